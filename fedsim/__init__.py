@@ -1,0 +1,1 @@
+"""fedsim: a discrete-event network simulator for federated learning."""

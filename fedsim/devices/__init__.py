@@ -1,0 +1,1 @@
+"""How long work takes, and who is there to do it."""

@@ -1,0 +1,24 @@
+"""Everything fedsim refuses, as children of one base class.
+
+A message names the field, the value and what is allowed, so that it can be shown to a user as it is.
+"""
+
+
+class FedsimError(Exception):
+    """Base class of every error that fedsim raises on purpose."""
+
+
+class ScenarioError(FedsimError):
+    """A scenario, or a value set in it, is not one that can be simulated."""
+
+
+class SelectorError(FedsimError):
+    """A selector broke its contract: it returned something that is no cohort of the candidates."""
+
+
+class DataError(FedsimError):
+    """A data set is missing, incomplete or not in the form it should have."""
+
+
+class RunError(FedsimError):
+    """A run folder cannot be written or read."""

@@ -1,0 +1,1 @@
+"""What is learned: the only room with torch in it."""

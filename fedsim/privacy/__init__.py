@@ -1,0 +1,1 @@
+"""Budgets, mechanisms and the ledger of what each client has leaked."""

@@ -1,0 +1,1 @@
+"""Run folders, tables and figures: the only room with matplotlib in it."""

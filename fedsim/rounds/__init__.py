@@ -1,0 +1,1 @@
+"""The clock: server and client processes, round policies and the history they write."""

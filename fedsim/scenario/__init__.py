@@ -1,0 +1,1 @@
+"""The frozen description of one experiment."""

@@ -1,0 +1,1 @@
+"""Who takes part: one file per published method."""

@@ -1,0 +1,195 @@
+"""What a selector is asked, what it may know, and what it is told.
+
+A selector is any object with two methods (no base class, nothing but NumPy needed)::
+
+    select(view: RoundView, rng: numpy.random.Generator) -> Cohort   (or an array of client ids)
+    observe(reports: Reports) -> None
+
+It sees columns, one element per candidate, so that a million candidates cost arrays and not objects. What it
+sees is what a real server could know at that moment and never the future; a method that needs more sets
+``oracle = True`` on its class, is given an `OracleView` and is listed as an oracle.
+"""
+
+from dataclasses import dataclass
+from typing import ClassVar, Protocol, runtime_checkable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fedsim.errors import SelectorError
+
+IntArray = NDArray[np.int64]
+FloatArray = NDArray[np.float64]
+BoolArray = NDArray[np.bool_]
+
+
+@dataclass(frozen=True, kw_only=True)
+class RoundView:
+    """What the server knows when it selects; every array has one element per candidate.
+
+    Attributes
+    ----------
+    round : int
+        From 1.
+    time_s : float
+        Simulated time at which the round begins.
+    clients : int
+        Number of clients K in the crowd, candidates or not; ids are 0..K-1.
+    client : ids of the candidates, ascending
+    samples : training samples of each candidate
+    total_samples : int
+        Training samples of the whole crowd, ``|D|``.
+    participations : how often each was selected before this round
+    last_duration_s : how long its last delivered participation took, NaN before the first
+    last_loss : mean training loss of its last delivered update, NaN before the first and in a run whose
+        selector does not ask for losses (``needs = ("loss",)``)
+    privacy_spent : epsilon that each has leaked so far, 0 without privacy
+    privacy_budget : float or None
+        Most that a client may ever leak; None without privacy.
+    features : array of shape (candidates, f)
+        What clients declare about themselves; f may be 0.
+    """
+
+    round: int
+    time_s: float
+    clients: int
+    client: IntArray
+    samples: IntArray
+    total_samples: int
+    participations: IntArray
+    last_duration_s: FloatArray
+    last_loss: FloatArray
+    privacy_spent: FloatArray
+    privacy_budget: float | None
+    features: FloatArray
+
+
+@dataclass(frozen=True, kw_only=True)
+class OracleView(RoundView):
+    """A round view with knowledge that no server has.
+
+    Attributes
+    ----------
+    expected_duration_s : mean time of a whole participation (downlink, work, uplink) of each candidate
+    """
+
+    expected_duration_s: FloatArray
+
+
+@dataclass(frozen=True)
+class Cohort:
+    """Who takes part in a round.
+
+    Attributes
+    ----------
+    client : distinct ids among the candidates
+    draws : how often each was drawn, for methods that draw with replacement; once each if None
+    weights : aggregation weight of each; by samples (FedAvg) if None
+    work : share of the local work that each shall do, in (0, 1]; all of it if None
+    """
+
+    client: IntArray
+    draws: IntArray | None = None
+    weights: FloatArray | None = None
+    work: FloatArray | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reports:
+    """What became of a cohort, as far as the server can tell; one element per member of the cohort.
+
+    Attributes
+    ----------
+    round : int
+    time_s : float
+        Simulated time at which the round ended.
+    client : ids, in the cohort's order
+    delivered : whether its update arrived in time
+    duration_s : from the start of the round until the update arrived or, for those that did not deliver,
+        until the server stopped waiting (a censored duration)
+    loss : mean training loss behind a delivered update if the selector asks for it, NaN otherwise
+    """
+
+    round: int
+    time_s: float
+    client: IntArray
+    delivered: BoolArray
+    duration_s: FloatArray
+    loss: FloatArray
+
+
+@runtime_checkable
+class Selector(Protocol):
+    """What the server asks each round; an object may also carry ``paper``, ``needs`` and ``oracle``."""
+
+    def select(self, view: RoundView, rng: np.random.Generator) -> Cohort:
+        """Return who takes part in the round that begins now."""
+        ...
+
+    def observe(self, reports: Reports) -> None:
+        """Learn from what became of the cohort."""
+        ...
+
+
+class PublishedSelector:
+    """Attributes by which fedsim lists its own selectors.
+
+    Attributes
+    ----------
+    paper : where the method comes from
+    needs : columns that cost something to know: ``"loss"``
+    oracle : whether it is given an `OracleView`
+    """
+
+    paper: ClassVar[str] = ""
+    needs: ClassVar[tuple[str, ...]] = ()
+    oracle: ClassVar[bool] = False
+
+    def observe(self, reports: Reports) -> None:
+        """Learn nothing; methods with memory override this."""
+
+
+def as_cohort(chosen: object, view: RoundView, source: object) -> Cohort:
+    """Return a selector's answer as a valid cohort of the candidates, or say what is wrong with it.
+
+    Raises
+    ------
+    SelectorError
+        If the ids are no distinct candidates, or a column has the wrong length or range.
+    """
+    name = type(source).__name__
+    cohort = chosen if isinstance(chosen, Cohort) else Cohort(np.asarray(chosen))
+    client = np.asarray(cohort.client)
+    if client.ndim != 1 or not np.issubdtype(client.dtype, np.integer):
+        raise SelectorError(
+            f"{name}.select returned {chosen!r}; a cohort is a one-dimensional array of client ids"
+        )
+    if np.unique(client).size != client.size:
+        raise SelectorError(f"{name}.select returned a client twice: {np.sort(client)!r}; use draws for that")
+    strangers = np.setdiff1d(client, view.client)
+    if strangers.size:
+        raise SelectorError(f"{name}.select returned clients that are no candidates: {strangers[:10]!r}")
+    _check_column(name, "draws", cohort.draws, client.size, lowest=1)
+    _check_column(name, "weights", cohort.weights, client.size, lowest=0)
+    _check_column(name, "work", cohort.work, client.size, lowest=0, highest=1)
+    if cohort.work is not None and not np.all(cohort.work > 0):
+        raise SelectorError(f"{name}.select returned work of 0; leave the client out instead")
+    return Cohort(client.astype(np.int64), cohort.draws, cohort.weights, cohort.work)
+
+
+def _check_column(
+    name: str,
+    column: str,
+    values: NDArray[np.generic] | None,
+    length: int,
+    lowest: float,
+    highest: float = np.inf,
+) -> None:
+    if values is None:
+        return
+    array = np.asarray(values, dtype=np.float64)
+    if array.shape != (length,) or not np.all((array >= lowest) & (array <= highest) & np.isfinite(array)):
+        raise SelectorError(
+            f"{name}.select returned {column} = {values!r}; it must be {length} finite numbers "
+            f"from {lowest} to {highest}"
+        )
