@@ -1,1 +1,71 @@
-"""fedsim: a discrete-event network simulator for federated learning."""
+"""fedsim: a discrete-event network simulator for federated learning.
+
+At which second does the model reach 80 %, and what would another selector, deadline, network or crowd have done?
+
+==============  ===================================================================
+`Scenario`      a frozen description of one experiment; TOML or Python
+`simulate`      run a scenario and return its `History`
+`run`           the same, kept in a folder with tables and figures
+`read_run`      the history of such a folder
+`History`       participations, rounds and evaluations as tables
+`draw`          one figure of several histories
+`Part`          what a part of your own (network, law, policy ...) derives from
+`check_selector`  contract checks for a selector of your own
+==============  ===================================================================
+
+Names load when they are first used: importing fedsim loads neither torch nor matplotlib.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from fedsim.errors import FedsimError
+    from fedsim.parts import Part
+    from fedsim.results import draw, read_run, run
+    from fedsim.rounds import History
+    from fedsim.scenario import Scenario
+    from fedsim.selectors import Cohort, Reports, RoundView
+    from fedsim.simulation import simulate
+    from fedsim.testing import check_selector
+
+_PLACES = {
+    "Cohort": "fedsim.selectors",
+    "FedsimError": "fedsim.errors",
+    "History": "fedsim.rounds",
+    "Part": "fedsim.parts",
+    "Reports": "fedsim.selectors",
+    "RoundView": "fedsim.selectors",
+    "Scenario": "fedsim.scenario",
+    "check_selector": "fedsim.testing",
+    "draw": "fedsim.results",
+    "read_run": "fedsim.results",
+    "run": "fedsim.results",
+    "simulate": "fedsim.simulation",
+}
+
+__version__ = "0.1.0"
+__all__ = [
+    "Cohort",
+    "FedsimError",
+    "History",
+    "Part",
+    "Reports",
+    "RoundView",
+    "Scenario",
+    "check_selector",
+    "draw",
+    "read_run",
+    "run",
+    "simulate",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _PLACES:
+        raise AttributeError(f"module 'fedsim' has no attribute {name!r}")
+    return getattr(import_module(_PLACES[name]), name)
+
+
+def __dir__() -> list[str]:
+    return sorted([*__all__, "__version__"])

@@ -123,6 +123,8 @@ class Catalogue:
         Loaded only when named, so that listing them costs nothing.
     default : kind, optional
         What a table without a kind stands for.
+    attributes : names
+        What a part must say of itself besides, as a class variable, field or property.
     """
 
     def __init__(
@@ -132,8 +134,9 @@ class Catalogue:
         methods: tuple[str, ...],
         builtin: Mapping[str, str],
         default: str | None = None,
+        attributes: tuple[str, ...] = (),
     ) -> None:
-        self.noun, self.group, self.methods = noun, group, methods
+        self.noun, self.group, self.methods, self.attributes = noun, group, methods, attributes
         self.builtin, self.default = dict(builtin), default
 
     def kinds(self) -> dict[str, str]:
@@ -159,9 +162,7 @@ class Catalogue:
             for step in name.split("."):
                 found = getattr(found, step)
         except (ImportError, AttributeError, ValueError) as error:
-            raise refusal(
-                "no_class", "{place} cannot be loaded: {error}", place=repr(place), error=error
-            ) from error
+            raise refusal("no_class", "{place} cannot be loaded: {error}", place=repr(place), error=error) from error
         self._check_methods(found)
         return typing.cast(type[Any], found)
 
@@ -177,8 +178,13 @@ class Catalogue:
             found = self.load(kind)
             if not (inspect.isclass(found) and issubclass(found, Part)):
                 raise refusal("no_part", "{kind} must derive from fedsim.Part", kind=repr(kind))
-            return found.model_validate(options)
+            value = found.model_validate(options)
         self._check_methods(value)
+        silent = [name for name in self.attributes if not hasattr(value, name)]
+        if silent:
+            raise refusal(
+                "not_a_part", "{found} must say {names}", found=self.kind_of(value), names=" and ".join(silent)
+            )
         return value
 
     def make_recipe(self, value: Any) -> Recipe:

@@ -95,9 +95,7 @@ class Streams:
         block : integers in [0, 2**63)
             A round, a fading block or whatever else counts a client's draws. The two arguments broadcast.
         """
-        clients, blocks = np.broadcast_arrays(
-            np.asarray(client, dtype=np.uint64), np.asarray(block, dtype=np.uint64)
-        )
+        clients, blocks = np.broadcast_arrays(np.asarray(client, dtype=np.uint64), np.asarray(block, dtype=np.uint64))
         counter = np.zeros((4, clients.size), dtype=np.uint64)
         counter[0] = clients.ravel()
         counter[1] = blocks.ravel() & _LOW

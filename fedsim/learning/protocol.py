@@ -78,9 +78,7 @@ class Learner(Protocol):
         """Training samples of every client, shape (K,)."""
         ...
 
-    def work_samples(
-        self, client: NDArray[np.int64], work: NDArray[np.float64] | None = None
-    ) -> NDArray[np.float64]:
+    def work_samples(self, client: NDArray[np.int64], work: NDArray[np.float64] | None = None) -> NDArray[np.float64]:
         """Return how many samples each client passes through its model in one local training."""
         ...
 

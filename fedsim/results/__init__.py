@@ -1,1 +1,8 @@
 """Run folders, tables and figures: the only room with matplotlib in it."""
+
+from fedsim.results.figures import draw
+from fedsim.results.folder import RunFolder, read_run
+from fedsim.results.recording import run
+from fedsim.results.summary import rows, summarise
+
+__all__ = ["RunFolder", "draw", "read_run", "rows", "run", "summarise"]

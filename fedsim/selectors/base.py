@@ -149,6 +149,37 @@ class PublishedSelector:
         """Learn nothing; methods with memory override this."""
 
 
+def check_whole(name: str, value: object, lowest: int) -> None:
+    """Refuse a constructor's argument that is no whole number from ``lowest`` on.
+
+    Raises
+    ------
+    ValueError
+        Naming the argument, its value and what is allowed.
+    """
+    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < lowest:
+        raise ValueError(f"{name}: {value!r} is not allowed; it must be a whole number of at least {lowest}")
+
+
+def check_number(name: str, value: object, lowest: float, *, above: bool = False) -> None:
+    """Refuse a constructor's argument that is no finite number from ``lowest`` on (``above``: beyond it).
+
+    Raises
+    ------
+    ValueError
+        Naming the argument, its value and what is allowed.
+    """
+    if (
+        isinstance(value, bool)
+        or not isinstance(value, int | float | np.integer | np.floating)
+        or not np.isfinite(value)
+        or value < lowest
+        or (above and value == lowest)
+    ):
+        allowed = f"above {lowest}" if above else f"of at least {lowest}"
+        raise ValueError(f"{name}: {value!r} is not allowed; it must be a finite number {allowed}")
+
+
 def as_cohort(chosen: object, view: RoundView, source: object) -> Cohort:
     """Return a selector's answer as a valid cohort of the candidates, or say what is wrong with it.
 
@@ -160,10 +191,10 @@ def as_cohort(chosen: object, view: RoundView, source: object) -> Cohort:
     name = type(source).__name__
     cohort = chosen if isinstance(chosen, Cohort) else Cohort(np.asarray(chosen))
     client = np.asarray(cohort.client)
+    if client.shape == (0,):
+        client = client.astype(np.int64)  # an empty list has no type of its own
     if client.ndim != 1 or not np.issubdtype(client.dtype, np.integer):
-        raise SelectorError(
-            f"{name}.select returned {chosen!r}; a cohort is a one-dimensional array of client ids"
-        )
+        raise SelectorError(f"{name}.select returned {chosen!r}; a cohort is a one-dimensional array of client ids")
     if np.unique(client).size != client.size:
         raise SelectorError(f"{name}.select returned a client twice: {np.sort(client)!r}; use draws for that")
     strangers = np.setdiff1d(client, view.client)

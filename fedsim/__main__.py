@@ -1,0 +1,5 @@
+"""``python -m fedsim``: the command line."""
+
+from fedsim.cli import main
+
+main()

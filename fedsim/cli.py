@@ -1,0 +1,208 @@
+"""The command line: run, plot, check, list and data.
+
+A wrong scenario, file or option ends in a paragraph on standard error and exit code 2, without a traceback.
+"""
+
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from fedsim.errors import FedsimError
+
+if TYPE_CHECKING:
+    from fedsim.parts import Catalogue
+
+app = typer.Typer(
+    name="fedsim",
+    help="A discrete-event network simulator for federated learning.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+
+ScenarioFile = Annotated[Path, typer.Argument(metavar="FILE", help="A scenario in TOML.")]
+Assignments = Annotated[
+    list[str] | None,
+    typer.Option("--set", metavar="A.B=VALUE", help="Replace one value of the scenario; may be repeated."),
+]
+DataDir = Annotated[Path | None, typer.Option("--data-dir", help="Where real data sets lie (default: $FEDSIM_DATA).")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress and no table.")]
+
+
+def main() -> None:
+    """Run the command line and exit with its code."""
+    try:
+        app(standalone_mode=True)
+    except FedsimError as error:
+        print(f"fedsim: {error}", file=sys.stderr)  # noqa: T201 (a console program's last word)
+        sys.exit(2)
+    except BrokenPipeError:
+        sys.exit(0)
+
+
+@app.command()
+def run(
+    file: ScenarioFile,
+    assignments: Assignments = None,
+    out: Annotated[Path | None, typer.Option("--out", help="Folder of the run (default: runs/<name>).")] = None,
+    data_dir: DataDir = None,
+    force: Annotated[bool, typer.Option("--force", help="Replace a folder that holds another scenario's run.")] = False,
+    quiet: Quiet = False,
+) -> None:
+    """Run a scenario and keep its tables, figures and summary in a folder."""
+    from rich.console import Console
+
+    from fedsim.results import rows, summarise
+    from fedsim.results import run as run_scenario
+    from fedsim.results.progress import RoundBar
+
+    scenario = _scenario(file, assignments)
+    folder = Path("runs") / scenario.name if out is None else out
+    console = Console()
+    with RoundBar(scenario.name, console, quiet=quiet) as bar:
+        history = run_scenario(scenario, folder, data_dir=data_dir, replace=force, on_round=bar.show)
+    if quiet:
+        return
+    settings = scenario.results
+    _print_table(
+        f"{scenario.name} (seed {scenario.seed})",
+        rows(summarise(history, settings.target_accuracy, settings.smoothing)),
+    )
+    for written in sorted(folder.glob("*.png")):
+        console.print(str(written), soft_wrap=True, highlight=False)
+
+
+@app.command()
+def plot(
+    runs: Annotated[list[Path], typer.Argument(metavar="RUN...", help="Run folders.")],
+    x: Annotated[str, typer.Option("--x", help="time or round.")] = "time",
+    y: Annotated[str, typer.Option("--y", help="accuracy, loss, leakage or duration.")] = "accuracy",
+    smoothing: Annotated[int, typer.Option("--smoothing", min=1, help="Window of a causal mean.")] = 1,
+    out: Annotated[Path, typer.Option("--out", help="File to write; its ending is its format.")] = Path(
+        "runs/plot.png"
+    ),
+) -> None:
+    """Draw one figure with a curve for each run."""
+    from typing import cast
+
+    from fedsim.results import draw, read_run
+
+    histories = [read_run(folder) for folder in runs]
+    draw(histories, cast(Any, x), cast(Any, y), smoothing=smoothing, labels=_labels(runs), out=out)
+    typer.echo(str(out))
+
+
+@app.command()
+def check(file: ScenarioFile, assignments: Assignments = None) -> None:
+    """Say whether a scenario is valid, and what it resolves to."""
+    scenario = _scenario(file, assignments)
+    typer.echo(scenario.to_toml())
+    typer.echo(f"# {file}: valid, digest {scenario.digest()}")
+
+
+@app.command("list")
+def list_kinds(
+    sort: Annotated[str | None, typer.Argument(metavar="[SORT]", help="selectors, networks, ...")] = None,
+) -> None:
+    """List the kinds that may fill a slot of a scenario."""
+    catalogues = _catalogues()
+    if sort is None:
+        _print_table("fedsim list SORT", [(name, ", ".join(c.kinds())) for name, c in catalogues.items()])
+        return
+    if sort not in catalogues:
+        from fedsim.parts import suggest
+
+        raise FedsimError(
+            f"list: there is no sort {sort!r}{suggest(sort, catalogues)}; allowed: {', '.join(catalogues)}"
+        )
+    _print_table(sort, [_described(catalogues[sort], kind) for kind in catalogues[sort].kinds()])
+
+
+@app.command()
+def data(
+    name: Annotated[str | None, typer.Argument(metavar="[NAME]", help="A data set.")] = None,
+    download: Annotated[bool, typer.Option("--download", help="Fetch the data set named.")] = False,
+    data_dir: DataDir = None,
+) -> None:
+    """Say which data sets are at hand and where they are looked for; download one when asked."""
+    from fedsim.learning import DATASETS, data_folder
+
+    folder = data_folder(data_dir)
+    kinds = DATASETS.builtin if name is None else [name]
+    if download and name is None:
+        raise FedsimError(f"data: --download needs the name of a data set; allowed: {', '.join(DATASETS.builtin)}")
+    if name is not None and name not in DATASETS.builtin:
+        raise FedsimError(f"data: there is no data set {name!r}; allowed: {', '.join(DATASETS.builtin)}")
+    if download and name is not None:
+        DATASETS.make(name).download(folder)
+    _print_table(
+        f"data sets in {folder}",
+        [(kind, "at hand" if DATASETS.make(kind).available(folder) else "missing") for kind in kinds],
+    )
+
+
+def _scenario(file: Path, assignments: list[str] | None) -> Any:
+    from fedsim.scenario import Scenario, parse_assignment
+
+    return Scenario.load(file, dict(parse_assignment(text) for text in assignments or []))
+
+
+def _labels(runs: list[Path]) -> list[str]:
+    """Return the shortest tails of the folders' paths that tell them apart."""
+    for depth in range(1, max(len(run.parts) for run in runs) + 1):
+        labels = ["/".join(run.parts[-depth:]) for run in runs]
+        if len(set(labels)) == len(labels):
+            return labels
+    return [str(run) for run in runs]
+
+
+def _catalogues() -> "dict[str, Catalogue]":
+    from fedsim.devices import COMPUTE_TIMES, DROPOUTS
+    from fedsim.learning import AGGREGATORS, DATASETS, LEARNERS, MODELS, SPLITS
+    from fedsim.network import FADINGS, LATENCY_LAWS, NETWORKS, PATH_LOSSES, PLACEMENTS
+    from fedsim.privacy import BUDGETS, MECHANISMS
+    from fedsim.rounds import POLICIES
+    from fedsim.selectors import SELECTORS
+
+    return {
+        "selectors": SELECTORS,
+        "policies": POLICIES,
+        "networks": NETWORKS,
+        "latency-laws": LATENCY_LAWS,
+        "placements": PLACEMENTS,
+        "path-losses": PATH_LOSSES,
+        "fadings": FADINGS,
+        "compute-times": COMPUTE_TIMES,
+        "dropouts": DROPOUTS,
+        "learners": LEARNERS,
+        "datasets": DATASETS,
+        "splits": SPLITS,
+        "models": MODELS,
+        "aggregators": AGGREGATORS,
+        "budgets": BUDGETS,
+        "mechanisms": MECHANISMS,
+    }
+
+
+def _described(catalogue: "Catalogue", kind: str) -> tuple[str, ...]:
+    found = catalogue.load(kind)
+    what = (found.__doc__ or "").strip().partition("\n")[0]
+    options = ", ".join(catalogue.option_names(kind)) or "no options"
+    row: tuple[str, ...] = (kind, what, options)
+    if catalogue.noun == "selector":
+        needs = "oracle" if getattr(found, "oracle", False) else ", ".join(getattr(found, "needs", ())) or "-"
+        row += (needs, getattr(found, "paper", "") or "-")
+    return row
+
+
+def _print_table(title: str, lines: Iterable[tuple[str, ...]]) -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table(title=title, show_header=False, title_justify="left")
+    for line in lines:
+        table.add_row(*line)
+    Console().print(table)

@@ -1,0 +1,128 @@
+"""What a scenario says about learning, and the learners that can be named."""
+
+from pathlib import Path
+from typing import Annotated, Any, ClassVar, Final, Protocol
+
+import numpy as np
+from pydantic import Field
+
+from fedsim.learning.aggregation import AGGREGATORS, Aggregator, FedAvg
+from fedsim.learning.datasets import DATASETS, DatasetPart, Digits
+from fedsim.learning.local import LocalTraining
+from fedsim.learning.models import MLP, MODELS, ModelPart
+from fedsim.learning.protocol import Learner
+from fedsim.learning.splits import SPLITS, EqualSplit, Split
+from fedsim.learning.store import Store
+from fedsim.parts import Catalogue, Part, Slot
+from fedsim.streams import Streams
+
+
+class LearnerSettings(Protocol):
+    """What a scenario asks of its learning table.
+
+    Attributes
+    ----------
+    trains : whether anything is learned
+    """
+
+    trains: ClassVar[bool]
+
+    @property
+    def model_bits(self) -> float | None:
+        """Size of the model on the air as the scenario says it; None if it follows from the model."""
+        ...
+
+    @property
+    def knows_samples(self) -> bool:
+        """Whether the clients' numbers of samples are known."""
+        ...
+
+    def build(
+        self,
+        clients: int,
+        streams: Streams,
+        mechanism: Any = None,
+        store: Store | None = None,
+        data_dir: Path | None = None,
+    ) -> Learner:
+        """Return a fresh learner.
+
+        Parameters
+        ----------
+        clients : int >= 1
+        streams : the luck of the run
+        mechanism : object with ``release(update, epsilon, exempt, rng) -> update``, or None
+            Makes updates private.
+        store : Store, optional
+            Where results of training are kept and looked up; runs may share one.
+        data_dir : path, optional
+            Where data sets are looked for; see `fedsim.learning.data_folder`.
+        """
+        ...
+
+
+class Supervised(Part):
+    """Learn to classify images: a data set dealt out to clients, a model, local training, aggregation.
+
+    Attributes
+    ----------
+    data, split, model, server : parts of the catalogues DATASETS, SPLITS, MODELS and AGGREGATORS
+    local : LocalTraining
+    model_bits : float > 0, optional
+        Size of the model, and of an update, on the air, to stand for a bigger network; otherwise 32 bits for
+        every parameter and buffer.
+    """
+
+    trains: ClassVar[bool] = True
+    knows_samples: ClassVar[bool] = True
+
+    data: Annotated[DatasetPart, Slot(DATASETS)] = Digits()
+    split: Annotated[Split, Slot(SPLITS)] = EqualSplit()
+    model: Annotated[ModelPart, Slot(MODELS)] = MLP()
+    local: LocalTraining = LocalTraining()
+    server: Annotated[Aggregator, Slot(AGGREGATORS)] = FedAvg()
+    model_bits: Annotated[float, Field(gt=0)] | None = None
+
+    def build(
+        self,
+        clients: int,
+        streams: Streams,
+        mechanism: Any = None,
+        store: Store | None = None,
+        data_dir: Path | None = None,
+    ) -> Learner:
+        """Return a fresh learner; loads the data, imports torch and draws the initial weights.
+
+        Raises
+        ------
+        DataError
+            If the data set is not there.
+        ScenarioError
+            If the parts do not fit together: too few samples for the clients, images too small for the model.
+        """
+        from fedsim.learning.executor import OneAtATime
+        from fedsim.learning.supervised import SupervisedLearner
+
+        data = self.data.load(data_dir)
+        rows = self.split.assign(data.train_y, data.classes, clients, streams)
+        seed = int(streams.generator("model").integers(2**63, dtype=np.int64))
+        return SupervisedLearner(
+            data=data,
+            rows=rows,
+            executor=OneAtATime(self.model, data, self.local, seed),
+            settings=self,
+            seed=seed,
+            streams=streams,
+            mechanism=mechanism,
+            store=store,
+        )
+
+
+LEARNERS: Final = Catalogue(
+    "learner",
+    "fedsim.learners",
+    ("build",),
+    {"supervised": "fedsim.learning.learner:Supervised", "none": "fedsim.learning.timing:NoLearning"},
+    default="supervised",
+    attributes=("trains", "model_bits", "knows_samples"),
+)

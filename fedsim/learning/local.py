@@ -1,0 +1,91 @@
+"""What a client does with its data in one participation: settings and arithmetic, no torch."""
+
+from typing import Annotated, Literal, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from pydantic import Field, model_validator
+
+from fedsim.parts import Settings
+
+# Shares of work such as 0.7 have no exact binary form; 0.7 of 10 batches are 7 and not 8.
+_ROUNDING = 1e-9
+
+
+class LocalTraining(Settings):
+    """Mini-batch training on a client's own data, with mean cross-entropy as loss.
+
+    Every epoch passes once over the client's samples in a new random order, in batches of ``batch_size``.
+
+    Attributes
+    ----------
+    optimizer : ``"sgd"`` or ``"adam"``
+        Adam with torch's defaults for everything but the learning rate.
+    learning_rate : float > 0
+    momentum : float in [0, 1)
+        Of SGD only.
+    epochs : int >= 1
+    batch_size : int >= 1
+    max_batches : int >= 1, optional
+        Most batches per participation (100 in the PAUSE code); further ones are not done, whatever ``epochs``.
+    short_batch : ``"keep"`` or ``"skip"``
+        What becomes of an epoch's last batch when it is not full. ``"skip"`` is the later PAUSE code: leave it
+        out, except that a client with fewer samples than one batch trains on its one small batch. A batch of a
+        single sample is left out in either case when the model has batch normalisation, which cannot normalise
+        one value.
+    keep_optimizer_state : bool
+        Let each client go on with the moments (and step count) of its optimiser from its last update that was
+        aggregated, as in the PAUSE code; its weights are the global model's in any case. A training that was
+        never delivered leaves the moments as they were: it is never run.
+    """
+
+    optimizer: Literal["sgd", "adam"] = "sgd"
+    learning_rate: Annotated[float, Field(gt=0)] = 0.1
+    momentum: Annotated[float, Field(ge=0, lt=1)] = 0.0
+    epochs: Annotated[int, Field(ge=1)] = 1
+    batch_size: Annotated[int, Field(ge=1)] = 20
+    max_batches: Annotated[int, Field(ge=1)] | None = None
+    short_batch: Literal["keep", "skip"] = "keep"
+    keep_optimizer_state: bool = False
+
+    @model_validator(mode="after")
+    def _momentum_is_of_sgd(self) -> Self:
+        if self.optimizer != "sgd" and self.momentum:
+            raise ValueError(f"momentum = {self.momentum!r} belongs to sgd; {self.optimizer} takes none")
+        return self
+
+    def batches_per_epoch(self, samples: ArrayLike, smallest_batch: int = 1) -> NDArray[np.int64]:
+        """Return how many batches one pass over the data has.
+
+        Parameters
+        ----------
+        samples : whole numbers, any shape
+            How many samples each client has.
+        smallest_batch : 1, or 2 for a model with batch normalisation
+        """
+        size = np.asarray(samples, dtype=np.int64)
+        full, rest = np.divmod(size, self.batch_size)
+        kept = (rest >= smallest_batch) & ((self.short_batch == "keep") | (full == 0))
+        return np.asarray(full + kept)
+
+    def batches(self, samples: ArrayLike, work: ArrayLike = 1.0, smallest_batch: int = 1) -> NDArray[np.int64]:
+        """Return how many batches each client does for a share of the work: ``ceil(work * all of them)``.
+
+        Parameters
+        ----------
+        samples, smallest_batch : as in `batches_per_epoch`
+        work : shares in (0, 1]
+        """
+        planned = self.epochs * self.batches_per_epoch(samples, smallest_batch)
+        if self.max_batches is not None:
+            planned = np.minimum(planned, self.max_batches)
+        share = np.ceil(np.asarray(work, dtype=np.float64) * planned - _ROUNDING)
+        return np.minimum(np.maximum(share.astype(np.int64), 1), planned)
+
+    def work_samples(self, samples: ArrayLike, work: ArrayLike = 1.0, smallest_batch: int = 1) -> NDArray[np.float64]:
+        """Return how many samples each client passes through its model; arguments as in `batches`."""
+        size = np.asarray(samples, dtype=np.int64)
+        each = self.batches_per_epoch(size, smallest_batch)
+        per_epoch = np.minimum(size, each * self.batch_size)
+        epochs, rest = np.divmod(self.batches(size, work, smallest_batch), np.maximum(each, 1))
+        return np.asarray(epochs * per_epoch + rest * self.batch_size, dtype=np.float64)

@@ -1,0 +1,99 @@
+"""Runs about time alone: models and updates without numbers."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import Field
+
+from fedsim.learning.lineage import digest_of
+from fedsim.learning.protocol import Evaluation, Learner, Model, Release, Update
+from fedsim.parts import Part
+from fedsim.streams import Streams
+
+
+class NoLearning(Part):
+    """Learn nothing: for studies of latency, where only times and selections matter.
+
+    Attributes
+    ----------
+    model_bits : float > 0, optional
+        Size of the model, and of an update, on the air; networks that carry bits need it.
+    samples_per_client : int >= 1, optional
+        How many samples each client would train on; devices that compute by the sample need it.
+    """
+
+    trains: ClassVar[bool] = False
+
+    model_bits: Annotated[float, Field(gt=0)] | None = None
+    samples_per_client: Annotated[int, Field(ge=1)] | None = None
+
+    @property
+    def knows_samples(self) -> bool:
+        """Whether the clients' numbers of samples are known; they are reported as zero otherwise."""
+        return self.samples_per_client is not None
+
+    def build(
+        self,
+        clients: int,
+        streams: Streams,
+        mechanism: object | None = None,
+        store: Any = None,
+        data_dir: Path | None = None,
+    ) -> Learner:
+        """Return a learner that only counts versions; all but the number of clients is ignored."""
+        del streams, mechanism, store, data_dir
+        samples = np.full(clients, self.samples_per_client or 0, dtype=np.int64)
+        return TimingLearner(self.model_bits, samples)
+
+
+@dataclass(frozen=True)
+class TimingModel:
+    """A model without numbers."""
+
+    digest: str
+    version: int
+
+
+@dataclass(frozen=True)
+class TimingUpdate:
+    """An update without numbers."""
+
+    digest: str
+
+
+class TimingLearner:
+    """Counts versions of a model that has no numbers."""
+
+    def __init__(self, model_bits: float | None, samples: NDArray[np.int64]) -> None:
+        self.model_bits, self.samples = model_bits, samples
+
+    def work_samples(self, client: NDArray[np.int64], work: NDArray[np.float64] | None = None) -> NDArray[np.float64]:
+        """Return the samples of one pass over each client's data, times its share of the work."""
+        passed = self.samples[client].astype(np.float64)
+        return passed if work is None else passed * work
+
+    def initial(self) -> Model:
+        """Return version 0."""
+        return TimingModel(digest_of("initial"), 0)
+
+    def update(self, model: Model, client: int, release: Release | None = None, work: float = 1.0) -> Update:
+        """Return a handle that nothing can be computed from."""
+        epsilon, index = (None, None) if release is None else (release.epsilon, release.index)
+        return TimingUpdate(digest_of("update", model.digest, client, work, epsilon, index))
+
+    def aggregate(self, model: Model, updates: Sequence[Update], weights: NDArray[np.float64]) -> Model:
+        """Return the next version."""
+        digests = [update.digest for update in updates]
+        return TimingModel(digest_of("aggregate", model.digest, *digests, weights.tobytes()), model.version + 1)
+
+    def losses(self, updates: Sequence[Update]) -> NDArray[np.float64]:
+        """Return NaN for every update."""
+        return np.full(len(updates), np.nan)
+
+    def evaluate(self, model: Model) -> Evaluation | None:  # noqa: ARG002 - there is nothing to evaluate
+        """Return None."""
+        return None

@@ -1,0 +1,162 @@
+"""Networks that are latency laws: a fresh draw per client and round, no physics, no sizes.
+
+Streams: ``latency-downlink`` and ``latency-uplink`` by (client, round); ``latency-spread`` by client.
+"""
+
+from dataclasses import dataclass
+from typing import Annotated, ClassVar, Self
+
+import numpy as np
+from pydantic import NonNegativeFloat, model_validator
+
+from fedsim.network.base import FloatArray, IntArray, LatencyLaw
+from fedsim.network.laws import LATENCY_LAWS, Sigma, floored_normal_mean, normal_quantile
+from fedsim.parts import Part, Slot
+from fedsim.streams import Streams
+
+
+class LatencyNetwork(Part):
+    """One latency law for the downlink and one for the uplink.
+
+    Attributes
+    ----------
+    downlink, uplink : latency laws
+        Drawn afresh and independently for each client, round and direction.
+    spread_sigma : float
+        How much clients differ: each has a log-normal factor with mean 1 on both directions, drawn once;
+        this is the standard deviation of its logarithm. At 0 all clients are alike.
+    """
+
+    uses_bits: ClassVar[bool] = False
+    uses_positions: ClassVar[bool] = False
+
+    downlink: Annotated[LatencyLaw, Slot(LATENCY_LAWS)]
+    uplink: Annotated[LatencyLaw, Slot(LATENCY_LAWS)]
+    spread_sigma: Sigma = 0.0
+
+    def build(self, positions_m: FloatArray, streams: Streams) -> "LatencyLinks":
+        """Return the links of one run for as many clients as there are positions."""
+        z = normal_quantile(streams.uniform("latency-spread", np.arange(len(positions_m))))
+        factor = np.exp(self.spread_sigma * z - self.spread_sigma**2 / 2)
+        return LatencyLinks(self.downlink, self.uplink, factor, streams)
+
+
+@dataclass(frozen=True)
+class LatencyLinks:
+    """The links of a `LatencyNetwork`; `factor` has shape (K,)."""
+
+    downlink: LatencyLaw
+    uplink: LatencyLaw
+    factor: FloatArray
+    streams: Streams
+
+    def downlink_s(self, client: IntArray, round_: int, start_s: FloatArray, bits: float) -> FloatArray:
+        """Return the draw of each client in this round; start and bits do not matter."""
+        del start_s, bits
+        drawn = self.downlink.quantile(self.streams.uniform("latency-downlink", client, round_))
+        return self.factor[client] * drawn
+
+    def uplink_s(self, client: IntArray, round_: int, start_s: FloatArray, bits: float) -> FloatArray:
+        """Return the draw of each client in this round; start and bits do not matter."""
+        del start_s, bits
+        drawn = self.uplink.quantile(self.streams.uniform("latency-uplink", client, round_))
+        return self.factor[client] * drawn
+
+    def expected_downlink_s(self, bits: float) -> FloatArray:
+        """Return each client's factor times the law's mean."""
+        del bits
+        return self.factor * self.downlink.mean_s()
+
+    def expected_uplink_s(self, bits: float) -> FloatArray:
+        """Return each client's factor times the law's mean."""
+        del bits
+        return self.factor * self.uplink.mean_s()
+
+
+class TwoSpeed(Part):
+    """The population of PAUSE: half the clients fast, half slow, normal latencies with a floor.
+
+    Paper: "PAUSE: Low-Latency and Privacy-Aware Active User Selection for Federated Learning", section II-A3
+    (tau is the *total* latency of a participation, and at least tau_min) and section IV (a normal law, two
+    equal groups). The numbers are the defaults of the authors' code, which the paper does not print. Because tau is
+    the total, the whole of it lies on the uplink here and the downlink is zero by definition; combine it with
+    devices that take no time to get the paper's clock.
+
+    With ``h`` fast and ``K - h`` slow clients, client ``i < h`` has the centre
+    ``fast_from_s + (fast_to_s - fast_from_s) (i + 1) / h`` and client ``h + j`` the centre
+    ``slow_from_s + (slow_to_s - slow_from_s) (j + 1) / (K - h)``. Here ``h`` is K/2 rounded down: with an odd
+    K (which the paper never uses) the slow half has one client more. A population is spread over its ids, so
+    another K changes everybody's centre; the luck of a client stays the same.
+
+    Attributes
+    ----------
+    fast_from_s, fast_to_s, slow_from_s, slow_to_s : ends of the two ranges of centres; the first is not reached
+    std_s : standard deviation of everybody's normal noise
+    floor_s : tau_min; draws below it become it (a point mass, not a redraw)
+    """
+
+    uses_bits: ClassVar[bool] = False
+    uses_positions: ClassVar[bool] = False
+
+    fast_from_s: NonNegativeFloat = 0.05
+    fast_to_s: NonNegativeFloat = 0.20
+    slow_from_s: NonNegativeFloat = 0.70
+    slow_to_s: NonNegativeFloat = 0.90
+    std_s: NonNegativeFloat = 0.05
+    floor_s: NonNegativeFloat = 0.05
+
+    @model_validator(mode="after")
+    def _ranges_rise(self) -> Self:
+        for low, high in (("fast_from_s", "fast_to_s"), ("slow_from_s", "slow_to_s")):
+            if getattr(self, low) > getattr(self, high):
+                raise ValueError(
+                    f"{low} = {getattr(self, low)} is not allowed; it must be at most {high} = {getattr(self, high)}"
+                )
+        return self
+
+    def build(self, positions_m: FloatArray, streams: Streams) -> "TwoSpeedLinks":
+        """Return the links of one run for as many clients as there are positions."""
+        clients = len(positions_m)
+        fast, slow = clients // 2, clients - clients // 2
+        centre = np.concatenate(
+            [
+                _climb(self.fast_from_s, self.fast_to_s, fast),
+                _climb(self.slow_from_s, self.slow_to_s, slow),
+            ]
+        )
+        return TwoSpeedLinks(centre, self.std_s, self.floor_s, streams)
+
+
+def _climb(low: float, high: float, number: int) -> FloatArray:
+    return low + (high - low) * np.arange(1, number + 1) / max(number, 1)
+
+
+@dataclass(frozen=True)
+class TwoSpeedLinks:
+    """The links of a `TwoSpeed` population; `centre_s` has shape (K,)."""
+
+    centre_s: FloatArray
+    std_s: float
+    floor_s: float
+    streams: Streams
+
+    def downlink_s(self, client: IntArray, round_: int, start_s: FloatArray, bits: float) -> FloatArray:
+        """Return zeros: the whole latency of a participation lies on the uplink."""
+        del round_, start_s, bits
+        return np.zeros(np.shape(client))
+
+    def uplink_s(self, client: IntArray, round_: int, start_s: FloatArray, bits: float) -> FloatArray:
+        """Return the total latency of each client in this round."""
+        del start_s, bits
+        z = normal_quantile(self.streams.uniform("latency-uplink", client, round_))
+        return np.maximum(self.floor_s, self.centre_s[client] + self.std_s * z)
+
+    def expected_downlink_s(self, bits: float) -> FloatArray:
+        """Return zeros."""
+        del bits
+        return np.zeros(self.centre_s.shape)
+
+    def expected_uplink_s(self, bits: float) -> FloatArray:
+        """Return the mean total latency with the point mass at the floor."""
+        del bits
+        return floored_normal_mean(self.centre_s, self.std_s, self.floor_s)

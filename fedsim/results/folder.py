@@ -1,0 +1,162 @@
+"""A run is a folder: scenario, tables, summary and figures; whole at every moment.
+
+========================  ==================================================================
+``scenario.toml``         the resolved scenario, defaults included
+``run.json``              digest, seed, status, versions, rounds so far, wall seconds
+``participations.parquet``  one row for each client in each round
+``rounds.parquet``        one row for each round
+``evaluations.parquet``   one row for each evaluation
+``summary.json``          the figures that the command line prints
+``*.png``                 figures
+========================  ==================================================================
+
+Every file is written beside its place and moved there, so that a killed run leaves a readable folder with all
+rounds up to the last writing.
+"""
+
+import json
+import platform
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any, Final
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from fedsim.errors import RunError, ScenarioError
+from fedsim.rounds import History
+from fedsim.rounds.history import EVALUATIONS, PARTICIPATIONS, ROUNDS
+from fedsim.scenario import Scenario
+
+TABLES: Final = {"participations": PARTICIPATIONS, "rounds": ROUNDS, "evaluations": EVALUATIONS}
+_PACKAGES: Final = ("fedsim-des", "numpy", "scipy", "simpy", "torch", "torchvision")
+
+
+class RunFolder:
+    """The folder of one run, open for writing.
+
+    Parameters
+    ----------
+    path : where it lies; made if it does not exist
+    scenario : what is run in it
+    replace : whether a folder that holds a run of another scenario may be written over
+
+    Raises
+    ------
+    RunError
+        If it holds another scenario's run, or something that is no run, or cannot be written.
+    """
+
+    def __init__(self, path: str | Path, scenario: Scenario, *, replace: bool = False) -> None:
+        self.path, self.scenario = Path(path), scenario
+        self._check_free(replace)
+        try:
+            self.path.mkdir(parents=True, exist_ok=True)
+            for stale in (*self.path.glob("*.parquet"), *self.path.glob("*.png"), self.path / "summary.json"):
+                stale.unlink(missing_ok=True)
+        except OSError as error:
+            raise RunError(f"{self.path}: cannot be written: {error.strerror}") from None
+        self._write_scenario()
+
+    def write(self, history: History, status: str, wall_s: float) -> None:
+        """Write the tables and the state of the run as of now."""
+        for name in TABLES:
+            table: pa.Table = getattr(history, name)
+            self._replace(f"{name}.parquet", lambda part, table=table: pq.write_table(table, part))
+        self.write_json(
+            "run.json",
+            {
+                "name": self.scenario.name,
+                "digest": self.scenario.digest(),
+                "seed": self.scenario.seed,
+                "status": status,
+                "rounds": history.rounds.num_rows,
+                "wall_s": round(wall_s, 3),
+                "versions": versions(),
+            },
+        )
+
+    def write_json(self, name: str, values: dict[str, Any]) -> None:
+        """Write a small table of values."""
+        text = json.dumps(values, indent=2) + "\n"
+        self._replace(name, lambda part: part.write_text(text, encoding="utf-8"))
+
+    def _check_free(self, replace: bool) -> None:
+        if replace or not self.path.exists():
+            return
+        if not self.path.is_dir():
+            raise RunError(f"{self.path}: is a file; a run needs a folder")
+        if not any(self.path.iterdir()):
+            return
+        try:
+            digest = read_state(self.path)["digest"]
+        except RunError:
+            raise RunError(f"{self.path}: is a folder that holds no run; choose another with --out") from None
+        if digest != self.scenario.digest():
+            raise RunError(
+                f"{self.path}: holds a run of another scenario (digest {digest[:12]}); choose another folder with "
+                "--out, or replace that run with --force"
+            )
+
+    def _write_scenario(self) -> None:
+        try:
+            text = self.scenario.to_toml()
+        except ScenarioError as error:
+            text = f"# {error}\n"
+        self._replace("scenario.toml", lambda part: part.write_text(text, encoding="utf-8"))
+        self.write(_empty(self.scenario.name), "running", 0.0)
+
+    def _replace(self, name: str, write: Any) -> None:
+        part = self.path / f".{name}.part"
+        try:
+            write(part)
+            part.replace(self.path / name)
+        except OSError as error:
+            raise RunError(f"{self.path / name}: cannot be written: {error.strerror}") from None
+
+
+def read_run(path: str | Path) -> History:
+    """Return the history that a run folder holds, finished or not.
+
+    Raises
+    ------
+    RunError
+        If the folder holds no run, or a table of it is not in the form it should have.
+    """
+    folder = Path(path)
+    name = str(read_state(folder)["name"])
+    tables = {}
+    for table, schema in TABLES.items():
+        file = folder / f"{table}.parquet"
+        try:
+            tables[table] = pq.read_table(file).cast(schema)
+        except (OSError, pa.ArrowException, ValueError) as error:
+            raise RunError(f"{file}: cannot be read as a table of a run: {error}") from None
+    return History(name, **tables)
+
+
+def read_state(path: Path) -> dict[str, Any]:
+    """Return what ``run.json`` says of a run."""
+    file = path / "run.json"
+    try:
+        state = json.loads(file.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        raise RunError(f"{path}: holds no run (no readable run.json)") from None
+    if not isinstance(state, dict) or not {"name", "digest", "status"} <= state.keys():
+        raise RunError(f"{file}: is not the state of a run")
+    return state
+
+
+def versions() -> dict[str, str]:
+    """Return the versions that a result depends on; those not installed are left out."""
+    found = {"python": platform.python_version(), "machine": platform.machine()}
+    for package in _PACKAGES:
+        try:
+            found[package] = version(package)
+        except PackageNotFoundError:
+            continue
+    return found
+
+
+def _empty(name: str) -> History:
+    return History(name, **{table: schema.empty_table() for table, schema in TABLES.items()})

@@ -1,0 +1,66 @@
+"""A live bar for long runs: round, simulated time, accuracy, rounds per second and time left."""
+
+from types import TracebackType
+from typing import Self
+
+from rich.console import Console
+from rich.progress import BarColumn, ProgressColumn, Task, TextColumn, TimeRemainingColumn
+from rich.progress import Progress as Bar
+from rich.text import Text
+
+from fedsim.rounds import Progress
+
+
+class _RoundsPerSecond(ProgressColumn):
+    def render(self, task: Task) -> Text:
+        speed = task.finished_speed or task.speed
+        return Text("- rounds/s" if speed is None else f"{speed:,.1f} rounds/s")
+
+
+class RoundBar:
+    """Shows how far a run is; silent where the output is no terminal.
+
+    Parameters
+    ----------
+    title : what is run
+    console : where to show it
+    quiet : show nothing at all
+    """
+
+    def __init__(self, title: str, console: Console, *, quiet: bool = False) -> None:
+        self._bar = Bar(
+            TextColumn("{task.description}"),
+            BarColumn(),
+            TextColumn("round {task.completed:.0f}/{task.total:.0f}"),
+            TextColumn("{task.fields[time_s]:,.1f} s simulated"),
+            TextColumn("accuracy {task.fields[accuracy]}"),
+            _RoundsPerSecond(),
+            TimeRemainingColumn(),
+            console=console,
+            disable=quiet or not console.is_terminal,
+        )
+        self._task = self._bar.add_task(title, total=None, time_s=0.0, accuracy="-")
+        self._accuracy = "-"
+
+    def __enter__(self) -> Self:
+        """Begin to show the bar."""
+        self._bar.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Leave the bar as it stands."""
+        self._bar.stop()
+
+    def show(self, progress: Progress) -> None:
+        """Move the bar to where the run is."""
+        if progress.evaluation is not None:
+            self._accuracy = f"{progress.evaluation.accuracy:.1%}"
+        self._bar.update(
+            self._task,
+            total=progress.count,
+            completed=progress.round,
+            time_s=progress.time_s,
+            accuracy=self._accuracy,
+        )

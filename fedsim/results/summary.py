@@ -1,0 +1,60 @@
+"""The few numbers that say how a run went."""
+
+from typing import Any
+
+import numpy as np
+
+from fedsim.rounds import History
+
+
+def summarise(history: History, target_accuracy: float = 0.8, smoothing: int = 1) -> dict[str, Any]:
+    """Return the summary of a run; None where a quantity does not exist.
+
+    Parameters
+    ----------
+    history : History
+    target_accuracy : what the time to accuracy refers to
+    smoothing : window of the causal mean over evaluations
+    """
+    durations_s = history.column("rounds", "duration_s")
+    ends_s = history.column("rounds", "end_s")
+    selected = int(history.column("rounds", "selected").sum())
+    delivered = int(history.column("rounds", "delivered").sum())
+    _, accuracy = history.curve("round", "accuracy", smoothing)
+    leakage = history.column("rounds", "largest_leakage")
+    return {
+        "rounds": history.rounds.num_rows,
+        "simulated_s": float(ends_s[-1]) if ends_s.size else 0.0,
+        "mean_round_s": float(durations_s.mean()) if durations_s.size else None,
+        "final_accuracy": float(accuracy[-1]) if accuracy.size else None,
+        "best_accuracy": float(accuracy.max()) if accuracy.size else None,
+        "target_accuracy": target_accuracy,
+        "time_to_accuracy_s": history.time_to_accuracy(target_accuracy, smoothing) if accuracy.size else None,
+        "participations": selected,
+        "delivered_share": delivered / selected if selected else None,
+        "late": int(history.column("rounds", "late").sum()),
+        "dropped": int(history.column("rounds", "dropped").sum()),
+        "clients_reached": int(np.unique(history.column("participations", "client")).size),
+        "largest_leakage": float(leakage[-1]) if leakage.size else None,
+    }
+
+
+def rows(summary: dict[str, Any]) -> list[tuple[str, str]]:
+    """Return a summary as lines of a table: what, and how much with its unit."""
+
+    def shown(value: float | None, form: str) -> str:
+        return "-" if value is None else form.format(value)
+
+    target = f"time to {100 * summary['target_accuracy']:g} % accuracy"
+    return [
+        ("rounds", shown(summary["rounds"], "{:,}")),
+        ("simulated time", shown(summary["simulated_s"], "{:,.2f} s")),
+        ("mean round", shown(summary["mean_round_s"], "{:.3f} s")),
+        ("final accuracy", shown(summary["final_accuracy"], "{:.2%}")),
+        ("best accuracy", shown(summary["best_accuracy"], "{:.2%}")),
+        (target, shown(summary["time_to_accuracy_s"], "{:,.2f} s")),
+        ("participations", shown(summary["participations"], "{:,}")),
+        ("delivered", shown(summary["delivered_share"], "{:.1%}")),
+        ("late, dropped", f"{summary['late']:,}, {summary['dropped']:,}"),
+        ("largest leakage", shown(summary["largest_leakage"], "{:.4g} epsilon")),
+    ]

@@ -1,0 +1,64 @@
+"""What a real server could know: the columns behind a round view, and nothing of the future."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fedsim.privacy import Ledger
+from fedsim.selectors import Cohort, OracleView, Reports, RoundView
+
+
+class Knowledge:
+    """The server's memory of its clients, as arrays over the crowd.
+
+    Parameters
+    ----------
+    samples : array of shape (K,)
+        Training samples that each client declared.
+    ledger : Ledger or None
+        What each client states it has leaked when it checks in; None without privacy.
+    expected_duration_s : array of shape (K,) or None
+        Given to oracles only.
+    """
+
+    def __init__(
+        self,
+        samples: NDArray[np.int64],
+        ledger: Ledger | None,
+        expected_duration_s: NDArray[np.float64] | None,
+    ) -> None:
+        self.samples, self.ledger, self.expected_duration_s = samples, ledger, expected_duration_s
+        clients = samples.size
+        self.participations = np.zeros(clients, dtype=np.int64)
+        self.last_duration_s = np.full(clients, np.nan)
+        self.last_loss = np.full(clients, np.nan)
+
+    def view(self, number: int, time_s: float) -> RoundView:
+        """Return what a selector may see at the start of a round; every client is a candidate.
+
+        The columns are copies: a selector that writes into them changes nothing here.
+        """
+        clients = self.samples.size
+        view = RoundView(
+            round=number,
+            time_s=time_s,
+            clients=clients,
+            client=np.arange(clients, dtype=np.int64),
+            samples=self.samples.copy(),
+            total_samples=int(self.samples.sum()),
+            participations=self.participations.copy(),
+            last_duration_s=self.last_duration_s.copy(),
+            last_loss=self.last_loss.copy(),
+            privacy_spent=np.zeros(clients) if self.ledger is None else self.ledger.spent.copy(),
+            privacy_budget=None if self.ledger is None else self.ledger.budget.total,
+            features=np.zeros((clients, 0)),
+        )
+        if self.expected_duration_s is None:
+            return view
+        return OracleView(**vars(view), expected_duration_s=self.expected_duration_s.copy())
+
+    def learn(self, cohort: Cohort, reports: Reports) -> None:
+        """Remember what became of a cohort."""
+        self.participations[cohort.client] += 1
+        arrived = reports.client[reports.delivered]
+        self.last_duration_s[arrived] = reports.duration_s[reports.delivered]
+        self.last_loss[arrived] = reports.loss[reports.delivered]

@@ -1,0 +1,100 @@
+"""When is a round over.
+
+A policy is a part with one method, ``wait(env, round_)``: a generator that yields events until the server stops
+waiting. Whoever has not delivered by then is late (or dropped; the server cannot tell).
+
+Equal times: an upload that ends exactly at a deadline counts as delivered, whatever order the events were
+created in. The deadline event has the lowest priority of all events of its instant, and since the same instant
+reached by different sums may differ in the last digits (0.1 + 0.2 + 0.3 is not 0.6 in binary), instants within
+`TIE_ULPS` units in the last place count as one.
+"""
+
+from collections.abc import Generator
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final, Protocol
+
+import numpy as np
+from pydantic import Field
+from simpy import Environment, Event
+
+from fedsim.parts import Catalogue, Part
+
+if TYPE_CHECKING:
+    from fedsim.rounds.participation import OpenRound
+
+TIE_ULPS: Final = 4
+_AFTER_ALL_OTHERS: Final = 2
+Waiting = Generator[Event, Any, None]
+
+POLICIES = Catalogue(
+    "policy",
+    "fedsim.policies",
+    ("wait",),
+    {
+        "deadline": "fedsim.rounds.policies:Deadline",
+        "wait-for-all": "fedsim.rounds.policies:WaitForAll",
+    },
+    attributes=("ends_without_everyone",),
+)
+
+
+class Policy(Protocol):
+    """The rule by which a server closes its rounds.
+
+    Attributes
+    ----------
+    ends_without_everyone : whether a round also ends if a selected client never delivers
+    """
+
+    ends_without_everyone: ClassVar[bool]
+
+    def wait(self, env: Environment, round_: "OpenRound") -> Waiting:
+        """Yield events until the server stops waiting."""
+        ...
+
+
+class LastOfInstant(Event):
+    """An event that comes after every ordinary event of the same instant.
+
+    Parameters
+    ----------
+    env : Environment
+    delay_s : float >= 0
+    """
+
+    def __init__(self, env: Environment, delay_s: float) -> None:
+        super().__init__(env)
+        self._ok, self._value = True, None
+        # SimPy types priorities as its own two levels but orders by any integer.
+        env.schedule(self, priority=_AFTER_ALL_OTHERS, delay=delay_s)  # type: ignore[arg-type]
+
+
+class WaitForAll(Part):
+    """The round ends when the slowest selected client has delivered (McMahan et al. 2017, Algorithm 1).
+
+    With clients that drop out such a round never ends, so a scenario with dropout must choose another policy.
+    """
+
+    ends_without_everyone: ClassVar[bool] = False
+
+    def wait(self, env: Environment, round_: "OpenRound") -> Waiting:  # noqa: ARG002 (the protocol's signature)
+        """Wait until everybody has delivered."""
+        yield round_.everyone
+
+
+class Deadline(Part):
+    """The round ends when everybody has delivered, and at the latest ``deadline_s`` after it began.
+
+    Attributes
+    ----------
+    deadline_s : float > 0
+        Seconds from the start of the round; an upload that ends exactly then counts as delivered.
+    """
+
+    ends_without_everyone: ClassVar[bool] = True
+    deadline_s: Annotated[float, Field(gt=0)]
+
+    def wait(self, env: Environment, round_: "OpenRound") -> Waiting:
+        """Wait until everybody has delivered or the deadline has passed."""
+        yield round_.everyone | LastOfInstant(env, self.deadline_s)
+        while not round_.everyone.triggered and 0 < env.peek() - env.now <= TIE_ULPS * np.spacing(env.now):
+            yield LastOfInstant(env, env.peek() - env.now)

@@ -1,0 +1,267 @@
+"""The server process: ask the selector, send the cohort on its way, wait as the policy says, aggregate."""
+
+from collections.abc import Callable, Generator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from simpy import Environment, Event
+
+from fedsim.devices import ComputeTimes, Dropout
+from fedsim.errors import ScenarioError, SelectorError
+from fedsim.learning import Evaluation, Learner, Model, Release
+from fedsim.network import Links
+from fedsim.privacy import Ledger
+from fedsim.rounds.history import Recorder
+from fedsim.rounds.knowledge import Knowledge
+from fedsim.rounds.participation import PHASES, OpenRound, Outcome
+from fedsim.rounds.policies import Policy
+from fedsim.selectors import Cohort, Reports, Selector, as_cohort
+from fedsim.streams import Streams
+
+
+@dataclass(frozen=True, kw_only=True)
+class World:
+    """Everything a server process meets in one run."""
+
+    streams: Streams
+    links: Links
+    compute: ComputeTimes
+    dropout: Dropout
+    learner: Learner
+    selector: Selector
+    policy: Policy
+    ledger: Ledger | None
+    knowledge: Knowledge
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ending:
+    """When a run is over: after so many rounds, or earlier at a simulated time or an accuracy.
+
+    Attributes
+    ----------
+    count : number of rounds
+    until_s : no round starts at or after this simulated second; None for no limit
+    target_accuracy : the run ends with the first evaluation that reaches it; None for no target
+    evaluate_every : rounds between evaluations; the last round is always evaluated
+    """
+
+    count: int
+    until_s: float | None = None
+    target_accuracy: float | None = None
+    evaluate_every: int = 1
+
+
+@dataclass(frozen=True)
+class Progress:
+    """How far a run is: shown to whoever watches, after every round."""
+
+    round: int
+    count: int
+    time_s: float
+    evaluation: Evaluation | None
+
+
+class Server:
+    """Runs the rounds of one simulation.
+
+    Parameters
+    ----------
+    env : Environment
+    world : World
+    ending : Ending
+    recorder : Recorder
+    on_round : called after every round, if given
+    """
+
+    def __init__(
+        self,
+        env: Environment,
+        world: World,
+        ending: Ending,
+        recorder: Recorder,
+        on_round: Callable[[Progress], None] | None = None,
+    ) -> None:
+        self.env, self.world, self.ending, self.recorder = env, world, ending, recorder
+        self._on_round = on_round
+        self._wants_loss = "loss" in getattr(world.selector, "needs", ())
+
+    def serve(self) -> Generator[Event, Any, None]:
+        """Run round after round until the ending is reached."""
+        model = self.world.learner.initial()
+        for number in range(1, self.ending.count + 1):
+            start_s = self.env.now
+            cohort = self._select(number)
+            releases: dict[int, Release] = {}
+            round_ = self._dispatch(number, cohort, releases)
+            yield from self.world.policy.wait(self.env, round_)
+            if round_.cancel_pending():
+                yield self.env.timeout(0)
+            model, weights, loss = self._aggregate(model, cohort, round_, releases)
+            last = number == self.ending.count or self._past(self.env.now)
+            evaluation = self._evaluate(model, number, last)
+            self._take_down(number, start_s, cohort, round_, releases, weights, model)
+            self._report(number, cohort, round_, loss)
+            if self._on_round is not None:
+                self._on_round(Progress(number, self.ending.count, self.env.now, evaluation))
+            if last or self._reached(evaluation):
+                return
+
+    def _select(self, number: int) -> Cohort:
+        world = self.world
+        view = world.knowledge.view(number, self.env.now)
+        chosen = world.selector.select(view, world.streams.generator("selection", number))
+        cohort = as_cohort(chosen, view, world.selector)
+        if not cohort.client.size:
+            raise SelectorError(
+                f"{type(world.selector).__name__}.select returned nobody in round {number}, "
+                f"though there are {view.client.size} candidates"
+            )
+        return cohort
+
+    def _dispatch(self, number: int, cohort: Cohort, releases: dict[int, Release]) -> OpenRound:
+        """Plan every member's waits as arrays and start its process."""
+        world, client = self.world, cohort.client
+        bits = world.learner.model_bits or 0.0
+        start_s = np.full(client.size, self.env.now)
+        downlink_s = world.links.downlink_s(client, number, start_s, bits)
+        samples = world.learner.work_samples(client, cohort.work)
+        compute_s = world.compute.duration_s(client, number, samples)
+        uplink_s = world.links.uplink_s(client, number, start_s + downlink_s + compute_s, bits)
+        planned_s = np.stack([downlink_s, compute_s, uplink_s])
+        self._check_times(number, client, planned_s)
+        leaves_after_s = world.dropout.time_to_dropout_s(client, number, world.streams)
+
+        def upload_starts(i: int) -> None:
+            if world.ledger is not None:
+                releases[i] = Release(*world.ledger.charge(int(client[i])))
+
+        return OpenRound(self.env, planned_s, leaves_after_s, upload_starts)
+
+    def _check_times(self, number: int, client: NDArray[np.int64], planned_s: NDArray[np.float64]) -> None:
+        """Refuse times that are none, and a wait for somebody who will never be done."""
+        endless = not self.world.policy.ends_without_everyone
+        wrong = ~(planned_s >= 0) | (endless & np.isinf(planned_s))
+        if wrong.any():
+            phase, i = (int(index[0]) for index in np.nonzero(wrong))
+            waits = endless and np.isinf(planned_s[phase, i])
+            why = "the policy waits for everyone; choose one with a deadline" if waits else "times are at least 0"
+            raise ScenarioError(
+                f"round {number}: the {PHASES[phase]} of client {client[i]} would take {planned_s[phase, i]} s; {why}"
+            )
+
+    def _aggregate(
+        self, model: Model, cohort: Cohort, round_: OpenRound, releases: dict[int, Release]
+    ) -> tuple[Model, NDArray[np.float64], NDArray[np.float64]]:
+        """Return the next model, the weights used and the losses asked for, both per member of the cohort."""
+        learner = self.world.learner
+        arrived = np.flatnonzero(round_.outcome == Outcome.DELIVERED)
+        loss = np.full(cohort.client.size, np.nan)
+        weights = aggregation_weights(cohort, learner.samples[cohort.client], arrived)
+        if not arrived.size:
+            return model, weights, loss
+        work = np.ones(cohort.client.size) if cohort.work is None else cohort.work
+        updates = [
+            learner.update(model, int(cohort.client[i]), releases.get(i), float(work[i])) for i in arrived.tolist()
+        ]
+        if self._wants_loss:
+            loss[arrived] = learner.losses(updates)
+        return learner.aggregate(model, updates, weights[arrived]), weights, loss
+
+    def _evaluate(self, model: Model, number: int, last: bool) -> Evaluation | None:
+        if not last and number % self.ending.evaluate_every:
+            return None
+        evaluation = self.world.learner.evaluate(model)
+        if evaluation is not None:
+            self.recorder.add_evaluation(number, self.env.now, model.version, evaluation.accuracy, evaluation.loss)
+        return evaluation
+
+    def _take_down(
+        self,
+        number: int,
+        start_s: float,
+        cohort: Cohort,
+        round_: OpenRound,
+        releases: dict[int, Release],
+        weights: NDArray[np.float64],
+        model: Model,
+    ) -> None:
+        size = cohort.client.size
+        epsilon = np.zeros(size)
+        for i, release in releases.items():
+            epsilon[i] = release.epsilon
+        self.recorder.add_participations(
+            {
+                "round": np.full(size, number),
+                "client": cohort.client,
+                "draws": np.ones(size, dtype=np.int64) if cohort.draws is None else cohort.draws,
+                "weight": weights,
+                "start_s": np.full(size, start_s),
+                "downlink_s": round_.spent_s[0],
+                "compute_s": round_.spent_s[1],
+                "uplink_s": round_.spent_s[2],
+                "end_s": round_.ended_s,
+                "outcome": round_.outcome,
+                "cut_in": round_.cut_in,
+                "epsilon": epsilon,
+            }
+        )
+        outcomes = np.bincount(round_.outcome, minlength=len(Outcome)).tolist()
+        ledger = self.world.ledger
+        leakage = 0.0 if ledger is None else float(ledger.spent.max())
+        candidates = self.world.learner.samples.size
+        self.recorder.add_round(
+            number,
+            start_s,
+            self.env.now,
+            self.env.now - start_s,
+            candidates,
+            size,
+            *outcomes,
+            model.version,
+            leakage,
+        )
+
+    def _report(self, number: int, cohort: Cohort, round_: OpenRound, loss: NDArray[np.float64]) -> None:
+        delivered = round_.outcome == Outcome.DELIVERED
+        waited_s = np.where(delivered, round_.ended_s, self.env.now) - round_.start_s
+        reports = Reports(
+            round=number,
+            time_s=self.env.now,
+            client=cohort.client,
+            delivered=delivered,
+            duration_s=waited_s,
+            loss=loss,
+        )
+        self.world.knowledge.learn(cohort, reports)
+        self.world.selector.observe(reports)
+
+    def _past(self, time_s: float) -> bool:
+        return self.ending.until_s is not None and time_s >= self.ending.until_s
+
+    def _reached(self, evaluation: Evaluation | None) -> bool:
+        target = self.ending.target_accuracy
+        return target is not None and evaluation is not None and evaluation.accuracy >= target
+
+
+def aggregation_weights(cohort: Cohort, samples: NDArray[np.int64], arrived: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Return the weight of each member of a cohort, 0 for those that did not deliver.
+
+    Without weights of the selector's these are FedAvg's (PAUSE, equation 2): samples times draws, over the sum
+    of those that delivered; draws alone where no samples are known. Weights that a selector prescribes are scaled
+    so that those that delivered carry the whole cohort's weight.
+    """
+    draws = np.ones(samples.size) if cohort.draws is None else np.asarray(cohort.draws, dtype=np.float64)
+    if cohort.weights is not None:
+        whole = np.asarray(cohort.weights, dtype=np.float64)
+        total = whole.sum()
+    else:
+        whole = draws * samples if samples.any() else draws
+        total = 1.0
+    weights = np.zeros(samples.size)
+    share = whole[arrived].sum()
+    if share > 0:
+        weights[arrived] = whole[arrived] / share * total
+    return weights

@@ -1,0 +1,208 @@
+"""The tables of a scenario, their ranges, and what must fit together.
+
+A scenario is a frozen value: one experiment, described completely. Written in TOML or in Python it is the same
+thing and has the same digest.
+"""
+
+import hashlib
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any, Self
+
+from pydantic import Field, ValidationError, field_validator, model_validator
+from pydantic_core import InitErrorDetails
+
+from fedsim.devices import Devices
+from fedsim.errors import ScenarioError
+from fedsim.learning import LEARNERS, LearnerSettings
+from fedsim.network import NETWORKS, PLACEMENTS, Network, Placement
+from fedsim.parts import Recipe, Settings, Slot, refusal
+from fedsim.privacy import Privacy
+from fedsim.rounds import POLICIES, Policy
+from fedsim.scenario.refusals import explain
+from fedsim.selectors import SELECTORS
+
+Count = Annotated[int, Field(ge=1)]
+
+
+class Crowd(Settings):
+    """How many clients there are and where they stand.
+
+    Attributes
+    ----------
+    clients : int from 1 to 2**32
+    placement : where they stand, for networks with distances; a disc of 250 m by default
+    """
+
+    clients: Annotated[int, Field(ge=1, le=2**32)]
+    placement: Annotated[Placement, Slot(PLACEMENTS)] = Field(
+        default_factory=lambda: PLACEMENTS.make({"kind": "disc", "radius_m": 250.0})
+    )
+
+
+class Rounds(Settings):
+    """How many rounds there are and when each is over.
+
+    Attributes
+    ----------
+    count : int >= 1
+    policy : when a round is over
+    late : what becomes of clients that are late; ``"cancel"`` frees what they used
+    until_s : no round starts at or after this simulated second
+    target_accuracy : the run ends with the first evaluation that reaches it
+    """
+
+    count: Count
+    policy: Annotated[Policy, Slot(POLICIES)] = Field(default_factory=lambda: POLICIES.make("wait-for-all"))
+    late: Annotated[str, Field(pattern="^cancel$")] = "cancel"
+    until_s: Annotated[float, Field(gt=0)] | None = None
+    target_accuracy: Annotated[float, Field(gt=0, le=1)] | None = None
+
+
+class Results(Settings):
+    """What is measured and how it is drawn.
+
+    Attributes
+    ----------
+    evaluate_every : rounds between evaluations of the global model on the whole test set
+    smoothing : window of the causal mean over evaluations in figures and summaries; 1 for none
+    target_accuracy : what the summary's time to accuracy refers to
+    """
+
+    evaluate_every: Count = 1
+    smoothing: Count = 1
+    target_accuracy: Annotated[float, Field(gt=0, le=1)] = 0.8
+
+
+class Scenario(Settings):
+    """One experiment: who, learning what, over which network, selected how.
+
+    Every slot takes a part, a table with its kind and options, or a kind alone; see the README for the list.
+
+    Raises
+    ------
+    ScenarioError
+        On any value that is not allowed, naming the field's path, the value and what is allowed.
+    """
+
+    name: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")]
+    seed: Annotated[int, Field(ge=0)] = 0
+    crowd: Crowd
+    learning: Annotated[LearnerSettings, Slot(LEARNERS)]
+    privacy: Privacy | None = None
+    network: Annotated[Network, Slot(NETWORKS)]
+    devices: Devices = Field(default_factory=Devices)
+    rounds: Rounds
+    selector: Annotated[Recipe, Slot(SELECTORS, recipe=True)]
+    results: Results = Field(default_factory=Results)
+
+    def __init__(self, /, **tables: Any) -> None:
+        try:
+            super().__init__(**tables)
+        except ValidationError as error:
+            raise ScenarioError(explain(error)) from None
+
+    @field_validator("privacy", mode="before")
+    @classmethod
+    def _no_privacy(cls, value: Any) -> Any:
+        return None if value in ("none", {"kind": "none"}) else value
+
+    @model_validator(mode="after")
+    def _fits_together(self) -> Self:
+        cohort = self.selector.options.get("cohort", getattr(self.selector.prototype, "cohort", None))
+        if isinstance(cohort, int) and cohort > self.crowd.clients:
+            _refuse(
+                ("selector", "cohort"),
+                cohort,
+                f"a cohort cannot be larger than the crowd; allowed: 1 to crowd.clients = {self.crowd.clients}",
+            )
+        if self.devices.dropout.possible and not self.rounds.policy.ends_without_everyone:
+            _refuse(
+                ("rounds", "policy"),
+                POLICIES.describe(self.rounds.policy)["kind"],
+                "a round that waits for everyone never ends when a client drops out (devices.dropout); "
+                "allowed: a policy with a deadline",
+            )
+        self._check_timing_only()
+        return self
+
+    def _check_timing_only(self) -> None:
+        """Refuse to guess the size of a model or of the data where nothing is learned."""
+        learning = self.learning
+        if learning.trains:
+            return
+        if self.network.uses_bits and learning.model_bits is None:
+            _refuse(
+                ("learning", "model_bits"),
+                None,
+                "this network needs the size of the model in bits when nothing is learned; allowed: any number > 0",
+            )
+        if self.devices.compute.uses_samples and not learning.knows_samples:
+            _refuse(
+                ("learning", "samples_per_client"),
+                None,
+                "these devices need to know how many samples a client has when nothing is learned; "
+                "allowed: any whole number >= 1, or devices.compute = 'zero'",
+            )
+
+    def digest(self) -> str:
+        """Return the SHA-256 of the resolved scenario, as 64 hexadecimal digits."""
+        text = json.dumps(self.describe(), sort_keys=True, separators=(",", ":"))
+        return hashlib.sha256(text.encode()).hexdigest()
+
+    def describe(self) -> dict[str, Any]:
+        """Return the resolved scenario as plain tables, defaults included."""
+        return self.model_dump(exclude_none=True)
+
+    def replace(self, values: Mapping[str, Any]) -> "Scenario":
+        """Return a scenario in which some values differ, given by their dotted paths.
+
+        >>> scenario.replace({"rounds.policy.deadline_s": 2.0, "selector.kind": "uniform"})  # doctest: +SKIP
+        """
+        from fedsim.scenario.overrides import override
+
+        tables: dict[str, Any] = {name: getattr(self, name) for name in type(self).model_fields}
+        for path, value in values.items():
+            override(tables, path, value)
+        return Scenario(**{name: value for name, value in tables.items() if value is not None})
+
+    def to_toml(self) -> str:
+        """Return the scenario as TOML text that `from_toml` reads back.
+
+        Raises
+        ------
+        ScenarioError
+            If a part was handed over as an object that cannot be described by a class and its options.
+        """
+        import tomli_w
+
+        if self.selector.prototype is not None:
+            raise ScenarioError(
+                f"selector: {self.selector.kind} cannot be written as TOML, because its constructor arguments are "
+                "not among its attributes; allowed: a class that keeps each argument under its own name"
+            )
+        return tomli_w.dumps(self.describe())
+
+    @classmethod
+    def from_toml(cls, text: str, source: str = "scenario") -> "Scenario":
+        """Return the scenario that TOML text describes; ``source`` names it in messages."""
+        from fedsim.scenario.files import parse
+
+        return parse(text, source)
+
+    @classmethod
+    def load(cls, path: str | Path, values: Mapping[str, Any] | None = None) -> "Scenario":
+        """Return the scenario of a TOML file, with some values replaced by their dotted paths."""
+        from fedsim.scenario.files import load
+
+        return load(path, values)
+
+
+def _refuse(path: tuple[str, ...], value: object, message: str) -> None:
+    error: InitErrorDetails = {
+        "type": refusal("does_not_fit", "{message}", message=message),
+        "loc": path,
+        "input": value,
+    }
+    raise ValidationError.from_exception_data("Scenario", [error])

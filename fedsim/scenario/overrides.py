@@ -1,0 +1,102 @@
+"""Values given by dotted paths: ``selector.cohort = 10``, on the command line or in a study.
+
+Setting a slot's ``kind`` to another kind keeps the options that the new kind has too and lets go of the
+others: ``selector.kind=uniform`` on a PAUSE scenario keeps ``cohort`` and drops ``alpha``, ``beta``, ``gamma``.
+"""
+
+import tomllib
+from collections.abc import Mapping
+from typing import Any
+
+from pydantic import BaseModel
+from pydantic_core import PydanticCustomError
+
+from fedsim.errors import ScenarioError
+from fedsim.parts import Catalogue, Recipe, Slot
+
+
+def parse_assignment(text: str) -> tuple[str, Any]:
+    """Return path and value of ``a.b=value``; the value is read as TOML, or as a string if it is none.
+
+    >>> parse_assignment("rounds.count=20")
+    ('rounds.count', 20)
+    >>> parse_assignment("selector.kind=uniform")
+    ('selector.kind', 'uniform')
+    """
+    path, equals, value = text.partition("=")
+    if not equals or not all(step.strip() for step in path.split(".")):
+        raise ScenarioError(f"--set {text}: is not of the form path.to.field=value")
+    try:
+        return path.strip(), tomllib.loads(f"value = {value}")["value"]
+    except tomllib.TOMLDecodeError:
+        return path.strip(), value.strip()
+
+
+def override(tables: dict[str, Any], path: str, value: Any) -> None:
+    """Set one value in the tables of a scenario, opening parts on the way as far as needed.
+
+    A path that leads nowhere is set all the same, so that the scenario refuses it with its own message.
+
+    Raises
+    ------
+    ScenarioError
+        If the path leads through a value that is no table.
+    """
+    *way, last = path.split(".")
+    table, model = tables, _scenario_class()
+    slot: Slot | None = None
+    for depth, step in enumerate(way):
+        annotation = None if model is None else model.model_fields.get(step)
+        slot = None if annotation is None else Slot.of(annotation.metadata)
+        opened = _opened(table.get(step), slot)
+        if opened is None:
+            raise ScenarioError(f"{path}: {'.'.join(way[: depth + 1])} is {table[step]!r}, which is no table")
+        table[step] = opened
+        table, model = opened, _model(opened, slot, None if annotation is None else annotation.annotation)
+    if last == "kind" and slot is not None and isinstance(value, str):
+        _keep_common_options(table, slot.catalogue, value)
+    table[last] = value
+
+
+def _scenario_class() -> type[BaseModel] | None:
+    from fedsim.scenario.description import Scenario
+
+    return Scenario
+
+
+def _opened(value: Any, slot: Slot | None) -> dict[str, Any] | None:
+    """Return a value as a table that may be changed: a part with its kind and fields, a name as its kind."""
+    if value is None or value == "none":
+        return {} if value is None else {"kind": "none"}
+    if isinstance(value, str) and slot is not None:
+        return {"kind": value}
+    if isinstance(value, Recipe) and value.prototype is None:
+        return {"kind": value.kind, **value.options}
+    if isinstance(value, BaseModel):
+        fields = {name: getattr(value, name) for name in type(value).model_fields}
+        kept = {name: field for name, field in fields.items() if field is not None}
+        return kept if slot is None else {"kind": slot.catalogue.kind_of(value), **kept}
+    return dict(value) if isinstance(value, Mapping) else None
+
+
+def _model(table: Mapping[str, Any], slot: Slot | None, annotation: Any) -> type[BaseModel] | None:
+    """Return the class that describes a table's fields, None where it cannot be told."""
+    if slot is None:
+        candidates = getattr(annotation, "__args__", (annotation,))
+        return next((c for c in candidates if isinstance(c, type) and issubclass(c, BaseModel)), None)
+    try:
+        found = slot.catalogue.load(str(table.get("kind", slot.catalogue.default)))
+    except PydanticCustomError:
+        return None
+    return found if issubclass(found, BaseModel) else None
+
+
+def _keep_common_options(table: dict[str, Any], catalogue: Catalogue, kind: str) -> None:
+    if table.get("kind", catalogue.default) == kind:
+        return
+    try:
+        names = catalogue.option_names(kind)
+    except PydanticCustomError:
+        return
+    for name in [name for name in table if name not in names]:
+        del table[name]

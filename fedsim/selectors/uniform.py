@@ -1,0 +1,30 @@
+"""Uniform selection: the m participants of a round are drawn at random."""
+
+import numpy as np
+
+from fedsim.selectors.base import Cohort, PublishedSelector, RoundView, check_whole
+
+
+class Uniform(PublishedSelector):
+    """Draw the cohort uniformly without replacement among the candidates.
+
+    Parameters
+    ----------
+    cohort : int >= 1
+        Number of clients per round (m); all candidates if there are no more than that.
+    """
+
+    paper = (
+        "McMahan et al., Communication-Efficient Learning of Deep Networks from Decentralized Data, "
+        "AISTATS 2017, Algorithm 1"
+    )
+
+    def __init__(self, cohort: int) -> None:
+        check_whole("cohort", cohort, lowest=1)
+        self.cohort = cohort
+
+    def select(self, view: RoundView, rng: np.random.Generator) -> Cohort:
+        """Return ``cohort`` distinct candidates, each set of them as likely as any other."""
+        if view.client.size <= self.cohort:
+            return Cohort(view.client.copy())
+        return Cohort(np.sort(rng.choice(view.client, size=self.cohort, replace=False)))

@@ -1,0 +1,115 @@
+"""The one place that wires a scenario into processes and runs it."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import simpy
+from numpy.typing import NDArray
+
+from fedsim.learning import Learner
+from fedsim.network import Links
+from fedsim.privacy import Ledger
+from fedsim.rounds import Ending, History, Knowledge, Progress, Recorder, Server, World
+from fedsim.scenario import Scenario
+from fedsim.streams import Streams
+
+
+class Simulation:
+    """A scenario on its way: the processes, and what has been taken down so far.
+
+    Parameters
+    ----------
+    scenario : Scenario
+    data_dir : path, optional
+        Where real data sets lie; ``FEDSIM_DATA`` or the user's cache by default.
+    store : optional
+        Keeps results of training under their digests; runs that share one never pay for a training twice.
+    on_round : optional
+        Called after every round with a `Progress`.
+    """
+
+    def __init__(
+        self,
+        scenario: Scenario,
+        *,
+        data_dir: str | Path | None = None,
+        store: Any = None,
+        on_round: Callable[[Progress], None] | None = None,
+    ) -> None:
+        self.scenario = scenario
+        self.recorder = Recorder(scenario.name)
+        self.world = build_world(scenario, data_dir, store)
+        self._env = simpy.Environment()
+        ending = Ending(
+            count=scenario.rounds.count,
+            until_s=scenario.rounds.until_s,
+            target_accuracy=scenario.rounds.target_accuracy,
+            evaluate_every=scenario.results.evaluate_every,
+        )
+        self._server = Server(self._env, self.world, ending, self.recorder, on_round)
+
+    def run(self) -> History:
+        """Run to the end and return what happened."""
+        self._env.run(until=self._env.process(self._server.serve()))
+        return self.history()
+
+    def history(self) -> History:
+        """Return what has happened so far."""
+        return self.recorder.history()
+
+
+def simulate(
+    scenario: Scenario,
+    *,
+    data_dir: str | Path | None = None,
+    store: Any = None,
+    on_round: Callable[[Progress], None] | None = None,
+) -> History:
+    """Run a scenario and return its history; nothing is written. See `Simulation` for the arguments.
+
+    Examples
+    --------
+    >>> history = simulate(Scenario.load("scenarios/quickstart.toml"))  # doctest: +SKIP
+    >>> history.time_to_accuracy(0.8)  # doctest: +SKIP
+    """
+    return Simulation(scenario, data_dir=data_dir, store=store, on_round=on_round).run()
+
+
+def build_world(scenario: Scenario, data_dir: str | Path | None, store: Any) -> World:
+    """Return everything a server process meets, built from a scenario and its one seed."""
+    streams = Streams(scenario.seed)
+    clients = scenario.crowd.clients
+    privacy = scenario.privacy
+    learner: Learner = scenario.learning.build(
+        clients=clients,
+        streams=streams,
+        mechanism=None if privacy is None else privacy.mechanism,
+        store=store,
+        data_dir=None if data_dir is None else Path(data_dir),
+    )
+    links = scenario.network.build(scenario.crowd.placement.positions(clients, streams), streams)
+    compute = scenario.devices.compute.build(clients, streams)
+    ledger = None if privacy is None else Ledger(privacy.budget, clients)
+    selector = scenario.selector.build()
+    expected_s = None
+    if getattr(selector, "oracle", False):
+        work = learner.work_samples(np.arange(clients, dtype=np.int64))
+        expected_s = expected_duration_s(links, learner.model_bits or 0.0, compute.expected_s(work))
+    return World(
+        streams=streams,
+        links=links,
+        compute=compute,
+        dropout=scenario.devices.dropout,
+        learner=learner,
+        selector=selector,
+        policy=scenario.rounds.policy,
+        ledger=ledger,
+        knowledge=Knowledge(learner.samples, ledger, expected_s),
+    )
+
+
+def expected_duration_s(links: Links, bits: float, compute_s: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the mean time of a whole participation of every client: what an oracle may know."""
+    return links.expected_downlink_s(bits) + compute_s + links.expected_uplink_s(bits)

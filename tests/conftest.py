@@ -1,0 +1,35 @@
+"""Fixtures that every room may use."""
+
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import pytest
+
+_PREPARE = Path(__file__).parents[2] / "shared" / "data" / "prepare.py"
+
+
+@pytest.fixture(scope="session")
+def data_dir() -> Path:
+    """Return a folder with MNIST, Fashion-MNIST and CIFAR-10; tests that use it carry the marker ``data``.
+
+    It is FEDSIM_DATA if that is set. Otherwise the packed sets beside the checkout are laid out once under the
+    system's temporary folder, where later sessions find them again.
+    """
+    if given := os.environ.get("FEDSIM_DATA"):
+        return Path(given)
+    if not _PREPARE.is_file():
+        pytest.skip("no data sets: FEDSIM_DATA is not set and ../shared/data is not there")
+    place = Path(tempfile.gettempdir()) / f"fedsim-test-data-{os.getuid()}"
+    if not place.is_dir():
+        with tempfile.TemporaryDirectory(dir=place.parent, prefix=f"{place.name}-") as scratch:
+            laid_out = Path(scratch) / "data"
+            subprocess.run([sys.executable, str(_PREPARE), str(laid_out)], check=True)  # noqa: S603 - own script
+            try:
+                laid_out.rename(place)
+            except OSError:
+                if not place.is_dir():  # unless another worker was faster
+                    raise
+    return place

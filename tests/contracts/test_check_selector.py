@@ -1,0 +1,277 @@
+"""`check_selector` refuses selectors that are broken, each for its own fault, and no others."""
+
+import contextlib
+import random
+import threading
+import time
+
+import numpy as np
+import pytest
+
+from fedsim.errors import SelectorError
+from fedsim.selectors import Cohort
+from fedsim.testing import check_selector
+
+
+class Sound:
+    """Takes up to three candidates by luck; the broken ones differ from it in one thing each."""
+
+    def select(self, view, rng):
+        return np.sort(rng.permutation(view.client)[:3])
+
+    def observe(self, reports):
+        pass
+
+
+class Learning(Sound):
+    """Prefers who was fast before: has memory, and a lawful one."""
+
+    def __init__(self):
+        self.best = {}
+
+    def select(self, view, rng):
+        score = np.array([self.best.get(int(k), 0.0) for k in view.client])
+        return view.client[np.lexsort((rng.random(view.client.size), score))[:3]]
+
+    def observe(self, reports):
+        for client, duration_s in zip(reports.client.tolist(), reports.duration_s.tolist(), strict=True):
+            self.best[client] = duration_s
+
+
+class Weighting(Sound):
+    """Returns a whole cohort with all its columns."""
+
+    def select(self, view, rng):
+        client = view.client[:2]
+        ones = np.ones(client.size)
+        return Cohort(client, draws=np.ones(client.size, dtype=np.int64), weights=ones, work=ones / 2)
+
+
+class Listing(Sound):
+    """Returns plain lists, an empty one without candidates."""
+
+    def select(self, view, rng):
+        return view.client[:3].tolist()
+
+
+class LossHungry(Sound):
+    needs = ("loss",)
+
+    def select(self, view, rng):
+        return view.client[np.argsort(np.nan_to_num(view.last_loss, nan=9.0), kind="stable")[:3]]
+
+    def observe(self, reports):
+        if np.any(np.isnan(reports.loss[reports.delivered])):
+            raise RuntimeError("a delivered update comes with its loss")
+
+
+class Clairvoyant(Sound):
+    oracle = True
+
+    def select(self, view, rng):
+        return view.client[np.argsort(view.expected_duration_s)[:3]]
+
+
+class Twice(Sound):
+    def select(self, view, rng):
+        return np.repeat(view.client[:1], 2)
+
+
+class Strangers(Sound):
+    def select(self, view, rng):
+        return np.arange(min(3, view.clients))
+
+
+class Counts(Sound):
+    def select(self, view, rng):
+        return view.client.size
+
+
+class Fractions(Sound):
+    def select(self, view, rng):
+        return view.client / 2
+
+
+class BadWork(Sound):
+    def select(self, view, rng):
+        return Cohort(view.client, work=np.full(view.client.size, 1.5))
+
+
+class GlobalNumPy(Sound):
+    def select(self, view, rng):
+        return np.random.permutation(view.client)[:3]  # noqa: NPY002 - the fault itself
+
+
+class SeededGlobalNumPy(Sound):
+    def select(self, view, rng):
+        np.random.seed(view.round)  # noqa: NPY002 - the fault itself
+        return np.random.permutation(view.client)[:3]  # noqa: NPY002 - the fault itself
+
+
+class GlobalPython(Sound):
+    def select(self, view, rng):
+        return random.sample(view.client.tolist(), min(3, view.client.size))
+
+
+class OwnLuck(Sound):
+    def select(self, view, rng):
+        return np.random.default_rng().permutation(view.client)[:3]
+
+
+class Clock(Sound):
+    def select(self, view, rng):
+        return np.random.default_rng(time.perf_counter_ns()).permutation(view.client)[:3]
+
+
+class SortsTheView(Sound):
+    def select(self, view, rng):
+        view.samples[:] = np.sort(view.samples)
+        return view.client[:3]
+
+
+class UnlocksTheView(Sound):
+    def select(self, view, rng):
+        view.client.flags.writeable = True
+        view.client[:] = 0
+        return view.client[:1]
+
+
+class ChangesReports(Sound):
+    def observe(self, reports):
+        reports.duration_s *= 2
+
+
+class RemembersOnTheClass(Sound):
+    rounds_seen = 0
+
+    def select(self, view, rng):
+        type(self).rounds_seen += 1
+        return view.client[: 1 + self.rounds_seen % 7]
+
+
+class SharesFeedback(Sound):
+    """Resets its class-level memory whenever a new run starts, so that only copies side by side give it away."""
+
+    told: dict[int, float] = {}  # noqa: RUF012 - the fault itself
+
+    def select(self, view, rng):
+        if view.round == 1:
+            self.told.clear()
+        slow = np.array([self.told.get(int(k), 0.0) for k in view.client])
+        return view.client[np.argsort(slow, kind="stable")[:3]]
+
+    def observe(self, reports):
+        for client, duration_s in zip(reports.client.tolist(), reports.duration_s.tolist(), strict=True):
+            self.told[client] = duration_s
+
+
+class CrashesOnEmpty(Sound):
+    def select(self, view, rng):
+        return view.client[: 1 + int(np.argmax(view.samples)) % 2]
+
+
+class CrashesOnFailure(Sound):
+    def observe(self, reports):
+        if reports.client.size:
+            reports.duration_s[reports.delivered].min()
+
+
+class TooMany(Sound):
+    def select(self, view, rng):
+        return rng.choice(view.client, 3, replace=False)
+
+
+class SecretOracle(Sound):
+    def select(self, view, rng):
+        return view.client[np.argsort(view.expected_duration_s)[:3]]
+
+
+class Unknown(Sound):
+    needs = ("gradients",)
+
+
+class Undecided(Sound):
+    oracle = "yes"
+
+
+class Deaf:
+    def select(self, view, rng):
+        return view.client
+
+
+class Uncopyable(Sound):
+    def __init__(self):
+        self.lock = threading.Lock()
+
+
+@pytest.mark.parametrize("sound", [Sound, Learning, Weighting, Listing, LossHungry, Clairvoyant])
+def test_sound_selectors_pass_as_instance_and_as_factory(sound):
+    check_selector(sound(), rounds=9)
+    check_selector(sound, rounds=9)
+    check_selector(sound, clients=2, rounds=9, seed=4)
+
+
+@pytest.mark.parametrize(
+    ("broken", "complaint"),
+    [
+        (Twice, r"Twice\.select returned a client twice.*round 1\)"),
+        (Strangers, r"returned clients that are no candidates.*come and go"),
+        (Counts, "one-dimensional array of client ids"),
+        (Fractions, "one-dimensional array of client ids"),
+        (BadWork, "returned work"),
+        (GlobalNumPy, "drew from a global random generator"),
+        (SeededGlobalNumPy, "drew from a global random generator"),
+        (GlobalPython, "drew from a global random generator"),
+        (OwnLuck, "differs between two fresh copies"),
+        (Clock, "differs between two fresh copies"),
+        (SortsTheView, "must not change them"),
+        (UnlocksTheView, r"UnlocksTheView\.select failed"),
+        (ChangesReports, r"ChangesReports\.observe failed.*cannot assign|must not change them"),
+        (RemembersOnTheClass, "differs between two fresh copies"),
+        (SharesFeedback, "same or a later round|what another copy is told"),
+        (CrashesOnEmpty, r"CrashesOnEmpty\.select failed.*come and go"),
+        (CrashesOnFailure, r"CrashesOnFailure\.observe failed"),
+        (TooMany, r"TooMany\.select failed"),
+        (SecretOracle, "only a selector with oracle = True"),
+        (Unknown, "needs: .*is not allowed"),
+        (Undecided, "oracle: 'yes' is not allowed"),
+        (Deaf, "no method observe"),
+    ],
+)
+def test_broken_selectors_are_refused(broken, complaint):
+    with pytest.raises(SelectorError, match=complaint):
+        check_selector(broken())
+
+
+def test_what_is_no_selector_at_all_is_refused():
+    with pytest.raises(SelectorError, match="no method select"):
+        check_selector(7)
+    with pytest.raises(SelectorError, match="no method select"):
+        check_selector(dict)
+
+
+def test_a_selector_that_cannot_be_copied_needs_a_factory():
+    with pytest.raises(SelectorError, match="cannot be deep-copied"):
+        check_selector(Uncopyable())
+    check_selector(Uncopyable, rounds=4)
+
+
+def test_the_selector_handed_over_is_not_used_up():
+    selector = Learning()
+    check_selector(selector, rounds=4)
+    assert selector.best == {}
+
+
+@pytest.mark.parametrize("sizes", [{"clients": 1}, {"rounds": 1}])
+def test_too_small_a_check_is_refused(sizes):
+    with pytest.raises(ValueError, match="at least 2"):
+        check_selector(Sound(), **sizes)
+
+
+def test_messages_are_paragraphs_without_the_selector_s_own_traceback():
+    with contextlib.suppress(SelectorError):
+        check_selector(CrashesOnEmpty())
+    with pytest.raises(SelectorError) as caught:
+        check_selector(CrashesOnEmpty())
+    assert "\n" not in str(caught.value)
+    assert isinstance(caught.value.__cause__, ValueError)

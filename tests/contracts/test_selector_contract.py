@@ -1,0 +1,24 @@
+"""Every selector of the catalogue keeps the contract."""
+
+import pytest
+
+from fedsim.selectors import SELECTORS
+from fedsim.testing import check_selector
+
+OPTIONS = {
+    "fastest": [{"cohort": 5}],
+    "pause": [{"cohort": 5}, {"cohort": 3, "time_index": "reference-code", "beta": 1.0, "zeta": 3.0}],
+    "uniform": [{"cohort": 1}, {"cohort": 5}, {"cohort": 1000}],
+}
+CASES = [(kind, options) for kind in sorted(SELECTORS.builtin) for options in OPTIONS.get(kind, [{"cohort": 5}])]
+
+
+def build(kind, options):
+    taken = {name: value for name, value in options.items() if name in SELECTORS.option_names(kind)}
+    return SELECTORS.make_recipe({"kind": kind, **taken}).build()
+
+
+@pytest.mark.parametrize(("kind", "options"), CASES, ids=[f"{kind}-{i}" for i, (kind, _) in enumerate(CASES)])
+def test_selector_keeps_the_contract(kind, options):
+    check_selector(build(kind, options), seed=1)
+    check_selector(lambda: build(kind, options), clients=7, rounds=12, seed=2)

@@ -1,0 +1,96 @@
+"""Compute times: speeds over clients, jitter over rounds."""
+
+import math
+
+import numpy as np
+import pytest
+from pydantic import ValidationError
+from scipy import stats
+
+from fedsim.devices import COMPUTE_TIMES, Devices, Never, Rate, ZeroCompute
+from fedsim.streams import Streams
+
+CLIENTS = 20_000
+KS_LIMIT = math.sqrt(math.log(2 / 1e-6) / (2 * CLIENTS))  # Dvoretzky-Kiefer-Wolfowitz at 1e-6
+
+
+@pytest.mark.statistical
+def test_speeds_are_log_normal_around_the_median():
+    times = Rate(samples_per_s=50.0, spread_sigma=0.5).build(CLIENTS, Streams(1))
+    speed = 1 / times.expected_s(np.ones(CLIENTS))
+    assert stats.kstest(speed, stats.lognorm(0.5, scale=50.0).cdf).statistic < KS_LIMIT
+
+
+@pytest.mark.statistical
+def test_jitter_is_log_normal_with_mean_one():
+    sigma = 0.3
+    times = Rate(samples_per_s=1.0, spread_sigma=0.0, jitter_sigma=sigma).build(CLIENTS, Streams(2))
+    jitter = times.duration_s(np.arange(CLIENTS), 5, np.ones(CLIENTS))
+    assert stats.kstest(jitter, stats.lognorm(sigma, scale=math.exp(-(sigma**2) / 2)).cdf).statistic < KS_LIMIT
+    # Variance of a log-normal with mean 1: exp(sigma^2) - 1.
+    assert jitter.mean() == pytest.approx(1.0, abs=5 * math.sqrt(math.expm1(sigma**2) / CLIENTS))
+
+
+@pytest.mark.statistical
+def test_a_clients_rounds_average_to_its_expectation():
+    rounds, sigma = 4000, 0.4
+    times = Rate(samples_per_s=10.0, jitter_sigma=sigma).build(3, Streams(6))
+    samples = np.array([100.0, 500.0, 0.0])
+    mean = np.mean([times.duration_s(np.arange(3), r, samples) for r in range(1, rounds + 1)], axis=0)
+    error = 5 * math.sqrt(math.expm1(sigma**2) / rounds)
+    expected = times.expected_s(samples)
+    assert np.all(np.abs(mean - expected) <= error * expected)
+    assert mean[2] == 0.0
+
+
+def test_time_is_samples_over_speed_by_hand():
+    times = Rate(samples_per_s=40.0, spread_sigma=0.0, jitter_sigma=0.0).build(2, Streams(0))
+    np.testing.assert_allclose(times.duration_s(np.array([1, 0]), 1, np.array([20.0, 80.0])), [0.5, 2.0])
+    np.testing.assert_allclose(times.expected_s(np.array([20.0, 80.0])), [0.5, 2.0])
+
+
+def test_draws_do_not_depend_on_the_cohort_or_the_crowd():
+    law = Rate(samples_per_s=40.0)
+    small, large = law.build(10, Streams(3)), law.build(14, Streams(3))
+    everyone, some = np.arange(10), np.array([7, 2])
+    together = small.duration_s(everyone, 2, np.full(10, 60.0))
+    np.testing.assert_array_equal(large.duration_s(everyone, 2, np.full(10, 60.0)), together)
+    np.testing.assert_array_equal(large.duration_s(some, 2, np.full(2, 60.0)), together[some])
+    assert not np.any(small.duration_s(everyone, 3, np.full(10, 60.0)) == together)
+
+
+def test_zero_is_zero_by_name():
+    times = COMPUTE_TIMES.make("zero").build(4, Streams(0))
+    np.testing.assert_array_equal(times.duration_s(np.array([0, 3]), 1, np.array([5.0, 5.0])), [0.0, 0.0])
+    np.testing.assert_array_equal(times.expected_s(np.ones(4)), np.zeros(4))
+
+
+def test_nothing_is_zero_because_a_table_is_missing():
+    devices = Devices()
+    assert np.all(devices.compute.build(5, Streams(0)).expected_s(np.ones(5)) > 0)
+    assert devices.dropout == Never()
+
+
+def test_settings_survive_a_round_trip():
+    devices = Devices(compute={"kind": "rate", "samples_per_s": 7}, dropout={"kind": "hazard", "rate_per_s": 0.1})
+    assert devices.compute == Rate(samples_per_s=7.0)
+    assert Devices.model_validate(devices.model_dump()) == devices
+    assert Devices(compute="zero").compute == ZeroCompute()
+
+
+@pytest.mark.parametrize(
+    ("table", "path"),
+    [
+        ({"compute": "rate"}, ("compute", "samples_per_s")),
+        ({"compute": {"kind": "rate", "samples_per_s": 0.0}}, ("compute", "samples_per_s")),
+        ({"compute": {"kind": "rate", "samples_per_s": 1.0, "jitter_sigma": -0.1}}, ("compute", "jitter_sigma")),
+        ({"compute": "raet"}, ("compute",)),
+        ({"dropout": {"kind": "hazard", "rate_per_s": 0.0}}, ("dropout", "rate_per_s")),
+        ({"dropout": "hazard"}, ("dropout", "rate_per_s")),
+        ({"battery": 1}, ("battery",)),
+    ],
+)
+def test_wrong_settings_are_refused_by_path(table, path):
+    with pytest.raises(ValidationError) as caught:
+        Devices.model_validate(table)
+    assert caught.value.errors()[0]["loc"] == path

@@ -1,0 +1,130 @@
+import json
+import pickle
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_digits
+
+from fedsim.errors import DataError, ScenarioError
+from fedsim.learning import CIFAR10, DATASETS, MNIST, Dataset, Digits, FashionMNIST, data_folder
+
+REAL = ["mnist", "fashion-mnist", "cifar-10"]
+
+
+def test_digits_keep_every_sample_once_and_divide_each_class_by_five() -> None:
+    data, whole = Digits().load(), load_digits()
+    assert (len(data.train_y), len(data.test_y)) == (1437, 360)
+    assert (data.shape, data.classes, data.pixel_max) == ((1, 8, 8), 10, 16)
+    every = np.concatenate([data.train_x, data.test_x]).reshape(1797, 64)
+    expected = whole.images.reshape(1797, 64)
+    assert sorted(map(bytes, every)) == sorted(map(bytes, expected.astype(np.uint8)))
+    counts = np.bincount(whole.target)
+    assert np.all(np.abs(np.bincount(data.test_y) - counts / 5) <= 1)
+
+
+def test_train_limit_keeps_the_first_samples_and_the_whole_test_set() -> None:
+    some, whole = Digits(train_limit=100).load(), Digits().load()
+    np.testing.assert_array_equal(some.train_x, whole.train_x[:100])
+    np.testing.assert_array_equal(some.test_y, whole.test_y)
+    with pytest.raises(ScenarioError, match="1437 samples"):
+        Digits(train_limit=1438).load()
+
+
+def test_data_cannot_be_changed_by_accident() -> None:
+    with pytest.raises(ValueError, match="read-only"):
+        Digits().load().train_x[0] = 1
+
+
+@pytest.mark.parametrize("kind", REAL)
+def test_missing_data_say_where_they_were_looked_for_and_how_to_get_them(kind: str, tmp_path: Path) -> None:
+    part = DATASETS.make(kind)
+    assert not part.available(tmp_path)
+    with pytest.raises(DataError) as caught:
+        part.load(tmp_path)
+    assert str(tmp_path / part.folder) in str(caught.value)
+    assert f"fedsim data {kind} --download --data-dir {tmp_path}" in str(caught.value)
+
+
+def test_pickles_that_are_not_the_published_ones_are_refused_unread(tmp_path: Path) -> None:
+    witness = tmp_path / "was unpickled"
+
+    class Bomb:
+        def __reduce__(self) -> tuple[object, tuple[Path]]:
+            return Path.touch, (witness,)
+
+    (tmp_path / CIFAR10.folder).mkdir()
+    for name in CIFAR10.files:
+        (tmp_path / CIFAR10.folder / name).write_bytes(pickle.dumps(Bomb()))
+    with pytest.raises(DataError, match="damaged"):
+        CIFAR10().load(tmp_path)
+    assert not witness.exists()
+
+
+def test_cut_files_are_refused(tmp_path: Path) -> None:
+    (tmp_path / MNIST.folder).mkdir(parents=True)
+    for name in MNIST.files:
+        (tmp_path / MNIST.folder / name).write_bytes(b"\0\0\x08\x01")
+    with pytest.raises(DataError, match="damaged"):
+        MNIST().load(tmp_path)
+
+
+def test_folder_is_the_argument_then_the_environment_then_the_cache(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FEDSIM_DATA", "/from/environment")
+    assert data_folder("/from/argument") == Path("/from/argument")
+    assert data_folder() == Path("/from/environment")
+    monkeypatch.delenv("FEDSIM_DATA")
+    assert data_folder() == Path.home() / ".cache" / "fedsim"
+
+
+def test_labels_out_of_range_are_refused() -> None:
+    images, labels = np.zeros((2, 3, 3, 1), dtype=np.uint8), np.array([0, 2])
+    with pytest.raises(DataError, match=r"0\.\.1"):
+        Dataset(images, labels, images.copy(), labels.copy(), classes=2, pixel_max=255)
+    with pytest.raises(DataError, match="one int64 per image"):
+        Dataset(images, labels[:1], images, labels, classes=3, pixel_max=255)
+    with pytest.raises(DataError, match="uint8"):
+        Dataset(images.astype(np.float32), labels, images, labels, classes=3, pixel_max=255)  # type: ignore[arg-type]
+
+
+def test_digest_depends_on_every_array() -> None:
+    rng = np.random.default_rng(0)
+    arrays = [rng.integers(0, 9, (5, 2, 2, 1), dtype=np.uint8), rng.integers(0, 3, 5)] * 2
+    seen = {Dataset(*(a.copy() for a in arrays), classes=3, pixel_max=16).digest}
+    for place in range(4):
+        changed = [a.copy() for a in arrays]
+        changed[place].flat[0] = (changed[place].flat[0] + 1) % 3
+        seen.add(Dataset(*changed, classes=3, pixel_max=16).digest)
+    seen.add(Dataset(*(a.copy() for a in arrays), classes=4, pixel_max=16).digest)
+    seen.add(Dataset(*(a.copy() for a in arrays), classes=3, pixel_max=17).digest)
+    assert len(seen) == 7
+
+
+@pytest.mark.data
+def test_published_sets_have_their_published_counts(data_dir: Path) -> None:
+    mnist, fashion, cifar = MNIST().load(data_dir), FashionMNIST().load(data_dir), CIFAR10().load(data_dir)
+    train = [5923, 6742, 5958, 6131, 5842, 5421, 5918, 6265, 5851, 5949]
+    assert np.bincount(mnist.train_y).tolist() == train
+    assert np.bincount(mnist.test_y).tolist() == [980, 1135, 1032, 1010, 982, 892, 958, 1028, 974, 1009]
+    assert np.bincount(fashion.train_y).tolist() == [6000] * 10
+    assert np.bincount(cifar.train_y).tolist() == [5000] * 10
+    assert np.bincount(cifar.test_y).tolist() == [1000] * 10
+    assert mnist.shape == fashion.shape == (1, 28, 28)
+    assert cifar.shape == (3, 32, 32)
+    # Published channel means of CIFAR-10's training images: 0.4914, 0.4822, 0.4465 of the full range.
+    means = cifar.train_x.reshape(-1, 3).mean(axis=0, dtype=np.float64) / 255
+    np.testing.assert_allclose(means, [0.4914, 0.4822, 0.4465], atol=5e-5)
+    assert all(DATASETS.make(kind).available(data_dir) for kind in REAL)
+
+
+def test_settings_load_without_torch() -> None:
+    script = (
+        "import json, sys; from fedsim.learning import *\n"
+        "made = LEARNERS.make({'model': 'cnn3', 'data': 'mnist', 'split': {'kind': 'dirichlet', 'alpha': 1.0}})\n"
+        "LEARNERS.make('none'); LEARNERS.describe(made)\n"
+        "print(json.dumps([name for name in ('torch', 'torchvision', 'sklearn') if name in sys.modules]))"
+    )
+    run = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)  # noqa: S603 - own text
+    assert json.loads(run.stdout) == []

@@ -1,0 +1,145 @@
+"""The cell: link budget by hand, two directions, delay, settings."""
+
+import math
+
+import numpy as np
+import pytest
+from pydantic import ValidationError
+
+from fedsim.errors import ScenarioError
+from fedsim.network import NETWORKS, Cell, Disc, LogDistance, NoFading, Rayleigh
+from fedsim.parts import Part
+from fedsim.streams import Streams
+
+STEADY = Cell(fading=NoFading(), shadowing_sigma_db=0.0)
+
+
+def test_default_link_budget_by_hand():
+    links = STEADY.build(np.array([[600.0, 800.0]]), Streams(0))
+    # 1 km: 128.1 dB of loss; noise in 1 MHz -113.975 dBm; gap 3 dB.
+    down_db = 36 - 128.1 + 113.975 - 9 - 3
+    up_db = 23 - 128.1 + 113.975 - 5 - 3
+    delay_s = 1000 / 299_792_458
+    client, start_s = np.array([0]), np.array([12.0])
+    for ask, expected, level_db in (
+        (links.downlink_s, links.expected_downlink_s, down_db),
+        (links.uplink_s, links.expected_uplink_s, up_db),
+    ):
+        by_hand = 1e6 / (1e6 * math.log2(1 + 10 ** (level_db / 10))) + delay_s
+        assert ask(client, 1, start_s, 1e6)[0] == pytest.approx(by_hand, rel=1e-3)
+        assert expected(1e6)[0] == pytest.approx(by_hand, rel=1e-3)
+
+
+def test_no_bits_take_only_the_propagation_delay():
+    links = Cell().build(np.array([[299.792458, 0.0], [0.0, 0.0]]), Streams(0))
+    both = np.arange(2)
+    np.testing.assert_allclose(links.uplink_s(both, 1, np.zeros(2), 0.0), [1e-6, 0.0], rtol=1e-12)
+    np.testing.assert_allclose(links.expected_downlink_s(0.0), [1e-6, 0.0], rtol=1e-12)
+
+
+def test_directions_fade_apart_and_are_shadowed_alike():
+    links = Cell(uplink={"power_dbm": 36.0, "noise_figure_db": 9.0}).build(np.full((40, 2), 200.0), Streams(1))
+    np.testing.assert_array_equal(links.expected_uplink_s(1e6), links.expected_downlink_s(1e6))
+    assert np.unique(links.expected_uplink_s(1e6)).size == 40
+    client, start_s = np.arange(40), np.zeros(40)
+    assert not np.any(links.uplink_s(client, 1, start_s, 1e5) == links.downlink_s(client, 1, start_s, 1e5))
+
+
+def test_time_decides_and_not_the_round():
+    links = Cell().build(np.full((5, 2), 200.0), Streams(1))
+    client = np.arange(5)
+    first = links.uplink_s(client, 1, np.full(5, 3.0), 1e6)
+    np.testing.assert_array_equal(links.uplink_s(client, 2, np.full(5, 3.0), 1e6), first)
+    assert not np.any(links.uplink_s(client, 1, np.full(5, 300.0), 1e6) == first)
+
+
+def test_a_further_client_changes_nobody():
+    disc = Disc(radius_m=500.0)
+    few, many = (Cell().build(disc.positions(k, Streams(2)), Streams(2)) for k in (10, 13))
+    client, start_s = np.arange(10), np.linspace(0, 9, 10)
+    for ask in ("downlink_s", "uplink_s"):
+        np.testing.assert_array_equal(
+            getattr(few, ask)(client, 1, start_s, 1e6), getattr(many, ask)(client, 1, start_s, 1e6)
+        )
+
+
+@pytest.mark.statistical
+def test_fluid_expectation_is_right_for_long_transfers():
+    links = Cell(fading=Rayleigh(coherence_s=0.001)).build(np.full((30, 2), 200.0), Streams(4))
+    bits = 5e7
+    took = links.uplink_s(np.arange(30), 1, np.zeros(30), bits)
+    expected = links.expected_uplink_s(bits)
+    # The rate of a Rayleigh block deviates by at most its mean, so n blocks by at most 1 / sqrt(n).
+    assert np.all(np.abs(took / expected - 1) < 5 / np.sqrt(expected / 0.001))
+
+
+@pytest.mark.statistical
+def test_short_transfers_take_longer_than_the_fluid_value_on_average():
+    clients = 10_000
+    cell = Cell(fading=Rayleigh(coherence_s=1.0), shadowing_sigma_db=0.0)
+    links = cell.build(np.full((clients, 2), 1000.0), Streams(4))
+    bits = 1e6 / links.expected_uplink_s(1e6)[0]  # one second at the ergodic rate: about one block
+    took = links.uplink_s(np.arange(clients), 1, np.zeros(clients), bits)
+    fluid = links.expected_uplink_s(bits)[0]
+    assert fluid == pytest.approx(1.0, abs=1e-4)
+    assert took.mean() - 5 * took.std() / math.sqrt(clients) > fluid
+
+
+@pytest.mark.parametrize(
+    "table",
+    [
+        {"kind": "cell"},
+        {"kind": "cell", "uplink": {"bandwidth_hz": 2e5}, "fading": "none"},
+        {"kind": "cell", "fading": {"kind": "rayleigh", "coherence_s": 0.02}, "path_loss": {"kind": "log-distance"}},
+    ],
+)
+def test_settings_survive_a_round_trip(table):
+    cell = NETWORKS.make(table)
+    assert NETWORKS.make(NETWORKS.describe(cell)) == cell
+    assert cell.downlink.power_dbm == 36.0
+    assert cell.uplink.power_dbm == 23.0
+
+
+@pytest.mark.parametrize(
+    ("table", "path"),
+    [
+        ({"uplink": {"bandwidth_hz": -1.0}}, ("uplink", "bandwidth_hz")),
+        ({"uplink": {"bandwith_hz": 1.0}}, ("uplink", "bandwith_hz")),
+        ({"downlink": {"power_dbm": 1000.0}}, ("downlink", "power_dbm")),
+        ({"downlink": {"noise_figure_db": -1.0}}, ("downlink", "noise_figure_db")),
+        ({"shadowing_sigma_db": -1.0}, ("shadowing_sigma_db",)),
+        ({"snr_gap_db": math.nan}, ("snr_gap_db",)),
+        ({"fading": "ricean"}, ("fading",)),
+        ({"fading": {"kind": "rayleigh", "coherence_s": 0.0}}, ("fading", "coherence_s")),
+    ],
+)
+def test_wrong_settings_are_refused_by_path(table, path):
+    with pytest.raises(ValidationError) as caught:
+        NETWORKS.make({"kind": "cell", **table})
+    assert caught.value.errors()[0]["loc"] == path
+
+
+class Broken(Part):
+    """A user's path loss that fails far out."""
+
+    def loss_db(self, distance_m):
+        return np.where(np.asarray(distance_m) > 100, np.nan, 50.0)
+
+
+def test_a_path_loss_that_is_no_number_is_refused():
+    assert Cell(path_loss=Broken()).build(np.array([[50.0, 0.0]]), Streams(0)).expected_uplink_s(1.0).shape == (1,)
+    with pytest.raises(ScenarioError, match=r"path_loss.* 150\.0 m"):
+        Cell(path_loss=Broken()).build(np.array([[50.0, 0.0], [150.0, 0.0]]), Streams(0))
+
+
+def test_a_client_at_the_antenna_is_only_fast():
+    links = Cell(path_loss=LogDistance()).build(np.zeros((1, 2)), Streams(0))
+    assert 0 < links.uplink_s(np.array([0]), 1, np.zeros(1), 1e6)[0] < 0.1
+
+
+def test_what_matters_to_a_network_is_declared():
+    assert {kind: (NETWORKS.load(kind).uses_bits, NETWORKS.load(kind).uses_positions) for kind in NETWORKS.builtin} == {
+        "cell": (True, True),
+        "latency": (False, False),
+        "pause-two-speed": (False, False),
+    }

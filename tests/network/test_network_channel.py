@@ -1,0 +1,227 @@
+"""Transfers over fading blocks against a slow scalar reference, laws of large numbers and order laws."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+from scipy import integrate
+
+from fedsim.network import NoFading, Rayleigh
+from fedsim.network.channel import MOST_BLOCKS, Channel, mean_snr
+from fedsim.streams import Streams
+
+STREAM = "fading-uplink"
+BANDWIDTH_HZ = 1e6
+
+
+def rayleigh_channel(snr: object, coherence_s: float, seed: int = 0) -> Channel:
+    return Channel(
+        np.atleast_1d(snr).astype(float), BANDWIDTH_HZ, Rayleigh(coherence_s=coherence_s), STREAM, Streams(seed)
+    )
+
+
+def bits_of_blocks(snr: float, coherence_s: float, blocks: float) -> float:
+    """Bits that the mean rate carries in so many blocks, by quadrature."""
+    rate, _ = integrate.quad(lambda g: math.log2(1 + snr * g) * math.exp(-g), 0, 60, limit=200)
+    return BANDWIDTH_HZ * rate * coherence_s * blocks
+
+
+def slow_transfer_s(snr: float, coherence_s: float, seed: int, client: int, start_s: float, bits: float) -> float:
+    """Block by block in plain Python, one gain at a time."""
+    streams = Streams(seed)
+    block = math.floor(start_s / coherence_s)
+    now = start_s
+    while True:
+        gain = -math.log(1.0 - float(streams.uniform(STREAM, client, block)))
+        rate = BANDWIDTH_HZ * math.log(1.0 + snr * gain, 2)
+        end = (block + 1) * coherence_s
+        if bits <= rate * (end - now):
+            return now + bits / rate - start_s
+        bits -= rate * (end - now)
+        now, block = end, block + 1
+
+
+@pytest.mark.parametrize("coherence_s", [0.013, 0.5])
+def test_transfers_agree_with_a_walk_block_by_block(coherence_s):
+    rng = np.random.default_rng(4)
+    snr = 10.0 ** rng.uniform(-2, 3, size=24)
+    start_s = rng.uniform(0, 40, size=24)
+    channel = rayleigh_channel(snr, coherence_s, seed=9)
+    bits = bits_of_blocks(10.0, coherence_s, 6.3)
+    client = np.arange(24)
+    found = channel.transfer_s(client, start_s, bits)
+    slow = [slow_transfer_s(snr[k], coherence_s, 9, int(k), start_s[k], bits) for k in client]
+    # Both add up to some hundreds of block lengths of about 1e-2 s at instants of about 1e1 s.
+    np.testing.assert_allclose(found, slow, rtol=1e-9)
+    assert found.max() > 20 * found.min()
+
+
+def test_a_transfer_inside_one_block_is_exact():
+    channel = rayleigh_channel(10.0, 1.0, seed=1)
+    gain = -math.log1p(-float(Streams(1).uniform(STREAM, 0, 7)))
+    rate = BANDWIDTH_HZ * math.log2(1 + 10.0 * gain)
+    took = channel.transfer_s(np.array([0]), np.array([7.25]), 0.5 * rate)
+    assert took[0] == pytest.approx(0.5, rel=1e-12)
+
+
+def test_a_transfer_that_ends_with_its_block():
+    channel = rayleigh_channel(10.0, 1.0, seed=1)
+    gain = -math.log1p(-float(Streams(1).uniform(STREAM, 0, 7)))
+    bits = 0.75 * BANDWIDTH_HZ * math.log2(1 + 10.0 * gain)
+    for amount in (bits * (1 - 1e-12), bits, bits * (1 + 1e-12)):
+        assert channel.transfer_s(np.array([0]), np.array([7.25]), amount)[0] == pytest.approx(0.75, abs=1e-9)
+
+
+@pytest.mark.parametrize("index", [1, 3, 6, 7, 49, 1000, 123_457])
+def test_starts_on_a_block_boundary(index):
+    # 0.1 is no binary fraction: index * 0.1 / 0.1 may round to either side of the boundary.
+    channel = rayleigh_channel(3.0, 0.1, seed=2)
+    bits = bits_of_blocks(3.0, 0.1, 2.5)
+    on = channel.transfer_s(np.array([0]), np.array([index * 0.1]), bits)[0]
+    after = channel.transfer_s(np.array([0]), np.array([index * 0.1 + 1e-9]), bits)[0]
+    assert on == pytest.approx(after, abs=1e-7)
+
+
+def test_a_constant_channel_takes_bits_over_rate():
+    channel = Channel(np.array([1.0, 3.0]), 2e6, NoFading(), STREAM, Streams(0))
+    client, start_s = np.array([1, 0]), np.array([5.0, 0.3])
+    np.testing.assert_allclose(channel.transfer_s(client, start_s, 8e6), [2.0, 4.0], rtol=1e-15)
+    np.testing.assert_allclose(channel.expected_s(8e6), [4.0, 2.0], rtol=1e-15)
+
+
+def spread_channel(clients: int, seed: int = 6) -> Channel:
+    snr = 10.0 ** np.random.default_rng(0).uniform(-2, 4, size=40_000)[:clients]
+    return rayleigh_channel(snr, 0.02, seed)
+
+
+def test_times_do_not_depend_on_the_cohort_or_the_crowd():
+    bits = bits_of_blocks(10.0, 0.02, 10.0)
+    large, small = spread_channel(300), spread_channel(50)
+    everyone = np.arange(300)
+    start_s = np.random.default_rng(1).uniform(0, 100, size=300)
+    together = large.transfer_s(everyone, start_s, bits)
+    some = np.array([42, 3, 17, 11])
+    np.testing.assert_array_equal(small.transfer_s(some, start_s[some], bits), together[some])
+    alone = [large.transfer_s(everyone[k : k + 1], start_s[k : k + 1], bits)[0] for k in range(0, 300, 7)]
+    np.testing.assert_array_equal(alone, together[::7])
+
+
+def test_crowds_larger_than_a_chunk():
+    channel = spread_channel(40_000)
+    client, start_s = np.arange(40_000), np.full(40_000, 0.005)
+    bits = bits_of_blocks(10.0, 0.02, 0.5)
+    together = channel.transfer_s(client, start_s, bits)
+    picked = np.arange(3, 40_000, 4001)
+    np.testing.assert_array_equal(channel.transfer_s(picked, start_s[picked], bits), together[picked])
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize("snr", [0.05, 10.0])
+def test_ten_thousand_blocks_carry_the_ergodic_rate(snr):
+    blocks, coherence_s = 10_000, 0.001
+    bits = bits_of_blocks(snr, coherence_s, blocks)
+    took = rayleigh_channel(np.full(20, snr), coherence_s, seed=3).transfer_s(np.arange(20), np.zeros(20), bits)
+    mean = bits / blocks / coherence_s / BANDWIDTH_HZ
+    square, _ = integrate.quad(lambda g: math.log2(1 + snr * g) ** 2 * math.exp(-g), 0, 60, limit=200)
+    variation = math.sqrt(square / mean**2 - 1)
+    # By the renewal central limit theorem the duration's relative deviation is that of the mean rate.
+    assert np.all(np.abs(took / (blocks * coherence_s) - 1) < 5 * variation / math.sqrt(blocks))
+    scaled = (took / (blocks * coherence_s) - 1) / (variation / math.sqrt(blocks))
+    # 20 standard normals: their squares sum to a chi-squared with 20 degrees, deviation sqrt(40).
+    assert abs(np.sum(scaled**2) - 20) < 5 * math.sqrt(40)
+
+
+def test_beyond_the_last_drawn_block_the_ergodic_rate_goes_on():
+    snr, coherence_s, start_s = 0.5, 0.001, 0.0004
+    channel = rayleigh_channel(snr, coherence_s, seed=5)
+    gain = -np.log1p(-Streams(5).uniform(STREAM, 0, np.arange(MOST_BLOCKS)))
+    length = np.full(MOST_BLOCKS, coherence_s)
+    length[0] -= start_s
+    drawn_bits = float(np.sum(BANDWIDTH_HZ * np.log2(1 + snr * gain) * length))
+    drawn_s = MOST_BLOCKS * coherence_s - start_s
+
+    def took(bits):
+        return float(channel.transfer_s(np.array([0]), np.array([start_s]), bits)[0])
+
+    per_block = bits_of_blocks(snr, coherence_s, 1.0)
+    # Sums of 2**18 terms are good to 1e-10, a fraction of a block of 1e-3 s.
+    for blocks in (-0.01, 0.5, 7.0, 1e6):
+        ergodic = max(blocks, 0) * coherence_s
+        drawn = min(blocks, 0) * per_block / (BANDWIDTH_HZ * math.log2(1 + snr * gain[-1]))
+        assert took(drawn_bits + blocks * per_block) == pytest.approx(drawn_s + ergodic + drawn, abs=1e-6)
+    # Stated error: a standard deviation of at most 1/1024, and as much again of the drawn blocks' own.
+    doubled = took(per_block * MOST_BLOCKS * 2)
+    assert doubled == pytest.approx(2 * MOST_BLOCKS * coherence_s, rel=5 / 1024)
+
+
+@settings(deadline=None, max_examples=80)
+@given(
+    level_db=st.floats(-30, 40),
+    coherence_s=st.floats(1e-3, 10),
+    starts=st.tuples(st.floats(0, 1e4), st.floats(0, 50)),
+    sizes=st.tuples(st.floats(0, 60), st.floats(0, 60)),
+    seed=st.integers(0, 5),
+)
+def test_order_laws(level_db, coherence_s, starts, sizes, seed):
+    snr = 10 ** (level_db / 10)
+    channel = rayleigh_channel(snr, coherence_s, seed)
+    unit = bits_of_blocks(snr, coherence_s, 1.0)
+    less, more = (unit * size for size in sorted(sizes))
+    client = np.array([0])
+    start_s = np.array([starts[0]])
+    short, long = channel.transfer_s(client, start_s, less)[0], channel.transfer_s(client, start_s, more)[0]
+    assert 0 <= short <= long
+
+    # Instants near 1e4 s carry an error of 1e-12 s, which a fast block turns into as much of its bits.
+    slack = 1e-9 * (1 + coherence_s) + 1e-9 * long
+    later = start_s + starts[1] * coherence_s
+    assert later[0] + channel.transfer_s(client, later, less)[0] >= start_s[0] + short - slack
+
+    assume(more - less > 1e-6 * unit)
+    rest = channel.transfer_s(client, start_s + short, more - less)[0]
+    worst_rate = channel.rate_bps(0, np.floor((start_s[0] + np.array([short, long])) / coherence_s)).min()
+    assert short + rest == pytest.approx(long, abs=slack + 1e-9 * unit / worst_rate)
+
+
+def test_nothing_to_send_and_nothing_gets_through():
+    channel = rayleigh_channel([0.0, 1.0], 0.1)
+    both = np.array([0, 1])
+    np.testing.assert_array_equal(channel.transfer_s(both, np.array([0.0, 3.3]), 0.0), [0.0, 0.0])
+    took = channel.transfer_s(both, np.array([0.0, 3.3]), 1e6)
+    assert took[0] == math.inf
+    assert math.isfinite(took[1])
+    np.testing.assert_array_equal(channel.expected_s(1e6) == math.inf, [True, False])
+    np.testing.assert_array_equal(channel.expected_s(0.0), [0.0, 0.0])
+    assert channel.transfer_s(np.array([], dtype=np.int64), np.array([]), 1e6).shape == (0,)
+
+
+@pytest.mark.parametrize("fading", [NoFading(), Rayleigh(coherence_s=1.0)], ids=["none", "rayleigh"])
+@pytest.mark.parametrize("snr", [1e-320, 1e-305, 1e-30])
+def test_hopeless_links_take_very_long_without_a_warning(fading, snr):
+    channel = Channel(np.array([snr]), BANDWIDTH_HZ, fading, STREAM, Streams(0))
+    assert channel.transfer_s(np.array([0]), np.array([0.0]), 1e9)[0] > 1e30
+
+
+def test_starts_that_never_come_are_answered_like_any_other():
+    # A server asks for the uplink behind a hopeless downlink, too.
+    channel = rayleigh_channel([10.0, 10.0, 10.0], 0.1)
+    start_s = np.array([math.inf, 1e40, 3.0])
+    took = channel.transfer_s(np.arange(3), start_s, 1e6)
+    np.testing.assert_allclose(took[:2], 1e6 / (bits_of_blocks(10.0, 0.1, 1.0) / 0.1), rtol=1e-7)
+    assert took[2] == channel.transfer_s(np.array([2]), start_s[2:], 1e6)[0]
+
+
+def test_snr_by_hand():
+    # 23 dBm - 116.78 dB of loss; kTB of 1 MHz at 290 K is -113.975 dBm, 5 dB noise figure, 3 dB gap.
+    found = 10 * math.log10(float(mean_snr(23.0, 116.78, 1e6, 5.0, 3.0)))
+    assert found == pytest.approx(23 - 116.78 + 113.975 - 5 - 3, abs=2e-3)
+
+
+def test_gains_are_a_function_of_client_and_block():
+    channel = spread_channel(10)
+    table = channel.rate_bps(np.arange(10)[:, None], np.arange(50))
+    assert table.shape == (10, 50)
+    assert channel.rate_bps(4, 33) == table[4, 33]
+    assert np.unique(table).size == table.size

@@ -1,0 +1,178 @@
+"""Latency networks: independence of draws, spread over clients, and the two-speed population of PAUSE."""
+
+import math
+
+import numpy as np
+import pytest
+from pydantic import ValidationError
+from scipy import stats
+
+from fedsim.network import NETWORKS, Constant, LatencyNetwork, LogNormal, ShiftedExponential, TwoSpeed, Zero
+from fedsim.streams import Streams
+
+
+def stand(clients: int) -> np.ndarray:
+    return np.zeros((clients, 2))
+
+
+def zeros(client: np.ndarray) -> np.ndarray:
+    return np.zeros(client.size)
+
+
+SPREAD = LatencyNetwork(
+    downlink=LogNormal(median_s=0.1, sigma=0.4),
+    uplink=ShiftedExponential(shift_s=0.2, scale_s=0.3),
+    spread_sigma=0.6,
+)
+
+
+def test_draws_do_not_depend_on_the_cohort_or_the_crowd():
+    small, large = SPREAD.build(stand(20), Streams(1)), SPREAD.build(stand(27), Streams(1))
+    everyone, some = np.arange(20), np.array([13, 2, 7])
+    for ask in ("downlink_s", "uplink_s"):
+        all_20 = getattr(small, ask)(everyone, 4, zeros(everyone), 0.0)
+        np.testing.assert_array_equal(getattr(large, ask)(everyone, 4, zeros(everyone), 0.0), all_20)
+        np.testing.assert_array_equal(getattr(small, ask)(some, 4, zeros(some), 1e9), all_20[some])
+    np.testing.assert_array_equal(large.expected_uplink_s(0.0)[:20], small.expected_uplink_s(0.0))
+
+
+def test_rounds_directions_and_seeds_differ_and_repeat():
+    client = np.arange(20)
+    links, other = SPREAD.build(stand(20), Streams(1)), SPREAD.build(stand(20), Streams(2))
+    first = links.uplink_s(client, 1, zeros(client), 0.0)
+    np.testing.assert_array_equal(links.uplink_s(client, 1, zeros(client), 0.0), first)
+    assert not np.any(links.uplink_s(client, 2, zeros(client), 0.0) == first)
+    assert not np.any(other.uplink_s(client, 1, zeros(client), 0.0) == first)
+
+
+def test_directions_are_drawn_independently():
+    same = LatencyNetwork(downlink=LogNormal(median_s=1.0, sigma=1.0), uplink=LogNormal(median_s=1.0, sigma=1.0))
+    client = np.arange(2000)
+    links = same.build(stand(2000), Streams(5))
+    down, up = (np.log(ask(client, 1, zeros(client), 0.0)) for ask in (links.downlink_s, links.uplink_s))
+    # The correlation of 2000 independent pairs has a standard deviation of 1 / sqrt(2000).
+    assert abs(np.corrcoef(down, up)[0, 1]) < 5 / math.sqrt(2000)
+
+
+@pytest.mark.statistical
+def test_spread_is_log_normal_with_mean_one_and_common_to_both_directions():
+    clients, sigma = 20_000, 0.5
+    network = LatencyNetwork(downlink=Constant(value_s=2.0), uplink=Constant(value_s=3.0), spread_sigma=sigma)
+    links = network.build(stand(clients), Streams(3))
+    client = np.arange(clients)
+    factor = links.downlink_s(client, 1, zeros(client), 0.0) / 2.0
+    np.testing.assert_allclose(links.uplink_s(client, 9, zeros(client), 0.0) / 3.0, factor, rtol=1e-12)
+    limit = math.sqrt(math.log(2 / 1e-6) / (2 * clients))
+    assert stats.kstest(factor, stats.lognorm(sigma, scale=math.exp(-(sigma**2) / 2)).cdf).statistic < limit
+    # Variance of a log-normal with mean 1: exp(sigma^2) - 1.
+    assert np.mean(factor) == pytest.approx(1.0, abs=5 * math.sqrt(math.expm1(sigma**2) / clients))
+
+
+@pytest.mark.statistical
+def test_expected_durations_are_the_means_of_the_draws():
+    clients, rounds = 4, 4000
+    links = SPREAD.build(stand(clients), Streams(8))
+    client = np.arange(clients)
+    for draw, expected in (
+        (links.downlink_s, links.expected_downlink_s(0.0)),
+        (links.uplink_s, links.expected_uplink_s(0.0)),
+    ):
+        sample = np.array([draw(client, r, zeros(client), 0.0) for r in range(1, rounds + 1)])
+        error = 5 * sample.std(axis=0) / math.sqrt(rounds)
+        assert np.all(np.abs(sample.mean(axis=0) - expected) < error)
+
+
+def centres_by_hand(fast: int, slow: int) -> list[float]:
+    return [0.05 + 0.15 * (i + 1) / fast for i in range(fast)] + [0.70 + 0.20 * (j + 1) / slow for j in range(slow)]
+
+
+@pytest.mark.parametrize(("clients", "fast", "slow"), [(30, 15, 15), (300, 150, 150), (7, 3, 4), (1, 0, 1)])
+def test_two_speed_centres(clients, fast, slow):
+    links = TwoSpeed(std_s=0.0).build(stand(clients), Streams(0))
+    client = np.arange(clients)
+    by_hand = centres_by_hand(fast, slow)
+    np.testing.assert_allclose(links.uplink_s(client, 1, zeros(client), 0.0), by_hand, rtol=1e-12)
+    np.testing.assert_allclose(links.expected_uplink_s(0.0), by_hand, rtol=1e-12)
+    np.testing.assert_array_equal(links.downlink_s(client, 1, zeros(client), 0.0), np.zeros(clients))
+    np.testing.assert_array_equal(links.expected_downlink_s(0.0), np.zeros(clients))
+
+
+def test_two_speed_expectation_is_that_of_a_floored_normal():
+    links = TwoSpeed().build(stand(30), Streams(0))
+    for centre, found in zip(centres_by_hand(15, 15), links.expected_uplink_s(0.0), strict=True):
+        theory = stats.norm(centre, 0.05).expect(lambda x: max(0.05, x), lb=0.05) + 0.05 * stats.norm.cdf(
+            0.05, centre, 0.05
+        )
+        assert found == pytest.approx(theory, rel=1e-9)
+
+
+def test_two_speed_luck_does_not_depend_on_the_crowd():
+    deep = TwoSpeed(floor_s=0.0, fast_from_s=5.0, fast_to_s=6.0, slow_from_s=7.0, slow_to_s=8.0)
+    client = np.arange(10)
+    luck = [
+        links.uplink_s(client, 3, zeros(client), 0.0) - links.expected_uplink_s(0.0)[:10]
+        for links in (deep.build(stand(10), Streams(4)), deep.build(stand(50), Streams(4)))
+    ]
+    np.testing.assert_allclose(luck[0], luck[1], atol=1e-12)
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize(
+    ("clients", "cohort", "policy", "reported"),
+    [
+        # Mean round times in the logs of the reference code.
+        (30, 30, "uniform", 0.94),
+        (30, 5, "uniform", 0.84),
+        (30, 5, "fastest", 0.14),
+        (300, 15, "uniform", 0.905),
+        (300, 15, "fastest", 0.144),
+    ],
+)
+def test_two_speed_round_times(clients, cohort, policy, reported):
+    rng = np.random.default_rng(11)
+    trials = 20_000
+    centre = np.array(centres_by_hand(clients // 2, clients // 2))
+    if policy == "uniform":
+        chosen = rng.permuted(np.tile(np.arange(clients), (trials, 1)), axis=1)[:, :cohort]
+    else:
+        chosen = np.tile(np.arange(cohort), (trials, 1))
+    theory = np.maximum(0.05, rng.normal(centre[chosen], 0.05)).max(axis=1)
+    # The logs' numbers are means of some 300 rounds, printed with two or three digits.
+    assert theory.mean() == pytest.approx(reported, abs=5 * theory.std() / math.sqrt(300) + 0.005)
+
+    rounds = 3000
+    links = TwoSpeed().build(stand(clients), Streams(2))
+    ours = np.array([links.uplink_s(row, r, zeros(row), 0.0).max() for r, row in enumerate(chosen[:rounds], start=1)])
+    tolerance = 5 * theory.std() * math.sqrt(1 / rounds + 1 / trials)
+    assert ours.mean() == pytest.approx(theory.mean(), abs=tolerance)
+
+
+def test_settings_survive_a_round_trip():
+    for network in (SPREAD, TwoSpeed(std_s=0.1)):
+        assert NETWORKS.make(NETWORKS.describe(network)) == network
+    assert NETWORKS.make("pause-two-speed") == TwoSpeed()
+    assert NETWORKS.make({"kind": "latency", "downlink": "zero", "uplink": {"kind": "constant", "value_s": 1}}) == (
+        LatencyNetwork(downlink=Zero(), uplink=Constant(value_s=1.0))
+    )
+
+
+@pytest.mark.parametrize(
+    ("table", "path"),
+    [
+        ({"kind": "latency", "downlink": "zero"}, ("uplink",)),
+        ({"kind": "latency", "downlink": "zero", "uplink": "normall"}, ("uplink",)),
+        ({"kind": "latency", "downlink": "zero", "uplink": "zero", "spread_sigma": -1.0}, ("spread_sigma",)),
+        ({"kind": "pause-two-speed", "std_s": -0.1}, ("std_s",)),
+        ({"kind": "pause-two-speed", "fast_from_s": 0.3}, ()),
+        ({"kind": "pause-two-speed", "std": 0.1}, ("std",)),
+    ],
+)
+def test_wrong_settings_are_refused_by_path(table, path):
+    with pytest.raises(ValidationError) as caught:
+        NETWORKS.make(table)
+    assert caught.value.errors()[0]["loc"] == path
+
+
+def test_range_message_names_both_ends():
+    with pytest.raises(ValidationError, match=r"fast_from_s = 0\.3 .* fast_to_s = 0\.2"):
+        TwoSpeed(fast_from_s=0.3)

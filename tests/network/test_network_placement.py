@@ -1,0 +1,63 @@
+"""Placements: uniform over the area, one client at a time."""
+
+import math
+
+import numpy as np
+import pytest
+from pydantic import ValidationError
+from scipy import stats
+
+from fedsim.errors import ScenarioError
+from fedsim.network import PLACEMENTS, Disc, Given
+from fedsim.streams import Streams
+
+CLIENTS = 20_000
+KS_LIMIT = math.sqrt(math.log(2 / 1e-6) / (2 * CLIENTS))  # Dvoretzky-Kiefer-Wolfowitz at 1e-6
+
+
+@pytest.mark.statistical
+def test_disc_is_uniform_over_the_area():
+    x, y = Disc(radius_m=200.0, min_distance_m=50.0).positions(CLIENTS, Streams(1)).T
+    squared = x**2 + y**2
+    assert squared.min() >= 50.0**2
+    assert squared.max() <= 200.0**2 * (1 + 1e-12)
+    assert stats.kstest(squared, stats.uniform(50.0**2, 200.0**2 - 50.0**2).cdf).statistic < KS_LIMIT
+    angle = np.arctan2(y, x)
+    assert stats.kstest(angle, stats.uniform(-np.pi, 2 * np.pi).cdf).statistic < KS_LIMIT
+    # Distance and direction are independent: the correlation's standard deviation is 1 / sqrt(n).
+    assert abs(np.corrcoef(squared, angle)[0, 1]) < 5 / math.sqrt(CLIENTS)
+
+
+def test_a_further_client_moves_nobody():
+    disc = Disc(radius_m=500.0)
+    np.testing.assert_array_equal(disc.positions(11, Streams(3))[:10], disc.positions(10, Streams(3)))
+    assert not np.any(disc.positions(10, Streams(4)) == disc.positions(10, Streams(3)))
+
+
+def test_given_positions_are_taken_as_they_are():
+    placement = PLACEMENTS.make({"kind": "given", "positions_m": [[1, 2.5], [-3.0, 0.0]]})
+    np.testing.assert_array_equal(placement.positions(2, Streams(0)), [[1.0, 2.5], [-3.0, 0.0]])
+    assert PLACEMENTS.make(PLACEMENTS.describe(placement)) == placement
+
+
+def test_given_positions_must_fit_the_crowd():
+    with pytest.raises(ScenarioError, match=r"1 positions .* 3 clients"):
+        Given(positions_m=((0.0, 1.0),)).positions(3, Streams(0))
+
+
+@pytest.mark.parametrize(
+    "table",
+    [
+        {"kind": "disc"},
+        {"kind": "disc", "radius_m": -1.0},
+        {"kind": "disc", "radius_m": 5.0},
+        {"kind": "disc", "radius_m": 50.0, "min_distance_m": -1.0},
+        {"kind": "given", "positions_m": []},
+        {"kind": "given", "positions_m": [[1.0]]},
+        {"kind": "given", "positions_m": [[1.0, math.inf]]},
+        {"kind": "circle", "radius_m": 50.0},
+    ],
+)
+def test_impossible_placements_are_refused(table):
+    with pytest.raises((ValidationError, ValueError)):
+        PLACEMENTS.make(table)

@@ -1,0 +1,56 @@
+"""Path loss by hand-worked numbers, shadowing by its law."""
+
+import math
+
+import numpy as np
+import pytest
+from pydantic import ValidationError
+from scipy import stats
+
+from fedsim.network import PATH_LOSSES, LogDistance
+from fedsim.network.propagation import shadowing_db
+from fedsim.streams import Streams
+
+
+@pytest.mark.parametrize(
+    ("law", "distance_m", "loss_db"),
+    [
+        (LogDistance(), 1000.0, 128.1),
+        (LogDistance(), 100.0, 90.5),
+        (LogDistance(), 500.0, 116.7812722),  # 128.1 - 37.6 * 0.301029996
+        (LogDistance(exponent=2.0, reference_loss_db=40.0, reference_distance_m=1.0), 1.0, 40.0),
+        (LogDistance(exponent=2.0, reference_loss_db=40.0, reference_distance_m=1.0), 200.0, 86.0205999),
+        (LogDistance(exponent=3.5, reference_loss_db=40.0, reference_distance_m=10.0), 1000.0, 110.0),
+    ],
+)
+def test_log_distance_by_hand(law, distance_m, loss_db):
+    assert float(law.loss_db(distance_m)) == pytest.approx(loss_db, abs=1e-6)
+
+
+def test_loss_is_never_negative_even_at_the_antenna():
+    np.testing.assert_array_equal(LogDistance().loss_db([0.0, 1e-3]), [0.0, 0.0])
+
+
+def test_loss_has_the_shape_of_the_distances():
+    assert LogDistance().loss_db(np.ones((3, 2))).shape == (3, 2)
+
+
+@pytest.mark.statistical
+def test_shadowing_is_normal_in_db():
+    clients, sigma = 20_000, 8.0
+    shadow = shadowing_db(sigma, clients, Streams(5))
+    limit = math.sqrt(math.log(2 / 1e-6) / (2 * clients))  # Dvoretzky-Kiefer-Wolfowitz at 1e-6
+    assert stats.kstest(shadow, stats.norm(0, sigma).cdf).statistic < limit
+    # The standard deviation of a sample deviation is sigma / sqrt(2 n).
+    assert shadow.std() == pytest.approx(sigma, abs=5 * sigma / math.sqrt(2 * clients))
+
+
+def test_shadowing_of_a_client_does_not_depend_on_the_crowd():
+    np.testing.assert_array_equal(shadowing_db(8.0, 12, Streams(1))[:5], shadowing_db(8.0, 5, Streams(1)))
+    np.testing.assert_array_equal(shadowing_db(0.0, 5, Streams(1)), np.zeros(5))
+
+
+@pytest.mark.parametrize("options", [{"exponent": 0.0}, {"reference_distance_m": 0.0}, {"exponnent": 2.0}])
+def test_impossible_laws_are_refused(options):
+    with pytest.raises(ValidationError):
+        PATH_LOSSES.make({"kind": "log-distance", **options})

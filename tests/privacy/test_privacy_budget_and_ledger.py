@@ -1,0 +1,168 @@
+"""The geometric budget's closed forms against sums, and the ledger that never passes its budget."""
+
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from pydantic import ValidationError
+
+from fedsim.errors import ScenarioError
+from fedsim.privacy import BUDGETS, GeometricBudget, Ledger, Privacy
+
+EPSILONS = st.floats(1e-6, 1e6)
+ETAS = st.floats(1e-6, 50.0)
+MECHANISM = {"kind": "laplace-l1", "clip": 1.0}
+
+
+def test_the_paper_s_first_numbers():
+    budget = GeometricBudget(epsilon=20.0)
+    assert 1 - budget.leaked(1) / 20.0 == pytest.approx(math.exp(-0.04), rel=1e-14)
+    assert budget.leaked(50) / 20.0 == pytest.approx(0.865, abs=5e-4)
+    # The Laplace scales of the published MNIST run: 0.003 over the 1st, 50th and 100th term.
+    assert (0.003 / budget.term([1, 50, 100])).tolist() == pytest.approx([3.8e-3, 2.7e-2, 0.20], rel=0.02)
+
+
+@settings(deadline=None)
+@given(epsilon=EPSILONS, eta=st.floats(1e-3, 5.0), n=st.integers(1, 400))
+def test_terms_are_the_paper_s_and_add_up_to_what_is_leaked(epsilon, eta, n):
+    budget = GeometricBudget(epsilon=epsilon, eta=eta)
+    terms = budget.term(np.arange(1, n + 1))
+    paper = [epsilon * (math.exp(eta) - 1) * math.exp(-eta * i) for i in range(1, n + 1)]
+    # The paper's form loses digits in e^eta - 1 for small eta, about 1e-16 / eta; subnormal terms have few digits.
+    np.testing.assert_allclose(terms, paper, rtol=1e-12, atol=1e-300)
+    exact = float(sum(Fraction(term) for term in terms.tolist()))
+    assert float(budget.leaked(n)) == pytest.approx(exact, rel=1e-12)
+
+
+@settings(deadline=None)
+@given(epsilon=EPSILONS, eta=ETAS, n=st.integers(0, 10**9))
+def test_what_is_leaked_rises_towards_the_budget_and_never_passes_it(epsilon, eta, n):
+    budget = GeometricBudget(epsilon=epsilon, eta=eta)
+    assert 0.0 <= budget.leaked(n) <= budget.leaked(n + 1) <= budget.total == epsilon
+    assert budget.term(n + 1) >= budget.term(n + 2) >= 0.0
+    assert budget.leaked(0) == 0.0
+
+
+@settings(deadline=None)
+@given(epsilon=EPSILONS, eta=ETAS)
+def test_in_all_eternity_the_budget_is_spent(epsilon, eta):
+    assert GeometricBudget(epsilon=epsilon, eta=eta).leaked(math.ceil(40 / eta)) == epsilon
+
+
+@pytest.mark.parametrize(("method", "value"), [("term", 0), ("term", [1, 0]), ("leaked", -1), ("leaked", math.nan)])
+def test_indices_out_of_range_are_refused(method, value):
+    with pytest.raises(ValueError, match="is not allowed; it must be at least"):
+        getattr(GeometricBudget(epsilon=1.0), method)(value)
+
+
+@settings(deadline=None, max_examples=20)
+@given(epsilon=EPSILONS, eta=ETAS)
+def test_ten_thousand_releases_stay_within_the_budget(epsilon, eta):
+    ledger = Ledger(GeometricBudget(epsilon=epsilon, eta=eta), 1)
+    charged = []
+    for expected_index in range(1, 10_001):
+        cost, index = ledger.charge(0)
+        assert index == expected_index
+        assert ledger.spent[0] <= epsilon
+        charged.append(cost)
+    assert math.fsum(charged) <= epsilon * (1 + 1e-12)
+    assert ledger.spent[0] == pytest.approx(math.fsum(charged), rel=1e-9)
+    assert ledger.releases.tolist() == [10_000]
+
+
+@settings(deadline=None)
+@given(uploads=st.lists(st.integers(0, 4), max_size=60))
+def test_every_client_has_an_account_of_its_own(uploads):
+    budget = GeometricBudget(epsilon=10.0, eta=0.1)
+    ledger = Ledger(budget, 5)
+    for upload in uploads:
+        ledger.charge(upload)
+    counts = np.bincount(np.array(uploads, dtype=np.int64), minlength=5)
+    np.testing.assert_array_equal(ledger.releases, counts)
+    np.testing.assert_allclose(ledger.spent, 10.0 * (1 - np.exp(-0.1 * counts)), rtol=1e-12, atol=1e-15)
+
+
+def test_a_charge_returns_what_the_budget_asks():
+    ledger = Ledger(GeometricBudget(epsilon=20.0), 3)
+    first, second = ledger.charge(2), ledger.charge(2)
+    ratio = second[0] / first[0]
+    assert (first[1], second[1]) == (1, 2)
+    assert first[0] == pytest.approx(20 * (1 - math.exp(-0.04)))
+    assert ratio == pytest.approx(math.exp(-0.04))
+
+
+@pytest.mark.parametrize("client", [-1, 3])
+def test_there_is_no_such_client(client):
+    ledger = Ledger(GeometricBudget(epsilon=1.0), 3)
+    with pytest.raises(IndexError, match=f"client: {client} is not one of the 3"):
+        ledger.charge(client)
+    assert not ledger.releases.any()
+
+
+def test_a_negative_crowd_is_refused():
+    with pytest.raises(ValueError, match="clients: -1 is not allowed"):
+        Ledger(GeometricBudget(epsilon=1.0), -1)
+
+
+def test_nobody_else_writes_in_the_ledger():
+    ledger = Ledger(GeometricBudget(epsilon=1.0), 3)
+    for column in (ledger.spent, ledger.releases):
+        with pytest.raises(ValueError, match="read-only"):
+            column[0] = 7
+
+
+class Spendthrift:
+    """A budget of somebody's own whose terms do not add up to what it promises."""
+
+    total = 2.5
+
+    def term(self, i):
+        return np.ones_like(i, dtype=float)
+
+    def leaked(self, n):
+        return np.asarray(n, dtype=float)
+
+
+def test_a_budget_that_breaks_its_promise_is_stopped():
+    ledger = Ledger(Spendthrift(), 1)
+    assert [ledger.charge(0), ledger.charge(0)] == [(1.0, 1), (1.0, 2)]
+    with pytest.raises(ScenarioError, match="more than its total"):
+        ledger.charge(0)
+    assert ledger.spent.tolist() == [2.0]
+    assert ledger.releases.tolist() == [2]
+
+
+def test_the_table_is_read_and_written():
+    table = {
+        "budget": {"kind": "geometric", "epsilon": 20.0, "eta": 0.1},
+        "mechanism": {"kind": "laplace-coordinate", "delta_f": 0.003, "exempt_buffers": False},
+    }
+    assert Privacy.model_validate(table).model_dump() == table
+
+
+@pytest.mark.parametrize(
+    ("budget", "mechanism"),
+    [
+        ({"kind": "geometric", "epsilon": 0.0}, MECHANISM),
+        ({"kind": "geometric", "epsilon": 1.0, "eta": -0.1}, MECHANISM),
+        ({"kind": "geometric", "epsilon": math.inf}, MECHANISM),
+        ({"kind": "geometric"}, MECHANISM),
+        ({"kind": "geometrical", "epsilon": 1.0}, MECHANISM),
+        ({"kind": "geometric", "epsilon": 1.0}, {"kind": "laplace-l1"}),
+        ({"kind": "geometric", "epsilon": 1.0}, {"kind": "laplace-l1", "clip": 0.0}),
+        ({"kind": "geometric", "epsilon": 1.0}, {"kind": "laplace-coordinate", "delta_f": math.nan}),
+        ({"kind": "geometric", "epsilon": 1.0}, {"kind": "laplace-l1", "clip": 1.0, "exempt_buffers": 1}),
+    ],
+)
+def test_wrong_tables_are_refused(budget, mechanism):
+    with pytest.raises(ValidationError):
+        Privacy.model_validate({"budget": budget, "mechanism": mechanism})
+
+
+def test_unknown_kinds_get_a_suggestion():
+    with pytest.raises(ValidationError, match="did you mean 'geometric'"):
+        Privacy.model_validate({"budget": {"kind": "geometrical", "epsilon": 1.0}, "mechanism": MECHANISM})
+    assert list(BUDGETS.builtin) == ["geometric"]

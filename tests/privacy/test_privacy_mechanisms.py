@@ -1,0 +1,170 @@
+"""What the mechanisms release: the noise's law, the clip, and the guarantee each gives."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as npst
+from scipy import stats
+
+from fedsim.privacy import CoordinateClampLaplace, L1ClippedLaplace
+
+SAMPLE = 40_000
+# Kolmogorov-Smirnov: a true law exceeds sqrt(ln(2/a) / 2n) with probability a.
+KS_LIMIT = math.sqrt(math.log(2 / 1e-5) / (2 * SAMPLE))
+FLOAT32 = npst.arrays(np.float32, st.integers(1, 30), elements=st.floats(width=32))
+# A release rounded to float32 is off by at most this share of its size.
+ROUNDING = float(np.finfo(np.float32).eps)
+
+
+def rng(seed=0):
+    return np.random.default_rng(seed)
+
+
+def nowhere(update):
+    return np.zeros(update.shape, dtype=bool)
+
+
+def noiseless(mechanism, update, buffers=None):
+    """Release with so large an epsilon that the noise is below the rounding of the largest coordinate."""
+    return mechanism.release(update, 1e30, nowhere(update) if buffers is None else buffers, rng())
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize("epsilon", [0.05, 0.784, 30.0])
+@pytest.mark.parametrize(
+    ("mechanism", "sensitivity"),
+    [(L1ClippedLaplace(clip=1.5), 3.0), (CoordinateClampLaplace(delta_f=0.012), 0.012)],
+    ids=["l1", "coordinate"],
+)
+def test_noise_is_laplace_with_sensitivity_over_epsilon(mechanism, sensitivity, epsilon):
+    zeros = np.zeros(SAMPLE, dtype=np.float32)
+    noise = mechanism.release(zeros, epsilon, nowhere(zeros), rng(1))
+    law = stats.laplace(scale=sensitivity / epsilon)
+    assert stats.kstest(noise, law.cdf).statistic < KS_LIMIT
+    lag = np.corrcoef(noise[:-1], noise[1:])[0, 1]
+    assert abs(lag) < 5 / math.sqrt(SAMPLE)
+
+
+@settings(deadline=None)
+@given(update=FLOAT32, clip=st.floats(1e-3, 1e3))
+def test_l1_norm_is_clipped_and_the_direction_kept(update, clip):
+    sent = noiseless(L1ClippedLaplace(clip=clip), update).astype(np.float64)
+    assert np.abs(sent).sum() <= clip * (1 + update.size * ROUNDING)
+    if np.all(np.isfinite(update)):
+        norm = math.fsum(abs(float(value)) for value in update)
+        share = min(1.0, clip / norm) if norm > 0 else 1.0
+        np.testing.assert_allclose(sent, share * update.astype(np.float64), rtol=1e-6, atol=clip * 1e-20 + 1e-20)
+
+
+@settings(deadline=None)
+@given(update=FLOAT32, delta_f=st.floats(1e-4, 10.0))
+def test_coordinates_are_clamped(update, delta_f):
+    sent = noiseless(CoordinateClampLaplace(delta_f=delta_f), update)
+    inside = [0.0 if math.isnan(value) else min(max(value, -delta_f / 2), delta_f / 2) for value in update.tolist()]
+    np.testing.assert_allclose(sent, inside, rtol=1e-6, atol=delta_f * 1e-20 + 1e-20)
+
+
+@pytest.mark.statistical
+def test_l1_release_of_one_number_is_epsilon_private():
+    """The worst pair of inputs, -clip and clip, on a histogram: no bin is e^epsilon times likelier for one."""
+    epsilon, mechanism = 1.0, L1ClippedLaplace(clip=1.0)
+    bins = np.array([-np.inf, *np.linspace(-4, 4, 17), np.inf])
+    counts = []
+    for seed, sign in ((1, -1.0), (2, 1.0)):
+        generator, one = rng(seed), np.array([sign * 50.0], dtype=np.float32)
+        sent = [mechanism.release(one, epsilon, nowhere(one), generator)[0] for _ in range(SAMPLE)]
+        counts.append(np.histogram(sent, bins)[0])
+    low, high = counts
+    # The log of a ratio of two independent counts a, b has standard deviation about sqrt(1/a + 1/b).
+    five_sigma = 5 * np.sqrt(1 / low + 1 / high)
+    log_ratio = np.log(low / high)
+    assert np.all(np.abs(log_ratio) <= epsilon + five_sigma)
+    # The bound is tight beyond the two centres: less noise would break it.
+    assert abs(log_ratio[0] - epsilon) < five_sigma[0]
+    assert abs(log_ratio[-1] + epsilon) < five_sigma[-1]
+
+
+def log_density_ratio(sent, one, other, scale):
+    """Return ln of how much likelier a release is for one centre than for the other."""
+    return (np.abs(sent - other) - np.abs(sent - one)).sum() / scale
+
+
+@settings(deadline=None, max_examples=50)
+@given(seed=st.integers(0, 10**6), dimension=st.integers(1, 500), epsilon=st.floats(0.01, 20.0))
+def test_l1_release_of_a_vector_is_epsilon_private_whatever_its_dimension(seed, dimension, epsilon):
+    clip, generator = 0.7, rng(seed)
+    mechanism = L1ClippedLaplace(clip=clip)
+    one, other = (generator.normal(scale=generator.choice([1e-3, 1, 100]), size=dimension) for _ in range(2))
+    sent = mechanism.release(one.astype(np.float32), epsilon, np.zeros(dimension, dtype=bool), generator)
+    centres = [v * min(1.0, clip / np.abs(v).sum()) for v in (one, other)]
+    ratio = log_density_ratio(sent.astype(np.float64), *centres, scale=2 * clip / epsilon)
+    assert abs(ratio) <= epsilon * (1 + 1e-6)
+
+
+def test_coordinate_release_is_private_for_a_coordinate_but_not_for_the_vector():
+    """What its docstring says: of two opposite updates of d coordinates, one is e^(d epsilon) times likelier."""
+    dimension, delta_f, epsilon = 1000, 0.01, 1.0
+    up = np.full(dimension, 1.0, dtype=np.float32)
+    sent = CoordinateClampLaplace(delta_f=delta_f).release(up, epsilon, nowhere(up), rng(4)).astype(np.float64)
+    scale, half = delta_f / epsilon, delta_f / 2
+    each = (np.abs(sent + half) - np.abs(sent - half)) / scale
+    assert np.all(np.abs(each) <= epsilon * (1 + 1e-6))
+    vector = log_density_ratio(sent, np.full(dimension, half), np.full(dimension, -half), scale)
+    assert vector > 100 * epsilon
+
+
+@pytest.mark.parametrize("mechanism", [L1ClippedLaplace, CoordinateClampLaplace])
+def test_exempt_coordinates_pass_untouched_and_the_others_do_not_notice(mechanism):
+    bound = {"clip": 1e-3} if mechanism is L1ClippedLaplace else {"delta_f": 1e-3}
+    update = np.array([0.0, 5.0, 0.0, -7.5], dtype=np.float32)
+    buffers = np.array([False, True, False, True])
+    exempt = mechanism(**bound, exempt_buffers=True).release(update, 1.0, buffers, rng(5))
+    treated = mechanism(**bound, exempt_buffers=False).release(update, 1.0, buffers, rng(5))
+    assert exempt[buffers].tolist() == [5.0, -7.5]
+    assert np.all(np.abs(treated[buffers]) < 1.0)
+    np.testing.assert_array_equal(exempt[~buffers], treated[~buffers])
+
+
+def test_exempt_coordinates_do_not_count_towards_the_norm():
+    update = np.array([0.5, 1000.0], dtype=np.float32)
+    buffers = np.array([False, True])
+    assert noiseless(L1ClippedLaplace(clip=1.0, exempt_buffers=True), update, buffers).tolist() == [0.5, 1000.0]
+    clipped = noiseless(L1ClippedLaplace(clip=1.0), update, buffers)
+    np.testing.assert_allclose(clipped, update / 1000.5, rtol=1e-6)
+
+
+def test_defaults_say_what_the_kinds_promise():
+    assert L1ClippedLaplace(clip=1.0).exempt_buffers is False
+    assert CoordinateClampLaplace(delta_f=1.0).exempt_buffers is True
+
+
+@settings(deadline=None)
+@given(update=FLOAT32, epsilon=st.sampled_from([0.0, 5e-324, 1e-300, 1e-40, 1.0]))
+def test_every_release_is_a_finite_float32_vector(update, epsilon):
+    before = update.copy()
+    for mechanism in (L1ClippedLaplace(clip=2.0), CoordinateClampLaplace(delta_f=0.01)):
+        sent = mechanism.release(update, epsilon, nowhere(update), rng(6))
+        assert sent.dtype == np.float32
+        assert sent.shape == update.shape
+        assert np.all(np.isfinite(sent))
+    np.testing.assert_array_equal(update, before)
+
+
+def test_the_stream_decides():
+    update = np.linspace(-1, 1, 20, dtype=np.float32)
+    mechanism = L1ClippedLaplace(clip=1.0)
+    sent = [mechanism.release(update, 1.0, nowhere(update), rng(seed)).tolist() for seed in (1, 1, 2)]
+    assert sent[0] == sent[1] != sent[2]
+
+
+@pytest.mark.parametrize("mechanism", [L1ClippedLaplace(clip=1.0), CoordinateClampLaplace(delta_f=1.0)])
+def test_wrong_arguments_are_refused(mechanism):
+    update = np.zeros(3, dtype=np.float32)
+    for epsilon in (-1.0, math.nan):
+        with pytest.raises(ValueError, match=r"epsilon: .* is not allowed"):
+            mechanism.release(update, epsilon, nowhere(update), rng())
+    with pytest.raises(ValueError, match="buffers: shape"):
+        mechanism.release(update, 1.0, np.zeros(4, dtype=bool), rng())

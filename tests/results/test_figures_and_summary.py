@@ -1,0 +1,112 @@
+"""Curves, figures and summaries of a history written down by hand."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fedsim import draw
+from fedsim.errors import RunError
+from fedsim.results import rows, summarise
+from fedsim.rounds import Recorder
+from fedsim.rounds.history import causal_mean
+
+
+def recorded(accuracies, name="hand"):
+    recorder = Recorder(name)
+    for i, accuracy in enumerate(accuracies):
+        recorder.add_round(i + 1, 2.0 * i, 2.0 * i + 2, 2.0, 4, 2, 1, 1, 0, i + 1, 0.5 * (i + 1))
+        recorder.add_evaluation(i + 1, 2.0 * i + 2, i + 1, accuracy, 1 - accuracy)
+        recorder.add_participations(
+            {
+                "round": np.full(2, i + 1),
+                "client": np.array([0, 1 + i % 2]),
+                "draws": np.ones(2, dtype=int),
+                "weight": np.array([1.0, 0.0]),
+                "start_s": np.full(2, 2.0 * i),
+                "downlink_s": np.ones(2),
+                "compute_s": np.zeros(2),
+                "uplink_s": np.ones(2),
+                "end_s": np.full(2, 2.0 * i + 2),
+                "outcome": np.array([0, 1], dtype=np.int8),
+                "cut_in": np.array([-1, 2], dtype=np.int8),
+                "epsilon": np.zeros(2),
+            }
+        )
+    return recorder.history()
+
+
+HISTORY = recorded([0.2, 0.6, 0.4, 0.8, 0.9])
+
+
+def test_time_to_accuracy_is_the_second_of_the_first_evaluation_that_reaches_it():
+    assert HISTORY.time_to_accuracy(0.6) == 4.0
+    assert HISTORY.time_to_accuracy(0.8) == 8.0
+    assert HISTORY.time_to_accuracy(0.95) is None
+    assert HISTORY.time_to_accuracy(0.6, smoothing=2) == 8.0, "means 0.2, 0.4, 0.5, 0.6, 0.85"
+
+
+@given(st.lists(st.floats(0, 1), min_size=1, max_size=40), st.integers(1, 50))
+def test_causal_mean_is_the_mean_of_a_growing_window(values, window):
+    expected = [np.mean(values[max(0, i - window + 1) : i + 1]) for i in range(len(values))]
+    np.testing.assert_allclose(causal_mean(np.array(values), window), expected, atol=1e-12)
+
+
+def test_summary_of_a_history_worked_by_hand():
+    summary = summarise(HISTORY, target_accuracy=0.6)
+    assert summary == {
+        "rounds": 5,
+        "simulated_s": 10.0,
+        "mean_round_s": 2.0,
+        "final_accuracy": 0.9,
+        "best_accuracy": 0.9,
+        "target_accuracy": 0.6,
+        "time_to_accuracy_s": 4.0,
+        "participations": 10,
+        "delivered_share": 0.5,
+        "late": 5,
+        "dropped": 0,
+        "clients_reached": 3,
+        "largest_leakage": 2.5,
+    }
+    assert ("time to 60 % accuracy", "4.00 s") in rows(summary)
+
+
+def test_summary_of_nothing():
+    summary = summarise(Recorder("empty").history())
+    assert summary["final_accuracy"] is None
+    assert ("final accuracy", "-") in rows(summary)
+
+
+@pytest.mark.parametrize("x", ["time", "round"])
+@pytest.mark.parametrize("y", ["accuracy", "loss", "leakage", "duration"])
+def test_figures_draw_the_curve(x, y, tmp_path):
+    figure = draw([HISTORY, recorded([0.1, 0.3], "other")], x, y, out=tmp_path / "deep" / "figure.png")
+    lines = figure.axes[0].get_lines()
+    assert [line.get_label() for line in lines] == ["hand", "other"]
+    expected_x = [2, 4, 6, 8, 10] if x == "time" else [1, 2, 3, 4, 5]
+    expected_y = {
+        "accuracy": [0.2, 0.6, 0.4, 0.8, 0.9],
+        "loss": [0.8, 0.4, 0.6, 0.2, 0.1],
+        "leakage": [0.5, 1.0, 1.5, 2.0, 2.5],
+        "duration": [2.0] * 5,
+    }[y]
+    np.testing.assert_allclose(lines[0].get_xdata(), expected_x)
+    np.testing.assert_allclose(lines[0].get_ydata(), expected_y)
+    assert (tmp_path / "deep" / "figure.png").read_bytes().startswith(b"\x89PNG")
+    assert [path.name for path in (tmp_path / "deep").iterdir()] == ["figure.png"]
+
+
+def test_history_plots_itself(tmp_path):
+    figure = HISTORY.plot("round", "accuracy", smoothing=2, out=tmp_path / "own.pdf")
+    np.testing.assert_allclose(figure.axes[0].get_lines()[0].get_ydata(), [0.2, 0.4, 0.5, 0.6, 0.85])
+    assert (tmp_path / "own.pdf").read_bytes().startswith(b"%PDF")
+
+
+def test_what_cannot_be_drawn_is_refused(tmp_path):
+    with pytest.raises(RunError, match="'speed' cannot be drawn; allowed: accuracy, loss, leakage, duration"):
+        draw([HISTORY], "time", "speed")
+    with pytest.raises(RunError, match="a run without learning has no evaluations"):
+        draw([Recorder("timing").history()])
+    with pytest.raises(RunError, match="the figure cannot be written"):
+        draw([HISTORY], out=tmp_path / "figure.nonsense")

@@ -1,0 +1,136 @@
+"""A run folder is whole at every moment: after the end, after an error, after a kill."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+
+from fedsim import Scenario, read_run, run, simulate
+from fedsim.errors import RunError
+from fedsim.rounds.history import EVALUATIONS, PARTICIPATIONS, ROUNDS
+
+TABLES = {
+    "name": "small",
+    "crowd": {"clients": 6},
+    "learning": {
+        "model": {"kind": "mlp", "hidden": [8]},
+        "local": {"optimizer": "sgd", "learning_rate": 0.1, "batch_size": 20},
+    },
+    "privacy": {"budget": {"kind": "geometric", "epsilon": 50.0}, "mechanism": {"kind": "laplace-l1", "clip": 1.0}},
+    "network": {"kind": "pause-two-speed"},
+    "devices": {"compute": "zero"},
+    "rounds": {"count": 4},
+    "selector": {"kind": "uniform", "cohort": 3},
+}
+SCENARIO = Scenario(**TABLES)
+
+
+def test_a_finished_run_holds_everything(tmp_path):
+    history = run(SCENARIO, tmp_path / "run")
+    names = {path.name for path in (tmp_path / "run").iterdir()}
+    assert names == {
+        "scenario.toml",
+        "run.json",
+        "summary.json",
+        "participations.parquet",
+        "rounds.parquet",
+        "evaluations.parquet",
+        "accuracy.png",
+        "accuracy_by_round.png",
+        "leakage.png",
+        "round_durations.png",
+    }, "and no unfinished file is left beside them"
+    assert Scenario.load(tmp_path / "run" / "scenario.toml") == SCENARIO
+    state = json.loads((tmp_path / "run" / "run.json").read_text())
+    assert (state["status"], state["digest"], state["rounds"]) == ("finished", SCENARIO.digest(), 4)
+    assert {"fedsim-des", "torch", "numpy"} <= state["versions"].keys()
+    for table, schema in (("participations", PARTICIPATIONS), ("rounds", ROUNDS), ("evaluations", EVALUATIONS)):
+        assert pq.read_table(tmp_path / "run" / f"{table}.parquet").schema.equals(schema)
+    again = read_run(tmp_path / "run")
+    assert again.participations.equals(history.participations)
+    assert again.rounds.equals(history.rounds)
+    assert again.evaluations.equals(history.evaluations)
+    summary = json.loads((tmp_path / "run" / "summary.json").read_text())
+    assert summary["final_accuracy"] == history.column("evaluations", "accuracy")[-1]
+    assert summary["simulated_s"] == pytest.approx(history.column("rounds", "duration_s").sum())
+
+
+def test_the_same_scenario_may_be_run_again_and_another_may_not(tmp_path):
+    run(SCENARIO, tmp_path / "run")
+    run(SCENARIO, tmp_path / "run")
+    other = SCENARIO.replace({"selector.cohort": 2})
+    with pytest.raises(RunError, match="holds a run of another scenario"):
+        run(other, tmp_path / "run")
+    assert read_run(tmp_path / "run").column("rounds", "selected").tolist() == [3] * 4, "nothing was touched"
+    run(other, tmp_path / "run", replace=True)
+    assert read_run(tmp_path / "run").column("rounds", "selected").tolist() == [2] * 4
+
+
+def test_a_folder_that_holds_something_else_is_left_alone(tmp_path):
+    (tmp_path / "thesis.tex").write_text("years of work")
+    with pytest.raises(RunError, match="holds no run"):
+        run(SCENARIO, tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == ["thesis.tex"]
+
+
+def test_an_interrupted_run_keeps_its_rounds(tmp_path):
+    def interrupt(progress):
+        if progress.round == 3:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        run(SCENARIO, tmp_path / "run", on_round=interrupt)
+    assert read_run(tmp_path / "run").rounds.num_rows == 3
+    assert json.loads((tmp_path / "run" / "run.json").read_text())["status"] == "interrupted"
+
+
+@pytest.mark.skipif(os.name != "posix", reason="needs SIGKILL")
+def test_a_killed_run_leaves_a_readable_folder(tmp_path):
+    (tmp_path / "long.toml").write_text(SCENARIO.replace({"rounds.count": 10**6}).to_toml())
+    command = [sys.executable, "-m", "fedsim", "run", "long.toml", "--out", "run", "--quiet"]
+    with subprocess.Popen(command, cwd=tmp_path) as process:  # noqa: S603
+        deadline = time.monotonic() + 60
+        state = tmp_path / "run" / "run.json"
+        while time.monotonic() < deadline:
+            if state.exists() and json.loads(state.read_text())["rounds"] > 0:
+                break
+            time.sleep(0.05)
+        process.send_signal(signal.SIGKILL)
+    history = read_run(tmp_path / "run")
+    rounds = history.rounds.num_rows
+    assert rounds > 0
+    expected = simulate(SCENARIO.replace({"rounds.count": rounds}))
+    np.testing.assert_array_equal(history.column("rounds", "end_s"), expected.column("rounds", "end_s"))
+    assert history.evaluations.equals(expected.evaluations), "what was written is what happened"
+
+
+@pytest.mark.parametrize(
+    ("file", "content"),
+    [
+        ("run.json", b"{"),
+        ("run.json", b"[]"),
+        ("rounds.parquet", b"no parquet"),
+        ("participations.parquet", None),
+    ],
+)
+def test_a_damaged_folder_is_refused_with_the_file_named(file, content, tmp_path):
+    run(SCENARIO, tmp_path / "run")
+    if content is None:
+        (tmp_path / "run" / file).unlink()
+    else:
+        (tmp_path / "run" / file).write_bytes(content)
+    with pytest.raises(RunError, match="run"):
+        read_run(tmp_path / "run")
+
+
+def test_parquet_of_another_shape_is_refused(tmp_path):
+    run(SCENARIO, tmp_path / "run")
+    (tmp_path / "run" / "rounds.parquet").write_bytes((tmp_path / "run" / "evaluations.parquet").read_bytes())
+    with pytest.raises(RunError, match=r"rounds\.parquet: cannot be read"):
+        read_run(tmp_path / "run")

@@ -1,0 +1,186 @@
+"""A scenario as a value: TOML both ways, digest, overrides, plug-ins by name, object and entry point."""
+
+import importlib.metadata
+import sys
+from typing import ClassVar
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from fedsim import Part
+from fedsim.errors import ScenarioError
+from fedsim.network import NETWORKS
+from fedsim.rounds import Deadline, WaitForAll
+from fedsim.scenario import Scenario
+from fedsim.selectors.pause import Pause
+
+TABLES = {
+    "name": "small",
+    "crowd": {"clients": 10},
+    "learning": {"local": {"optimizer": "sgd", "learning_rate": 0.1, "batch_size": 10}},
+    "network": {"kind": "pause-two-speed"},
+    "devices": {"compute": "zero"},
+    "rounds": {"count": 2},
+    "selector": {"kind": "uniform", "cohort": 3},
+}
+
+
+class EveryOther:
+    """Selects clients 0, 2, 4 ...: written with nothing but NumPy."""
+
+    def __init__(self, step: int = 2) -> None:
+        self.step = step
+
+    def select(self, view, rng):
+        return view.client[:: self.step]
+
+    def observe(self, reports):
+        pass
+
+
+class Secretive(EveryOther):
+    """Keeps its argument where nobody can read it."""
+
+    def __init__(self, step: int) -> None:
+        self._hidden = step
+        self.seen = []
+
+    def select(self, view, rng):
+        self.seen.append(view.round)
+        return view.client[:: self._hidden]
+
+
+class Slow(Part):
+    """A network of the user's."""
+
+    seconds: float = 3.0
+    uses_bits: ClassVar[bool] = False
+    uses_positions: ClassVar[bool] = False
+
+    def build(self, positions_m, streams):
+        return NETWORKS.make({"kind": "latency", "downlink": "zero", "uplink": "zero"}).build(positions_m, streams)
+
+
+policies = st.one_of(
+    st.just({"kind": "wait-for-all"}),
+    st.builds(lambda s: {"kind": "deadline", "deadline_s": s}, st.floats(1e-3, 1e6)),
+)
+selectors = st.one_of(
+    st.builds(lambda m: {"kind": "uniform", "cohort": m}, st.integers(1, 10)),
+    st.builds(
+        lambda m, a, b: {"kind": "pause", "cohort": m, "alpha": a, "beta": b, "gamma": 3.0},
+        st.integers(1, 10),
+        st.floats(0, 100),
+        st.floats(1, 3),
+    ),
+    st.just({"kind": "all"}),
+)
+
+
+@given(policies, selectors, st.integers(0, 2**40), st.integers(10, 10**6))
+@settings(deadline=None, max_examples=60)
+def test_a_scenario_survives_toml(policy, selector, seed, clients):
+    scenario = Scenario(
+        **{
+            **TABLES,
+            "seed": seed,
+            "crowd": {"clients": clients},
+            "rounds": {"count": 5, "policy": policy},
+            "selector": selector,
+        }
+    )
+    again = Scenario.from_toml(scenario.to_toml())
+    assert again == scenario
+    assert again.digest() == scenario.digest()
+    assert again.to_toml() == scenario.to_toml()
+
+
+def test_toml_and_python_are_the_same_thing():
+    scenario = Scenario(**TABLES)
+    in_objects = Scenario(**{**TABLES, "rounds": {"count": 2, "policy": WaitForAll()}})
+    assert in_objects.digest() == scenario.digest()
+
+
+def test_digest_tells_scenarios_apart_and_defaults_do_not():
+    scenario = Scenario(**TABLES)
+    assert scenario.replace({"seed": 1}).digest() != scenario.digest()
+    assert scenario.replace({"selector.cohort": 4}).digest() != scenario.digest()
+    assert Scenario(**{**TABLES, "seed": 0}).digest() == scenario.digest()
+
+
+def test_a_scenario_is_frozen():
+    with pytest.raises(Exception, match="frozen"):
+        Scenario(**TABLES).seed = 3
+
+
+def test_replace_opens_parts_on_the_way():
+    scenario = Scenario(**TABLES)
+    changed = scenario.replace({"rounds.policy.kind": "deadline", "rounds.policy.deadline_s": 2.5})
+    assert changed.rounds.policy == Deadline(deadline_s=2.5)
+    assert scenario.rounds.policy == WaitForAll()
+    assert changed.replace({"rounds.policy.deadline_s": 3.0}).rounds.policy == Deadline(deadline_s=3.0)
+    assert changed.replace({"learning.local.learning_rate": 0.5}).learning.local.learning_rate == 0.5
+
+
+def test_a_new_kind_keeps_the_options_it_has_too():
+    pause = Scenario(**{**TABLES, "selector": {"kind": "pause", "cohort": 4, "alpha": 1.0, "beta": 2.0, "gamma": 3.0}})
+    uniform = pause.replace({"selector.kind": "uniform"})
+    assert (uniform.selector.kind, dict(uniform.selector.options)) == ("uniform", {"cohort": 4})
+    assert pause.replace({"selector.kind": "all"}).selector.options == {}
+    assert pause.replace({"selector.kind": "pause"}).selector == pause.selector
+
+
+def test_privacy_can_be_set_to_none():
+    private = {"budget": {"kind": "geometric", "epsilon": 2.0}, "mechanism": {"kind": "laplace-l1", "clip": 1.0}}
+    scenario = Scenario(**{**TABLES, "privacy": private})
+    assert scenario.privacy is not None
+    assert scenario.replace({"privacy": "none"}).privacy is None
+    assert scenario.replace({"privacy.budget.epsilon": 3.0}).privacy.budget.epsilon == 3.0
+
+
+def test_selector_by_module_and_class():
+    place = f"{__name__}:EveryOther"
+    scenario = Scenario(**{**TABLES, "selector": {"kind": place, "step": 5}})
+    assert scenario.selector.build().step == 5
+    assert Scenario.from_toml(scenario.to_toml()) == scenario
+    with pytest.raises(ScenarioError, match=r"selector\.stride.*\n?.*step"):
+        Scenario(**{**TABLES, "selector": {"kind": place, "stride": 5}})
+    with pytest.raises(ScenarioError, match=r"selector\.step: 'five' is not allowed"):
+        Scenario(**{**TABLES, "selector": {"kind": place, "step": "five"}})
+
+
+def test_selector_by_object_is_described_by_its_class_and_arguments():
+    scenario = Scenario(**{**TABLES, "selector": EveryOther(3)})
+    assert scenario == Scenario(**{**TABLES, "selector": {"kind": f"{__name__}:EveryOther", "step": 3}})
+    ours = Scenario(**{**TABLES, "selector": Pause(cohort=3, alpha=1.0, gamma=2.0)})
+    assert ours.selector.kind == "pause"
+    assert Scenario.from_toml(ours.to_toml()) == ours
+
+
+def test_an_object_that_cannot_be_described_runs_but_is_not_written():
+    selector = Secretive(3)
+    scenario = Scenario(**{**TABLES, "selector": selector})
+    with pytest.raises(ScenarioError, match="cannot be written as TOML"):
+        scenario.to_toml()
+    first, second = scenario.selector.build(), scenario.selector.build()
+    assert first is not selector
+    assert first is not second, "each run has its own copy"
+
+
+def test_selector_by_entry_point(monkeypatch):
+    point = importlib.metadata.EntryPoint("every-other", f"{__name__}:EveryOther", "fedsim.selectors")
+    found = importlib.metadata.EntryPoints([point])
+    monkeypatch.setattr(sys.modules["fedsim.parts"], "entry_points", lambda group: found.select(group=group))
+    scenario = Scenario(**{**TABLES, "selector": {"kind": "every-other", "step": 3}})
+    assert isinstance(scenario.selector.build(), EveryOther)
+    assert Scenario.from_toml(scenario.to_toml()) == scenario
+
+
+def test_a_part_of_the_users_own():
+    by_object = Scenario(**{**TABLES, "network": Slow(seconds=4.0)})
+    by_name = Scenario(**{**TABLES, "network": {"kind": f"{__name__}:Slow", "seconds": 4.0}})
+    assert by_object == by_name
+    assert by_object.digest() == by_name.digest()
+    with pytest.raises(ScenarioError, match=r"network\.seconds"):
+        Scenario(**{**TABLES, "network": {"kind": f"{__name__}:Slow", "seconds": "4"}})

@@ -1,0 +1,189 @@
+"""The arg max of equation (14) against enumeration, its ties, its refusals and its speed."""
+
+import itertools
+import math
+import time
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from fedsim.selectors import pause
+from fedsim.selectors.pause import best_cohort
+
+ULPS = 1e-12
+
+
+def energy(members, ucb, bonus):
+    """Rank a set: first whether everybody in it is untried, then by equation (14)."""
+    members = list(members)
+    lowest = min(ucb[k] for k in members)
+    prizes = math.fsum(bonus[k] for k in members)
+    return (1, prizes) if lowest == math.inf else (0, lowest + prizes)
+
+
+def enumerated_best(ucb, bonus, m):
+    return max(energy(members, ucb, bonus) for members in itertools.combinations(range(len(ucb)), m))
+
+
+def check_against_enumeration(ucb, bonus, m, rng=None):
+    chosen = best_cohort(np.array(ucb, dtype=float), np.array(bonus, dtype=float), m, rng)
+    assert chosen.dtype.kind == "i"
+    assert chosen.shape == (m,)
+    assert np.all(np.diff(chosen) > 0)
+    level, value = energy(chosen.tolist(), ucb, bonus)
+    best_level, best_value = enumerated_best(ucb, bonus, m)
+    assert level == best_level
+    assert value == pytest.approx(best_value, rel=ULPS, abs=ULPS)
+
+
+@pytest.mark.parametrize("whole", [True, False], ids=["ties", "reals"])
+@pytest.mark.parametrize("infinite", [0.0, 0.3, 0.9])
+@pytest.mark.parametrize("shuffled", [False, True])
+def test_equals_enumeration_on_thousands_of_instances(whole, infinite, shuffled):
+    rng = np.random.default_rng([whole, int(10 * infinite), shuffled])
+    for _ in range(400):
+        size = int(rng.integers(1, 10))
+        m = int(rng.integers(1, size + 1))
+        if whole:
+            ucb, bonus = rng.integers(-3, 4, size).astype(float), rng.integers(-3, 4, size).astype(float)
+        else:
+            ucb, bonus = rng.normal(size=size), rng.normal(scale=1 / m, size=size)
+        ucb[rng.random(size) < infinite] = math.inf
+        check_against_enumeration(ucb.tolist(), bonus.tolist(), m, rng if shuffled else None)
+
+
+VALUES = st.one_of(st.integers(-4, 4).map(float), st.floats(-1e6, 1e6))
+
+
+@settings(deadline=None, max_examples=300)
+@given(
+    clients=st.lists(st.tuples(st.one_of(VALUES, st.just(math.inf)), VALUES), min_size=1, max_size=9),
+    data=st.data(),
+)
+def test_equals_enumeration_wherever_hypothesis_looks(clients, data):
+    ucb, bonus = zip(*clients, strict=True)
+    m = data.draw(st.integers(1, len(clients)))
+    check_against_enumeration(ucb, bonus, m)
+
+
+@pytest.mark.parametrize("block", [1, 2, 3])
+def test_blocks_change_nothing(monkeypatch, block):
+    monkeypatch.setattr(pause, "_BLOCK", block)
+    rng = np.random.default_rng(block)
+    for _ in range(400):
+        size = int(rng.integers(2, 11))
+        m = int(rng.integers(1, 4)) if size > 3 else 1
+        ucb, bonus = rng.integers(0, 6, size).astype(float), rng.integers(0, 6, size).astype(float)
+        check_against_enumeration(ucb.tolist(), bonus.tolist(), m)
+
+
+def quadratic_best(ucb, bonus, m):
+    """For each client as the slowest of the set, sort the bonuses of those at least as good: O(K^2 log K)."""
+    best = -math.inf
+    for lowest in np.unique(ucb):
+        prizes = np.sort(bonus[ucb >= lowest])
+        if prizes.size >= m:
+            best = max(best, lowest + math.fsum(prizes[-m:]))
+    return best
+
+
+@pytest.mark.parametrize("order", ["random", "correlated", "adversarial", "flat"])
+def test_large_instances_over_several_blocks(order):
+    rng = np.random.default_rng(7)
+    size, m = 2 * 4096 + 17, 40
+    bonus = np.sort(rng.random(size)) / m
+    ucb = {
+        "random": rng.random(size),
+        "correlated": bonus * m,
+        "adversarial": 1.0 - np.arange(size) / size,
+        "flat": 2.0 - np.array([bonus[max(0, i - m + 1) : i + 1].sum() for i in range(size)]),
+    }[order]
+    chosen = best_cohort(ucb, bonus, m)
+    value = ucb[chosen].min() + math.fsum(bonus[chosen])
+    assert value == pytest.approx(quadratic_best(ucb, bonus, m), rel=ULPS)
+
+
+def test_the_untried_come_first_and_by_their_bonus():
+    ucb = np.array([math.inf, 9.0, math.inf, math.inf])
+    bonus = np.array([1.0, 100.0, 3.0, 2.0])
+    assert best_cohort(ucb, bonus, 2).tolist() == [2, 3]
+
+
+def test_too_few_untried_leave_the_rest_to_the_tried():
+    ucb = np.array([math.inf, 5.0, 1.0, 2.0])
+    bonus = np.array([0.0, 0.0, 1.0, 1.0])
+    # {0, 1} scores 5; any set with 2 or 3 at most 2 + 1.
+    assert best_cohort(ucb, bonus, 2).tolist() == [0, 1]
+
+
+def test_without_rng_ties_go_to_lower_positions():
+    assert best_cohort(np.full(6, math.inf), np.zeros(6), 2).tolist() == [0, 1]
+    assert best_cohort(np.ones(6), np.zeros(6), 3).tolist() == [0, 1, 2]
+    assert best_cohort(np.array([1.0, 2.0, 1.0, 1.0]), np.array([5.0, 0.0, 5.0, 5.0]), 2).tolist() == [0, 2]
+
+
+def test_of_sets_of_equal_energy_the_one_with_the_greater_smallest_ucb_wins():
+    assert best_cohort(np.array([1.0, 2.0, 3.0]), np.array([2.0, 1.0, 0.0]), 1).tolist() == [2]
+    assert best_cohort(np.array([1.0, 2.0, 3.0, 3.0]), np.array([1.0, 1.0, 0.0, 0.0]), 2).tolist() == [2, 3]
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize("value", [math.inf, 0.5], ids=["untried", "tried"])
+def test_with_rng_every_client_of_a_tie_is_as_likely_as_any_other(value):
+    rng, draws, size, m = np.random.default_rng(3), 4000, 12, 3
+    hits = np.zeros(size)
+    for _ in range(draws):
+        hits[best_cohort(np.full(size, value), np.zeros(size), m, rng)] += 1
+    share = m / size
+    five_sigma = 5 * math.sqrt(share * (1 - share) / draws)
+    assert np.all(np.abs(hits / draws - share) < five_sigma)
+
+
+def test_the_same_generator_state_gives_the_same_choice():
+    ucb, bonus = np.zeros(50), np.zeros(50)
+    first, again, other = (best_cohort(ucb, bonus, 5, np.random.default_rng(seed)).tolist() for seed in (1, 1, 2))
+    assert first == again
+    assert first != other
+
+
+@pytest.mark.parametrize(
+    ("ucb", "bonus", "m", "names"),
+    [
+        ([1.0, math.nan], [0.0, 0.0], 1, "ucb"),
+        ([1.0, -math.inf], [0.0, 0.0], 1, "ucb"),
+        ([1.0, 1.0], [0.0, math.inf], 1, "bonus"),
+        ([1.0, 1.0], [0.0, -math.inf], 1, "bonus"),
+        ([1.0, 1.0], [math.nan, 0.0], 1, "bonus"),
+        ([1.0, 1.0], [0.0, 0.0], 0, "m: 0"),
+        ([1.0, 1.0], [0.0, 0.0], 3, "m: 3"),
+        ([1.0, 1.0], [0.0, 0.0], 1.5, "m: 1.5"),
+        ([], [], 1, "m: 1"),
+        ([1.0, 1.0], [0.0], 1, "shapes"),
+        ([[1.0, 1.0]], [[0.0, 0.0]], 1, "shapes"),
+    ],
+)
+def test_refuses(ucb, bonus, m, names):
+    with pytest.raises(ValueError, match=names):
+        best_cohort(np.array(ucb), np.array(bonus), m)
+
+
+def test_arguments_are_left_alone():
+    ucb, bonus = np.array([3.0, 1.0, 2.0]), np.array([1.0, 3.0, 2.0])
+    for array in (ucb, bonus):
+        array.flags.writeable = False
+    assert best_cohort(ucb, bonus, 2).tolist() == [1, 2]
+
+
+def test_a_million_clients_in_the_order_that_costs_most():
+    """Every prefix has the same energy and every client changes the heap; about 0.35 s on one slow core."""
+    size, m = 1_000_000, 1000
+    bonus = np.arange(size) / (size * m)
+    sums = np.concatenate([[0.0], np.cumsum(bonus)])
+    last_m = sums[1:] - sums[np.maximum(0, np.arange(size) - m + 1)]
+    start = time.perf_counter()
+    chosen = best_cohort(2.0 - last_m, bonus, m)
+    limit_s = 5.0
+    assert time.perf_counter() - start < limit_s
+    assert chosen.size == m

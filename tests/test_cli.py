@@ -1,0 +1,127 @@
+"""The command line as a user types it, and what importing fedsim costs."""
+
+import json
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+SCENARIO = """
+name = "tiny"
+crowd = { clients = 6 }
+network = "pause-two-speed"
+devices = { compute = "zero" }
+rounds = { count = 3 }
+selector = { kind = "pause", cohort = 2, alpha = 10.0, gamma = 1.0 }
+[learning]
+model = { kind = "mlp", hidden = [8] }
+local = { optimizer = "sgd", learning_rate = 0.1, batch_size = 20 }
+"""
+FEDSIM = str(Path(sys.executable).with_name("fedsim"))
+
+
+def fedsim(*arguments, cwd):
+    return subprocess.run([FEDSIM, *arguments], cwd=cwd, capture_output=True, text=True, check=True)  # noqa: S603
+
+
+@pytest.fixture
+def folder(tmp_path):
+    (tmp_path / "tiny.toml").write_text(SCENARIO)
+    return tmp_path
+
+
+def test_run_then_plot_two_runs_in_one_figure(folder):
+    done = fedsim("run", "tiny.toml", cwd=folder)
+    assert "final accuracy" in done.stdout
+    assert "runs/tiny/accuracy.png" in done.stdout
+    assert "\x1b" not in done.stdout, "a log that is not a terminal stays plain"
+    fedsim("run", "tiny.toml", "--set", "selector.kind=uniform", "--out", "runs/uniform", cwd=folder)
+    done = fedsim("plot", "runs/tiny", "runs/uniform", "--x", "time", "--y", "accuracy", cwd=folder)
+    assert (folder / done.stdout.strip()).read_bytes().startswith(b"\x89PNG")
+    scenario = (folder / "runs" / "uniform" / "scenario.toml").read_text()
+    assert 'kind = "uniform"' in scenario
+    assert "alpha" not in scenario
+
+
+def test_quiet_says_nothing(folder):
+    done = fedsim("run", "tiny.toml", "--quiet", cwd=folder)
+    assert done.stdout == done.stderr == ""
+    assert json.loads((folder / "runs" / "tiny" / "run.json").read_text())["status"] == "finished"
+
+
+def test_check_prints_the_resolved_scenario(folder):
+    done = fedsim("check", "tiny.toml", "--set", "rounds.count=7", cwd=folder)
+    assert "count = 7" in done.stdout
+    assert "digest" in done.stdout
+    (folder / "again.toml").write_text(done.stdout)
+    assert fedsim("check", "again.toml", cwd=folder).stdout.splitlines()[-1].split()[-1] in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("sort", "kinds"),
+    [
+        ("selectors", ["uniform", "all", "fastest", "pause"]),
+        ("policies", ["deadline", "wait-for-all"]),
+        ("networks", ["cell", "latency", "pause-two-speed"]),
+        ("datasets", ["digits", "mnist", "fashion-mnist", "cifar-10"]),
+        ("mechanisms", ["laplace-l1", "laplace-coordinate"]),
+    ],
+)
+def test_list_names_every_kind(sort, kinds, folder):
+    done = fedsim("list", sort, cwd=folder)
+    for kind in kinds:
+        assert kind in done.stdout
+    assert sort in fedsim("list", cwd=folder).stdout
+
+
+def test_data_says_what_is_at_hand(folder):
+    done = fedsim("data", "--data-dir", str(folder / "nothing"), cwd=folder)
+    lines = {kind: line for line in done.stdout.splitlines() for kind in ("digits", "cifar-10") if kind in line}
+    assert "at hand" in lines["digits"]
+    assert "missing" in lines["cifar-10"]
+
+
+def imported(code):
+    script = f"import sys\n{code}\nprint(sorted(m for m in ('torch', 'matplotlib', 'torchvision') if m in sys.modules))"
+    return subprocess.run(  # noqa: S603
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True
+    ).stdout.splitlines()[-1]
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "import fedsim",
+        "from fedsim import Scenario, simulate",
+        f"from fedsim import Scenario; Scenario.from_toml({SCENARIO!r})",
+        "from fedsim import Scenario, simulate; simulate(Scenario(name='t', crowd={'clients': 4}, learning='none', "
+        "network='pause-two-speed', devices={'compute': 'zero'}, rounds={'count': 2}, selector='all'))",
+        "import fedsim.cli",
+    ],
+)
+def test_neither_torch_nor_matplotlib_is_loaded_before_it_is_used(code):
+    assert imported(code) == "[]"
+
+
+@pytest.mark.parametrize("command", [[sys.executable, "-c", "import fedsim"], [FEDSIM, "--help"]])
+def test_start_is_quick(command):
+    """Half a second is promised; the best of several tries tells it apart from a busy machine."""
+    subprocess.run(command, capture_output=True, check=True)  # noqa: S603
+    best_s = float("inf")
+    for _ in range(5):
+        began = time.perf_counter()
+        subprocess.run(command, capture_output=True, check=True)  # noqa: S603
+        best_s = min(best_s, time.perf_counter() - began)
+    assert best_s < 0.5
+
+
+def test_every_public_name_loads_and_is_listed():
+    import fedsim
+
+    for name in fedsim.__all__:
+        assert getattr(fedsim, name) is not None
+        assert name in dir(fedsim)
+    with pytest.raises(AttributeError, match="no attribute 'nonsense'"):
+        _ = fedsim.nonsense

@@ -1,0 +1,207 @@
+"""Whole runs: sameness, paired luck, laziness, and the paper's check points."""
+
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from fedsim import Scenario, simulate
+
+PAUSE = {"kind": "pause", "cohort": 5, "tau_min_s": 0.05, "alpha": 100.0, "beta": 2.0, "gamma": 5.0, "zeta": 1.0}
+PRIVACY = {
+    "budget": {"kind": "geometric", "epsilon": 40.0, "eta": 0.04},
+    "mechanism": {"kind": "laplace-coordinate", "delta_f": 0.012},
+}
+DIGITS = {
+    "model": {"kind": "mlp", "hidden": [8]},
+    "local": {"optimizer": "adam", "learning_rate": 0.01, "batch_size": 20, "keep_optimizer_state": True},
+}
+CELL = {
+    "kind": "cell",
+    "fading": {"kind": "rayleigh", "coherence_s": 0.02},
+    "downlink": {"bandwidth_hz": 1e6, "power_dbm": 33.0},
+    "uplink": {"bandwidth_hz": 1e5, "power_dbm": 23.0},
+}
+
+
+def scenario(**tables):
+    return Scenario(
+        **{
+            "name": "test",
+            "crowd": {"clients": 12},
+            "learning": DIGITS,
+            "network": CELL,
+            "devices": {"compute": {"kind": "rate", "samples_per_s": 500.0}},
+            "rounds": {"count": 6, "policy": {"kind": "deadline", "deadline_s": 1.0}},
+            "selector": {"kind": "uniform", "cohort": 4},
+            **tables,
+        }
+    )
+
+
+def timing_only(**tables):
+    return Scenario(
+        **{
+            "name": "timing",
+            "crowd": {"clients": 30},
+            "learning": {"kind": "none"},
+            "network": {"kind": "pause-two-speed"},
+            "devices": {"compute": "zero"},
+            "rounds": {"count": 300},
+            "selector": {"kind": "uniform", "cohort": 5},
+            **tables,
+        }
+    )
+
+
+def same(one, other):
+    return (
+        one.participations.equals(other.participations)
+        and one.rounds.equals(other.rounds)
+        and one.evaluations.equals(other.evaluations)
+    )
+
+
+def test_same_scenario_and_seed_give_identical_tables_and_another_seed_does_not():
+    first = simulate(scenario(privacy=PRIVACY, selector=PAUSE))
+    assert same(first, simulate(scenario(privacy=PRIVACY, selector=PAUSE)))
+    other = simulate(scenario(privacy=PRIVACY, selector=PAUSE, seed=1))
+    assert not first.rounds.equals(other.rounds)
+    assert not first.evaluations.equals(other.evaluations)
+
+
+SCRIPT = """
+import sys
+from fedsim import Scenario, simulate
+history = simulate(Scenario.from_toml(sys.stdin.read()))
+print(history.participations.to_pylist(), history.rounds.to_pylist(), history.evaluations.to_pylist())
+"""
+
+
+def test_same_in_another_process_with_another_hash_seed():
+    chosen = scenario(privacy=PRIVACY, selector=PAUSE)
+    history = simulate(chosen)
+    here = (history.participations.to_pylist(), history.rounds.to_pylist(), history.evaluations.to_pylist())
+    for hash_seed in ("1", "77"):
+        done = subprocess.run(  # noqa: S603
+            [sys.executable, "-c", SCRIPT],
+            input=chosen.to_toml(),
+            env={**os.environ, "PYTHONHASHSEED": hash_seed},
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        assert done.stdout == " ".join(str(table) for table in here) + "\n"
+
+
+def durations(history):
+    """Return (round, client) -> phases of every delivered participation."""
+    return {
+        (row["round"], row["client"]): (row["downlink_s"], row["compute_s"], row["uplink_s"])
+        for row in history.participations.to_pylist()
+        if row["outcome"] == "delivered"
+    }
+
+
+def test_a_client_added_leaves_the_draws_of_the_others_alone():
+    """Timing only, so that the further client changes no share of the data; the first round starts together."""
+    learning = {"kind": "none", "model_bits": 5e5, "samples_per_client": 100}
+    everybody = {"learning": learning, "selector": "all", "rounds": {"count": 1}}
+    small = durations(simulate(scenario(**everybody)))
+    large = durations(simulate(scenario(**everybody, crowd={"clients": 13})))
+    assert len(small) == 12
+    assert {key: large[key] for key in small} == small
+    two_speed = {"rounds": {"count": 20}, "selector": "all"}
+    laws = {"kind": "latency", "downlink": {"kind": "log-normal", "median_s": 1.0, "sigma": 0.5}, "uplink": "zero"}
+    small = durations(simulate(timing_only(**two_speed, network=laws)))
+    large = durations(simulate(timing_only(**two_speed, network=laws, crowd={"clients": 31})))
+    assert len(small) == 600
+    assert {key: large[key] for key in small} == small
+
+
+def test_two_deadlines_face_the_same_weather():
+    policies = [{"kind": "deadline", "deadline_s": seconds} for seconds in (0.6, 3.0)]
+    strict, lax = (durations(simulate(scenario(rounds={"count": 1, "policy": policy}))) for policy in policies)
+    common = strict.keys() & lax.keys()
+    assert common
+    assert len(lax) > len(strict)
+    assert all(strict[key] == lax[key] for key in common)
+
+
+def test_late_and_dropped_clients_are_never_trained():
+    from fedsim.simulation import Simulation
+
+    run = Simulation(
+        scenario(
+            devices={
+                "compute": {"kind": "rate", "samples_per_s": 500.0},
+                "dropout": {"kind": "hazard", "rate_per_s": 0.7},
+            },
+            rounds={"count": 8, "policy": {"kind": "deadline", "deadline_s": 0.5}},
+        )
+    )
+    history = run.run()
+    outcomes = [row["outcome"] for row in history.participations.to_pylist()]
+    assert {"delivered", "late", "dropped"} <= set(outcomes)
+    assert run.world.learner.trainings == outcomes.count("delivered")
+
+
+def test_nothing_is_trained_after_the_last_evaluation_that_is_asked_for():
+    from fedsim.learning import MemoryStore
+
+    store = MemoryStore()
+    first = simulate(scenario(), store=store)
+    trained = store.misses
+    assert trained > 0
+    again = simulate(scenario(results={"evaluate_every": 3}), store=store)
+    assert store.misses == trained, "a run that shares the store pays for no training twice"
+    assert again.column("evaluations", "accuracy").tolist() == first.column("evaluations", "accuracy")[2::3].tolist()
+
+
+def test_a_run_learns():
+    history = simulate(scenario(rounds={"count": 15, "policy": {"kind": "deadline", "deadline_s": 3.0}}))
+    accuracy = history.column("evaluations", "accuracy")
+    assert accuracy[0] < 0.5
+    assert accuracy[-1] > 0.7
+    assert history.column("evaluations", "time_s").tolist() == history.column("rounds", "end_s").tolist()
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize(
+    ("clients", "selector", "low", "high"),
+    [
+        # Facts of the authors' logs (one seed of 300 rounds each); the bands are theirs, widened by four standard
+        # errors of the mean of 300 rounds, whose standard deviation is at most 0.2 s: 4 * 0.2 / sqrt(300) = 0.046.
+        (30, {"kind": "all"}, 0.94 - 0.02, 0.94 + 0.02),
+        (30, {"kind": "uniform", "cohort": 5}, 0.84 - 0.046, 0.84 + 0.046),
+        (30, {"kind": "fastest", "cohort": 5}, 0.14 - 0.02, 0.14 + 0.02),
+        (30, PAUSE, 0.51 - 0.046, 0.56 + 0.046),
+        (300, {"kind": "uniform", "cohort": 15}, 0.905 - 0.02, 0.905 + 0.02),
+        (300, {"kind": "fastest", "cohort": 15}, 0.144 - 0.02, 0.144 + 0.02),
+    ],
+)
+def test_mean_round_times_of_the_paper(clients, selector, low, high):
+    history = simulate(timing_only(crowd={"clients": clients}, selector=selector, privacy=PRIVACY))
+    assert low < history.column("rounds", "duration_s").mean() < high
+
+
+def test_pause_sweeps_everybody_once_first():
+    """Algorithm 1: when m divides K, the first K/m rounds choose every client exactly once."""
+    history = simulate(timing_only(rounds={"count": 6}, selector=PAUSE, privacy=PRIVACY))
+    assert sorted(history.column("participations", "client").tolist()) == list(range(30))
+
+
+def test_accuracy_does_not_depend_on_what_is_written_or_watched():
+    seen = []
+    watched = simulate(scenario(), on_round=seen.append)
+    assert same(watched, simulate(scenario()))
+    assert [progress.round for progress in seen] == [1, 2, 3, 4, 5, 6]
+    np.testing.assert_array_equal([progress.time_s for progress in seen], watched.column("rounds", "end_s"))
+
+
+def test_history_tables_become_pandas():
+    frame = simulate(timing_only(rounds={"count": 2})).participations.to_pandas()
+    assert list(frame["outcome"].unique()) == ["delivered"]
+    assert len(frame) == 10

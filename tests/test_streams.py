@@ -1,0 +1,119 @@
+"""One seed, many streams: known answers, independence, and sameness in another process."""
+
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import stats
+
+from fedsim.errors import ScenarioError
+from fedsim.streams import Streams, key_schedule, philox4x32
+
+names = st.text(min_size=1, max_size=12)
+clients = st.integers(0, 2**32 - 1)
+blocks = st.integers(0, 2**63 - 1)
+
+# Random123 (Salmon et al. 2011), file kat_vectors, philox4x32 with 10 rounds.
+KNOWN_ANSWERS = [
+    ([0] * 4, (0, 0), "6627e8d5 e169c58d bc57ac4c 9b00dbd8"),
+    ([0xFFFFFFFF] * 4, (0xFFFFFFFF, 0xFFFFFFFF), "408f276d 41c83b0e a20bc7c6 6d5451fd"),
+    (
+        [0x243F6A88, 0x85A308D3, 0x13198A2E, 0x03707344],
+        (0xA4093822, 0x299F31D0),
+        "d16cfe09 94fdcceb 5001e420 24126ea1",
+    ),
+]
+
+
+@pytest.mark.parametrize(("counter", "key", "answer"), KNOWN_ANSWERS)
+def test_philox_gives_the_authors_known_answers(counter, key, answer):
+    words = philox4x32(np.array(counter, dtype=np.uint64)[:, None], key_schedule(key))
+    assert " ".join(f"{int(word):08x}" for word in words[:, 0]) == answer
+
+
+@given(st.integers(0, 2**32), names, names, st.integers(1, 50))
+@settings(deadline=None)
+def test_drawing_from_one_stream_never_changes_another(seed, one, other, draws):
+    streams = Streams(seed)
+    before = streams.generator(one, 3).random(5), streams.uniform(one, np.arange(5), 3)
+    streams.generator(other, 1).random(draws)
+    streams.uniform(other, np.arange(draws))
+    after = streams.generator(one, 3).random(5), streams.uniform(one, np.arange(5), 3)
+    np.testing.assert_array_equal(before[0], after[0])
+    np.testing.assert_array_equal(before[1], after[1])
+
+
+@given(st.integers(0, 2**32), names, st.lists(st.tuples(clients, blocks), min_size=1, max_size=20))
+@settings(deadline=None)
+def test_a_draw_depends_on_its_key_alone(seed, name, keys):
+    """Whoever else is asked, in whatever order: adding a client leaves the others' draws alone."""
+    streams = Streams(seed)
+    client, block = (np.array(column, dtype=np.uint64) for column in zip(*keys, strict=True))
+    together = streams.uniform(name, client, block)
+    alone = [float(streams.uniform(name, c, b)) for c, b in keys]
+    assert together.tolist() == alone
+    assert np.all((together > 0) & (together < 1))
+
+
+@given(st.integers(0, 2**20), st.integers(0, 2**20), names, names)
+@settings(deadline=None)
+def test_different_keys_are_different_streams(seed, other_seed, name, other_name):
+    if (seed, name) == (other_seed, other_name):
+        return
+    first, second = Streams(seed), Streams(other_seed)
+    assert first.digest(name) != second.digest(other_name)
+    assert first.digest(name, 1) != first.digest(name, "1"), "a number is not its text"
+    assert first.digest(name, 1, 12) != first.digest(name, 11, 2)
+    assert not np.array_equal(first.generator(name).random(4), second.generator(other_name).random(4))
+
+
+SCRIPT = """
+import numpy as np
+from fedsim.streams import Streams
+streams = Streams(42)
+print(streams.generator("training", 3, "x").random().hex(), streams.uniform("fading", np.arange(4), 7).tolist())
+"""
+
+
+def test_the_same_key_gives_the_same_numbers_in_another_process():
+    outputs = {
+        subprocess.run(  # noqa: S603 (our own interpreter on our own text)
+            [sys.executable, "-c", SCRIPT],
+            env={**os.environ, "PYTHONHASHSEED": hash_seed},
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+        for hash_seed in ("0", "1", "12345")
+    }
+    streams = Streams(42)
+    here = (
+        f"{streams.generator('training', 3, 'x').random().hex()} {streams.uniform('fading', np.arange(4), 7).tolist()}"
+    )
+    assert outputs == {here + "\n"}
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize("axis", ["client", "block"])
+def test_draws_are_uniform_and_uncorrelated_along_each_key(axis):
+    size = 200_000
+    index = np.arange(size)
+    u = Streams(1).uniform("test", index if axis == "client" else 5, index if axis == "block" else 5)
+    assert stats.kstest(u, "uniform").pvalue > 1e-3
+    lagged = np.corrcoef(u[:-1], u[1:])[0, 1]
+    assert abs(lagged) < 4 / np.sqrt(size), "four standard errors of a correlation of independent draws"
+
+
+def test_uniform_broadcasts():
+    u = Streams(0).uniform("a", np.arange(3)[:, None], np.arange(4))
+    assert u.shape == (3, 4)
+    assert u[2, 1] == float(Streams(0).uniform("a", 2, 1))
+
+
+def test_bad_seed_is_refused():
+    with pytest.raises(ScenarioError, match="seed: -1 is not allowed"):
+        Streams(-1)
