@@ -1,5 +1,6 @@
 """Small worlds whose every time is written down, so that a test can work out by hand what must happen."""
 
+import copy
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -94,13 +95,13 @@ class CountingLearner:
 
 
 class Everybody:
-    """Selects every candidate and keeps what it is shown and told."""
+    """Selects every candidate and keeps what it is shown (a copy: views are live) and told."""
 
     def __init__(self):
         self.views, self.reports = [], []
 
     def select(self, view, rng):
-        self.views.append(view)
+        self.views.append(copy.deepcopy(view))
         return view.client
 
     def observe(self, reports):

@@ -250,8 +250,8 @@ def _read_torchvision(reader: str, place: Path, _stamp: tuple[int, ...]) -> Data
         # The pickles of CIFAR-10 describe their arrays in a way that NumPy means to give up.
         warnings.filterwarnings("ignore", category=np.exceptions.VisibleDeprecationWarning)
         train, test = (read(root=str(place), train=train, download=False) for train in (True, False))
-    train_x, test_x = (_four_axes(np.array(part.data, dtype=np.uint8, order="C")) for part in (train, test))
-    train_y, test_y = (np.array(part.targets, dtype=np.int64) for part in (train, test))
+    train_x, test_x = (_four_axes(np.ascontiguousarray(part.data, dtype=np.uint8)) for part in (train, test))
+    train_y, test_y = (np.asarray(part.targets, dtype=np.int64) for part in (train, test))
     return Dataset(train_x, train_y, test_x, test_y, classes=10, pixel_max=255)
 
 

@@ -151,24 +151,13 @@ class Recorder:
 
     def __init__(self, name: str) -> None:
         self.name = name
-        self._participations: list[pa.RecordBatch] = []
+        self._participations: list[dict[str, NDArray[Any]]] = []
         self._rounds: list[tuple[Any, ...]] = []
         self._evaluations: list[tuple[Any, ...]] = []
 
     def add_participations(self, columns: dict[str, NDArray[Any]]) -> None:
         """Take down a cohort: the columns of `PARTICIPATIONS`, outcome and cut_in as their codes."""
-        outcomes = pa.array([outcome.name.lower() for outcome in Outcome])
-        phases = pa.array([*PHASES])
-        cut = columns["cut_in"]
-        labels = {
-            "outcome": pa.DictionaryArray.from_arrays(pa.array(columns["outcome"]), outcomes),
-            "cut_in": pa.DictionaryArray.from_arrays(pa.array(cut, mask=cut < 0), phases),
-        }
-        arrays = [
-            labels[field.name] if field.name in labels else pa.array(columns[field.name], field.type)
-            for field in PARTICIPATIONS
-        ]
-        self._participations.append(pa.RecordBatch.from_arrays(arrays, schema=PARTICIPATIONS))
+        self._participations.append(columns)
 
     def add_round(self, *values: float) -> None:
         """Take down a round: the columns of `ROUNDS` in order."""
@@ -182,10 +171,28 @@ class Recorder:
         """Return what has been taken down so far."""
         return History(
             self.name,
-            pa.Table.from_batches(self._participations, schema=PARTICIPATIONS).combine_chunks(),
+            self._all_participations(),
             _table(self._rounds, ROUNDS),
             _table(self._evaluations, EVALUATIONS),
         )
+
+    def _all_participations(self) -> pa.Table:
+        if not self._participations:
+            return PARTICIPATIONS.empty_table()
+        columns = {
+            name: np.concatenate([columns[name] for columns in self._participations]) for name in PARTICIPATIONS.names
+        }
+        outcomes = pa.array([outcome.name.lower() for outcome in Outcome])
+        cut = columns["cut_in"]
+        labels = {
+            "outcome": pa.DictionaryArray.from_arrays(pa.array(columns["outcome"]), outcomes),
+            "cut_in": pa.DictionaryArray.from_arrays(pa.array(cut, mask=cut < 0), pa.array([*PHASES])),
+        }
+        arrays = [
+            labels[field.name] if field.name in labels else pa.array(columns[field.name], field.type)
+            for field in PARTICIPATIONS
+        ]
+        return pa.Table.from_arrays(arrays, schema=PARTICIPATIONS)
 
 
 def _table(rows: list[tuple[Any, ...]], schema: pa.Schema) -> pa.Table:

@@ -1,10 +1,14 @@
 """What a real server could know: the columns behind a round view, and nothing of the future."""
 
+from typing import TypeVar
+
 import numpy as np
 from numpy.typing import NDArray
 
 from fedsim.privacy import Ledger
 from fedsim.selectors import Cohort, OracleView, Reports, RoundView
+
+T = TypeVar("T", bound=np.generic)
 
 
 class Knowledge:
@@ -28,6 +32,10 @@ class Knowledge:
     ) -> None:
         self.samples, self.ledger, self.expected_duration_s = samples, ledger, expected_duration_s
         clients = samples.size
+        self._total_samples = int(samples.sum())
+        self._client = np.arange(clients, dtype=np.int64)
+        self._nothing_spent = np.zeros(clients)
+        self._features = np.zeros((clients, 0))
         self.participations = np.zeros(clients, dtype=np.int64)
         self.last_duration_s = np.full(clients, np.nan)
         self.last_loss = np.full(clients, np.nan)
@@ -35,26 +43,25 @@ class Knowledge:
     def view(self, number: int, time_s: float) -> RoundView:
         """Return what a selector may see at the start of a round; every client is a candidate.
 
-        The columns are copies: a selector that writes into them changes nothing here.
+        The columns are read-only views of what is known, so that a round costs nothing per client.
         """
-        clients = self.samples.size
         view = RoundView(
             round=number,
             time_s=time_s,
-            clients=clients,
-            client=np.arange(clients, dtype=np.int64),
-            samples=self.samples.copy(),
-            total_samples=int(self.samples.sum()),
-            participations=self.participations.copy(),
-            last_duration_s=self.last_duration_s.copy(),
-            last_loss=self.last_loss.copy(),
-            privacy_spent=np.zeros(clients) if self.ledger is None else self.ledger.spent.copy(),
+            clients=self.samples.size,
+            client=_shown(self._client),
+            samples=_shown(self.samples),
+            total_samples=self._total_samples,
+            participations=_shown(self.participations),
+            last_duration_s=_shown(self.last_duration_s),
+            last_loss=_shown(self.last_loss),
+            privacy_spent=_shown(self._nothing_spent) if self.ledger is None else self.ledger.spent,
             privacy_budget=None if self.ledger is None else self.ledger.budget.total,
-            features=np.zeros((clients, 0)),
+            features=_shown(self._features),
         )
         if self.expected_duration_s is None:
             return view
-        return OracleView(**vars(view), expected_duration_s=self.expected_duration_s.copy())
+        return OracleView(**vars(view), expected_duration_s=_shown(self.expected_duration_s))
 
     def learn(self, cohort: Cohort, reports: Reports) -> None:
         """Remember what became of a cohort."""
@@ -62,3 +69,9 @@ class Knowledge:
         arrived = reports.client[reports.delivered]
         self.last_duration_s[arrived] = reports.duration_s[reports.delivered]
         self.last_loss[arrived] = reports.loss[reports.delivered]
+
+
+def _shown(array: NDArray[T]) -> NDArray[T]:
+    view = array.view()
+    view.flags.writeable = False
+    return view

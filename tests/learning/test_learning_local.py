@@ -6,13 +6,13 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
+from tiny_images import Tiny
 from torch import nn
 
 from fedsim.learning import MLP, Dataset, LocalTraining
 from fedsim.learning.executor import OneAtATime
 from fedsim.learning.lineage import TrainingTask
 from fedsim.parts import Part
-
 
 LOCALS = st.builds(
     LocalTraining,
