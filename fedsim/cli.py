@@ -62,7 +62,7 @@ def run(
     scenario = _scenario(file, assignments)
     folder = Path("runs") / scenario.name if out is None else out
     console = Console()
-    with RoundBar(scenario.name, console, quiet=quiet) as bar:
+    with RoundBar(scenario.name, scenario.rounds.count, console, quiet=quiet) as bar:
         history = run_scenario(scenario, folder, data_dir=data_dir, replace=force, on_round=bar.show)
     if quiet:
         return
@@ -118,7 +118,8 @@ def list_kinds(
         raise FedsimError(
             f"list: there is no sort {sort!r}{suggest(sort, catalogues)}; allowed: {', '.join(catalogues)}"
         )
-    _print_table(sort, [_described(catalogues[sort], kind) for kind in catalogues[sort].kinds()])
+    header = ("kind", "what it is", "options", *(("needs", "paper") if sort == "selectors" else ()))
+    _print_table(sort, [_described(catalogues[sort], kind) for kind in catalogues[sort].kinds()], header)
 
 
 @app.command()
@@ -198,11 +199,11 @@ def _described(catalogue: "Catalogue", kind: str) -> tuple[str, ...]:
     return row
 
 
-def _print_table(title: str, lines: Iterable[tuple[str, ...]]) -> None:
+def _print_table(title: str, lines: Iterable[tuple[str, ...]], header: tuple[str, ...] = ()) -> None:
     from rich.console import Console
     from rich.table import Table
 
-    table = Table(title=title, show_header=False, title_justify="left")
+    table = Table(*header, title=title, show_header=bool(header), title_justify="left")
     for line in lines:
         table.add_row(*line)
     Console().print(table)

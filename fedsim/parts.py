@@ -94,8 +94,9 @@ class Recipe:
     options : mapping
         What the constructor is called with.
     prototype : object or None
-        An object handed over in Python whose constructor arguments cannot be read back from its attributes;
-        each run gets a deep copy of it, and the scenario cannot be written as TOML.
+        An object handed over in Python whose constructor arguments cannot be read back as plain values from its
+        attributes; each run gets a deep copy of it, the scenario cannot be written as TOML, and its digest knows
+        no more of the object than its class.
     """
 
     kind: str
@@ -243,8 +244,9 @@ class Catalogue:
     def _recipe_of(self, value: Any) -> Recipe:
         self._check_methods(value)
         options = {name: getattr(value, name, inspect.Parameter.empty) for name in _parameters(type(value))}
-        prototype = copy.deepcopy(value) if inspect.Parameter.empty in options.values() else None
-        return Recipe(self.kind_of(value), type(value), {} if prototype is not None else options, prototype)
+        if all(_is_plain(option) for option in options.values()):
+            return Recipe(self.kind_of(value), type(value), options)
+        return Recipe(self.kind_of(value), type(value), {}, copy.deepcopy(value))
 
     def _check_methods(self, found: Any) -> None:
         missing = [name for name in self.methods if not callable(getattr(found, name, None))]
@@ -276,6 +278,13 @@ class Slot:
     def of(cls, metadata: Iterable[object]) -> Self | None:
         """Return the slot among a field's annotations, if it has one."""
         return next((item for item in metadata if isinstance(item, cls)), None)
+
+
+def _is_plain(value: object) -> bool:
+    """Return whether a value can stand in a TOML file as it is."""
+    if isinstance(value, list | tuple):
+        return all(_is_plain(item) for item in value)
+    return value is None or isinstance(value, bool | int | float | str)
 
 
 def _parameters(factory: Callable[..., Any]) -> dict[str, Any]:

@@ -3,7 +3,6 @@
 import json
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -105,16 +104,27 @@ def test_neither_torch_nor_matplotlib_is_loaded_before_it_is_used(code):
     assert imported(code) == "[]"
 
 
-@pytest.mark.parametrize("command", [[sys.executable, "-c", "import fedsim"], [FEDSIM, "--help"]])
-def test_start_is_quick(command):
-    """Half a second is promised; the best of several tries tells it apart from a busy machine."""
-    subprocess.run(command, capture_output=True, check=True)  # noqa: S603
-    best_s = float("inf")
-    for _ in range(5):
-        began = time.perf_counter()
-        subprocess.run(command, capture_output=True, check=True)  # noqa: S603
-        best_s = min(best_s, time.perf_counter() - began)
-    assert best_s < 0.5
+@pytest.mark.parametrize("command", [["-c", "import fedsim"], ["-m", "fedsim", "--help"]])
+def test_start_loads_nothing_heavy(command):
+    """What makes a start slow; `tests/benchmarks/start_up.py` prints the seconds."""
+    done = subprocess.run(  # noqa: S603
+        [sys.executable, "-X", "importtime", *command], capture_output=True, text=True, check=True
+    )
+    loaded = {line.rpartition("|")[2].strip() for line in done.stderr.splitlines()}
+    heavy = {
+        "torch",
+        "torchvision",
+        "matplotlib",
+        "scipy",
+        "sklearn",
+        "pyarrow",
+        "pandas",
+        "pydantic",
+        "numpy",
+        "simpy",
+    }
+    assert "fedsim" in loaded
+    assert not loaded & heavy
 
 
 def test_every_public_name_loads_and_is_listed():

@@ -124,14 +124,14 @@ class Digits(_Limited):
     to within one, the same for every seed. Training samples keep the file's order.
     """
 
-    def available(self, data_dir: Path | None = None) -> bool:  # noqa: ARG002 - the set comes with a library
+    def available(self, data_dir: Path | None = None) -> bool:
         """Return True: the set is part of scikit-learn."""
         return True
 
     def download(self, data_dir: Path | None = None) -> None:
         """Do nothing: the set is part of scikit-learn."""
 
-    def load(self, data_dir: Path | None = None) -> Dataset:  # noqa: ARG002 - the set comes with a library
+    def load(self, data_dir: Path | None = None) -> Dataset:
         """Return the set."""
         return self._limited(_read_digits())
 

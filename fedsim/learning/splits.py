@@ -44,7 +44,7 @@ class Split(Protocol):
 class EqualSplit(Part):
     """Independent and identically distributed: a random permutation in equal slices of floor(N/K) samples."""
 
-    def assign(self, labels: Indices, classes: int, clients: int, streams: Streams) -> list[Indices]:  # noqa: ARG002 - labels play no part
+    def assign(self, labels: Indices, classes: int, clients: int, streams: Streams) -> list[Indices]:
         """Return the samples of each client; N mod K samples are left over."""
         _require(labels.size, clients, 1)
         size = labels.size // clients

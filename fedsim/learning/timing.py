@@ -44,7 +44,6 @@ class NoLearning(Part):
         data_dir: Path | None = None,
     ) -> Learner:
         """Return a learner that only counts versions; all but the number of clients is ignored."""
-        del streams, mechanism, store, data_dir
         samples = np.full(clients, self.samples_per_client or 0, dtype=np.int64)
         return TimingLearner(self.model_bits, samples)
 
@@ -81,18 +80,16 @@ class TimingLearner:
 
     def update(self, model: Model, client: int, release: Release | None = None, work: float = 1.0) -> Update:
         """Return a handle that nothing can be computed from; release and work change no number that there is."""
-        del release, work
         return TimingUpdate(f"{model.digest}-{client}")
 
     def aggregate(self, model: Model, updates: Sequence[Update], weights: NDArray[np.float64]) -> Model:
         """Return the next version."""
-        del updates, weights
         return TimingModel(f"timing-{model.version + 1}", model.version + 1)
 
     def losses(self, updates: Sequence[Update]) -> NDArray[np.float64]:
         """Return NaN for every update."""
         return np.full(len(updates), np.nan)
 
-    def evaluate(self, model: Model) -> Evaluation | None:  # noqa: ARG002 - there is nothing to evaluate
+    def evaluate(self, model: Model) -> Evaluation | None:
         """Return None."""
         return None

@@ -126,12 +126,10 @@ class CellLinks:
 
     def downlink_s(self, client: IntArray, round_: int, start_s: FloatArray, bits: float) -> FloatArray:
         """Return the time through the fading blocks plus the propagation delay; the round does not matter."""
-        del round_
         return self.downlink.transfer_s(client, start_s, bits) + self.delay_s[client]
 
     def uplink_s(self, client: IntArray, round_: int, start_s: FloatArray, bits: float) -> FloatArray:
         """Return the time through the fading blocks plus the propagation delay; the round does not matter."""
-        del round_
         return self.uplink.transfer_s(client, start_s, bits) + self.delay_s[client]
 
     def expected_downlink_s(self, bits: float) -> FloatArray:

@@ -52,24 +52,20 @@ class LatencyLinks:
 
     def downlink_s(self, client: IntArray, round_: int, start_s: FloatArray, bits: float) -> FloatArray:
         """Return the draw of each client in this round; start and bits do not matter."""
-        del start_s, bits
         drawn = self.downlink.quantile(self.streams.uniform("latency-downlink", client, round_))
         return self.factor[client] * drawn
 
     def uplink_s(self, client: IntArray, round_: int, start_s: FloatArray, bits: float) -> FloatArray:
         """Return the draw of each client in this round; start and bits do not matter."""
-        del start_s, bits
         drawn = self.uplink.quantile(self.streams.uniform("latency-uplink", client, round_))
         return self.factor[client] * drawn
 
     def expected_downlink_s(self, bits: float) -> FloatArray:
         """Return each client's factor times the law's mean."""
-        del bits
         return self.factor * self.downlink.mean_s()
 
     def expected_uplink_s(self, bits: float) -> FloatArray:
         """Return each client's factor times the law's mean."""
-        del bits
         return self.factor * self.uplink.mean_s()
 
 
@@ -142,21 +138,17 @@ class TwoSpeedLinks:
 
     def downlink_s(self, client: IntArray, round_: int, start_s: FloatArray, bits: float) -> FloatArray:
         """Return zeros: the whole latency of a participation lies on the uplink."""
-        del round_, start_s, bits
         return np.zeros(np.shape(client))
 
     def uplink_s(self, client: IntArray, round_: int, start_s: FloatArray, bits: float) -> FloatArray:
         """Return the total latency of each client in this round."""
-        del start_s, bits
         z = normal_quantile(self.streams.uniform("latency-uplink", client, round_))
         return np.maximum(self.floor_s, self.centre_s[client] + self.std_s * z)
 
     def expected_downlink_s(self, bits: float) -> FloatArray:
         """Return zeros."""
-        del bits
         return np.zeros(self.centre_s.shape)
 
     def expected_uplink_s(self, bits: float) -> FloatArray:
         """Return the mean total latency with the point mass at the floor."""
-        del bits
         return floored_normal_mean(self.centre_s, self.std_s, self.floor_s)

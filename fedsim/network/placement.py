@@ -74,7 +74,6 @@ class Given(Part):
         ScenarioError
             If there is not one position per client.
         """
-        del streams
         if len(self.positions_m) != clients:
             raise ScenarioError(
                 f"positions_m: {len(self.positions_m)} positions are not allowed; "

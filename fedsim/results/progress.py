@@ -14,7 +14,7 @@ from fedsim.rounds import Progress
 class _RoundsPerSecond(ProgressColumn):
     def render(self, task: Task) -> Text:
         speed = task.finished_speed or task.speed
-        return Text("- rounds/s" if speed is None else f"{speed:,.1f} rounds/s")
+        return Text("- rounds/s" if speed is None else f"{speed:,.0f} rounds/s", no_wrap=True)
 
 
 class RoundBar:
@@ -23,23 +23,24 @@ class RoundBar:
     Parameters
     ----------
     title : what is run
+    count : rounds at most
     console : where to show it
     quiet : show nothing at all
     """
 
-    def __init__(self, title: str, console: Console, *, quiet: bool = False) -> None:
+    def __init__(self, title: str, count: int, console: Console, *, quiet: bool = False) -> None:
         self._bar = Bar(
             TextColumn("{task.description}"),
-            BarColumn(),
+            BarColumn(bar_width=8),
             TextColumn("round {task.completed:.0f}/{task.total:.0f}"),
-            TextColumn("{task.fields[time_s]:,.1f} s simulated"),
-            TextColumn("accuracy {task.fields[accuracy]}"),
+            TextColumn("{task.fields[time_s]:,.1f} s sim"),
+            TextColumn("acc {task.fields[accuracy]}"),
             _RoundsPerSecond(),
             TimeRemainingColumn(),
             console=console,
             disable=quiet or not console.is_terminal,
         )
-        self._task = self._bar.add_task(title, total=None, time_s=0.0, accuracy="-")
+        self._task = self._bar.add_task(title, total=count, time_s=0.0, accuracy="-")
         self._accuracy = "-"
 
     def __enter__(self) -> Self:
@@ -59,7 +60,6 @@ class RoundBar:
             self._accuracy = f"{progress.evaluation.accuracy:.1%}"
         self._bar.update(
             self._task,
-            total=progress.count,
             completed=progress.round,
             time_s=progress.time_s,
             accuracy=self._accuracy,

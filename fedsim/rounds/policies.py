@@ -76,7 +76,7 @@ class WaitForAll(Part):
 
     ends_without_everyone: ClassVar[bool] = False
 
-    def wait(self, env: Environment, round_: "OpenRound") -> Waiting:  # noqa: ARG002 (the protocol's signature)
+    def wait(self, env: Environment, round_: "OpenRound") -> Waiting:
         """Wait until everybody has delivered."""
         yield round_.everyone
 

@@ -6,10 +6,12 @@ thing and has the same digest.
 
 import hashlib
 import json
+import tomllib
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any, Self
+from typing import Annotated, Any, Literal, Self
 
+import tomli_w
 from pydantic import Field, ValidationError, field_validator, model_validator
 from pydantic_core import InitErrorDetails
 
@@ -20,6 +22,7 @@ from fedsim.network import NETWORKS, PLACEMENTS, Network, Placement
 from fedsim.parts import Recipe, Settings, Slot, refusal
 from fedsim.privacy import Privacy
 from fedsim.rounds import POLICIES, Policy
+from fedsim.scenario.overrides import override
 from fedsim.scenario.refusals import explain
 from fedsim.selectors import SELECTORS
 
@@ -55,7 +58,7 @@ class Rounds(Settings):
 
     count: Count
     policy: Annotated[Policy, Slot(POLICIES)] = Field(default_factory=lambda: POLICIES.make("wait-for-all"))
-    late: Annotated[str, Field(pattern="^cancel$")] = "cancel"
+    late: Literal["cancel"] = "cancel"
     until_s: Annotated[float, Field(gt=0)] | None = None
     target_accuracy: Annotated[float, Field(gt=0, le=1)] | None = None
 
@@ -160,11 +163,9 @@ class Scenario(Settings):
 
         >>> scenario.replace({"rounds.policy.deadline_s": 2.0, "selector.kind": "uniform"})  # doctest: +SKIP
         """
-        from fedsim.scenario.overrides import override
-
         tables: dict[str, Any] = {name: getattr(self, name) for name in type(self).model_fields}
         for path, value in values.items():
-            override(tables, path, value)
+            override(type(self), tables, path, value)
         return Scenario(**{name: value for name, value in tables.items() if value is not None})
 
     def to_toml(self) -> str:
@@ -175,8 +176,6 @@ class Scenario(Settings):
         ScenarioError
             If a part was handed over as an object that cannot be described by a class and its options.
         """
-        import tomli_w
-
         if self.selector.prototype is not None:
             raise ScenarioError(
                 f"selector: {self.selector.kind} cannot be written as TOML, because its constructor arguments are "
@@ -185,18 +184,40 @@ class Scenario(Settings):
         return tomli_w.dumps(self.describe())
 
     @classmethod
-    def from_toml(cls, text: str, source: str = "scenario") -> "Scenario":
-        """Return the scenario that TOML text describes; ``source`` names it in messages."""
-        from fedsim.scenario.files import parse
+    def from_toml(cls, text: str, *, source: str = "scenario", values: Mapping[str, Any] | None = None) -> "Scenario":
+        """Return the scenario that TOML text describes, with some values replaced by their dotted paths.
 
-        return parse(text, source)
+        Parameters
+        ----------
+        text : TOML
+        source : what to name in messages
+        values : dotted path to value
+
+        Raises
+        ------
+        ScenarioError
+            If the text is no TOML or holds values that are not allowed.
+        """
+        try:
+            tables = tomllib.loads(text)
+        except tomllib.TOMLDecodeError as error:
+            raise ScenarioError(f"{source}: is not valid TOML: {error}") from None
+        for path, value in (values or {}).items():
+            override(cls, tables, path, value)
+        try:
+            return cls(**tables)
+        except ScenarioError as error:
+            raise ScenarioError("\n".join(f"{source}: {line}" for line in str(error).splitlines())) from None
 
     @classmethod
     def load(cls, path: str | Path, values: Mapping[str, Any] | None = None) -> "Scenario":
-        """Return the scenario of a TOML file, with some values replaced by their dotted paths."""
-        from fedsim.scenario.files import load
-
-        return load(path, values)
+        """Return the scenario of a TOML file; as `from_toml`, and a file that cannot be read is refused too."""
+        try:
+            text = Path(path).read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
+            raise ScenarioError(f"{path}: cannot be read: {reason}; a scenario is a TOML file") from None
+        return cls.from_toml(text, source=str(path), values=values)
 
 
 def _refuse(path: tuple[str, ...], value: object, message: str) -> None:

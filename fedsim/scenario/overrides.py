@@ -32,8 +32,8 @@ def parse_assignment(text: str) -> tuple[str, Any]:
         return path.strip(), value.strip()
 
 
-def override(tables: dict[str, Any], path: str, value: Any) -> None:
-    """Set one value in the tables of a scenario, opening parts on the way as far as needed.
+def override(model: type[BaseModel] | None, tables: dict[str, Any], path: str, value: Any) -> None:
+    """Set one value in the tables that a model describes, opening parts on the way as far as needed.
 
     A path that leads nowhere is set all the same, so that the scenario refuses it with its own message.
 
@@ -43,7 +43,7 @@ def override(tables: dict[str, Any], path: str, value: Any) -> None:
         If the path leads through a value that is no table.
     """
     *way, last = path.split(".")
-    table, model = tables, _scenario_class()
+    table = tables
     slot: Slot | None = None
     for depth, step in enumerate(way):
         annotation = None if model is None else model.model_fields.get(step)
@@ -56,12 +56,6 @@ def override(tables: dict[str, Any], path: str, value: Any) -> None:
     if last == "kind" and slot is not None and isinstance(value, str):
         _keep_common_options(table, slot.catalogue, value)
     table[last] = value
-
-
-def _scenario_class() -> type[BaseModel] | None:
-    from fedsim.scenario.description import Scenario
-
-    return Scenario
 
 
 def _opened(value: Any, slot: Slot | None) -> dict[str, Any] | None:

@@ -13,6 +13,6 @@ class All(PublishedSelector):
         "AISTATS 2017, with client fraction C = 1"
     )
 
-    def select(self, view: RoundView, rng: np.random.Generator) -> Cohort:  # noqa: ARG002 - the protocol's
+    def select(self, view: RoundView, rng: np.random.Generator) -> Cohort:
         """Return all candidates; nothing is drawn."""
         return Cohort(view.client.copy())

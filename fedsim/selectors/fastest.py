@@ -28,7 +28,7 @@ class Fastest(PublishedSelector):
         check_whole("cohort", cohort, lowest=1)
         self.cohort = cohort
 
-    def select(self, view: RoundView, rng: np.random.Generator) -> Cohort:  # noqa: ARG002 - the protocol's
+    def select(self, view: RoundView, rng: np.random.Generator) -> Cohort:
         """Return the ``cohort`` candidates of least expected duration, lower ids first among equals.
 
         Raises

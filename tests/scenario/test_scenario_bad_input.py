@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from fedsim.errors import ScenarioError
+from fedsim.cli import main
 from fedsim.scenario import Scenario
 
 GOOD = """
@@ -81,15 +81,19 @@ def test_the_good_scenario_is_good():
 
 
 @pytest.mark.parametrize("what", WRONG)
-def test_wrong_values_are_refused(what, tmp_path):
+def test_wrong_values_are_refused(what, tmp_path, monkeypatch, capsys):
     old, new, said = WRONG[what]
     assert old in GOOD
     file = tmp_path / "wrong.toml"
     file.write_text(GOOD.replace(old, new))
-    with pytest.raises(ScenarioError) as refused:
-        Scenario.load(file)
-    message = str(refused.value)
-    assert message.startswith(str(file))
+    monkeypatch.setattr(sys, "argv", ["fedsim", "run", str(file), "--out", str(tmp_path / "run")])
+    with pytest.raises(SystemExit) as end:
+        main()
+    assert end.value.code == 2
+    assert not (tmp_path / "run").exists()
+    message = capsys.readouterr().err
+    assert message.startswith(f"fedsim: {file}: ")
+    assert "Traceback" not in message
     for words in said:
         assert words in message
     assert len(message.splitlines()) <= 4, "a paragraph, not a page"
