@@ -62,8 +62,12 @@ def run(
     scenario = _scenario(file, assignments)
     folder = Path("runs") / scenario.name if out is None else out
     console = Console()
-    with RoundBar(scenario.name, scenario.rounds.count, console, quiet=quiet) as bar:
-        history = run_scenario(scenario, folder, data_dir=data_dir, replace=force, on_round=bar.show)
+    try:
+        with RoundBar(scenario.name, scenario.rounds.count, console, quiet=quiet) as bar:
+            history = run_scenario(scenario, folder, data_dir=data_dir, replace=force, on_round=bar.show)
+    except KeyboardInterrupt:
+        typer.echo(f"fedsim: interrupted; the rounds so far are in {folder}", err=True)
+        raise typer.Exit(130) from None
     if quiet:
         return
     settings = scenario.results

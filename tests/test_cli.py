@@ -1,8 +1,11 @@
 """The command line as a user types it, and what importing fedsim costs."""
 
 import json
+import os
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -135,3 +138,22 @@ def test_every_public_name_loads_and_is_listed():
         assert name in dir(fedsim)
     with pytest.raises(AttributeError, match="no attribute 'nonsense'"):
         _ = fedsim.nonsense
+
+
+@pytest.mark.skipif(os.name != "posix", reason="needs SIGINT")
+def test_an_interrupted_run_says_where_its_rounds_are(folder):
+    command = [FEDSIM, "run", "tiny.toml", "--set", "rounds.count=1000000"]
+    with subprocess.Popen(command, cwd=folder, stderr=subprocess.PIPE, text=True) as process:  # noqa: S603
+        state = folder / "runs" / "tiny" / "run.json"
+        wait_until(lambda: state.exists() and json.loads(state.read_text())["rounds"] > 0)
+        process.send_signal(signal.SIGINT)
+        _, said = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert said == "fedsim: interrupted; the rounds so far are in runs/tiny\n"
+    assert json.loads(state.read_text())["status"] == "interrupted"
+
+
+def wait_until(true, timeout_s=60.0):
+    end = time.monotonic() + timeout_s
+    while not true() and time.monotonic() < end:
+        time.sleep(0.05)
