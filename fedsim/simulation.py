@@ -101,6 +101,7 @@ def build_world(scenario: Scenario, data_dir: str | Path | None, store: Any) -> 
         streams=streams,
         links=links,
         compute=compute,
+        presence=scenario.devices.availability.build(clients, streams),
         dropout=scenario.devices.dropout,
         learner=learner,
         selector=selector,

@@ -6,6 +6,7 @@ import importlib
 import pytest
 
 MODULES = [
+    "fedsim.devices.onoff",
     "fedsim.network.capacity",
     "fedsim.network.laws",
     "fedsim.network.propagation",

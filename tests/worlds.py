@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import simpy
 
+from fedsim.devices import Always
 from fedsim.learning import Evaluation
 from fedsim.privacy import Ledger
 from fedsim.rounds import Ending, Knowledge, Recorder, Server, World
@@ -121,7 +122,17 @@ class Sequence(Everybody):
 
 
 def serve(
-    policy, downlink_s, compute_s, uplink_s, *, leaves_s=None, selector=None, budget=None, learner=None, **ending
+    policy,
+    downlink_s,
+    compute_s,
+    uplink_s,
+    *,
+    leaves_s=None,
+    presence=None,
+    selector=None,
+    budget=None,
+    learner=None,
+    **ending,
 ):
     """Run a server in a world of fixed times; return history, selector, learner and ledger."""
     clients = len(downlink_s)
@@ -132,6 +143,7 @@ def serve(
         streams=Streams(0),
         links=FixedLinks(downlink_s, uplink_s),
         compute=FixedCompute(compute_s),
+        presence=presence or Always().build(clients, Streams(0)),
         dropout=FixedDropout([np.inf] * clients if leaves_s is None else leaves_s),
         learner=learner,
         selector=selector,

@@ -2,20 +2,26 @@
 
 from typing import Annotated
 
-from fedsim.devices.base import ComputeTime, ComputeTimes, Dropout
+from fedsim.devices.availability import AVAILABILITIES, Always, Bernoulli
+from fedsim.devices.base import Availability, ComputeTime, ComputeTimes, Dropout, Presence
 from fedsim.devices.compute import COMPUTE_TIMES, Rate, ZeroCompute
 from fedsim.devices.dropout import DROPOUTS, Hazard, Never
 from fedsim.parts import Settings, Slot
 
 __all__ = [
+    "AVAILABILITIES",
     "COMPUTE_TIMES",
     "DROPOUTS",
+    "Always",
+    "Availability",
+    "Bernoulli",
     "ComputeTime",
     "ComputeTimes",
     "Devices",
     "Dropout",
     "Hazard",
     "Never",
+    "Presence",
     "Rate",
     "ZeroCompute",
 ]
@@ -30,8 +36,16 @@ class Devices(Settings):
         By default a median of 100 samples/s in training, the fast end of the 10 to 100 samples/s of Nishio
         and Yonetani, "Client selection for federated learning with heterogeneous resources in mobile edge"
         (FedCS), ICC 2019, whose network is larger than the ones trained here.
+    availability : when clients can be reached; always by default
+        Clients that are away are no candidates, and one that leaves in mid-task drops out at that instant.
     dropout : when a client vanishes in the middle of a participation; never by default
     """
 
     compute: Annotated[ComputeTime, Slot(COMPUTE_TIMES)] = Rate(samples_per_s=100.0)
+    availability: Annotated[Availability, Slot(AVAILABILITIES)] = Always()
     dropout: Annotated[Dropout, Slot(DROPOUTS)] = Never()
+
+    @property
+    def may_lose_clients(self) -> bool:
+        """Whether a client may be lost in the middle of a participation."""
+        return self.dropout.possible or self.availability.may_leave

@@ -9,6 +9,7 @@ from fedsim.streams import Streams
 
 IntArray = NDArray[np.int64]
 FloatArray = NDArray[np.float64]
+BoolArray = NDArray[np.bool_]
 
 
 class ComputeTimes(Protocol):
@@ -42,6 +43,52 @@ class ComputeTime(Protocol):
 
     def build(self, clients: int, streams: Streams) -> ComputeTimes:
         """Return the times of one run for this many clients."""
+        ...
+
+
+class Presence(Protocol):
+    """Which of the K clients of one run can be reached, and for how long.
+
+    Every answer is a function of the client, the instant, the round and the run's seed alone.
+    """
+
+    def available(self, client: IntArray, time_s: float, round_: int) -> BoolArray:
+        """Return whether each client can be reached at an instant of a round, shape (n,)."""
+        ...
+
+    def leaves_after_s(self, client: IntArray, time_s: float, round_: int, task_s: FloatArray) -> FloatArray:
+        """Return how long after an instant at which it is there each client leaves, shape (n,).
+
+        Parameters
+        ----------
+        client : ids in 0..K-1, shape (n,)
+        time_s : start of the task
+        round_ : int, from 1
+        task_s : how long each client's task would take, shape (n,); `inf` where it would never be done
+
+        Returns
+        -------
+        array of shape (n,), seconds >= 0; `inf` for clients that do not leave
+        """
+        ...
+
+    def opens_s(self, time_s: float, round_: int) -> float:
+        """Return the first instant from ``time_s`` on at which anybody is available; `inf` if there is none."""
+        ...
+
+
+class Availability(Protocol):
+    """A scenario's law of availability: settings that build the presence of one run.
+
+    Attributes
+    ----------
+    may_leave : whether a client may leave in the middle of a participation
+    """
+
+    may_leave: ClassVar[bool]
+
+    def build(self, clients: int, streams: Streams) -> Presence:
+        """Return who is there in one run with this many clients."""
         ...
 
 

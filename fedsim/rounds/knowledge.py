@@ -40,28 +40,37 @@ class Knowledge:
         self.last_duration_s = np.full(clients, np.nan)
         self.last_loss = np.full(clients, np.nan)
 
-    def view(self, number: int, time_s: float) -> RoundView:
-        """Return what a selector may see at the start of a round; every client is a candidate.
+    def view(self, number: int, time_s: float, candidates: NDArray[np.int64] | None = None) -> RoundView:
+        """Return what a selector may see at the start of a round.
 
-        The columns are read-only views of what is known, so that a round costs nothing per client.
+        Parameters
+        ----------
+        number : round, from 1
+        time_s : start of the round
+        candidates : ids in ascending order; None for everybody
+            Then the columns are read-only views of what is known, so that a round costs nothing per client.
         """
+
+        def shown(array: NDArray[T]) -> NDArray[T]:
+            return _read_only(array.view() if candidates is None else array[candidates])
+
         view = RoundView(
             round=number,
             time_s=time_s,
             clients=self.samples.size,
-            client=_shown(self._client),
-            samples=_shown(self.samples),
+            client=shown(self._client),
+            samples=shown(self.samples),
             total_samples=self._total_samples,
-            participations=_shown(self.participations),
-            last_duration_s=_shown(self.last_duration_s),
-            last_loss=_shown(self.last_loss),
-            privacy_spent=_shown(self._nothing_spent) if self.ledger is None else self.ledger.spent,
+            participations=shown(self.participations),
+            last_duration_s=shown(self.last_duration_s),
+            last_loss=shown(self.last_loss),
+            privacy_spent=shown(self._nothing_spent if self.ledger is None else self.ledger.spent),
             privacy_budget=None if self.ledger is None else self.ledger.budget.total,
-            features=_shown(self._features),
+            features=shown(self._features),
         )
         if self.expected_duration_s is None:
             return view
-        return OracleView(**vars(view), expected_duration_s=_shown(self.expected_duration_s))
+        return OracleView(**vars(view), expected_duration_s=shown(self.expected_duration_s))
 
     def learn(self, cohort: Cohort, reports: Reports) -> None:
         """Remember what became of a cohort."""
@@ -71,7 +80,6 @@ class Knowledge:
         self.last_loss[arrived] = reports.loss[reports.delivered]
 
 
-def _shown(array: NDArray[T]) -> NDArray[T]:
-    view = array.view()
-    view.flags.writeable = False
-    return view
+def _read_only(array: NDArray[T]) -> NDArray[T]:
+    array.flags.writeable = False
+    return array

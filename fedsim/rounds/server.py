@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from simpy import Environment, Event
 
-from fedsim.devices import ComputeTimes, Dropout
+from fedsim.devices import ComputeTimes, Dropout, Presence
 from fedsim.errors import ScenarioError, SelectorError
 from fedsim.learning import Evaluation, Learner, Model, Release
 from fedsim.network import Links
@@ -28,6 +28,7 @@ class World:
     streams: Streams
     links: Links
     compute: ComputeTimes
+    presence: Presence
     dropout: Dropout
     learner: Learner
     selector: Selector
@@ -87,31 +88,49 @@ class Server:
         self.env, self.world, self.ending, self.recorder = env, world, ending, recorder
         self._on_round = on_round
         self._wants_loss = "loss" in getattr(world.selector, "needs", ())
+        self._everyone = np.arange(world.learner.samples.size, dtype=np.int64)
 
     def serve(self) -> Generator[Event, Any, None]:
         """Run round after round until the ending is reached."""
         model = self.world.learner.initial()
+        opens_s = self._opens_s(1)
+        if self._past(opens_s):
+            raise ScenarioError(
+                f"devices.availability: no round can start; the first client is available after {opens_s} s; "
+                "allowed: clients that come before rounds.until_s"
+            )
         for number in range(1, self.ending.count + 1):
+            while self.env.now < opens_s:
+                yield self.env.timeout(max(opens_s - self.env.now, float(np.spacing(self.env.now))))
             start_s = self.env.now
-            cohort = self._select(number)
+            cohort, candidates = self._select(number, opens_s)
             releases: dict[int, Release] = {}
-            round_ = self._dispatch(number, cohort, releases)
+            round_ = self._dispatch(number, opens_s, cohort, releases)
             yield from self.world.policy.wait(self.env, round_)
             if round_.cancel_pending():
                 yield self.env.timeout(0)
             model, weights, loss = self._aggregate(model, cohort, round_, releases)
-            last = number == self.ending.count or self._past(self.env.now)
+            last = number == self.ending.count
+            if not last:
+                opens_s = self._opens_s(number + 1)
+                last = self._past(opens_s)
             evaluation = self._evaluate(model, number, last)
-            self._take_down(number, start_s, cohort, round_, releases, weights, model)
+            self._take_down(number, start_s, candidates, cohort, round_, releases, weights, model)
             self._report(number, cohort, round_, loss)
             if self._on_round is not None:
                 self._on_round(Progress(number, self.ending.count, self.env.now, evaluation))
             if last or self._reached(evaluation):
                 return
 
-    def _select(self, number: int) -> Cohort:
+    def _opens_s(self, number: int) -> float:
+        """Return when this round can start: now, or as soon as anybody is available."""
+        return self.world.presence.opens_s(self.env.now, number)
+
+    def _select(self, number: int, opens_s: float) -> tuple[Cohort, int]:
+        """Return the cohort and how many candidates there were."""
         world = self.world
-        view = world.knowledge.view(number, self.env.now)
+        there = world.presence.available(self._everyone, opens_s, number)
+        view = world.knowledge.view(number, self.env.now, None if there.all() else np.flatnonzero(there))
         chosen = world.selector.select(view, world.streams.generator("selection", number))
         cohort = as_cohort(chosen, view, world.selector)
         if not cohort.client.size:
@@ -119,9 +138,9 @@ class Server:
                 f"{type(world.selector).__name__}.select returned nobody in round {number}, "
                 f"though there are {view.client.size} candidates"
             )
-        return cohort
+        return cohort, view.client.size
 
-    def _dispatch(self, number: int, cohort: Cohort, releases: dict[int, Release]) -> OpenRound:
+    def _dispatch(self, number: int, opens_s: float, cohort: Cohort, releases: dict[int, Release]) -> OpenRound:
         """Plan every member's waits as arrays and start its process."""
         world, client = self.world, cohort.client
         bits = world.learner.model_bits or 0.0
@@ -132,7 +151,10 @@ class Server:
         uplink_s = world.links.uplink_s(client, number, start_s + downlink_s + compute_s, bits)
         planned_s = np.stack([downlink_s, compute_s, uplink_s])
         self._check_times(number, client, planned_s)
-        leaves_after_s = world.dropout.time_to_dropout_s(client, number, world.streams)
+        leaves_after_s = np.minimum(
+            world.dropout.time_to_dropout_s(client, number, world.streams),
+            world.presence.leaves_after_s(client, opens_s, number, planned_s.sum(axis=0)),
+        )
 
         def upload_starts(i: int) -> None:
             if world.ledger is not None:
@@ -182,6 +204,7 @@ class Server:
         self,
         number: int,
         start_s: float,
+        candidates: int,
         cohort: Cohort,
         round_: OpenRound,
         releases: dict[int, Release],
@@ -211,7 +234,6 @@ class Server:
         outcomes = np.bincount(round_.outcome, minlength=len(Outcome)).tolist()
         ledger = self.world.ledger
         leakage = 0.0 if ledger is None else float(ledger.spent.max())
-        candidates = self.world.learner.samples.size
         self.recorder.add_round(
             number,
             start_s,
@@ -239,7 +261,7 @@ class Server:
         self.world.selector.observe(reports)
 
     def _past(self, time_s: float) -> bool:
-        return self.ending.until_s is not None and time_s >= self.ending.until_s
+        return time_s == np.inf or (self.ending.until_s is not None and time_s >= self.ending.until_s)
 
     def _reached(self, evaluation: Evaluation | None) -> bool:
         target = self.ending.target_accuracy

@@ -120,11 +120,12 @@ class Scenario(Settings):
                 cohort,
                 f"a cohort cannot be larger than the crowd; allowed: 1 to crowd.clients = {self.crowd.clients}",
             )
-        if self.devices.dropout.possible and not self.rounds.policy.ends_without_everyone:
+        if self.devices.may_lose_clients and not self.rounds.policy.ends_without_everyone:
             _refuse(
                 ("rounds", "policy"),
                 POLICIES.describe(self.rounds.policy)["kind"],
-                "a round that waits for everyone never ends when a client drops out (devices.dropout); "
+                "a round that waits for everyone never ends when a client drops out or leaves (devices.dropout, "
+                "devices.availability); "
                 "allowed: a policy with a deadline",
             )
         self._check_timing_only()

@@ -1,0 +1,123 @@
+"""Who can be reached when, for laws that need no memory of comings and goings.
+
+Streams: ``availability-toss`` by (client, round); ``availability-again`` by (client, round) and
+``availability-retry`` by round, for rounds whose first toss shows nobody.
+"""
+
+import math
+from dataclasses import dataclass
+from typing import Annotated, ClassVar
+
+import numpy as np
+from pydantic import Field, PositiveFloat
+
+from fedsim.devices.base import BoolArray, FloatArray, IntArray
+from fedsim.parts import Catalogue, Part
+from fedsim.streams import Streams
+
+AVAILABILITIES = Catalogue(
+    "availability",
+    "fedsim.availabilities",
+    ("build",),
+    {
+        "always": "fedsim.devices.availability:Always",
+        "bernoulli": "fedsim.devices.availability:Bernoulli",
+        "markov": "fedsim.devices.onoff:Markov",
+        "diurnal": "fedsim.devices.diurnal:Diurnal",
+        "flash": "fedsim.devices.flash:Flash",
+        "traces": "fedsim.devices.intervals:Traces",
+    },
+    attributes=("may_leave",),
+)
+
+
+class Always(Part):
+    """Everybody is always there."""
+
+    may_leave: ClassVar[bool] = False
+
+    def build(self, clients: int, streams: Streams) -> "AlwaysThere":
+        """Return a presence without absences."""
+        return AlwaysThere()
+
+
+@dataclass(frozen=True)
+class AlwaysThere:
+    """The presence of clients that never leave."""
+
+    def available(self, client: IntArray, time_s: float, round_: int) -> BoolArray:
+        """Return true for everybody."""
+        return np.ones(np.shape(client), dtype=np.bool_)
+
+    def leaves_after_s(self, client: IntArray, time_s: float, round_: int, task_s: FloatArray) -> FloatArray:
+        """Return `inf` for everybody."""
+        return np.full(np.shape(client), np.inf)
+
+    def opens_s(self, time_s: float, round_: int) -> float:
+        """Return the instant itself."""
+        return time_s
+
+
+class Bernoulli(Part):
+    """Each client is there in a round with a fixed probability, whatever it did before, and then stays.
+
+    When the toss shows nobody, the server tosses again after ``retry_s``, and so on. How many tosses that takes
+    is drawn at once, from the geometric law, and who is there then from the toss given that it shows somebody:
+    among the clients in order of their ids the first present one has a truncated geometric place, those after
+    it are independent.
+
+    Attributes
+    ----------
+    probability : of being there in a round
+    retry_s : how long the server waits before it asks everybody again
+    """
+
+    may_leave: ClassVar[bool] = False
+
+    probability: Annotated[float, Field(gt=0, le=1)]
+    retry_s: PositiveFloat = 1.0
+
+    def build(self, clients: int, streams: Streams) -> "BernoulliPresence":
+        """Return who is there in one run with this many clients."""
+        return BernoulliPresence(clients, self.probability, self.retry_s, streams)
+
+
+class BernoulliPresence:
+    """The presence of a `Bernoulli` law."""
+
+    def __init__(self, clients: int, probability: float, retry_s: float, streams: Streams) -> None:
+        self.clients, self.probability, self.retry_s = clients, probability, retry_s
+        self._streams = streams
+        self._round, self._first = 0, 0
+
+    def available(self, client: IntArray, time_s: float, round_: int) -> BoolArray:
+        """Return the toss of each client in this round: the first one that shows anybody at all."""
+        first = self._first_of_retry(round_)
+        if first < 0:
+            return self._streams.uniform("availability-toss", client, round_) < self.probability
+        later = self._streams.uniform("availability-again", client, round_) < self.probability
+        return np.asarray((client == first) | ((client > first) & later))
+
+    def leaves_after_s(self, client: IntArray, time_s: float, round_: int, task_s: FloatArray) -> FloatArray:
+        """Return `inf` for everybody: whoever is there stays for the round."""
+        return np.full(np.shape(client), np.inf)
+
+    def opens_s(self, time_s: float, round_: int) -> float:
+        """Return the instant itself if the first toss shows anybody, else that of the first toss that does."""
+        if self._first_of_retry(round_) < 0:
+            return time_s
+        log_nobody = self.clients * math.log1p(-self.probability)
+        u = float(self._streams.uniform("availability-retry", 1, round_))
+        return time_s + self.retry_s * max(1.0, math.ceil(math.log(u) / log_nobody))
+
+    def _first_of_retry(self, round_: int) -> int:
+        """Return the lowest id of a repeated toss that shows somebody, or -1 if the first toss does."""
+        if self._round != round_:
+            toss = self._streams.uniform("availability-toss", np.arange(self.clients), round_)
+            self._round, self._first = round_, -1
+            if not np.any(toss < self.probability):
+                log_absent = math.log1p(-self.probability)
+                u = float(self._streams.uniform("availability-retry", 0, round_))
+                place = math.floor(math.log1p(u * math.expm1(self.clients * log_absent)) / log_absent)
+                self._first = min(place, self.clients - 1)
+        return self._first

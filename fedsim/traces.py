@@ -1,0 +1,253 @@
+"""Tables of measurements that a user has: pickles read by a restricted reader, CSV, Parquet and NPZ.
+
+A pickle is a program, and loading one with `pickle.load` runs it. `read_pickle` instead interprets a short list
+of instructions that can only make numbers, strings, lists, tuples and dictionaries. It looks up no class, calls
+nothing, and refuses every other instruction by name. What it makes is a tree: a container that turns up twice
+is refused, so that a small file cannot stand for a huge or endless structure; and both the size of the file and
+the number of instructions are bounded.
+"""
+
+import io
+import pickletools
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Any, Final, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fedsim.errors import DataError
+from fedsim.streams import Streams
+
+MAX_BYTES: Final = 1 << 28
+MAX_INSTRUCTIONS: Final = 1 << 24
+Assignment = Literal["random", "sequential"]
+
+_IGNORED: Final = frozenset({"PROTO", "FRAME"})
+_NUMBERS: Final = frozenset(
+    {"INT", "LONG", "LONG1", "LONG4", "BININT", "BININT1", "BININT2", "FLOAT", "BINFLOAT", "NEWTRUE", "NEWFALSE"}
+)
+_STRINGS: Final = frozenset({"UNICODE", "SHORT_BINUNICODE", "BINUNICODE", "BINUNICODE8"})
+_PUTS: Final = frozenset({"PUT", "BINPUT", "LONG_BINPUT"})
+_GETS: Final = frozenset({"GET", "BINGET", "LONG_BINGET"})
+_SHORT_TUPLES: Final = {"EMPTY_TUPLE": 0, "TUPLE1": 1, "TUPLE2": 2, "TUPLE3": 3}
+_CONSTANTS: Final = {"NONE": None, "NEWTRUE": True, "NEWFALSE": False}
+_MARK: Final = object()
+_WORD_BITS: Final = 64
+
+
+def read_pickle(path: str | Path, *, max_bytes: int = MAX_BYTES, max_instructions: int = MAX_INSTRUCTIONS) -> Any:
+    """Return what a pickle of numbers, strings and containers holds, without running it.
+
+    Parameters
+    ----------
+    path : file
+    max_bytes, max_instructions : a file with more is refused
+
+    Raises
+    ------
+    DataError
+        If the file cannot be read, is no pickle, is too large, or holds anything but numbers of at most 64 bits,
+        strings, lists, tuples and dictionaries with simple keys.
+    """
+    content = _read(path, max_bytes)
+    reader = _Reader()
+    try:
+        for count, (instruction, argument, _) in enumerate(pickletools.genops(io.BytesIO(content))):
+            if count >= max_instructions:
+                raise DataError(f"it has more than {max_instructions} instructions")
+            reader.do(instruction.name, argument)
+        return reader.result()
+    except DataError as error:
+        raise DataError(f"{path}: is refused: {error}") from None
+    except (ValueError, IndexError, KeyError, TypeError, OverflowError) as error:
+        raise DataError(f"{path}: is no pickle of numbers and containers: {error}") from None
+
+
+class _Reader:
+    """A machine with a stack and a memory, for the instructions that cannot do harm."""
+
+    def __init__(self) -> None:
+        self._stack: list[Any] = []
+        self._memory: dict[int, Any] = {}
+        self._stopped = False
+        self._actions: dict[str, Callable[[], None]] = {
+            "MARK": lambda: self._stack.append(_MARK),
+            "STOP": self._stop,
+            "EMPTY_LIST": lambda: self._stack.append([]),
+            "EMPTY_DICT": lambda: self._stack.append({}),
+            "LIST": lambda: self._stack.append(self._since_mark()),
+            "TUPLE": lambda: self._stack.append(tuple(self._since_mark())),
+            "DICT": lambda: self._stack.append(_fill({}, self._since_mark())),
+            "APPEND": lambda: self._append([self._pop()]),
+            "APPENDS": lambda: self._append(self._since_mark()),
+            "SETITEM": lambda: self._set([self._pop() for _ in range(2)][::-1]),
+            "SETITEMS": lambda: self._set(self._since_mark()),
+            "MEMOIZE": lambda: self._put(len(self._memory)),
+        }
+
+    def do(self, name: str, argument: Any) -> None:
+        """Carry out one instruction or refuse it."""
+        if name in _IGNORED:
+            return
+        if name in _CONSTANTS:
+            self._stack.append(_CONSTANTS[name])
+        elif name in _NUMBERS or name in _STRINGS:
+            self._stack.append(_checked(argument))
+        elif name in _SHORT_TUPLES:
+            self._stack.append(tuple([self._pop() for _ in range(_SHORT_TUPLES[name])][::-1]))
+        elif name in _PUTS:
+            self._put(argument)
+        elif name in _GETS:
+            self._get(argument)
+        elif name in self._actions:
+            self._actions[name]()
+        else:
+            raise DataError(
+                f"the pickle instruction {name} can make more than numbers, strings and containers; "
+                "allowed: lists, tuples and dictionaries of numbers and strings"
+            )
+
+    def result(self) -> Any:
+        """Return the one object that the whole program has made."""
+        if not self._stopped:
+            raise DataError("it ends before it is complete")
+        return self._stack[0]
+
+    def _stop(self) -> None:
+        if len(self._stack) != 1 or self._stack[0] is _MARK:
+            raise DataError("it does not end with one object")
+        self._stopped = True
+
+    def _pop(self) -> Any:
+        value = self._stack.pop()
+        if value is _MARK:
+            raise DataError("it takes more from the stack than there is")
+        return value
+
+    def _since_mark(self) -> list[Any]:
+        place = len(self._stack) - 1
+        while self._stack[place] is not _MARK:
+            place -= 1
+            if place < 0:
+                raise DataError("it takes more from the stack than there is")
+        items = self._stack[place + 1 :]
+        del self._stack[place:]
+        return items
+
+    def _append(self, items: Iterable[Any]) -> None:
+        target = self._stack[-1]
+        if type(target) is not list:
+            raise DataError("it appends to something that is no list")
+        target.extend(items)
+
+    def _set(self, items: list[Any]) -> None:
+        target = self._stack[-1]
+        if type(target) is not dict:
+            raise DataError("it sets items of something that is no dictionary")
+        _fill(target, items)
+
+    def _put(self, place: int) -> None:
+        value = self._stack[-1]
+        if value is _MARK:
+            raise DataError("it remembers a mark")
+        # A container may be remembered, as every pickler does, but not come up again: only that it was is kept.
+        self._memory[place] = value if _is_simple(value) else _MARK
+
+    def _get(self, place: int) -> None:
+        value = self._memory[place]
+        if value is _MARK:
+            raise DataError("a container turns up in two places; allowed: each list, tuple and dictionary once")
+        self._stack.append(value)
+
+
+def _is_simple(value: object) -> bool:
+    return value is None or isinstance(value, bool | int | float | str)
+
+
+def _checked(value: Any) -> Any:
+    if isinstance(value, int) and value.bit_length() > _WORD_BITS:
+        raise DataError(f"a whole number of {value.bit_length()} bits is too large; allowed: at most {_WORD_BITS}")
+    return value
+
+
+def _fill(target: dict[Any, Any], items: list[Any]) -> dict[Any, Any]:
+    if len(items) % 2:
+        raise DataError("a dictionary has a key without a value")
+    for key, value in zip(items[::2], items[1::2], strict=True):
+        if not _is_simple(key):
+            raise DataError("a dictionary has a container for a key; allowed: numbers and strings")
+        target[key] = value
+    return target
+
+
+def _read(path: str | Path, max_bytes: int) -> bytes:
+    try:
+        with Path(path).open("rb") as file:
+            content = file.read(max_bytes + 1)
+    except OSError as error:
+        raise DataError(f"{path}: cannot be read: {error.strerror}") from None
+    if len(content) > max_bytes:
+        raise DataError(f"{path}: is refused: it is larger than {max_bytes} bytes")
+    return content
+
+
+def read_columns(path: str | Path) -> dict[str, NDArray[Any]]:
+    """Return the columns of a table by name: ``.csv`` with a header line, ``.parquet`` or ``.npz``.
+
+    Raises
+    ------
+    DataError
+        If the file cannot be read or is of another kind; arrays of objects in an NPZ, which are pickles, are
+        refused unread.
+    """
+    kinds: Mapping[str, Callable[[Path], dict[str, NDArray[Any]]]]
+    kinds = {".csv": _read_csv, ".parquet": _read_parquet, ".npz": _read_npz}
+    file = Path(path)
+    if file.suffix not in kinds:
+        raise DataError(f"{path}: is no table; allowed: {', '.join(kinds)}")
+    if not file.is_file():
+        raise DataError(f"{path}: there is no such file")
+    try:
+        return kinds[file.suffix](file)
+    except (OSError, ValueError, KeyError) as error:
+        raise DataError(f"{path}: cannot be read: {error}") from None
+
+
+def _read_npz(path: Path) -> dict[str, NDArray[Any]]:
+    with np.load(path, allow_pickle=False) as archive:
+        return {name: archive[name] for name in archive.files}
+
+
+def _read_csv(path: Path) -> dict[str, NDArray[Any]]:
+    from pyarrow import csv
+
+    return {name: column.to_numpy() for name, column in zip(*_parts(csv.read_csv(path)), strict=True)}
+
+
+def _read_parquet(path: Path) -> dict[str, NDArray[Any]]:
+    from pyarrow import parquet
+
+    return {name: column.to_numpy() for name, column in zip(*_parts(parquet.read_table(path)), strict=True)}
+
+
+def _parts(table: Any) -> tuple[list[str], list[Any]]:
+    return table.column_names, table.columns
+
+
+def entries_of(clients: int, entries: int, mapping: Assignment, name: str, streams: Streams) -> NDArray[np.int64]:
+    """Return which entry of a trace each of K clients gets, shape (K,).
+
+    Parameters
+    ----------
+    clients : K
+    entries : how many there are, at least 1
+    mapping : ``"random"``, each client any entry, as the stream of that name draws for it, so that several
+        clients may share one; or ``"sequential"``, client i the entry i modulo their number, as FedScale does.
+        FedScale's behaviour trace seems to be sorted by falling time online, so that few clients in sequence
+        are all of the most available kind.
+    """
+    client = np.arange(clients, dtype=np.int64)
+    if mapping == "sequential":
+        return client % entries
+    return np.asarray(streams.uniform(name, client) * entries, dtype=np.int64)

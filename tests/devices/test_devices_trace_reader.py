@@ -1,0 +1,191 @@
+"""The restricted reader of pickles: what plain ones hold comes out, and hostile ones are refused unread."""
+
+import collections
+import datetime
+import os
+import pickle
+import struct
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from fedsim.errors import DataError
+from fedsim.traces import read_columns, read_pickle
+
+scalars = (
+    st.none() | st.booleans() | st.integers(-(2**63), 2**63 - 1) | st.floats(allow_nan=False) | st.text(max_size=20)
+)
+keys = st.integers(-1000, 1000) | st.text(max_size=5)
+trees = st.recursive(
+    scalars,
+    lambda inner: (
+        st.lists(inner, max_size=5) | st.dictionaries(keys, inner, max_size=5) | st.tuples(inner, inner, inner, inner)
+    ),
+    max_leaves=30,
+)
+
+
+@given(trees, st.integers(0, 5))
+@settings(deadline=None, max_examples=200)
+def test_plain_values_come_out_as_they_went_in(tmp_path_factory, value, protocol):
+    value = rebuilt(value)
+    file = tmp_path_factory.mktemp("plain") / "value.pkl"
+    file.write_bytes(pickle.dumps(value, protocol=protocol))
+    found = read_pickle(file)
+    assert found == value
+    assert repr(found) == repr(value), "types too: 1 is not True"
+
+
+def rebuilt(value):
+    """Return a copy that is a tree: Hypothesis may use one container twice."""
+    if isinstance(value, dict):
+        return {key: rebuilt(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [rebuilt(item) for item in value]
+    return tuple(rebuilt(item) for item in value) if value and isinstance(value, tuple) else value
+
+
+class Evil:
+    """Runs something when it is unpickled."""
+
+    def __init__(self, marker):
+        self.marker = marker
+
+    def __reduce__(self):
+        return os.mkdir, (self.marker,)
+
+
+@pytest.mark.parametrize("protocol", range(6))
+def test_a_pickle_that_would_run_something_is_refused_unread(tmp_path, protocol):
+    marker = tmp_path / "ran"
+    for name, value in (("bare", Evil(str(marker))), ("hidden", {"a": [1, 2, {"b": Evil(str(marker))}]})):
+        file = tmp_path / f"{name}.pkl"
+        file.write_bytes(pickle.dumps(value, protocol=protocol))
+        with pytest.raises(DataError, match=r"instruction (GLOBAL|STACK_GLOBAL) can make more than numbers"):
+            read_pickle(file)
+    assert not marker.exists()
+
+
+HOSTILE = {
+    "INST": b"(Vx\nios\nsystem\n.",
+    "OBJ": b"(cos\nsystem\no.",
+    "GLOBAL": b"cos\nsystem\n(Vls\ntR.",
+    "STACK_GLOBAL": b"\x80\x04\x8c\x02os\x8c\x06system\x93.",
+    "REDUCE": b"K\x01)R.",
+    "NEWOBJ": b"\x80\x02K\x01)\x81.",
+    "NEWOBJ_EX": b"\x80\x04K\x01)}\x92.",
+    "BUILD": b"]}b.",
+    "EXT1": b"\x80\x02\x82\x01.",
+    "EXT4": b"\x80\x02\x84\x01\x00\x00\x00.",
+    "PERSID": b"Psomething\n.",
+    "BINPERSID": b"K\x01Q.",
+    "BINBYTES": b"B\x01\x00\x00\x00a.",
+    "BYTEARRAY8": b"\x80\x05\x96\x01\x00\x00\x00\x00\x00\x00\x00a.",
+    "NEXT_BUFFER": b"\x80\x05\x97.",
+    "EMPTY_SET": b"\x80\x04\x8f.",
+    "FROZENSET": b"\x80\x04(\x91.",
+    "DUP": b"]2.",
+    "POP": b"]]0.",
+    "POP_MARK": b"](1.",
+    "STRING": b"S'a'\n.",
+}
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_every_other_instruction_is_refused_by_name(tmp_path, name):
+    file = tmp_path / "hostile.pkl"
+    file.write_bytes(HOSTILE[name])
+    with pytest.raises(DataError, match=rf"instruction {name}\b|instruction GLOBAL\b"):
+        read_pickle(file)
+
+
+def laughs():
+    """Return the pickle of nested lists that each hold the one before ten times: 10^30 numbers in 300 bytes."""
+    value = [1]
+    for _ in range(30):
+        value = [value] * 10
+    return pickle.dumps(value)
+
+
+def cycle():
+    value = []
+    value.append(value)
+    return pickle.dumps(value)
+
+
+BROKEN = {
+    "laughs": (laughs(), "turns up in two places"),
+    "cycle": (cycle(), "turns up in two places"),
+    "a huge number": (pickle.dumps(1 << 4000), "4001 bits is too large"),
+    "a huge number in letters": (b"L" + b"9" * 6000 + b"L\n.", "no pickle"),
+    "a string that claims 4 GiB": (b"X\xff\xff\xff\xffabc.", "no pickle"),
+    "a number that claims 2 GiB": (b"\x80\x02\x8b" + struct.pack("<i", 2**31 - 1) + b"abc.", "no pickle"),
+    "cut off": (pickle.dumps([1, 2, 3])[:-2], "no pickle"),
+    "two objects": (b"K\x01K\x02.", "one object"),
+    "nothing": (b"", "no pickle"),
+    "an empty stack": (b".", "one object"),
+    "only a mark": (b"(.", "one object"),
+    "no mark": (b"K\x01t.", "more from the stack"),
+    "append to a number": (b"K\x01K\x02a.", "no list"),
+    "append to a tuple": (b")K\x02a.", "no list"),
+    "an item in a list": (b"]K\x02K\x03s.", "no dictionary"),
+    "half an item": (b"(K\x01d.", "without a value"),
+    "a list for a key": (b"}]K\x03s.", "container for a key"),
+    "a tuple for a key": (pickle.dumps({(1, 2): 3}), "container for a key"),
+    "memory that is empty": (b"h\x05.", "no pickle"),
+    "a remembered mark": (b"(q\x00.", "mark"),
+    "a wide tuple over a mark": (b"](a.", "more from the stack"),
+    "no pickle at all": (b"\xff\xfe hello", "no pickle"),
+    "a date": (pickle.dumps(datetime.date(2020, 1, 1)), "is refused"),
+    "a counter": (pickle.dumps(collections.Counter("aab")), "is refused"),
+    "an array": (pickle.dumps(np.arange(3)), "is refused"),
+}
+
+
+@pytest.mark.parametrize("name", BROKEN)
+def test_what_is_no_tree_of_plain_values_is_refused(tmp_path, name):
+    content, message = BROKEN[name]
+    file = tmp_path / "broken.pkl"
+    file.write_bytes(content)
+    with pytest.raises(DataError, match=message):
+        read_pickle(file)
+
+
+@given(st.binary(max_size=60))
+@settings(deadline=None, max_examples=300)
+def test_any_bytes_give_plain_values_or_a_refusal(tmp_path_factory, content):
+    file = tmp_path_factory.mktemp("noise") / "noise.pkl"
+    file.write_bytes(content)
+    try:
+        found = read_pickle(file)
+    except DataError:
+        return
+    assert type(found) in (type(None), bool, int, float, str, list, tuple, dict)
+
+
+def test_size_and_number_of_instructions_are_bounded(tmp_path):
+    file = tmp_path / "large.pkl"
+    file.write_bytes(pickle.dumps(list(range(1000))))
+    assert len(read_pickle(file)) == 1000
+    with pytest.raises(DataError, match="larger than 100 bytes"):
+        read_pickle(file, max_bytes=100)
+    with pytest.raises(DataError, match="more than 500 instructions"):
+        read_pickle(file, max_instructions=500)
+    with pytest.raises(DataError, match="cannot be read"):
+        read_pickle(tmp_path / "missing")
+
+
+def test_arrays_of_objects_in_an_npz_are_refused_unread(tmp_path):
+    marker = tmp_path / "ran"
+    np.savez(tmp_path / "evil.npz", start_s=np.array([Evil(str(marker))], dtype=object))
+    with pytest.raises(DataError, match="cannot be read"):
+        read_columns(tmp_path / "evil.npz")
+    assert not marker.exists()
+    (tmp_path / "noise.parquet").write_bytes(b"noise")
+    (tmp_path / "noise.csv").write_bytes(b"")
+    (tmp_path / "noise.npz").write_bytes(b"noise")
+    for suffix in ("parquet", "csv", "npz"):
+        with pytest.raises(DataError, match="cannot be read"):
+            read_columns(tmp_path / f"noise.{suffix}")
