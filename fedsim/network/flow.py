@@ -15,6 +15,8 @@ from fedsim.network.base import Links
 class Flow(Protocol):
     """One transfer on its way over something shared.
 
+    One that may have to wait until the medium is free says so by a method ``queued_s()``, the seconds it has waited.
+
     Attributes
     ----------
     done : event that triggers when the last bit has arrived; never if the links carry nothing
@@ -61,3 +63,9 @@ class SharedLinks(Links, Protocol):
     def open(self, env: Environment) -> Air:
         """Return the medium on the clock of one run; it is asked for flows in the shared directions only."""
         ...
+
+
+def queued_s(flow: Flow) -> float:
+    """Return how long a flow has waited for its medium to be free; 0 for those that never wait."""
+    waited = getattr(flow, "queued_s", None)
+    return 0.0 if waited is None else float(waited())
