@@ -1,17 +1,17 @@
-"""A wireless cell: one base station, and for each client a dedicated share of the spectrum in each direction.
+"""A wireless cell: one base station, and in each direction dedicated shares of spectrum or one that clients share.
 
 Streams: ``fading-downlink`` and ``fading-uplink`` by (client, block), separate because the two directions use
 different carriers (frequency-division duplex); ``shadowing`` by client, common to both.
 """
 
 from dataclasses import dataclass
-from typing import Annotated, ClassVar
+from typing import Annotated, ClassVar, Literal
 
 import numpy as np
 from pydantic import Field, NonNegativeFloat, PositiveFloat
 
 from fedsim.errors import ScenarioError
-from fedsim.network.base import Fading, FloatArray, IntArray, PathLoss
+from fedsim.network.base import Fading, FloatArray, IntArray, Links, PathLoss
 from fedsim.network.channel import Channel, mean_snr
 from fedsim.network.fading import FADINGS, Rayleigh
 from fedsim.network.propagation import PATH_LOSSES, LogDistance, shadowing_db
@@ -21,6 +21,7 @@ from fedsim.units import SPEED_OF_LIGHT_M_PER_S
 
 PowerDbm = Annotated[float, Field(ge=-100, le=100)]
 NoiseFigureDb = Annotated[float, Field(ge=0, le=50)]
+Sharing = Literal["dedicated", "equal", "proportional-fair", "first-come", "minimum-makespan"]
 
 
 class CellLink(Settings):
@@ -28,8 +29,11 @@ class CellLink(Settings):
 
     Attributes
     ----------
-    bandwidth_hz : each selected client's dedicated share, however many take part
-    power_dbm : power radiated within that share, antenna gains of both ends included
+    sharing : whose the bandwidth is; `fedsim.network.shared_cell` says what each rule means
+        ``"dedicated"``: each client's own, however many take part. Else it is the whole cell's in this direction,
+        shared by those who transfer: ``"equal"``, ``"proportional-fair"``, ``"first-come"``, ``"minimum-makespan"``
+    bandwidth_hz : each client's dedicated share, or the whole cell's where it is shared
+    power_dbm : power radiated within that bandwidth, antenna gains of both ends included
     noise_figure_db : of the receiver
     """
 
@@ -39,13 +43,14 @@ class CellLink(Settings):
 
 
 class Downlink(CellLink):
-    """Base station to client.
+    """Base station to client; besides the rules of `CellLink` there is ``"multicast"``, one message for all at once.
 
     The defaults give a client a tenth of a 10 MHz carrier on which a macro base station radiates 46 dBm, so
     36 dBm, and a phone's noise figure of 9 dB: the usual assumptions of 3GPP's macro cell studies (TR 36.942;
     TR 36.814, annex A.2).
     """
 
+    sharing: Sharing | Literal["multicast"] = "dedicated"
     bandwidth_hz: PositiveFloat = 1e6
     power_dbm: PowerDbm = 36.0
     noise_figure_db: NoiseFigureDb = 9.0
@@ -58,13 +63,14 @@ class Uplink(CellLink):
     figure of 5 dB (same studies). So an uplink has 9 dB less SNR than a downlink.
     """
 
+    sharing: Sharing = "dedicated"
     bandwidth_hz: PositiveFloat = 1e6
     power_dbm: PowerDbm = 23.0
     noise_figure_db: NoiseFigureDb = 5.0
 
 
 class Cell(Part):
-    """A cell without interference, with dedicated bandwidth.
+    """A cell without interference, with dedicated or shared bandwidth.
 
     The rate of a link in a fading block is ``bandwidth * log2(1 + snr * gain / gap)``, where snr follows from power,
     path loss, shadowing and thermal noise. A transfer takes the time to push its bits through the blocks, and
@@ -92,8 +98,8 @@ class Cell(Part):
     fading: Annotated[Fading, Slot(FADINGS)] = Rayleigh()
     snr_gap_db: Annotated[NonNegativeFloat, Field(le=50)] = 3.0
 
-    def build(self, positions_m: FloatArray, streams: Streams) -> "CellLinks":
-        """Return the links of one run.
+    def build(self, positions_m: FloatArray, streams: Streams) -> Links:
+        """Return the links of one run: `CellLinks`, or around them `SharedCellLinks` if a direction is shared.
 
         Raises
         ------
@@ -105,11 +111,16 @@ class Cell(Part):
         if not np.all(np.isfinite(loss_db)):
             worst = distance_m[~np.isfinite(loss_db)][0]
             raise ScenarioError(f"path_loss: no finite loss at a distance of {worst} m; it must be a number")
-        return CellLinks(
+        links = CellLinks(
             self._channel(self.downlink, "fading-downlink", loss_db, streams),
             self._channel(self.uplink, "fading-uplink", loss_db, streams),
             distance_m / SPEED_OF_LIGHT_M_PER_S,
         )
+        if self.downlink.sharing == self.uplink.sharing == "dedicated":
+            return links
+        from fedsim.network.shared_cell import SharedCellLinks  # it stands on this module
+
+        return SharedCellLinks(links, self.downlink.sharing, self.uplink.sharing)
 
     def _channel(self, link: CellLink, stream: str, loss_db: FloatArray, streams: Streams) -> Channel:
         snr = mean_snr(link.power_dbm, loss_db, link.bandwidth_hz, link.noise_figure_db, self.snr_gap_db)

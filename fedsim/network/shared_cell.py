@@ -1,0 +1,139 @@
+"""A cell whose clients share the spectrum, on the clock; up- and downlink are separate.
+
+What a share carries is its hertz times the client's ergodic spectral efficiency, the mean over fading: how much of a
+transfer falls into which fading block is known only when all who come and go are, and one number per client is what
+lets one clock serve all. It is the law of large numbers for transfers that are long against the coherence time;
+short ones vary less here than with dedicated bandwidth, where every block is looked at.
+
+Power is spread evenly over the whole bandwidth, and a client's share of it carries its share of the power: the SNR
+is the same in every share. (For the uplink this is cautious: a phone that puts all its power into a small share
+would reach a higher SNR there.)
+
+The rules are:
+
+- ``"equal"``: all who transfer have the same share at every instant (`EqualSharing`).
+- ``"proportional-fair"``: the scheduler serves in every block whoever's gain is largest against its own mean, which
+  gives everybody the same share of time (and so of bandwidth) on average, in better blocks: equal sharing with
+  multi-user diversity (`diversity_gain`). The gain is that of the median client's mean SNR, the same for all; this
+  is exact where all have that SNR, too little for weaker and too much for stronger clients.
+- ``"first-come"``: one after another with the whole bandwidth (`FirstCome`).
+- ``"minimum-makespan"``: split so that all finish at the same instant (`FinishTogether`).
+- ``"multicast"``: one transmission at the rate of the weakest (`Multicast`); downlink only. The weakest is the client
+  with the least ergodic efficiency.
+"""
+
+from dataclasses import dataclass
+from functools import cache
+from typing import Literal
+
+import numpy as np
+from simpy import Environment
+
+from fedsim.network.base import FloatArray, IntArray
+from fedsim.network.cell import CellLinks, Sharing
+from fedsim.network.channel import Channel
+from fedsim.network.diversity import diversity_gain
+from fedsim.network.flow import Flow
+from fedsim.network.multicast import Multicast
+from fedsim.network.sharing import EqualSharing, FinishTogether, FirstCome
+from fedsim.network.spectrum import Book, Medium
+
+Rule = Sharing | Literal["multicast"]
+
+
+@dataclass(frozen=True)
+class SharedCellLinks:
+    """The links of a cell of which at least one direction is shared.
+
+    Attributes
+    ----------
+    alone : the links of clients that are alone in the cell
+    downlink, uplink : rule of either direction
+    """
+
+    alone: CellLinks
+    downlink: Rule
+    uplink: Rule
+
+    @property
+    def shared_downlink(self) -> bool:
+        """Whether downlinks are flows."""
+        return self.downlink != "dedicated"
+
+    @property
+    def shared_uplink(self) -> bool:
+        """Whether uplinks are flows."""
+        return self.uplink != "dedicated"
+
+    def open(self, env: Environment) -> "CellAir":
+        """Return the cell's spectrum on the clock of one run."""
+        return CellAir(env, self)
+
+    def downlink_s(self, client: IntArray, round_: int, start_s: FloatArray, bits: float) -> FloatArray:
+        """Return what the transfer takes each client that has the bandwidth to itself."""
+        return self.alone.downlink_s(client, round_, start_s, bits)
+
+    def uplink_s(self, client: IntArray, round_: int, start_s: FloatArray, bits: float) -> FloatArray:
+        """Return what the transfer takes each client that has the bandwidth to itself."""
+        return self.alone.uplink_s(client, round_, start_s, bits)
+
+    def expected_downlink_s(self, bits: float) -> FloatArray:
+        """Return the expected duration for every client if it has the bandwidth to itself, shape (K,)."""
+        return self.alone.expected_downlink_s(bits)
+
+    def expected_uplink_s(self, bits: float) -> FloatArray:
+        """Return the expected duration for every client if it has the bandwidth to itself, shape (K,)."""
+        return self.alone.expected_uplink_s(bits)
+
+
+class CellAir:
+    """The spectrum of a cell on the clock of one run."""
+
+    def __init__(self, env: Environment, links: SharedCellLinks) -> None:
+        delay_s = links.alone.delay_s.tolist()
+        self._down = Direction(env, links.alone.downlink, links.downlink, delay_s)
+        self._up = Direction(env, links.alone.uplink, links.uplink, delay_s)
+
+    def downlink(self, client: int, bits: float) -> Flow:
+        """Start to send the server's message to a client."""
+        return self._down.send(client, bits)
+
+    def uplink(self, client: int, bits: float) -> Flow:
+        """Start to send a client's message to the server."""
+        return self._up.send(client, bits)
+
+    def books(self) -> dict[str, Book]:
+        """Return what has been carried in each shared direction."""
+        directions = {"downlink": self._down, "uplink": self._up}
+        return {name: direction.medium.book() for name, direction in directions.items() if direction.medium}
+
+
+class Direction:
+    """One direction of a cell: a medium, and every client's spectral efficiency and propagation delay."""
+
+    def __init__(self, env: Environment, channel: Channel, rule: Rule, delay_s: list[float]) -> None:
+        sender = None if rule == "dedicated" else _sender(env, channel, rule)
+        self._sender = sender
+        self.medium = sender.medium if isinstance(sender, Multicast) else sender
+        self._efficiency: list[float] = (channel.ergodic_rate_bps / channel.bandwidth_hz).tolist() if sender else []
+        self._delay_s = delay_s
+
+    def send(self, client: int, bits: float) -> Flow:
+        """Start a client's transfer."""
+        if self._sender is None:
+            raise ValueError("this direction has dedicated bandwidth; ask the links how long a transfer takes")
+        return self._sender.send(bits, self._efficiency[client], self._delay_s[client])
+
+
+def _sender(env: Environment, channel: Channel, rule: Rule) -> Medium | Multicast:
+    bandwidth_hz = channel.bandwidth_hz
+    if rule == "multicast":
+        return Multicast(env, bandwidth_hz)
+    if rule == "first-come":
+        return FirstCome(env, bandwidth_hz)
+    if rule == "minimum-makespan":
+        return FinishTogether(env, bandwidth_hz)
+    if rule == "equal":
+        return EqualSharing(env, bandwidth_hz)
+    snr = max(float(np.median(channel.snr)), np.finfo(np.float64).tiny)
+    return EqualSharing(env, bandwidth_hz, cache(lambda users: diversity_gain(channel.fading, snr, users)))
