@@ -165,7 +165,7 @@ def _labels(runs: list[Path]) -> list[str]:
 
 
 def _catalogues() -> "dict[str, Catalogue]":
-    from fedsim.devices import AVAILABILITIES, COMPUTE_TIMES, DROPOUTS
+    from fedsim.devices import AVAILABILITIES, COMPUTE_TIMES, DROPOUTS, SPREADS
     from fedsim.learning import AGGREGATORS, DATASETS, LEARNERS, MODELS, SPLITS
     from fedsim.network import FADINGS, LATENCY_LAWS, NETWORKS, PATH_LOSSES, PLACEMENTS
     from fedsim.privacy import BUDGETS, MECHANISMS
@@ -181,6 +181,7 @@ def _catalogues() -> "dict[str, Catalogue]":
         "path-losses": PATH_LOSSES,
         "fadings": FADINGS,
         "compute-times": COMPUTE_TIMES,
+        "spread-laws": SPREADS,
         "availabilities": AVAILABILITIES,
         "dropouts": DROPOUTS,
         "learners": LEARNERS,

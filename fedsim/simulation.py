@@ -90,7 +90,8 @@ def build_world(scenario: Scenario, data_dir: str | Path | None, store: Any) -> 
         data_dir=None if data_dir is None else Path(data_dir),
     )
     links = scenario.network.build(scenario.crowd.placement.positions(clients, streams), streams)
-    compute = scenario.devices.compute.build(clients, streams)
+    law = scenario.devices.compute
+    compute = law.build(clients, streams, learner.flops_per_sample if law.uses_flops else None)
     ledger = None if privacy is None else Ledger(privacy.budget, clients)
     selector = scenario.selector.build()
     expected_s = None

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from fedsim.errors import DataError
 from fedsim.streams import Streams
 
+PICKLES: Final = (".pkl", ".pickle", "")
 MAX_BYTES: Final = 1 << 28
 MAX_INSTRUCTIONS: Final = 1 << 24
 Assignment = Literal["random", "sequential"]
@@ -251,3 +252,36 @@ def entries_of(clients: int, entries: int, mapping: Assignment, name: str, strea
     if mapping == "sequential":
         return client % entries
     return np.asarray(streams.uniform(name, client) * entries, dtype=np.int64)
+
+
+def read_capacities(path: str | Path) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return compute time in ms per sample and bandwidth in kbit/s of the devices of a file, one element each.
+
+    Parameters
+    ----------
+    path : file
+        FedScale's ``client_device_capacity`` (``.pkl``, ``.pickle`` or no suffix), a dictionary of devices with
+        ``computation`` and ``communication``; or ``.csv``, ``.parquet`` or ``.npz`` with columns of these names.
+
+    Raises
+    ------
+    DataError
+        If the file cannot be read or does not hold what it should.
+    """
+    names = ("computation", "communication")
+    if Path(path).suffix in PICKLES:
+        found = read_pickle(path)
+        rows = list(found.values()) if isinstance(found, dict) else []
+        if not rows or not all(isinstance(row, dict) for row in rows):
+            raise DataError(f"{path}: a capacity trace is a dictionary of devices with {' and '.join(names)}")
+        columns: Mapping[str, Any] = {name: [row.get(name) for row in rows] for name in names}
+    else:
+        columns = read_columns(path)
+    try:
+        compute, bandwidth = (np.asarray(columns[name], dtype=np.float64) for name in names)
+    except (KeyError, TypeError, ValueError) as error:
+        raise DataError(f"{path}: does not hold numbers in columns {' and '.join(names)}: {error}") from None
+    usable = np.isfinite(compute) & (compute >= 0) & np.isfinite(bandwidth) & (bandwidth >= 0)
+    if compute.shape != bandwidth.shape or not compute.size or not usable.all():
+        raise DataError(f"{path}: every device needs a {' and a '.join(names)} of at least 0")
+    return compute, bandwidth

@@ -7,6 +7,7 @@ import pytest
 
 MODULES = [
     "fedsim.devices.onoff",
+    "fedsim.devices.spread",
     "fedsim.network.capacity",
     "fedsim.network.laws",
     "fedsim.network.propagation",

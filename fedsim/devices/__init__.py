@@ -6,12 +6,14 @@ from fedsim.devices.availability import AVAILABILITIES, Always, Bernoulli
 from fedsim.devices.base import Availability, ComputeTime, ComputeTimes, Dropout, Presence
 from fedsim.devices.compute import COMPUTE_TIMES, Rate, ZeroCompute
 from fedsim.devices.dropout import DROPOUTS, Hazard, Never
+from fedsim.devices.spread import SPREADS
 from fedsim.parts import Settings, Slot
 
 __all__ = [
     "AVAILABILITIES",
     "COMPUTE_TIMES",
     "DROPOUTS",
+    "SPREADS",
     "Always",
     "Availability",
     "Bernoulli",

@@ -37,12 +37,25 @@ class ComputeTime(Protocol):
     Attributes
     ----------
     uses_samples : whether it matters how many samples a client works through
+    uses_flops : whether it matters how many operations a sample takes
     """
 
-    uses_samples: ClassVar[bool]
+    uses_flops: ClassVar[bool]
 
-    def build(self, clients: int, streams: Streams) -> ComputeTimes:
-        """Return the times of one run for this many clients."""
+    @property
+    def uses_samples(self) -> bool:
+        """Whether it matters how many samples a client works through."""
+        ...
+
+    def build(self, clients: int, streams: Streams, flops_per_sample: float | None = None) -> ComputeTimes:
+        """Return the times of one run for this many clients.
+
+        Parameters
+        ----------
+        clients : K
+        streams : the luck of the run
+        flops_per_sample : floating-point operations to train on one sample; None where nobody counts them
+        """
         ...
 
 

@@ -10,6 +10,7 @@ import numpy as np
 from pydantic import Field, PositiveFloat
 
 from fedsim.devices.base import FloatArray, IntArray
+from fedsim.devices.spread import normal_quantile
 from fedsim.parts import Catalogue, Part
 from fedsim.streams import Streams
 
@@ -17,17 +18,16 @@ COMPUTE_TIMES = Catalogue(
     "compute time",
     "fedsim.compute_times",
     ("build",),
-    {"rate": "fedsim.devices.compute:Rate", "zero": "fedsim.devices.compute:ZeroCompute"},
-    attributes=("uses_samples",),
+    {
+        "rate": "fedsim.devices.compute:Rate",
+        "flops": "fedsim.devices.work:Flops",
+        "fedscale": "fedsim.devices.work:FedScale",
+        "zero": "fedsim.devices.compute:ZeroCompute",
+    },
+    attributes=("uses_samples", "uses_flops"),
 )
 
 Sigma = Annotated[float, Field(ge=0, le=10)]
-
-
-def _normal(u: FloatArray) -> FloatArray:
-    from scipy.special import ndtri  # a tenth of a second that `fedsim --help` need not pay
-
-    return np.asarray(ndtri(u))
 
 
 class Rate(Part):
@@ -44,14 +44,15 @@ class Rate(Part):
     """
 
     uses_samples: ClassVar[bool] = True
+    uses_flops: ClassVar[bool] = False
 
     samples_per_s: PositiveFloat
     spread_sigma: Sigma = 0.5
     jitter_sigma: Sigma = 0.1
 
-    def build(self, clients: int, streams: Streams) -> "RateTimes":
+    def build(self, clients: int, streams: Streams, flops_per_sample: float | None = None) -> "RateTimes":
         """Return the times of one run for this many clients."""
-        z = _normal(streams.uniform("compute-speed", np.arange(clients)))
+        z = normal_quantile(streams.uniform("compute-speed", np.arange(clients)))
         speed = self.samples_per_s * np.exp(self.spread_sigma * z)
         return RateTimes(speed, self.jitter_sigma, streams)
 
@@ -66,7 +67,7 @@ class RateTimes:
 
     def duration_s(self, client: IntArray, round_: int, samples: FloatArray) -> FloatArray:
         """Return samples / speed times the jitter of each client in this round."""
-        z = _normal(self.streams.uniform("compute-jitter", client, round_))
+        z = normal_quantile(self.streams.uniform("compute-jitter", client, round_))
         jitter = np.exp(self.jitter_sigma * z - self.jitter_sigma**2 / 2)
         return np.asarray(samples / self.speed[client] * jitter)
 
@@ -79,8 +80,9 @@ class ZeroCompute(Part):
     """Work takes no time, said by name: for studies of latency alone."""
 
     uses_samples: ClassVar[bool] = False
+    uses_flops: ClassVar[bool] = False
 
-    def build(self, clients: int, streams: Streams) -> "ZeroTimes":
+    def build(self, clients: int, streams: Streams, flops_per_sample: float | None = None) -> "ZeroTimes":
         """Return times that are all zero."""
         return ZeroTimes()
 

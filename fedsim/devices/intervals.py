@@ -6,7 +6,7 @@ Streams: ``trace-availability`` by client, for a random mapping of clients to de
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar, Final, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -17,9 +17,7 @@ from fedsim.devices.onoff import Switched, count_until
 from fedsim.errors import DataError
 from fedsim.parts import Part
 from fedsim.streams import Streams
-from fedsim.traces import Assignment, entries_of, read_columns, read_pickle
-
-_PICKLES: Final = (".pkl", ".pickle", "")
+from fedsim.traces import PICKLES, Assignment, entries_of, read_columns, read_pickle
 
 
 @dataclass(frozen=True)
@@ -110,7 +108,7 @@ def read_intervals(path: str | Path, period_s: float | None = None) -> Intervals
         If the file cannot be read or does not hold what it should.
     """
     try:
-        if Path(path).suffix in _PICKLES:
+        if Path(path).suffix in PICKLES:
             return _from_behaviour(read_pickle(path))
         return _from_columns(read_columns(path), period_s)
     except DataError as error:

@@ -33,6 +33,11 @@ class LearnerSettings(Protocol):
         ...
 
     @property
+    def flops_per_sample(self) -> float | None:
+        """Operations to train on one sample as the scenario says it; None if they are counted on the model."""
+        ...
+
+    @property
     def knows_samples(self) -> bool:
         """Whether the clients' numbers of samples are known."""
         ...
@@ -71,6 +76,9 @@ class Supervised(Part):
     model_bits : float > 0, optional
         Size of the model, and of an update, on the air, to stand for a bigger network; otherwise 32 bits for
         every parameter and buffer.
+    flops_per_sample : float > 0, optional
+        Floating-point operations to train on one sample, to stand for a bigger network; otherwise counted on the
+        model, see `fedsim.learning.flops`.
     """
 
     trains: ClassVar[bool] = True
@@ -82,6 +90,7 @@ class Supervised(Part):
     local: LocalTraining = LocalTraining()
     server: Annotated[Aggregator, Slot(AGGREGATORS)] = FedAvg()
     model_bits: Annotated[float, Field(gt=0)] | None = None
+    flops_per_sample: Annotated[float, Field(gt=0)] | None = None
 
     def build(
         self,
@@ -124,5 +133,5 @@ LEARNERS: Final = Catalogue(
     ("build",),
     {"supervised": "fedsim.learning.learner:Supervised", "none": "fedsim.learning.timing:NoLearning"},
     default="supervised",
-    attributes=("trains", "model_bits", "knows_samples"),
+    attributes=("trains", "model_bits", "knows_samples", "flops_per_sample"),
 )

@@ -66,7 +66,13 @@ class Learner(Protocol):
     ----------
     model_bits : size of the model, and of an update, on the air; None if it has none
     samples : training samples of every client, shape (K,); zero where a run is about timing only and says so
+    flops_per_sample : floating-point operations to train on one sample, forward and backward; None if unknown
     """
+
+    @property
+    def flops_per_sample(self) -> float | None:
+        """Floating-point operations to train on one sample, forward and backward; None if nobody said."""
+        ...
 
     @property
     def model_bits(self) -> float | None:

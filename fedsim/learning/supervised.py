@@ -1,6 +1,7 @@
 """Supervised federated learning by handles: nothing is trained before its numbers are needed."""
 
 from collections.abc import Sequence
+from functools import cached_property
 from typing import Any, Protocol, cast
 
 import numpy as np
@@ -22,6 +23,7 @@ from fedsim.learning.lineage import (
     digest_of,
 )
 from fedsim.learning.local import LocalTraining
+from fedsim.learning.models import ModelPart
 from fedsim.learning.protocol import Evaluation, Model, Release, Update
 from fedsim.learning.store import MemoryStore, Store
 from fedsim.streams import Streams
@@ -59,8 +61,8 @@ class Settings(Protocol):
     """The part of the scenario's learning table that is used after building."""
 
     @property
-    def model(self) -> object:
-        """Settings of the model; only their description counts here."""
+    def model(self) -> ModelPart:
+        """Settings of the model."""
         ...
 
     @property
@@ -76,6 +78,11 @@ class Settings(Protocol):
     @property
     def model_bits(self) -> float | None:
         """Size of the model on the air, if it is set."""
+        ...
+
+    @property
+    def flops_per_sample(self) -> float | None:
+        """Operations to train on one sample, if they are set."""
         ...
 
 
@@ -109,6 +116,8 @@ class SupervisedLearner:
         self.trainings = 0
         self.store: Store = MemoryStore() if store is None else store
         self._rows, self._executor, self._streams = rows, executor, streams
+        self._model, self._shape, self._classes = settings.model, data.shape, data.classes
+        self._flops_per_sample = settings.flops_per_sample
         self._local, self._server, self._mechanism = settings.local, settings.server, mechanism
         self.model_bits: float = settings.model_bits or float(BITS_PER_FLOAT32 * executor.initial.size)
         self._states: dict[int, StateHandle] = {}
@@ -117,6 +126,13 @@ class SupervisedLearner:
         self._shards = [digest_of(part.tobytes()) for part in rows]
         start = digest_of("initial", description(settings.model), str(data.shape), data.classes, seed)
         self._initial = ModelHandle(start, 0, vector=executor.initial)
+
+    @cached_property
+    def flops_per_sample(self) -> float:
+        """Floating-point operations to train on one sample, counted when they are first asked for."""
+        from fedsim.learning.flops import training_flops
+
+        return self._flops_per_sample or training_flops(self._model, self._shape, self._classes)
 
     def work_samples(self, client: NDArray[np.int64], work: NDArray[np.float64] | None = None) -> NDArray[np.float64]:
         """Return how many samples each client passes through its model in one local training."""

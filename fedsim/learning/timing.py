@@ -23,12 +23,15 @@ class NoLearning(Part):
         Size of the model, and of an update, on the air; networks that carry bits need it.
     samples_per_client : int >= 1, optional
         How many samples each client would train on; devices that compute by the sample need it.
+    flops_per_sample : float > 0, optional
+        Floating-point operations to train on one sample, forward and backward; devices that compute by them need it.
     """
 
     trains: ClassVar[bool] = False
 
     model_bits: Annotated[float, Field(gt=0)] | None = None
     samples_per_client: Annotated[int, Field(ge=1)] | None = None
+    flops_per_sample: Annotated[float, Field(gt=0)] | None = None
 
     @property
     def knows_samples(self) -> bool:
@@ -45,7 +48,7 @@ class NoLearning(Part):
     ) -> Learner:
         """Return a learner that only counts versions; all but the number of clients is ignored."""
         samples = np.full(clients, self.samples_per_client or 0, dtype=np.int64)
-        return TimingLearner(self.model_bits, samples)
+        return TimingLearner(self.model_bits, samples, self.flops_per_sample)
 
 
 @dataclass(frozen=True)
@@ -66,8 +69,10 @@ class TimingUpdate:
 class TimingLearner:
     """Counts versions of a model that has no numbers."""
 
-    def __init__(self, model_bits: float | None, samples: NDArray[np.int64]) -> None:
-        self.model_bits, self.samples = model_bits, samples
+    def __init__(
+        self, model_bits: float | None, samples: NDArray[np.int64], flops_per_sample: float | None = None
+    ) -> None:
+        self.model_bits, self.samples, self.flops_per_sample = model_bits, samples, flops_per_sample
 
     def work_samples(self, client: NDArray[np.int64], work: NDArray[np.float64] | None = None) -> NDArray[np.float64]:
         """Return the samples of one pass over each client's data, times its share of the work."""

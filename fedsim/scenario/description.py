@@ -150,6 +150,14 @@ class Scenario(Settings):
                 "allowed: any whole number >= 1, or devices.compute = 'zero'",
             )
 
+        if self.devices.compute.uses_flops and learning.flops_per_sample is None:
+            _refuse(
+                ("learning", "flops_per_sample"),
+                None,
+                "these devices need to know how many operations a sample takes when nothing is learned; "
+                "allowed: any number > 0",
+            )
+
     def digest(self) -> str:
         """Return the SHA-256 of the resolved scenario, as 64 hexadecimal digits."""
         text = json.dumps(self.describe(), sort_keys=True, separators=(",", ":"))

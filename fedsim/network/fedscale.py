@@ -1,0 +1,95 @@
+"""FedScale's network: a constant rate per client, the same both ways, no latency and no contention.
+
+Streams: ``fedscale-bandwidth`` by client; ``trace-capacity`` by client, for entries of a file.
+"""
+
+from dataclasses import dataclass
+from typing import Annotated, ClassVar, Final, Self
+
+import numpy as np
+from pydantic import Field, PositiveFloat, model_validator
+
+from fedsim.errors import DataError
+from fedsim.network.base import FloatArray, IntArray
+from fedsim.network.laws import normal_quantile
+from fedsim.parts import Part
+from fedsim.streams import Streams
+from fedsim.traces import Assignment, entries_of, read_capacities
+
+_BITS_PER_KBIT: Final = 1024.0
+
+
+class FedScaleNetwork(Part):
+    """A transfer takes its bits over the client's rate, downlink and uplink alike, in every round the same.
+
+    Lai et al., "FedScale: Benchmarking model and system performance of federated learning at scale", ICML 2022,
+    and its code (cloud/internal/client_metadata.py): ``(upload + download) / communication``. The code measures sizes
+    in kbit of 1,024 bits, so the rates of its table are taken to be in those too.
+
+    FedScale's own table of devices is not shipped. Without `path`, rates are log-normal with the median
+    measured on it (6.1 Mbit/s) and the sigma that puts 26 % of the devices below 3 Mbit/s, as there, and are cut
+    to a range; they are independent of compute times, whose correlation with them is 0.003 in the table.
+
+    Attributes
+    ----------
+    median_kbps, sigma : median of the rates and standard deviation of their logarithm
+    lowest_kbps, highest_kbps : rates beyond are set to these
+    path : FedScale's ``client_device_capacity`` or a table, see `fedsim.traces.read_capacities`
+    mapping : how clients get entries of the file; the devices of the same kind give them the same ones
+    """
+
+    uses_bits: ClassVar[bool] = True
+    uses_positions: ClassVar[bool] = False
+
+    median_kbps: PositiveFloat = 6100.0
+    sigma: Annotated[float, Field(ge=0, le=10)] = 1.10
+    lowest_kbps: PositiveFloat = 100.0
+    highest_kbps: PositiveFloat = 200_000.0
+    path: str | None = None
+    mapping: Assignment = "random"
+
+    @model_validator(mode="after")
+    def _range_rises(self) -> Self:
+        if self.lowest_kbps > self.highest_kbps:
+            raise ValueError(
+                f"lowest_kbps = {self.lowest_kbps} is not allowed; "
+                f"it must be at most highest_kbps = {self.highest_kbps}"
+            )
+        return self
+
+    def build(self, positions_m: FloatArray, streams: Streams) -> "RateLinks":
+        """Return the links of one run for as many clients as there are positions."""
+        return RateLinks(_BITS_PER_KBIT * self._kbps(len(positions_m), streams))
+
+    def _kbps(self, clients: int, streams: Streams) -> FloatArray:
+        """Return the rate of every client, shape (K,)."""
+        if self.path is not None:
+            kbps = read_capacities(self.path)[1]
+            if not np.all(kbps > 0):
+                raise DataError(f"{self.path}: communication must be above 0 kbit/s")
+            return kbps[entries_of(clients, kbps.size, self.mapping, "trace-capacity", streams)]
+        z = normal_quantile(streams.uniform("fedscale-bandwidth", np.arange(clients)))
+        return np.clip(self.median_kbps * np.exp(self.sigma * z), self.lowest_kbps, self.highest_kbps)
+
+
+@dataclass(frozen=True)
+class RateLinks:
+    """Links of a constant rate; `rate_bps` has shape (K,)."""
+
+    rate_bps: FloatArray
+
+    def downlink_s(self, client: IntArray, round_: int, start_s: FloatArray, bits: float) -> FloatArray:
+        """Return the bits over each client's rate."""
+        return np.asarray(bits / self.rate_bps[client])
+
+    def uplink_s(self, client: IntArray, round_: int, start_s: FloatArray, bits: float) -> FloatArray:
+        """Return the bits over each client's rate."""
+        return np.asarray(bits / self.rate_bps[client])
+
+    def expected_downlink_s(self, bits: float) -> FloatArray:
+        """Return the bits over every client's rate."""
+        return bits / self.rate_bps
+
+    def expected_uplink_s(self, bits: float) -> FloatArray:
+        """Return the bits over every client's rate."""
+        return bits / self.rate_bps

@@ -1,0 +1,250 @@
+"""Work counted in operations: laws of speed, jitter, load, the dial of heterogeneity, FedScale's rule."""
+
+import math
+import pickle
+
+import numpy as np
+import pytest
+from pydantic import ValidationError
+from scipy import stats
+
+from fedsim import Scenario, simulate
+from fedsim.devices import COMPUTE_TIMES, SPREADS, Devices
+from fedsim.devices.spread import mean_slowdown, slowdown
+from fedsim.errors import DataError, ScenarioError
+from fedsim.streams import Streams
+
+CLIENTS = 20_000
+KS_LIMIT = math.sqrt(math.log(2 / 1e-6) / (2 * CLIENTS))  # Dvoretzky-Kiefer-Wolfowitz at 1e-6
+EACH = np.arange(CLIENTS)
+FIXED = {"spread": "fixed", "jitter": "fixed"}
+
+
+def times(clients=CLIENTS, seed=1, flops_per_sample=1e6, **options):
+    law = COMPUTE_TIMES.make({"kind": "flops", "flops_per_s": 1e9, **FIXED, **options})
+    return law.build(clients, Streams(seed), flops_per_sample)
+
+
+def test_time_is_operations_over_speed_by_hand():
+    """50 samples of 3e6 operations at 1e9 per second take 0.15 s."""
+    found = times(2, flops_per_sample=3e6)
+    np.testing.assert_allclose(found.duration_s(np.array([1, 0]), 1, np.array([50.0, 10.0])), [0.15, 0.03])
+    np.testing.assert_allclose(found.expected_s(np.array([50.0, 10.0])), [0.15, 0.03])
+
+
+LAWS = {
+    "fixed": ("fixed", None),
+    "log-normal": ({"kind": "log-normal", "sigma": 0.6}, stats.lognorm(0.6, scale=math.exp(-0.18))),
+    "shifted-exponential": ({"kind": "shifted-exponential", "shift": 0.4}, stats.expon(0.4, 0.6)),
+}
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize("name", LAWS)
+@pytest.mark.parametrize("slot", ["spread", "jitter"])
+def test_laws_of_devices_and_of_rounds(name, slot):
+    table, oracle = LAWS[name]
+    found = times(**{slot: table})
+    factor = found.duration_s(EACH, 3, np.full(CLIENTS, 1000.0))  # a mean of 1 s
+    if oracle is None:
+        np.testing.assert_allclose(factor, 1.0)
+        return
+    assert stats.kstest(factor, oracle.cdf).statistic < KS_LIMIT
+    assert oracle.mean() == pytest.approx(1.0)
+    assert factor.mean() == pytest.approx(1.0, abs=5 * oracle.std() / math.sqrt(CLIENTS))
+    again = found.duration_s(EACH, 4, np.full(CLIENTS, 1000.0))
+    assert np.array_equal(factor, again) == (slot == "spread"), "devices keep their factor, rounds do not"
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize(
+    ("table", "deviation"),
+    [
+        # Standard deviations of the laws spread by h, in closed form.
+        ({"kind": "log-normal", "sigma": 0.3}, lambda h: math.sqrt(math.expm1((0.3 * h) ** 2))),
+        ({"kind": "shifted-exponential", "shift": 0.75}, lambda h: 0.25 * h),
+    ],
+)
+def test_heterogeneity_raises_the_spread_at_a_constant_mean(table, deviation):
+    for dial in (0.0, 0.5, 1.0, 2.0, 4.0):
+        mean_s = times(spread=table, heterogeneity=dial).expected_s(np.full(CLIENTS, 1000.0))
+        expected = deviation(dial)
+        assert mean_s.mean() == pytest.approx(1.0, abs=5 * expected / math.sqrt(CLIENTS) + 1e-12)
+        # The fourth moments of these laws keep the relative error of a standard deviation below 10 %.
+        assert mean_s.std() == pytest.approx(expected, rel=0.1, abs=1e-12)
+
+
+def test_the_dial_stops_where_a_law_cannot_be_spread_further():
+    with pytest.raises(ValidationError, match=r"heterogeneity = 5\.0 is not allowed; shifted-exponential"):
+        times(spread={"kind": "shifted-exponential", "shift": 0.75}, heterogeneity=5.0)
+    with pytest.raises(ValidationError, match="log-normal"):
+        times(spread={"kind": "log-normal", "sigma": 5.0}, heterogeneity=3.0)
+    times(heterogeneity=1e6)
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize("number", [1, 10, 100])
+def test_the_largest_of_n_shifted_exponentials(number):
+    """Its mean is shift + (1 - shift) H_n, its variance (1 - shift)^2 times the sum of 1 / k^2."""
+    rounds, shift = 2000, 0.3
+    found = times(number, jitter={"kind": "shifted-exponential", "shift": shift})
+    work = np.full(number, 1000.0)
+    worst = np.array([found.duration_s(np.arange(number), r, work).max() for r in range(1, rounds + 1)])
+    harmonic = sum(1 / k for k in range(1, number + 1))
+    deviation = 0.7 * math.sqrt(sum(1 / k**2 for k in range(1, number + 1)))
+    assert worst.mean() == pytest.approx(shift + 0.7 * harmonic, abs=5 * deviation / math.sqrt(rounds))
+
+
+@pytest.mark.statistical
+def test_background_load_slows_down():
+    load = 0.2
+    u = Streams(3).uniform("test", EACH)
+    idle = 1 / slowdown(u, load)
+    assert stats.kstest(idle, stats.beta(4.0, 1.0).cdf).statistic < KS_LIMIT
+    # The slowdown is a Pareto law with exponent 4: mean 4/3, variance 4 / (9 * 2) = 2/9.
+    assert mean_slowdown(load) == pytest.approx(stats.pareto(4.0).mean())
+    found = times(load=load)
+    slow = found.duration_s(EACH, 1, np.full(CLIENTS, 1000.0))
+    assert slow.min() >= 1.0
+    assert slow.mean() == pytest.approx(4 / 3, abs=5 * math.sqrt(2 / 9 / CLIENTS))
+    np.testing.assert_allclose(found.expected_s(np.full(CLIENTS, 1000.0)), 4 / 3)
+    assert not np.array_equal(slow, found.duration_s(EACH, 2, np.full(CLIENTS, 1000.0)))
+
+
+def test_draws_do_not_depend_on_the_cohort_or_the_crowd():
+    options = {
+        "spread": {"kind": "log-normal", "sigma": 0.5},
+        "jitter": {"kind": "shifted-exponential", "shift": 0.5},
+        "load": 0.3,
+    }
+    small, large = times(10, **options), times(14, **options)
+    together = small.duration_s(np.arange(10), 2, np.full(10, 5.0))
+    np.testing.assert_array_equal(large.duration_s(np.array([7, 2]), 2, np.full(2, 5.0)), together[[7, 2]])
+
+
+# FedScale's published entries: ms per sample and kbit/s.
+PUBLISHED = [
+    *((153, 2210), (149, 13508), (29, 6924), (176, 32546)),
+    *((44, 42360), (21, 11154), (82, 82504), (162, 5648)),
+]
+
+
+@pytest.fixture
+def capacities(tmp_path):
+    table = {k: {"computation": float(c), "communication": b} for k, (c, b) in enumerate(PUBLISHED)}
+    file = tmp_path / "client_device_capacity"
+    file.write_bytes(pickle.dumps(table))
+    return str(file)
+
+
+@pytest.mark.parametrize(
+    ("parameters", "batch", "steps", "valid"),
+    [
+        (11.18e6, 10, 1, 5),
+        (11.18e6, 10, 20, 3),
+        (2.24e6, 10, 1, 8),
+        (2.24e6, 10, 20, 5),
+        (5.55e6, 20, 1, 7),
+        (5.55e6, 20, 20, 3),
+        (21.3e6, 16, 1, 3),
+        (21.3e6, 16, 20, 2),
+    ],
+)
+def test_fedscales_mode_agrees_with_its_formula_on_published_devices(capacities, parameters, batch, steps, valid):
+    """How many of the eight published devices finish within 100 s, and each one's time by hand."""
+    entry = {"path": capacities, "mapping": "sequential"}
+    scenario = Scenario(
+        name="fedscale",
+        crowd={"clients": 8},
+        learning={"kind": "none", "model_bits": 32 * parameters},
+        network={"kind": "fedscale", **entry},
+        devices={"compute": {"kind": "fedscale", "batch_size": batch, "steps": steps, **entry}},
+        rounds={"count": 2, "policy": {"kind": "deadline", "deadline_s": 100.0}},
+        selector="all",
+    )
+    history = simulate(scenario)
+    assert history.column("rounds", "delivered").tolist() == [valid, valid]
+    kbit = 32 * parameters / 1024
+    by_hand = [3 * batch * steps * c / 1000 + 2 * kbit / b for c, b in PUBLISHED]
+    rows = history.participations.to_pylist()[:8]
+    for row, expected in zip(rows, by_hand, strict=True):
+        assert row["end_s"] == pytest.approx(min(expected, 100.0))
+
+
+@pytest.mark.statistical
+def test_fedscales_generator():
+    law = COMPUTE_TIMES.make({"kind": "fedscale", "batch_size": 1, "steps": 1})
+    assert not law.uses_samples
+    ms = law.build(CLIENTS, Streams(1)).expected_s(np.zeros(CLIENTS)) * 1000 / 3
+    np.testing.assert_allclose(ms, np.round(ms))
+    assert (ms.min().round(), ms.max().round()) == (15, 199)
+    assert stats.kstest(ms, stats.randint(15, 200).cdf).statistic < KS_LIMIT + 1 / 185
+    phones = COMPUTE_TIMES.make({"kind": "fedscale", "law": "phones"})
+    assert phones.uses_samples
+    ms = phones.build(CLIENTS, Streams(1)).expected_s(np.ones(CLIENTS)) * 1000 / 3
+    assert stats.kstest(ms, stats.lognorm(0.78, scale=180.0).cdf).statistic < KS_LIMIT
+    # FedScale's devices take the same time in every round.
+    found = phones.build(9, Streams(1))
+    ids, work = np.arange(9), np.full(9, 20.0)
+    np.testing.assert_array_equal(found.duration_s(ids, 1, work), found.duration_s(ids, 2, work))
+
+
+def test_bad_capacities_are_refused(tmp_path):
+    for name, content in {
+        "list": [1],
+        "nothing": {},
+        "word": {1: {"computation": "x", "communication": 2}},
+        "half": {1: {"computation": 1}},
+        "zero": {1: {"computation": 0, "communication": 2}},
+        "negative": {1: {"computation": -1, "communication": 2}},
+    }.items():
+        (tmp_path / f"{name}.pkl").write_bytes(pickle.dumps(content))
+        with pytest.raises(DataError, match=name):
+            COMPUTE_TIMES.make({"kind": "fedscale", "path": str(tmp_path / f"{name}.pkl")}).build(2, Streams(0))
+
+
+def test_operations_must_be_known():
+    with pytest.raises(ScenarioError, match="counts the operations"):
+        times(flops_per_sample=None)
+    tables = {
+        "name": "flops",
+        "crowd": {"clients": 3},
+        "learning": {"kind": "none", "samples_per_client": 10},
+        "network": {"kind": "pause-two-speed"},
+        "devices": {"compute": {"kind": "flops", "flops_per_s": 1e6, **FIXED}},
+        "rounds": {"count": 1},
+        "selector": "all",
+    }
+    with pytest.raises(ScenarioError, match=r"learning\.flops_per_sample"):
+        Scenario(**tables)
+    known = Scenario(**{**tables, "learning": {**tables["learning"], "flops_per_sample": 2e5}})
+    assert simulate(known).column("participations", "compute_s").tolist() == pytest.approx([2.0] * 3)
+    # An MLP of 64-8-10 does 2 * (64 * 8 + 8 * 10) operations forward and three times as many in training.
+    learns = {"data": "digits", "model": {"kind": "mlp", "hidden": [8]}, "local": {"batch_size": 50}}
+    history = simulate(Scenario(**{**tables, "learning": learns}))
+    samples = 1437 // 3  # each client's whole data set in one epoch
+    computed = history.column("participations", "compute_s")
+    assert computed.max() == pytest.approx(samples * 3 * 2 * (64 * 8 + 8 * 10) / 1e6, rel=0.01)
+
+
+@pytest.mark.parametrize(
+    ("table", "path"),
+    [
+        ({"kind": "flops"}, ("compute", "flops_per_s")),
+        ({"kind": "flops", "flops_per_s": 1e9, "load": 0.5}, ("compute", "load")),
+        ({"kind": "flops", "flops_per_s": 1e9, "heterogeneity": -1.0}, ("compute", "heterogeneity")),
+        ({"kind": "flops", "flops_per_s": 1e9, "spread": "normal"}, ("compute", "spread")),
+        ({"kind": "fedscale", "steps": 3}, ("compute",)),
+    ],
+)
+def test_wrong_settings_are_refused_by_path(table, path):
+    with pytest.raises(ValidationError) as caught:
+        Devices.model_validate({"compute": table})
+    assert caught.value.errors()[0]["loc"] == path
+
+
+def test_settings_survive_a_round_trip():
+    compute = {"kind": "flops", "flops_per_s": 1e9, "spread": {"kind": "shifted-exponential", "shift": 0.5}}
+    devices = Devices(compute=compute)
+    assert Devices.model_validate(devices.model_dump()) == devices
+    assert devices.compute.spread == SPREADS.make({"kind": "shifted-exponential", "shift": 0.5})
