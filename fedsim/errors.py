@@ -22,3 +22,7 @@ class DataError(FedsimError):
 
 class RunError(FedsimError):
     """A run folder cannot be written or read."""
+
+
+class AuditError(FedsimError):
+    """An audit found that a run does not conserve bits or time; a fault of fedsim or of a part given to it."""

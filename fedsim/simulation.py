@@ -48,7 +48,7 @@ class Simulation:
             target_accuracy=scenario.rounds.target_accuracy,
             evaluate_every=scenario.results.evaluate_every,
         )
-        self._server = Server(self._env, self.world, ending, self.recorder, on_round)
+        self._server = Server(self._env, self.world, ending, self.recorder, on_round, audit=scenario.results.audit)
 
     def run(self) -> History:
         """Run to the end and return what happened."""

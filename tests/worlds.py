@@ -132,16 +132,18 @@ def serve(
     selector=None,
     budget=None,
     learner=None,
+    links=None,
+    audit=True,
     **ending,
 ):
-    """Run a server in a world of fixed times; return history, selector, learner and ledger."""
+    """Run a server in a world of fixed times, or over the links given; return history, selector, learner and ledger."""
     clients = len(downlink_s)
     learner = learner or CountingLearner(np.full(clients, 10))
     selector = selector or Everybody()
     ledger = None if budget is None else Ledger(budget, clients)
     world = World(
         streams=Streams(0),
-        links=FixedLinks(downlink_s, uplink_s),
+        links=links or FixedLinks(downlink_s, uplink_s),
         compute=FixedCompute(compute_s),
         presence=presence or Always().build(clients, Streams(0)),
         dropout=FixedDropout([np.inf] * clients if leaves_s is None else leaves_s),
@@ -153,6 +155,6 @@ def serve(
     )
     env = simpy.Environment()
     recorder = Recorder("test")
-    server = Server(env, world, Ending(**{"count": 1, **ending}), recorder)
+    server = Server(env, world, Ending(**{"count": 1, **ending}), recorder, audit=audit)
     env.run(until=env.process(server.serve()))
     return recorder.history(), selector, learner, ledger

@@ -130,7 +130,8 @@ class Medium(ABC):
         transfer = Transfer(self, bits, work, delay_s)
         if 0 < work < math.inf:
             self._catch_up()
-            self._end_due()
+            if self._fires_s - self.env.now <= 2 * SAME_INSTANT_ULPS * math.ulp(self.env.now):
+                self._end_due()
             transfer.there = True
             self.present += 1
             self._came_s += transfer.came_s

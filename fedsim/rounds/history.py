@@ -2,7 +2,8 @@
 
 `participations` has a row for each client in each round, `rounds` one for each round, `evaluations` one for each
 evaluation of the global model. They are Arrow tables (``to_pandas()`` works where pandas is installed). Times
-are simulated seconds; nothing in them depends on the machine or on when the run was made.
+are simulated seconds; nothing in them depends on the machine or on when the run was made. A participation's times of
+transfer exclude ``queue_s``, the wait for a medium to be free; its bits are those carried, in part where it was cut.
 """
 
 from dataclasses import dataclass
@@ -33,7 +34,10 @@ PARTICIPATIONS: Final = pa.schema(
         ("downlink_s", pa.float64()),
         ("compute_s", pa.float64()),
         ("uplink_s", pa.float64()),
+        ("queue_s", pa.float64()),
         ("end_s", pa.float64()),
+        ("downlink_bits", pa.float64()),
+        ("uplink_bits", pa.float64()),
         ("outcome", _LABEL),
         ("cut_in", _LABEL),
         ("epsilon", pa.float64()),

@@ -14,6 +14,7 @@ from fedsim.learning import Evaluation, Learner, Model, Release
 from fedsim.network import Links
 from fedsim.network.flow import Flow
 from fedsim.privacy import Ledger
+from fedsim.rounds.audit import Audit
 from fedsim.rounds.history import Recorder
 from fedsim.rounds.knowledge import Knowledge
 from fedsim.rounds.medium import Medium
@@ -77,6 +78,7 @@ class Server:
     ending : Ending
     recorder : Recorder
     on_round : called after every round, if given
+    audit : whether to check after every round that bits and time are conserved
     """
 
     def __init__(
@@ -86,10 +88,13 @@ class Server:
         ending: Ending,
         recorder: Recorder,
         on_round: Callable[[Progress], None] | None = None,
+        *,
+        audit: bool = False,
     ) -> None:
         self.env, self.world, self.ending, self.recorder = env, world, ending, recorder
         self._on_round = on_round
         self._medium = Medium.of(world.links, env, world.learner.model_bits or 0.0)
+        self._audit = Audit(world.learner.samples.size, self._medium.air) if audit else None
         self._wants_loss = "loss" in getattr(world.selector, "needs", ())
         self._everyone = np.arange(world.learner.samples.size, dtype=np.int64)
 
@@ -112,6 +117,8 @@ class Server:
             yield from self.world.policy.wait(self.env, round_)
             if round_.cancel_pending():
                 yield self.env.timeout(0)
+            if self._audit is not None:
+                self._audit.check(number, cohort.client, round_, self.world.learner.model_bits or 0.0)
             model, weights, loss = self._aggregate(model, cohort, round_, releases)
             last = number == self.ending.count
             if not last:
@@ -259,7 +266,10 @@ class Server:
                 "downlink_s": round_.spent_s[0],
                 "compute_s": round_.spent_s[1],
                 "uplink_s": round_.spent_s[2],
+                "queue_s": round_.queue_s,
                 "end_s": round_.ended_s,
+                "downlink_bits": round_.sent_bits[0],
+                "uplink_bits": round_.sent_bits[1],
                 "outcome": round_.outcome,
                 "cut_in": round_.cut_in,
                 "epsilon": epsilon,

@@ -71,11 +71,13 @@ class Results(Settings):
     evaluate_every : rounds between evaluations of the global model on the whole test set
     smoothing : window of the causal mean over evaluations in figures and summaries; 1 for none
     target_accuracy : what the summary's time to accuracy refers to
+    audit : whether to check after every round that bits and time are conserved, and stop the run if they are not
     """
 
     evaluate_every: Count = 1
     smoothing: Count = 1
     target_accuracy: Annotated[float, Field(gt=0, le=1)] = 0.8
+    audit: bool = False
 
 
 class Scenario(Settings):

@@ -2,8 +2,8 @@
 
     python tests/benchmarks/rounds_per_second.py
 
-prints, for each network and cohort, client-rounds per second and the ratio to the skeleton: the median of seven pairs
-run in turn, so that a noisy machine touches both alike. Not a test: it asserts nothing.
+prints, for each network, sharing rule and cohort, client-rounds per second and the ratio to the skeleton: the median of
+seven pairs run in turn, so that a noisy machine touches both alike. Not a test: it asserts nothing.
 """
 
 import statistics
@@ -15,14 +15,26 @@ from fedsim import Scenario, simulate
 
 PAIRS = 7
 CLIENT_ROUNDS = 20_000
-CELL = {
-    "kind": "cell",
-    "fading": {"kind": "rayleigh", "coherence_s": 0.02},
-    "downlink": {"bandwidth_hz": 1e6, "power_dbm": 33.0},
-    "uplink": {"bandwidth_hz": 180e3, "power_dbm": 23.0},
-}
+RULES = ("equal", "proportional-fair", "first-come", "minimum-makespan")
 LAW = {"kind": "log-normal", "median_s": 0.3, "sigma": 0.4}
-NETWORKS = {"latency laws": {"kind": "latency", "downlink": LAW, "uplink": LAW}, "fading cell": CELL}
+
+
+def cell(downlink: str, uplink: str, down_hz: float = 1e6, up_hz: float = 180e3) -> dict:
+    """Return a fading cell with a sharing rule for each direction, and bandwidths to share."""
+    return {
+        "kind": "cell",
+        "fading": {"kind": "rayleigh", "coherence_s": 0.02},
+        "downlink": {"sharing": downlink, "bandwidth_hz": down_hz, "power_dbm": 33.0},
+        "uplink": {"sharing": uplink, "bandwidth_hz": up_hz, "power_dbm": 23.0},
+    }
+
+
+NETWORKS = {
+    "latency laws": {"kind": "latency", "downlink": LAW, "uplink": LAW},
+    "dedicated": cell("dedicated", "dedicated"),
+    **{rule: cell(rule, rule, 20e6, 20e6) for rule in RULES},
+    "multicast, dedicated": cell("multicast", "dedicated", 20e6),
+}
 
 
 def skeleton(cohort: int, rounds: int) -> None:
@@ -62,7 +74,7 @@ def seconds(work, *arguments) -> float:
 
 def main() -> None:
     """Print the table."""
-    print(f"{'network':>14} {'cohort':>7} {'client-rounds/s':>16} {'of the skeleton':>16}")
+    print(f"{'network':>20} {'cohort':>7} {'client-rounds/s':>16} {'of the skeleton':>16}")
     for name, network in NETWORKS.items():
         for cohort in (10, 100, 1000):
             rounds = CLIENT_ROUNDS // cohort
@@ -74,7 +86,7 @@ def main() -> None:
                 ours.append(seconds(simulate, chosen))
                 ratios.append(bare_s / ours[-1])
             speed = cohort * rounds / statistics.median(ours)
-            print(f"{name:>14} {cohort:>7} {speed:>16,.0f} {statistics.median(ratios):>16.2f}")
+            print(f"{name:>20} {cohort:>7} {speed:>16,.0f} {statistics.median(ratios):>16.2f}")
 
 
 if __name__ == "__main__":

@@ -1,0 +1,133 @@
+"""Conservation, checked while a run goes on.
+
+Bits do not appear or vanish, no medium carries more than it can, and a client's time is spent once: idle, receiving,
+computing, queueing, sending or in a phase that was cut off. All of it is worked out anew from what a round has left
+behind, never taken from where it was counted first.
+"""
+
+from collections.abc import Callable
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fedsim.errors import AuditError
+from fedsim.network.spectrum import Book
+from fedsim.rounds.participation import OpenRound, Outcome
+
+USES: Final = ("idle", "down", "compute", "queue", "up", "cut off")
+_TOLERANCE: Final = 1e-9
+
+
+class Audit:
+    """The books of one run.
+
+    Parameters
+    ----------
+    clients : number of clients of the crowd
+    air : what is shared on the run's clock; its books are checked if it has a method ``books()``
+
+    Attributes
+    ----------
+    time_s : array of shape (6, K), seconds of every client by `USES`, up to the end of its last participation
+    """
+
+    def __init__(self, clients: int, air: object | None) -> None:
+        self.time_s = np.zeros((len(USES), clients))
+        self._ended_s = np.zeros(clients)
+        self._books = getattr(air, "books", dict)
+
+    def check(self, number: int, client: NDArray[np.int64], round_: OpenRound, bits: float) -> None:
+        """Check a round that is over.
+
+        Parameters
+        ----------
+        number : of the round
+        client : ids of the cohort, shape (n,)
+        round_ : what became of it
+        bits : size of the message in either direction
+
+        Raises
+        ------
+        AuditError
+            Naming the round, and the client or medium, at the first thing that does not add up.
+        """
+        self._check_time(number, client, round_)
+        self._check_bits(number, client, round_, bits)
+        for name, book in self._books().items():
+            check_book(f"round {number}: {name}", book)
+
+    def _check_time(self, number: int, client: NDArray[np.int64], round_: OpenRound) -> None:
+        """Book every member's time, and compare the sum with the clock."""
+        down_s, compute_s, up_s = round_.spent_s
+        spent_s = np.stack([down_s, compute_s, round_.queue_s, up_s])
+        cut = np.flatnonzero(round_.cut_in >= 0)
+        row = np.array([0, 1, 3])[round_.cut_in[cut]]
+        cut_off_s = np.zeros(client.size)
+        cut_off_s[cut] = spent_s[row, cut]
+        spent_s[row, cut] = 0.0
+        self.time_s[0, client] += round_.start_s - self._ended_s[client]
+        self.time_s[1:5, client] += spent_s
+        self.time_s[5, client] += cut_off_s
+        ended_s = round_.ended_s
+        self._ended_s[client] = ended_s
+        total_s = self.time_s[:, client].sum(axis=0)
+        slack_s = _TOLERANCE * np.maximum(1.0, ended_s)
+        wrong = ~(np.abs(total_s - ended_s) <= slack_s) | (ended_s > round_.env.now)
+        wrong |= np.any(spent_s < -slack_s, axis=0)
+        _refuse(
+            wrong,
+            number,
+            client,
+            lambda i: (
+                f"its uses of time add up to {total_s[i]} s at {ended_s[i]} s ("
+                + ", ".join(
+                    f"{use} {seconds:g} s" for use, seconds in zip(USES, self.time_s[:, client[i]], strict=True)
+                )
+                + ")"
+            ),
+        )
+
+    def _check_bits(self, number: int, client: NDArray[np.int64], round_: OpenRound, bits: float) -> None:
+        """Compare what was sent with what had to arrive, and with how far each member got."""
+        sent, slack = round_.sent_bits, _TOLERANCE * bits
+        delivered = round_.outcome == Outcome.DELIVERED
+        reached = np.where(delivered, 3, round_.cut_in)
+        due = np.stack([np.where(reached > 0, bits, 0.0), np.where(delivered, bits, 0.0)])
+        begun = np.stack([reached >= 0, reached >= 2])
+        wrong = (sent < due - slack) | (sent > np.where(begun, bits, 0.0) + slack)
+        _refuse(
+            np.any(wrong, axis=0),
+            number,
+            client,
+            lambda i: (
+                f"it was sent {sent[0, i]} bits and sent {sent[1, i]} of {bits}, and received must be {due[:, i]}"
+            ),
+        )
+
+
+def check_book(name: str, book: Book) -> None:
+    """Check that what a medium carried was received, lost or is under way, within its capacity, and Little's law.
+
+    Raises
+    ------
+    AuditError
+        If not, naming the medium.
+    """
+    accounted = book.received + book.lost + book.under_way
+    slack = _TOLERANCE * max(book.most, 1.0)
+    if not abs(book.carried - accounted) <= slack:
+        raise AuditError(
+            f"{name} carried {book.carried} Hz s, but {book.received} were received, {book.lost} lost and "
+            f"{book.under_way} are under way"
+        )
+    if not accounted <= book.most + slack:
+        raise AuditError(f"{name} carried {accounted} Hz s, more than its capacity of {book.most}")
+    if not abs(book.presence_s - book.sojourn_s) <= _TOLERANCE * max(book.presence_s, 1.0):
+        raise AuditError(f"{name} breaks Little's law: {book.presence_s} s of presence, {book.sojourn_s} s of sojourns")
+
+
+def _refuse(wrong: NDArray[Any], number: int, client: NDArray[np.int64], why: Callable[[int], str]) -> None:
+    if wrong.any():
+        i = int(np.flatnonzero(wrong)[0])
+        raise AuditError(f"round {number}, client {client[i]}: {why(i)}")

@@ -1,0 +1,242 @@
+"""Media against event lists worked by hand, and against brute force in fractions."""
+
+from fractions import Fraction
+
+import pytest
+import simpy
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from fedsim.network.multicast import Multicast
+from fedsim.network.sharing import EqualSharing, FinishTogether, FirstCome
+
+PRIMES = (97, 101, 103, 107, 109, 113, 127, 131)
+RULES = {"equal": EqualSharing, "first-come": FirstCome, "together": FinishTogether}
+
+
+def with_gain(env, bandwidth_hz):
+    return EqualSharing(env, bandwidth_hz, lambda users: {1: 1.0, 2: 1.5}[users])
+
+
+def play(make, script):
+    """Send (name, start, work, when cancelled) over a medium of 1 Hz; return ends, bits sent, queueing, medium."""
+    env = simpy.Environment()
+    medium = make(env, 1.0)
+    ends, flows = {}, {}
+
+    def run(name, start, work, cancel):
+        yield env.timeout(start)
+        flows[name] = flow = medium.send(work, 1.0)
+        flow.done.callbacks.append(lambda _: ends.setdefault(name, env.now))
+        if cancel is not None:
+            yield env.timeout(cancel - start)
+            flow.cancel()
+
+    for line in script:
+        env.process(run(*line))
+    env.run(until=1000.0)
+    return ends, {k: f.sent_bits() for k, f in flows.items()}, {k: f.queued_s() for k, f in flows.items()}, medium
+
+
+@pytest.mark.parametrize(
+    ("make", "ends", "queued"),
+    [
+        (EqualSharing, {"b": 3.0, "a": 5.0}, {"a": 0.0, "b": 0.0}),
+        (with_gain, {"b": 1 + 4 / 3, "a": 1 + 4 / 3 + 2}, {"a": 0.0, "b": 0.0}),
+        (FirstCome, {"a": 4.0, "b": 5.0}, {"a": 0.0, "b": 3.0}),
+        (FinishTogether, {"a": 5.0, "b": 5.0}, {"a": 0.0, "b": 0.0}),
+    ],
+)
+def test_two_transfers_worked_by_hand(make, ends, queued):
+    """A brings 4 Hz s at 0 s, B brings 1 Hz s at 1 s, when 3 of A's are left; they share 1 Hz."""
+    found, sent, waited, _ = play(make, [("a", 0, 4, None), ("b", 1, 1, None)])
+    assert list(found.items()) == [(name, pytest.approx(when, abs=1e-12)) for name, when in ends.items()]
+    assert sent == {"a": 4, "b": 1}
+    assert waited == pytest.approx(queued)
+
+
+@pytest.mark.parametrize(
+    ("make", "end", "sent"),
+    [(EqualSharing, 5.0, 1.0), (FinishTogether, 5.0, 1.0), (FirstCome, 4.0, 0.0)],
+)
+def test_cancelling_in_mid_transfer_frees_the_share_at_once(make, end, sent):
+    """A and B bring 4 Hz s each at 0 s; B gives up at 2 s, so A has 3 Hz s left to itself if they shared."""
+    ends, carried, _, medium = play(make, [("a", 0, 4, None), ("b", 0, 4, 2)])
+    assert ends == {"a": pytest.approx(end)}
+    assert carried["b"] == pytest.approx(sent)
+    assert medium.book().lost == pytest.approx(sent)
+    assert medium.book().received == 4
+
+
+def test_cancelling_the_one_that_is_served_begins_the_next():
+    ends, carried, queued, _ = play(FirstCome, [("a", 0, 4, 1), ("b", 0, 4, None)])
+    assert (ends, carried, queued) == ({"b": 5.0}, {"a": 1.0, "b": 4.0}, {"a": 0.0, "b": 1.0})
+
+
+@pytest.mark.parametrize("make", RULES.values(), ids=RULES)
+def test_cancelling_again_or_after_the_end_does_nothing(make):
+    env = simpy.Environment()
+    medium = make(env, 2.0)
+    flow, other = medium.send(4.0, 1.0), medium.send(4.0, 1.0)
+    env.run(until=1.0)
+    other.cancel()
+    other.cancel()
+    env.run(until=10.0)
+    flow.cancel()
+    assert flow.done.processed
+    assert not other.done.triggered
+    assert flow.sent_bits() == 4.0
+    assert medium.present == 0
+
+
+@pytest.mark.parametrize("make", [*RULES.values(), Multicast], ids=[*RULES, "multicast"])
+def test_nothing_takes_no_time_and_a_dead_link_holds_nobody_up(make):
+    env = simpy.Environment()
+    medium = make(env, 1.0)
+    dead, empty, alive = medium.send(1.0, 0.0), medium.send(0.0, 0.0), medium.send(1.0, 0.5)
+    env.run(until=5.0)
+    assert (dead.done.triggered, empty.done.triggered, alive.done.triggered) == (False, True, True)
+    assert (dead.sent_bits(), empty.sent_bits(), alive.sent_bits()) == (0.0, 0.0, 1.0)
+    dead.cancel()
+    assert dead.sent_bits() == 0.0
+
+
+@pytest.mark.parametrize("make", RULES.values(), ids=RULES)
+def test_a_message_arrives_after_its_delay_and_the_medium_is_free_meanwhile(make):
+    env = simpy.Environment()
+    medium = make(env, 1.0)
+    ends = []
+    medium.send(2.0, 1.0, 10.0).done.callbacks.append(lambda _: ends.append(env.now))
+    lost = medium.send(0.0, 1.0, 10.0)
+    env.run(until=2.0)
+    medium.send(2.0, 1.0).done.callbacks.append(lambda _: ends.append(env.now))
+    lost.cancel()
+    env.run(until=100.0)
+    assert ends == [4.0, 12.0]
+    assert not lost.done.triggered
+
+
+def brute_force(rule, script):
+    """Return the end of everybody not cancelled, in exact arithmetic, stepping from change to change."""
+    left, ends, now = {}, {}, Fraction(0)
+    changes = sorted({Fraction(t) for _, start, _, cancel in script for t in (start, cancel) if t is not None})
+    while changes or left:
+        order = sorted(left, key=lambda name: (script[name][1], name))
+        total = sum(left.values(), Fraction(0))
+        if rule == "equal":
+            share = {name: Fraction(1, len(left)) for name in left}
+        elif rule == "first-come":
+            share = {name: Fraction(int(name == order[0])) for name in left}
+        else:
+            share = {name: left[name] / total for name in left}
+        until = min((left[name] / share[name] for name in left if share[name]), default=None)
+        step = until if until is not None and (not changes or now + until <= changes[0]) else changes[0] - now
+        now += step
+        for name in list(left):
+            left[name] -= step * share[name]
+            if left[name] == 0:
+                ends[name] = now
+                del left[name]
+        if changes and changes[0] == now:
+            changes.pop(0)
+            for name, start, work, cancel in script:
+                if cancel is not None and cancel == now:
+                    left.pop(name, None)
+                if start == now:
+                    left[name] = Fraction(work)
+    return ends
+
+
+@pytest.mark.parametrize("rule", RULES)
+@given(
+    st.lists(st.tuples(st.integers(0, 12), st.integers(1, 8), st.none() | st.integers(1, 9)), min_size=1, max_size=8)
+)
+@settings(deadline=None, max_examples=60)
+def test_ends_are_those_of_exact_arithmetic_and_nothing_gets_lost(rule, lines):
+    """Cancellations lie a fraction of their own past whole seconds, so that none ties with an end."""
+    script = [
+        (i, start, work, None if after is None else start + after + Fraction(1, PRIMES[i]))
+        for i, (start, work, after) in enumerate(lines)
+    ]
+    floats = [(i, start, work, None if cancel is None else float(cancel)) for i, start, work, cancel in script]
+    ends, sent, _, medium = play(RULES[rule], floats)
+    assert ends == pytest.approx({name: float(end) for name, end in brute_force(rule, script).items()}, abs=1e-9)
+    book = medium.book()
+    assert book.received == pytest.approx(sum(script[name][2] for name in ends))
+    assert book.received + book.lost == pytest.approx(sum(sent.values()))
+    assert book.received + book.lost == pytest.approx(book.carried)
+    assert book.carried <= book.most
+    assert book.presence_s == pytest.approx(book.sojourn_s)
+
+
+def test_bits_on_their_way_are_on_the_books():
+    env = simpy.Environment()
+    for make in RULES.values():
+        medium = make(env, 1.0)
+        flows = [medium.send(4.0, 1.0), medium.send(8.0, 1.0)]
+        env.run(until=env.now + 3.0)
+        assert medium.book().under_way == pytest.approx(3.0)
+        assert sum(flow.sent_bits() for flow in flows) == pytest.approx(3.0)
+
+
+def test_last_end_of_together_is_the_least_possible():
+    """No rule ends earlier than the work that comes from some instant on allows; constant shares end later.
+
+    Works 3 at 0 s and 1 at 2 s over 1 Hz: least 4 s. Constant shares solve 3/T + 1/(T - 2) = 1, T = 3 + sqrt(3).
+    """
+    ends, *_ = play(FinishTogether, [("a", 0, 3, None), ("b", 2, 1, None)])
+    assert ends == {"a": pytest.approx(4.0), "b": pytest.approx(4.0)}
+    assert 3 + 3**0.5 > 4
+
+
+def test_together_gives_shares_in_proportion_to_work():
+    env = simpy.Environment()
+    medium = FinishTogether(env, 6.0)
+    flows = [medium.send(work, 1.0) for work in (1.0, 2.0, 3.0)]
+    env.run(until=0.5)
+    assert [flow.sent_bits() for flow in flows] == pytest.approx([0.5, 1.0, 1.5])
+
+
+def test_together_survives_a_scale_that_shrinks_again_and_again():
+    """Each comes just before the others end, a million times smaller than what there was to do."""
+    env = simpy.Environment()
+    medium = FinishTogether(env, 1.0)
+    ends = []
+    for _ in range(60):
+        medium.send(1.0, 1.0).done.callbacks.append(lambda _: ends.append(env.now))
+        env.run(until=env.now + 1.0 - 2.0**-20)
+    env.run()
+    assert len(ends) == 60
+    assert ends == pytest.approx([60.0] * 60)
+    assert medium.book().received == pytest.approx(60.0)
+
+
+def test_multicast_sends_one_message_at_the_rate_of_the_weakest():
+    env = simpy.Environment()
+    medium = Multicast(env, 2.0)
+    ends = {}
+    copies = {name: medium.send(12.0, e, d) for name, e, d in (("a", 3.0, 0.0), ("b", 1.0, 0.5), ("c", 2.0, 0.0))}
+    for name, copy in copies.items():
+        copy.done.callbacks.append(lambda _, name=name: ends.setdefault(name, env.now))
+    env.run(until=2.0)
+    copies["c"].cancel()
+    later = medium.send(12.0, 6.0)
+    env.run(until=20.0)
+    assert ends == {"a": 6.0, "b": 6.5}
+    assert copies["c"].sent_bits() == 4.0
+    assert not copies["c"].done.triggered
+    assert (later.queued_s(), later.done.processed) == (4.0, True)
+    assert medium.medium.book().carried == pytest.approx(12.0 + 2.0)
+
+
+def test_multicast_ends_when_all_have_left():
+    env = simpy.Environment()
+    medium = Multicast(env, 1.0)
+    copies = [medium.send(10.0, 1.0) for _ in range(2)]
+    env.run(until=3.0)
+    for copy in copies:
+        copy.cancel()
+        copy.cancel()
+    env.run(until=50.0)
+    assert medium.medium.book().lost == 3.0
+    assert not any(copy.done.triggered for copy in copies)
