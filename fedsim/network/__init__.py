@@ -27,6 +27,7 @@ NETWORKS = Catalogue(
     ("build",),
     {
         "cell": "fedsim.network.cell:Cell",
+        "graph": "fedsim.network.graph:Graph",
         "latency": "fedsim.network.latency:LatencyNetwork",
         "pause-two-speed": "fedsim.network.latency:TwoSpeed",
     },
