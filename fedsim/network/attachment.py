@@ -98,8 +98,9 @@ class Attached:
         topology = self.topology
         places = [(topology.nodes[i].x_m or 0.0, topology.nodes[i].y_m or 0.0) for i in self.stations]
         self.sites_m = np.array(places)
+        phone = Node(kind="client")
         for client, (x_m, y_m) in enumerate(places_m.tolist()):
-            own = topology.add_node(f"client-{client}", Node(kind="client", client=client))
+            own = topology.add_node(f"client-{client}", phone)
             station = self.stations[nearest_site((x_m, y_m), self.sites_m)]
             down = topology.add_link(station, own, access.downlink_bps, access.delay_s, True)
             up = topology.add_link(own, station, access.uplink_bps, access.delay_s, True)
