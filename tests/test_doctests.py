@@ -8,6 +8,7 @@ import pytest
 MODULES = [
     "fedsim.network.capacity",
     "fedsim.network.laws",
+    "fedsim.network.maxmin",
     "fedsim.network.propagation",
     "fedsim.rounds.history",
     "fedsim.scenario.overrides",

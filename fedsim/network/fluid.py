@@ -5,7 +5,7 @@ changes of one instant are worked out together, once.
 """
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -114,6 +114,7 @@ class Fluid:
         self._routes: NDArray[np.intp] = np.zeros((0, 1), dtype=np.intp)
         self._weights = np.zeros((0, 1))
         self._in_use = LinksInUse()
+        self._awaited: dict[int, list[Event]] = {}
         self._last_s = env.now
         self._changed = False
         self._wakes_s = math.inf
@@ -156,6 +157,17 @@ class Fluid:
         if self._in_use.set_capacity(link, capacity_bps):
             self._change()
 
+    def in_use(self, links: Sequence[int]) -> Event:
+        """Return an event that triggers as soon as something is to flow on one of the links, now if it is already."""
+        event = self.env.event()
+        if any(self._in_use.holds(link) for link in links):
+            event.succeed()
+        else:
+            for link in links:
+                waiting = [other for other in self._awaited.get(link, ()) if not other.triggered]
+                self._awaited[link] = [*waiting, event]
+        return event
+
     def remaining_bits(self, flow: FluidFlow) -> float:
         """Return how many bits of a flow have not left yet."""
         self._pass_time()
@@ -189,6 +201,10 @@ class Fluid:
         self._routes[flow.slot] = PAD
         self._routes[flow.slot, :depth] = [self._in_use.hold(link, self._capacity_bps[link]) for link in route.links]
         self._weights[flow.slot, :depth] = route.weights
+        for link in route.links if self._awaited else ():
+            for event in self._awaited.pop(link, ()):
+                if not event.triggered:
+                    event.succeed()
         self._change()
 
     def _lift(self, flow: FluidFlow) -> None:

@@ -14,6 +14,10 @@ class LinksInUse:
         self._free: list[int] = []
         self._capacity_bps = np.zeros(16)
 
+    def holds(self, link: int) -> bool:
+        """Return whether anybody uses a link."""
+        return link in self._number
+
     def hold(self, link: int, capacity_bps: float) -> int:
         """Return a link's number, giving it one if nobody used it yet."""
         number = self._number.get(link)

@@ -64,10 +64,15 @@ class OutageBursts(Part):
 
     def _burst(self, air: "GraphAir", number: int, links: list[int], luck: np.random.Generator) -> Process:
         bad = luck.random() < self.mean_bad_s / (self.mean_good_s + self.mean_bad_s)
+        until_s = air.env.now + luck.exponential(self.mean_bad_s if bad else self.mean_good_s)
         while True:
             air.scale(links, number, self.bad_factor if bad else 1.0)
-            yield air.env.timeout(luck.exponential(self.mean_bad_s if bad else self.mean_good_s))
-            bad = not bad
+            yield air.env.timeout(max(0.0, until_s - air.env.now))
+            # Nobody sees an idle edge: it sleeps, and catches up on its sojourns when something is to flow there.
+            yield air.fluid.in_use(links)
+            while until_s <= air.env.now:
+                bad = not bad
+                until_s += luck.exponential(self.mean_bad_s if bad else self.mean_good_s)
 
 
 class Loss(Part):

@@ -105,9 +105,14 @@ class Watched(OutageBursts):
         super().start(air, number)
 
 
-def sojourns(seed, clients, until_s, **options):
+def sojourns(seed, clients, until_s, busy_from_s=0.0, **options):
     network = Graph(topology=STAR, access=ACCESS, trouble=[Watched(**options)])
     air, env = opened(network, np.zeros((clients, 2)), seed)
+    if busy_from_s is not None:
+        if busy_from_s:
+            env.run(until=busy_from_s)
+        for client in range(clients):
+            air.downlink(client, 1e12)
     env.run(until=until_s)
     by_link = {}
     for time_s, links, factor in air.log:
@@ -166,6 +171,25 @@ def test_bursts_strike_the_edges_named_and_a_further_client_changes_none():
     assert len(only) == 1
     with pytest.raises(ScenarioError, match="no edge 'client-0' - 'cloud'"):
         sojourns(2, 3, 20.0, **options, edges=[("client-0", "cloud")])
+
+
+def test_idle_edges_sleep_and_wake_up_in_the_state_that_they_would_have_had():
+    options = {"mean_good_s": 1.0, "mean_bad_s": 1.0}
+    always = sojourns(7, 20, 120.0, **options)
+    asleep = sojourns(7, 20, 120.0, busy_from_s=None, **options)
+    assert all(len(changes) == 1 for changes in asleep.values())
+    later = sojourns(7, 20, 120.0, busy_from_s=100.0, **options)
+    for links, changes in always.items():
+        state = [factor for time_s, factor in changes if time_s <= 100.0][-1]
+        since = [(time_s, factor) for time_s, factor in changes if time_s > 100.0]
+        np.testing.assert_allclose(later[links][1:], [(100.0, state), *since], rtol=1e-12)
+
+
+def test_two_bursts_on_one_sleeping_edge_both_wake_up():
+    bursts = {"kind": "outage-bursts", "mean_good_s": 1e-3, "mean_bad_s": 1e6, "bad_factor": 0.5}
+    air, env = opened(Graph(topology=STAR, access=ACCESS, trouble=[bursts, bursts]), [[0.0, 0.0]])
+    env.run(until=100.0)
+    assert finish(env, air.uplink(0, 1e6)) == pytest.approx([104.0])
 
 
 def test_two_causes_multiply():
