@@ -10,6 +10,7 @@ MODULES = [
     "fedsim.devices.spread",
     "fedsim.network.capacity",
     "fedsim.network.laws",
+    "fedsim.network.maxmin",
     "fedsim.network.propagation",
     "fedsim.rounds.history",
     "fedsim.scenario.overrides",

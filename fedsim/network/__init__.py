@@ -28,6 +28,7 @@ NETWORKS = Catalogue(
     {
         "cell": "fedsim.network.cell:Cell",
         "fedscale": "fedsim.network.fedscale:FedScaleNetwork",
+        "graph": "fedsim.network.graph:Graph",
         "latency": "fedsim.network.latency:LatencyNetwork",
         "pause-two-speed": "fedsim.network.latency:TwoSpeed",
     },

@@ -1,0 +1,341 @@
+"""Outage bursts, losses and handovers on the clock, and paths of moving clients."""
+
+import itertools
+import math
+
+import networkx as nx
+import numpy as np
+import pytest
+import simpy
+from pydantic import ValidationError
+
+from fedsim.errors import ScenarioError
+from fedsim.network.graph import Graph
+from fedsim.network.mobility import Leg, RandomWaypoint, Trace, switches
+from fedsim.network.trouble import Loss, OutageBursts
+from fedsim.streams import Streams
+
+ACCESS = {"downlink_bps": 1e6, "uplink_bps": 1e6, "delay_s": 0.0}
+STAR = {"kind": "star", "backhaul": {"capacity_bps": 1e7, "delay_s": 0.0}}
+TWO_CELLS = {
+    "kind": "two-tier",
+    "cells": 2,
+    "site_distance_m": 100.0,
+    "fronthaul": {"capacity_bps": 1e7, "delay_s": 0.0},
+    "backhaul": {"capacity_bps": 1e7, "delay_s": 0.0},
+}
+
+
+def opened(network, positions_m, seed=0):
+    env = simpy.Environment()
+    return network.build(np.asarray(positions_m, dtype=float), Streams(seed)).open(env), env
+
+
+def finish(env, *flows):
+    """Return when each flow is done."""
+    ends = [math.nan] * len(flows)
+
+    def watch(i, flow):
+        yield flow.done
+        ends[i] = env.now
+
+    waiting = [env.process(watch(i, flow)) for i, flow in enumerate(flows)]
+    env.run(until=env.all_of(waiting) | env.timeout(1e5))
+    return ends
+
+
+@pytest.mark.parametrize(
+    "loss",
+    [
+        {"node": "bs-0"},
+        {"node": "cloud"},
+        {"edge": ("bs-0", "cloud")},
+        {"edge": ["client-0", "bs-0"]},
+    ],
+)
+def test_a_loss_in_the_middle_of_a_transfer_by_hand(loss):
+    # 1 Mbit/s: 0.4 Mbit by 0.4 s, nothing for 2 s, the other 0.6 Mbit at 3.0 s.
+    network = Graph(topology=STAR, access=ACCESS, trouble=[{"kind": "loss", "from_s": 0.4, "duration_s": 2.0, **loss}])
+    air, env = opened(network, [[0.0, 0.0]])
+    flow = air.uplink(0, 1e6)
+    env.run(until=1.0)
+    assert flow.sent_bits() == pytest.approx(4e5)
+    assert flow.rate_bps() == 0.0
+    # One that starts during the loss waits too, and then shares nothing but the backhaul.
+    late = air.downlink(0, 1e6)
+    assert finish(env, flow, late) == pytest.approx([3.0, 3.4])
+
+
+def test_a_flow_that_has_another_way_takes_it_and_comes_back():
+    graph = nx.Graph()
+    graph.add_node("cloud", kind="cloud")
+    graph.add_node("phone", kind="client", client=0)
+    for name, delay_s, capacity_bps in (("short", 0.1, 4.0), ("long", 0.3, 2.0)):
+        graph.add_node(name, kind="router")
+        graph.add_edge("phone", name, capacity_bps=100.0, delay_s=0.0)
+        graph.add_edge(name, "cloud", capacity_bps=capacity_bps, delay_s=delay_s)
+    lost = {"kind": "loss", "node": "short", "from_s": 1.0, "duration_s": 3.0}
+    air, env = opened(Graph(topology=graph, trouble=[lost]), [[0.0, 0.0]])
+    # 4 bits by 1 s; 3 s at 2 bit/s carry 6; the other 10 at 4 bit/s take 2.5 s and the short way's delay.
+    assert finish(env, air.uplink(0, 20.0)) == pytest.approx([6.6])
+    air, env = opened(Graph(topology=graph, trouble=[lost]), [[0.0, 0.0]])
+    # 4 + 4 bits; the last bit leaves on the long way.
+    assert finish(env, air.uplink(0, 8.0)) == pytest.approx([3.3])
+
+
+def test_losses_may_overlap():
+    losses = [
+        {"kind": "loss", "node": "bs-0", "from_s": 0.5, "duration_s": 1.0},
+        {"kind": "loss", "node": "bs-0", "from_s": 1.0, "duration_s": 2.0},
+    ]
+    air, env = opened(Graph(topology=STAR, access=ACCESS, trouble=losses), [[0.0, 0.0]])
+    assert finish(env, air.uplink(0, 1e6)) == pytest.approx([3.5])
+
+
+class Watched(OutageBursts):
+    """Outage bursts that write down when an edge turns good or bad."""
+
+    def start(self, air, number):
+        air.log = []
+        scale = air.scale
+        air.scale = lambda links, cause, factor: (
+            air.log.append((air.env.now, tuple(links), factor)),
+            scale(links, cause, factor),
+        )
+        super().start(air, number)
+
+
+def sojourns(seed, clients, until_s, busy_from_s=0.0, **options):
+    network = Graph(topology=STAR, access=ACCESS, trouble=[Watched(**options)])
+    air, env = opened(network, np.zeros((clients, 2)), seed)
+    if busy_from_s is not None:
+        if busy_from_s:
+            env.run(until=busy_from_s)
+        for client in range(clients):
+            air.downlink(client, 1e12)
+    env.run(until=until_s)
+    by_link = {}
+    for time_s, links, factor in air.log:
+        by_link.setdefault(links, []).append((time_s, factor))
+    return by_link
+
+
+@pytest.mark.statistical
+def test_sojourns_and_the_share_of_bad_time_follow_theory():
+    good_s, bad_s, until_s, clients = 3.0, 1.0, 400.0, 20
+    found = sojourns(5, clients, until_s, mean_good_s=good_s, mean_bad_s=bad_s)
+    assert len(found) == clients
+    times = {1.0: [], 0.0: []}
+    bad_time = 0.0
+    for changes in found.values():
+        assert all(before[1] != after[1] for before, after in itertools.pairwise(changes))
+        for (start, factor), (end, _) in itertools.pairwise([*changes, (until_s, None)]):
+            bad_time += (end - start) * (factor == 0.0)
+        for (start, factor), (end, _) in itertools.pairwise(changes):
+            times[factor].append(end - start)
+    for factor, mean_s in ((1.0, good_s), (0.0, bad_s)):
+        # An exponential's standard deviation is its mean. Sojourns cut off at the end are left out, which
+        # lowers the mean by at most about one sojourn in the number per edge.
+        number = len(times[factor])
+        assert abs(np.mean(times[factor]) / mean_s - 1) < 4 / math.sqrt(number) + 2 * clients / number
+    # Variance of the share of a stationary two-state process over T: 2 p q tau / T, with 1 / tau = 1 / good + 1 / bad.
+    p, tau_s = bad_s / (good_s + bad_s), 1 / (1 / good_s + 1 / bad_s)
+    sigma = math.sqrt(2 * p * (1 - p) * tau_s / (until_s * clients))
+    assert abs(bad_time / (until_s * clients) - p) < 4 * sigma
+
+
+@pytest.mark.statistical
+def test_an_edge_is_bad_at_the_start_as_often_as_later():
+    number = 3000
+    found = sojourns(1, number, 1e-9, mean_good_s=1.0, mean_bad_s=4.0)
+    bad = sum(changes[0][1] == 0.0 for changes in found.values())
+    assert abs(bad / number - 0.8) < 4 * math.sqrt(0.8 * 0.2 / number)
+
+
+def test_a_burst_slows_by_its_factor():
+    network = Graph(
+        topology=STAR,
+        access=ACCESS,
+        trouble=[{"kind": "outage-bursts", "mean_good_s": 1e-9, "mean_bad_s": 1e9, "bad_factor": 0.25}],
+    )
+    air, env = opened(network, [[0.0, 0.0]])
+    assert finish(env, air.uplink(0, 1e6)) == pytest.approx([4.0])
+
+
+def test_bursts_strike_the_edges_named_and_a_further_client_changes_none():
+    options = {"mean_good_s": 1.0, "mean_bad_s": 1.0}
+    few, many = (sojourns(2, clients, 20.0, **options) for clients in (3, 5))
+    assert list(few.values()) == list(many.values())[:3]
+    assert len({tuple(changes) for changes in many.values()}) == 5
+    only = sojourns(2, 3, 20.0, **options, edges=[("cloud", "bs-0")])
+    assert len(only) == 1
+    with pytest.raises(ScenarioError, match="no edge 'client-0' - 'cloud'"):
+        sojourns(2, 3, 20.0, **options, edges=[("client-0", "cloud")])
+
+
+def test_idle_edges_sleep_and_wake_up_in_the_state_that_they_would_have_had():
+    options = {"mean_good_s": 1.0, "mean_bad_s": 1.0}
+    always = sojourns(7, 20, 120.0, **options)
+    asleep = sojourns(7, 20, 120.0, busy_from_s=None, **options)
+    assert all(len(changes) == 1 for changes in asleep.values())
+    later = sojourns(7, 20, 120.0, busy_from_s=100.0, **options)
+    for links, changes in always.items():
+        state = [factor for time_s, factor in changes if time_s <= 100.0][-1]
+        since = [(time_s, factor) for time_s, factor in changes if time_s > 100.0]
+        np.testing.assert_allclose(later[links][1:], [(100.0, state), *since], rtol=1e-12)
+
+
+def test_two_bursts_on_one_sleeping_edge_both_wake_up():
+    bursts = {"kind": "outage-bursts", "mean_good_s": 1e-3, "mean_bad_s": 1e6, "bad_factor": 0.5}
+    air, env = opened(Graph(topology=STAR, access=ACCESS, trouble=[bursts, bursts]), [[0.0, 0.0]])
+    env.run(until=100.0)
+    assert finish(env, air.uplink(0, 1e6)) == pytest.approx([104.0])
+
+
+def test_two_causes_multiply():
+    air, env = opened(Graph(topology=STAR, access=ACCESS), [[0.0, 0.0]])
+    (_, links), *_ = air.edges()
+    air.scale(links, 0, 0.5)
+    air.scale(links, 1, 0.5)
+    assert finish(env, air.uplink(0, 1e6)) == pytest.approx([4.0])
+
+
+WALK = {"kind": "trace", "points": [[0, 0.0, 0.0, 0.0], [0, 10.0, 100.0, 0.0], [0, 20.0, 0.0, 0.0]]}
+
+
+def test_handovers_by_hand():
+    # At 10 m/s from cell to cell and back: the middle of the 100 m is crossed at 5 s and at 15 s.
+    air, env = opened(Graph(topology=TWO_CELLS, access=ACCESS, mobility=WALK), [[0.0, 0.0], [1.0, 0.0]])
+    env.run(until=100.0)
+    assert air.handovers == [(5.0, 0, "bs-0", "bs-1"), (15.0, 0, "bs-1", "bs-0")]
+
+
+def test_a_handover_interrupts_a_transfer_and_frees_the_old_cell():
+    topology = {**TWO_CELLS, "radio_bps": 1e6}
+    network = Graph(topology=topology, access=ACCESS, mobility=WALK, interruption_s=0.5)
+    air, env = opened(network, [[0.0, 0.0], [0.0, 0.0]])
+    # Both at 0.5 Mbit/s until 5 s. The one that stays has 1.5 Mbit left and the cell for itself: 6.5 s. The other
+    # has 1.5 Mbit left too, waits until 5.5 s, and has the new cell for itself: 7.0 s.
+    assert finish(env, air.uplink(1, 4e6), air.uplink(0, 4e6)) == pytest.approx([6.5, 7.0])
+
+
+def test_nearest_sites_by_brute_force():
+    sites = np.random.default_rng(3).uniform(-200, 200, (7, 2))
+    movement = RandomWaypoint(radius_m=250.0, slowest_m_per_s=1.0, fastest_m_per_s=20.0, pause_s=2.0).build(Streams(1))
+    legs = list(itertools.takewhile(lambda leg: leg.start_s < 2000, movement(4, (10.0, 20.0))))
+    changes = list(switches(iter(legs), sites))
+    assert len({site for _, site in changes}) == 7
+    times = [time_s for time_s, _ in changes]
+    assert times == sorted(times)
+    for (from_s, site), (to_s, _) in itertools.pairwise(changes):
+        if to_s > from_s:
+            middle = (from_s + to_s) / 2
+            leg = next(leg for leg in legs if leg.start_s <= middle <= leg.end_s)
+            place = np.array(leg.place_m) + (middle - leg.start_s) * np.array(leg.velocity_m_per_s)
+            assert site == np.argmin(np.hypot(*(sites - place).T))
+
+
+def test_random_waypoints_join_up_stay_within_and_keep_to_the_speeds():
+    settings = RandomWaypoint(radius_m=50.0, slowest_m_per_s=1.0, fastest_m_per_s=3.0, pause_s=4.0)
+    legs = list(itertools.islice(settings.build(Streams(0))(2, (5.0, 6.0)), 100))
+    assert legs[0].place_m == (5.0, 6.0)
+    for before, after in itertools.pairwise(legs):
+        took_s = before.end_s - before.start_s
+        end = np.array(before.place_m) + took_s * np.array(before.velocity_m_per_s)
+        np.testing.assert_allclose(end, after.place_m, atol=1e-9)
+        assert after.start_s == before.end_s
+        assert math.hypot(*after.place_m) <= 50.0
+        speed = math.hypot(*before.velocity_m_per_s)
+        assert (speed == 0 and took_s == pytest.approx(4.0)) or 1 - 1e-9 <= speed <= 3 + 1e-9
+    again = list(itertools.islice(settings.build(Streams(0))(2, (5.0, 6.0)), 100))
+    assert again == legs
+    assert list(itertools.islice(settings.build(Streams(1))(2, (5.0, 6.0)), 100)) != legs
+
+
+@pytest.mark.statistical
+def test_waypoints_are_uniform_over_the_disc():
+    movement = RandomWaypoint(radius_m=1.0, slowest_m_per_s=1.0, fastest_m_per_s=2.0).build(Streams(0))
+    places = np.array([leg.place_m for leg in itertools.islice(movement(0, (0.0, 0.0)), 1, 4001)])
+    # The squared radius and the two coordinates: means 1/2 and 0, variances 1/12 and 1/4.
+    assert abs((places**2).sum(axis=1).mean() - 0.5) < 4 * math.sqrt(1 / 12 / 4000)
+    assert np.all(np.abs(places.mean(axis=0)) < 4 * math.sqrt(0.25 / 4000))
+
+
+def test_a_trace_file(tmp_path):
+    path = tmp_path / "walk.csv"
+    path.write_text("client,time_s,x_m,y_m\n0,2,0,0\n1,0,7,7\n0,4,6,8\n")
+    movement = Trace(path=str(path)).build(Streams(0))
+    assert list(movement(0, (9.0, 9.0))) == [
+        Leg(0.0, 2.0, (0.0, 0.0), (0.0, 0.0)),
+        Leg(2.0, 4.0, (0.0, 0.0), (3.0, 4.0)),
+        Leg(4.0, math.inf, (6.0, 8.0), (0.0, 0.0)),
+    ]
+    assert list(movement(5, (9.0, 9.0))) == [Leg(0.0, math.inf, (9.0, 9.0), (0.0, 0.0))]
+    for text in (
+        "client,time_s\n0,1\n",
+        "client,time_s,x_m,y_m\n0,nan,1,1\n",
+        "client,time_s,x_m,y_m\n0,1,1,1\n0,1,2,2\n",
+    ):
+        path.write_text(text)
+        with pytest.raises(ScenarioError, match=r"walk\.csv"):
+            Trace(path=str(path)).build(Streams(0))
+    with pytest.raises(ScenarioError, match="cannot be read"):
+        Trace(path=str(tmp_path / "none.csv")).build(Streams(0))
+
+
+@pytest.mark.parametrize(
+    ("part", "options"),
+    [
+        (Loss, {"from_s": 1.0, "duration_s": 1.0}),
+        (Loss, {"from_s": 1.0, "duration_s": 1.0, "node": "a", "edge": ("a", "b")}),
+        (OutageBursts, {"mean_good_s": 1.0, "mean_bad_s": 1.0, "bad_factor": 1.0}),
+        (OutageBursts, {"mean_good_s": 0.0, "mean_bad_s": 1.0}),
+        (RandomWaypoint, {"radius_m": 1.0, "slowest_m_per_s": 2.0, "fastest_m_per_s": 1.0}),
+        (RandomWaypoint, {"radius_m": 1.0, "slowest_m_per_s": 0.0, "fastest_m_per_s": 1.0}),
+        (Trace, {}),
+        (Trace, {"points": [[0, 1.0, 0.0, 0.0], [0, 1.0, 1.0, 1.0]]}),
+    ],
+)
+def test_wrong_options_are_refused(part, options):
+    with pytest.raises(ValidationError):
+        part(**options)
+
+
+def a_run(seed):
+    network = Graph(
+        topology={**TWO_CELLS, "cells": 4, "radio_bps": 3e6},
+        access=ACCESS,
+        trouble=[
+            {"kind": "outage-bursts", "mean_good_s": 2.0, "mean_bad_s": 0.5, "bad_factor": 0.1},
+            {"kind": "loss", "node": "bs-1", "from_s": 5.0, "duration_s": 3.0},
+        ],
+        mobility={"kind": "random-waypoint", "radius_m": 150.0, "slowest_m_per_s": 5.0, "fastest_m_per_s": 20.0},
+        interruption_s=0.05,
+    )
+    air, env = opened(network, np.random.default_rng(0).uniform(-100, 100, (10, 2)), seed)
+    log = []
+
+    def client(i):
+        for k in range(8):
+            for way in (air.downlink, air.uplink):
+                flow = way(i, 1e6)
+                patience = env.timeout(4.0 + k)
+                yield flow.done | patience
+                flow.cancel()
+                log.append((env.now, i, flow.sent_bits(), flow.done.triggered))
+                load = air.fluid.load_bps()
+                assert np.all(load <= air.topology.resources_bps() * (1 + 1e-9))
+
+    everybody = env.all_of([env.process(client(i)) for i in range(10)])
+    env.run(until=everybody)
+    return log, air.handovers
+
+
+def test_the_same_seed_gives_the_same_run_and_bits_are_conserved():
+    log, handovers = a_run(3)
+    assert (log, handovers) == a_run(3)
+    assert log != a_run(4)[0]
+    assert len(handovers) > 5
+    assert {done for *_, done in log} == {True, False}
+    for _, _, bits, done in log:
+        assert bits == 1e6 if done else 0 <= bits <= 1e6
