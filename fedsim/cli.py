@@ -163,7 +163,7 @@ def _labels(runs: list[Path]) -> list[str]:
 def _catalogues() -> "dict[str, Catalogue]":
     from fedsim.devices import COMPUTE_TIMES, DROPOUTS
     from fedsim.learning import AGGREGATORS, DATASETS, LEARNERS, MODELS, SPLITS
-    from fedsim.network import FADINGS, LATENCY_LAWS, NETWORKS, PATH_LOSSES, PLACEMENTS
+    from fedsim.network import FADINGS, LATENCY_LAWS, NETWORKS, PATH_LOSSES, PLACEMENTS, RATES, SHADOWINGS
     from fedsim.privacy import BUDGETS, MECHANISMS
     from fedsim.rounds import POLICIES
     from fedsim.selectors import SELECTORS
@@ -175,7 +175,9 @@ def _catalogues() -> "dict[str, Catalogue]":
         "latency-laws": LATENCY_LAWS,
         "placements": PLACEMENTS,
         "path-losses": PATH_LOSSES,
+        "shadowings": SHADOWINGS,
         "fadings": FADINGS,
+        "rates": RATES,
         "compute-times": COMPUTE_TIMES,
         "dropouts": DROPOUTS,
         "learners": LEARNERS,
