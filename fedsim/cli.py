@@ -167,7 +167,7 @@ def _labels(runs: list[Path]) -> list[str]:
 def _catalogues() -> "dict[str, Catalogue]":
     from fedsim.devices import AVAILABILITIES, COMPUTE_TIMES, DROPOUTS, SPREADS
     from fedsim.learning import AGGREGATORS, DATASETS, LEARNERS, MODELS, SPLITS
-    from fedsim.network import FADINGS, LATENCY_LAWS, NETWORKS, PATH_LOSSES, PLACEMENTS
+    from fedsim.network import FADINGS, LATENCY_LAWS, NETWORKS, PATH_LOSSES, PLACEMENTS, RATES, SHADOWINGS
     from fedsim.privacy import BUDGETS, MECHANISMS
     from fedsim.rounds import POLICIES
     from fedsim.selectors import SELECTORS
@@ -179,7 +179,9 @@ def _catalogues() -> "dict[str, Catalogue]":
         "latency-laws": LATENCY_LAWS,
         "placements": PLACEMENTS,
         "path-losses": PATH_LOSSES,
+        "shadowings": SHADOWINGS,
         "fadings": FADINGS,
+        "rates": RATES,
         "compute-times": COMPUTE_TIMES,
         "spread-laws": SPREADS,
         "availabilities": AVAILABILITIES,

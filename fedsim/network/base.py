@@ -1,6 +1,7 @@
 """What the rest of fedsim asks of a network, and what a network asks of its parts."""
 
-from typing import ClassVar, Protocol
+from dataclasses import dataclass
+from typing import ClassVar, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -9,6 +10,7 @@ from fedsim.streams import Streams
 
 IntArray = NDArray[np.int64]
 FloatArray = NDArray[np.float64]
+BoolArray = NDArray[np.bool_]
 
 
 class Links(Protocol):
@@ -89,6 +91,35 @@ class PathLoss(Protocol):
 
     def loss_db(self, distance_m: ArrayLike) -> FloatArray:
         """Return the path loss in dB at distances of at least 0 m."""
+        ...
+
+
+@dataclass(frozen=True)
+class LargeScale:
+    """What every client meets on its way to one site, fading apart; arrays of shape (K,).
+
+    Attributes
+    ----------
+    loss_db : path loss, walls included
+    sigma_db : standard deviation of the shadowing
+    los : whether there is a line of sight
+    """
+
+    loss_db: FloatArray
+    sigma_db: FloatArray
+    los: BoolArray
+
+
+@runtime_checkable
+class Environment(PathLoss, Protocol):
+    """A path loss that differs between clients at the same distance, by luck of their own."""
+
+    def draw(self, distance_m: FloatArray, site: int, streams: Streams) -> LargeScale:
+        """Return what the clients 0..K-1 at these distances from one site meet."""
+        ...
+
+    def mean_gain(self, distance_m: FloatArray) -> FloatArray:
+        """Return the mean of the linear power gain over places at the same distance."""
         ...
 
 

@@ -1,20 +1,24 @@
 """A wireless cell: one base station, and in each direction dedicated shares of spectrum or one that clients share.
 
 Streams: ``fading-downlink`` and ``fading-uplink`` by (client, block), separate because the two directions use
-different carriers (frequency-division duplex); ``shadowing`` by client, common to both.
+different carriers (frequency-division duplex). Path loss and shadowing are common to both.
 """
 
 from dataclasses import dataclass
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, ClassVar, Final, Literal
 
 import numpy as np
-from pydantic import Field, NonNegativeFloat, PositiveFloat
+from numpy.typing import ArrayLike
+from pydantic import Field, PositiveFloat
 
 from fedsim.errors import ScenarioError
-from fedsim.network.base import Fading, FloatArray, IntArray, Links, PathLoss
+from fedsim.network.base import Environment, Fading, FloatArray, IntArray, Links, PathLoss
 from fedsim.network.channel import Channel, mean_snr
 from fedsim.network.fading import FADINGS, Rayleigh
-from fedsim.network.propagation import PATH_LOSSES, LogDistance, shadowing_db
+from fedsim.network.propagation import PATH_LOSSES, LogDistance
+from fedsim.network.rate import RATES, RateLaw, Shannon
+from fedsim.network.shadowing import SHADOWINGS, IndependentShadowing, Shadowing
+from fedsim.network.sites import Sites
 from fedsim.parts import Part, Settings, Slot
 from fedsim.streams import Streams
 from fedsim.units import SPEED_OF_LIGHT_M_PER_S
@@ -22,6 +26,8 @@ from fedsim.units import SPEED_OF_LIGHT_M_PER_S
 PowerDbm = Annotated[float, Field(ge=-100, le=100)]
 NoiseFigureDb = Annotated[float, Field(ge=0, le=50)]
 Sharing = Literal["dedicated", "equal", "proportional-fair", "first-come", "minimum-makespan"]
+
+_USUAL_SIGMA_DB: Final = 8.0
 
 
 class CellLink(Settings):
@@ -70,22 +76,23 @@ class Uplink(CellLink):
 
 
 class Cell(Part):
-    """A cell without interference, with dedicated or shared bandwidth.
+    """A cell with dedicated or shared bandwidth, alone or among others.
 
-    The rate of a link in a fading block is ``bandwidth * log2(1 + snr * gain / gap)``, where snr follows from power,
-    path loss, shadowing and thermal noise. A transfer takes the time to push its bits through the blocks, and
-    distance / c on top.
+    The rate of a link in a fading block is ``bandwidth * efficiency(snr * gain)``, where snr follows from power,
+    path loss, shadowing, thermal noise and the interference of other sites. A transfer takes the time to push its bits
+    through the blocks, and distance / c on top.
 
     Attributes
     ----------
     downlink, uplink : tables of the two directions
     path_loss : law of the loss over distance
-    shadowing_sigma_db : float
-        Standard deviation of the log-normal shadowing, drawn once per client; 8 dB is the usual assumption
-        for macro cells (3GPP TR 36.814, annex A.2).
+    shadowing_sigma_db : float or None
+        Standard deviation of the log-normal shadowing. None takes that of the path loss (TR 38.901 has one for each
+        client), or 8 dB where it has none, the usual assumption for macro cells (3GPP TR 36.814, annex A.2).
+    shadowing : how the shadowing of clients and sites hangs together
     fading : law of the gain in each coherence time
-    snr_gap_db : float
-        Loss of SNR against Shannon's limit; 3 dB is typical of coded transmission with some margin.
+    rate : what a hertz carries at which SNR
+    sites : the sites on the same frequencies; None where the one at the origin is alone
     """
 
     uses_bits: ClassVar[bool] = True
@@ -94,9 +101,11 @@ class Cell(Part):
     downlink: Downlink = Downlink()
     uplink: Uplink = Uplink()
     path_loss: Annotated[PathLoss, Slot(PATH_LOSSES)] = LogDistance()
-    shadowing_sigma_db: Annotated[float, Field(ge=0, le=50)] = 8.0
+    shadowing_sigma_db: Annotated[float, Field(ge=0, le=50)] | None = None
+    shadowing: Annotated[Shadowing, Slot(SHADOWINGS)] = IndependentShadowing()
     fading: Annotated[Fading, Slot(FADINGS)] = Rayleigh()
-    snr_gap_db: Annotated[NonNegativeFloat, Field(le=50)] = 3.0
+    rate: Annotated[RateLaw, Slot(RATES)] = Shannon()
+    sites: Sites | None = None
 
     def build(self, positions_m: FloatArray, streams: Streams) -> Links:
         """Return the links of one run: `CellLinks`, or around them `SharedCellLinks` if a direction is shared.
@@ -106,15 +115,20 @@ class Cell(Part):
         ScenarioError
             If the path loss at some client's distance is no finite number.
         """
-        distance_m = np.hypot(positions_m[:, 0], positions_m[:, 1])
-        loss_db = self.path_loss.loss_db(distance_m) + shadowing_db(self.shadowing_sigma_db, distance_m.size, streams)
-        if not np.all(np.isfinite(loss_db)):
-            worst = distance_m[~np.isfinite(loss_db)][0]
-            raise ScenarioError(f"path_loss: no finite loss at a distance of {worst} m; it must be a number")
+        places = np.zeros((1, 2)) if self.sites is None else self.sites.positions_m()
+        distance_m, loss_db = self.losses(positions_m, places, streams)
+        serving = np.argmin(loss_db[:, : 1 if self.sites is None else self.sites.serving], axis=1)
+        own = np.arange(serving.size), serving
+        down_mw: FloatArray | float = 0.0
+        up_mw = 0.0
+        if self.sites is not None:
+            down_mw = self.sites.downlink_interference_mw(self.downlink.power_dbm, loss_db, serving)
+            up_mw = self.sites.uplink_interference_mw(self.uplink.power_dbm, self.path_loss)
         links = CellLinks(
-            self._channel(self.downlink, "fading-downlink", loss_db, streams),
-            self._channel(self.uplink, "fading-uplink", loss_db, streams),
-            distance_m / SPEED_OF_LIGHT_M_PER_S,
+            self._channel(self.downlink, "fading-downlink", loss_db[own], down_mw, streams),
+            self._channel(self.uplink, "fading-uplink", loss_db[own], up_mw, streams),
+            distance_m[own] / SPEED_OF_LIGHT_M_PER_S,
+            serving,
         )
         if self.downlink.sharing == self.uplink.sharing == "dedicated":
             return links
@@ -122,18 +136,49 @@ class Cell(Part):
 
         return SharedCellLinks(links, self.downlink.sharing, self.uplink.sharing)
 
-    def _channel(self, link: CellLink, stream: str, loss_db: FloatArray, streams: Streams) -> Channel:
-        snr = mean_snr(link.power_dbm, loss_db, link.bandwidth_hz, link.noise_figure_db, self.snr_gap_db)
-        return Channel(snr, link.bandwidth_hz, self.fading, stream, streams)
+    def losses(self, positions_m: FloatArray, sites_m: FloatArray, streams: Streams) -> tuple[FloatArray, FloatArray]:
+        """Return the distance in metres and the path loss with shadowing in dB of each client and site, (K, S)."""
+        apart = positions_m[:, None, :] - sites_m
+        distance = np.hypot(apart[..., 0], apart[..., 1])
+        loss, sigma = np.empty_like(distance), np.empty_like(distance)
+        for site in range(len(sites_m)):
+            loss[:, site], sigma[:, site] = self._towards(distance[:, site], site, streams)
+        if not np.all(np.isfinite(loss)):
+            worst = distance[~np.isfinite(loss)][0]
+            raise ScenarioError(f"path_loss: no finite loss at a distance of {worst} m; it must be a number")
+        return distance, loss + sigma * self.shadowing.standard(positions_m, len(sites_m), streams)
+
+    def _towards(self, distance_m: FloatArray, site: int, streams: Streams) -> tuple[FloatArray, ArrayLike]:
+        """Return path loss and standard deviation of the shadowing of all clients towards one site."""
+        if isinstance(self.path_loss, Environment):
+            drawn = self.path_loss.draw(distance_m, site, streams)
+            sigma = drawn.sigma_db if self.shadowing_sigma_db is None else self.shadowing_sigma_db
+            return drawn.loss_db, sigma
+        sigma_db = _USUAL_SIGMA_DB if self.shadowing_sigma_db is None else self.shadowing_sigma_db
+        return self.path_loss.loss_db(distance_m), sigma_db
+
+    def _channel(
+        self, link: CellLink, stream: str, loss_db: FloatArray, interference_mw: ArrayLike, streams: Streams
+    ) -> Channel:
+        snr = mean_snr(link.power_dbm, loss_db, link.bandwidth_hz, link.noise_figure_db, interference_mw)
+        return Channel(snr, link.bandwidth_hz, self.fading, stream, streams, self.rate)
 
 
 @dataclass(frozen=True)
 class CellLinks:
-    """The links of a `Cell`; `delay_s` is the propagation delay of each client, shape (K,)."""
+    """The links of a `Cell`.
+
+    Attributes
+    ----------
+    downlink, uplink : rates and transfers of the two directions
+    delay_s : propagation delay of each client, shape (K,)
+    serving : index of the site that serves each client, shape (K,)
+    """
 
     downlink: Channel
     uplink: Channel
     delay_s: FloatArray
+    serving: IntArray
 
     def downlink_s(self, client: IntArray, round_: int, start_s: FloatArray, bits: float) -> FloatArray:
         """Return the time through the fading blocks plus the propagation delay; the round does not matter."""

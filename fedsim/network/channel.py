@@ -14,12 +14,14 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from fedsim.network.base import Fading, FloatArray, IntArray
-from fedsim.network.capacity import spectral_efficiency
+from fedsim.network.rate import RateLaw, Shannon
 from fedsim.streams import Streams
 from fedsim.units import db_to_linear, thermal_noise_dbm
 
 MOST_BLOCKS: Final = 2**18
 """Blocks of a transfer that are drawn one by one; see `Channel.transfer_s`."""
+
+SHANNON_LIMIT: Final = Shannon(snr_gap_db=0.0)
 
 _LAST_BLOCK: Final = 2**52
 _ROWS: Final = 2**14
@@ -27,19 +29,24 @@ _ELEMENTS: Final = 2**18
 
 
 def mean_snr(
-    power_dbm: float, loss_db: ArrayLike, bandwidth_hz: float, noise_figure_db: float, snr_gap_db: float
+    power_dbm: float,
+    loss_db: ArrayLike,
+    bandwidth_hz: float,
+    noise_figure_db: float,
+    interference_mw: ArrayLike = 0.0,
 ) -> FloatArray:
-    """Return the linear signal-to-noise ratio, averaged over fading, that Shannon's formula is to be given.
+    """Return the linear signal-to-noise ratio, averaged over fading.
 
     Parameters
     ----------
     power_dbm : radiated power within the bandwidth, antenna gains of both ends included
     loss_db : path loss and shadowing
     bandwidth_hz, noise_figure_db : of the receiver; the noise is thermal at 290 K
-    snr_gap_db : how far modulation and coding stay behind Shannon, as a loss of SNR
+    interference_mw : what other cells add to the noise within the bandwidth
     """
-    noise_dbm = thermal_noise_dbm(bandwidth_hz, noise_figure_db)
-    return db_to_linear(power_dbm - np.asarray(loss_db, dtype=np.float64) - noise_dbm - snr_gap_db)
+    received_mw = db_to_linear(power_dbm - np.asarray(loss_db, dtype=np.float64))
+    noise_mw = db_to_linear(thermal_noise_dbm(bandwidth_hz, noise_figure_db))
+    return np.asarray(received_mw / (noise_mw + np.asarray(interference_mw)))
 
 
 @dataclass(frozen=True)
@@ -49,12 +56,13 @@ class Channel:
     Attributes
     ----------
     snr : array of shape (K,)
-        Mean linear SNR, lowered by the SNR gap: what `mean_snr` returns.
+        Mean linear SNR: what `mean_snr` returns.
     bandwidth_hz : float
         Each client's share.
     fading : law of the gain and its coherence time
     stream : name of the random stream of the gains, keyed by (client, block)
     streams : the run's luck
+    rate : what a hertz carries at which SNR; Shannon's limit by default
     """
 
     snr: FloatArray
@@ -62,16 +70,20 @@ class Channel:
     fading: Fading
     stream: str
     streams: Streams
+    rate: RateLaw = SHANNON_LIMIT
 
     def rate_bps(self, client: ArrayLike, block: ArrayLike) -> FloatArray:
-        """Return ``bandwidth * log2(1 + snr * gain)`` for each client in each block; the two broadcast."""
+        """Return ``bandwidth * efficiency(snr * gain)`` for each client in each block; the two broadcast.
+
+        It is 0 in an outage, where the signal is too weak for any scheme of the rate law.
+        """
         gain = self.fading.gain_quantile(self.streams.uniform(self.stream, client, block))
-        return self.bandwidth_hz * spectral_efficiency(self.snr[np.asarray(client)] * gain)
+        return self.bandwidth_hz * self.rate.efficiency(self.snr[np.asarray(client)] * gain)
 
     @cached_property
     def ergodic_rate_bps(self) -> FloatArray:
         """Mean rate of every client over its fading, shape (K,)."""
-        return self.bandwidth_hz * self.fading.mean_spectral_efficiency(self.snr)
+        return self.bandwidth_hz * self.rate.mean_efficiency(self.snr, self.fading)
 
     def expected_s(self, bits: float) -> FloatArray:
         """Return ``bits / ergodic rate`` for every client, shape (K,); `inf` where nothing gets through.
@@ -99,8 +111,9 @@ class Channel:
         Notes
         -----
         A longer transfer goes on at the ergodic rate after that many blocks. Where the standard deviation of
-        the rate is at most its mean (Rayleigh fading, at every SNR), the duration errs by a standard deviation
-        of at most 1/1024: of N + M blocks the last M are averaged, and sqrt(M) / (N + M) is largest at M = N.
+        the rate is at most c times its mean (c = 1 for Rayleigh fading under Shannon's formula, at every SNR), the
+        duration errs by a standard deviation of at most c/1024: of N + M blocks the last M are averaged, and
+        sqrt(M) / (N + M) is largest at M = N. With outages in a share q of the blocks c is about sqrt(q / (1 - q)).
         A transfer that starts after 2**52 blocks, where a float no longer tells blocks apart, or never (at
         `inf`, behind a downlink that carries nothing) is given the ergodic rate from its start.
         """

@@ -1,8 +1,11 @@
 """Where clients stand, in metres around a base station at the origin.
 
-Streams: ``placement-radius`` and ``placement-angle`` by client, so that a further client moves nobody.
+Streams: ``placement-radius``, ``placement-angle`` and ``placement-cell`` by client, so that a further client moves
+nobody.
 """
 
+import csv
+from pathlib import Path
 from typing import Annotated, Self
 
 import numpy as np
@@ -10,6 +13,7 @@ from pydantic import Field, NonNegativeFloat, PositiveFloat, model_validator
 
 from fedsim.errors import ScenarioError
 from fedsim.network.base import FloatArray
+from fedsim.network.sites import MOST_RINGS, hexagonal_sites, in_hexagon
 from fedsim.parts import Catalogue, Part
 from fedsim.streams import Streams
 
@@ -19,6 +23,9 @@ PLACEMENTS = Catalogue(
     ("positions",),
     {
         "disc": "fedsim.network.placement:Disc",
+        "annulus": "fedsim.network.placement:Annulus",
+        "hexagons": "fedsim.network.placement:Hexagons",
+        "file": "fedsim.network.placement:FromFile",
         "given": "fedsim.network.placement:Given",
     },
 )
@@ -47,11 +54,102 @@ class Disc(Part):
 
     def positions(self, clients: int, streams: Streams) -> FloatArray:
         """Return positions of shape (clients, 2); the squared distance is uniform."""
+        return _between_circles(self.min_distance_m, self.radius_m, clients, streams)
+
+
+class Annulus(Part):
+    """Clients spread uniformly over a ring around the base station: a cell's edge, for instance.
+
+    Attributes
+    ----------
+    inner_m, outer_m : radii of the two circles
+    """
+
+    inner_m: NonNegativeFloat
+    outer_m: PositiveFloat
+
+    @model_validator(mode="after")
+    def _has_an_area(self) -> Self:
+        if self.inner_m >= self.outer_m:
+            raise ValueError(f"inner_m = {self.inner_m} is not allowed; it must be below outer_m = {self.outer_m}")
+        return self
+
+    def positions(self, clients: int, streams: Streams) -> FloatArray:
+        """Return positions of shape (clients, 2); the squared distance is uniform."""
+        return _between_circles(self.inner_m, self.outer_m, clients, streams)
+
+
+class Hexagons(Part):
+    """Clients spread uniformly over the hexagonal cells of several sites, one at the origin and rings around it.
+
+    Attributes
+    ----------
+    inter_site_distance_m : between neighbouring sites; a cell's corner lies that far over sqrt(3) from its site
+    rings : 0 for the middle cell alone, 1 for 7 cells, 2 for 19
+    """
+
+    inter_site_distance_m: PositiveFloat
+    rings: Annotated[int, Field(ge=0, le=MOST_RINGS)] = 0
+
+    def positions(self, clients: int, streams: Streams) -> FloatArray:
+        """Return positions of shape (clients, 2)."""
         ids = np.arange(clients)
-        inner, outer = self.min_distance_m**2, self.radius_m**2
-        distance = np.sqrt(inner + (outer - inner) * streams.uniform("placement-radius", ids))
-        angle = 2 * np.pi * streams.uniform("placement-angle", ids)
-        return np.column_stack([distance * np.cos(angle), distance * np.sin(angle)])
+        sites = hexagonal_sites(self.inter_site_distance_m, self.rings)
+        cell = np.floor(streams.uniform("placement-cell", ids) * len(sites)).astype(np.int64)
+        inside = in_hexagon(
+            streams.uniform("placement-radius", ids),
+            streams.uniform("placement-angle", ids),
+            self.inter_site_distance_m,
+        )
+        return sites[cell] + inside
+
+
+class FromFile(Part):
+    """Clients at the positions of a CSV file.
+
+    Attributes
+    ----------
+    path : str
+        A file with a header that names the columns ``x_m`` and ``y_m``, and a row for each client; other columns are
+        ignored. A relative path counts from the folder in which fedsim runs.
+    """
+
+    path: Annotated[str, Field(min_length=1)]
+
+    def positions(self, clients: int, streams: Streams) -> FloatArray:
+        """Return the positions of the first rows, shape (clients, 2).
+
+        Raises
+        ------
+        ScenarioError
+            If the file cannot be read, lacks a column, has too few rows or holds something that is no number.
+        """
+        rows = self._rows()
+        if len(rows) < clients:
+            raise ScenarioError(
+                f"path: {self.path!r} has {len(rows)} positions; there must be one for each of the {clients} clients"
+            )
+        return np.array(rows[:clients], dtype=np.float64)
+
+    def _rows(self) -> list[tuple[float, float]]:
+        try:
+            with Path(self.path).open(newline="", encoding="utf-8") as file:
+                reader = csv.DictReader(file)
+                missing = {"x_m", "y_m"} - set(reader.fieldnames or ())
+                if missing:
+                    raise ScenarioError(f"path: {self.path!r} has no column {' and no column '.join(sorted(missing))}")
+                return [self._row(reader.line_num, row["x_m"], row["y_m"]) for row in reader]
+        except (OSError, UnicodeDecodeError, csv.Error) as error:
+            raise ScenarioError(f"path: {self.path!r} cannot be read: {error}") from None
+
+    def _row(self, line: int, x: str | None, y: str | None) -> tuple[float, float]:
+        try:
+            place = float(x or ""), float(y or "")
+        except ValueError:
+            place = float("nan"), 0.0
+        if not np.all(np.isfinite(place)):
+            raise ScenarioError(f"path: {self.path!r}, line {line}: {x!r}, {y!r} are no two finite numbers")
+        return place
 
 
 class Given(Part):
@@ -80,3 +178,11 @@ class Given(Part):
                 f"there must be one for each of the {clients} clients"
             )
         return np.array(self.positions_m, dtype=np.float64)
+
+
+def _between_circles(inner_m: float, outer_m: float, clients: int, streams: Streams) -> FloatArray:
+    ids = np.arange(clients)
+    inner, outer = inner_m**2, outer_m**2
+    distance = np.sqrt(inner + (outer - inner) * streams.uniform("placement-radius", ids))
+    angle = 2 * np.pi * streams.uniform("placement-angle", ids)
+    return np.column_stack([distance * np.cos(angle), distance * np.sin(angle)])

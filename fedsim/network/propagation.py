@@ -1,23 +1,51 @@
-"""How a signal weakens on its way: path loss over distance, and shadowing by what stands between.
+"""How a signal weakens on its way: path loss over distance.
 
-Streams: ``shadowing`` by client; both directions of a link are shadowed alike.
+The simple laws are here; the scenarios of 3GPP TR 38.901 are in `tr38901_outdoor` and `tr38901_indoor`.
 """
+
+import math
 
 import numpy as np
 from numpy.typing import ArrayLike
 from pydantic import NonNegativeFloat, PositiveFloat
 
 from fedsim.network.base import FloatArray
-from fedsim.network.laws import normal_quantile
 from fedsim.parts import Catalogue, Part
-from fedsim.streams import Streams
+from fedsim.units import SPEED_OF_LIGHT_M_PER_S
 
 PATH_LOSSES = Catalogue(
     "path loss",
     "fedsim.path_losses",
     ("loss_db",),
-    {"log-distance": "fedsim.network.propagation:LogDistance"},
+    {
+        "free-space": "fedsim.network.propagation:FreeSpace",
+        "log-distance": "fedsim.network.propagation:LogDistance",
+        "uma": "fedsim.network.tr38901_outdoor:UrbanMacro",
+        "umi": "fedsim.network.tr38901_outdoor:UrbanMicro",
+        "rma": "fedsim.network.tr38901_outdoor:RuralMacro",
+        "inh": "fedsim.network.tr38901_indoor:IndoorOffice",
+        "inf": "fedsim.network.tr38901_indoor:IndoorFactory",
+    },
 )
+
+
+class FreeSpace(Part):
+    """Path loss without any obstacle or ground, ``20 log10(4 pi d f / c)``, and never below 0 dB.
+
+    H. T. Friis, "A note on a simple transmission formula", Proc. IRE 34(5), 1946, between isotropic antennas.
+
+    >>> round(float(FreeSpace(carrier_hz=2.4e9).loss_db(100.0)), 2)
+    80.05
+    """
+
+    carrier_hz: PositiveFloat = 2e9
+
+    def loss_db(self, distance_m: ArrayLike) -> FloatArray:
+        """Return the path loss in dB at distances of at least 0 m."""
+        waves = 4 * math.pi * self.carrier_hz / SPEED_OF_LIGHT_M_PER_S
+        with np.errstate(divide="ignore"):
+            loss = 20 * np.log10(waves * np.asarray(distance_m, dtype=np.float64))
+        return np.asarray(np.maximum(0.0, loss))
 
 
 class LogDistance(Part):
@@ -41,11 +69,3 @@ class LogDistance(Part):
         with np.errstate(divide="ignore"):
             loss = self.reference_loss_db + 10 * self.exponent * np.log10(ratio)
         return np.maximum(0.0, loss)
-
-
-def shadowing_db(sigma_db: float, clients: int, streams: Streams) -> FloatArray:
-    """Return each client's log-normal shadowing, normal in dB with mean 0, shape (clients,).
-
-    Positive values weaken the signal. It is drawn once per client and independent between clients.
-    """
-    return sigma_db * normal_quantile(streams.uniform("shadowing", np.arange(clients)))

@@ -27,6 +27,7 @@ from functools import cache
 from typing import Literal
 
 import numpy as np
+from numpy.typing import NDArray
 from simpy import Environment
 
 from fedsim.network.base import FloatArray, IntArray
@@ -87,12 +88,11 @@ class SharedCellLinks:
 
 
 class CellAir:
-    """The spectrum of a cell on the clock of one run."""
+    """The spectrum of a cell on the clock of one run; each serving site shares out its own."""
 
     def __init__(self, env: Environment, links: SharedCellLinks) -> None:
-        delay_s = links.alone.delay_s.tolist()
-        self._down = Direction(env, links.alone.downlink, links.downlink, delay_s)
-        self._up = Direction(env, links.alone.uplink, links.uplink, delay_s)
+        self._down = Direction(env, links.alone, links.alone.downlink, links.downlink)
+        self._up = Direction(env, links.alone, links.alone.uplink, links.uplink)
 
     def downlink(self, client: int, bits: float) -> Flow:
         """Start to send the server's message to a client."""
@@ -103,29 +103,43 @@ class CellAir:
         return self._up.send(client, bits)
 
     def books(self) -> dict[str, Book]:
-        """Return what has been carried in each shared direction."""
+        """Return what has been carried in each shared direction of each site."""
         directions = {"downlink": self._down, "uplink": self._up}
-        return {name: direction.medium.book() for name, direction in directions.items() if direction.medium}
+        return {
+            f"{name} of site {site}": medium.book()
+            for name, direction in directions.items()
+            for site, medium in direction.media.items()
+        }
 
 
 class Direction:
-    """One direction of a cell: a medium, and every client's spectral efficiency and propagation delay."""
+    """One direction of a cell: a medium for each serving site, and every client's efficiency and propagation delay.
 
-    def __init__(self, env: Environment, channel: Channel, rule: Rule, delay_s: list[float]) -> None:
-        sender = None if rule == "dedicated" else _sender(env, channel, rule)
-        self._sender = sender
-        self.medium = sender.medium if isinstance(sender, Multicast) else sender
-        self._efficiency: list[float] = (channel.ergodic_rate_bps / channel.bandwidth_hz).tolist() if sender else []
-        self._delay_s = delay_s
+    Attributes
+    ----------
+    media : site to medium; empty where bandwidth is dedicated
+    """
+
+    def __init__(self, env: Environment, links: CellLinks, channel: Channel, rule: Rule) -> None:
+        self._senders: dict[int, Medium | Multicast] = {}
+        if rule != "dedicated":
+            for site in np.unique(links.serving).tolist():
+                self._senders[site] = _sender(env, channel, rule, links.serving == site)
+            self._efficiency: list[float] = (channel.ergodic_rate_bps / channel.bandwidth_hz).tolist()
+            self._delay_s: list[float] = links.delay_s.tolist()
+            self._site: list[int] = links.serving.tolist()
+        self.media = {
+            site: sender.medium if isinstance(sender, Multicast) else sender for site, sender in self._senders.items()
+        }
 
     def send(self, client: int, bits: float) -> Flow:
         """Start a client's transfer."""
-        if self._sender is None:
+        if not self._senders:
             raise ValueError("this direction has dedicated bandwidth; ask the links how long a transfer takes")
-        return self._sender.send(bits, self._efficiency[client], self._delay_s[client])
+        return self._senders[self._site[client]].send(bits, self._efficiency[client], self._delay_s[client])
 
 
-def _sender(env: Environment, channel: Channel, rule: Rule) -> Medium | Multicast:
+def _sender(env: Environment, channel: Channel, rule: Rule, served: NDArray[np.bool_]) -> Medium | Multicast:
     bandwidth_hz = channel.bandwidth_hz
     if rule == "multicast":
         return Multicast(env, bandwidth_hz)
@@ -135,5 +149,5 @@ def _sender(env: Environment, channel: Channel, rule: Rule) -> Medium | Multicas
         return FinishTogether(env, bandwidth_hz)
     if rule == "equal":
         return EqualSharing(env, bandwidth_hz)
-    snr = max(float(np.median(channel.snr)), np.finfo(np.float64).tiny)
+    snr = max(float(np.median(channel.snr[served])), np.finfo(np.float64).tiny)
     return EqualSharing(env, bandwidth_hz, cache(lambda users: diversity_gain(channel.fading, snr, users)))

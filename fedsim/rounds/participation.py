@@ -1,8 +1,9 @@
 """One client in one round: downlink, compute, uplink, each a timed wait that can be cut short.
 
-The waits of a whole cohort are planned at once, as arrays, before its processes start. A process is then at most three
-events: a timeout for a wait whose length is known, or the end of a flow over a shared medium, whose length nobody
-knows before. It ends in one of three ways: delivered, late (the server stopped waiting and cancelled it) or dropped
+The waits of a whole cohort are planned at once, as arrays, before its processes start. Phases whose lengths are known
+and at whose beginning nothing happens are one wait together; in which of them a process was interrupted is arithmetic.
+A flow over a shared medium, whose length nobody knows before, is a wait of its own. A participation ends in one of
+three ways: delivered, late (the server stopped waiting and cancelled it) or dropped
 (the client left). The server cannot tell the last two apart; only the history can.
 """
 
@@ -77,12 +78,12 @@ class OpenRound:
         self.queue_s = np.zeros(size)
         self.outcome = np.full(size, Outcome.DELIVERED, dtype=np.int8)
         self.cut_in = np.full(size, -1, dtype=np.int8)
-        self._begin = [None if begin is None else begin.get(phase) for phase in range(len(PHASES))]
+        self._stretches = _stretches({} if begin is None else begin)
         self._undelivered = size
         self._ended_s = [math.nan] * size
         process, participate = env.process, self._participate
-        columns = planned_s.T.tolist()
-        self._processes: list[Process] = [process(participate(i, waits_s)) for i, waits_s in enumerate(columns)]
+        waits_s = np.stack([planned_s[first:end].sum(axis=0) for first, end, _ in self._stretches], axis=1).tolist()
+        self._processes: list[Process] = [process(participate(i, row)) for i, row in enumerate(waits_s)]
         for i in np.flatnonzero(leaves_after_s < planned_s.sum(axis=0)).tolist():
             event = env.timeout(float(leaves_after_s[i]), i)
             # SimPy empties an event's callbacks once it is processed; a fresh one always has the list.
@@ -104,9 +105,9 @@ class OpenRound:
     def _participate(self, i: int, waits_s: list[float]) -> Generator[Event, Any, None]:
         env, phase, began_s = self.env, 0, self.env.now
         try:
-            for phase, begin in enumerate(self._begin):
+            for (phase, _, begin), wait_s in zip(self._stretches, waits_s, strict=True):
                 began_s = env.now
-                taken = waits_s[phase] if begin is None else self._enter(i, phase, begin)
+                taken = wait_s if begin is None else self._enter(i, phase, begin)
                 if not isinstance(taken, float):
                     yield from self._ride(i, phase, taken)
                 elif taken > 0:
@@ -137,7 +138,11 @@ class OpenRound:
             self.sent_bits[phase // 2, i] = flow.sent_bits()
 
     def _take_back(self, i: int, phase: int, elapsed_s: float) -> None:
-        """Correct what was planned for a member that is cut short in a phase; of a wait, bits go with the time."""
+        """Correct what was planned for a member that is cut short in a stretch of phases; bits go with the time."""
+        last = next(end for first, end, _ in self._stretches if first == phase) - 1
+        while phase < last and elapsed_s >= self.spent_s[phase, i]:
+            elapsed_s -= self.spent_s[phase, i]
+            phase += 1
         planned_s = self.spent_s[phase, i]
         if elapsed_s < planned_s:
             self.spent_s[phase, i] = elapsed_s
@@ -155,3 +160,9 @@ class OpenRound:
     def _cut(self, i: int, outcome: Outcome) -> None:
         self.outcome[i] = outcome
         self._processes[i].interrupt()
+
+
+def _stretches(begin: Mapping[int, Begin]) -> list[tuple[int, int, Begin | None]]:
+    """Return the phases from one to before another that are one wait, and what happens at their beginning."""
+    starts = sorted({0, *begin, *(phase + 1 for phase in begin)} - {len(PHASES)})
+    return [(first, end, begin.get(first)) for first, end in zip(starts, [*starts[1:], len(PHASES)], strict=True)]

@@ -108,7 +108,9 @@ def test_settings_survive_a_round_trip(table):
         ({"downlink": {"power_dbm": 1000.0}}, ("downlink", "power_dbm")),
         ({"downlink": {"noise_figure_db": -1.0}}, ("downlink", "noise_figure_db")),
         ({"shadowing_sigma_db": -1.0}, ("shadowing_sigma_db",)),
-        ({"snr_gap_db": math.nan}, ("snr_gap_db",)),
+        ({"rate": {"kind": "shannon", "snr_gap_db": math.nan}}, ("rate", "snr_gap_db")),
+        ({"rate": {"kind": "cqi", "attempts": 0}}, ("rate", "attempts")),
+        ({"sites": {"load": 1.5}}, ("sites", "load")),
         ({"fading": "ricean"}, ("fading",)),
         ({"fading": {"kind": "rayleigh", "coherence_s": 0.0}}, ("fading", "coherence_s")),
     ],
@@ -143,4 +145,5 @@ def test_what_matters_to_a_network_is_declared():
         "graph": (True, True),
         "latency": (False, False),
         "pause-two-speed": (False, False),
+        **dict.fromkeys(("urban-macro", "indoor-office", "wifi", "nb-iot", "5g-midband"), (True, True)),
     }

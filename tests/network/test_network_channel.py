@@ -214,9 +214,12 @@ def test_starts_that_never_come_are_answered_like_any_other():
 
 
 def test_snr_by_hand():
-    # 23 dBm - 116.78 dB of loss; kTB of 1 MHz at 290 K is -113.975 dBm, 5 dB noise figure, 3 dB gap.
-    found = 10 * math.log10(float(mean_snr(23.0, 116.78, 1e6, 5.0, 3.0)))
-    assert found == pytest.approx(23 - 116.78 + 113.975 - 5 - 3, abs=2e-3)
+    # 23 dBm - 116.78 dB of loss; kTB of 1 MHz at 290 K is -113.975 dBm, 5 dB noise figure.
+    found = 10 * math.log10(float(mean_snr(23.0, 116.78, 1e6, 5.0)))
+    assert found == pytest.approx(23 - 116.78 + 113.975 - 5, abs=2e-3)
+    # Interference of 1e-9 mW is -90 dBm, far above the noise of -108.975 dBm: together -89.9454 dBm.
+    found = 10 * math.log10(float(mean_snr(23.0, 116.78, 1e6, 5.0, interference_mw=1e-9)))
+    assert found == pytest.approx(23 - 116.78 + 89.9454, abs=2e-3)
 
 
 def test_gains_are_a_function_of_client_and_block():

@@ -1,5 +1,6 @@
 """Fading laws and spectral efficiencies against quadrature and scipy.stats."""
 
+import itertools
 import math
 
 import numpy as np
@@ -7,7 +8,7 @@ import pytest
 from pydantic import ValidationError
 from scipy import integrate, special, stats
 
-from fedsim.network import FADINGS, NoFading, Rayleigh
+from fedsim.network import FADINGS, Nakagami, NoFading, Rayleigh, Rician, coherence_time_s, doppler_hz
 from fedsim.network.capacity import rayleigh_efficiency, spectral_efficiency
 from fedsim.streams import Streams
 
@@ -76,3 +77,104 @@ def test_kinds():
     assert FADINGS.make({"kind": "rayleigh", "coherence_s": 0.02}) == Rayleigh(coherence_s=0.02)
     with pytest.raises(ValidationError):
         FADINGS.make({"kind": "rayleigh", "coherence_s": 0.0})
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize("k_db", [-20.0, 0.0, 7.0, 20.0, 30.0])
+def test_rician_power_follows_its_law(k_db):
+    gain = Rician(k_db=k_db).gain_quantile(Streams(2).uniform("fading-uplink", 3, np.arange(DRAWS)))
+    k = 10 ** (k_db / 10)
+    assert stats.kstest(np.sqrt(gain), stats.rice(math.sqrt(2 * k), scale=math.sqrt(0.5 / (1 + k))).cdf).statistic < (
+        KS_LIMIT
+    )
+    assert gain.mean() == pytest.approx(1.0, abs=5 * math.sqrt((1 + 2 * k) / (1 + k) ** 2 / DRAWS))
+
+
+@pytest.mark.parametrize("k_db", [-40.0, -3.0, 7.0, 15.0, 30.0])
+def test_rician_quantiles_against_scipy(k_db):
+    u = np.concatenate([np.geomspace(1e-12, 0.5, 60), 1 - np.geomspace(0.5, 1e-9, 60)])
+    k = 10 ** (k_db / 10)
+    theory = stats.ncx2(2, 2 * k).ppf(u) / (2 * (1 + k))
+    np.testing.assert_allclose(Rician(k_db=k_db).gain_quantile(u), theory, rtol=1e-6)
+    ends = Rician(k_db=k_db).gain_quantile(np.array([2.0**-53, 1 - 2.0**-53]))
+    assert 0 < ends[0] < theory[0]
+    assert theory[-1] < ends[1] < 2 * theory[-1] + 60
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize("m", [0.5, 1.0, 2.7, 40.0, 1000.0])
+def test_nakagami_power_follows_its_law(m):
+    gain = Nakagami(m=m).gain_quantile(Streams(2).uniform("fading-uplink", 3, np.arange(DRAWS)))
+    assert stats.kstest(np.sqrt(gain), stats.nakagami(m).cdf).statistic < KS_LIMIT
+    assert gain.mean() == pytest.approx(1.0, abs=5 / math.sqrt(m * DRAWS))
+
+
+@pytest.mark.parametrize("snr", [1e-6, 0.1, 3.0, 1e3, 1e8])
+@pytest.mark.parametrize(
+    ("law", "density"),
+    [
+        *((Nakagami(m=m), stats.gamma(m, scale=1 / m)) for m in (0.5, 0.9, 4.0, 60.0, 1000.0)),
+        *(
+            (Rician(k_db=10 * math.log10(k)), stats.ncx2(2, 2 * k, scale=0.5 / (1 + k)))
+            for k in (1e-4, 1.0, 5.0, 60.0, 900.0)
+        ),
+    ],
+)
+def test_mean_efficiency_by_adaptive_quadrature(law, density, snr):
+    low, high = density.ppf(1e-15), density.isf(1e-15)
+    edges = [math.log(max(low, 1e-32)), -3.0, -0.5, 0.0, 0.5, math.log(high)]
+    edges = sorted(edge for edge in edges if math.log(max(low, 1e-32)) <= edge <= math.log(high))
+    parts = [
+        integrate.quad(
+            lambda y: math.log1p(snr * math.exp(y)) * math.exp(density.logpdf(math.exp(y)) + y), a, b, epsrel=1e-11
+        )[0]
+        for a, b in itertools.pairwise(edges)
+    ]
+    found = law.mean_spectral_efficiency(np.array([snr]))[0]
+    assert found == pytest.approx(sum(parts) / math.log(2), rel=2e-8)
+
+
+def test_rayleigh_is_rician_without_a_constant_path_and_nakagami_with_m_one():
+    u, snr = np.linspace(1e-6, 1 - 1e-6, 501), np.geomspace(1e-6, 1e6, 25)
+    for law, close in ((Rician(k_db=-100.0), 1e-6), (Nakagami(m=1.0), 1e-9)):
+        np.testing.assert_allclose(law.gain_quantile(u), -np.log(1 - u), rtol=close)
+        np.testing.assert_allclose(
+            law.mean_spectral_efficiency(snr), [ergodic_by_quadrature(value) for value in snr], rtol=1e-8
+        )
+
+
+def test_a_strong_constant_path_and_a_large_m_leave_no_fading():
+    snr = np.array([0.1, 10.0])
+    # Jensen's gap is at most half the variance of the gain over ln 2.
+    for law, variance in ((Rician(k_db=30.0), 2e-3), (Nakagami(m=1000.0), 1e-3)):
+        gap = np.log2(1 + snr) - law.mean_spectral_efficiency(snr)
+        assert np.all(gap > 0)
+        assert np.all(gap < variance / 2 / math.log(2))
+
+
+def test_coherence_time_by_clarke():
+    # 30 km/h at 3.5 GHz: f_D = 8.3333 * 3.5e9 / 299792458 = 97.29 Hz
+    law = FADINGS.make({"kind": "rician", "speed_m_per_s": 30 / 3.6, "carrier_hz": 3.5e9})
+    assert law.coherence_s == pytest.approx(0.423 / 97.2891, rel=1e-5)
+    assert FADINGS.make(FADINGS.describe(law)) == law
+    # A described law whose speed is changed follows the new speed.
+    faster = FADINGS.make({**FADINGS.describe(law), "speed_m_per_s": 60 / 3.6})
+    assert faster.coherence_s == pytest.approx(law.coherence_s / 2, rel=1e-12)
+    assert doppler_hz(299.792458, 1e6) == pytest.approx(1.0)
+    # The default is a pedestrian at 2 GHz, rounded.
+    assert coherence_time_s(3 / 3.6, 2e9) == pytest.approx(Rayleigh().coherence_s, abs=5e-4)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"kind": "rayleigh", "speed_m_per_s": 3.0},
+        {"kind": "rayleigh", "carrier_hz": 2e9},
+        {"kind": "rayleigh", "speed_m_per_s": -3.0, "carrier_hz": 2e9},
+        {"kind": "rician", "k_db": 31.0},
+        {"kind": "nakagami", "m": 0.4},
+    ],
+)
+def test_impossible_fadings_are_refused(options):
+    with pytest.raises(ValidationError):
+        FADINGS.make(options)

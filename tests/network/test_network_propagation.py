@@ -7,8 +7,8 @@ import pytest
 from pydantic import ValidationError
 from scipy import stats
 
-from fedsim.network import PATH_LOSSES, LogDistance
-from fedsim.network.propagation import shadowing_db
+from fedsim.network import PATH_LOSSES, FreeSpace, LogDistance
+from fedsim.network.shadowing import IndependentShadowing
 from fedsim.streams import Streams
 
 
@@ -38,16 +38,32 @@ def test_loss_has_the_shape_of_the_distances():
 @pytest.mark.statistical
 def test_shadowing_is_normal_in_db():
     clients, sigma = 20_000, 8.0
-    shadow = shadowing_db(sigma, clients, Streams(5))
+    shadow = sigma * IndependentShadowing().standard(np.zeros((clients, 2)), 1, Streams(5))[:, 0]
     limit = math.sqrt(math.log(2 / 1e-6) / (2 * clients))  # Dvoretzky-Kiefer-Wolfowitz at 1e-6
     assert stats.kstest(shadow, stats.norm(0, sigma).cdf).statistic < limit
     # The standard deviation of a sample deviation is sigma / sqrt(2 n).
     assert shadow.std() == pytest.approx(sigma, abs=5 * sigma / math.sqrt(2 * clients))
 
 
-def test_shadowing_of_a_client_does_not_depend_on_the_crowd():
-    np.testing.assert_array_equal(shadowing_db(8.0, 12, Streams(1))[:5], shadowing_db(8.0, 5, Streams(1)))
-    np.testing.assert_array_equal(shadowing_db(0.0, 5, Streams(1)), np.zeros(5))
+def test_shadowing_of_a_client_does_not_depend_on_the_crowd_or_the_sites():
+    law = IndependentShadowing()
+    many, few = (law.standard(np.zeros((k, 2)), sites, Streams(1)) for k, sites in ((12, 3), (5, 1)))
+    np.testing.assert_array_equal(many[:5, :1], few)
+    assert np.unique(many).size == many.size
+
+
+@pytest.mark.parametrize(
+    ("carrier_hz", "distance_m", "loss_db"),
+    [
+        # 20 log10(f / MHz) + 20 log10(d / km) + 32.4478
+        (1e9, 1000.0, 60.0 + 0.0 + 32.4478),
+        (2e9, 100.0, 66.0206 - 20.0 + 32.4478),
+        (28e9, 50.0, 88.9432 - 26.0206 + 32.4478),
+    ],
+)
+def test_free_space_by_hand(carrier_hz, distance_m, loss_db):
+    assert float(FreeSpace(carrier_hz=carrier_hz).loss_db(distance_m)) == pytest.approx(loss_db, abs=1e-3)
+    np.testing.assert_array_equal(FreeSpace(carrier_hz=carrier_hz).loss_db([0.0, 1e-4]), [0.0, 0.0])
 
 
 @pytest.mark.parametrize("options", [{"exponent": 0.0}, {"reference_distance_m": 0.0}, {"exponnent": 2.0}])

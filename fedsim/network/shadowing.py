@@ -1,0 +1,145 @@
+"""Shadowing: what stands between a site and a client, log-normal, the same in both directions.
+
+A law gives standard normal numbers for every client and site; a cell multiplies them by the standard deviation in
+dB of each link. Positive values weaken the signal. Streams: ``shadowing`` by (client, site) for independent
+numbers; ``shadowing-field`` by name of a field for correlated ones, and ``shadowing-common`` and
+``shadowing-own`` by (client, site) for their exact form.
+"""
+
+import math
+from typing import Annotated, Final, Literal, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import Field, PositiveFloat
+
+from fedsim.errors import ScenarioError
+from fedsim.network.base import FloatArray
+from fedsim.network.laws import normal_quantile
+from fedsim.parts import Catalogue, Part
+from fedsim.streams import Streams
+
+SHADOWINGS = Catalogue(
+    "shadowing",
+    "fedsim.shadowings",
+    ("standard",),
+    {
+        "independent": "fedsim.network.shadowing:IndependentShadowing",
+        "correlated": "fedsim.network.shadowing:CorrelatedShadowing",
+    },
+)
+
+MOST_EXACT: Final = 4096
+"""Clients up to which the exact method is allowed: it takes their number squared in memory, cubed in time."""
+
+_WAVES: Final = 512
+_ELEMENTS: Final = 2**20
+
+
+class Shadowing(Protocol):
+    """How the shadowing of clients and sites hangs together."""
+
+    def standard(self, positions_m: FloatArray, sites: int, streams: Streams) -> FloatArray:
+        """Return standard normal numbers, shape (K, sites), for clients at positions of shape (K, 2)."""
+        ...
+
+
+class IndependentShadowing(Part):
+    """Every client and site on its own, wherever they stand."""
+
+    def standard(self, positions_m: FloatArray, sites: int, streams: Streams) -> FloatArray:
+        """Return standard normal numbers, shape (K, sites), of which no two are correlated."""
+        client = np.arange(positions_m.shape[0])[:, None]
+        return normal_quantile(streams.uniform("shadowing", client, np.arange(sites)))
+
+
+class CorrelatedShadowing(Part):
+    """Neighbours are shadowed alike, and a client alike towards all sites.
+
+    Over a distance d the correlation is ``exp(-d / decorrelation_m)`` (M. Gudmundson, "Correlation model for shadow
+    fading in mobile radio systems", Electronics Letters 27(23), 1991; 3GPP TR 38.901, clause 7.4.4); between two
+    sites it is `site_correlation` at one place.
+
+    Attributes
+    ----------
+    decorrelation_m : where the correlation has fallen to 1/e. TR 38.901, table 7.5-6: UMa 37 m with and 50 m without a
+        line of sight, UMi 10 and 13, RMa 37 and 120, InH 10 and 6, InF 10 and 10; 7 m indoors in UMa and UMi
+    site_correlation : 0.5 is the usual assumption (TR 36.814, table A.2.1.1-2); 0 for independent sites
+    method : ``"field"`` or ``"exact"``
+
+    Notes
+    -----
+    ``"field"`` is a sum of 512 cosine waves, a function of the place and the run's seed alone. Over all seeds it has
+    exactly the exponential correlation, as the wave numbers are drawn from its spectrum: with ``u`` uniform,
+    ``k = sqrt((1 - u)^-2 - 1) / decorrelation_m``, stratified in u. One place's value over all seeds is normal up to
+    an excess kurtosis of -1.5/512.
+
+    ``"exact"`` multiplies independent normals by the Cholesky factor of the correlation matrix in the order of the
+    clients; a client's value depends on those before it and not on those after it (up to rounding). At most
+    `MOST_EXACT` clients.
+    """
+
+    decorrelation_m: PositiveFloat = 50.0
+    site_correlation: Annotated[float, Field(ge=0, le=1)] = 0.5
+    method: Literal["field", "exact"] = "field"
+
+    def standard(self, positions_m: FloatArray, sites: int, streams: Streams) -> FloatArray:
+        """Return standard normal numbers, shape (K, sites).
+
+        Raises
+        ------
+        ScenarioError
+            If the exact method is asked for too many clients.
+        """
+        draw = self._exact if self.method == "exact" else self._field
+        common, own = draw(positions_m, sites, streams)
+        return math.sqrt(self.site_correlation) * common + math.sqrt(1.0 - self.site_correlation) * own
+
+    def _field(self, positions_m: FloatArray, sites: int, streams: Streams) -> tuple[FloatArray, FloatArray]:
+        common = wave_field(positions_m, self.decorrelation_m, streams.generator("shadowing-field", "common"))
+        own = [
+            wave_field(positions_m, self.decorrelation_m, streams.generator("shadowing-field", site))
+            for site in range(sites)
+        ]
+        return common[:, None], np.column_stack(own)
+
+    def _exact(self, positions_m: FloatArray, sites: int, streams: Streams) -> tuple[FloatArray, FloatArray]:
+        clients = positions_m.shape[0]
+        if clients > MOST_EXACT:
+            raise ScenarioError(
+                f"method: 'exact' is not allowed for {clients} clients; "
+                f"it must be 'field' where there are more than {MOST_EXACT}"
+            )
+        factor = _cholesky(positions_m, self.decorrelation_m)
+        client = np.arange(clients)[:, None]
+        common = normal_quantile(streams.uniform("shadowing-common", client))
+        own = normal_quantile(streams.uniform("shadowing-own", client, np.arange(sites)))
+        return factor @ common, factor @ own
+
+
+def wave_field(positions_m: FloatArray, decorrelation_m: float, rng: np.random.Generator) -> FloatArray:
+    """Return a Gaussian field with correlation ``exp(-d / decorrelation_m)`` at positions of shape (n, 2), shape (n,).
+
+    It depends on the generator's start alone, not on which positions are asked about; see `CorrelatedShadowing`.
+    """
+    u = (np.arange(_WAVES) + rng.random(_WAVES)) / _WAVES
+    number = np.sqrt((1.0 - u) ** -2 - 1.0) / decorrelation_m
+    direction, phase = 2 * np.pi * rng.random((2, _WAVES))
+    east, north = number * np.cos(direction), number * np.sin(direction)
+    value = np.empty(positions_m.shape[0])
+    rows = _ELEMENTS // _WAVES
+    for low in range(0, value.size, rows):
+        place = positions_m[low : low + rows]
+        # Elementwise and not a matrix product, whose rounding may depend on how many rows there are.
+        angle = place[:, :1] * east + place[:, 1:] * north + phase
+        value[low : low + rows] = np.cos(angle).sum(axis=1)
+    return math.sqrt(2.0 / _WAVES) * value
+
+
+def _cholesky(positions_m: FloatArray, decorrelation_m: float) -> NDArray[np.float64]:
+    """Return the lower factor of the correlation matrix; clients at one place differ by a part in 1e5."""
+    east, north = positions_m.T
+    distance = np.hypot(east[:, None] - east, north[:, None] - north)
+    correlation = np.exp(-distance / decorrelation_m)
+    correlation[np.diag_indices_from(correlation)] += 1e-10
+    return np.asarray(np.linalg.cholesky(correlation))

@@ -1,0 +1,106 @@
+"""Several sites on a hexagonal grid: who serves whom, and what the others disturb."""
+
+import math
+from typing import Annotated, Final
+
+import numpy as np
+from pydantic import Field, PositiveFloat
+
+from fedsim.network.base import Environment, FloatArray, IntArray, PathLoss
+from fedsim.parts import Settings
+from fedsim.units import db_to_linear
+
+MOST_RINGS: Final = 10
+_GRID: Final = 24
+
+
+class Sites(Settings):
+    """Base stations on a hexagonal grid around the one at the origin, all on the same frequencies.
+
+    A client is served by the site towards which its path loss and shadowing together are least, among those of the
+    serving rings. All others, up to `interfering_rings` further out, disturb it while they send.
+
+    Attributes
+    ----------
+    inter_site_distance_m : between neighbouring sites
+    load : share of the time in which each site sends and is sent to on the frequencies of a client
+    serving_rings : 0 where only the site at the origin serves, 1 for 7 sites, 2 for 19
+    interfering_rings : rings beyond the serving ones, and around any site in the uplink; 1 for its neighbours
+    """
+
+    inter_site_distance_m: PositiveFloat = 500.0
+    load: Annotated[float, Field(ge=0, le=1)] = 0.5
+    serving_rings: Annotated[int, Field(ge=0, le=MOST_RINGS)] = 0
+    interfering_rings: Annotated[int, Field(ge=0, le=3)] = 1
+
+    @property
+    def serving(self) -> int:
+        """How many sites serve; they come first in `positions_m`."""
+        return 1 + 3 * self.serving_rings * (self.serving_rings + 1)
+
+    def positions_m(self) -> FloatArray:
+        """Return all sites, the one at the origin first and ring by ring, shape (S, 2)."""
+        return hexagonal_sites(self.inter_site_distance_m, self.serving_rings + self.interfering_rings)
+
+    def downlink_interference_mw(self, power_dbm: float, loss_db: FloatArray, serving: IntArray) -> FloatArray:
+        """Return the power that each client receives from all sites but its own, shape (K,).
+
+        Parameters
+        ----------
+        power_dbm : what each site sends within a client's bandwidth
+        loss_db : path loss and shadowing towards every site, shape (K, S)
+        serving : index of each client's site, shape (K,)
+        """
+        received = db_to_linear(power_dbm - loss_db)
+        received[np.arange(serving.size), serving] = 0.0
+        return np.asarray(self.load * received.sum(axis=1))
+
+    def uplink_interference_mw(self, power_dbm: float, path_loss: PathLoss) -> float:
+        """Return the mean power that a site receives from the clients of its neighbours.
+
+        In each cell of the `interfering_rings` around a site one client sends for a share `load` of the time from a
+        place uniform over the cell, with `power_dbm` in the bandwidth. The mean is over the place (a grid of 576 points
+        in the cell) and over having a line of sight; shadowing is left out.
+        """
+        if not (self.load and self.interfering_rings):
+            return 0.0
+        around = hexagonal_sites(self.inter_site_distance_m, self.interfering_rings)[1:]
+        steps = (np.arange(_GRID) + 0.5) / _GRID
+        radius, angle = (axis.ravel() for axis in np.meshgrid(steps, steps))
+        place = around[:, None, :] + in_hexagon(radius, angle, self.inter_site_distance_m)
+        distance = np.hypot(place[..., 0], place[..., 1])
+        if isinstance(path_loss, Environment):
+            gain = path_loss.mean_gain(distance)
+        else:
+            gain = db_to_linear(-path_loss.loss_db(distance))
+        return float(self.load * db_to_linear(power_dbm) * gain.mean(axis=1).sum())
+
+
+def hexagonal_sites(inter_site_distance_m: float, rings: int) -> FloatArray:
+    """Return the sites of a hexagonal grid, the origin first and ring by ring, shape (1 + 3 r (r + 1), 2).
+
+    >>> len(hexagonal_sites(500.0, 2))
+    19
+    """
+    steps = [
+        (ring, q, s)
+        for q in range(-rings, rings + 1)
+        for s in range(-rings, rings + 1)
+        if (ring := max(abs(q), abs(s), abs(q + s))) <= rings
+    ]
+    _, east, slanted = np.array(sorted(steps), dtype=np.float64).T
+    return inter_site_distance_m * np.column_stack([east + slanted / 2, slanted * math.sqrt(3) / 2])
+
+
+def in_hexagon(u: FloatArray, v: FloatArray, inter_site_distance_m: float) -> FloatArray:
+    """Return points uniform over a site's hexagon, for pairs of numbers uniform in (0, 1), shape (n, 2).
+
+    The hexagon is three rhombi that meet at the site; v chooses one of them and a place along its second edge.
+    """
+    side = inter_site_distance_m / math.sqrt(3)
+    rhombus = np.minimum(np.floor(3 * v), 2)
+    along, across = side * u, side * (3 * v - rhombus)
+    first, second = (math.pi / 6 + (rhombus + turn) * 2 * math.pi / 3 for turn in (0, 1))
+    return np.column_stack(
+        [along * np.cos(first) + across * np.cos(second), along * np.sin(first) + across * np.sin(second)]
+    )

@@ -1,0 +1,265 @@
+"""Urban macro, urban micro and rural macro cells of 3GPP TR 38.901 (V16.1.0), tables 7.4.1-1 and 7.4.2-1.
+
+Streams besides ``line-of-sight``, all by client and the same for every site: ``indoor`` (who is in a building),
+``building`` (of which kind), ``indoor-distance`` (two numbers), ``penetration`` and ``environment-height``.
+"""
+
+import math
+from typing import Annotated, ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike
+from pydantic import Field
+
+from fedsim.network.base import FloatArray, IntArray, LargeScale
+from fedsim.network.laws import normal_quantile
+from fedsim.network.penetration import PENETRATION_SIGMA_DB, indoor_loss_db, wall_loss_db
+from fedsim.network.tr38901 import SPEED_OF_LIGHT_M_PER_S, Carrier, Scenario38901
+from fedsim.streams import Streams
+
+Share = Annotated[float, Field(ge=0, le=1)]
+
+
+class OutdoorScenario(Scenario38901):
+    """A scenario with the base station outdoors and some of the clients in buildings, clause 7.4.3.1.
+
+    An indoor client stands behind d_2D-in metres of building, the lesser of two numbers uniform up to
+    `deepest_m`. Whether its building has a line of sight depends on the distance outdoors, the outdoor loss on the
+    whole distance; its shadowing has the deviation of the column O2I of table 7.5-6.
+
+    Attributes
+    ----------
+    indoor_share : share of the clients that are in buildings
+    high_loss_share : share of them whose building lets little through (infrared-reflecting windows)
+    """
+
+    o2i_sigma_db: ClassVar[float] = 7.0
+    deepest_m: ClassVar[float] = 25.0
+    least_distance_m: ClassVar[float] = 10.0
+
+    indoor_share: Share = 0.0
+    high_loss_share: Share = 0.0
+
+    def draw(self, distance_m: FloatArray, site: int, streams: Streams) -> LargeScale:
+        """Return what each of the clients 0..K-1 at these distances from one site meets."""
+        client = np.arange(distance_m.size)
+        indoor = streams.uniform("indoor", client) < self.indoor_share
+        deep = np.minimum(streams.uniform("indoor-distance", client, 0), streams.uniform("indoor-distance", client, 1))
+        inside_m = np.where(indoor, np.minimum(self.deepest_m * deep, distance_m), 0.0)
+        los = self._sees(self.los_probability(distance_m - inside_m), site, streams)
+        loss = np.where(
+            los, self._drawn_los_loss_db(distance_m, streams), self._drawn_nlos_loss_db(distance_m, streams)
+        )
+        if self.indoor_share:
+            loss = loss + np.where(indoor, self._building_loss_db(client, inside_m, streams), 0.0)
+        return LargeScale(loss, np.where(indoor, self.o2i_sigma_db, self.sigma_db(los)), los)
+
+    def _building_loss_db(self, client: IntArray, inside_m: FloatArray, streams: Streams) -> FloatArray:
+        high = streams.uniform("building", client) < self.high_loss_share
+        wall = np.where(high, wall_loss_db("high", self.carrier_hz), wall_loss_db("low", self.carrier_hz))
+        sigma = np.where(high, PENETRATION_SIGMA_DB["high"], PENETRATION_SIGMA_DB["low"])
+        rest = sigma * normal_quantile(streams.uniform("penetration", client))
+        return wall + indoor_loss_db(inside_m) + rest
+
+    def _drawn_los_loss_db(self, distance_m: FloatArray, streams: Streams) -> FloatArray:
+        return self.los_loss_db(distance_m)
+
+    def _drawn_nlos_loss_db(self, distance_m: FloatArray, streams: Streams) -> FloatArray:
+        return self.nlos_loss_db(distance_m)
+
+
+class UrbanMicro(OutdoorScenario):
+    """UMi street canyon of TR 38.901: base stations below the roofs, clients from 10 m to 5 km away.
+
+    Line of sight: sigma 4 dB, slope 21 dB per decade up to the breakpoint ``4 h'_BS h'_UT f / c`` and 40 beyond, with
+    heights above an environment of 1 m. Without: sigma 7.82 dB.
+    """
+
+    los_sigma_db: ClassVar[float] = 4.0
+    nlos_sigma_db: ClassVar[float] = 7.82
+
+    carrier_hz: Carrier = 3.5e9
+    base_height_m: Annotated[float, Field(gt=1, le=25)] = 10.0
+    client_height_m: Annotated[float, Field(ge=1.5, le=22.5)] = 1.5
+
+    def los_probability(self, distance_m: ArrayLike) -> FloatArray:
+        """Return ``18/d + exp(-d/36) (1 - 18/d)``, and 1 up to 18 m."""
+        return _street_probability(distance_m, 36.0)
+
+    def breakpoint_m(self, environment_height_m: ArrayLike = 1.0) -> FloatArray:
+        """Return the breakpoint distance d'_BP, note 1 of table 7.4.1-1."""
+        return _breakpoint_m(self, environment_height_m)
+
+    def los_loss_db(self, distance_m: ArrayLike) -> FloatArray:
+        """Return PL_UMi-LOS."""
+        ground = self._ground_m(distance_m)
+        return _two_slopes_db(self, ground, 32.4, 21.0, 9.5, self.breakpoint_m())
+
+    def nlos_loss_db(self, distance_m: ArrayLike) -> FloatArray:
+        """Return PL_UMi-NLOS, never below PL_UMi-LOS."""
+        slant = self._slant_m(self._ground_m(distance_m))
+        loss = 35.3 * np.log10(slant) + 22.4 + 21.3 * math.log10(self._carrier_ghz) - 0.3 * (self.client_height_m - 1.5)
+        return np.maximum(loss, self.los_loss_db(distance_m))
+
+
+class UrbanMacro(OutdoorScenario):
+    """UMa of TR 38.901: base stations above the roofs, clients from 10 m to 5 km away.
+
+    Line of sight: sigma 4 dB, slope 22 dB per decade up to the breakpoint and 40 beyond. Without: sigma 6 dB. The
+    environment's height is 1 m; for clients 13 m up and higher it is drawn as note 1 of table 7.4.1-1 says, when a
+    run is built (`los_loss_db` and `nlos_loss_db` take 1 m unless told).
+    """
+
+    los_sigma_db: ClassVar[float] = 4.0
+    nlos_sigma_db: ClassVar[float] = 6.0
+
+    carrier_hz: Carrier = 2e9
+    base_height_m: Annotated[float, Field(ge=22.5, le=150)] = 25.0
+    client_height_m: Annotated[float, Field(ge=1.5, le=22.5)] = 1.5
+
+    def los_probability(self, distance_m: ArrayLike) -> FloatArray:
+        """Return ``(18/d + exp(-d/63) (1 - 18/d)) (1 + C' 5/4 (d/100)^3 exp(-d/150))``, and 1 up to 18 m."""
+        far = np.maximum(np.asarray(distance_m, dtype=np.float64), 18.0)
+        high = 1.0 + self._height_factor * 1.25 * (far / 100) ** 3 * np.exp(-far / 150)
+        return np.where(far > 18.0, _street_probability(far, 63.0) * high, 1.0)
+
+    def breakpoint_m(self, environment_height_m: ArrayLike = 1.0) -> FloatArray:
+        """Return the breakpoint distance d'_BP, note 1 of table 7.4.1-1."""
+        return _breakpoint_m(self, environment_height_m)
+
+    def los_loss_db(self, distance_m: ArrayLike, environment_height_m: ArrayLike = 1.0) -> FloatArray:
+        """Return PL_UMa-LOS."""
+        ground = self._ground_m(distance_m)
+        return _two_slopes_db(self, ground, 28.0, 22.0, 9.0, self.breakpoint_m(environment_height_m))
+
+    def nlos_loss_db(self, distance_m: ArrayLike, environment_height_m: ArrayLike = 1.0) -> FloatArray:
+        """Return PL_UMa-NLOS, never below PL_UMa-LOS."""
+        slant = self._slant_m(self._ground_m(distance_m))
+        loss = 13.54 + 39.08 * np.log10(slant) + 20 * math.log10(self._carrier_ghz) - 0.6 * (self.client_height_m - 1.5)
+        return np.maximum(loss, self.los_loss_db(distance_m, environment_height_m))
+
+    def environment_height_m(self, distance_m: ArrayLike, u: ArrayLike) -> FloatArray:
+        """Return h_E, note 1 of table 7.4.1-1, for numbers u in (0, 1).
+
+        It is 1 m with probability ``1 / (1 + C(d, h_UT))`` and else one of 12, 15, ..., h_UT - 1.5, each as likely.
+        """
+        distance, u = np.asarray(distance_m, dtype=np.float64), np.asarray(u, dtype=np.float64)
+        bend = np.where(distance > 18.0, 1.25 * (distance / 100) ** 3 * np.exp(-distance / 150), 0.0)
+        low = 1.0 / (1.0 + self._height_factor * bend)
+        choices = max(1, math.floor((self.client_height_m - 1.5 - 12.0) / 3.0) + 1)
+        with np.errstate(invalid="ignore", divide="ignore"):
+            index = np.where(u > low, np.floor((u - low) / (1.0 - low) * choices), 0.0)
+        return np.where(u > low, 12.0 + 3.0 * np.minimum(index, choices - 1), 1.0)
+
+    @property
+    def _height_factor(self) -> float:
+        """C' of table 7.4.2-1, which is also the factor of C in note 1 of table 7.4.1-1."""
+        return float(max(0.0, (self.client_height_m - 13.0) / 10.0) ** 1.5)
+
+    def _drawn_los_loss_db(self, distance_m: FloatArray, streams: Streams) -> FloatArray:
+        return self.los_loss_db(distance_m, self._drawn_height_m(distance_m, streams))
+
+    def _drawn_nlos_loss_db(self, distance_m: FloatArray, streams: Streams) -> FloatArray:
+        return self.nlos_loss_db(distance_m, self._drawn_height_m(distance_m, streams))
+
+    def _drawn_height_m(self, distance_m: FloatArray, streams: Streams) -> ArrayLike:
+        if not self._height_factor:
+            return 1.0
+        return self.environment_height_m(distance_m, streams.uniform("environment-height", np.arange(distance_m.size)))
+
+
+class RuralMacro(OutdoorScenario):
+    """RMa of TR 38.901: wide cells, clients from 10 m to 10 km away (5 km without a line of sight).
+
+    Line of sight: sigma 4 dB up to the breakpoint ``2 pi h_BS h_UT f / c`` and 6 dB beyond. Without: sigma 8 dB.
+
+    Attributes
+    ----------
+    building_height_m, street_width_m : means over the area
+    """
+
+    los_sigma_db: ClassVar[float] = 4.0
+    far_los_sigma_db: ClassVar[float] = 6.0
+    nlos_sigma_db: ClassVar[float] = 8.0
+    o2i_sigma_db: ClassVar[float] = 8.0
+    deepest_m: ClassVar[float] = 10.0
+
+    carrier_hz: Annotated[float, Field(ge=0.5e9, le=30e9)] = 0.7e9
+    base_height_m: Annotated[float, Field(ge=10, le=150)] = 35.0
+    client_height_m: Annotated[float, Field(ge=1, le=10)] = 1.5
+    building_height_m: Annotated[float, Field(ge=5, le=50)] = 5.0
+    street_width_m: Annotated[float, Field(ge=5, le=50)] = 20.0
+
+    def los_probability(self, distance_m: ArrayLike) -> FloatArray:
+        """Return ``exp(-(d - 10) / 1000)``, and 1 up to 10 m."""
+        return np.exp(-np.maximum(np.asarray(distance_m, dtype=np.float64) - 10.0, 0.0) / 1000.0)
+
+    def breakpoint_m(self) -> float:
+        """Return the breakpoint distance d_BP, note 5 of table 7.4.1-1."""
+        return 2 * math.pi * self.base_height_m * self.client_height_m * self.carrier_hz / SPEED_OF_LIGHT_M_PER_S
+
+    def los_loss_db(self, distance_m: ArrayLike) -> FloatArray:
+        """Return PL_RMa-LOS."""
+        ground = self._ground_m(distance_m)
+        slant, knee = self._slant_m(ground), self.breakpoint_m()
+        beyond = self._near_loss_db(np.asarray(knee)) + 40 * np.log10(slant / knee)
+        return np.where(ground <= knee, self._near_loss_db(slant), beyond)
+
+    def nlos_loss_db(self, distance_m: ArrayLike) -> FloatArray:
+        """Return PL_RMa-NLOS, never below PL_RMa-LOS."""
+        slant = self._slant_m(self._ground_m(distance_m))
+        base, roof = self.base_height_m, self.building_height_m
+        loss = (
+            161.04
+            - 7.1 * math.log10(self.street_width_m)
+            + 7.5 * math.log10(roof)
+            - (24.37 - 3.7 * (roof / base) ** 2) * math.log10(base)
+            + (43.42 - 3.1 * math.log10(base)) * (np.log10(slant) - 3)
+            + 20 * math.log10(self._carrier_ghz)
+            - (3.2 * math.log10(11.75 * self.client_height_m) ** 2 - 4.97)
+        )
+        return np.maximum(loss, self.los_loss_db(distance_m))
+
+    def draw(self, distance_m: FloatArray, site: int, streams: Streams) -> LargeScale:
+        """Return what each client meets; shadowing with a line of sight is wider beyond the breakpoint."""
+        drawn = super().draw(distance_m, site, streams)
+        far = drawn.los & (distance_m > self.breakpoint_m()) & (drawn.sigma_db == self.los_sigma_db)
+        return LargeScale(drawn.loss_db, np.where(far, self.far_los_sigma_db, drawn.sigma_db), drawn.los)
+
+    def _near_loss_db(self, slant_m: FloatArray) -> FloatArray:
+        """Return PL_1."""
+        power = self.building_height_m**1.72
+        return np.asarray(
+            20 * np.log10(40 * math.pi * slant_m * self._carrier_ghz / 3)
+            + min(0.03 * power, 10.0) * np.log10(slant_m)
+            - min(0.044 * power, 14.77)
+            + 0.002 * math.log10(self.building_height_m) * slant_m
+        )
+
+
+def _street_probability(distance_m: ArrayLike, scale_m: float) -> FloatArray:
+    near = 18.0 / np.maximum(np.asarray(distance_m, dtype=np.float64), 18.0)
+    return near + np.exp(-18.0 / near / scale_m) * (1.0 - near)
+
+
+def _breakpoint_m(scenario: UrbanMicro | UrbanMacro, environment_height_m: ArrayLike) -> FloatArray:
+    ground = np.asarray(environment_height_m, dtype=np.float64)
+    heights = (scenario.base_height_m - ground) * (scenario.client_height_m - ground)
+    return np.asarray(4 * heights * scenario.carrier_hz / SPEED_OF_LIGHT_M_PER_S)
+
+
+def _two_slopes_db(
+    scenario: UrbanMicro | UrbanMacro,
+    ground_m: FloatArray,
+    constant_db: float,
+    slope_db: float,
+    knee_db: float,
+    breakpoint_m: FloatArray,
+) -> FloatArray:
+    """Return PL_1 up to the breakpoint and PL_2 beyond it."""
+    slant = np.hypot(ground_m, scenario.base_height_m - scenario.client_height_m)
+    shift = constant_db + 20 * math.log10(scenario.carrier_hz / 1e9)
+    height = scenario.base_height_m - scenario.client_height_m
+    near = shift + slope_db * np.log10(slant)
+    far = shift + 40 * np.log10(slant) - knee_db * np.log10(breakpoint_m**2 + height**2)
+    return np.where(ground_m <= breakpoint_m, near, far)

@@ -1,0 +1,181 @@
+"""Rate laws: the published tables, block errors and retransmissions against simulation and closed forms."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import integrate, special
+
+from fedsim.network import RATES, Cell, ModulationAndCoding, Nakagami, NoFading, Rayleigh, Shannon
+from fedsim.network.channel import Channel
+from fedsim.network.modulation import scheme_efficiencies
+from fedsim.streams import Streams
+
+# TS 38.214, tables 5.2.2.1-2 and 5.2.2.1-3, column "efficiency".
+CQI_64 = [0.1523, 0.2344, 0.3770, 0.6016, 0.8770, 1.1758, 1.4766, 1.9141, 2.4063, 2.7305, 3.3223, 3.9023, 4.5234]
+CQI_64 += [5.1152, 5.5547]
+CQI_256 = [0.1523, 0.3770, 0.8770, 1.4766, 1.9141, 2.4063, 2.7305, 3.3223, 3.9023, 4.5234, 5.1152, 5.5547, 6.2266]
+CQI_256 += [6.9141, 7.4063]
+WIFI = [0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 4.5, 5.0, 6.0, 20 / 3]
+
+
+def linear(level_db):
+    return 10.0 ** (np.asarray(level_db) / 10)
+
+
+@pytest.mark.parametrize(("table", "published"), [("64qam", CQI_64), ("256qam", CQI_256), ("wifi", WIFI)])
+def test_efficiencies_are_those_of_the_published_tables(table, published):
+    np.testing.assert_allclose(scheme_efficiencies(table), published, atol=5.1e-5)
+
+
+def test_thresholds_lie_a_gap_from_shannon():
+    law = ModulationAndCoding(gap_db=2.5)
+    for efficiency, threshold in zip(CQI_64, law.thresholds_db(), strict=True):
+        assert math.log2(1 + 10 ** ((threshold - 2.5) / 10)) == pytest.approx(efficiency, abs=6e-5)
+    index = law.scheme(linear(law.thresholds_db() + 1e-6))
+    np.testing.assert_array_equal(index, np.arange(15))
+    np.testing.assert_array_equal(law.scheme(linear(law.thresholds_db() - 1e-6)), np.arange(-1, 14))
+
+
+def test_an_outage_carries_nothing():
+    law = ModulationAndCoding()
+    lowest = float(law.thresholds_db()[0])
+    np.testing.assert_array_equal(law.efficiency(np.array([0.0, 1e-30, linear(lowest - 0.01)])), 0.0)
+    assert law.efficiency(np.array(linear(lowest + 0.01))) > 0
+
+
+def test_block_errors_are_a_tenth_at_the_threshold_and_logistic_around_it():
+    law = ModulationAndCoding(steepness_per_db=2.0)
+    margin = np.array([-1e4, -1.0, 0.0, 1.0, 1e4])
+    odds = np.array([math.exp(2), 1.0, math.exp(-2)]) / 9
+    np.testing.assert_allclose(law.error_rate(margin), [1.0, *(odds / (1 + odds)), 0.0], rtol=1e-12, atol=1e-300)
+
+
+def test_retransmissions_without_combining_are_geometric():
+    law = ModulationAndCoding(combining=False, attempts=3, backoff_s=0.0, overhead=0.0)
+    expected, residual = law.attempts_and_residual(np.array(0.0))
+    assert float(expected) == pytest.approx(1 + 0.1 + 0.01, rel=1e-12)
+    assert float(residual) == pytest.approx(1e-3, rel=1e-12)
+    # Goodput e (1 - p^3) / (1 + p + p^2) is e (1 - p): a lost block costs its airtime, whichever layer sends it anew.
+    snr = linear(law.thresholds_db()[6] + 1e-9)
+    assert float(law.efficiency(np.array(snr))) == pytest.approx(CQI_64[6] * 0.9, rel=1e-4)
+
+
+@pytest.mark.statistical
+def test_goodput_against_blocks_sent_one_by_one():
+    law = ModulationAndCoding(attempts=2, block_s=1e-3, backoff_s=3e-3, overhead=0.25, steepness_per_db=0.5)
+    margin = 0.4
+    rng = np.random.default_rng(1)
+    blocks = 200_000
+    # Odds 1/9 at the threshold; the second attempt is decoded at twice the SNR, 3.0103 dB more.
+    odds = np.exp(-0.5 * (margin + np.array([0.0, 3.0103]))) / 9
+    first, second = (rng.random(blocks) < p for p in odds / (1 + odds))
+    airtime = np.where(first, 2e-3 + 3e-3, 1e-3)
+    arrived = ~(first & second)
+    simulated = 0.75 * CQI_64[2] * 1e-3 * arrived.sum() / airtime.sum()
+    found = float(law.efficiency(np.array(linear(law.thresholds_db()[2] + margin))))
+    variation = (arrived * 1.0 - arrived.mean() / airtime.mean() * airtime).std() / arrived.mean()
+    assert found == pytest.approx(simulated, rel=5 * variation / math.sqrt(blocks) + 1e-4)
+
+
+def test_the_rate_of_a_strong_signal_is_the_highest_scheme_less_the_overhead():
+    assert float(ModulationAndCoding().efficiency(np.array(1e9))) == pytest.approx(0.86 * CQI_64[-1], rel=1e-4)
+
+
+def test_shannon_with_gap_and_ceiling_by_hand():
+    law = Shannon(snr_gap_db=3.0, ceiling=4.0)
+    np.testing.assert_allclose(
+        law.efficiency(np.array([0.0, 1.0, 1e6])), [0.0, math.log2(1 + 10**-0.3), 4.0], rtol=1e-12
+    )
+
+
+@pytest.mark.parametrize("level_db", [-20.0, 0.0, 7.3, 15.0, 40.0])
+def test_mean_under_a_ceiling_by_quadrature(level_db):
+    snr = float(linear(level_db))
+    knee = 15 / snr  # log2(1 + 15) = 4
+    below, _ = integrate.quad(lambda g: math.log2(1 + snr * g) * math.exp(-g), 0, min(knee, 700), limit=400)
+    theory = below + 4 * math.exp(-knee)
+    found = Shannon(snr_gap_db=0.0, ceiling=4.0).mean_efficiency(np.array([snr]), Rayleigh())
+    assert found[0] == pytest.approx(theory, abs=4e-3)
+    assert found[0] == pytest.approx(theory, rel=2e-3)
+
+
+@pytest.mark.parametrize("level_db", [-12.0, -3.0, 4.4, 12.0, 25.0])
+def test_mean_of_schemes_adds_up_over_their_ranges(level_db):
+    # Steep errors: in the middle of its range a scheme carries all, so that the mean is a sum over thresholds.
+    law = ModulationAndCoding(steepness_per_db=1e4, combining=False, overhead=0.0)
+    snr = float(linear(level_db))
+    edges = (np.exp2(scheme_efficiencies("64qam")) - 1) * 10**0.3 / snr
+    for fading, survival in (
+        (Rayleigh(), np.exp(-edges)),
+        (Nakagami(m=3.0), special.gammaincc(3.0, 3.0 * edges)),
+    ):
+        theory = float(np.sum(scheme_efficiencies("64qam") * -np.diff(np.append(survival, 0.0))))
+        found = law.mean_efficiency(np.array([snr]), fading)[0]
+        assert found == pytest.approx(theory, abs=0.001 * CQI_64[-1])
+
+
+def test_means_do_not_depend_on_who_else_is_asked_about():
+    law = ModulationAndCoding()
+    snr = linear(np.linspace(-40, 60, 31))
+    together = law.mean_efficiency(snr, Rayleigh())
+    np.testing.assert_array_equal(
+        [law.mean_efficiency(snr[k : k + 1], Rayleigh())[0] for k in (0, 9, 30)], together[[0, 9, 30]]
+    )
+    np.testing.assert_array_equal(law.mean_efficiency(np.array([0.0]), NoFading()), [0.0])
+    assert np.all(np.diff(together) >= 0)
+
+
+def slow_transfer_s(law, snr, coherence_s, bandwidth_hz, bits, start_s):
+    """Block by block in plain Python."""
+    block = math.floor(start_s / coherence_s)
+    now = start_s
+    while True:
+        gain = -math.log1p(-float(Streams(3).uniform("fading", 0, block)))
+        rate = bandwidth_hz * float(law.efficiency(np.array(snr * gain)))
+        end = (block + 1) * coherence_s
+        if rate and bits <= rate * (end - now):
+            return now + bits / rate - start_s
+        bits -= rate * (end - now)
+        now, block = end, block + 1
+
+
+@settings(deadline=None, max_examples=25)
+@given(level_db=st.floats(-8, 20), blocks=st.floats(0.01, 20), start_s=st.floats(0, 100))
+def test_transfers_wait_through_outages(level_db, blocks, start_s):
+    law = ModulationAndCoding()
+    channel = Channel(np.array([float(linear(level_db))]), 1e5, Rayleigh(coherence_s=0.1), "fading", Streams(3), law)
+    bits = float(channel.ergodic_rate_bps[0]) * 0.1 * blocks
+    took = channel.transfer_s(np.array([0]), np.array([start_s]), bits)[0]
+    slow = slow_transfer_s(law, float(channel.snr[0]), 0.1, 1e5, bits, start_s)
+    assert took == pytest.approx(slow, rel=1e-9, abs=1e-9)
+
+
+@pytest.mark.statistical
+def test_level_of_outage_in_a_steady_start():
+    # The share of blocks without a rate is the Rayleigh distribution at the lowest threshold.
+    law = ModulationAndCoding()
+    channel = Channel(np.array([1.0]), 1e5, Rayleigh(coherence_s=0.1), "fading", Streams(6), law)
+    blocks = 50_000
+    share = np.mean(channel.rate_bps(0, np.arange(blocks)) == 0)
+    theory = 1 - math.exp(-(2 ** CQI_64[0] - 1) * 10**0.3)
+    assert share == pytest.approx(theory, abs=5 * math.sqrt(theory * (1 - theory) / blocks) + 1e-4)
+
+
+@pytest.mark.statistical
+def test_long_transfers_run_at_the_mean_goodput():
+    cell = Cell(rate=ModulationAndCoding(), fading=Rayleigh(coherence_s=0.001), shadowing_sigma_db=0.0)
+    links = cell.build(np.full((20, 2), 700.0), Streams(1))
+    bits = float(links.uplink.ergodic_rate_bps[0]) * 10.0  # ten thousand blocks
+    took = links.uplink_s(np.arange(20), 1, np.zeros(20), bits)
+    rate = links.uplink.rate_bps(0, np.arange(100_000))
+    variation = rate.std() / rate.mean()
+    assert np.all(np.abs(took / 10.0 - 1) < 5 * variation / 100 + 2e-3)
+
+
+def test_kinds():
+    law = RATES.make({"kind": "cqi", "table": "256qam", "attempts": 2})
+    assert RATES.make(RATES.describe(law)) == law
+    assert RATES.make("shannon") == Shannon(snr_gap_db=3.0)

@@ -1,0 +1,80 @@
+"""Correlated shadowing against the exponential law, over seeds and over places."""
+
+import math
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from fedsim.errors import ScenarioError
+from fedsim.network import SHADOWINGS, CorrelatedShadowing
+from fedsim.network.shadowing import MOST_EXACT
+from fedsim.streams import Streams
+
+SEEDS = 4000
+LINE_M = np.array([0.0, 10.0, 50.0, 120.0, 400.0])
+
+
+def over_seeds(law, positions_m, sites):
+    return np.stack([law.standard(positions_m, sites, Streams(seed)) for seed in range(SEEDS)])
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize("method", ["field", "exact"])
+def test_correlation_over_distance_and_between_sites(method):
+    law = CorrelatedShadowing(decorrelation_m=50.0, site_correlation=0.5, method=method)
+    place = np.column_stack([1000.0 + LINE_M * 0.6, -300.0 + LINE_M * 0.8])
+    value = over_seeds(law, place, 2)
+    # Deviations: of a correlation of n normal pairs at most 1/sqrt(n), of a mean 1/sqrt(n), of a variance sqrt(2/n).
+    limit = 5 / math.sqrt(SEEDS)
+    assert np.all(np.abs(value.mean(axis=0)) < limit)
+    assert np.all(np.abs(value.var(axis=0) - 1) < limit * math.sqrt(2))
+    flat = np.corrcoef(value.transpose(2, 1, 0).reshape(10, SEEDS))
+    apart = np.exp(-np.abs(LINE_M[:, None] - LINE_M) / 50.0)
+    theory = np.block([[apart, 0.5 * apart], [0.5 * apart, apart]])
+    assert np.all(np.abs(flat - theory) < limit)
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize("method", ["field", "exact"])
+def test_values_are_normal(method):
+    value = over_seeds(CorrelatedShadowing(method=method), np.array([[120.0, -70.0]]), 1)[:, 0, 0]
+    limit = math.sqrt(math.log(2 / 1e-6) / (2 * SEEDS))  # Dvoretzky-Kiefer-Wolfowitz at 1e-6
+    assert stats.kstest(value, stats.norm.cdf).statistic < limit
+
+
+@pytest.mark.statistical
+def test_one_field_over_a_wide_area_has_the_sigma_and_the_correlation():
+    # 2,500 places 500 m apart are nearly independent (e^-10), so that one field shows its own law.
+    axis = 500.0 * np.arange(50)
+    grid = np.stack(np.meshgrid(axis, axis), axis=-1).reshape(-1, 2)
+    law = CorrelatedShadowing(decorrelation_m=50.0, site_correlation=0.0)
+    here, there = (law.standard(grid + shift, 1, Streams(4))[:, 0] for shift in (0.0, [25.0, 0.0]))
+    # The power of a sum of 512 waves of random phase over this area varies little beyond that of 2,500 draws.
+    assert here.std() == pytest.approx(1.0, abs=5 / math.sqrt(2 * 2500) + 3 / 512)
+    assert np.corrcoef(here, there)[0, 1] == pytest.approx(math.exp(-0.5), abs=5 / math.sqrt(2500))
+
+
+@pytest.mark.parametrize("method", ["field", "exact"])
+def test_a_further_client_or_site_changes_nobody(method):
+    place = np.random.default_rng(0).uniform(-500, 500, size=(3000, 2))
+    law = CorrelatedShadowing(method=method)
+    many, few = law.standard(place, 3, Streams(8)), law.standard(place[:40], 1, Streams(8))
+    np.testing.assert_allclose(many[:40, :1], few, rtol=0, atol=1e-9 if method == "exact" else 0)
+
+
+def test_clients_at_one_place_are_shadowed_alike():
+    place = np.array([[10.0, 20.0], [10.0, 20.0]])
+    np.testing.assert_array_equal(np.diff(CorrelatedShadowing().standard(place, 2, Streams(0)), axis=0), 0.0)
+    exact = CorrelatedShadowing(method="exact").standard(place, 2, Streams(0))
+    np.testing.assert_allclose(exact[0], exact[1], atol=1e-4)
+
+
+def test_the_exact_method_is_for_small_crowds():
+    with pytest.raises(ScenarioError, match=r"method: 'exact' .* 4097 clients"):
+        CorrelatedShadowing(method="exact").standard(np.zeros((MOST_EXACT + 1, 2)), 1, Streams(0))
+
+
+def test_kinds():
+    law = SHADOWINGS.make({"kind": "correlated", "decorrelation_m": 13.0})
+    assert SHADOWINGS.make(SHADOWINGS.describe(law)) == law
