@@ -9,8 +9,8 @@ stands alone::
     uplink = { power_dbm = 30.0 }               # bandwidth and noise figure as in the preset
     fading = { kind = "rician", k_db = 9.0 }    # something else
 
-A client's share is a tenth of the carrier. Powers include the antenna gains of both ends. The crowd's placement is not
-the preset's: its docstring names the usual size of the cell.
+A client's share is a tenth of the carrier unless said otherwise. Powers include the antenna gains of both ends. The
+crowd's placement is not the preset's: its docstring names the usual size of the cell.
 """
 
 from collections.abc import Mapping
@@ -62,19 +62,21 @@ class UrbanMacroCell(Preset):
     """An LTE macro cell at 2 GHz: UMa, 10 MHz, neighbours half loaded, four of five clients indoors.
 
     46 dBm (36 dBm in a tenth of the carrier) and 15 dBi at the base station, 23 dBm at the phone, noise figures of 9
-    and 5 dB: 3GPP TR 36.942, section 4, and TR 36.814, table A.2.1.1-2; sites 500 m apart and 80 % indoor clients, half
-    of them behind infrared-reflecting windows: TR 38.901, table 7.2-1 and clause 7.4.3. A cell's corner is 289 m away.
+    and 5 dB: 3GPP TR 36.942, section 4, and TR 36.814, table A.2.1.1-2; sites 500 m apart and 80 % indoor clients, a
+    fifth of them behind infrared-reflecting windows: TR 38.901, table 7.2-1 and clause 7.4.3. A client takes the best
+    of 7 sites and has two resource blocks in the uplink; clients of other cells send 20 dB below full power on
+    average. A cell's corner is 289 m away.
     """
 
     downlink: Downlink = Downlink(bandwidth_hz=1e6, power_dbm=51.0, noise_figure_db=9.0)
-    uplink: Uplink = Uplink(bandwidth_hz=1e6, power_dbm=38.0, noise_figure_db=5.0)
+    uplink: Uplink = Uplink(bandwidth_hz=360e3, power_dbm=38.0, noise_figure_db=5.0)
     path_loss: Annotated[PathLoss, Slot(PATH_LOSSES)] = UrbanMacro(
-        carrier_hz=2e9, indoor_share=0.8, high_loss_share=0.5
+        carrier_hz=2e9, indoor_share=0.8, high_loss_share=0.2
     )
     shadowing: Annotated[Shadowing, Slot(SHADOWINGS)] = CorrelatedShadowing(decorrelation_m=50.0)
     fading: Annotated[Fading, Slot(FADINGS)] = Rayleigh(coherence_s=coherence_time_s(_WALKING_M_PER_S, 2e9))
     rate: Annotated[RateLaw, Slot(RATES)] = ModulationAndCoding(table="64qam")
-    sites: Sites | None = Sites(inter_site_distance_m=500.0, load=0.5)
+    sites: Sites | None = Sites(inter_site_distance_m=500.0, load=0.5, uplink_backoff_db=20.0, serving_rings=1)
 
 
 class IndoorOfficeCell(Preset):
@@ -134,11 +136,12 @@ class NarrowbandCell(Preset):
 
 
 class MidbandCell(Preset):
-    """A 5G macro cell at 3.5 GHz: UMa, 100 MHz, 256-QAM, beams, neighbours half loaded.
+    """A 5G macro cell at 3.5 GHz: UMa, 100 MHz, 256-QAM, beams.
 
     44 dBm per 20 MHz (41 dBm in a tenth of the carrier) and a beam of 24 dBi at the base station, 23 dBm at the phone,
     noise figures of 7 and 5 dB: ITU-R M.2412, dense urban eMBB; sites 200 m apart and 80 % indoor clients, a fifth of
-    them behind infrared-reflecting windows. A neighbour's beam points elsewhere for most of the time: load 0.1.
+    them behind infrared-reflecting windows. As in `UrbanMacroCell` a client takes the best of 7 sites. A neighbour's
+    beam points elsewhere for most of the time: load 0.1.
     """
 
     downlink: Downlink = Downlink(bandwidth_hz=1e7, power_dbm=65.0, noise_figure_db=7.0)
@@ -149,4 +152,4 @@ class MidbandCell(Preset):
     shadowing: Annotated[Shadowing, Slot(SHADOWINGS)] = CorrelatedShadowing(decorrelation_m=50.0)
     fading: Annotated[Fading, Slot(FADINGS)] = Rayleigh(coherence_s=coherence_time_s(_WALKING_M_PER_S, 3.5e9))
     rate: Annotated[RateLaw, Slot(RATES)] = ModulationAndCoding(table="256qam")
-    sites: Sites | None = Sites(inter_site_distance_m=200.0, load=0.1)
+    sites: Sites | None = Sites(inter_site_distance_m=200.0, load=0.1, uplink_backoff_db=20.0, serving_rings=1)

@@ -32,7 +32,7 @@ SHADOWINGS = Catalogue(
 MOST_EXACT: Final = 4096
 """Clients up to which the exact method is allowed: it takes their number squared in memory, cubed in time."""
 
-_WAVES: Final = 512
+_WAVES: Final = 256
 _ELEMENTS: Final = 2**20
 
 
@@ -69,10 +69,10 @@ class CorrelatedShadowing(Part):
 
     Notes
     -----
-    ``"field"`` is a sum of 512 cosine waves, a function of the place and the run's seed alone. Over all seeds it has
+    ``"field"`` is a sum of 256 cosine waves, a function of the place and the run's seed alone. Over all seeds it has
     exactly the exponential correlation, as the wave numbers are drawn from its spectrum: with ``u`` uniform,
     ``k = sqrt((1 - u)^-2 - 1) / decorrelation_m``, stratified in u. One place's value over all seeds is normal up to
-    an excess kurtosis of -1.5/512.
+    an excess kurtosis of -1.5/256.
 
     ``"exact"`` multiplies independent normals by the Cholesky factor of the correlation matrix in the order of the
     clients; a client's value depends on those before it and not on those after it (up to rounding). At most

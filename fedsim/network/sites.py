@@ -1,10 +1,10 @@
 """Several sites on a hexagonal grid: who serves whom, and what the others disturb."""
 
 import math
-from typing import Annotated, Final
+from typing import Annotated, Final, Self
 
 import numpy as np
-from pydantic import Field, PositiveFloat
+from pydantic import Field, PositiveFloat, model_validator
 
 from fedsim.network.base import Environment, FloatArray, IntArray, PathLoss
 from fedsim.parts import Settings
@@ -18,20 +18,31 @@ class Sites(Settings):
     """Base stations on a hexagonal grid around the one at the origin, all on the same frequencies.
 
     A client is served by the site towards which its path loss and shadowing together are least, among those of the
-    serving rings. All others, up to `interfering_rings` further out, disturb it while they send.
+    serving rings; all others disturb it while they send. Clients beyond the inner cells have neighbours on one side
+    only, so place them where there are sites all around.
 
     Attributes
     ----------
     inter_site_distance_m : between neighbouring sites
     load : share of the time in which each site sends and is sent to on the frequencies of a client
-    serving_rings : 0 where only the site at the origin serves, 1 for 7 sites, 2 for 19
-    interfering_rings : rings beyond the serving ones, and around any site in the uplink; 1 for its neighbours
+    uplink_backoff_db : how far below their greatest power the clients of other cells send on average, by power control
+    rings : of sites around the origin, and around any site in the uplink; 0 for no neighbours, 1 for six
+    serving_rings : how many of the rings serve: 0 where only the site at the origin does, 1 for 7 sites, 2 for 19
     """
 
     inter_site_distance_m: PositiveFloat = 500.0
     load: Annotated[float, Field(ge=0, le=1)] = 0.5
+    uplink_backoff_db: Annotated[float, Field(ge=0, le=60)] = 0.0
+    rings: Annotated[int, Field(ge=0, le=MOST_RINGS)] = 1
     serving_rings: Annotated[int, Field(ge=0, le=MOST_RINGS)] = 0
-    interfering_rings: Annotated[int, Field(ge=0, le=3)] = 1
+
+    @model_validator(mode="after")
+    def _serving_are_some_of_all(self) -> Self:
+        if self.serving_rings > self.rings:
+            raise ValueError(
+                f"serving_rings = {self.serving_rings} is not allowed; it must be at most rings = {self.rings}"
+            )
+        return self
 
     @property
     def serving(self) -> int:
@@ -40,7 +51,7 @@ class Sites(Settings):
 
     def positions_m(self) -> FloatArray:
         """Return all sites, the one at the origin first and ring by ring, shape (S, 2)."""
-        return hexagonal_sites(self.inter_site_distance_m, self.serving_rings + self.interfering_rings)
+        return hexagonal_sites(self.inter_site_distance_m, self.rings)
 
     def downlink_interference_mw(self, power_dbm: float, loss_db: FloatArray, serving: IntArray) -> FloatArray:
         """Return the power that each client receives from all sites but its own, shape (K,).
@@ -58,13 +69,13 @@ class Sites(Settings):
     def uplink_interference_mw(self, power_dbm: float, path_loss: PathLoss) -> float:
         """Return the mean power that a site receives from the clients of its neighbours.
 
-        In each cell of the `interfering_rings` around a site one client sends for a share `load` of the time from a
-        place uniform over the cell, with `power_dbm` in the bandwidth. The mean is over the place (a grid of 576 points
-        in the cell) and over having a line of sight; shadowing is left out.
+        In each cell of the rings around a site one client sends for a share `load` of the time from a place uniform
+        over the cell, with `power_dbm` less the back-off in the bandwidth. The mean is over the place (a grid of 576
+        points in the cell), over having a line of sight and over buildings; shadowing is left out.
         """
-        if not (self.load and self.interfering_rings):
+        if not (self.load and self.rings):
             return 0.0
-        around = hexagonal_sites(self.inter_site_distance_m, self.interfering_rings)[1:]
+        around = hexagonal_sites(self.inter_site_distance_m, self.rings)[1:]
         steps = (np.arange(_GRID) + 0.5) / _GRID
         radius, angle = (axis.ravel() for axis in np.meshgrid(steps, steps))
         place = around[:, None, :] + in_hexagon(radius, angle, self.inter_site_distance_m)
@@ -73,7 +84,7 @@ class Sites(Settings):
             gain = path_loss.mean_gain(distance)
         else:
             gain = db_to_linear(-path_loss.loss_db(distance))
-        return float(self.load * db_to_linear(power_dbm) * gain.mean(axis=1).sum())
+        return float(self.load * db_to_linear(power_dbm - self.uplink_backoff_db) * gain.mean(axis=1).sum())
 
 
 def hexagonal_sites(inter_site_distance_m: float, rings: int) -> FloatArray:

@@ -8,7 +8,7 @@ from pydantic import ValidationError
 from scipy import stats
 
 from fedsim.errors import ScenarioError
-from fedsim.network import PLACEMENTS, Disc, Given
+from fedsim.network import PLACEMENTS, Annulus, Disc, FromFile, Given
 from fedsim.streams import Streams
 
 CLIENTS = 20_000
@@ -45,9 +45,58 @@ def test_given_positions_must_fit_the_crowd():
         Given(positions_m=((0.0, 1.0),)).positions(3, Streams(0))
 
 
+@pytest.mark.statistical
+def test_annulus_is_uniform_over_its_area():
+    law = PLACEMENTS.make({"kind": "annulus", "inner_m": 300.0, "outer_m": 400.0})
+    place = law.positions(CLIENTS, Streams(1))
+    squared = (place**2).sum(axis=1)
+    assert stats.kstest(squared, stats.uniform(9e4, 7e4).cdf).statistic < KS_LIMIT
+    np.testing.assert_array_equal(law.positions(10, Streams(1)), place[:10])
+    assert Annulus(inner_m=0.0, outer_m=1.0).positions(3, Streams(0)).shape == (3, 2)
+
+
+def test_positions_from_a_file(tmp_path):
+    path = tmp_path / "crowd.csv"
+    path.write_text("name,y_m,x_m\na,2.5,1\nb,0,-3e2\nc,7,8\n", encoding="utf-8")
+    placement = PLACEMENTS.make({"kind": "file", "path": str(path)})
+    np.testing.assert_array_equal(placement.positions(3, Streams(0)), [[1.0, 2.5], [-300.0, 0.0], [8.0, 7.0]])
+    np.testing.assert_array_equal(placement.positions(2, Streams(9)), [[1.0, 2.5], [-300.0, 0.0]])
+    with pytest.raises(ScenarioError, match=r"3 positions.* 4 clients"):
+        placement.positions(4, Streams(0))
+
+
+@pytest.mark.parametrize(
+    ("text", "complaint"),
+    [
+        ("x_m,y\n1,2\n", "no column y_m"),
+        ("", "no column x_m and no column y_m"),
+        ("x_m,y_m\n1,2\n3\n", "line 3: '3', None are no two finite numbers"),
+        ("x_m,y_m\n1,nan\n", "line 2: '1', 'nan' are no two finite numbers"),
+        ("x_m,y_m\n1,here\n", "line 2"),
+    ],
+)
+def test_files_that_are_no_crowd_are_refused(tmp_path, text, complaint):
+    path = tmp_path / "crowd.csv"
+    path.write_text(text, encoding="utf-8")
+    with pytest.raises(ScenarioError, match=complaint):
+        FromFile(path=str(path)).positions(1, Streams(0))
+
+
+def test_a_file_that_cannot_be_read_is_refused(tmp_path):
+    with pytest.raises(ScenarioError, match="cannot be read"):
+        FromFile(path=str(tmp_path / "none.csv")).positions(1, Streams(0))
+    (tmp_path / "binary.csv").write_bytes(b"\xff\xfe\x00")
+    with pytest.raises(ScenarioError, match="cannot be read"):
+        FromFile(path=str(tmp_path / "binary.csv")).positions(1, Streams(0))
+
+
 @pytest.mark.parametrize(
     "table",
     [
+        {"kind": "annulus", "inner_m": 5.0, "outer_m": 5.0},
+        {"kind": "hexagons", "inter_site_distance_m": 0.0},
+        {"kind": "hexagons", "inter_site_distance_m": 9.0, "rings": 11},
+        {"kind": "file"},
         {"kind": "disc"},
         {"kind": "disc", "radius_m": -1.0},
         {"kind": "disc", "radius_m": 5.0},

@@ -1,0 +1,96 @@
+"""Presets: they run, they are in the range of what such networks carry, and every option can be changed."""
+
+import numpy as np
+import pytest
+from pydantic import ValidationError
+
+from fedsim import Scenario
+from fedsim.network import NETWORKS, Disc, Rayleigh, Rician, UrbanMacro
+from fedsim.streams import Streams
+
+# Radius of the cell in metres and, for its median client, the range of plausible uplink rates in bit/s.
+PRESETS = {
+    "urban-macro": (289.0, 3e5, 5e6),
+    "indoor-office": (25.0, 4e6, 1.3e7),
+    "wifi": (20.0, 4e6, 1e7),
+    "nb-iot": (1000.0, 2e4, 1.3e5),
+    "5g-midband": (115.0, 5e6, 7e7),
+}
+
+
+@pytest.mark.parametrize("kind", PRESETS)
+def test_median_rates_are_plausible(kind):
+    radius, least, most = PRESETS[kind]
+    place = Disc(radius_m=radius, min_distance_m=1.0).positions(600, Streams(0))
+    links = NETWORKS.make(kind).build(place, Streams(0))
+    assert least < np.median(links.uplink.ergodic_rate_bps) < most
+    assert np.median(links.downlink.ergodic_rate_bps) > least
+    took = links.uplink_s(np.arange(20), 1, np.zeros(20), 1e5)
+    assert np.all(took > 0)
+
+
+@pytest.mark.parametrize("kind", PRESETS)
+def test_presets_survive_a_round_trip(kind):
+    network = NETWORKS.make(kind)
+    table = NETWORKS.describe(network)
+    assert table["kind"] == kind
+    assert NETWORKS.make(table) == network
+
+
+def test_a_table_without_a_kind_changes_single_options():
+    network = NETWORKS.make(
+        {
+            "kind": "urban-macro",
+            "path_loss": {"carrier_hz": 0.8e9},
+            "uplink": {"power_dbm": 30.0},
+            "sites": {"load": 1.0},
+            "rate": {"attempts": 1},
+        }
+    )
+    assert network.path_loss == UrbanMacro(carrier_hz=0.8e9, indoor_share=0.8, high_loss_share=0.2)
+    assert (network.uplink.power_dbm, network.uplink.bandwidth_hz, network.uplink.noise_figure_db) == (30.0, 3.6e5, 5.0)
+    assert (network.sites.load, network.sites.inter_site_distance_m) == (1.0, 500.0)
+    assert (network.rate.attempts, network.rate.table) == (1, "64qam")
+
+
+def test_a_table_with_a_kind_stands_alone():
+    network = NETWORKS.make({"kind": "indoor-office", "fading": {"kind": "rician"}, "path_loss": {"kind": "uma"}})
+    assert network.fading == Rician()
+    assert network.path_loss == UrbanMacro()
+    assert NETWORKS.make({"kind": "indoor-office", "fading": "rayleigh"}).fading == Rayleigh()
+
+
+def test_fading_follows_a_speed_given_to_a_preset():
+    network = NETWORKS.make({"kind": "5g-midband", "fading": {"speed_m_per_s": 10.0, "carrier_hz": 3.5e9}})
+    assert network.fading.coherence_s == pytest.approx(0.423 * 299_792_458 / 35e9)
+
+
+@pytest.mark.parametrize(
+    ("table", "path"),
+    [
+        ({"uplink": {"bandwith_hz": 1.0}}, ("uplink", "bandwith_hz")),
+        ({"path_loss": {"carrier_hz": 1.0}}, ("path_loss", "carrier_hz")),
+        ({"radius_m": 3.0}, ("radius_m",)),
+    ],
+)
+def test_wrong_options_are_refused_by_path(table, path):
+    with pytest.raises(ValidationError) as caught:
+        NETWORKS.make({"kind": "urban-macro", **table})
+    assert caught.value.errors()[0]["loc"] == path
+
+
+def test_a_scenario_takes_a_preset_and_overrides():
+    scenario = Scenario(
+        name="preset",
+        crowd={"clients": 8},
+        learning={"kind": "none", "model_bits": 1e5, "samples_per_client": 10},
+        network="urban-macro",
+        rounds={"count": 1},
+        selector={"kind": "uniform", "cohort": 2},
+    )
+    changed = scenario.replace({"network.uplink.power_dbm": 20.0, "network.path_loss.carrier_hz": 1e9})
+    assert (changed.network.uplink.power_dbm, changed.network.uplink.bandwidth_hz) == (20.0, 3.6e5)
+    assert changed.network.path_loss.indoor_share == 0.8
+    assert Scenario.from_toml(changed.to_toml()) == changed
+    alone = scenario.replace({"network": {"kind": "urban-macro", "sites": {"load": 0.0}}})
+    assert alone.network.sites.load == 0.0

@@ -1,0 +1,129 @@
+"""Hexagonal sites: geometry, who serves whom, and interference worked out by hand."""
+
+import math
+
+import numpy as np
+import pytest
+
+from fedsim.network import Cell, Hexagons, IndoorOffice, LogDistance, NoFading, Sites
+from fedsim.network.sites import hexagonal_sites, in_hexagon
+from fedsim.streams import Streams
+
+SLOPE = LogDistance(exponent=4.0, reference_loss_db=100.0, reference_distance_m=100.0)
+NOISE_DOWN_MW = 1.380649e-23 * 290 * 1e6 * 1e3 * 10**0.9
+NOISE_UP_MW = 1.380649e-23 * 290 * 1e6 * 1e3 * 10**0.5
+
+
+def gain(distance_m):
+    return 1e-10 * (np.asarray(distance_m) / 100.0) ** -4.0
+
+
+def still(**options):
+    return Cell(path_loss=SLOPE, shadowing_sigma_db=0.0, fading=NoFading(), **options)
+
+
+@pytest.mark.parametrize(("rings", "count"), [(0, 1), (1, 7), (2, 19), (3, 37)])
+def test_rings_of_sites(rings, count):
+    sites = hexagonal_sites(200.0, rings)
+    assert sites.shape == (count, 2)
+    np.testing.assert_array_equal(sites[0], [0.0, 0.0])
+    apart = np.hypot(*(sites[:, None] - sites).transpose(2, 0, 1))
+    if count > 1:
+        assert apart[~np.eye(count, dtype=bool)].min() == pytest.approx(200.0)
+        np.testing.assert_allclose(apart[0, 1:7], 200.0)
+        np.testing.assert_allclose(sites[:7], hexagonal_sites(200.0, 1))
+
+
+@pytest.mark.statistical
+def test_hexagons_are_uniform_over_the_cells():
+    clients, rings = 21_000, 1
+    place = Hexagons(inter_site_distance_m=300.0, rings=rings).positions(clients, Streams(2))
+    sites = hexagonal_sites(300.0, rings)
+    apart = np.hypot(*(place[:, None] - sites).transpose(2, 0, 1))
+    # Everybody stands in the hexagon of a site: nearest to it, at most a corner's distance away.
+    assert apart.min(axis=1).max() <= 300 / math.sqrt(3) * (1 + 1e-12)
+    counts = np.bincount(apart.argmin(axis=1), minlength=7)
+    assert np.all(np.abs(counts - 3000) < 5 * math.sqrt(clients * 6 / 49))
+    # The mean squared distance in a hexagon of side a is 5 a^2 / 12; its deviation is below its mean.
+    squared = apart.min(axis=1) ** 2
+    assert squared.mean() == pytest.approx(5 * 300**2 / 3 / 12, rel=5 / math.sqrt(clients))
+    inner = np.mean(squared < 100.0**2)
+    share = math.pi * 100**2 / (300**2 * math.sqrt(3) / 2)
+    assert abs(inner - share) < 5 * math.sqrt(share * (1 - share) / clients)
+    np.testing.assert_array_equal(
+        Hexagons(inter_site_distance_m=300.0, rings=rings).positions(50, Streams(2)), place[:50]
+    )
+
+
+def test_points_in_a_hexagon_stay_in_it():
+    u = np.random.default_rng(0).random((2, 5000))
+    x, y = in_hexagon(u[0], u[1], 100.0).T
+    for angle in np.arange(6) * math.pi / 3:
+        assert (x * math.cos(angle) + y * math.sin(angle)).max() <= 50.0 + 1e-9
+
+
+def test_downlink_interference_by_hand():
+    # A client at (100, 0); sites 400 m away in six directions send half of the time.
+    links = still(sites=Sites(inter_site_distance_m=400.0, load=0.5)).build(np.array([[100.0, 0.0]]), Streams(0))
+    angle = np.arange(6) * math.pi / 3
+    apart = np.hypot(400 * np.cos(angle) - 100, 400 * np.sin(angle))
+    sent = 10**3.6
+    expected = sent * gain(100.0) / (NOISE_DOWN_MW + 0.5 * sent * gain(apart).sum())
+    assert links.downlink.snr[0] == pytest.approx(expected, rel=1e-9)
+    assert links.serving.tolist() == [0]
+
+
+def test_uplink_interference_against_a_sample_of_places():
+    links = still(sites=Sites(inter_site_distance_m=400.0, load=0.3)).build(np.array([[100.0, 0.0]]), Streams(0))
+    rng = np.random.default_rng(0)
+    box = rng.uniform(-231, 231, size=(400_000, 2))
+    inside = np.all(np.abs(box @ [[1, 0.5, 0.5], [0, math.sqrt(0.75), -math.sqrt(0.75)]]) <= 200.0, axis=1)
+    received = gain(np.hypot(box[inside, 0] + 400.0, box[inside, 1]))
+    mean = 6 * received.mean()
+    interference = (10**2.3 * gain(100.0) / links.uplink.snr[0] - NOISE_UP_MW) / (0.3 * 10**2.3)
+    # The grid of 576 points errs by less than a percent, the sample by five of its deviations.
+    error = 0.01 + 5 * received.std() / received.mean() / math.sqrt(received.size)
+    assert interference == pytest.approx(mean, rel=error)
+
+
+def test_without_load_or_neighbours_there_is_no_interference():
+    place = np.array([[120.0, 50.0], [10.0, 0.0]])
+    alone = still().build(place, Streams(0))
+    for sites in (Sites(load=0.0), Sites(rings=0)):
+        among = still(sites=sites).build(place, Streams(0))
+        np.testing.assert_array_equal(among.uplink.snr, alone.uplink.snr)
+        np.testing.assert_array_equal(among.downlink.snr, alone.downlink.snr)
+    busy = still(sites=Sites(load=1.0)).build(place, Streams(0))
+    assert np.all(busy.downlink.snr < alone.downlink.snr)
+
+
+def test_clients_are_served_by_the_nearest_site_where_nothing_stands_between():
+    sites = Sites(inter_site_distance_m=300.0, serving_rings=1)
+    place = Hexagons(inter_site_distance_m=300.0, rings=1).positions(500, Streams(1))
+    links = still(sites=sites).build(place, Streams(0))
+    apart = np.hypot(*(place[:, None] - hexagonal_sites(300.0, 1)).transpose(2, 0, 1))
+    np.testing.assert_array_equal(links.serving, apart.argmin(axis=1))
+    np.testing.assert_allclose(links.delay_s, apart.min(axis=1) / 299_792_458)
+
+
+def test_shadowing_moves_some_clients_to_another_site_and_a_further_client_nobody():
+    cell = Cell(sites=Sites(inter_site_distance_m=300.0, serving_rings=1), path_loss=SLOPE, shadowing="correlated")
+    place = Hexagons(inter_site_distance_m=300.0, rings=1).positions(400, Streams(1))
+    many, few = cell.build(place, Streams(3)), cell.build(place[:60], Streams(3))
+    nearest = np.hypot(*(place[:, None] - hexagonal_sites(300.0, 1)).transpose(2, 0, 1)).argmin(axis=1)
+    assert 10 < np.count_nonzero(many.serving != nearest) < 250
+    np.testing.assert_array_equal(many.serving[:60], few.serving)
+    np.testing.assert_array_equal(many.downlink.snr[:60], few.downlink.snr)
+
+
+def test_interferers_without_a_line_of_sight_count_less():
+    # At 60 m an office has a line of sight in 6 % of all places: the mean gain lies between the two.
+    office, sites = IndoorOffice(), Sites(inter_site_distance_m=60.0, load=1.0)
+    found = sites.uplink_interference_mw(0.0, office)
+    seen, unseen = (
+        sites.uplink_interference_mw(
+            0.0, LogDistance(exponent=slope, reference_loss_db=loss + 20 * math.log10(3.5), reference_distance_m=1.0)
+        )
+        for slope, loss in ((1.73, 32.4), (3.83, 17.3))
+    )
+    assert unseen < found < seen
