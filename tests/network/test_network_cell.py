@@ -140,6 +140,7 @@ def test_a_client_at_the_antenna_is_only_fast():
 def test_what_matters_to_a_network_is_declared():
     assert {kind: (NETWORKS.load(kind).uses_bits, NETWORKS.load(kind).uses_positions) for kind in NETWORKS.builtin} == {
         "cell": (True, True),
+        "fedscale": (True, False),
         "latency": (False, False),
         "pause-two-speed": (False, False),
     }
