@@ -25,14 +25,10 @@ MAX_INSTRUCTIONS: Final = 1 << 24
 Assignment = Literal["random", "sequential"]
 
 _IGNORED: Final = frozenset({"PROTO", "FRAME"})
-_NUMBERS: Final = frozenset(
-    {"INT", "LONG", "LONG1", "LONG4", "BININT", "BININT1", "BININT2", "FLOAT", "BINFLOAT", "NEWTRUE", "NEWFALSE"}
-)
+_NUMBERS: Final = frozenset({"INT", "LONG", "LONG1", "LONG4", "BININT", "BININT1", "BININT2", "FLOAT", "BINFLOAT"})
 _STRINGS: Final = frozenset({"UNICODE", "SHORT_BINUNICODE", "BINUNICODE", "BINUNICODE8"})
 _PUTS: Final = frozenset({"PUT", "BINPUT", "LONG_BINPUT"})
 _GETS: Final = frozenset({"GET", "BINGET", "LONG_BINGET"})
-_SHORT_TUPLES: Final = {"EMPTY_TUPLE": 0, "TUPLE1": 1, "TUPLE2": 2, "TUPLE3": 3}
-_CONSTANTS: Final = {"NONE": None, "NEWTRUE": True, "NEWFALSE": False}
 _MARK: Final = object()
 _WORD_BITS: Final = 64
 
@@ -72,42 +68,43 @@ class _Reader:
         self._stack: list[Any] = []
         self._memory: dict[int, Any] = {}
         self._stopped = False
-        self._actions: dict[str, Callable[[], None]] = {
-            "MARK": lambda: self._stack.append(_MARK),
+        push = self._stack.append
+        self._actions: dict[str, Callable[[Any], None]] = {
+            **dict.fromkeys(_IGNORED, lambda _: None),
+            **dict.fromkeys(_NUMBERS, self._number),
+            **dict.fromkeys(_STRINGS, push),
+            **dict.fromkeys(_PUTS, self._put),
+            **dict.fromkeys(_GETS, self._get),
+            "NONE": lambda _: push(None),
+            "NEWTRUE": lambda _: push(True),
+            "NEWFALSE": lambda _: push(False),
+            "MARK": lambda _: push(_MARK),
             "STOP": self._stop,
-            "EMPTY_LIST": lambda: self._stack.append([]),
-            "EMPTY_DICT": lambda: self._stack.append({}),
-            "LIST": lambda: self._stack.append(self._since_mark()),
-            "TUPLE": lambda: self._stack.append(tuple(self._since_mark())),
-            "DICT": lambda: self._stack.append(_fill({}, self._since_mark())),
-            "APPEND": lambda: self._append([self._pop()]),
-            "APPENDS": lambda: self._append(self._since_mark()),
-            "SETITEM": lambda: self._set([self._pop() for _ in range(2)][::-1]),
-            "SETITEMS": lambda: self._set(self._since_mark()),
-            "MEMOIZE": lambda: self._put(len(self._memory)),
+            "EMPTY_LIST": lambda _: push([]),
+            "EMPTY_DICT": lambda _: push({}),
+            "EMPTY_TUPLE": lambda _: push(()),
+            "LIST": lambda _: push(self._since_mark()),
+            "TUPLE": lambda _: push(tuple(self._since_mark())),
+            "TUPLE1": lambda _: push(tuple(self._last(1))),
+            "TUPLE2": lambda _: push(tuple(self._last(2))),
+            "TUPLE3": lambda _: push(tuple(self._last(3))),
+            "DICT": lambda _: push(_fill({}, self._since_mark())),
+            "APPEND": lambda _: self._append(self._last(1)),
+            "APPENDS": lambda _: self._append(self._since_mark()),
+            "SETITEM": lambda _: self._set(self._last(2)),
+            "SETITEMS": lambda _: self._set(self._since_mark()),
+            "MEMOIZE": lambda _: self._put(len(self._memory)),
         }
 
     def do(self, name: str, argument: Any) -> None:
         """Carry out one instruction or refuse it."""
-        if name in _IGNORED:
-            return
-        if name in _CONSTANTS:
-            self._stack.append(_CONSTANTS[name])
-        elif name in _NUMBERS or name in _STRINGS:
-            self._stack.append(_checked(argument))
-        elif name in _SHORT_TUPLES:
-            self._stack.append(tuple([self._pop() for _ in range(_SHORT_TUPLES[name])][::-1]))
-        elif name in _PUTS:
-            self._put(argument)
-        elif name in _GETS:
-            self._get(argument)
-        elif name in self._actions:
-            self._actions[name]()
-        else:
+        action = self._actions.get(name)
+        if action is None:
             raise DataError(
                 f"the pickle instruction {name} can make more than numbers, strings and containers; "
                 "allowed: lists, tuples and dictionaries of numbers and strings"
             )
+        action(argument)
 
     def result(self) -> Any:
         """Return the one object that the whole program has made."""
@@ -115,16 +112,23 @@ class _Reader:
             raise DataError("it ends before it is complete")
         return self._stack[0]
 
-    def _stop(self) -> None:
+    def _stop(self, _argument: None) -> None:
         if len(self._stack) != 1 or self._stack[0] is _MARK:
             raise DataError("it does not end with one object")
         self._stopped = True
 
-    def _pop(self) -> Any:
-        value = self._stack.pop()
-        if value is _MARK:
+    def _number(self, value: Any) -> None:
+        if value.__class__ is int and value.bit_length() > _WORD_BITS:
+            raise DataError(f"a whole number of {value.bit_length()} bits is too large; allowed: at most {_WORD_BITS}")
+        self._stack.append(value)
+
+    def _last(self, count: int) -> list[Any]:
+        """Take the last few objects from the stack."""
+        items = self._stack[-count:]
+        if len(items) < count or any(item is _MARK for item in items):
             raise DataError("it takes more from the stack than there is")
-        return value
+        del self._stack[-count:]
+        return items
 
     def _since_mark(self) -> list[Any]:
         place = len(self._stack) - 1
@@ -164,12 +168,6 @@ class _Reader:
 
 def _is_simple(value: object) -> bool:
     return value is None or isinstance(value, bool | int | float | str)
-
-
-def _checked(value: Any) -> Any:
-    if isinstance(value, int) and value.bit_length() > _WORD_BITS:
-        raise DataError(f"a whole number of {value.bit_length()} bits is too large; allowed: at most {_WORD_BITS}")
-    return value
 
 
 def _fill(target: dict[Any, Any], items: list[Any]) -> dict[Any, Any]:

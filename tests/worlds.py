@@ -51,7 +51,7 @@ class FixedDropout:
     def __init__(self, seconds):
         self.seconds = np.asarray(seconds, float)
 
-    def time_to_dropout_s(self, client, round_, streams):
+    def time_to_dropout_s(self, client, round_, streams, phases_s=None):
         return self.seconds[client]
 
 

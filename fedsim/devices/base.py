@@ -115,6 +115,17 @@ class Dropout(Protocol):
 
     possible: ClassVar[bool]
 
-    def time_to_dropout_s(self, client: IntArray, round_: int, streams: Streams) -> FloatArray:
-        """Return how long after the start of its participation each client vanishes; `inf` for never."""
+    def time_to_dropout_s(
+        self, client: IntArray, round_: int, streams: Streams, phases_s: FloatArray | None = None
+    ) -> FloatArray:
+        """Return how long after the start of its participation each client vanishes; `inf` for never.
+
+        Parameters
+        ----------
+        client : ids in 0..K-1, shape (n,)
+        round_ : int, from 1
+        streams : the luck of the run
+        phases_s : planned time of downlink, compute and uplink of each client, shape (3, n)
+            Laws whose hazard differs between phases need the first two; the time of the last does not matter.
+        """
         ...

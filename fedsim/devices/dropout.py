@@ -3,10 +3,10 @@
 Streams: ``dropout`` by (client, round).
 """
 
-from typing import ClassVar
+from typing import ClassVar, Self
 
 import numpy as np
-from pydantic import PositiveFloat
+from pydantic import NonNegativeFloat, PositiveFloat, model_validator
 
 from fedsim.devices.base import FloatArray, IntArray
 from fedsim.parts import Catalogue, Part
@@ -16,7 +16,11 @@ DROPOUTS = Catalogue(
     "dropout law",
     "fedsim.dropouts",
     ("time_to_dropout_s",),
-    {"never": "fedsim.devices.dropout:Never", "hazard": "fedsim.devices.dropout:Hazard"},
+    {
+        "never": "fedsim.devices.dropout:Never",
+        "hazard": "fedsim.devices.dropout:Hazard",
+        "phase-hazard": "fedsim.devices.dropout:PhaseHazard",
+    },
     attributes=("possible",),
 )
 
@@ -26,7 +30,9 @@ class Never(Part):
 
     possible: ClassVar[bool] = False
 
-    def time_to_dropout_s(self, client: IntArray, round_: int, streams: Streams) -> FloatArray:
+    def time_to_dropout_s(
+        self, client: IntArray, round_: int, streams: Streams, phases_s: FloatArray | None = None
+    ) -> FloatArray:
         """Return `inf` for everybody."""
         return np.full(np.shape(client), np.inf)
 
@@ -43,6 +49,49 @@ class Hazard(Part):
 
     rate_per_s: PositiveFloat
 
-    def time_to_dropout_s(self, client: IntArray, round_: int, streams: Streams) -> FloatArray:
+    def time_to_dropout_s(
+        self, client: IntArray, round_: int, streams: Streams, phases_s: FloatArray | None = None
+    ) -> FloatArray:
         """Return an exponential time with mean ``1 / rate_per_s`` for each client in this round."""
         return -np.log1p(-streams.uniform("dropout", client, round_)) / self.rate_per_s
+
+
+class PhaseHazard(Part):
+    """A constant hazard in each phase: radio links break and phones are put away at rates of their own.
+
+    A participation survives with probability ``exp(-(sum of rate times duration))`` over its three phases. The
+    instant of the dropout is the one at which the summed hazard reaches an exponential number of mean 1.
+
+    Attributes
+    ----------
+    downlink_per_s, compute_per_s, uplink_per_s : dropouts per second in each phase; at least one above 0
+    """
+
+    possible: ClassVar[bool] = True
+
+    downlink_per_s: NonNegativeFloat
+    compute_per_s: NonNegativeFloat
+    uplink_per_s: NonNegativeFloat
+
+    @model_validator(mode="after")
+    def _some_hazard(self) -> Self:
+        if not (self.downlink_per_s or self.compute_per_s or self.uplink_per_s):
+            raise ValueError("all rates are 0; allowed: at least one above 0, or the kind 'never'")
+        return self
+
+    def time_to_dropout_s(
+        self, client: IntArray, round_: int, streams: Streams, phases_s: FloatArray | None = None
+    ) -> FloatArray:
+        """Return when each client's summed hazard is used up; `inf` if that is never."""
+        if phases_s is None:
+            raise ValueError("phases_s: a hazard by phase needs the planned times of the phases")
+        left = -np.log1p(-streams.uniform("dropout", client, round_))
+        began_s, gone_s = np.zeros(left.shape), np.full(left.shape, np.inf)
+        rates = (self.downlink_per_s, self.compute_per_s, self.uplink_per_s)
+        for rate, duration_s in zip(rates, (*phases_s[:2], np.full(left.shape, np.inf)), strict=True):
+            if rate > 0:
+                now = np.isinf(gone_s) & (left < rate * duration_s)
+                gone_s = np.where(now, began_s + left / rate, gone_s)
+                left = np.where(now, left, left - rate * duration_s)
+            began_s = began_s + duration_s
+        return gone_s

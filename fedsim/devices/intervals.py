@@ -187,12 +187,14 @@ class TracePresence(Switched):
         device: IntArray,
         checked: Literal["whole-task", "end-point"] = "whole-task",
     ) -> None:
-        self.clients, self._intervals, self._device, self._checked = device.size, intervals, device, checked
+        super().__init__(device.size)
+        self._intervals, self._device, self._checked = intervals, device, checked
 
-    def state(self, client: IntArray, time_s: float) -> tuple[BoolArray, FloatArray]:
-        """Return whether each client is there at an instant, and how long until that changes."""
+    def look_up(self, client: IntArray, time_s: float) -> tuple[BoolArray, FloatArray]:
+        """Return whether each client is there at an instant, and when that changes."""
         data = self._intervals
         low, high, period, now = self._phase(client, time_s)
+        began_s = np.floor(time_s / period) * period
         if not data.start_s.size:
             return np.zeros(low.size, dtype=np.bool_), np.full(low.size, np.inf)
         empty = low == high
@@ -203,12 +205,12 @@ class TracePresence(Switched):
         # An interval up to the end of the period goes on in the next one if that begins with an interval.
         wraps = (data.end_s[last] == period) & (data.start_s[first] == 0.0)
         whole = wraps & (last == first)
-        stays_s = data.end_s[last] - now + np.where(wraps, data.end_s[first], 0.0)
+        leaves_s = data.end_s[last] + np.where(wraps, data.end_s[first], 0.0)
         following = np.where(
             at < high, data.start_s[np.minimum(at, data.start_s.size - 1)], period + data.start_s[first]
         )
-        left_s = np.where(there, np.where(whole, np.inf, stays_s), np.where(empty, np.inf, following - now))
-        return np.asarray(there), np.asarray(left_s)
+        until_s = began_s + np.where(there, np.where(whole, np.inf, leaves_s), np.where(empty, np.inf, following))
+        return np.asarray(there), np.asarray(until_s)
 
     def leaves_after_s(self, client: IntArray, time_s: float, round_: int, task_s: FloatArray) -> FloatArray:
         """Return how long each client is still there or, checked at the end point, when it leaves for good."""
@@ -227,8 +229,9 @@ class TracePresence(Switched):
         gone_s = now - data.end_s[last] + np.where(at > low, 0.0, period)
         return np.asarray(np.where(high > low, np.maximum(gone_s, 0.0), np.inf))
 
-    def _phase(self, client: IntArray, time_s: ArrayLike) -> tuple[IntArray, IntArray, FloatArray, FloatArray]:
+    def _phase(self, client: IntArray, time_s: float | FloatArray) -> tuple[IntArray, IntArray, FloatArray, FloatArray]:
         """Return each client's slice of the intervals, its period and the time since the period's start."""
         device = self._device[client]
         period = self._intervals.period_s[device]
-        return self._intervals.offset[device], self._intervals.offset[device + 1], period, np.mod(time_s, period)
+        now = np.asarray(time_s - np.floor(time_s / period) * period)
+        return self._intervals.offset[device], self._intervals.offset[device + 1], period, now

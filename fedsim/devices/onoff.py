@@ -3,7 +3,7 @@
 A client's sojourns are numbered from 0, the one that covers time 0, and each is a function of (client, number)
 and of the instant at which it begins. Only a window of `WIDTH` switching instants per client is kept; it moves
 along as time does, and a question about the past starts it anew, so that answers never depend on what was asked
-before. Memory is about 150 bytes a client; the work over a run is that of drawing each sojourn once.
+before. Memory is about 170 bytes a client; the work over a run is that of drawing each sojourn once.
 
 Streams of `Markov`: ``availability-start`` by client; ``availability-sojourn`` by (client, number).
 """
@@ -40,18 +40,33 @@ def count_until(values: FloatArray, low: IntArray, high: IntArray, bound: ArrayL
 
 
 class Switched:
-    """A presence that follows from a state, on or off, and the time until it changes.
+    """A presence that follows from a state, on or off, and the instant at which it changes.
 
-    Attributes
+    What was looked up for a client holds until its state changes, so that a round looks up only those that have
+    changed since the one before.
+
+    Parameters
     ----------
     clients : K
     """
 
-    clients: int
+    def __init__(self, clients: int) -> None:
+        self.clients = clients
+        self._on = np.zeros(clients, dtype=np.bool_)
+        self._from_s, self._until_s = np.full(clients, np.inf), np.full(clients, -np.inf)
+
+    def look_up(self, client: IntArray, time_s: float) -> tuple[BoolArray, FloatArray]:
+        """Return whether each client is there at an instant, and the later instant (or `inf`) of the next change."""
+        raise NotImplementedError
 
     def state(self, client: IntArray, time_s: float) -> tuple[BoolArray, FloatArray]:
-        """Return whether each client is there, and how long until that changes, > 0 and perhaps `inf`."""
-        raise NotImplementedError
+        """Return whether each client is there, and how long until that changes, >= 0 and perhaps `inf`."""
+        client = np.asarray(client, dtype=np.int64)
+        unknown = client[(self._from_s[client] > time_s) | (self._until_s[client] <= time_s)]
+        if unknown.size:
+            self._on[unknown], self._until_s[unknown] = self.look_up(unknown, time_s)
+            self._from_s[unknown] = time_s
+        return self._on[client], np.maximum(self._until_s[client] - time_s, 0.0)
 
     def available(self, client: IntArray, time_s: float, round_: int) -> BoolArray:
         """Return whether each client is there at an instant."""
@@ -91,7 +106,8 @@ class Renewal(Switched):
     """The presence of clients whose sojourns follow a `SojournLaw`."""
 
     def __init__(self, clients: int, law: SojournLaw) -> None:
-        self.clients, self._law = clients, law
+        super().__init__(clients)
+        self._law = law
         everyone = np.arange(clients, dtype=np.int64)
         self._starts_on = law.starts_on(everyone)
         self._first = np.zeros(clients, dtype=np.int64)
@@ -99,14 +115,13 @@ class Renewal(Switched):
         self._ends_s = np.zeros((clients, WIDTH))
         self._draw(everyone)
 
-    def state(self, client: IntArray, time_s: float) -> tuple[BoolArray, FloatArray]:
-        """Return whether each client is there at an instant, and how long until that changes."""
-        client = np.asarray(client, dtype=np.int64)
+    def look_up(self, client: IntArray, time_s: float) -> tuple[BoolArray, FloatArray]:
+        """Return whether each client is there at an instant, and when that changes."""
         self._move_to(client, time_s)
         place = count_until(self._ends_s.ravel(), client * WIDTH, (client + 1) * WIDTH, time_s)
-        return self._on(client, self._first[client] + place), self._ends_s[client, place] - time_s
+        return self._has(client, self._first[client] + place), self._ends_s[client, place]
 
-    def _on(self, client: IntArray, number: IntArray) -> BoolArray:
+    def _has(self, client: IntArray, number: IntArray) -> BoolArray:
         return np.asarray(self._starts_on[client] ^ (number % 2 == 1))
 
     def _move_to(self, client: IntArray, time_s: float) -> None:
@@ -126,7 +141,7 @@ class Renewal(Switched):
         from_s = self._origin_s[client]
         for column in range(WIDTH):
             number = self._first[client] + column
-            from_s = np.maximum(from_s, self._law.end_s(client, number, self._on(client, number), from_s))
+            from_s = np.maximum(from_s, self._law.end_s(client, number, self._has(client, number), from_s))
             self._ends_s[client, column] = from_s
 
 

@@ -166,7 +166,7 @@ class Server:
         planned_s = np.stack([downlink_s, compute_s, uplink_s])
         self._check_times(number, client, planned_s)
         leaves_after_s = np.minimum(
-            world.dropout.time_to_dropout_s(client, number, world.streams),
+            world.dropout.time_to_dropout_s(client, number, world.streams, planned_s),
             world.presence.leaves_after_s(client, opens_s, number, planned_s.sum(axis=0)),
         )
         begin = self._beginnings(number, client, bits, uplink_s.tolist(), releases)

@@ -143,6 +143,7 @@ def test_what_matters_to_a_network_is_declared():
     assert {kind: (NETWORKS.load(kind).uses_bits, NETWORKS.load(kind).uses_positions) for kind in NETWORKS.builtin} == {
         "cell": (True, True),
         "graph": (True, True),
+        "fedscale": (True, False),
         "latency": (False, False),
         "pause-two-speed": (False, False),
         **dict.fromkeys(("urban-macro", "indoor-office", "wifi", "nb-iot", "5g-midband"), (True, True)),
