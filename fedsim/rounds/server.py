@@ -8,36 +8,13 @@ import numpy as np
 from numpy.typing import NDArray
 from simpy import Environment, Event
 
-from fedsim.devices import ComputeTimes, Dropout, Presence
 from fedsim.errors import ScenarioError, SelectorError
-from fedsim.learning import Evaluation, Learner, Model, Release
-from fedsim.network import Links
-from fedsim.network.flow import Flow
-from fedsim.privacy import Ledger
+from fedsim.learning import Evaluation, Model, Release
 from fedsim.rounds.audit import Audit
+from fedsim.rounds.dispatch import Dispatcher, World
 from fedsim.rounds.history import Recorder
-from fedsim.rounds.knowledge import Knowledge
-from fedsim.rounds.medium import Medium
-from fedsim.rounds.participation import DOWNLINK, PHASES, UPLINK, Begin, OpenRound, Outcome
-from fedsim.rounds.policies import Policy
-from fedsim.selectors import Cohort, Reports, Selector, as_cohort
-from fedsim.streams import Streams
-
-
-@dataclass(frozen=True, kw_only=True)
-class World:
-    """Everything a server process meets in one run."""
-
-    streams: Streams
-    links: Links
-    compute: ComputeTimes
-    presence: Presence
-    dropout: Dropout
-    learner: Learner
-    selector: Selector
-    policy: Policy
-    ledger: Ledger | None
-    knowledge: Knowledge
+from fedsim.rounds.participation import OpenRound, Outcome
+from fedsim.selectors import Cohort, Reports, as_cohort
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -93,8 +70,8 @@ class Server:
     ) -> None:
         self.env, self.world, self.ending, self.recorder = env, world, ending, recorder
         self._on_round = on_round
-        self._medium = Medium.of(world.links, env, world.learner.model_bits or 0.0)
-        self._audit = Audit(world.learner.samples.size, self._medium.air) if audit else None
+        self._dispatcher = Dispatcher(env, world)
+        self._audit = Audit(world.learner.samples.size, self._dispatcher.medium.air) if audit else None
         self._wants_loss = "loss" in getattr(world.selector, "needs", ())
         self._everyone = np.arange(world.learner.samples.size, dtype=np.int64)
 
@@ -113,12 +90,12 @@ class Server:
             start_s = self.env.now
             cohort, candidates = self._select(number, opens_s)
             releases: dict[int, Release] = {}
-            round_ = self._dispatch(number, opens_s, cohort, releases)
+            round_ = self._dispatcher.send(number, opens_s, cohort, releases)
             yield from self.world.policy.wait(self.env, round_)
             if round_.cancel_pending():
                 yield self.env.timeout(0)
             if self._audit is not None:
-                self._audit.check(number, cohort.client, round_, self.world.learner.model_bits or 0.0)
+                self._audit.check(number, cohort.client, round_, self._dispatcher.bits)
             model, weights, loss = self._aggregate(model, cohort, round_, releases)
             last = number == self.ending.count
             if not last:
@@ -149,71 +126,6 @@ class Server:
                 f"though there are {view.client.size} candidates"
             )
         return cohort, view.client.size
-
-    def _dispatch(self, number: int, opens_s: float, cohort: Cohort, releases: dict[int, Release]) -> OpenRound:
-        """Plan every member's waits as arrays and start its process."""
-        world, client = self.world, cohort.client
-        bits = world.learner.model_bits or 0.0
-        start_s = np.full(client.size, self.env.now)
-        samples = world.learner.work_samples(client, cohort.work)
-        compute_s = world.compute.duration_s(client, number, samples)
-        shared_s = np.full(client.size, np.inf)
-        downlink_s = shared_s if self._medium.downlink else world.links.downlink_s(client, number, start_s, bits)
-        after_s = start_s + downlink_s + compute_s
-        # The start of an upload is not known in advance after a shared downlink.
-        open_uplink = self._medium.uplink or self._medium.downlink
-        uplink_s = shared_s if open_uplink else world.links.uplink_s(client, number, after_s, bits)
-        planned_s = np.stack([downlink_s, compute_s, uplink_s])
-        self._check_times(number, client, planned_s)
-        leaves_after_s = np.minimum(
-            world.dropout.time_to_dropout_s(client, number, world.streams, planned_s),
-            world.presence.leaves_after_s(client, opens_s, number, planned_s.sum(axis=0)),
-        )
-        begin = self._beginnings(number, client, bits, uplink_s.tolist(), releases)
-        return OpenRound(self.env, planned_s, leaves_after_s, begin, bits)
-
-    def _beginnings(
-        self,
-        number: int,
-        client: NDArray[np.int64],
-        bits: float,
-        uplink_s: list[float],
-        releases: dict[int, Release],
-    ) -> dict[int, Begin]:
-        """Return what happens when a member enters a phase: flows start, and uploads charge privacy."""
-        begin: dict[int, Begin] = {}
-        world, medium, ids = self.world, self._medium, client.tolist()
-
-        def upload(i: int) -> Flow | float:
-            if world.ledger is not None:
-                releases[i] = Release(*world.ledger.charge(ids[i]))
-            if medium.uplink is not None:
-                return medium.uplink(ids[i], bits)
-            if medium.downlink is not None:
-                now_s = np.array([self.env.now])
-                return float(world.links.uplink_s(client[i : i + 1], number, now_s, bits)[0])
-            return uplink_s[i]
-
-        if (downlink := medium.downlink) is not None:
-            begin[DOWNLINK] = lambda i: downlink(ids[i], bits)
-        if medium.air is not None or world.ledger is not None:
-            begin[UPLINK] = upload
-        return begin
-
-    def _check_times(self, number: int, client: NDArray[np.int64], planned_s: NDArray[np.float64]) -> None:
-        """Refuse times that are none, and a wait for somebody who will never be done."""
-        endless = not self.world.policy.ends_without_everyone
-        never = np.isinf(planned_s)
-        if self._medium.never is not None:
-            never[[DOWNLINK, UPLINK]] = self._medium.never[:, client]
-        wrong = ~(planned_s >= 0) | (endless & never)
-        if wrong.any():
-            phase, i = (int(index[0]) for index in np.nonzero(wrong))
-            waits = endless and never[phase, i]
-            why = "the policy waits for everyone; choose one with a deadline" if waits else "times are at least 0"
-            raise ScenarioError(
-                f"round {number}: the {PHASES[phase]} of client {client[i]} would take {planned_s[phase, i]} s; {why}"
-            )
 
     def _aggregate(
         self, model: Model, cohort: Cohort, round_: OpenRound, releases: dict[int, Release]
