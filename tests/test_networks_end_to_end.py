@@ -1,0 +1,97 @@
+"""Every network, sharing rule and availability law carries a run from end to end, with the audit looking on."""
+
+import numpy as np
+import pytest
+
+from fedsim import Scenario, simulate
+from fedsim.devices import AVAILABILITIES
+from fedsim.network import NETWORKS
+
+LAW = {"kind": "log-normal", "median_s": 1.0, "sigma": 0.5}
+OPTIONS = {
+    "latency": {"downlink": LAW, "uplink": LAW},
+    "graph": {
+        "topology": {
+            "kind": "two-tier",
+            "cells": 3,
+            "site_distance_m": 50.0,
+            "fronthaul": {"capacity_bps": 1e7, "delay_s": 0.001},
+            "backhaul": {"capacity_bps": 1e6, "delay_s": 0.02},
+        },
+        "access": {"downlink_bps": 1e6, "uplink_bps": 1e5, "delay_s": 0.005},
+        "trouble": [{"kind": "outage-bursts", "mean_good_s": 5.0, "mean_bad_s": 1.0, "bad_factor": 0.1}],
+    },
+}
+AVAILABILITY_OPTIONS = {
+    "bernoulli": {"probability": 0.5},
+    "markov": {"mean_on_s": 60.0, "mean_off_s": 30.0},
+    "traces": {"path": "intervals.csv", "period_s": 86400.0},
+}
+# Half the day there, half not, for two devices; seconds.
+INTERVALS = "device,start_s,end_s\na,0,43200\nb,21600,64800\n"
+
+
+def scenario(**tables):
+    return Scenario(
+        **{
+            "name": "end-to-end",
+            "crowd": {"clients": 12, "placement": {"kind": "disc", "radius_m": 60.0}},
+            "learning": {"kind": "none", "model_bits": 1e5, "samples_per_client": 20},
+            "network": "cell",
+            "rounds": {"count": 4, "policy": {"kind": "deadline", "deadline_s": 30.0}},
+            "selector": {"kind": "uniform", "cohort": 4},
+            "results": {"audit": True},
+            **tables,
+        }
+    )
+
+
+def check(history):
+    rows = history.participations.to_pylist()
+    assert history.rounds.num_rows == 4
+    assert any(row["outcome"] == "delivered" for row in rows)
+    for row in rows:
+        phases_s = row["downlink_s"] + row["compute_s"] + row["uplink_s"] + row["queue_s"]
+        assert row["end_s"] - row["start_s"] == pytest.approx(phases_s, abs=1e-6)
+        assert row["end_s"] - row["start_s"] <= 30.0 + 1e-6
+
+
+@pytest.mark.parametrize("kind", sorted(NETWORKS.builtin))
+def test_every_network_carries_a_run_twice_the_same(kind):
+    chosen = scenario(network={"kind": kind, **OPTIONS.get(kind, {})})
+    history = simulate(chosen)
+    check(history)
+    assert history.participations.equals(simulate(chosen).participations)
+
+
+@pytest.mark.parametrize("uplink", ["dedicated", "equal", "proportional-fair", "first-come", "minimum-makespan"])
+@pytest.mark.parametrize("downlink", ["dedicated", "equal", "multicast"])
+def test_every_pair_of_sharing_rules_carries_a_run(downlink, uplink):
+    network = {"kind": "cell", "downlink": {"sharing": downlink}, "uplink": {"sharing": uplink}}
+    check(simulate(scenario(network=network)))
+
+
+@pytest.mark.parametrize("kind", sorted(AVAILABILITIES.builtin))
+def test_every_availability_law_carries_a_run(kind, tmp_path):
+    (tmp_path / "intervals.csv").write_text(INTERVALS)
+    options = dict(AVAILABILITY_OPTIONS.get(kind, {}))
+    if "path" in options:
+        options["path"] = str(tmp_path / options["path"])
+    history = simulate(scenario(devices={"availability": {"kind": kind, **options}}))
+    assert history.rounds.num_rows == 4
+    candidates = history.column("rounds", "candidates")
+    assert np.all((candidates >= 1) & (candidates <= 12))
+    assert np.all(history.column("rounds", "selected") == np.minimum(candidates, 4))
+
+
+def test_selecting_more_clients_costs_time_on_a_shared_uplink_and_none_on_a_dedicated_one():
+    means = {}
+    for sharing in ("dedicated", "equal"):
+        for cohort in (2, 12):
+            network = {"kind": "cell", "fading": "none", "shadowing_sigma_db": 0.0, "uplink": {"sharing": sharing}}
+            chosen = scenario(
+                network=network, devices={"compute": "zero"}, selector={"kind": "uniform", "cohort": cohort}
+            )
+            means[sharing, cohort] = simulate(chosen).column("participations", "uplink_s").mean()
+    assert means["dedicated", 12] == pytest.approx(means["dedicated", 2], rel=0.3)
+    assert means["equal", 12] > 3 * means["equal", 2]
