@@ -167,8 +167,8 @@ def concentration(counts: dict[float, Counts]) -> Figure:
     axes.set_ylim(0, 1)
     axes.xaxis.set_major_formatter("{x:.0%}")
     axes.yaxis.set_major_formatter("{x:.0%}")
-    axes.set_xlabel("share of the crowd, those that deliver least first")
-    axes.set_ylabel("their share of all deliveries")
+    axes.set_xlabel("share of the crowd, those with the fewest first")
+    axes.set_ylabel("their share of all deliveries or selections")
     axes.grid(visible=True, alpha=0.3)
     axes.legend(frameon=False, fontsize=8)
     return figure

@@ -37,7 +37,7 @@ TARGETS = (0.5, 0.9, 0.99)  # shares delivered
 MODEL_BITS = 1e6  # 31,250 parameters of 32 bits
 CLIENTS = 1000
 COHORT = 50
-MARKERS = "os^Dv"
+MARKERS = {"o": 6, "s": 10, "^": 6, "D": 8, "v": 7}  # and their sizes, hollow: those that coincide stay apart
 
 
 @dataclass(frozen=True)
@@ -124,18 +124,19 @@ def curves(found: dict[str, Found]) -> Figure:
     """Return the share delivered over deadlines: a line and markers for each preset."""
     figure = Figure(figsize=(7.0, 4.4), dpi=150, layout="constrained")
     axes = figure.add_subplot()
-    for (preset, one), marker in zip(found.items(), MARKERS, strict=True):
+    for (preset, one), (marker, size) in zip(found.items(), MARKERS.items(), strict=True):
         took_s = one.durations_s[np.isfinite(one.durations_s)]
         shares = np.arange(1, took_s.size + 1) / one.durations_s.size
         abscissa = np.concatenate([[DEADLINES_S[0] / 2], took_s, [LONG_S]])
         ordinate = np.concatenate([[0.0], shares, shares[-1:] if shares.size else [0.0]])
         label = preset + (f" ({one.unreachable:.1%} have no link)" if one.unreachable else "")
         (line,) = axes.plot(abscissa, ordinate, drawstyle="steps-post", linewidth=1.5)
-        axes.plot(DEADLINES_S, one.shares, marker, color=line.get_color(), markersize=5, clip_on=False)
-        axes.plot([], [], f"{marker}-", color=line.get_color(), markersize=5, label=label)
+        look = {"color": line.get_color(), "markersize": size, "markerfacecolor": "none"}
+        axes.plot(DEADLINES_S, one.shares, marker, clip_on=False, **look)
+        axes.plot([], [], f"{marker}-", label=label, **look)
     axes.set_xscale("log")
     axes.set_xlim(DEADLINES_S[0] / 2, LONG_S)
-    axes.set_ylim(0, 1.02)
+    axes.set_ylim(-0.03, 1.03)
     axes.xaxis.set_major_formatter("{x:g}")
     axes.yaxis.set_major_formatter("{x:.0%}")
     axes.set_xlabel("deadline (s)")
