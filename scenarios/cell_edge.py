@@ -2,9 +2,10 @@
 
 A hexagonal cell among six others on the same frequencies, timing only, with uniform selection: everybody is asked
 equally often. Towards the edge the own site's signal is weak and the neighbours' is strong, so that a deadline cuts off
-the far clients: what the server learns from is the middle of its cell. Jain's index of the clients' deliveries
-(Jain, Chiu and Hawe, DEC-TR-301, 1984) is ``sum(x)**2 / (n * sum(x**2))``: 1 if all deliver equally often, 1/n if one
-client delivers everything. That of the selections shows how much of the inequality is the luck of being asked.
+the far clients: what the server learns from is the middle of its cell. Place and shadowing last, and fading averages
+out over an upload, so that most clients deliver always or never. Jain's index of the clients' deliveries (Jain, Chiu
+and Hawe, DEC-TR-301, 1984) is ``sum(x)**2 / (n * sum(x**2))``: 1 if all deliver equally often, 1/n if one client
+delivers everything. That of the selections shows how much of the inequality is the luck of being asked.
 
     python scenarios/cell_edge.py [--rounds N] [--out FOLDER]
 

@@ -85,7 +85,8 @@ def mean_upload_s(history: History) -> float:
 
 def back_to_back_s(history: History, alone_s: NDArray[np.float64]) -> float:
     """Return how long a round's uploads take one after another without a gap, on average over the rounds."""
-    return float(alone_s[history.column("participations", "client")].sum()) / history.rounds.num_rows
+    rounds = history.column("rounds", "round").size
+    return float(alone_s[history.column("participations", "client")].sum()) / rounds
 
 
 def print_table(runs: Runs, bound_s: list[float]) -> None:

@@ -131,9 +131,9 @@ def curves(found: dict[str, Found]) -> Figure:
         ordinate = np.concatenate([[0.0], shares, shares[-1:] if shares.size else [0.0]])
         label = preset + (f" ({one.unreachable:.1%} have no link)" if one.unreachable else "")
         (line,) = axes.plot(abscissa, ordinate, drawstyle="steps-post", linewidth=1.5)
-        look = {"color": line.get_color(), "markersize": size, "markerfacecolor": "none"}
-        axes.plot(DEADLINES_S, one.shares, marker, clip_on=False, **look)
-        axes.plot([], [], f"{marker}-", label=label, **look)
+        colour = line.get_color()
+        axes.plot(DEADLINES_S, one.shares, marker, color=colour, markersize=size, markerfacecolor="none")
+        axes.plot([], [], f"{marker}-", color=colour, markersize=size, markerfacecolor="none", label=label)
     axes.set_xscale("log")
     axes.set_xlim(DEADLINES_S[0] / 2, LONG_S)
     axes.set_ylim(-0.03, 1.03)
