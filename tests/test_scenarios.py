@@ -1,6 +1,8 @@
 """Every scenario and study that is shipped runs, at tiny size."""
 
+import importlib
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -16,7 +18,16 @@ STUDIES = {
     "cohort_size.py": ["--rounds", "3"],
     "deadline_share.py": ["--rounds", "3"],
     "deadline_whatif.py": ["--rounds", "3"],
+    "validate_laws.py": ["--quick"],
 }
+WITHOUT_PICTURES = {"validate_laws.py"}
+LAWS = (
+    *("free space", "UMa", "UMi", "RMa", "InH", "InF-SL", "InF-DL", "InF-SH", "InF-DH", "outdoor to indoor"),
+    *("LOS share", "sigma in dB", "correlation over", "correlation between sites", "Rayleigh: Kolmogorov-Smirnov"),
+    *("Rician K", "Nakagami", "ergodic capacity", "outage", "10^4 Rayleigh blocks", "M/M/1 processor sharing"),
+    *("M/G/1 hyperexponential processor sharing", "M/D/1 first come", "max-min", "Gilbert-Elliott mean sojourn"),
+    *("share of time online", "median session", "largest of 100"),
+)
 NEEDS_DATA = {"mnist", "fashion-mnist", "cifar-10"}
 BASELINES = [
     {},
@@ -27,7 +38,7 @@ BASELINES = [
 
 
 def test_all_studies_are_listed_here():
-    assert {path.name for path in SCENARIOS.rglob("*.py")} == STUDIES.keys()
+    assert {path.name for path in SCENARIOS.glob("*.py")} == STUDIES.keys()
 
 
 @pytest.mark.parametrize("file", FILES, ids=lambda path: path.stem)
@@ -55,15 +66,44 @@ def test_paper_scenario_runs_on_its_own_data(file, data_dir):
     assert 0 < history.column("evaluations", "accuracy")[0] < 1
 
 
-@pytest.mark.parametrize("name", STUDIES)
-def test_study_runs(name, tmp_path):
-    done = subprocess.run(  # noqa: S603
-        [sys.executable, SCENARIOS / name, *STUDIES[name], "--out", tmp_path / "out"],
-        cwd=tmp_path,
+def run_study(name, folder, *options):
+    return subprocess.run(  # noqa: S603
+        [sys.executable, SCENARIOS / name, *STUDIES[name], *options],
+        cwd=folder,
         env={**os.environ, "OMP_NUM_THREADS": "1"},
         capture_output=True,
         text=True,
         check=True,
-    )
-    assert done.stdout.strip()
+    ).stdout
+
+
+@pytest.mark.parametrize("name", sorted(STUDIES.keys() - WITHOUT_PICTURES))
+def test_study_runs_and_draws(name, tmp_path):
+    assert run_study(name, tmp_path, "--out", tmp_path / "out").strip()
     assert {path.suffix for path in (tmp_path / "out").iterdir()} == {".png"}
+
+
+@pytest.mark.statistical
+def test_every_law_stands_in_the_validation_table(tmp_path):
+    """The command ends with status 0 only if no law is beyond its limit."""
+    table = run_study("validate_laws.py", tmp_path).splitlines()
+    rows = [cells for cells in (re.split(r"\s{2,}", line.strip()) for line in table) if len(cells) == 4][1:]
+    laws = " | ".join(law for law, *_ in rows)
+    for law in LAWS:
+        assert law in laws
+    assert all(abs(float(errors)) < 4.5 for *_, errors in rows)
+    # Nothing is drawn in a path loss: equal or not.
+    assert {errors for law, *_, errors in rows if re.search(r" N?LOS \d+ m$", law)} == {"0"}
+
+
+@pytest.mark.parametrize(("errors", "status"), [(4.4, 0), (-4.6, 1), (float("inf"), 1), (float("nan"), 1)])
+def test_validation_fails_beyond_the_limit(errors, status, monkeypatch, capsys):
+    monkeypatch.syspath_prepend(SCENARIOS)
+    study = importlib.import_module("validate_laws")
+    row = importlib.import_module("validation").Row("law of the jungle", 1.0, 2.0, errors)
+    monkeypatch.setattr(study, "GROUPS", {"One": lambda _: [row]})
+    monkeypatch.setattr(sys, "argv", ["validate_laws.py"])
+    with pytest.raises(SystemExit) as ended:
+        study.main()
+    assert int(ended.value.code) == status
+    assert "law of the jungle" in capsys.readouterr().out
