@@ -111,10 +111,7 @@ class Mesh(Part):
         """Return ``cloud``, ``bs-0`` and ``client-i`` with i from 0."""
         from scipy.spatial import cKDTree
 
-        graph: nx.Graph[str] = nx.Graph()
-        graph.add_node(CLOUD, kind="cloud")
-        _add_station(graph, 0, (0.0, 0.0), self.radio_bps)
-        _join(graph, "bs-0", CLOUD, self.backhaul)
+        graph = Star(backhaul=self.backhaul, radio_bps=self.radio_bps).graph(positions_m)
         radio = {} if self.radio_bps is None else {"radio_bps": self.radio_bps}
         names = ["bs-0"]
         for i, (x_m, y_m) in enumerate(positions_m.tolist()):
