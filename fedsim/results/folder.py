@@ -92,7 +92,8 @@ class RunFolder:
             digest = read_state(self.path)["digest"]
         except RunError:
             raise RunError(f"{self.path}: is a folder that holds no run; choose another with --out") from None
-        if digest != self.scenario.digest():
+        # The digest of an object that cannot be described knows only its class: that may be another run.
+        if digest != self.scenario.digest() or self.scenario.selector.prototype is not None:
             raise RunError(
                 f"{self.path}: holds a run of another scenario (digest {digest[:12]}); choose another folder with "
                 "--out, or replace that run with --force"

@@ -72,6 +72,26 @@ def test_the_same_scenario_may_be_run_again_and_another_may_not(tmp_path):
     assert read_run(tmp_path / "run").column("rounds", "selected").tolist() == [2] * 4
 
 
+class Secretive:
+    """A selector whose argument nobody can read back."""
+
+    def __init__(self, step):
+        self._hidden = step
+
+    def select(self, view, rng):
+        return view.client[:: self._hidden]
+
+    def observe(self, reports):
+        pass
+
+
+def test_runs_of_objects_that_cannot_be_told_apart_do_not_replace_each_other(tmp_path):
+    run(SCENARIO.replace({"selector": Secretive(2)}), tmp_path / "run")
+    with pytest.raises(RunError, match="replace that run with --force"):
+        run(SCENARIO.replace({"selector": Secretive(3)}), tmp_path / "run")
+    assert read_run(tmp_path / "run").column("rounds", "selected").tolist() == [3] * 4
+
+
 def test_a_folder_that_holds_something_else_is_left_alone(tmp_path):
     (tmp_path / "thesis.tex").write_text("years of work")
     with pytest.raises(RunError, match="holds no run"):
