@@ -11,7 +11,7 @@ from fedsim.devices import PhasedDropout
 from fedsim.errors import ScenarioError
 from fedsim.rounds.beginnings import Beginnings, runs_empty, shorten
 from fedsim.rounds.errand import Errand
-from fedsim.rounds.limits import Limits
+from fedsim.rounds.limits import Empty, Limits
 from fedsim.rounds.medium import Medium
 from fedsim.rounds.outages import Outages
 from fedsim.rounds.participation import COMPUTE, DOWNLINK, PHASES, UPLINK, Participations
@@ -70,11 +70,7 @@ class Dispatcher:
         if world.batteries is not None:
             draw = world.batteries.begin(client, self.env.now, errand.bits, samples, planned_s[COMPUTE])
             empties = runs_empty(draw)
-        limits = None
-        if endurance is not None or empties or outages is not None:
-            rates_per_s = (0.0, 0.0, 0.0) if self._phased is None else self._phased.rates_per_s
-            unplanned = (UPLINK,) if self.medium.downlink is None else (DOWNLINK, UPLINK)
-            limits = Limits(rates_per_s, endurance, empties, outages, unplanned)
+        limits = self._limits(endurance, empties, outages)
         to_come = None
         if self.medium.downlink is not None and self.medium.uplink is None:
             to_come = self._uplinks_to_come(errand, planned_s[COMPUTE])
@@ -118,6 +114,16 @@ class Dispatcher:
         planned_s = np.stack([downlink_s, compute_s, uplink_s])
         self._check_plan(errand, planned_s)
         return planned_s
+
+    def _limits(
+        self, endurance: list[float] | None, empties: dict[int, Empty], outages: Outages | None
+    ) -> Limits | None:
+        """Return what ends phases before their time; None for nothing."""
+        if endurance is None and not empties and outages is None:
+            return None
+        rates_per_s = (0.0, 0.0, 0.0) if self._phased is None else self._phased.rates_per_s
+        unplanned = (UPLINK,) if self.medium.downlink is None else (DOWNLINK, UPLINK)
+        return Limits(rates_per_s, endurance, empties, outages, unplanned)
 
     def _breaks_after_s(self, errand: Errand, planned_s: FloatArray, outages: Outages | None) -> FloatArray:
         """Return how long from now on devices crash, or links fail in planned downlinks; `inf` for never."""

@@ -11,7 +11,8 @@ which add up to the run's length. They are Arrow tables (``to_pandas()`` works w
 simulated seconds; nothing in them depends on the machine or on when the run was made. A participation's times of
 transfer exclude ``queue_s``, the wait for a medium to be free; its bits are those carried, in part where it was cut;
 ``energy_j`` is what its battery paid for them and for the work, 0 where energy is not looked at. Its ``fate`` says
-whether they served: `fedsim.rounds.flight.Fate`.
+whether they served: `fedsim.rounds.flight.Fate`. A round's ``ended_by`` says what ended it:
+`fedsim.rounds.round.RoundEnd`.
 """
 
 from dataclasses import dataclass

@@ -134,15 +134,14 @@ class Scenario(Settings):
                 cohort,
                 f"a cohort cannot be larger than the crowd; allowed: 1 to crowd.clients = {self.crowd.clients}",
             )
-        faults = self.rounds.faults
-        may_lose = self.devices.may_lose_clients or (faults is not None and faults.may_lose_clients)
-        if may_lose and not self.rounds.policy.ends_without_everyone:
+        breakable = (self.devices, self.rounds.faults)
+        if not self.rounds.policy.ends_without_everyone and any(part and part.may_lose_clients for part in breakable):
             _refuse(
                 ("rounds", "policy"),
                 POLICIES.describe(self.rounds.policy)["kind"],
-                "a round that waits for everyone never ends when a client drops out, leaves, runs empty, crashes or "
-                "loses its link (devices.dropout, devices.availability, devices.energy, rounds.faults); allowed: a "
-                "policy with a deadline or a longest wait, or give_up_s for an asynchronous one",
+                "a round that waits for everyone never ends when a client is lost (devices.dropout, "
+                "devices.availability, devices.energy, rounds.faults); allowed: a policy with a deadline or a longest "
+                "wait, or give_up_s for an asynchronous one",
             )
         self._check_rounds()
         for problem in edge_problems(self.rounds.edges, self.rounds.policy, self.network, self.crowd.clients):

@@ -8,6 +8,7 @@ from worlds import Everybody, batteries, serve
 
 from fedsim import Scenario, simulate
 from fedsim.errors import RunError
+from fedsim.results import report
 from fedsim.rounds import Deadline, Edges, Recorder, WaitForAll
 from fedsim.rounds.asynchronous import FedBuff
 from fedsim.rounds.counting import KFastest, Quorum
@@ -163,6 +164,11 @@ def test_rounds_of_edge_servers_and_of_their_cloud_have_causes_of_their_own():
     assert [tuple(row[name] for name in names) for row in history.cloud_path().to_pylist()] == [
         (1, 8.5, "edge", 1, "edge rounds", 7),
         (2, 1.5, "restart", None, None, None),
+    ]
+    pages = {page.title: page.lines for page in report(history)}
+    assert pages["what made the cloud's rounds as long as they were"] == [
+        ("edge: edge rounds", "1", "8.50", "85.0%", "7.0"),
+        ("restart", "1", "1.50", "15.0%", "-"),
     ]
     whatif = history.deadline_whatif([3.0])
     assert (whatif.edge.tolist(), whatif.round.tolist()) == ([0, 0, 1, 1], [1, 2, 1, 2])
