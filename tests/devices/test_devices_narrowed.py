@@ -105,3 +105,26 @@ def test_a_round_opens_when_a_search_through_all_instants_says(lines, gain_w, ti
             expected = now_s
             break
     assert there.opens_s(float(time_s), 1) == expected
+
+
+def test_some_clients_only():
+    """As worked by hand above; and clients of whom nothing is known of later tosses come in no other one."""
+    some = np.array([1, 2])
+    power = batteries([50.0, 20.0, 15.0], gain_w=1.0, least=50.0)
+    presence = traces([[(0, 900)], [(0, 10), (40, 60)], [(20, 30), (70, 90)]])
+    assert presence.opens_s(12.0, 1, some) == 20.0
+    assert presence.opens_s(12.0, 1, some[:1]) == 40.0
+    charged = ChargedPresence(presence, power)
+    assert charged.opens_s(0.0, 1) == 0.0
+    assert charged.opens_s(0.0, 1, some) == 40.0
+    assert charged.opens_s(0.0, 1, some[1:]) == 70.0
+    always = Always().build(3, Streams(0))
+    assert (always.opens_s(5.0, 1, some), always.opens_s(5.0, 1, some[:0])) == (5.0, math.inf)
+    assert ChargedPresence(always, power).opens_s(0.0, 1, some) == 30.0
+    toss = Bernoulli(probability=0.4).build(3, Streams(1))
+    for round_ in range(1, 60):
+        there = toss.available(np.arange(3), 0.0, round_)
+        charged = ChargedPresence(toss, batteries([50.0, 20.0, 15.0], gain_w=1.0, least=50.0))
+        assert toss.opens_s(7.0, round_, some) == (7.0 if there[some].any() else math.inf)
+        first_s = min([charged_s for charged_s, here in ((30.0, there[1]), (35.0, there[2])) if here], default=math.inf)
+        assert charged.opens_s(7.0, round_, some) == first_s

@@ -101,6 +101,19 @@ def test_trainer_does_exactly_the_batches_of_the_arithmetic(local: LocalTraining
     assert executor.flat.module.sizes == walk(local, samples, work, 1)
 
 
+@pytest.mark.parametrize(
+    ("work", "up", "down"),
+    [(1.0, 1.0, 1.0), (0.7, 0.7, 0.7), (0.71, 0.8, 0.7), (0.05, 0.1, 0.1), (0.99, 1.0, 0.9), (0.3, 0.3, 0.3)],
+)
+def test_whole_steps_of_ten_batches(work: float, up: float, down: float) -> None:
+    local = LocalTraining(batch_size=20, epochs=2)
+    samples = np.array([100])
+    assert local.whole_steps(samples, np.array([work]), up=True).tolist() == [pytest.approx(up)]
+    assert local.whole_steps(samples, np.array([work]), up=False).tolist() == [pytest.approx(down)]
+    assert local.batches(samples, up) == round(10 * up), "the share stands for itself"
+    assert local.batches(samples, down) == round(10 * down)
+
+
 @pytest.mark.parametrize("momentum", [0.0, 0.5])
 def test_sgd_agrees_with_gradients_worked_out_by_hand(tiny: Dataset, momentum: float) -> None:
     local = LocalTraining(learning_rate=0.2, momentum=momentum, batch_size=8, epochs=2)

@@ -5,6 +5,7 @@ import math
 import numpy as np
 import pytest
 from test_policies_synchronous import ends, told, used
+from test_round_availability import presence
 from worlds import CountingLearner, Everybody, FixedLinks, Pipe, Sequence, batteries, serve, timeline
 
 from fedsim.network.sharing import EqualSharing, FirstCome
@@ -224,6 +225,16 @@ def test_a_round_waits_for_somebody_to_be_free():
     assert rows(history, "staleness") == [(0,), (1,), (None,)]
 
 
+def test_a_round_waits_for_somebody_to_come_who_is_free():
+    """Client 0 is late and at work until 30 s; client 1 comes at 5 s."""
+    there = presence([(0, 100)], [(5, 100)])
+    history, selector, _, _ = serve(
+        Deadline(deadline_s=2), [10, 0], [10, 1], [10, 0], late=Drop(), presence=there, count=2
+    )  # fmt: skip
+    assert ends(history) == [2, 6]
+    assert [(view.time_s, view.client.tolist()) for view in selector.views] == [(0, [0]), (5, [1])]
+
+
 def test_who_is_lost_after_the_end_of_its_round_is_free_again():
     """Client 1 is late at 4 s and leaves at 4.5 s."""
     history, selector, _, _ = serve(
@@ -311,6 +322,13 @@ def test_partial_work_of_prescribed_work():
         )
         assert history.column("participations", "work").tolist() == expected
         assert history.column("participations", "compute_s").tolist() == [10 * share for share in expected]
+
+
+def test_least_work_is_a_share_of_what_was_prescribed():
+    """Nothing is left for 10 s of work, of which half is prescribed, and of that half at least."""
+    selector = Sequence([Cohort(np.arange(1), work=np.array([0.5]))])
+    history, _, _, _ = serve(Deadline(deadline_s=3), [1], [10], [2], late=Partial(least_work=0.5), selector=selector)
+    assert rows(history, "work", "end_s", "fate") == [(0.25, 3.0, "wasted-late")]
 
 
 def test_partial_work_after_a_shared_downlink():
