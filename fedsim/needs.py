@@ -17,8 +17,18 @@ MEASURES: Final = ("loss", "loss_rms", "accuracy_gain", "update_norm", "update")
 * ``"update_norm"``: Euclidean norm of ``"update"``, shape (n,)
 * ``"update"``: the parameters' part of what the server receives, noise of privacy included, shape (n, p)
 
-`fedsim.learning.protocol.Learner.measure` says how each is measured.
+`fedsim.learning.protocol.Learner.measure` says how each is measured, `fedsim.rounds.Task` what that takes in a run.
 """
+
+
+def forward_passes(needs: Collection[str]) -> int:
+    """Return how often a client passes all its samples forward to measure what training does not show by itself."""
+    return 2 if "accuracy_gain" in needs else 0
+
+
+def numbers_up(needs: Collection[str]) -> int:
+    """Return how many numbers a client sends beside its update; the rest is told by the update itself."""
+    return len({"loss", "loss_rms", "accuracy_gain"} & set(needs))
 
 
 def check_needs(needs: Collection[str]) -> None:

@@ -11,7 +11,19 @@ from fedsim.devices import Batteries, Charge, Condition, NarrowedPresence, Prese
 from fedsim.devices.onoff import Switched
 from fedsim.learning import Learner
 from fedsim.privacy import Ledger
-from fedsim.rounds import Ending, Faults, Hierarchy, History, Knowledge, Profile, Progress, Recorder, Server, World
+from fedsim.rounds import (
+    Ending,
+    Faults,
+    Hierarchy,
+    History,
+    Knowledge,
+    Profile,
+    Progress,
+    Recorder,
+    Server,
+    Task,
+    World,
+)
 from fedsim.rounds.faults import Working
 from fedsim.scenario import Scenario
 from fedsim.streams import Streams
@@ -95,7 +107,9 @@ def build_world(scenario: Scenario, data_dir: str | Path | None, store: Any) -> 
     compute = law.build(clients, streams, learner.flops_per_sample if law.uses_flops else None)
     ledger = None if privacy is None else Ledger(privacy.budget, clients)
     selector, edges = scenario.selector.build(), scenario.rounds.edges
-    profile = Profile.of(links, compute, learner) if edges is not None or _wants_profile(selector) else None
+    profile = None
+    if edges is not None or _wants_profile(selector):
+        profile = Profile.of(links, compute, Task(learner, getattr(selector, "needs", ())))
     faults = scenario.rounds.faults or Faults()
     devices_up = None if faults.client_crash is None else faults.client_crash.build(clients, streams)
     links_up = None if faults.link_outage is None else faults.link_outage.build(clients, streams)

@@ -14,6 +14,7 @@ from fedsim.rounds.profile import Profile
 from fedsim.rounds.recorder import Recorder
 from fedsim.rounds.round import Round
 from fedsim.rounds.server import Ending, Progress, Server
+from fedsim.rounds.task import Task
 from fedsim.rounds.world import World
 
 __all__ = [
@@ -40,6 +41,7 @@ __all__ = [
     "Recorder",
     "Round",
     "Server",
+    "Task",
     "WaitForAll",
     "World",
 ]

@@ -42,7 +42,6 @@ class Choice:
         self._busy = np.zeros(clients, dtype=bool)
         self._freed: Event | None = None
         self._number = self._asked = 0
-        self._bits = world.learner.model_bits or 0.0
 
     def choose(
         self, number: int, opens_s: float, wanted: int | None, ask: Callable[[Probe], Asking]
@@ -158,7 +157,7 @@ class Choice:
             return None
         candidates = None if everybody and self._member is None else self._everyone[there]
         view = self.world.knowledge.view(number, self.env.now, candidates, wanted)
-        return Foresight(self.world, self._bits, view).added() if isinstance(view, OracleView) else view
+        return Foresight(self.world, view).added() if isinstance(view, OracleView) else view
 
     def _ask(self, number: int, view: RoundView) -> Cohort:
         """Return the selector's cohort, cut down at random to what is wanted if it chose more."""

@@ -64,7 +64,7 @@ class Cloud:
         self.model: Model = world.learner.initial()
         settings, self._merging = hierarchy.edges, hierarchy.edges.merging
         skips: bool = getattr(self._merging, "skips", False)
-        carry = settings.backhaul.open(env, world.links, dispatcher.medium.air, dispatcher.bits)
+        carry = settings.backhaul.open(env, world.links, dispatcher.medium.air, world.task.down_bits)
         self._edges = [
             EdgeServer(env, at, self._coordinator(at, hierarchy, dispatcher, audit), settings.rounds, skips, carry)
             for at in range(len(hierarchy.members))

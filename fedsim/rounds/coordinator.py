@@ -166,7 +166,7 @@ class Coordinator:
     @cached_property
     def _mean_uplink_s(self) -> NDArray[np.float64]:
         """How long an upload takes each client of the crowd on average."""
-        return self.world.links.expected_uplink_s(self._dispatcher.bits)
+        return self.world.links.expected_uplink_s(self.world.task.up_bits)
 
     def _cut_off(self, flights: Iterable[Flight]) -> Generator[Event, Any, None]:
         cut = [flight.participations.cut_pending() for flight in flights]
@@ -199,13 +199,13 @@ class Coordinator:
         flight.repeat = self._intake.repeats(client, self.model.version)
         if cohort.work is not None:
             flight.work = world.learner.whole_steps(client, flight.work, up=True)
-        samples = world.learner.work_samples(client)
+        samples = world.task.samples(client)
         errand = Errand(
             client=client,
             number=number,
             turn=turn,
             opens_s=self.env.now if opens_s is None else opens_s,
-            bits=(self._dispatcher.bits, self._dispatcher.bits),
+            bits=(world.task.down_bits, world.task.up_bits),
             samples=samples,
             compute_s=world.compute.duration_s(client, turn, samples),
             releases=flight.releases,

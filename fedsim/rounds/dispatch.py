@@ -32,14 +32,12 @@ class Dispatcher:
 
     Attributes
     ----------
-    bits : size of a model, and of an update
     medium : which directions of the links are shared, opened on the clock
     """
 
     def __init__(self, env: Environment, world: World) -> None:
         self.env, self.world = env, world
-        self.bits = world.learner.model_bits or 0.0
-        self.medium = Medium.of(world.links, env, self.bits)
+        self.medium = Medium.of(world.links, env, world.task.down_bits)
         self._phased = world.dropout if isinstance(world.dropout, PhasedDropout) else None
 
     def send(self, errand: Errand, on_end: OnEnd | None = None) -> Participations:

@@ -19,12 +19,10 @@ class Foresight:
     Attributes
     ----------
     world : World
-    bits : size of a model, and of an update
     view : what the oracle sees otherwise
     """
 
     world: World
-    bits: float
     view: OracleView
 
     def added(self) -> OracleView:
@@ -34,20 +32,20 @@ class Foresight:
     def duration_s(self) -> FloatArray:
         """Return how long a participation that starts now will take each candidate; on shared media the mean alone."""
         world, client, number = self.world, self.view.client, self.view.round
-        links, now_s = world.links, np.full(client.size, self.view.time_s)
+        links, task, now_s = world.links, world.task, np.full(client.size, self.view.time_s)
         shared_down, shared_up = (
             (links.shared_downlink, links.shared_uplink) if isinstance(links, SharedLinks) else (False, False)
         )
         downlink_s = (
-            links.expected_downlink_s(self.bits)[client]
+            links.expected_downlink_s(task.down_bits)[client]
             if shared_down
-            else links.downlink_s(client, number, now_s, self.bits)
+            else links.downlink_s(client, number, now_s, task.down_bits)
         )
-        compute_s = world.compute.duration_s(client, number, world.learner.work_samples(client))
+        compute_s = world.compute.duration_s(client, number, task.samples(client))
         uplink_s = (
-            links.expected_uplink_s(self.bits)[client]
+            links.expected_uplink_s(task.up_bits)[client]
             if shared_up
-            else links.uplink_s(client, number, now_s + downlink_s + compute_s, self.bits)
+            else links.uplink_s(client, number, now_s + downlink_s + compute_s, task.up_bits)
         )
         return np.asarray(downlink_s + compute_s + uplink_s)
 

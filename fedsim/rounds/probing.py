@@ -58,7 +58,7 @@ class Prober:
             number=number,
             turn=turn,
             opens_s=self.env.now,
-            bits=(self._dispatcher.bits if probe.down_bits is None else probe.down_bits, probe.up_bits),
+            bits=(world.task.down_bits if probe.down_bits is None else probe.down_bits, probe.up_bits),
             samples=samples,
             compute_s=world.compute.duration_s(client, turn, samples) if asks_loss else np.zeros(client.size),
             releases=None,
@@ -98,6 +98,6 @@ class Prober:
             loss = world.learner.probe_losses(model, client, probe.samples, number)
             return Answers(client=client, loss=loss, compute_s=unknown, uplink_s=unknown)
         everyone = np.arange(world.learner.samples.size, dtype=np.int64)
-        compute_s = world.compute.expected_s(world.learner.work_samples(everyone))[client]
-        uplink_s = world.links.expected_uplink_s(self._dispatcher.bits)[client]
+        compute_s = world.compute.expected_s(world.task.samples(everyone))[client]
+        uplink_s = world.links.expected_uplink_s(world.task.up_bits)[client]
         return Answers(client=client, loss=unknown, compute_s=compute_s, uplink_s=uplink_s)

@@ -7,8 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fedsim.devices import ComputeTimes
-from fedsim.learning import Learner
 from fedsim.network import Links
+from fedsim.rounds.task import Task
 
 _YEAR_S: Final = 365 * 86_400.0
 
@@ -29,14 +29,14 @@ class Profile:
     samples: NDArray[np.int64]
 
     @classmethod
-    def of(cls, links: Links, compute: ComputeTimes, learner: Learner) -> Self:
+    def of(cls, links: Links, compute: ComputeTimes, task: Task) -> Self:
         """Return the profile of every client for the whole local work and a whole model in each direction."""
-        bits, everyone = learner.model_bits or 0.0, np.arange(learner.samples.size, dtype=np.int64)
+        everyone = np.arange(task.learner.samples.size, dtype=np.int64)
         return cls(
-            links.expected_downlink_s(bits),
-            compute.expected_s(learner.work_samples(everyone)),
-            links.expected_uplink_s(bits),
-            learner.samples,
+            links.expected_downlink_s(task.down_bits),
+            compute.expected_s(task.samples(everyone)),
+            links.expected_uplink_s(task.up_bits),
+            task.learner.samples,
         )
 
     @property

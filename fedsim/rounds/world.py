@@ -1,6 +1,7 @@
 """Everything that the processes of one run meet."""
 
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from fedsim.devices import Batteries, ComputeTimes, Dropout, Presence
 from fedsim.devices.onoff import Switched
@@ -12,6 +13,7 @@ from fedsim.rounds.faults import ServerRestart
 from fedsim.rounds.knowledge import Knowledge
 from fedsim.rounds.late import Cancel, Late
 from fedsim.rounds.policies import Policy
+from fedsim.rounds.task import Task
 from fedsim.selectors import Selector
 from fedsim.streams import Streams
 
@@ -49,3 +51,8 @@ class World:
     devices_up: Switched | None = None
     links_up: Switched | None = None
     server_restart: ServerRestart | None = None
+
+    @cached_property
+    def task(self) -> Task:
+        """What every participation is made of."""
+        return Task(self.learner, getattr(self.selector, "needs", ()))

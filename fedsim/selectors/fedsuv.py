@@ -87,6 +87,9 @@ class FedSuv(PublishedSelector):
     Without features (shape (n, 0)) each client is an arm of its own in both models: x is a unit vector, and the kernel
     is 1 for the client itself and 0 for others. Nothing is learned of a client from others then.
 
+    To find Delta a client passes its samples through the model before and after training, which takes two thirds of the
+    time of an epoch; the paper says nothing of it.
+
     A client that is late or dropped counts as not valid. A utility that was not measured leaves the process as it is.
     X and the rectangles also hold clients that are away; who never was a candidate is in X but has no rectangle.
 
@@ -95,6 +98,7 @@ class FedSuv(PublishedSelector):
 
     paper = "FedSUV: Validity and Utility-guided Client Selection for Federated Learning"
     needs = ("loss_rms", "accuracy_gain")
+    air = "two numbers up per update"
     uses_features = True
 
     def __init__(

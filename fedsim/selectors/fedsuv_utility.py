@@ -34,7 +34,8 @@ class UtilityProcess:
     Observations at one client are pooled: n of them with mean y count as one with noise variance ``noise^2 / n``. A
     client then adds ``phi phi' / (r + noise^2 / n)`` to the precision of w, and a further observation changes the
     fraction only. The covariance C of w takes in k clients by one Cholesky factor of k rows; the variances
-    ``phi' C phi`` follow by one product, O(K m k) for K clients.
+    ``phi' C phi`` follow by one product, O(K m k) for K clients. More than m clients at once are cheaper, and never
+    need a matrix of their own number squared, when everything pooled is learned anew, O(K m^2).
 
     Parameters
     ----------
@@ -72,6 +73,9 @@ class UtilityProcess:
         before, known = self._weights(client)
         self.count[client] += 1
         self.total[client] += value
+        if client.size > self._response.size:
+            self.observe_pooled(self.count, self.total)
+            return
         after, now = self._weights(client)
         rows = self._coordinates[client]
         seen = rows @ self._covariance

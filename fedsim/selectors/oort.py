@@ -19,7 +19,8 @@ from fedsim.selectors.base import (
     cohort_size,
 )
 from fedsim.selectors.checks import check_choice, check_numbers, check_shares, check_wholes
-from fedsim.selectors.oort_memory import Memory, Silent, blacklist, draw, fill_up
+from fedsim.selectors.draws import draw_distinct
+from fedsim.selectors.oort_memory import Memory, Silent, blacklist, fill_up
 
 
 class Oort(PublishedSelector):
@@ -83,6 +84,7 @@ class Oort(PublishedSelector):
         "OSDI 2021"
     )
     needs = ("loss_rms",)
+    air = "a number up per update"
     uses_features = True
 
     def __init__(
@@ -137,7 +139,7 @@ class Oort(PublishedSelector):
         taken = np.concatenate(
             [
                 known[self._exploit(view.client[known], exploited, view.round, rng)],
-                untried[draw(self._speed(view.client[untried]), explored, rng)],
+                untried[draw_distinct(self._speed(view.client[untried]), explored, rng)],
             ]
         )
         return Cohort(view.client[fill_up(taken, size, view.client.size, rng)])
@@ -178,7 +180,7 @@ class Oort(PublishedSelector):
         worth = self.utility(client, round_)
         last = np.partition(worth, worth.size - size)[worth.size - size]
         admitted = np.flatnonzero(worth >= self.cut_off * last)
-        return admitted[draw(worth[admitted], size, rng)]
+        return admitted[draw_distinct(worth[admitted], size, rng)]
 
     def _speed(self, client: IntArray) -> FloatArray:
         """Return participations per second as declared, or 1 for all; 0 of clients that declare nothing."""

@@ -18,7 +18,8 @@ from fedsim.selectors.base import (
     cohort_size,
 )
 from fedsim.selectors.checks import check_choice, check_numbers, check_shares, check_wholes
-from fedsim.selectors.oort_memory import Memory, Silent, blacklist, draw, fill_up
+from fedsim.selectors.draws import draw_distinct
+from fedsim.selectors.oort_memory import Memory, Silent, blacklist, fill_up
 
 _FLAT, _SHARP = 0.1, 5.0
 """Relative change of the window's utility at most at which the pacer relaxes, and from which on it tightens."""
@@ -81,6 +82,7 @@ class OortFedScale(PublishedSelector):
         "and System Performance of Federated Learning at Scale, ICML 2022)"
     )
     needs = ("loss_rms",)
+    air = "a number up per update"
     uses_features = True
 
     def __init__(
@@ -204,11 +206,11 @@ class OortFedScale(PublishedSelector):
         line = self.cut_off * score[order[min(size, order.size - 1)]]
         above = int(np.count_nonzero(score >= line))
         admitted = order[: max(above, min(10 * size + 1, order.size))]
-        return admitted[draw(score[admitted], size, rng)]
+        return admitted[draw_distinct(score[admitted], size, rng)]
 
     def _explore(self, client: IntArray, size: int, rng: np.random.Generator) -> IntArray:
         """Return positions among the untried clients: of those with most samples and haste, equals at random."""
         shuffled = rng.permutation(client.size)
         weight = (self._memory.batch[client] * self._haste(client))[shuffled]
         first = np.argsort(-weight, kind="stable")[: int(self.sample_window * size)]
-        return np.asarray(shuffled[first[draw(weight[first], size, rng)]])
+        return np.asarray(shuffled[first[draw_distinct(weight[first], size, rng)]])

@@ -1,4 +1,4 @@
-"""What both forms of Oort remember of their clients, and how they draw from them."""
+"""What both forms of Oort remember of their clients, whom they leave out, and how they fill a cohort up."""
 
 from typing import Final, Literal
 
@@ -74,20 +74,6 @@ def blacklist(view: RoundView, after: int | None, share: float) -> BoolArray:
     order = np.argsort(-view.participations[places], kind="stable")
     listed[places[order[int(share * view.clients) :]]] = False
     return listed
-
-
-def draw(weights: FloatArray, size: int, rng: np.random.Generator) -> IntArray:
-    """Return distinct positions, drawn one after the other with probabilities that follow the weights.
-
-    Each position's key is an exponential number over its weight, and the smallest keys win (Efraimidis and Spirakis,
-    "Weighted random sampling with a reservoir", 2006). Weights of 0 come last, at random.
-    """
-    keys = np.log(rng.exponential(size=weights.size))
-    heavy = weights > 0
-    keys[heavy] -= np.log(weights[heavy])
-    if 0 < size < np.count_nonzero(heavy):
-        return np.argpartition(np.where(heavy, keys, np.inf), size - 1)[:size]
-    return np.lexsort((keys, ~heavy))[:size]
 
 
 def fill_up(taken: IntArray, size: int, candidates: int, rng: np.random.Generator) -> IntArray:

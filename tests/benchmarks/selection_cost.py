@@ -4,8 +4,8 @@
 
 prints a table: for each size the median of the later rounds, question, selection and feedback together, in milliseconds
 of processor time (set OMP_NUM_THREADS=1); the exponent with which that grew over the last step; and the first
-round, with whatever is built then, at the largest size. Everybody is a candidate, has been heard from once (for
-FedSUV, 10,000 of them) and answers every question. A size at which a round would take longer than ``--most-s`` is left
+round, with whatever is built then, at the largest size. Everybody is a candidate, has been heard from once and answers
+every question. A size at which a round would take longer than ``--most-s`` is left
 out, and so are sizes that a method refuses or whose n^2 distances of updates would not fit into memory. Not a test: it
 asserts nothing.
 """
@@ -31,8 +31,6 @@ OPTIONS: dict[str, dict[str, Any]] = {
     "cpow-d": {"samples": 32},
     "pause-enumeration": {"cohort": 2},
 }
-# A report of more clients at once than this makes a matrix of their number squared.
-TOLD_AT_ONCE, HEARD = 1_000, {"fedsuv": 10_000}
 
 
 class Crowd:
@@ -121,10 +119,7 @@ def play(kind: str, clients: int, cohort: int, rounds: int) -> list[float]:
     if hasattr(selector, "probe"):
         selector.probe(everybody, np.random.default_rng(0))
     selector.select(everybody, np.random.default_rng(0))
-    heard = everybody.client[: HEARD.get(kind, clients)]
-    for start in range(0, heard.size, TOLD_AT_ONCE if kind in HEARD else clients):
-        told = heard[start : start + (TOLD_AT_ONCE if kind in HEARD else clients)]
-        selector.observe(crowd.report(1, Cohort(told), needs))
+    selector.observe(crowd.report(1, Cohort(everybody.client), needs))
     for number in range(2, rounds + 2):
         view, asked_ms = crowd.look(number, selector), 0.0
         if hasattr(selector, "probe"):

@@ -114,17 +114,17 @@ def test_some_clients_only():
     presence = traces([[(0, 900)], [(0, 10), (40, 60)], [(20, 30), (70, 90)]])
     assert presence.opens_s(12.0, 1, some) == 20.0
     assert presence.opens_s(12.0, 1, some[:1]) == 40.0
-    charged = ChargedPresence(presence, power)
-    assert charged.opens_s(0.0, 1) == 0.0
-    assert charged.opens_s(0.0, 1, some) == 40.0
-    assert charged.opens_s(0.0, 1, some[1:]) == 70.0
+    there = charged(presence, power)
+    assert there.opens_s(0.0, 1) == 0.0
+    assert there.opens_s(0.0, 1, some) == 40.0
+    assert there.opens_s(0.0, 1, some[1:]) == 70.0
     always = Always().build(3, Streams(0))
     assert (always.opens_s(5.0, 1, some), always.opens_s(5.0, 1, some[:0])) == (5.0, math.inf)
-    assert ChargedPresence(always, power).opens_s(0.0, 1, some) == 30.0
+    assert charged(always, power).opens_s(0.0, 1, some) == 30.0
     toss = Bernoulli(probability=0.4).build(3, Streams(1))
     for round_ in range(1, 60):
-        there = toss.available(np.arange(3), 0.0, round_)
-        charged = ChargedPresence(toss, batteries([50.0, 20.0, 15.0], gain_w=1.0, least=50.0))
-        assert toss.opens_s(7.0, round_, some) == (7.0 if there[some].any() else math.inf)
-        first_s = min([charged_s for charged_s, here in ((30.0, there[1]), (35.0, there[2])) if here], default=math.inf)
-        assert charged.opens_s(7.0, round_, some) == first_s
+        here = toss.available(np.arange(3), 0.0, round_)
+        both = charged(toss, batteries([50.0, 20.0, 15.0], gain_w=1.0, least=50.0))
+        assert toss.opens_s(7.0, round_, some) == (7.0 if here[some].any() else math.inf)
+        first_s = min([charged_s for charged_s, comes in ((30.0, here[1]), (35.0, here[2])) if comes], default=math.inf)
+        assert both.opens_s(7.0, round_, some) == first_s

@@ -1,6 +1,7 @@
 """Validity and utility against numbers worked by hand, dense linear algebra and scikit-learn."""
 
 import math
+import tracemalloc
 
 import numpy as np
 import pytest
@@ -129,6 +130,31 @@ def test_updates_do_not_drift_from_what_is_learned_at_once():
     at_once.observe_pooled(step_by_step.count, step_by_step.total)
     for left, right in zip(step_by_step.posterior(np.arange(60)), at_once.posterior(np.arange(60)), strict=True):
         np.testing.assert_allclose(left, right, atol=1e-9)
+
+
+@pytest.mark.parametrize("points_in_basis", [0, 5, 40])
+def test_a_crowd_heard_at_once_is_a_crowd_heard_one_by_one(points_in_basis):
+    points = np.random.default_rng(12).random((60, 3))
+    basis = Basis(points, "rbf", 0.6, points_in_basis, 0.0)
+    together, apart = at(points, basis, 0.1), at(points, basis, 0.1)
+    for round_ in range(3):
+        value = np.random.default_rng(round_).standard_normal(60)
+        together.observe(np.arange(60), value)
+        for client in range(60):
+            apart.observe(np.array([client]), value[[client]])
+    for left, right in zip(together.posterior(np.arange(60)), apart.posterior(np.arange(60)), strict=True):
+        np.testing.assert_allclose(left, right, atol=1e-9)
+
+
+def test_a_crowd_heard_at_once_needs_no_matrix_of_its_number_squared():
+    """30,000 clients squared would be 7 GB; the coordinates are 15 MB."""
+    points = np.random.default_rng(13).random((30_000, 2))
+    process = at(points, Basis(points, "rbf", 0.5, 64, 0.0), 0.1)
+    tracemalloc.start()
+    process.observe(np.arange(30_000), np.ones(30_000))
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 100e6
 
 
 def test_clients_met_later_are_told_by_those_observed_before():

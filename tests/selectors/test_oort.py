@@ -7,7 +7,6 @@ import pytest
 from synthetic_rounds import reports_of, rng, view_of
 
 from fedsim.selectors import Oort
-from fedsim.selectors.oort_memory import draw
 
 
 def taught(selector, clients=10, number=1, **reported):
@@ -167,23 +166,6 @@ def test_the_blacklist_and_its_limit():
 def test_places_that_nobody_untried_takes_are_exploited():
     selector = taught(Oort(4), clients=4, loss_rms=np.ones(4))
     assert selector.select(view_of(2, 4, wanted=3), rng()).client.size == 3
-
-
-@pytest.mark.statistical
-def test_a_weighted_draw_is_one_after_the_other():
-    """Weights 1, 2, 5: the pair {0, 1} has probability 1/8 * 2/7 + 2/8 * 1/6."""
-    draws, generator = 20_000, rng(7)
-    pairs = [tuple(sorted(draw(np.array([1.0, 2.0, 5.0]), 2, generator).tolist())) for _ in range(draws)]
-    expected = 1 / 8 * 2 / 7 + 2 / 8 * 1 / 6
-    assert abs(pairs.count((0, 1)) / draws - expected) < 5 * math.sqrt(expected * (1 - expected) / draws)
-
-
-def test_weights_of_zero_come_last():
-    for seed in range(20):
-        found = draw(np.array([0.0, 1e-300, 0.0, 1e300]), 3, rng(seed)).tolist()
-        assert {1, 3} < set(found)
-    assert draw(np.zeros(3), 0, rng()).size == 0
-    assert sorted(draw(np.zeros(3), 5, rng()).tolist()) == [0, 1, 2]
 
 
 @pytest.mark.parametrize(

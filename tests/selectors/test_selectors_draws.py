@@ -33,6 +33,11 @@ def test_distinct_draws_are_distinct_and_weights_of_zero_come_last(weights, seed
     assert set(drawn) <= heavy if size <= len(heavy) else heavy <= set(drawn)
 
 
+def test_weights_differ_by_as_much_as_numbers_can():
+    for seed in range(20):
+        assert {1, 3} < set(draw_distinct(np.array([0.0, 1e-300, 0.0, 1e300]), 3, rng(seed)).tolist())
+
+
 @pytest.mark.statistical
 def test_repeated_draws_follow_whole_numbers_and_never_hit_a_zero():
     draws = 40_000
