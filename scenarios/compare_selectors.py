@@ -1,11 +1,12 @@
 """Who reaches 80 % first, on whose shoulders? Every selector on one heterogeneous crowd, ten seeds, common luck.
 
 Sixty clients with unlike data (Dirichlet), devices (log-normal speeds), places in a cell (path loss, shadowing, fading)
-and habits (they drop out) learn handwritten digits over an uplink that they share; a round lasts 2 s at most. For one
+and habits (they come, go and drop out) learn handwritten digits over an uplink that they share; a round lasts 2 s at
+most. SAFA selects after training, which is a policy's business: everybody works, and its policy says who counts. For one
 seed every selector meets the same clients in the same places under the same sky with the same luck, so that
 differences between the rows are the selectors' own. Selectors that ask clients first pay for it on the air.
 
-    python scenarios/compare_selectors.py [--seeds N] [--rounds N] [--selectors NAME ...] [--out FOLDER]
+    python scenarios/compare_selectors.py [--seeds N] [--seconds S] [--selectors NAME ...] [--out FOLDER]
 
 prints a table (means over seeds; times to 80 % over the seeds that reached it) and writes ``accuracy.png``
 and ``trade_offs.png``.
@@ -13,6 +14,7 @@ and ``trade_offs.png``.
 
 import argparse
 import math
+import re
 from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
@@ -33,6 +35,7 @@ DEADLINE_S = 2.0
 TIMES = {"tau_min_s": 0.3}
 SELECTORS: dict[str, dict[str, Any]] = {
     "all": {},
+    "all, by SAFA": {},
     "uniform": {"cohort": COHORT},
     "weighted": {"cohort": COHORT},
     "md": {"cohort": COHORT},
@@ -53,11 +56,13 @@ SELECTORS: dict[str, dict[str, Any]] = {
     "fedsuv": {"cohort": COHORT},
     "pause": {"cohort": COHORT, **TIMES, "alpha": 20.0},
     "sa-pause": {"cohort": COHORT, **TIMES, "alpha": 20.0, "start": "last"},
+    "pause-vanilla-sa": {"cohort": COHORT, **TIMES, "alpha": 20.0, "start": "last"},
     "bsfl": {"cohort": COHORT, **TIMES, "alpha": 20.0},
     "cs-ucb": {"cohort": COHORT},
     "cs-ucb-q": {"cohort": COHORT},
     "fastest (oracle)": {"cohort": COHORT},
     "soonest (oracle)": {"cohort": COHORT},
+    "refl-oracle (oracle)": {"cohort": COHORT},
     "pause-genie (oracle)": {"cohort": COHORT, **TIMES, "alpha": 20.0},
 }
 CROWD: dict[str, Any] = {
@@ -79,10 +84,12 @@ CROWD: dict[str, Any] = {
     },
     "devices": {
         "compute": {"kind": "rate", "samples_per_s": 100.0, "spread_sigma": 0.8, "jitter_sigma": 0.2},
+        "availability": {"kind": "markov", "mean_on_s": 60.0, "mean_off_s": 20.0},
         "dropout": {"kind": "hazard", "rate_per_s": 0.03},
     },
-    "rounds": {"policy": {"kind": "deadline", "deadline_s": DEADLINE_S}},
 }
+DEADLINE = {"kind": "deadline", "deadline_s": DEADLINE_S}
+POLICIES = {"all, by SAFA": {"kind": "safa", "share": 0.3, "max_wait_s": DEADLINE_S}}
 
 
 class Outcome(NamedTuple):
@@ -96,11 +103,14 @@ class Outcome(NamedTuple):
     leakage: float
 
 
-def scenario(name: str, seed: int, rounds: int) -> Scenario:
+def scenario(name: str, seed: int, seconds: float) -> Scenario:
     """Return one selector's run on the crowd of one seed."""
-    tables = {**CROWD, "rounds": {**CROWD["rounds"], "count": rounds}}
     return Scenario(
-        name="compare", seed=seed, selector={"kind": name.split(maxsplit=1)[0], **SELECTORS[name]}, **tables
+        name="compare",
+        seed=seed,
+        rounds={"policy": POLICIES.get(name, DEADLINE), "count": 10_000, "until_s": seconds},
+        selector={"kind": re.split("[ ,]", name)[0], **SELECTORS[name]},
+        **CROWD,
     )
 
 
@@ -121,10 +131,10 @@ def outcome_of(history: History) -> Outcome:
     )
 
 
-def run_one(task: tuple[str, int, int]) -> tuple[str, int, Outcome, np.ndarray, np.ndarray]:
+def run_one(task: tuple[str, int, float]) -> tuple[str, int, Outcome, np.ndarray, np.ndarray]:
     """Run one selector on one seed; return its figures and its accuracy over seconds."""
-    name, seed, rounds = task
-    history = simulate(scenario(name, seed, rounds))
+    name, seed, seconds = task
+    history = simulate(scenario(name, seed, seconds))
     return name, seed, outcome_of(history), *history.curve("time", "accuracy", SMOOTHING)
 
 
@@ -132,13 +142,13 @@ def main() -> None:
     """Run the study and write table and figures."""
     parser = argparse.ArgumentParser(description="Every selector on one crowd.")
     parser.add_argument("--seeds", type=int, default=10)
-    parser.add_argument("--rounds", type=int, default=60)
+    parser.add_argument("--seconds", type=float, default=100.0)
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--selectors", nargs="+", choices=SELECTORS, default=list(SELECTORS), metavar="NAME")
     parser.add_argument("--out", type=Path, default=Path("runs/compare_selectors"))
     arguments = parser.parse_args()
 
-    tasks = [(name, seed, arguments.rounds) for name in arguments.selectors for seed in range(arguments.seeds)]
+    tasks = [(name, seed, arguments.seconds) for name in arguments.selectors for seed in range(arguments.seeds)]
     outcomes: dict[str, list[Outcome]] = {name: [] for name in arguments.selectors}
     curves: dict[str, list[tuple[np.ndarray, np.ndarray]]] = {name: [] for name in arguments.selectors}
     with ProcessPoolExecutor(arguments.workers) as pool:
@@ -200,16 +210,40 @@ def accuracy_figure(curves: dict[str, list[tuple[np.ndarray, np.ndarray]]], orde
 
 def trade_off_figure(rows: Sequence[dict[str, str | float]]) -> Figure:
     """Return time to the target against fairness, waste and leakage, one point for each selector."""
-    figure = Figure(figsize=(12.0, 5.0), dpi=150, layout="constrained")
+    figure = Figure(figsize=(13.0, 6.5), dpi=150, layout="constrained")
     reached = [row for row in rows if math.isfinite(float(row["to 80 % (s)"]))]
+    y = np.array([float(row["to 80 % (s)"]) for row in reached])
     for axes, column in zip(figure.subplots(1, 3, sharey=True), ("Jain", "wasted", "leakage"), strict=True):
-        for row in reached:
-            x, y = float(row[column]), float(row["to 80 % (s)"])
-            axes.plot(x, y, "o", color="tab:red" if "oracle" in str(row["selector"]) else "tab:blue", ms=4)
-            axes.annotate(str(row["selector"]), (x, y), fontsize=6, xytext=(3, 2), textcoords="offset points")
+        x = np.array([float(row[column]) for row in reached])
+        oracle = np.array(["oracle" in str(row["selector"]) for row in reached])
+        axes.scatter(x, y, s=16, c=np.where(oracle, "tab:red", "tab:blue"))
+        axes.margins(x=0.45)
+        for row, at_x, at_y, label_y in zip(reached, x, y, spread(y), strict=True):
+            # The column of labels stands beside the points, none upon another.
+            line = {"arrowstyle": "-", "lw": 0.3, "color": "0.6"}
+            right = at_x > (x.min() + x.max()) / 2
+            axes.annotate(
+                str(row["selector"]),
+                (at_x, at_y),
+                (0.98 if right else 0.02, label_y),
+                textcoords=axes.get_yaxis_transform(),
+                fontsize=6,
+                ha="right" if right else "left",
+                va="center",
+                arrowprops=line,
+            )
         axes.set_xlabel({"Jain": "Jain index of used updates", "wasted": "share wasted"}.get(column, "largest leakage"))
     figure.supylabel("simulated seconds to 80 %")
     return figure
+
+
+def spread(rising: np.ndarray) -> np.ndarray:
+    """Return heights for labels in the order of their points, near them and far enough from each other."""
+    if not rising.size:
+        return rising
+    gap = max(float(np.ptp(rising)), 1.0) / 45
+    steps = gap * np.arange(rising.size)
+    return np.maximum.accumulate(rising - steps) + steps
 
 
 if __name__ == "__main__":
