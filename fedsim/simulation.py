@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import simpy
+from simpy import Environment
 
 from fedsim.devices import Batteries, Charge, Condition, NarrowedPresence, Presence
 from fedsim.devices.onoff import Switched
@@ -54,18 +54,17 @@ class Simulation:
         self.scenario = scenario
         self.recorder = Recorder(scenario.name)
         self.world = build_world(scenario, data_dir, store)
-        self._env = simpy.Environment()
         ending = Ending(
             count=scenario.rounds.count,
             until_s=scenario.rounds.until_s,
             target_accuracy=scenario.rounds.target_accuracy,
             evaluate_every=scenario.results.evaluate_every,
         )
-        self._server = Server(self._env, self.world, ending, self.recorder, on_round, audit=scenario.results.audit)
+        self._server = Server(Environment(), self.world, ending, self.recorder, on_round, audit=scenario.results.audit)
 
     def run(self) -> History:
         """Run to the end and return what happened."""
-        self._env.run(until=self._env.process(self._server.serve()))
+        self._server.run()
         return self.history()
 
     def history(self) -> History:

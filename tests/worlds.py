@@ -262,5 +262,5 @@ def serve(
     env = simpy.Environment()
     recorder = Recorder("test")
     server = Server(env, world, Ending(**{"count": 1, **ending}), recorder, audit=audit)
-    env.run(until=env.process(server.serve()))
+    server.run()
     return recorder.history(), selector, learner, ledger

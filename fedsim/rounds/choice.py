@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from simpy import Environment, Event
 
-from fedsim.errors import ScenarioError, SelectorError
+from fedsim.errors import SelectorError
 from fedsim.rounds.foresight import Foresight
 from fedsim.rounds.world import World
 from fedsim.selectors import Answers, Cohort, OracleView, Probe, RoundView, as_cohort, as_probe
@@ -137,11 +137,6 @@ class Choice:
             return None
         self._freed = self.env.event()
         if comes_s == np.inf:
-            if self.env.peek() == np.inf:
-                raise ScenarioError(
-                    f"round {number}: nobody is there and free, and nobody ever will be: who is at work will never be "
-                    "done, since its link carries nothing; allowed: rounds.late that cuts off late clients"
-                )
             return self._freed
         wait_s = max(comes_s - self.env.now, float(np.spacing(self.env.now)))
         return self._freed | self.env.timeout(wait_s)

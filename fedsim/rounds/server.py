@@ -86,6 +86,24 @@ class Server:
             self._top = Cloud(env, world, world.hierarchy, dispatcher, recorder, books)
         self._evaluated = 0
 
+    def run(self) -> None:
+        """Serve, and let the clock run until that is over.
+
+        Raises
+        ------
+        ScenarioError
+            If it never will be, as nothing is going to happen any more.
+        """
+        end_of_time = self.env.timeout(np.inf)
+        end_of_time.callbacks = [self._refuse_to_wait]
+        self.env.run(until=self.env.process(self.serve()))
+
+    def _refuse_to_wait(self, _: Event) -> None:
+        raise ScenarioError(
+            "rounds: nobody is there and free, and nobody ever will be: who is at work will never be done, since its "
+            "link carries nothing; allowed: rounds.late that cuts off late clients"
+        )
+
     def serve(self) -> Generator[Event, Any, None]:
         """Run round after round until the ending is reached."""
         restart, process = self.world.server_restart, self.env.active_process

@@ -1,6 +1,7 @@
 """The frozen description of one experiment."""
 
-from fedsim.scenario.description import Crowd, Results, Rounds, Scenario
+from fedsim.scenario.description import Scenario
 from fedsim.scenario.overrides import parse_assignment
+from fedsim.scenario.tables import Crowd, Results, Rounds
 
 __all__ = ["Crowd", "Results", "Rounds", "Scenario", "parse_assignment"]

@@ -88,7 +88,7 @@ def serve(chosen, policy, late):
     world = replace(build_world(chosen, None, None), policy=policy, late=late)
     recorder, env = Recorder("combination"), simpy.Environment()
     server = Server(env, world, Ending(count=ROUNDS), recorder, audit=True)
-    env.run(until=env.process(server.serve()))
+    server.run()
     return recorder.history()
 
 

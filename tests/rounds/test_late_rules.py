@@ -8,9 +8,10 @@ from test_policies_synchronous import ends, told, used
 from test_round_availability import presence
 from worlds import CountingLearner, Everybody, FixedLinks, Pipe, Sequence, batteries, serve, timeline
 
+from fedsim.errors import ScenarioError
 from fedsim.network.sharing import EqualSharing, FirstCome
 from fedsim.privacy import GeometricBudget
-from fedsim.rounds import Cancel, Deadline
+from fedsim.rounds import Cancel, Deadline, Edges
 from fedsim.rounds.counting import KFastest
 from fedsim.rounds.late import Drop, Partial, Stale
 from fedsim.rounds.staleness import Constant, Deviation, Exponential, Hinge, Polynomial
@@ -233,6 +234,16 @@ def test_a_round_waits_for_somebody_to_come_who_is_free():
     )  # fmt: skip
     assert ends(history) == [2, 6]
     assert [(view.time_s, view.client.tolist()) for view in selector.views] == [(0, [0]), (5, [1])]
+
+
+@pytest.mark.parametrize("late", [Drop(), Stale()])
+@pytest.mark.parametrize("edge", [None, (0, 0), (0, 1)])
+def test_a_run_that_would_wait_for_dead_links_for_ever_is_refused(late, edge):
+    """After 2 s everybody is late, and at work for ever."""
+    edges = None if edge is None else Edges(grouping={"kind": "given", "edge": edge}, backhaul="none", rounds=2)
+    with pytest.raises(ScenarioError, match=r"nobody ever will be: .* allowed: rounds\.late that cuts off"):
+        serve(Deadline(deadline_s=2), [1, 1], [1, 1], [np.inf, np.inf], late=late, edges=edges, count=3)
+    serve(Deadline(deadline_s=2), [1, 1], [1, 1], [np.inf, np.inf], late=Cancel(), edges=edges, count=3)
 
 
 def test_who_is_lost_after_the_end_of_its_round_is_free_again():
