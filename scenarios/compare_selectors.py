@@ -2,8 +2,8 @@
 
 Sixty clients with unlike data (Dirichlet), devices (log-normal speeds), places in a cell (path loss, shadowing, fading)
 and habits (they come, go and drop out) learn handwritten digits over an uplink that they share; a round lasts 2 s at
-most. SAFA selects after training, which is a policy's business: everybody works, and its policy says who counts. For one
-seed every selector meets the same clients in the same places under the same sky with the same luck, so that
+most. SAFA selects after training, which is a policy's business: everybody works, and its policy says who counts. For
+one seed every selector meets the same clients in the same places under the same sky with the same luck, so that
 differences between the rows are the selectors' own. Selectors that ask clients first pay for it on the air.
 
     python scenarios/compare_selectors.py [--seeds N] [--seconds S] [--selectors NAME ...] [--out FOLDER]
