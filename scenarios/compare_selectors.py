@@ -243,7 +243,7 @@ def spread(rising: np.ndarray) -> np.ndarray:
         return rising
     gap = max(float(np.ptp(rising)), 1.0) / 45
     steps = gap * np.arange(rising.size)
-    return np.maximum.accumulate(rising - steps) + steps
+    return np.asarray(np.maximum.accumulate(rising - steps) + steps)
 
 
 if __name__ == "__main__":

@@ -113,6 +113,8 @@ class OneAtATime:
     def _run(self, task: TrainingTask) -> tuple[float, float]:
         """Do the task's batches; return the mean loss over the samples passed and the first pass's `loss_rms`."""
         module, step, gradient = self.flat.module, self._optimizer.step, self.flat.gradient
+        weights, proximal = self.flat.parameters.data, self._local.proximal
+        start = weights.clone() if proximal else weights
         first_pass = int(self._local.batches_per_epoch(task.rows.size, self.smallest_batch))
         total, passed = 0.0, 0
         seen: list[tuple[Tensor, Tensor]] = []
@@ -122,6 +124,8 @@ class OneAtATime:
             log_probabilities = functional.log_softmax(module(images), dim=1)
             loss = functional.nll_loss(log_probabilities, labels)
             torch.autograd.backward(loss)
+            if proximal:
+                gradient.add_(weights - start, alpha=proximal)
             step()
             total += loss.item() * len(labels)
             passed += len(labels)

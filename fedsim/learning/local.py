@@ -31,6 +31,11 @@ class LocalTraining(Settings):
     learning_rate : float > 0
     momentum : float in [0, 1)
         Of SGD only.
+    proximal : float >= 0
+        How strongly the weights are drawn to the model that the client started from: the loss gains
+        ``proximal / 2 * |w - w_start|^2``. It is mu of FedProx (Li et al., "Federated optimization in heterogeneous
+        networks", MLSys 2020, equation 2) and rho of FedAsync (0.005 in Xie et al. 2019). The losses told to the server
+        are those of the data alone.
     epochs : int >= 1
     batch_size : int >= 1
     max_batches : int >= 1, optional
@@ -49,6 +54,7 @@ class LocalTraining(Settings):
     optimizer: Literal["sgd", "adam"] = "sgd"
     learning_rate: Annotated[float, Field(gt=0)] = 0.1
     momentum: Annotated[float, Field(ge=0, lt=1)] = 0.0
+    proximal: Annotated[float, Field(ge=0)] = 0.0
     epochs: Annotated[int, Field(ge=1)] = 1
     batch_size: Annotated[int, Field(ge=1)] = 20
     max_batches: Annotated[int, Field(ge=1)] | None = None

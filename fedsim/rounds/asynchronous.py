@@ -69,8 +69,8 @@ class FedAsync(Part):
 
     Algorithm 1: ``x <- (1 - a) x + a x_k`` with ``a = mixing * s(staleness)``, where x_k is the whole model that the
     client trained. Updates that arrive at the same instant are merged one after another, each making a version, in the
-    order in which their clients started. The paper's proximal term belongs to local training and is not part of this
-    rule.
+    order in which their clients started. The paper's proximal term belongs to local training: set
+    ``learning.local.proximal`` to its rho (0.005).
 
     Attributes
     ----------

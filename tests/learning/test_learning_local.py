@@ -114,9 +114,10 @@ def test_whole_steps_of_ten_batches(work: float, up: float, down: float) -> None
     assert local.batches(samples, down) == round(10 * down)
 
 
-@pytest.mark.parametrize("momentum", [0.0, 0.5])
-def test_sgd_agrees_with_gradients_worked_out_by_hand(tiny: Dataset, momentum: float) -> None:
-    local = LocalTraining(learning_rate=0.2, momentum=momentum, batch_size=8, epochs=2)
+@pytest.mark.parametrize(("momentum", "proximal"), [(0.0, 0.0), (0.5, 0.0), (0.0, 0.6), (0.5, 0.6)])
+def test_sgd_agrees_with_gradients_worked_out_by_hand(tiny: Dataset, momentum: float, proximal: float) -> None:
+    """With a proximal term the gradient gains proximal * (w - w_start); the losses told do not."""
+    local = LocalTraining(learning_rate=0.2, momentum=momentum, proximal=proximal, batch_size=8, epochs=2)
     executor = OneAtATime(MLP(hidden=()), tiny, local, seed=1)
     rows = np.arange(10, 30)
     result = executor.train([task(executor, rows)])[0]
@@ -124,6 +125,7 @@ def test_sgd_agrees_with_gradients_worked_out_by_hand(tiny: Dataset, momentum: f
     rng = np.random.default_rng(5)
     rng.integers(2**63)  # torch's seed comes first, then one permutation per epoch
     weights, bias = split_linear(executor.initial, tiny)
+    start, bias_start = weights, bias
     speed, bias_speed, losses = np.zeros_like(weights), np.zeros_like(bias), []
     for _ in range(2):
         order = rows[rng.permutation(20)]
@@ -132,8 +134,8 @@ def test_sgd_agrees_with_gradients_worked_out_by_hand(tiny: Dataset, momentum: f
             losses += [cross_entropy(weights, bias, images, labels)] * len(batch)
             # d loss / d scores = (softmax - one-hot) / batch size
             slope = (softmax(scaled(images) @ weights.T + bias) - np.eye(3)[labels]) / len(batch)
-            speed = momentum * speed + slope.T @ scaled(images)
-            bias_speed = momentum * bias_speed + slope.sum(axis=0)
+            speed = momentum * speed + slope.T @ scaled(images) + proximal * (weights - start)
+            bias_speed = momentum * bias_speed + slope.sum(axis=0) + proximal * (bias - bias_start)
             weights, bias = weights - 0.2 * speed, bias - 0.2 * bias_speed
     expected = np.concatenate([weights.ravel(), bias]) - executor.initial
     np.testing.assert_allclose(result.difference, expected, atol=2e-6)
@@ -236,6 +238,7 @@ def test_a_last_batch_of_one_is_left_out_with_batch_normalisation(tiny: Dataset)
         {"batch_size": 2.5},
         {"max_batches": 0},
         {"momentum": 1.0},
+        {"proximal": -0.1},
         {"decay": 0.1},
     ],
 )

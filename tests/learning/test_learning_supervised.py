@@ -210,7 +210,10 @@ def test_digests_depend_on_every_ingredient(make_learner: Maker) -> None:
         digest(split={"kind": "dirichlet", "alpha": 5.0}),
         digest(model={"hidden": [6]}),
         *(digest(local=local) for local in ({"learning_rate": 0.2}, {"epochs": 2}, {"batch_size": 5})),
-        *(digest(local=local) for local in ({"momentum": 0.5}, {"max_batches": 3}, {"short_batch": "skip"})),
+        *(
+            digest(local=local)
+            for local in ({"momentum": 0.5}, {"proximal": 0.1}, {"max_batches": 3}, {"short_batch": "skip"})
+        ),
         digest(release=some, mechanism=mechanism),
         digest(release=Release(0.6, 1), mechanism=mechanism),
         digest(release=Release(0.5, 2), mechanism=mechanism),
