@@ -9,6 +9,7 @@ import pytest
 from test_every_selector_end_to_end import OPTIONS
 
 from fedsim import Scenario, simulate
+from fedsim.errors import SelectorError
 from fedsim.selectors import SELECTORS
 
 LAW = {"kind": "log-normal", "median_s": 0.5, "sigma": 0.6}
@@ -168,6 +169,13 @@ def check_backhaul(history, backhaul):
             assert (visit["downlink_bits"], visit["uplink_bits"]) == pytest.approx((sent_bits, sent_bits))
             assert 0.0 <= visit["weight"] <= 1.0
     assert max(ended_s.values()) <= history.column("rounds", "end_s")[-1]
+
+
+@pytest.mark.parametrize(("kind", "option"), [("cs-ucb-q", "rates"), ("pause-genie", "expected_reward")])
+def test_a_number_for_each_client_of_the_crowd_is_none_for_each_of_an_edge(kind, option):
+    edges = {"grouping": {"kind": "order", "count": 3}}
+    with pytest.raises(SelectorError, match=f"{option}: 18 numbers are not allowed.*6 clients of this server"):
+        simulate(scenario(edges, selector={"kind": kind, "cohort": 2, option: [0.1] * 18}))
 
 
 @pytest.mark.parametrize("kind", sorted(SELECTORS.builtin))

@@ -95,7 +95,8 @@ class CsUcbQ(CsUcb):
         c_k as a part of the client's fair share: ``c_k = promise * m * |D_k| / |D|``, at most 1. The fair share is
         m / K in a run without data, and for clients that have not been candidates yet.
     rates : numbers from 0 to 1, one per client id, optional
-        The c_k themselves. Their sum should be below m, else some queues grow for ever.
+        The c_k themselves. Their sum should be below m, else some queues grow for ever. At edge servers the clients of
+        each are numbered from 0, and each needs as many numbers as it has clients.
     """
 
     def __init__(
@@ -147,12 +148,12 @@ class CsUcbQ(CsUcb):
         Raises
         ------
         SelectorError
-            If ``rates`` has no number for a client.
+            If ``rates`` has not one number for each client.
         """
-        if self.rates is not None and len(self.rates) < view.clients:
+        if self.rates is not None and len(self.rates) != view.clients:
             raise SelectorError(
                 f"rates: {len(self.rates)} numbers are not allowed; there must be one for each of the "
-                f"{view.clients} clients"
+                f"{view.clients} clients of this server"
             )
         missing = view.clients - self._queue.size
         if missing > 0:

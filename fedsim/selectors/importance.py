@@ -32,7 +32,8 @@ class ImportanceSampling(PublishedSelector):
         Number of clients per round on average (m).
     draw : ``"independent"`` or ``"systematic"``
         Each client by itself, as in the paper, so that the number varies; or exactly m, by systematic sampling of the
-        candidates in random order (Madow, 1949), with the same probabilities.
+        candidates in random order (Madow, 1949), with the same probabilities. Where the server asks for a number of
+        clients the draw is systematic either way: of more than it asks for the server would drop some.
     weights : ``"unbiased"`` or ``"samples"``
         The paper's, or FedAvg's, which lean towards clients of large updates.
     floor : float in [0, 1]
@@ -73,7 +74,8 @@ class ImportanceSampling(PublishedSelector):
             return Cohort(view.client.copy())
         share = data_shares(view)
         chance = optimal_probabilities(share * self.norms(view), size)
-        chosen, given = _independent(chance, rng) if self.draw == "independent" else _systematic(chance, rng)
+        by_itself = self.draw == "independent" and view.wanted is None
+        chosen, given = _independent(chance, rng) if by_itself else _systematic(chance, rng)
         weights = share[chosen] * given / chance[chosen]
         prescribed = weights if self.weights == "unbiased" and weights.any() else None
         return Cohort(view.client[chosen], weights=prescribed)

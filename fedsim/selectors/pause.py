@@ -21,8 +21,8 @@ class Pause(PauseBandit):
     """Select by the arg max of equation (14), over all sets of m clients, in O(K log K).
 
     The energy of a set is its smallest UCB plus ``alpha / m`` times its generalisation rewards plus
-    ``gamma / m`` times its privacy rewards. Ties are broken at random. Parameters are those of
-    `fedsim.selectors.pause_energy.PauseBandit`.
+    ``gamma / m`` times its privacy rewards. Of sets of equal energy one with the greatest smallest UCB is taken, at
+    random among those. Parameters are those of `fedsim.selectors.pause_energy.PauseBandit`.
     """
 
     def search(self, terms: Terms, rng: np.random.Generator) -> IntArray:

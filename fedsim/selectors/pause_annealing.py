@@ -11,7 +11,7 @@ from typing import Literal
 import numpy as np
 
 from fedsim.selectors.annealing import Annealing, TailoredAnnealing, energy_range, starting_set
-from fedsim.selectors.base import IntArray, check_number, check_whole
+from fedsim.selectors.base import Cohort, IntArray, RoundView, check_number, check_whole
 from fedsim.selectors.pause import best_cohort
 from fedsim.selectors.pause_energy import PauseBandit, Terms
 
@@ -60,16 +60,19 @@ class AnnealedPause(PauseBandit):
         self.iterations, self.kappa, self.start = iterations, kappa, start
         self._last: IntArray = np.zeros(0, dtype=np.int64)
 
+    def select(self, view: RoundView, rng: np.random.Generator) -> Cohort:
+        """Return the set that the search finds, and remember it; all candidates if there are no more than m."""
+        cohort = super().select(view, rng)
+        self._last = cohort.client
+        return cohort
+
     def search(self, terms: Terms, rng: np.random.Generator) -> IntArray:
         """Return the best set that the walk has seen."""
         if terms.untried >= terms.m:
-            chosen = best_cohort(terms.latency, terms.bonus, terms.m, rng)
-        else:
-            walk = self.walk(terms, rng)
-            walk.run(self.iterations)
-            chosen = np.sort(np.array(walk.best, dtype=np.int64))
-        self._last = terms.client[chosen]
-        return chosen
+            return best_cohort(terms.latency, terms.bonus, terms.m, rng)
+        walk = self.walk(terms, rng)
+        walk.run(self.iterations)
+        return np.sort(np.array(walk.best, dtype=np.int64))
 
     @abstractmethod
     def walk(self, terms: Terms, rng: np.random.Generator) -> Annealing:

@@ -26,6 +26,7 @@ class PauseGenie(PauseEnergy):
     expected_reward : numbers from 0 to 1, one per client id, optional
         mu_k = E[tau_min / tau_k]. Without them ``tau_min`` over the expected duration stands for mu_k, which is all
         that an `OracleView` tells; by Jensen's inequality that is at most mu_k, and equal if the duration never varies.
+        At edge servers the clients of each are numbered from 0, and each needs as many numbers as it has clients.
     """
 
     oracle = True
@@ -54,13 +55,14 @@ class PauseGenie(PauseEnergy):
         Raises
         ------
         SelectorError
-            If a candidate has no expected reward, or the view is that of a real server, without expected durations.
+            If there is not one expected reward for each client, or the view is that of a real server, without expected
+            durations.
         """
         if self._known is not None:
-            if self._known.size < view.clients:
+            if self._known.size != view.clients:
                 raise SelectorError(
                     f"expected_reward: {self._known.size} numbers are not allowed; there must be one for each of "
-                    f"the {view.clients} clients"
+                    f"the {view.clients} clients of this server"
                 )
             return self._known[view.client]
         if not isinstance(view, OracleView):

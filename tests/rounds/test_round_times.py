@@ -178,6 +178,15 @@ def test_those_that_delivered_carry_the_whole_prescribed_weight():
     assert learner.aggregated == [([0, 1], pytest.approx([0.4, 0.6]))]
 
 
+@pytest.mark.parametrize(("last_s", "delivered", "weights"), [(1, [0, 1, 2], [0.2, 0.5, 0.7]), (9, [0, 1], [0.4, 1.0])])
+def test_prescribed_weights_need_not_add_up_to_one(last_s, delivered, weights):
+    """As those of importance sampling, which are unbiased as they are; those that delivered carry 1.4 in all."""
+    learner = CountingLearner(np.array([10, 10, 10]))
+    cohort = Cohort(np.array([0, 1, 2]), weights=np.array([0.2, 0.5, 0.7]))
+    serve(Deadline(deadline_s=3), [1, 1, last_s], [0] * 3, [0.5] * 3, selector=Sequence([cohort]), learner=learner)
+    assert learner.aggregated == [(delivered, pytest.approx(weights))]
+
+
 def test_losses_are_computed_only_for_selectors_that_ask():
     class Curious(Everybody):
         needs = ("loss",)

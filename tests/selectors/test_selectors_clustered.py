@@ -71,6 +71,22 @@ def test_lighter_clusters_fill_the_bins_from_the_lightest_on():
     assert bins.distributions(5) == pytest.approx(np.array([[0, 0, 0.4, 0.3, 0.3], [0.5, 0.3, 0, 0, 0.2]]))
 
 
+def test_lighter_clusters_are_poured_by_rising_mass_and_their_clients_in_random_order():
+    """m = 2, N = 18: {4, 5} of mass 6 goes first into the lightest bin; then there is room for 2 of {2, 3}."""
+    sizes, cluster, seen = np.array([6, 5, 2, 2, 2, 1]), np.array([0, 1, 2, 2, 3, 3]), set()
+    for seed in range(20):
+        mass = masses(bins_by_cluster(sizes, cluster, 2, rng(seed)), 6)
+        assert mass[0, [1, 4, 5]].tolist() == [10, 4, 2]
+        seen.add(tuple(mass[0, 2:4].tolist()))
+    assert seen == {(2, 0), (0, 2)}
+
+
+def test_the_rule_of_ward_by_hand():
+    """0 and 1 are one apart; from 2 they are sqrt((2 * 2^2 + 2 * 2^2 - 1) / 3) = 2.24 away, and 3 is 2.1 away."""
+    distance = np.array([[0, 1, 2, 9], [1, 0, 2, 9], [2, 2, 0, 2.1], [9, 9, 2.1, 0]])
+    assert [sorted(merge) for merge in ward(distance, "paper")[:2].tolist()] == [[0, 1], [2, 3]]
+
+
 def test_both_readings_of_the_matrix():
     """As distances 0 and 1 are nearest; as rows 2 and 3 are: sqrt(2 * 1.1^2) apart, 0 and 1 sqrt(2 + 2 * 4^2)."""
     distance = np.array([[0, 1, 5, 5], [1, 0, 9, 9], [5, 9, 0, 1.1], [5, 9, 1.1, 0]])

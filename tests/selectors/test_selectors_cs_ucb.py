@@ -61,6 +61,15 @@ def test_queue_index_is_capped_and_weighed():
     assert selector.index(view_of(9, 3)).tolist() == pytest.approx([0.75 + 0.125, 0.75 + 0.025, 0.75 + 0.05])
 
 
+def test_queue_index_has_a_confidence_of_its_own():
+    """2 ln t over T_k, where CS-UCB has (m + 1) ln t: nine rewards of 0.2 by round 3, with m = 2."""
+    selector = CsUcbQ(2, tau_max_s=2.0, weight=0.0)
+    for _ in range(9):
+        selector.observe(reports_of([0], 1.6))
+    selector.select(view_of(3, 3), rng())
+    assert selector.index(view_of(3, 3))[0] == pytest.approx(0.2 + math.sqrt(2 * math.log(3) / 9))
+
+
 def queues(selector, clients):
     """The queues themselves: with weight 1 the index is nothing else."""
     return selector.index(view_of(1, clients)).tolist()
@@ -102,6 +111,7 @@ def test_only_those_present_are_taken_and_the_absent_are_owed_their_rounds():
         assert selector.select(view_of(number, 3, client=[1, 2]), rng()).client[0] in (1, 2)
     assert selector.select(view_of(5, 3), rng()).client.tolist() == [0]
     assert queues(selector, 3)[0] == 2.5
+    assert selector.index(view_of(5, 3, client=[0, 2])).tolist() == [2.5, queues(selector, 3)[2]]
 
 
 def test_a_promise_is_a_part_of_the_fair_share():
@@ -134,6 +144,8 @@ def test_promises_are_kept_in_the_long_run():
 def test_refuses_rates_that_do_not_fit_the_crowd():
     with pytest.raises(SelectorError, match=r"rates: 2 numbers.*3 clients"):
         CsUcbQ(1, rates=[0.1, 0.2]).select(view_of(1, 3), rng())
+    with pytest.raises(SelectorError, match=r"rates: 4 numbers.*3 clients of this server"):
+        CsUcbQ(1, rates=[0.1, 0.2, 0.3, 0.4]).select(view_of(1, 3), rng())
 
 
 @pytest.mark.parametrize(

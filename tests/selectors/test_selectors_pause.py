@@ -29,6 +29,11 @@ def test_a_run_without_data_counts_every_client_alike():
     np.testing.assert_allclose(g, (5 / 30) ** 2, rtol=1e-14)
 
 
+def test_without_data_the_fair_share_is_that_of_the_crowd_and_not_of_the_candidates():
+    view = view_of(1, 30, client=[3, 7], samples=np.zeros(2, dtype=np.int64), total_samples=0)
+    np.testing.assert_allclose(Pause(5).generalisation(view), (5 / 30) ** 2, rtol=1e-14)
+
+
 def test_privacy_reward_is_what_is_left_of_the_budget():
     spent = 20.0 * (1 - np.exp(-0.04 * np.arange(3)))
     p = Pause(1).privacy(view_of(3, 3, privacy_spent=spent))
@@ -46,6 +51,13 @@ def test_ucb_by_hand(time_index, t):
     expected = 3.0 * means + np.sqrt(3 * math.log(t) / np.array([2, 1]))
     np.testing.assert_allclose(ucb[:2], expected, rtol=1e-14)
     assert ucb[2] == math.inf
+
+
+def test_who_was_selected_and_never_reported_is_untried():
+    """As after a crash of the server, which counts participations and has heard of nobody."""
+    selector = Pause(1)
+    selector.observe(reports_of([0], 0.1))
+    assert selector.ucb(view_of(4, 2, participations=np.array([1, 2])))[1] == math.inf
 
 
 def test_second_round_has_no_exploration_yet():

@@ -8,7 +8,7 @@ import pytest
 from rounds_by_hand import play, reports_of, view_of
 
 from fedsim.errors import SelectorError
-from fedsim.selectors import SELECTORS, OracleView, Pause
+from fedsim.selectors import SELECTORS, OracleView, Pause, pause_enumeration
 from fedsim.selectors.bsfl import Bsfl
 from fedsim.selectors.pause import best_cohort
 from fedsim.selectors.pause_annealing import SaPause, VanillaSaPause
@@ -70,8 +70,10 @@ def test_enumeration_finds_sets_of_negative_energy():
 
 
 @pytest.mark.statistical
-def test_enumeration_draws_among_equal_sets():
-    """{0, 1}, {0, 2} and {3, 4} tie: they overlap, and yet each is as likely."""
+@pytest.mark.parametrize("chunk", [2, 2**15])
+def test_enumeration_draws_among_equal_sets(chunk, monkeypatch):
+    """{0, 1}, {0, 2} and {3, 4} tie: they overlap, and yet each is as likely, however many are looked at at once."""
+    monkeypatch.setattr(pause_enumeration, "_CHUNK", chunk)
     ucb, draws, seen = np.array([1.0, 1.0, 1.0, 2.0, 2.0]), 3000, {}
     bonus, rng = np.array([2.0, 1.0, 1.0, 1.0, 1.0]), np.random.default_rng(5)
     # {0, 1} and {0, 2}: 1 + 3; {0, 3} and {0, 4}: 1 + 3; {3, 4}: 2 + 2.
@@ -120,6 +122,21 @@ def test_a_warm_start_begins_at_the_last_cohort(kind):
     assert max(cold) < 3
 
 
+@pytest.mark.parametrize("kind", [SaPause, VanillaSaPause])
+def test_a_warm_start_knows_clients_by_their_ids_and_rounds_in_which_all_were_taken(kind):
+    there, selector = np.arange(100, 140), kind(3, iterations=1, start="last")
+    selector.observe(reports_of(np.arange(140), 0.3))
+
+    def chosen(client):
+        view = view_of(50, 140, client=client, participations=np.ones(len(client), dtype=np.int64))
+        return set(selector.select(view, np.random.default_rng(0)).client.tolist())
+
+    first = chosen(there)
+    assert len(first & chosen(there)) >= 2  # one iteration, one other client at most
+    assert chosen([131, 133, 137]) == {131, 133, 137}
+    assert len({131, 133, 137} & chosen(there)) >= 2
+
+
 def moves_down(selector, gap, generalisation_gap, walks=4000):
     """The share of first moves from the better to the worse of two clients."""
     moved = 0
@@ -142,11 +159,14 @@ def test_first_temperature_of_sa_pause(kappa):
 
 
 @pytest.mark.statistical
-def test_first_temperature_of_vanilla_sa():
-    """C = 2 alpha + gamma + 1 = 6; a gap of 3 is accepted with exp(-3 log 2 / 6)."""
-    selector = VanillaSaPause(1, alpha=2.0, gamma=1.0, kappa=1.0, start="last")
-    expected = 2**-0.5
-    assert abs(moves_down(selector, gap=3.0, generalisation_gap=0.0) - expected) < 5 * math.sqrt(expected / 4000)
+@pytest.mark.parametrize(
+    ("alpha", "gamma", "kappa", "c"), [(2.0, 1.0, 1.0, 6.0), (0.5, 0.0, 1.0, 2.0), (0.0, 3.0, 1.0, 4.0), (1, 1, 2, 4)]
+)
+def test_first_temperature_of_vanilla_sa(alpha, gamma, kappa, c):
+    """C = 2 alpha + gamma + 1; a gap of C is accepted with exp(-kappa log 2)."""
+    selector = VanillaSaPause(1, alpha=alpha, gamma=gamma, kappa=kappa, start="last")
+    expected = 2**-kappa
+    assert abs(moves_down(selector, gap=c, generalisation_gap=0.0) - expected) < 5 * math.sqrt(expected / 4000)
 
 
 @pytest.mark.parametrize(
@@ -184,6 +204,8 @@ def test_the_genie_needs_to_know():
         PauseGenie(1).select(view_of(1, 3), np.random.default_rng(0))
     with pytest.raises(SelectorError, match=r"expected_reward: 2 numbers.*3 clients"):
         PauseGenie(1, expected_reward=[0.1, 0.2]).select(view_of(1, 3), np.random.default_rng(0))
+    with pytest.raises(SelectorError, match=r"expected_reward: 4 numbers.*3 clients of this server"):
+        PauseGenie(1, expected_reward=[0.1, 0.2, 0.3, 0.4]).select(view_of(1, 3), np.random.default_rng(0))
 
 
 def test_the_bound_of_theorem_3_by_hand():
@@ -195,6 +217,12 @@ def test_the_bound_of_theorem_3_by_hand():
     expected = [3 * 6.0 * (12 / 0.09 + constant), 3 * 6.0 * (24 / 0.09 + constant)]
     bound = regret_bound(np.array([math.e, math.e**2]), 2, 2.0, 1.0, mu, 0.3)
     np.testing.assert_allclose(bound, expected, rtol=1e-12)
+
+
+def test_defaults_are_those_of_the_published_runs():
+    pause, bsfl = Pause(5), Bsfl(5)
+    assert (pause.tau_min_s, pause.alpha, pause.beta, pause.gamma, pause.zeta) == (0.05, 100.0, 2.0, 5.0, 1.0)
+    assert (bsfl.tau_min_s, bsfl.alpha, bsfl.beta, bsfl.gamma, bsfl.zeta) == (0.05, 1.0, 2.0, 0.0, 1.0)
 
 
 def test_bsfl_is_pause_without_privacy():

@@ -97,6 +97,28 @@ def test_importance_sampling_is_unbiased(draw):
     assert draw == "independent" or set(sizes) == {2.0}
 
 
+@pytest.mark.statistical
+def test_importance_sampling_gives_what_the_server_asks_for_and_stays_unbiased():
+    """Of more than it asks for the server would drop some, with their weights."""
+    selector = ImportanceSampling(3)
+    selector.observe(reports_of(range(4), update_norm=[4.0, 1.0, 2.0, 0.5]))
+    view, rounds, generator = view_of(4, samples=[10, 20, 30, 40], wanted=2), 20_000, rng(6)
+    weights = np.zeros((rounds, 4))
+    for i in range(rounds):
+        cohort = selector.select(view, generator)
+        assert cohort.client.size == 2
+        weights[i, cohort.client] = cohort.weights
+    error = 5 * weights.std(axis=0) / math.sqrt(rounds)
+    assert np.all(np.abs(weights.mean(axis=0) - [0.1, 0.2, 0.3, 0.4]) < error)
+
+
+def test_a_norm_is_known_until_the_next_update_is_delivered():
+    selector = ImportanceSampling(2, floor=0.0)
+    selector.observe(reports_of([0, 1], update_norm=[6.0, 1.0]))
+    selector.observe(reports_of([1], delivered=[False], update_norm=[np.nan]))
+    assert selector.norms(view_of(2)).tolist() == [6.0, 1.0]
+
+
 def test_norms_that_are_not_known_count_with_the_largest_and_small_ones_with_the_floor():
     selector = ImportanceSampling(2, floor=0.5)
     assert selector.norms(view_of(4)).tolist() == [1.0] * 4
@@ -144,8 +166,7 @@ def test_the_soonest_are_those_of_least_coming_duration():
 @pytest.mark.parametrize("kind", ["md", "weighted", "importance", "loss-proportional", "round-robin"])
 @pytest.mark.parametrize("wanted", [1, 4, 30])
 def test_the_server_may_ask_for_fewer_or_more(kind, wanted):
-    options = {"draw": "systematic"} if kind == "importance" else {}
-    selector = SELECTORS.make_recipe({"kind": kind, "cohort": 3, **options}).build()
+    selector = SELECTORS.make_recipe({"kind": kind, "cohort": 3}).build()
     cohort = selector.select(view_of(10, wanted=wanted), rng())
     drawn = cohort.client.size if cohort.draws is None else int(cohort.draws.sum())
     assert drawn == min(wanted, 10)
