@@ -145,9 +145,7 @@ class OortFedScale(PublishedSelector):
         self._at_work.sent(chosen)
         return Cohort(chosen)
 
-    def _chosen(
-        self, view: RoundView, size: int, places: int, rng: np.random.Generator
-    ) -> tuple[IntArray, IntArray]:
+    def _chosen(self, view: RoundView, size: int, places: int, rng: np.random.Generator) -> tuple[IntArray, IntArray]:
         """Return who is selected, and who of them is exploited, when so many places are for exploring."""
         tried = self._memory.tried[view.client]
         listed = blacklist(view, self.blacklist_after, self.blacklist_share)
