@@ -1,4 +1,4 @@
-"""Who is at work when a server asks for more: nobody at a synchronous one, nearly a whole cohort at an asynchronous one."""
+"""Who is at work when a server asks for more: nobody at a synchronous one, most of a cohort at an asynchronous one."""
 
 import numpy as np
 

@@ -53,9 +53,9 @@ class DivFl(PublishedSelector):
     -----
     The paper's other variant, where everybody computes a gradient of the current model before each selection, costs a
     round with everybody each time; here that is what it takes, see ``refresh_every``. All clients that are there
-    or were heard from are stood for; only candidates are chosen. At an asynchronous server, which replaces clients one by
-    one, those at work count as chosen already. Ties are broken at random. Time and memory grow
-    with the square of the number of clients; greedy steps are lazy, with bounds from earlier steps.
+    or were heard from are stood for; only candidates are chosen. At an asynchronous server, which replaces clients
+    one by one, those at work count as chosen already. Ties are broken at random. Time and memory grow with the square
+    of the number of clients; greedy steps are lazy, with bounds from earlier steps.
     """
 
     paper = (

@@ -88,7 +88,7 @@ class Beliefs:
             self._place(new)
 
     def observe(self, client: IntArray, delivered: BoolArray, utility: FloatArray) -> None:
-        """Learn who delivered, and the utility of whom it is known (NaN otherwise); clients may occur more than once."""
+        """Learn who delivered, and the utility of whom it is known (NaN otherwise); a client may occur twice."""
         if self.columns == 0:
             self._alone.observe(client, delivered)
         else:

@@ -76,8 +76,8 @@ class Oort(PublishedSelector):
     A duration of a client that did not deliver is censored: FedScale's simulator tells Oort the true one, which no
     server knows. Without losses (a run about timing) every sample's loss counts as 1.
 
-    At an asynchronous server, which replaces clients one by one, epsilon is the share of questions answered by exploring;
-    it decays as much in a whole cohort of them as in a round, and W counts versions of the model.
+    At an asynchronous server, which replaces clients one by one, epsilon is the share of questions answered by
+    exploring; it decays as much in a whole cohort of them as in a round, and W counts versions of the model.
 
     Where places are left over because nobody untried is there, they go to exploitation; after that, to candidates on
     the blacklist, at random. Defaults that the facts cite from the paper were not checked against its text.
