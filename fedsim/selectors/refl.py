@@ -92,6 +92,8 @@ class Refl(PublishedSelector):
     ) -> None:
         check_pace(cohort, hold_off, least_share, slot_s, initial_s, alpha)
         periods = [86400.0] if periods_s is None else periods_s
+        if not periods:
+            raise ValueError("periods_s: [] is not allowed; it must have at least one period, or be left out for a day")
         for period_s in periods:
             check_number("periods_s", period_s, lowest=0, above=True)
         check_whole("harmonics", harmonics, lowest=1)

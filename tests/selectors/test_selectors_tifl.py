@@ -197,3 +197,14 @@ def test_tiers_without_credits_are_not_ranked():
         selector.observe(reports_of([0, 1, 2], loss=[1.0, 2.0, 3.0], round_=number))
         selector.select(view_of(3, round=number), rng(number))
     assert selector._chance == pytest.approx(np.array([1, 2, 0]) / 3)
+
+
+def test_whoever_leaves_while_it_is_asked_is_asked_again_and_whoever_is_silent_is_not():
+    """Asked are 0 to 3; 1 has left when the answers of 0 and 3 are in, and 2 is there but has not answered."""
+    selector = Tifl(1, tiers=2)
+    asked = selector.probe(view_of(4), rng()).client
+    assert asked.tolist() == [0, 1, 2, 3]
+    answers = answers_of([0, 3], compute_s=[1.0, 2.0], uplink_s=[1.0, 2.0])
+    selector.select(view_of([0, 2, 3], clients=4, answers=answers), rng())
+    assert selector.probe(view_of(4, round=2), rng()).client.tolist() == [1]
+    assert selector._profile.tier.tolist() == [0, -1, -1, 1]
