@@ -194,15 +194,18 @@ def accuracy_figure(curves: dict[str, list[tuple[np.ndarray, np.ndarray]]], orde
     panels = figure.subplots(2, 3, sharex=True, sharey=True).ravel()
     end_s = min(float(time_s[-1]) for runs in curves.values() for time_s, _ in runs)
     grid_s = np.linspace(0.0, max(end_s, 1.0), 200)
-    others = [name for name in order if name != "uniform"]
+    uniform, others = (["uniform"] if "uniform" in curves else []), [name for name in order if name != "uniform"]
     size = math.ceil(len(others) / panels.size)
     for at, axes in enumerate(panels):
-        for name in ("uniform", *others[at * size : (at + 1) * size]):
+        shown = [*uniform, *others[at * size : (at + 1) * size]]
+        axes.set_visible(bool(shown))
+        for name in shown:
             runs = [np.interp(grid_s, time_s, accuracy, left=np.nan) for time_s, accuracy in curves[name]]
             style: dict[str, Any] = {"color": "0.6", "lw": 2.5} if name == "uniform" else {"lw": 1.3}
             axes.plot(grid_s, np.mean(runs, axis=0), label=name, **style)
         axes.axhline(TARGET, color="0.8", lw=0.8, ls=":")
-        axes.legend(fontsize=7, frameon=False, loc="lower right")
+        if shown:
+            axes.legend(fontsize=7, frameon=False, loc="lower right")
     figure.supxlabel("simulated seconds")
     figure.supylabel("test accuracy, mean over seeds")
     return figure

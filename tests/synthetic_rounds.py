@@ -45,3 +45,22 @@ def reports_of(client, delivered=True, loss_rms=1.0, gain=1.0, duration_s=1.0, n
 
 def rng(seed=0):
     return np.random.default_rng(seed)
+
+
+def replace_one_by_one(selector, clients, concurrency, versions, features=None, **told):
+    """Yield the first cohort of an asynchronous server, and then whom it sends for whoever has worked longest.
+
+    Each delivery makes a version of the model and is reported before the next client is asked for.
+    """
+    participations, working, wanted = np.zeros(clients, dtype=np.int64), [], concurrency
+    for number in range(1, versions + 1):
+        free = np.setdiff1d(np.arange(clients), working)
+        view = view_of(
+            number, clients, client=free, features=features, wanted=wanted, participations=participations[free]
+        )
+        chosen = selector.select(view, rng(number)).client
+        participations[chosen] += 1
+        working += chosen.tolist()
+        yield chosen
+        done, wanted = working.pop(0), 1
+        selector.observe(reports_of([done], number=number, **{name: at[done] for name, at in told.items()}))

@@ -99,3 +99,17 @@ def test_study_runs_and_draws(features, tmp_path):
     ).stdout
     assert all(name in told for name in ("FedSUV", "Oort", "uniform", "Theorem 5.3"))
     assert {path.name for path in tmp_path.iterdir()} == {"heatmaps.png", "regret.png", "coverage.png"}
+
+
+def test_measures_by_hand(world):
+    """Clients at (0.2, 0.9), (0.8, 0.5), (0.5, 0.1) and (0.3, 0.3); the first two are the front.
+
+    The third is 0.5 away from it and the fourth 0.539. Of ten selections four, three, two and one, five of them
+    delivered.
+    """
+    study = importlib.import_module("fig6_selection")
+    crowd = crowd_of(world, [0.2, 0.8, 0.5, 0.3], [0.9, 0.5, 0.1, 0.3])
+    played = world.Played(np.array([10, 40, 30, 20]), np.array([4, 3, 2, 1]), np.array([1, 3, 1, 0]), [0.25, 0.5])
+    found = study.measures(played, crowd)
+    worth = (4 * 0.2 * 0.9 + 3 * 0.8 * 0.5 + 2 * 0.5 * 0.1 + 0.3 * 0.3) / 10
+    assert found == pytest.approx([15, 35, 0.5, 0.7, 0.5, worth, 0.75])

@@ -10,6 +10,7 @@ from fedsim.rounds.world import World
 from fedsim.selectors import OracleView
 
 FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -31,21 +32,33 @@ class Foresight:
 
     def duration_s(self) -> FloatArray:
         """Return how long a participation that starts now will take each candidate; on shared media the mean alone."""
-        world, client, number = self.world, self.view.client, self.view.round
-        links, task, now_s = world.links, world.task, np.full(client.size, self.view.time_s)
+        client, number = self.view.client, self.view.round
+        if getattr(self.world.policy, "concurrency", None) is None:
+            return self._turn_s(client, number)
+        # An asynchronous server sends each client with the luck of its own next turn.
+        turn, duration_s = self.view.participations + 1, np.zeros(client.size)
+        for number in np.unique(turn).tolist():
+            of_them = np.flatnonzero(turn == number)
+            duration_s[of_them] = self._turn_s(client[of_them], number)
+        return duration_s
+
+    def _turn_s(self, client: IntArray, turn: int) -> FloatArray:
+        """Return how long a participation of some clients with the luck of a turn takes."""
+        world, now_s = self.world, np.full(client.size, self.view.time_s)
+        links, task = world.links, world.task
         shared_down, shared_up = (
             (links.shared_downlink, links.shared_uplink) if isinstance(links, SharedLinks) else (False, False)
         )
         downlink_s = (
             links.expected_downlink_s(task.down_bits)[client]
             if shared_down
-            else links.downlink_s(client, number, now_s, task.down_bits)
+            else links.downlink_s(client, turn, now_s, task.down_bits)
         )
-        compute_s = world.compute.duration_s(client, number, task.samples(client))
+        compute_s = world.compute.duration_s(client, turn, task.samples(client))
         uplink_s = (
             links.expected_uplink_s(task.up_bits)[client]
             if shared_up
-            else links.uplink_s(client, number, now_s + downlink_s + compute_s, task.up_bits)
+            else links.uplink_s(client, turn, now_s + downlink_s + compute_s, task.up_bits)
         )
         return np.asarray(downlink_s + compute_s + uplink_s)
 

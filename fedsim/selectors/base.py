@@ -165,7 +165,8 @@ class Reports:
     """What became of a cohort, as far as the server can tell; one element per member of the cohort.
 
     A synchronous server reports each round's cohort when the round is over; a client that delivers later is not
-    reported again. An asynchronous one reports whoever has delivered or was given up since its last aggregation.
+    reported again. An asynchronous one reports whoever has delivered or was given up since its last aggregation, a
+    client that did so twice twice, and by then it may be at work again.
 
     Attributes
     ----------

@@ -8,6 +8,7 @@ from typing import Final, Literal
 
 import numpy as np
 
+from fedsim.selectors.at_work import AtWork
 from fedsim.selectors.base import (
     Cohort,
     FloatArray,
@@ -52,8 +53,9 @@ class DivFl(PublishedSelector):
     -----
     The paper's other variant, where everybody computes a gradient of the current model before each selection, costs a
     round with everybody each time; here that is what it takes, see ``refresh_every``. All clients that are there
-    or were heard from are stood for; only candidates are chosen. Ties are broken at random. Time and memory grow
-    with the square of the number of clients; greedy steps are lazy, with bounds from earlier steps.
+    or were heard from are stood for; only candidates are chosen. At an asynchronous server, which replaces clients
+    one by one, those at work count as chosen already. Ties are broken at random. Time and memory grow with the square
+    of the number of clients; greedy steps are lazy, with bounds from earlier steps.
     """
 
     paper = (
@@ -78,17 +80,34 @@ class DivFl(PublishedSelector):
         self.cohort, self.start, self.refresh_every = cohort, start, refresh_every
         self.subset, self.weights = subset, weights
         self._distances = UpdateDistances("euclidean")
-        self._rounds = 0
+        self._at_work = AtWork()
+        self._rounds, self._round = 0, -1
 
     def select(self, view: RoundView, rng: np.random.Generator) -> Cohort:
         """Return everybody when updates are collected, or else the clients that stand for the others best."""
-        size, first = cohort_size(view, self.cohort), not self._rounds
+        size = cohort_size(view, self.cohort)
         if not size:
             return Cohort(view.client.copy())
-        self._rounds += 1
-        collects = first and self.start == "everybody"
-        if collects or (self.refresh_every is not None and (self._rounds - 1) % self.refresh_every == 0):
-            return Cohort(view.client.copy())
+        self._at_work.meet(view)
+        cohort = Cohort(view.client.copy()) if self._collects(view.round) else self._representatives(view, size, rng)
+        self._at_work.sent(cohort.client)
+        return cohort
+
+    def observe(self, reports: Reports) -> None:
+        """Remember the delivered updates."""
+        self._at_work.heard(reports)
+        self._distances.learn(reports)
+
+    def _collects(self, round_: int) -> bool:
+        """Return whether everybody takes part in this round."""
+        self._rounds += round_ != self._round
+        self._round = round_
+        if self._rounds == 1 and self.start == "everybody":
+            return True
+        return self.refresh_every is not None and (self._rounds - 1) % self.refresh_every == 0
+
+    def _representatives(self, view: RoundView, size: int, rng: np.random.Generator) -> Cohort:
+        """Return the candidates that stand for everybody best, together with those that are at work already."""
         fresh = np.zeros(view.client.size, dtype=bool)
         if self.start == "in-turn":
             fresh = ~self._distances.known(view.client) & (view.participations == 0)
@@ -97,19 +116,23 @@ class DivFl(PublishedSelector):
             return Cohort(np.sort(rng.choice(forced, size, replace=False)))
         crowd = self._distances.sorted(np.union1d(self._distances.heard, view.client))
         distance = self._distances.between(others, crowd)
-        chosen = facility_location(distance, size - forced.size, rng, self.subset)
+        working = self._at_work.client
+        nearest = self._distances.between(working, crowd).min(axis=0) if working.size else None
+        chosen = facility_location(distance, size - forced.size, rng, self.subset, nearest)
         weight = np.concatenate([_represented(distance[chosen]), np.ones(forced.size)])
         client = np.concatenate([others[chosen], forced])
         order = np.argsort(client)
         represented = weight[order] / weight.sum() if self.weights == "represented" else None
         return Cohort(client[order], weights=represented)
 
-    def observe(self, reports: Reports) -> None:
-        """Remember the delivered updates."""
-        self._distances.learn(reports)
 
-
-def facility_location(distance: FloatArray, size: int, rng: np.random.Generator, subset: int | None = None) -> IntArray:
+def facility_location(
+    distance: FloatArray,
+    size: int,
+    rng: np.random.Generator,
+    subset: int | None = None,
+    nearest: FloatArray | None = None,
+) -> IntArray:
     """Return the rows that greedy choice takes to make the sum of each column's least distance to them small.
 
     Bounds from earlier steps tell which rows are worth another look (lazy greedy: what a row gains never grows), a
@@ -123,6 +146,8 @@ def facility_location(distance: FloatArray, size: int, rng: np.random.Generator,
         Breaks ties, and draws the subsets.
     subset : int or None
         Each step looks at so many rows only, drawn anew (stochastic greedy).
+    nearest : array of shape (n,) or None
+        Distance of each column to the nearest of those that are chosen already; None for nobody.
 
     Returns
     -------
@@ -131,15 +156,16 @@ def facility_location(distance: FloatArray, size: int, rng: np.random.Generator,
     rows, columns = distance.shape
     luck = rng.permutation(rows)
     farthest = float(distance.max(initial=0.0))
-    nearest = np.full(columns, farthest)
-    bound = np.full(rows, np.inf) if subset is not None else columns * farthest - distance.sum(axis=1)
+    fresh = subset is None and nearest is None
+    bound = columns * farthest - distance.sum(axis=1) if fresh else np.full(rows, np.inf)
+    nearest = np.full(columns, farthest) if nearest is None else nearest
     chosen: list[int] = []
     for step in range(size):
         free = np.flatnonzero(bound > -np.inf)
         if subset is not None and subset < free.size:
             free = np.sort(rng.choice(free, subset, replace=False))
         # Without anybody chosen, the sums of distances are the gains themselves.
-        best = _best_gain(distance, nearest, bound, luck, free, exact=not step and subset is None)
+        best = _best_gain(distance, nearest, bound, luck, free, exact=not step and fresh)
         nearest = np.minimum(nearest, distance[best])
         bound[best] = -np.inf
         chosen.append(best)

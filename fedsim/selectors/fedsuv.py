@@ -8,6 +8,7 @@ from typing import Literal
 
 import numpy as np
 
+from fedsim.selectors.at_work import AtWork
 from fedsim.selectors.base import (
     BoolArray,
     Cohort,
@@ -93,6 +94,9 @@ class FedSuv(PublishedSelector):
     A client that is late or dropped counts as not valid. A utility that was not measured leaves the process as it is.
     X and the rectangles also hold clients that are away; who never was a candidate is in X but has no rectangle.
 
+    An asynchronous server replaces clients one by one. K is then the number of clients at work with those asked for,
+    and of each K selected one after the other one is that of the longest diagonal. t is the version of the model.
+
     The paper has no code; what it leaves open is a parameter.
     """
 
@@ -140,6 +144,8 @@ class FedSuv(PublishedSelector):
         self._rectangles = Rectangles(0, when_disjoint)
         self._removed_in: IntArray = np.zeros(0, dtype=np.int64)
         self._batch: FloatArray = np.zeros(0)
+        self._at_work = AtWork()
+        self._owed = 0.0
 
     @property
     def left(self) -> IntArray:
@@ -160,13 +166,17 @@ class FedSuv(PublishedSelector):
         if not view.client.size:
             return Cohort(view.client.copy())
         beliefs = self._get_ready(view)
+        self._at_work.meet(view)
         self._prune(beliefs, view)
-        return Cohort(np.sort(self._choose(view, rng)))
+        chosen = np.sort(self._choose(view, rng))
+        self._at_work.sent(chosen)
+        return Cohort(chosen)
 
     def observe(self, reports: Reports) -> None:
         """Teach both models what the round has shown (line 21)."""
         if self._beliefs is None:
             return
+        self._at_work.heard(reports)
         loss, gain = (reports.measured.get(name, np.full(reports.client.size, np.nan)) for name in self.needs)
         if self.negative_gain == "zero":
             gain = np.maximum(gain, 0.0)
@@ -196,7 +206,7 @@ class FedSuv(PublishedSelector):
 
     def _prune(self, beliefs: Beliefs, view: RoundView) -> None:
         """Remove clients from X for good: lines 5 to 18."""
-        keep = self.keep or view.wanted or self.cohort
+        keep = self.keep or (view.wanted or self.cohort) + self._at_work.client.size
         left = np.flatnonzero((self._removed_in == 0) & beliefs.known)
         others = int(np.count_nonzero(self._removed_in == 0)) - left.size
         new = beliefs.bounds(left, view.round)
@@ -220,15 +230,24 @@ class FedSuv(PublishedSelector):
         high = self._rectangles.of(shuffled).utility_high
         inside = shuffled[removed_in == 0]
         if inside.size > size:
-            wide = diagonal(self._rectangles.of(inside), self.utility_unit)
-            first = int(np.argmax(wide))
             order = np.argsort(-high[removed_in == 0], kind="stable")
+            if not self._widest_is_due(size):
+                return np.asarray(inside[order[:size]])
+            first = int(np.argmax(diagonal(self._rectangles.of(inside), self.utility_unit)))
             return np.asarray(inside[np.concatenate([[first], order[order != first][: size - 1]])])
         if self.fill == "none":
             return np.asarray(inside)
         outside = np.lexsort((-high, -removed_in))
         outside = outside[removed_in[outside] > 0][: size - inside.size]
         return np.concatenate([inside, shuffled[outside]])
+
+    def _widest_is_due(self, size: int) -> bool:
+        """Return whether the widest rectangle has one of so many places: one in a whole cohort."""
+        self._owed += self._at_work.share(size)
+        if self._owed < 1.0 - 1e-9:
+            return False
+        self._owed = max(self._owed - 1.0, 0.0)
+        return True
 
 
 def _lowest(out: BoolArray, key: FloatArray, most: int) -> BoolArray:

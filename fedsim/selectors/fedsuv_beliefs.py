@@ -88,13 +88,13 @@ class Beliefs:
             self._place(new)
 
     def observe(self, client: IntArray, delivered: BoolArray, utility: FloatArray) -> None:
-        """Learn who delivered, and the utility of whom it is known (NaN otherwise)."""
+        """Learn who delivered, and the utility of whom it is known (NaN otherwise); a client may occur twice."""
         if self.columns == 0:
             self._alone.observe(client, delivered)
         else:
             self._linear.observe(self._rows[client], np.ones(client.size), delivered.astype(np.float64))
-            self._tries[client] += 1
-            self._deliveries[client] += delivered
+            np.add.at(self._tries, client, 1.0)
+            np.add.at(self._deliveries, client, delivered)
         heard = np.isfinite(utility)
         self._utilities += int(np.count_nonzero(heard))
         self._square_sum += float(np.sum(utility[heard] ** 2))

@@ -67,12 +67,13 @@ class UtilityProcess:
         self._variance[client] = np.einsum("nm,nm->n", spread, coordinates)
 
     def observe(self, client: IntArray, value: FloatArray) -> None:
-        """Learn one value of each of these distinct clients."""
+        """Learn one value of each of these clients, who may occur more than once."""
         if not client.size:
             return
+        client, place = np.unique(client, return_inverse=True)
         before, known = self._weights(client)
-        self.count[client] += 1
-        self.total[client] += value
+        self.count[client] += np.bincount(place)
+        self.total[client] += np.bincount(place, value)
         if client.size > self._response.size:
             self.observe_pooled(self.count, self.total)
             return

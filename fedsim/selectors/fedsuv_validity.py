@@ -70,9 +70,9 @@ class DisjointBandit:
         self._successes = np.zeros(clients)
 
     def observe(self, client: IntArray, delivered: BoolArray) -> None:
-        """Add one try of each of these (distinct) clients."""
-        self._tries[client] += 1
-        self._successes[client] += delivered
+        """Add one try of each of these clients, who may occur more than once."""
+        np.add.at(self._tries, client, 1.0)
+        np.add.at(self._successes, client, delivered)
 
     def interval(self, client: IntArray) -> tuple[FloatArray, FloatArray]:
         """Return lower and upper bound of each client's validity."""

@@ -9,6 +9,7 @@ from typing import Literal
 
 import numpy as np
 
+from fedsim.selectors.at_work import AtWork
 from fedsim.selectors.base import (
     Cohort,
     FloatArray,
@@ -75,6 +76,9 @@ class Oort(PublishedSelector):
     A duration of a client that did not deliver is censored: FedScale's simulator tells Oort the true one, which no
     server knows. Without losses (a run about timing) every sample's loss counts as 1.
 
+    At an asynchronous server, which replaces clients one by one, epsilon is the share of questions answered by
+    exploring; it decays as much in a whole cohort of them as in a round, and W counts versions of the model.
+
     Where places are left over because nobody untried is there, they go to exploitation; after that, to candidates on
     the blacklist, at random. Defaults that the facts cite from the paper were not checked against its text.
     """
@@ -120,32 +124,37 @@ class Oort(PublishedSelector):
         self.by_speed, self.pacer_asked, self.silent = by_speed, pacer_asked, silent
         self.samples_per_round = samples_per_round
         self._memory = Memory(silent, samples_per_round)
+        self._at_work = AtWork()
         self._gained: list[float] = []
         self._relaxed = 0
         self._epsilon = exploration
+        self._owed = 0.0
 
     def select(self, view: RoundView, rng: np.random.Generator) -> Cohort:
         """Return exploited and explored clients, and others at random if these are too few."""
         self._memory.meet(view)
+        self._at_work.meet(view)
         self._pace()
         size = cohort_size(view, self.cohort)
         tried = self._memory.tried[view.client]
         listed = blacklist(view, self.blacklist_after, self.blacklist_share)
         known, untried = np.flatnonzero(tried & ~listed), np.flatnonzero(~tried)
-        explored = min(int(self._epsilon * size + 1e-9), untried.size)
+        explored = min(self._explored(size), untried.size)
         exploited = min(size - explored, known.size)
         explored = min(size - exploited, untried.size)
-        self._epsilon = max(self._epsilon * self.exploration_decay, self.exploration_least)
         taken = np.concatenate(
             [
                 known[self._exploit(view.client[known], exploited, view.round, rng)],
                 untried[draw_distinct(self._speed(view.client[untried]), explored, rng)],
             ]
         )
-        return Cohort(view.client[fill_up(taken, size, view.client.size, rng)])
+        chosen = view.client[fill_up(taken, size, view.client.size, rng)]
+        self._at_work.sent(chosen)
+        return Cohort(chosen)
 
     def observe(self, reports: Reports) -> None:
         """Remember utilities, rounds and durations, and what the round has gained (line 5)."""
+        self._at_work.heard(reports)
         self._gained.append(float(self._memory.learn(reports).sum()))
 
     def preferred_s(self) -> float:
@@ -166,6 +175,14 @@ class Oort(PublishedSelector):
         slow = duration_s > preferred_s
         worth[slow] *= (preferred_s / duration_s[slow]) ** self.alpha
         return np.asarray(worth)
+
+    def _explored(self, size: int) -> int:
+        """Return how many of so many are explored, and let epsilon decay."""
+        share = self._at_work.share(size)
+        explored = self._epsilon * size + (self._owed if share < 1 else 0.0) + 1e-9
+        self._owed = explored % 1
+        self._epsilon = max(self._epsilon * self.exploration_decay**share, self.exploration_least)
+        return int(explored)
 
     def _pace(self) -> None:
         """Relax T if the last window has gained less than the one before (lines 7 and 8)."""

@@ -8,7 +8,9 @@ import math
 
 import numpy as np
 
+from fedsim.selectors.at_work import AtWork
 from fedsim.selectors.base import (
+    BoolArray,
     Cohort,
     FloatArray,
     IntArray,
@@ -74,7 +76,8 @@ class OortFedScale(PublishedSelector):
 
     Knowledge that no server has is not used: the code knows every client's true duration beforehand and after it was
     late. Here it is what an untried client declares (nothing is held against one that does not), and for a late one the
-    time the server waited. The first cohort is drawn uniformly, as there.
+    time the server waited. The first cohort is drawn uniformly, as there. At an asynchronous server, which replaces
+    clients one by one, epsilon decays as much in a whole cohort of questions as in a round.
     """
 
     paper = (
@@ -119,34 +122,46 @@ class OortFedScale(PublishedSelector):
         self._memory = Memory(silent, samples_per_round)
         self._percentile = threshold
         self._epsilon = exploration
-        self._exploited: IntArray = np.zeros(0, dtype=np.int64)
+        self._at_work = AtWork()
+        self._exploits: BoolArray = np.zeros(0, dtype=np.bool_)
         self._gained: list[float] = []
-        self._gain = 0.0
+        self._gain, self._owed, self._round = 0.0, 0.0, 0
 
     def select(self, view: RoundView, rng: np.random.Generator) -> Cohort:
         """Return exploited and explored clients, and others at random if these are too few."""
         self._memory.meet(view)
+        self._at_work.meet(view)
+        self._exploits = np.pad(self._exploits, (0, max(view.clients - self._exploits.size, 0)))
         self._pace(view.round)
-        self._epsilon = max(self._epsilon * self.exploration_decay, self.exploration_least)
         size = cohort_size(view, self.cohort)
+        places = self._explored(size)
+        first = view.client[:0]
+        if np.any(self._memory.tried):
+            chosen, first = self._chosen(view, size, places, rng)
+        else:
+            chosen = np.sort(rng.permutation(view.client)[:size])
+        self._exploits[chosen] = False
+        self._exploits[first] = True
+        self._at_work.sent(chosen)
+        return Cohort(chosen)
+
+    def _chosen(self, view: RoundView, size: int, places: int, rng: np.random.Generator) -> tuple[IntArray, IntArray]:
+        """Return who is selected, and who of them is exploited, when so many places are for exploring."""
         tried = self._memory.tried[view.client]
-        self._exploited = np.zeros(0, dtype=np.int64)
-        if not np.any(self._memory.tried):
-            return Cohort(np.sort(rng.permutation(view.client)[:size]))
         listed = blacklist(view, self.blacklist_after, self.blacklist_share)
         known, untried = np.flatnonzero(tried & ~listed), np.flatnonzero(~tried)
-        exploited = min(size - int(size * self._epsilon), known.size)
+        exploited = min(size - places, known.size)
         explored = min(size - exploited, untried.size)
         first = known[self._exploit(view.client[~listed], view.client[known], exploited, view.round, rng)]
-        self._exploited = view.client[first]
         second = untried[self._explore(view.client[untried], explored, rng)]
         taken = np.concatenate([first, second])
-        return Cohort(view.client[fill_up(taken, size, view.client.size, rng)])
+        return view.client[fill_up(taken, size, view.client.size, rng)], view.client[first]
 
     def observe(self, reports: Reports) -> None:
         """Remember utilities, rounds and durations, and the mean utility of those that were exploited."""
+        self._at_work.heard(reports)
         gained = self._memory.learn(reports)
-        mine = np.isin(reports.client[reports.delivered], self._exploited)
+        mine = self._exploits[reports.client[reports.delivered]]
         self._gain = float(gained[mine].sum() / (np.count_nonzero(mine) + 1e-4))
 
     def preferred_s(self) -> float:
@@ -182,8 +197,19 @@ class OortFedScale(PublishedSelector):
         haste[slow] = (preferred_s / np.maximum(duration_s[slow], 1e-4)) ** self.alpha
         return haste
 
+    def _explored(self, size: int) -> int:
+        """Let epsilon decay, and return how many of so many are explored."""
+        share = self._at_work.share(size)
+        self._epsilon = max(self._epsilon * self.exploration_decay**share, self.exploration_least)
+        explored = size * self._epsilon + (self._owed if share < 1 else 0.0)
+        self._owed = explored % 1
+        return int(explored)
+
     def _pace(self, round_: int) -> None:
-        """Move T's percentile by what exploited clients have gained in the last two windows."""
+        """Move T's percentile by what exploited clients have gained in the last two windows, once a round."""
+        if round_ == self._round:
+            return
+        self._round = round_
         self._gained.append(self._gain)
         self._gain = 0.0
         step = self.pacer_step

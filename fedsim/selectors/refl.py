@@ -23,6 +23,9 @@ from fedsim.selectors.draws import lowest
 from fedsim.selectors.refl_forecast import SeasonalForecast
 from fedsim.selectors.refl_memory import Pace, target
 
+_DIGITS: Final = 9
+"""Decimals of a probability that count."""
+
 PAPER: Final = "Abdelmoniem, Sahu, Canini and Fahmy, REFL: Resource-Efficient Federated Learning, EuroSys 2023"
 
 
@@ -67,7 +70,8 @@ class Refl(PublishedSelector):
     availability can only be as good as its seasons.
 
     A server cannot tell late from dropped, and is not told when a late update comes: a client that did not deliver
-    counts as being at work until it is a candidate again, for at most ``hold_off`` rounds.
+    counts as being at work until it is a candidate again, for at most ``hold_off`` rounds. One of which an asynchronous
+    server has not heard yet counts as there.
     """
 
     paper = PAPER
@@ -88,6 +92,8 @@ class Refl(PublishedSelector):
     ) -> None:
         check_pace(cohort, hold_off, least_share, slot_s, initial_s, alpha)
         periods = [86400.0] if periods_s is None else periods_s
+        if not periods:
+            raise ValueError("periods_s: [] is not allowed; it must have at least one period, or be left out for a day")
         for period_s in periods:
             check_number("periods_s", period_s, lowest=0, above=True)
         check_whole("harmonics", harmonics, lowest=1)
@@ -103,9 +109,12 @@ class Refl(PublishedSelector):
         """Return the candidates that will least probably be there in the next slot but one."""
         pace = self._pace
         pace.meet(view)
-        self._forecast.learn(view.time_s, view.clients, view.client, pace.at_work(view))
+        there = np.concatenate([view.client, pace.not_heard_of])
+        self._forecast.learn(view.time_s, view.clients, there, pace.missed(view))
         slot_s = pace.mu_s if self.slot_s is None else self.slot_s
         chance = self._forecast.probability(view.client, view.time_s + slot_s, view.time_s + 2 * slot_s)
+        # Equal histories differ by rounding, which would put the same clients first in every round.
+        chance = np.round(chance, _DIGITS)
         size = target(cohort_size(view, self.cohort), pace.due(view), self.adaptive_target, self.least_share)
         chosen = view.client[lowest(np.where(pace.held_off(view), 2.0, chance), size, rng)]
         pace.sent(chosen, view)

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from fedsim.selectors.at_work import AtWork
 from fedsim.selectors.base import BoolArray, FloatArray, IntArray, Reports, RoundView
 
 
@@ -26,6 +27,7 @@ class Pace:
     def __init__(self, hold_off: int, initial_s: float, alpha: float) -> None:
         self.hold_off, self.mu_s, self.alpha = hold_off, initial_s, alpha
         self._round, self._start_s = 0, 0.0
+        self._sent = AtWork()
         self._selected: IntArray = np.zeros(0, dtype=np.int64)
         self._since_s: FloatArray = np.zeros(0)
         self._takes_s: FloatArray = np.zeros(0)
@@ -37,13 +39,20 @@ class Pace:
             self._selected = np.pad(self._selected, (0, missing), constant_values=-self.hold_off - 1)
             self._since_s = np.pad(self._since_s, (0, missing), constant_values=np.nan)
             self._takes_s = np.pad(self._takes_s, (0, missing), constant_values=np.nan)
+        self._sent.meet(view)
         self._since_s[view.client] = np.nan
         if view.round != self._round:
             self._round, self._start_s = view.round, view.time_s
 
-    def at_work(self, view: RoundView) -> IntArray:
-        """Return the clients that may be at work: selected lately, not delivered and not back."""
-        return np.flatnonzero(~np.isnan(self._since_s) & (view.round - self._selected <= self.hold_off))
+    @property
+    def not_heard_of(self) -> IntArray:
+        """The clients that an asynchronous server has sent and knows nothing of since."""
+        return self._sent.client
+
+    def missed(self, view: RoundView) -> IntArray:
+        """Return the clients that did not deliver and may be at work still: selected lately and not back."""
+        away = ~np.isnan(self._since_s) & ~self._sent.busy
+        return np.flatnonzero(away & (view.round - self._selected <= self.hold_off))
 
     def held_off(self, view: RoundView) -> BoolArray:
         """Return which candidates were selected in the last rounds."""
@@ -55,7 +64,7 @@ class Pace:
         A client takes as long as its last delivered participation, or as the mean of all clients before its first; one
         that is over this time already may deliver at any moment.
         """
-        client = self.at_work(view)
+        client = np.concatenate([self.not_heard_of, self.missed(view)])
         known = self._takes_s[~np.isnan(self._takes_s)]
         if not client.size or not known.size:
             return 0
@@ -64,15 +73,17 @@ class Pace:
 
     def sent(self, client: IntArray, view: RoundView) -> None:
         """Take down who has been selected."""
+        self._sent.sent(client)
         self._selected[client] = view.round
         self._since_s[client] = view.time_s
 
     def learn(self, reports: Reports) -> None:
         """Take in how long the round was, and who has delivered."""
         self.mu_s = (1 - self.alpha) * (reports.time_s - self._start_s) + self.alpha * self.mu_s
+        self._sent.heard(reports)
         done = reports.client[reports.delivered]
-        self._since_s[done] = np.nan
         self._takes_s[done] = reports.duration_s[reports.delivered]
+        self._since_s[done[~self._sent.busy[done]]] = np.nan
 
 
 def target(size: int, due: int, adaptive: bool, least_share: float) -> int:

@@ -69,6 +69,7 @@ class Tifl(PublishedSelector):
     none is known ranks as the least accurate. Both choices only matter to the adaptive policy.
 
     Clients that never answered while they were profiled are dropouts: they are selected where nobody else is left.
+    Those that left while they were asked are asked again when they are back.
     A tier with fewer candidates than a cohort needs is filled up from the tiers next to it in speed, the faster
     first.
     """
@@ -168,7 +169,9 @@ class Tifl(PublishedSelector):
             order = np.argsort(self._asked, kind="stable")
             places = order[np.searchsorted(self._asked[order], view.answers.client)]
             latency_s[places] = view.answers.compute_s + view.answers.uplink_s
-            self._profile.learn(self._asked, latency_s)
+            # Who has left is asked again; it is the silence of those that are there that counts.
+            there = np.isin(self._asked, view.client)
+            self._profile.learn(self._asked[there], latency_s[there])
         self._asked = view.client[:0]
 
     def _adapt(self) -> None:

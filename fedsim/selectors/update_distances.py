@@ -42,11 +42,15 @@ class UpdateDistances:
         self._distance: FloatArray = np.zeros((0, 0))
 
     def learn(self, reports: Reports) -> None:
-        """Take in the delivered updates, except those with numbers that are not finite, as after a failed training."""
+        """Take in the delivered updates, except those with numbers that are not finite, as after a failed training.
+
+        Of a client that occurs more than once the last one counts.
+        """
         update = reports.measured.get("update", np.zeros(0))
         if update.ndim != 2 or not update.shape[1]:
             return
-        known = reports.delivered & np.isfinite(update).all(axis=1)
+        known = np.flatnonzero(reports.delivered & np.isfinite(update).all(axis=1))
+        known = known[_last_of_each(reports.client[known])]
         client = reports.client[known]
         if not client.size:
             return
@@ -139,6 +143,12 @@ class UpdateDistances:
             self._update = np.concatenate([self._update.reshape(held, length), np.zeros((more, length), np.float32)])
             self._square = np.pad(self._square, (0, more))
             self._distance = np.pad(self._distance, ((0, more), (0, more)))
+
+
+def _last_of_each(client: IntArray) -> IntArray:
+    """Return the position of each client's last occurrence, in their order."""
+    latest = client.size - 1 - np.unique(client[::-1], return_index=True)[1]
+    return np.sort(latest)
 
 
 def _is_range(row: IntArray) -> bool:

@@ -1,5 +1,7 @@
 """Questions to clients before a selection take time, bits and energy, and their answers may be late."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 from worlds import CountingLearner, Everybody, serve
@@ -7,7 +9,9 @@ from worlds import CountingLearner, Everybody, serve
 from fedsim import Scenario, simulate
 from fedsim.errors import ScenarioError, SelectorError
 from fedsim.rounds import Deadline, WaitForAll
-from fedsim.selectors import OracleView, Probe
+from fedsim.rounds.choice import _still_there
+from fedsim.rounds.foresight import Foresight
+from fedsim.selectors import Answers, OracleView, Probe
 
 
 class Asking(Everybody):
@@ -166,3 +170,59 @@ def test_an_asynchronous_server_that_would_have_to_ask_is_refused():
             rounds={"count": 1, "policy": {"kind": "fedbuff", "buffer": 2, "concurrency": 3}},
             selector=Asking(client=ids(0)),
         )
+
+
+def test_the_luck_of_a_question_is_not_that_of_the_participation_after_it():
+    class Everyone(Asking):
+        def probe(self, view, rng):
+            return Probe(client=view.client, asks="loss", up_bits=64.0)
+
+    law = {"kind": "log-normal", "median_s": 0.3, "sigma": 0.4}
+    history = simulate(
+        Scenario(
+            name="asked",
+            crowd={"clients": 6},
+            learning={"kind": "none", "samples_per_client": 30},
+            network={"kind": "latency", "downlink": law, "uplink": law},
+            rounds={"count": 3},
+            selector=Everyone(),
+        )
+    )
+    asked_s, took_s = (
+        np.concatenate([history.column(table, name) for name in ("downlink_s", "uplink_s")])
+        for table in ("probes", "participations")
+    )
+    assert asked_s.size == took_s.size == 36
+    assert not np.isclose(asked_s, took_s).any()
+
+
+def test_who_stays_is_there_at_the_beginning_and_until_the_end():
+    """From 10 s to 20 s after 100 s: 0 leaves at 115 s, 1 is away until 112 s, 2 has come at 108 s, 3 never leaves."""
+
+    class Presence:
+        leaves_s = np.array([115.0, 105.0, 105.0, np.inf])
+        returns_s = np.array([118.0, 112.0, 108.0, np.inf])
+
+        def available(self, client, time_s, round_):
+            return (time_s < self.leaves_s[client]) | (time_s >= self.returns_s[client])
+
+        def leaves_after_s(self, client, start_s, round_, task_s):
+            return np.where(start_s < self.leaves_s[client], self.leaves_s[client] - start_s, np.inf)
+
+    view = SimpleNamespace(client=np.arange(4), round=1, time_s=100.0)
+    foresight = Foresight(SimpleNamespace(presence=Presence()), view)
+    assert foresight.stays(np.full(4, 10.0), np.full(4, 20.0)).tolist() == [False, False, True, True]
+    assert foresight.stays(np.array([10.0, 12.0, 7.0, 0.0]), np.array([15.0, 20.0, 20.0, 20.0])).tolist() == [
+        True,
+        True,
+        False,
+        True,
+    ]
+
+
+def test_answers_of_those_that_have_left_since_are_not_shown():
+    answers = Answers(
+        client=ids(1, 4, 6), loss=np.array([1.0, 2.0, 3.0]), compute_s=np.zeros(3), uplink_s=np.array([7.0, 8.0, 9.0])
+    )
+    kept = _still_there(answers, SimpleNamespace(client=ids(0, 1, 6)))
+    assert (kept.client.tolist(), kept.loss.tolist(), kept.uplink_s.tolist()) == ([1, 6], [1.0, 3.0], [7.0, 9.0])

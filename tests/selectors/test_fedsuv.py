@@ -246,3 +246,27 @@ def test_features_may_not_change_their_number():
 def test_refuses(options, message):
     with pytest.raises(ValueError, match=f"^{message}"):
         FedSuv(**{"cohort": 5, **options})
+
+
+def test_all_clients_count_in_beta_also_those_never_met():
+    """|X| of (5) is the crowd: three of ten are candidates, and without a utility the bound is sqrt(beta) itself."""
+    selector = FedSuv(1, delta=DELTA, utility_scale=1.0)
+    selector.select(view_of(3, 10, client=[2, 5, 6]), rng())
+    assert selector.rectangle(np.array([5])).utility_high[0] == pytest.approx(math.sqrt(beta(10, 3)))
+
+
+def test_the_intersection_decides_who_is_dominated():
+    """(8): in round 2 the bounds of 0 and 1 lie apart; late ones overlap, as beta has grown, but R does not grow."""
+    selector = FedSuv(1, utility_scale=1.0, rho=0.0, keep=2, noise=0.8, delta=DELTA)
+    teach(selector, [(0, (True, 2.0), 3000), (1, (True, 1.0), 30)], clients=2)
+    for _ in range(900):
+        selector.observe(reports_of([1], delivered=False))
+    deviation = 1 / np.sqrt(1 + np.array([3000, 30]) / 0.8**2)
+    middle = 1 - deviation**2
+    gap = 2 * middle[0] - middle[1]
+    assert math.sqrt(beta(2, 2)) * deviation.sum() < gap < math.sqrt(beta(2, 10**9)) * deviation.sum()
+    selector.select(view_of(2, 2), rng())
+    assert selector.left.tolist() == [0, 1]
+    selector.keep = 1
+    selector.select(view_of(10**9, 2), rng())
+    assert selector.left.tolist() == [0]

@@ -112,3 +112,11 @@ def test_equal_clients_need_one_point():
     assert basis.size == 1
     np.testing.assert_allclose(coordinates, 1.0)
     np.testing.assert_allclose(remainder, 0.0)
+
+
+def test_rows_of_the_linear_model_by_hand():
+    """Centred, with a constant, over the root of their length; without scaling as they are."""
+    scaled = np.array([[0.0, 0.5], [1.0, 0.25]])
+    expected = np.array([[-1.0, 0.0, 1.0], [1.0, -0.5, 1.0]]) / np.sqrt(3)
+    np.testing.assert_allclose(Scaler(scaled, "range").regressors(scaled), expected)
+    assert Scaler(scaled, "none").regressors(scaled).tolist() == scaled.tolist()

@@ -7,6 +7,7 @@ import pytest
 from synthetic_rounds import reports_of, rng, view_of
 
 from fedsim.selectors import Oort
+from fedsim.selectors.oort_memory import blacklist
 
 
 def taught(selector, clients=10, number=1, **reported):
@@ -190,3 +191,31 @@ def test_places_that_nobody_untried_takes_are_exploited():
 def test_refuses(options, message):
     with pytest.raises(ValueError, match=f"^{message} is not allowed"):
         Oort(**{"cohort": 5, **options})
+
+
+def test_equal_gains_do_not_relax_the_pacer():
+    selector = Oort(1, window=2, pacer_step_s=3.0)
+    for number in range(1, 9):
+        selector.select(view_of(number, 2), rng())
+        assert selector.preferred_s() == 3.0
+        selector.observe(reports_of([0], loss_rms=4.0, number=number))
+
+
+@pytest.mark.statistical
+def test_the_exploited_are_drawn_in_proportion_to_utility():
+    """One place, all admitted, utilities 6 and 2 in round 1: 3 : 1; five standard errors."""
+    selector, draws = (
+        taught(Oort(1, cut_off=0.0, clip=1.0, exploration=0.0, exploration_least=0.0), 2, loss_rms=[6, 2]),
+        4000,
+    )
+    first = sum(
+        selector.select(view_of(1, 2), generator).client[0] == 0 for generator in np.random.default_rng(2).spawn(draws)
+    )
+    assert abs(first / draws - 0.75) < 5 * math.sqrt(0.75 * 0.25 / draws)
+
+
+def test_who_was_selected_exactly_as_often_as_allowed_is_not_listed():
+    view = view_of(2, 4, participations=np.array([10, 11, 9, 30]))
+    assert blacklist(view, 10, 1.0).tolist() == [False, True, False, True]
+    assert blacklist(view, 10, 0.25).tolist() == [False, False, False, True]
+    assert not blacklist(view, None, 1.0).any()

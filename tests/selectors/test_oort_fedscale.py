@@ -153,3 +153,59 @@ def test_a_blacklist_of_a_fraction_of_a_client():
 def test_refuses(options, message):
     with pytest.raises(ValueError, match=f"^{message} is not allowed"):
         OortFedScale(**{"cohort": 5, **options})
+
+
+def test_epsilon_decays_before_each_selection_to_its_floor():
+    """K = 100: 0.9 * 0.8 in the first round, then 0.576 and 0.5, the floor."""
+    selector = OortFedScale(100, exploration=0.9, exploration_decay=0.8, exploration_least=0.5)
+    taught(selector, 400, loss_rms=np.ones(100))
+    found = [np.count_nonzero(selector.select(view_of(number, 400), rng(number)).client >= 100) for number in (2, 3, 4)]
+    assert found == [57, 50, 50]
+
+
+def first_share(selector, view, draws=4000):
+    chosen = [selector.select(view, generator).client[0] for generator in np.random.default_rng(4).spawn(draws)]
+    return np.mean(np.array(chosen) == 0), 5 * math.sqrt(0.25 / draws)
+
+
+@pytest.mark.statistical
+def test_the_exploited_are_drawn_in_proportion_to_score():
+    """Utilities 2 and 1 in round 1: scores (2 - 0.999) / 1.001 and 0.001 / 1.001; with 1.5 between them 0.5005."""
+    selector = taught(
+        OortFedScale(1, exploration=0.0, exploration_least=0.0, threshold=100.0, clip=1.0), 3, loss_rms=[2, 1.5, 1]
+    )
+    share, tolerance = first_share(selector, view_of(1, 3))
+    assert abs(share - 1.001 / (1.001 + 0.501 + 0.001)) < tolerance
+
+
+@pytest.mark.statistical
+def test_the_explored_are_drawn_in_proportion_to_samples():
+    selector = OortFedScale(1, exploration=1.0, exploration_decay=1.0)
+    view = view_of(1, 3, samples=np.array([30, 10, 5]))
+    selector.select(view, rng())
+    selector.observe(reports_of([2]))
+    share, tolerance = first_share(selector, view)
+    assert abs(share - 0.75) < tolerance
+
+
+def test_a_gain_is_the_mean_over_the_exploited_that_delivered():
+    """Exploited are 0 (5), 1 (late) and 2 (3), explored one of 3 and 4: (5 + 3) / 2.0001."""
+    selector = taught(
+        OortFedScale(4, exploration=0.25, exploration_decay=1.0, exploration_least=0.25), 5, loss_rms=np.ones(3)
+    )
+    chosen = selector.select(view_of(2, 5), rng()).client
+    assert chosen[:3].tolist() == [0, 1, 2]
+    selector.observe(reports_of(chosen, delivered=[True, False, True, True], loss_rms=[5.0, 9.0, 3.0, 7.0], number=2))
+    assert selector._gain == pytest.approx(8 / 2.0001)
+
+
+def test_the_cut_off_goes_by_the_first_that_has_no_place():
+    """Scores fall from 1 to 0; two places, so that the third score is the measure, and 21 are in the draw anyway."""
+    selector = OortFedScale(2, exploration=0.0, exploration_least=0.0, cut_off=0.5, threshold=100.0, clip=1.0)
+    utility = np.concatenate([[100.0, 90.0, 60.0], np.full(27, 40.0), np.full(10, 20.0)])
+    taught(selector, 40, loss_rms=utility)
+    score = selector.score(np.arange(40), np.arange(40), 1)
+    assert score[3] < 0.5 * score[0]
+    assert score[29] >= 0.5 * score[2] > score[30]
+    seen = {int(k) for seed in range(600) for k in selector._exploit(np.arange(40), np.arange(40), 2, 1, rng(seed))}
+    assert seen == set(range(30))

@@ -80,3 +80,12 @@ def test_wanted_takes_the_place_of_the_cohort(selector):
     view = view_of(20, wanted=5)
     assert selector.select(view, rng()).client.size == 5
     assert not hasattr(selector, "probe") or selector.probe(view, rng()).client.size == 10
+
+
+@pytest.mark.statistical
+def test_rpow_d_draws_its_candidates_in_proportion_to_data():
+    """One of four with 4, 3, 2 and 1 samples; with d = m = 1 losses do not matter."""
+    view, rounds, generator = view_of(4, samples=[4, 3, 2, 1], last_loss=[1.0, 9.0, 9.0, 9.0]), 10_000, rng()
+    counts = np.bincount([RpowD(1, candidates=1).select(view, generator).client[0] for _ in range(rounds)], minlength=4)
+    p = np.array([4, 3, 2, 1]) / 10
+    assert np.all(np.abs(counts / rounds - p) <= 5 * np.sqrt(p * (1 - p) / rounds))

@@ -1,6 +1,7 @@
 """REFL: its forecaster against plain ridge regression, and whom it selects, by hand."""
 
 import math
+import re
 
 import numpy as np
 import pytest
@@ -12,7 +13,7 @@ from fedsim import Scenario, simulate
 from fedsim.errors import SelectorError
 from fedsim.selectors.refl import Refl
 from fedsim.selectors.refl_forecast import SeasonalForecast
-from fedsim.selectors.refl_memory import target
+from fedsim.selectors.refl_memory import Pace, target
 from fedsim.selectors.refl_oracle import ReflOracle
 
 DAY_S, HOUR_S = 86400.0, 3600.0
@@ -199,3 +200,50 @@ def test_refl_and_its_reduced_safa_are_scenarios():
     selector = {"kind": "refl", "cohort": 3, "adaptive_target": True}
     history = simulate(Scenario(**tables, devices={"compute": "zero"}, rounds=refl, selector=selector))
     assert history.column("rounds", "selected").tolist() == [3] * 6
+
+
+def test_the_slot_is_that_from_mu_to_two_mu_from_now():
+    asked = []
+
+    class Listening(SeasonalForecast):
+        def probability(self, client, from_s, until_s):
+            asked.append((from_s, until_s))
+            return super().probability(client, from_s, until_s)
+
+    for slot_s in (None, 7.0):
+        selector = Refl(1, slot_s=slot_s, initial_s=30.0)
+        selector._forecast = Listening([DAY_S], 1, 1.0)
+        selector.select(view_of(3, time_s=100.0), rng())
+    assert asked == [(130.0, 160.0), (107.0, 114.0)]
+
+
+@pytest.mark.parametrize(("mu_s", "due"), [(5.0, 0), (9.9, 0), (10.0, 1), (15.0, 1)])
+def test_an_update_is_due_if_it_is_expected_within_mu(mu_s, due):
+    """Client 0 has taken 20 s once and was sent at 40 s; at 50 s its update is expected in 10 s."""
+    pace = Pace(5, initial_s=mu_s, alpha=1.0)
+    pace.meet(view_of(2, time_s=0.0))
+    pace.sent(np.array([0]), view_of(2, time_s=0.0))
+    pace.learn(reports_of([0], duration_s=[20.0], time_s=20.0))
+    pace.sent(np.array([0]), view_of(2, round=2, time_s=40.0))
+    pace.learn(reports_of([0], round_=2, delivered=[False], duration_s=[5.0], time_s=45.0))
+    later = view_of([1], clients=2, round=3, time_s=50.0)
+    pace.meet(later)
+    assert pace.missed(later).tolist() == [0]
+    assert pace.due(later) == due
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"periods_s": []}, "periods_s: []"),
+        ({"periods_s": [86400.0, 0.0]}, "periods_s: 0.0"),
+        ({"harmonics": 0}, "harmonics: 0"),
+        ({"ridge": 0.0}, "ridge: 0.0"),
+        ({"slot_s": -1.0}, "slot_s: -1.0"),
+        ({"least_share": 1.5}, "least_share: 1.5"),
+        ({"hold_off": -1}, "hold_off: -1"),
+    ],
+)
+def test_options_out_of_range_are_refused(options, message):
+    with pytest.raises(ValueError, match=f"^{re.escape(message)} is not allowed"):
+        Refl(2, **options)

@@ -163,3 +163,48 @@ def test_only_newcomers_are_asked():
 def test_options_out_of_range_are_refused(options, message):
     with pytest.raises(ValueError, match=f"^{message}.* is not allowed"):
         Tifl(2, **options)
+
+
+def test_of_two_neighbours_the_faster_fills_a_small_tier_up():
+    selector, _ = profiled(Tifl(2, tiers=5, policy="uniform"), np.arange(10))
+    selector._chance = np.array([0, 0, 1.0, 0, 0])
+    assert selector.select(view_of([0, 2, 4, 6, 9], clients=10), rng()).client.tolist() == [2, 4]
+
+
+def test_probabilities_are_looked_at_every_so_many_rounds():
+    """I = 3: losses are known in round 3, compared in round 6, which is the seventh selection counted from 0."""
+    selector, _ = profiled(Tifl(1, tiers=2, interval=3), [1, 2])
+    changed = []
+    for number in range(2, 10):
+        selector.observe(reports_of([0, 1], loss=[1.0, 2.0], round_=number))
+        selector.select(view_of(2, round=number), rng(number))
+        changed.append(selector._chance[0] != 0.5)
+    assert changed == [False] * 5 + [True] * 3
+
+
+def test_latency_is_work_and_upload():
+    selector, view = Tifl(1, tiers=3, policy="fast"), view_of(3)
+    asked = selector.probe(view, rng()).client
+    heard = answers_of(asked, compute_s=[1.0, 2.0, 3.0], uplink_s=[9.0, 2.0, 2.0])
+    assert selector.select(view_of(3, answers=heard), rng()).client.tolist() == [1]
+
+
+def test_tiers_without_credits_are_not_ranked():
+    """Three tiers that stand still; the worst has no credit, so that the other two share three parts."""
+    selector, _ = profiled(Tifl(1, tiers=3, interval=1, credits=9), [1, 2, 3])
+    selector._credits[2] = 0
+    for number in (2, 3):
+        selector.observe(reports_of([0, 1, 2], loss=[1.0, 2.0, 3.0], round_=number))
+        selector.select(view_of(3, round=number), rng(number))
+    assert selector._chance == pytest.approx(np.array([1, 2, 0]) / 3)
+
+
+def test_whoever_leaves_while_it_is_asked_is_asked_again_and_whoever_is_silent_is_not():
+    """Asked are 0 to 3; 1 has left when the answers of 0 and 3 are in, and 2 is there but has not answered."""
+    selector = Tifl(1, tiers=2)
+    asked = selector.probe(view_of(4), rng()).client
+    assert asked.tolist() == [0, 1, 2, 3]
+    answers = answers_of([0, 3], compute_s=[1.0, 2.0], uplink_s=[1.0, 2.0])
+    selector.select(view_of([0, 2, 3], clients=4, answers=answers), rng())
+    assert selector.probe(view_of(4, round=2), rng()).client.tolist() == [1]
+    assert selector._profile.tier.tolist() == [0, -1, -1, 1]
