@@ -1,8 +1,6 @@
-"""A small synthetic server with one selector: crowds, weather, what it shows and what it tells."""
+"""A small synthetic server with one selector: what it shows it and what it tells it."""
 
-import random
-from collections.abc import Mapping
-from dataclasses import dataclass, fields, is_dataclass, replace
+from dataclasses import replace
 from typing import Any, Final
 
 import numpy as np
@@ -23,64 +21,12 @@ from fedsim.selectors import (
     as_cohort,
     as_probe,
 )
+from fedsim.testing.trials import Played, Trial, Weather, global_luck, locked
 
 _DEADLINE_S: Final = 2.0
 _ASKING_S: Final = 0.3
+_REPORT_EVERY: Final = 6
 _ORACLES_ONLY: Final = ("expected_duration_s", "coming_duration_s", "stays")
-
-
-@dataclass(frozen=True)
-class Trial:
-    """One crowd that a selector has to cope with.
-
-    ``present``, ``delivering`` and ``answering`` are probabilities per client and round; ``idle_every`` gives each so
-    many rounds one without candidates, ``silent_every`` one in which nobody answers a probe. ``wanted`` is what the
-    server asks for, round after round.
-    """
-
-    name: str
-    clients: int
-    present: float = 1.0
-    delivering: float = 0.8
-    answering: float = 0.7
-    idle_every: int = 0
-    silent_every: int = 4
-    feedback: bool = True
-    samples: bool = True
-    learning: bool = True
-    budget: float | None = 10.0
-    features: int = 0
-    wanted: tuple[int | None, ...] = (None,)
-
-
-@dataclass(frozen=True)
-class Weather:
-    """What would happen to each client in one round; ``away_s`` is when it leaves after the start."""
-
-    delivers: BoolArray
-    duration_s: FloatArray
-    loss: FloatArray
-    update: NDArray[np.float32]
-    answers: BoolArray
-    away_s: FloatArray
-
-    def turned_around(self) -> "Weather":
-        """Return another weather, to be lied about."""
-        return replace(
-            self,
-            delivers=~self.delivers,
-            duration_s=self.duration_s[::-1] + 1.0,
-            loss=self.loss[::-1],
-            update=self.update[::-1],
-        )
-
-
-@dataclass(frozen=True)
-class Played:
-    """What a selector has answered in one round."""
-
-    probe: Probe | None
-    cohort: Cohort
 
 
 class Server:
@@ -102,6 +48,7 @@ class Server:
         self.last_duration_s = np.full(trial.clients, np.nan)
         self.last_loss = np.full(trial.clients, np.nan)
         self.time_s = 0.0
+        self._busy = np.zeros(trial.clients, dtype=np.bool_)
 
     def play(self, rounds: int) -> list[Played]:
         """Return the selector's answers of so many rounds."""
@@ -112,7 +59,7 @@ class Server:
         trial = self.trial
         rng = np.random.default_rng([self.seed, trial.clients, number])
         idle = trial.idle_every and number % trial.idle_every == 0
-        present = (rng.random(trial.clients) < trial.present) & (not idle)
+        present = (rng.random(trial.clients) < trial.present) & (not idle) & ~self._busy
         weather = self._weather(number, rng)
         view = self._view(number, np.flatnonzero(present), weather)
         probe = self._question(number, view) if hasattr(self.selector, "probe") else None
@@ -157,7 +104,7 @@ class Server:
         budget, wanted = self.trial.budget, self.trial.wanted
         spent = np.zeros(client.size) if budget is None else budget * -np.expm1(-0.04 * self.participations[client])
         view = RoundView(
-            round=number,
+            round=self._round(number),
             time_s=self.time_s,
             clients=self.trial.clients,
             wanted=wanted[(number - 1) % len(wanted)],
@@ -203,26 +150,38 @@ class Server:
             uplink_s=0.4 * self.mean_s[client] if asked else silence,
         )
 
+    def _round(self, number: int) -> int:
+        """Return the round to which a question belongs: its number."""
+        return number
+
     def _settle(self, number: int, cohort: Cohort, weather: Weather) -> None:
-        client = cohort.client
-        delivered = (weather.delivers & (weather.duration_s < _DEADLINE_S))[client]
-        taken_s = np.where(delivered, weather.duration_s[client], _DEADLINE_S)
-        heard = np.where(delivered & ("loss" in self.needs), weather.loss[client], np.nan)
-        self.time_s += float(taken_s.max(initial=0.0))
+        """Wait for the cohort, and tell the selector what became of it."""
+        reports = self._outcome(number, cohort, weather)
+        self.time_s += float(reports.duration_s.max(initial=0.0))
+        self._tell(number, reports)
+
+    def _outcome(self, number: int, cohort: Cohort, weather: Weather) -> Reports:
+        """Return what becomes of a cohort that is sent."""
+        client = cohort.client.copy()
         self.participations[client] += 1
-        self.last_duration_s[client[delivered]] = taken_s[delivered]
-        self.last_loss[client[delivered]] = heard[delivered]
+        delivered = (weather.delivers & (weather.duration_s < _DEADLINE_S))[client]
+        return Reports(
+            round=self._round(number),
+            time_s=self.time_s,
+            client=client,
+            delivered=delivered,
+            duration_s=np.where(delivered, weather.duration_s[client], _DEADLINE_S),
+            loss=np.where(delivered & ("loss" in self.needs), weather.loss[client], np.nan),
+            measured=self._measured(client, delivered, weather),
+        )
+
+    def _tell(self, number: int, reports: Reports) -> None:
+        """Remember what a server does of a report, and hand it on."""
+        client, delivered = reports.client, reports.delivered
+        self.last_duration_s[client[delivered]] = reports.duration_s[delivered]
+        self.last_loss[client[delivered]] = reports.loss[delivered]
         if self.trial.feedback:
-            reports = Reports(
-                round=number,
-                time_s=self.time_s,
-                client=client.copy(),
-                delivered=delivered,
-                duration_s=taken_s,
-                loss=heard,
-                measured=self._measured(client, delivered, weather),
-            )
-            self._ask("observe", number, locked(reports))
+            self._ask("observe", number, locked(replace(reports, time_s=self.time_s)))
 
     def _measured(self, client: IntArray, delivered: BoolArray, weather: Weather) -> dict[str, NDArray[Any]]:
         """Return what the selector's needs ask for, NaN for clients that did not deliver."""
@@ -242,7 +201,7 @@ class Server:
 
     def _ask(self, method: str, number: int, *arguments: object) -> object:
         """Call the selector, turning whatever it raises, or does to the global generators, into a message."""
-        luck = _global_luck()
+        luck = global_luck()
         try:
             answer: object = getattr(self.selector, method)(*arguments)
         except Exception as error:
@@ -254,7 +213,7 @@ class Server:
             raise SelectorError(
                 f"{self.name}.{method} failed with {type(error).__name__}: {error}{hint} ({self._where(number)})"
             ) from error
-        if _global_luck() != luck:
+        if global_luck() != luck:
             raise SelectorError(
                 f"{self.name}.{method} drew from a global random generator; all luck must come from the rng that "
                 f"{method} is given ({self._where(number)})"
@@ -271,23 +230,48 @@ class Server:
         return f"in the trial with {self.trial.name}, round {number}"
 
 
-def locked(record: Any) -> Any:
-    """Return a record of arrays that cannot be written, not even after setting their flags."""
-    if isinstance(record, np.ndarray):
-        # NumPy's permutation refuses an empty array that is read-only, and there is nothing to write in it.
-        if not record.size:
-            return record
-        owner = record.copy()
-        owner.flags.writeable = False
-        return owner.view()
-    if isinstance(record, Mapping):
-        return {name: locked(value) for name, value in record.items()}
-    if is_dataclass(record) and not isinstance(record, type):
-        return replace(record, **{field.name: locked(getattr(record, field.name)) for field in fields(record)})
-    return record
+class AsynchronousServer(Server):
+    """One that asks while others are at work, and tells now and then what became of those who are done.
+
+    A round is what lies between two reports. A client may have been done twice by then, and be at work again.
+    """
+
+    def __init__(self, trial: Trial, seed: int, selector: Selector) -> None:
+        super().__init__(trial, seed, selector)
+        self._at_work: list[tuple[int, Reports]] = []
+        self._done: list[Reports] = []
+
+    def _round(self, number: int) -> int:
+        """Return which version of the model is the newest, plus one."""
+        return 1 + (number - 1) // _REPORT_EVERY
+
+    def _settle(self, number: int, cohort: Cohort, weather: Weather) -> None:
+        """Send the cohort on its way, and take in who is done by now."""
+        self.time_s += _ASKING_S
+        self._busy[cohort.client] = True
+        self._at_work.append((number + number % 4, self._outcome(number, cohort, weather)))
+        done = [reports for due, reports in self._at_work if due <= number]
+        self._at_work = [(due, reports) for due, reports in self._at_work if due > number]
+        for reports in done:
+            self._busy[reports.client] = False
+        self._done += done
+        if number % _REPORT_EVERY == 0 and self._done:
+            self._tell(number, _joined(self._done, self._round(number)))
+            self._done = []
 
 
-def _global_luck() -> tuple[object, ...]:
-    """Return the states of the generators that belong to nobody, to see whether somebody used them."""
-    state = np.random.get_state(legacy=False)["state"]  # noqa: NPY002 - looked at, not drawn from
-    return random.getstate(), state["key"].tobytes(), state["pos"]
+def _joined(parts: list[Reports], round_: int) -> Reports:
+    """Return several reports as one, in their order."""
+
+    def column(name: str) -> Any:
+        return np.concatenate([getattr(part, name) for part in parts])
+
+    return Reports(
+        round=round_,
+        time_s=parts[-1].time_s,
+        client=column("client"),
+        delivered=column("delivered"),
+        duration_s=column("duration_s"),
+        loss=column("loss"),
+        measured={name: np.concatenate([part.measured[name] for part in parts]) for name in parts[0].measured},
+    )

@@ -193,6 +193,23 @@ class CrashesOnFailure(Sound):
             reports.duration_s[reports.delivered].min()
 
 
+class ThinksReportsAreDistinct(Sound):
+    def observe(self, reports):
+        if np.unique(reports.client).size < reports.client.size:
+            raise ValueError("twice")
+
+
+class ThinksItsCohortIsBack(Sound):
+    """Takes reports for those of its last cohort, as at a synchronous server."""
+
+    def select(self, view, rng):
+        self.last = super().select(view, rng)
+        return self.last
+
+    def observe(self, reports):
+        _ = reports.duration_s + np.zeros(self.last.size)
+
+
 class TooMany(Sound):
     def select(self, view, rng):
         return rng.choice(view.client, 3, replace=False)
@@ -248,6 +265,8 @@ def test_sound_selectors_pass_as_instance_and_as_factory(sound):
         (SharesFeedback, "same or a later round|what another copy is told"),
         (CrashesOnEmpty, r"CrashesOnEmpty\.select failed.*come and go"),
         (CrashesOnFailure, r"CrashesOnFailure\.observe failed"),
+        (ThinksReportsAreDistinct, "twice .*an asynchronous server"),
+        (ThinksItsCohortIsBack, "could not be broadcast .*an asynchronous server"),
         (TooMany, r"TooMany\.select failed"),
         (SecretOracle, "only a selector with oracle = True"),
         (Unknown, "needs: .*is not allowed"),
