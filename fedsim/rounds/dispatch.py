@@ -73,7 +73,7 @@ class Dispatcher:
         if self.medium.downlink is not None and self.medium.uplink is None:
             to_come = self._uplinks_to_come(errand, planned_s[COMPUTE])
         beginnings = Beginnings(world, self.medium, errand, planned_s, limits, draw, to_come, outages)
-        return Participations(
+        there = Participations(
             self.env,
             known_s,
             leaves_after_s,
@@ -84,6 +84,9 @@ class Dispatcher:
             draw=draw,
             on_end=on_end,
         )
+        # Where known_s is a copy, work that is shortened on its way is so in planned_s alone.
+        there.planned_compute_s = planned_s[COMPUTE]
+        return there
 
     def settle(self, there: Participations, members: NDArray[np.int64] | None = None) -> None:
         """Let batteries pay for members that have ended, everybody if none are named; their clients are free then."""

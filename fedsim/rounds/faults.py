@@ -24,7 +24,7 @@ from simpy import Environment, Event, Process
 from fedsim.devices.base import BoolArray, FloatArray, IntArray
 from fedsim.devices.onoff import MarkovSojourns, Renewal, Sojourn, Switched
 from fedsim.parts import Settings, refusal
-from fedsim.rounds.policies import LastOfInstant
+from fedsim.rounds.policies import LastOfInstant, tie_s
 from fedsim.streams import Streams
 
 
@@ -112,9 +112,10 @@ class ServerRestart(Settings):
     def strike(self, env: Environment, server: Process, streams: Streams) -> Generator[Event, Any, None]:
         """Interrupt the server's process at each crash."""
         for crash_s in self.crashes_s(streams):
-            yield LastOfInstant(env, max(0.0, crash_s - env.now))
-            # Deadlines of this instant were created later, and have come by now.
-            yield LastOfInstant(env, 0.0)
+            # A round that ends at this instant has ended, and the next one has begun.
+            yield LastOfInstant(env, max(0.0, crash_s - env.now), after_its_like=True)
+            while tied_s := tie_s(env):
+                yield LastOfInstant(env, tied_s, after_its_like=True)
             server.interrupt()
 
 

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from fedsim.learning import Model, Update
 from fedsim.rounds.flight import Fate, Flight
 from fedsim.rounds.merging import Arrivals, Merger
+from fedsim.rounds.policies import instants
 from fedsim.rounds.world import World
 
 Members = list[tuple[Flight, NDArray[np.int64]]]
@@ -190,7 +191,7 @@ def _earliest(ready: Members, count: int) -> Members:
     """Return the members whose updates arrived first, at most so many; at equal times those that come first."""
     ended_s = np.concatenate([flight.participations.ended_s[members] for flight, members in ready] or [np.zeros(0)])
     chosen = np.zeros(ended_s.size, dtype=bool)
-    chosen[np.argsort(ended_s, kind="stable")[:count]] = True
+    chosen[np.argsort(instants(ended_s), kind="stable")[:count]] = True
     first, kept = 0, []
     for flight, members in ready:
         mine = chosen[first : first + members.size]

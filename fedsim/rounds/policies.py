@@ -19,6 +19,7 @@ from collections.abc import Generator
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final, Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 from pydantic import Field
 from simpy import Environment, Event
 
@@ -91,13 +92,14 @@ class LastOfInstant(Event):
     ----------
     env : Environment
     delay_s : float >= 0
+    after_its_like : whether it also comes after every event of its own kind that does not say so
     """
 
-    def __init__(self, env: Environment, delay_s: float) -> None:
+    def __init__(self, env: Environment, delay_s: float, *, after_its_like: bool = False) -> None:
         super().__init__(env)
         self._ok, self._value = True, None
         # SimPy types priorities as its own two levels but orders by any integer.
-        env.schedule(self, priority=_AFTER_ALL_OTHERS, delay=delay_s)  # type: ignore[arg-type]
+        env.schedule(self, priority=_AFTER_ALL_OTHERS + after_its_like, delay=delay_s)  # type: ignore[arg-type]
 
 
 def until(env: Environment, enough: Event, delay_s: float) -> Waiting:
@@ -118,6 +120,19 @@ def tie_s(env: Environment) -> float:
     """Return how long until the next event if that counts as the present instant, though it is later; 0 if not."""
     next_s = env.peek() - env.now
     return float(next_s) if next_s <= TIE_ULPS * np.spacing(env.now) else 0.0
+
+
+def instants(times_s: NDArray[np.float64]) -> NDArray[np.int64]:
+    """Return for each of some times which instant it is, numbered from 0; those within `TIE_ULPS` are one.
+
+    >>> instants(np.array([0.1 + 0.2 + 0.3, 0.7, 0.3 + 0.2 + 0.1])).tolist()
+    [0, 1, 0]
+    """
+    order = np.argsort(times_s, kind="stable")
+    in_order_s = times_s[order]
+    number = np.zeros(times_s.size, dtype=np.int64)
+    number[order[1:]] = np.cumsum(np.diff(in_order_s) > TIE_ULPS * np.spacing(in_order_s[1:]))
+    return number
 
 
 class WaitForAll(Part):

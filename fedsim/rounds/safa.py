@@ -14,7 +14,7 @@ from simpy import Environment
 from fedsim.learning import Learner, Model
 from fedsim.parts import Part
 from fedsim.rounds.merging import Arrivals, BoolArray, IntArray, Merged, Merger
-from fedsim.rounds.policies import LastOfInstant, Seconds, Waiting, rest_of_instant
+from fedsim.rounds.policies import LastOfInstant, Seconds, Waiting, instants, rest_of_instant
 from fedsim.rounds.round import Round, at_least
 
 
@@ -109,7 +109,7 @@ class Cache:
     def merge(self, model: Model, arrivals: Arrivals) -> Merged:
         """Return the mean of the cache and the shares of the arrivals in it; those in vain are kept back."""
         fresh = np.flatnonzero(~arrivals.held)
-        order = fresh[np.lexsort((arrivals.arrived_s[fresh], arrivals.picked_before[fresh]))]
+        order = fresh[np.lexsort((instants(arrivals.arrived_s)[fresh], arrivals.picked_before[fresh]))]
         picked, in_vain = order[: self._quota], order[self._quota :]
         bypassed = np.flatnonzero(arrivals.held & ~np.isin(arrivals.client, arrivals.client[picked]))
         weight, held = np.full(arrivals.client.size, np.nan), np.zeros(arrivals.client.size, dtype=bool)

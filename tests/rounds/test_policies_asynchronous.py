@@ -13,6 +13,7 @@ from worlds import CountingLearner, Everybody, FirstWanted, batteries, serve, ti
 from fedsim.errors import ScenarioError, SelectorError
 from fedsim.rounds import crew
 from fedsim.rounds.asynchronous import FedAsync, FedBuff
+from fedsim.rounds.policies import instants
 from fedsim.rounds.staleness import Constant, Hinge
 
 # Three clients that take 3, 5 and 8 s; the selector takes the lowest ids that are free.
@@ -241,6 +242,26 @@ def test_ties_are_merged_one_by_one_in_the_order_of_their_starts():
     """)
     assert [clients for clients, _ in learner.aggregated] == [[3], [2], [0], [0]]
     assert rows(history, "client", "staleness")[:3] == [(3, 0), (2, 1), (0, 1)]
+
+
+@pytest.mark.parametrize("times", [([0.3, 0.1], [0.2, 0.2], [0.1, 0.3]), ([0.1, 0.3], [0.2, 0.2], [0.3, 0.1])], ids=str)
+@pytest.mark.parametrize("order", [[0, 1], [1, 0]])
+def test_the_order_of_ties_does_not_depend_on_the_last_digits_of_the_clock(times, order):
+    """0.6 s in two ways that differ in the last digit: they are merged in the order in which they were sent."""
+
+    class Ordered(Everybody):
+        def select(self, view, rng):
+            super().select(view, rng)
+            return np.array(order) if len(self.views) == 1 else view.client[: view.wanted]
+
+    _, _, learner, _ = serve(FedAsync(concurrency=2), *times, count=2, selector=Ordered())
+    assert [client for [client], _ in learner.aggregated] == order
+
+
+def test_instants_are_numbered_in_their_order_and_near_ones_are_one():
+    times_s = np.array([0.7, 0.1 + 0.2 + 0.3, 0.3 + 0.2 + 0.1, 0.7 + 1e-12, 0.0])
+    assert instants(times_s).tolist() == [2, 1, 1, 3, 0]
+    assert instants(np.zeros(0)).tolist() == []
 
 
 def test_concurrency_is_filled_up_as_soon_as_somebody_comes():

@@ -117,6 +117,13 @@ def test_undrafted_updates_bypass_a_round():
     assert sorted(weights) == [0, 0, 0, 0, 0.25, 0.25, 0.25, 0.25]
 
 
+def test_picks_at_one_instant_do_not_depend_on_the_last_digits_of_the_clock():
+    """Both take 0.6 s in two ways, and one of them is picked: the one that was sent first."""
+    history, _, learner = run(Safa(share=0.5, max_wait_s=10.0), ([0.1, 0.3], [0.2, 0.2], [0.3, 0.1]))
+    assert learner.aggregated == [0.5]
+    assert fates(history)[0] == (1, 0, "used", 0)
+
+
 def test_bypassed_updates_make_a_model_though_nobody_arrives():
     """In round 2 everybody leaves; the updates kept back change the model all the same."""
     there = presence([(0, 3.5)], [(0, 3.5)])

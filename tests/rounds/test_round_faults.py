@@ -13,9 +13,12 @@ from fedsim.network.multicast import Multicast
 from fedsim.network.sharing import EqualSharing, FirstCome
 from fedsim.privacy import GeometricBudget
 from fedsim.rounds import Deadline, Edges, WaitForAll
+from fedsim.rounds.adaptive import MovingAverage, QuantileDeadline
 from fedsim.rounds.asynchronous import FedAsync, FedBuff
+from fedsim.rounds.counting import KFastest, Quorum
 from fedsim.rounds.faults import ServerRestart
-from fedsim.rounds.late import Stale
+from fedsim.rounds.late import Partial, Stale
+from fedsim.rounds.safa import Safa
 from fedsim.selectors import Probe
 
 LONG_S = 1000.0
@@ -171,6 +174,27 @@ def test_a_battery_pays_for_what_a_held_upload_sends():
     ]
 
 
+@pytest.mark.parametrize("up", [None, [ALWAYS]], ids=["no outages", "outages"])
+@pytest.mark.parametrize(
+    ("prices", "due_j"), [({"work_w": 2.0}, 8.0), ({"sample": 2.0}, 8.0)], ids=["watts", "samples"]
+)
+def test_shortened_work_after_a_shared_downlink_is_paid_for_as_far_as_it_got(up, prices, due_j):
+    """Of 10 s of work 8 are the least; after 1 s of downlink 4 of them are done at the deadline, half of 8 of 10.
+
+    At 2 W that is 8 J; of 8 samples at 2 J each half are passed, which is 8 J too.
+    """
+    links = Pipe([1], [1], down=EqualSharing)
+    history, *_ = serve(
+        Deadline(deadline_s=5),
+        *([1], [10], [1]),
+        links=links,
+        late=Partial(least_work=0.8),
+        links_up=None if up is None else working(*up),
+        batteries=batteries([50.0], **prices),
+    )
+    assert rows(history, "work", "compute_s", "cut_in", "energy_j") == [pytest.approx((0.8, 4.0, "compute", due_j))]
+
+
 def restart(*at_s, down_s=3.0):
     return ServerRestart(at_s=at_s, down_s=down_s)
 
@@ -211,6 +235,34 @@ def test_what_happens_at_the_instant_of_a_crash_has_happened(policy, up_s):
     assert rounds(history, "start_s", "end_s", "model_version")[0] == (0, 6, 1)
     assert rounds(history, "start_s", "end_s", "ended_by")[1] == (6, 6, "restart")
     assert rounds(history, "start_s", "end_s")[2] == (9, 15)
+
+
+@pytest.mark.parametrize(
+    "policy",
+    [
+        Deadline(deadline_s=6),
+        QuantileDeadline(initial_s=6, growth=1),
+        MovingAverage(initial_s=6),
+        KFastest(k=2, max_wait_s=6),
+        KFastest(k=1, over_selection=2, max_wait_s=6),
+        Quorum(share=1, max_wait_s=6),
+        Quorum(share=0.5, min_wait_s=6, max_wait_s=9),
+        Safa(share=1, max_wait_s=6),
+    ],
+    ids=repr,
+)
+def test_a_later_round_that_ends_at_the_instant_of_a_crash_has_ended_too(policy):
+    """Client 0 takes 6 s and client 1 takes 60 s, so that every rule ends rounds at 6 s and at 12 s."""
+    history, *_ = serve(policy, [2, 20], [2, 20], [2, 20], server_restart=restart(12.0), count=3)
+    assert rounds(history, "start_s", "end_s", "model_version")[:2] == [(0, 6, 1), (6, 12, 2)]
+    assert rounds(history, "start_s", "end_s", "ended_by")[2] == (12, 12, "restart")
+
+
+def test_the_instant_of_a_crash_does_not_depend_on_the_last_digits_of_the_clock():
+    """Three rounds of 0.1 s end at 0.30000000000000004 s, the server at 0.3 s."""
+    history, *_ = serve(Deadline(deadline_s=0.1), [0.05, 1], [0, 0], [0, 0], server_restart=restart(0.3), count=4)
+    assert [end for (end,) in rounds(history, "ended_by")] == ["deadline", "deadline", "deadline", "restart"]
+    assert rounds(history, "model_version") == [(1,), (2,), (3,), (3,)]
 
 
 def test_a_server_that_crashes_while_nobody_is_there_opens_the_round_when_it_is_back():
