@@ -61,7 +61,7 @@ class Audit:
         AuditError
             Naming the round, and the client or medium, at the first thing that does not add up.
         """
-        self._now_s = said.now_s
+        self._now_s = max(self._now_s, said.now_s)
         self._check_time(number, said)
         self._check_bits(number, said)
         if self._energy is not None:

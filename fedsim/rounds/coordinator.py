@@ -116,6 +116,7 @@ class Coordinator:
             flight.fate[flight.waiting] = Fate.WASTED_UNMERGED
             flight.decide_lost()
             settled.append((flight, self.records.settle(flight)))
+        self.records.check_asked()
         self._flights.clear()
         self._ended.clear()
         return settled

@@ -1,5 +1,7 @@
 """What is written down of rounds: participations as soon as it is known what came of them, and the rounds."""
 
+import math
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -38,6 +40,7 @@ class Records:
         self._member = member
         self._counts = np.zeros(len(Outcome), dtype=np.int64)
         self._selected = self._stale_used = 0
+        self._unchecked: list[tuple[int, Statement]] = []
 
     def sent(self, flight: Flight) -> None:
         """Count a cohort that was sent."""
@@ -48,8 +51,8 @@ class Records:
         self.recorder.add_probes(
             {"round": np.full(said.client.size, number), "edge": np.full(said.client.size, self.edge), **_spent(said)}
         )
-        if self.audit is not None:
-            self.audit.check(number, said)
+        # Who was late before may have been asked as it was done, and that is only taken down when the round is over.
+        self._unchecked.append((number, said))
 
     def count(self, outcome: NDArray[np.int8]) -> None:
         """Count how participations of the round ended."""
@@ -62,6 +65,7 @@ class Records:
             flight.taken_down[rows] = True
             said = Statement.of(flight.participations, flight.cohort.client, rows)
             self.recorder.add_participations(self._columns(flight, rows, said))
+            self.check_asked(before=flight.participations.start_s)
             if self.audit is not None:
                 self.audit.check(flight.number, said)
             self._stale_used += int(np.count_nonzero(flight.fate[rows] == Fate.STALE_USED))
@@ -77,6 +81,7 @@ class Records:
         ended_by: RoundEnd = RoundEnd.ENOUGH,
     ) -> None:
         """Take down a round that is over."""
+        self.check_asked()
         leakage = 0.0
         if self.world.ledger is not None:
             spent = self.world.ledger.spent
@@ -92,6 +97,13 @@ class Records:
             self._above._stale_used += self._stale_used
         self._selected = self._stale_used = 0
         self._counts[:] = 0
+
+    def check_asked(self, before: float = math.inf) -> None:
+        """Let the audit check what questions have cost that were put before an instant, or at it."""
+        while self._unchecked and self._unchecked[0][1].start_s <= before:
+            number, said = self._unchecked.pop(0)
+            if self.audit is not None:
+                self.audit.check(number, said)
 
     def _columns(self, flight: Flight, rows: NDArray[np.int64], said: Statement) -> dict[str, NDArray[np.generic]]:
         cohort, size = flight.cohort, rows.size

@@ -4,13 +4,14 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from worlds import CountingLearner, Everybody, serve
+from worlds import CountingLearner, Everybody, batteries, serve
 
 from fedsim import Scenario, simulate
 from fedsim.errors import ScenarioError, SelectorError
 from fedsim.rounds import Deadline, WaitForAll
 from fedsim.rounds.choice import _still_there
 from fedsim.rounds.foresight import Foresight
+from fedsim.rounds.late import Stale
 from fedsim.selectors import Answers, OracleView, Probe
 
 
@@ -131,6 +132,37 @@ def test_over_a_shared_cell_a_question_is_paid_for_on_the_air_and_the_audit_agre
     np.testing.assert_allclose(work_s, history.column("participations", "compute_s") * (4 / 3) / 30, rtol=1e-9)
     assert history.column("probes", "uplink_bits").tolist() == [64.0] * 24
     np.testing.assert_array_less(history.column("probes", "end_s"), history.column("participations", "start_s") + 1e-12)
+
+
+def test_whoever_is_asked_again_as_soon_as_it_has_come_back_late_pays_for_all_in_order():
+    """The only client is late at 5.75 s and at work to 8 s, when it is asked for 4 s.
+
+    3 J down, 2 s of work at 1 W, and 4 J up for an update, none for an answer of no bits.
+    """
+    history, _, _, _ = serve(
+        Deadline(deadline_s=1.75),
+        *([1], [2], [1]),
+        selector=Asking(client=ids(0)),
+        late=Stale(),
+        batteries=batteries([100.0], receive=3.0, work_w=1.0, send=4.0),
+        count=2,
+    )
+    asked = [(row["start_s"], row["end_s"], row["energy_j"]) for row in history.probes.to_pylist()]
+    assert asked == [(0, 4, 5), (8, 12, 5)]
+    took_part = [
+        (row["start_s"], row["end_s"], row["fate"], row["energy_j"]) for row in history.participations.to_pylist()
+    ]
+    assert took_part == [(4, 8, "stale-used", 9), (12, 13.75, "wasted-late", 3.75)]
+    accounts = {name: column[0] for name, column in history.accounts.to_pydict().items()}
+    assert accounts == {
+        "client": 0,
+        "idle_s": 0.0,
+        "downlink_s": 4.0,
+        "compute_s": 6.0,
+        "queue_s": 0.0,
+        "uplink_s": 3.0,
+        "cut_off_s": 0.75,
+    }
 
 
 def test_an_oracle_may_ask_for_the_coming_durations_and_who_stays():
