@@ -20,23 +20,24 @@ def critical_path(history: "History") -> pa.Table:
     ``phase_s`` and ``missing``. The cause is
 
     * ``"client"``: the round ended when this client's update arrived; ``phase`` is the longest of its phases (one of
-      downlink, compute, queue and uplink) and ``phase_s`` its length. The client may have started in an earlier round;
+      downlink, compute, queue and uplink, or probe, the question that the server put before it sent the client) and
+      ``phase_s`` its length. The client may have started in an earlier round;
     * ``"deadline"``: it lasted as long as the policy allows, and so many clients were ``missing``, late or dropped;
-    * ``"wait"``: no update ended it, but a least wait of the server's that was over;
+    * ``"wait"``: no update ended it, but a least wait of the server's that was over, or nobody was left to wait for;
     * ``"restart"``: the server crashed.
 
     With edge servers the rounds are theirs; for those of the cloud see `cloud_path`.
     """
-    rounds, seconds = RoundColumns.of(history), _seconds(history)
-    arrived = np.flatnonzero(history.participations.column("cut_in").is_null().to_numpy())
-    at = rounds.ending_at(edges_of(history)[arrived], history.column("participations", "end_s")[arrived])
+    rounds = RoundColumns.of(history)
+    seconds = _seconds(history, rounds)
+    arrived, at = _ended(history, rounds)
     last = np.full(rounds.round.size, -1)
     # Of several that arrived at the same instant the first one in the table is named.
-    last[at[at >= 0][::-1]] = arrived[at >= 0][::-1]
+    last[at[::-1]] = arrived[::-1]
     named = (rounds.ended_by == RoundEnd.ENOUGH) & (last >= 0)
     phase = seconds[last].argmax(axis=1) if seconds.size else np.zeros(last.size, dtype=np.int64)
     client = history.column("participations", "client")
-    labels = np.array([name.removesuffix("_s") for name in SECONDS])
+    labels = np.array([*(name.removesuffix("_s") for name in SECONDS), "probe"])
     return pa.table(
         {
             "edge": pa.array(rounds.edge, pa.int32(), mask=rounds.edge == NO_EDGE),
@@ -89,6 +90,23 @@ def _causes(ended_by: IntArray, named: NDArray[np.bool_], who: str) -> NDArray[n
     return np.where(named, who, np.where(enough, "wait", np.array(ENDS)[ended_by]))
 
 
-def _seconds(history: "History") -> FloatArray:
-    """Return the seconds of each participation by `SECONDS`, shape (N, 4)."""
-    return np.stack([history.column("participations", name) for name in SECONDS], axis=1)
+def _ended(history: "History", rounds: RoundColumns) -> tuple[IntArray, IntArray]:
+    """Return the participations whose updates arrived as a round ended, and the place of that round.
+
+    Of several rounds that ended at that instant it is the one that used the update, or else the first.
+    """
+    arrived = np.flatnonzero(history.participations.column("cut_in").is_null().to_numpy())
+    edge, end_s = edges_of(history)[arrived], history.column("participations", "end_s")[arrived]
+    at = rounds.ending_at(edge, end_s)
+    served = history.column("participations", "served_round")[arrived].astype(np.float64)
+    used = np.flatnonzero((at >= 0) & ~np.isnan(served))
+    by = rounds.numbered(edge[used], served[used].astype(np.int64))
+    at[used] = np.where(rounds.end_s[by] == rounds.end_s[at[used]], by, at[used])
+    return arrived[at >= 0], at[at >= 0]
+
+
+def _seconds(history: "History", rounds: RoundColumns) -> FloatArray:
+    """Return the seconds of each participation by `SECONDS`, and of the question before it, shape (N, 5)."""
+    at = rounds.numbered(edges_of(history), history.column("participations", "round").astype(np.int64))
+    spent_s = [history.column("participations", name) for name in SECONDS]
+    return np.stack([*spent_s, np.append(rounds.asked_s(history), 0.0)[at]], axis=1)

@@ -133,10 +133,14 @@ class Round:
     def ended_by(self) -> RoundEnd:
         """What has ended it, if it ends now."""
         there = None if self.flight is None else self.flight.participations
-        left_s = self.closes_after_s - (self.env.now - (self.start_s if there is None else there.start_s))
-        in_time = left_s > TIE_ULPS * np.spacing(self.env.now)
-        enough = in_time or (there is not None and there.arrived.all())
-        return RoundEnd.ENOUGH if enough else RoundEnd.DEADLINE
+        now_s, tie_s = self.env.now, TIE_ULPS * np.spacing(self.env.now)
+        left_s = self.closes_after_s - (now_s - (self.start_s if there is None else there.start_s))
+        if left_s > tie_s:
+            return RoundEnd.ENOUGH
+        # Who was there before has not ended it: it went on waiting, for others than its own cohort.
+        last_s = -math.inf if there is None else float(there.ended_s.max(initial=-math.inf))
+        everyone = there is not None and there.arrived.all() and now_s - last_s <= tie_s
+        return RoundEnd.ENOUGH if everyone else RoundEnd.DEADLINE
 
     @property
     def size(self) -> int:

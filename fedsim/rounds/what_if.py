@@ -26,7 +26,7 @@ class DeadlineWhatIf:
 
     Attributes
     ----------
-    deadlines_s : seconds from the beginning of a round, shape (X,)
+    deadlines_s : seconds from when a round's cohort was sent, as the policy ``deadline`` counts them, shape (X,)
     edge, round : which rounds, shape (R,); the edge is -1 without edge servers
     duration_s : how long they lasted, shape (R,)
     used : updates that went into each round's model, shape (R,)
@@ -69,7 +69,7 @@ class DeadlineWhatIf:
 
 
 def deadline_whatif(history: "History", deadlines_s: ArrayLike) -> DeadlineWhatIf:
-    """Return what each of some deadlines, in seconds from the beginning of a round, would have saved and lost.
+    """Return what each of some deadlines, in seconds from when a round's cohort was sent, would have saved and lost.
 
     Raises
     ------
@@ -80,13 +80,14 @@ def deadline_whatif(history: "History", deadlines_s: ArrayLike) -> DeadlineWhatI
     if not np.all(np.isfinite(wanted_s) & (wanted_s > 0)):
         raise RunError(f"deadlines_s: {wanted_s.tolist()} is not allowed; allowed: finite numbers of seconds above 0")
     rounds = RoundColumns.of(history)
-    at, came_s = _used(history, rounds)
+    sent_s = rounds.sent_s(history)
+    at, came_s = _used(history, rounds, sent_s)
     order = np.argsort(wanted_s, kind="stable")
     # An update is lost by all deadlines that are shorter than the time after which it came.
     shorter = np.searchsorted(wanted_s[order], came_s)
     counts = np.zeros((rounds.round.size, wanted_s.size + 1), dtype=np.int64)
     np.add.at(counts, (at, shorter), 1)
-    left_s = rounds.duration_s[:, None] - wanted_s
+    left_s = (rounds.end_s - sent_s)[:, None] - wanted_s
     lost = np.empty((rounds.round.size, wanted_s.size), dtype=np.int64)
     lost[:, order] = counts[:, :0:-1].cumsum(axis=1)[:, ::-1]
     return DeadlineWhatIf(
@@ -101,12 +102,16 @@ def deadline_whatif(history: "History", deadlines_s: ArrayLike) -> DeadlineWhatI
 
 
 def arrivals_s(history: "History") -> FloatArray:
-    """Return how long after the beginning of the round that used it each used update came, in ascending order."""
-    return np.sort(_used(history, RoundColumns.of(history))[1])
+    """Return how long after the round that used it had sent its cohort each used update came, in ascending order.
+
+    Updates of earlier cohorts may have come before that.
+    """
+    rounds = RoundColumns.of(history)
+    return np.sort(_used(history, rounds, rounds.sent_s(history))[1])
 
 
-def _used(history: "History", rounds: RoundColumns) -> tuple[IntArray, FloatArray]:
-    """Return for each used update the place of the round that used it, and when in the round it came.
+def _used(history: "History", rounds: RoundColumns, sent_s: FloatArray) -> tuple[IntArray, FloatArray]:
+    """Return for each used update the place of the round that used it, and how long after its cohort was sent it came.
 
     Rounding errors are taken off the time, as a deadline's own instant is in time.
     """
@@ -114,4 +119,4 @@ def _used(history: "History", rounds: RoundColumns) -> tuple[IntArray, FloatArra
     served = history.column("participations", "served_round")[used].astype(np.int64)
     at = rounds.numbered(edges_of(history)[used], served)
     end_s = history.column("participations", "end_s")[used]
-    return at, end_s - rounds.start_s[at] - TIE_ULPS * np.spacing(end_s)
+    return at, end_s - sent_s[at] - TIE_ULPS * np.spacing(end_s)

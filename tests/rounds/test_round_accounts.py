@@ -10,10 +10,11 @@ from fedsim import Scenario, simulate
 from fedsim.errors import RunError
 from fedsim.results import report
 from fedsim.rounds import Deadline, Edges, Recorder, WaitForAll
-from fedsim.rounds.asynchronous import FedBuff
+from fedsim.rounds.asynchronous import FedAsync, FedBuff
 from fedsim.rounds.counting import KFastest, Quorum
 from fedsim.rounds.faults import ServerRestart
 from fedsim.rounds.late import Drop, Stale
+from fedsim.rounds.safa import Safa
 from fedsim.selectors import Probe
 
 SECONDS = ("downlink_s", "compute_s", "queue_s", "uplink_s")
@@ -75,6 +76,43 @@ def test_questions_are_neither_used_nor_wasted():
     history, *_ = serve(Deadline(deadline_s=9), [1, 1], [2, 2], [1, 30], selector=Asking())
     assert fates(history, "participations", "total_s", "downlink_bits", "uplink_bits")["probe"] == (1, 33, 1, 0.5)
     assert fates(history, "time_share")["probe"] == pytest.approx((33 / (33 + 4 + 9),))
+
+
+class AskingAll(Everybody):
+    """Asks everybody for its loss before it selects everybody."""
+
+    def probe(self, view, rng):
+        return Probe(client=view.client, asks="loss", up_bits=0.5)
+
+
+# Clients 0 and 1 take 3 s and 5 s, and as long to answer a question: the cohort is sent 5 s after its round begins.
+ASKED_S = [1, 1], [1, 3], [1, 1]
+
+
+def test_a_question_may_be_what_makes_a_round_long():
+    history, *_ = serve(WaitForAll(), *ASKED_S, selector=AskingAll(), count=2)
+    names = ("round", "duration_s", "cause", "client", "phase", "phase_s")
+    assert causes(history, *names) == [(1, 10, "client", 1, "probe", 5), (2, 10, "client", 1, "probe", 5)]
+    asked_one, *_ = serve(WaitForAll(), [1, 1], [6, 1], [1, 1], selector=Asking())
+    assert causes(asked_one, *names) == [(1, 11, "client", 0, "compute", 6)]
+
+
+@pytest.mark.parametrize("deadline_s", [1.0, 3.0, 4.0, 5.0, 6.0])
+def test_a_deadline_counts_from_the_end_of_a_question_in_prediction_as_in_a_run(deadline_s):
+    asked, *_ = serve(WaitForAll(), *ASKED_S, selector=AskingAll(), count=2)
+    hurried, *_ = serve(Deadline(deadline_s=deadline_s), *ASKED_S, selector=AskingAll(), count=2)
+    whatif = asked.deadline_whatif([deadline_s])
+    assert asked.column("rounds", "duration_s") - whatif.saved_s[:, 0] == pytest.approx(
+        hurried.column("rounds", "duration_s")
+    )
+    assert whatif.lost[:, 0].tolist() == hurried.column("rounds", "late").tolist()
+
+
+def test_a_deadline_counts_from_when_somebody_was_free_to_be_sent():
+    """The only client takes 3 s and is late after 2 s; the second round lasts from 2 s to 5 s and sends it at 3 s."""
+    history, *_ = serve(Deadline(deadline_s=2), [1], [1], [1], late=Stale(), count=2)
+    assert history.column("rounds", "end_s").tolist() == [2, 5]
+    assert history.deadline_whatif([1.0, 1.5]).saved_s.tolist() == [[1, 0.5], [1, 0.5]]
 
 
 def test_nothing_has_happened():
@@ -141,6 +179,46 @@ def test_a_buffer_is_full_with_its_last_update_whenever_that_has_started():
 
     history, *_ = serve(FedBuff(buffer=2, concurrency=2), [1, 1], [1, 6], [1, 1], selector=InOrder(), count=2)
     assert causes(history, "duration_s", "client", "phase", "phase_s") == [(6, 0, "downlink", 1), (3, 0, "downlink", 1)]
+
+
+def test_rounds_that_end_at_one_instant_are_each_ended_by_the_update_that_they_used():
+    """Two arrive at 3 s and are merged one after another, and so are the two after them at 6 s."""
+    history, *_ = serve(FedAsync(concurrency=2), [1, 1], [1, 1], [1, 1], count=4)
+    assert causes(history, "duration_s", "cause", "client") == [
+        (3, "client", 0),
+        (0, "client", 1),
+        (3, "client", 0),
+        (0, "client", 1),
+    ]
+
+
+def test_a_buffer_for_which_nobody_is_left_is_nobodys_fault():
+    """The only client has a charge for one participation of two that a buffer needs."""
+    cells = batteries([3.5], work_w=3.0, least=1.0)
+    history, *_ = serve(FedBuff(buffer=2, concurrency=1, give_up_s=9.0), [1], [1], [1], batteries=cells)
+    assert causes(history, "duration_s", "cause") == [(3, "client")]
+    lost, *_ = serve(
+        FedBuff(buffer=2, concurrency=1, give_up_s=9.0), [1], [1], [1], batteries=batteries([1], work_w=9.0)
+    )
+    assert causes(lost, "duration_s", "cause", "missing") == [(9, "wait", 1)]
+
+
+def test_a_round_that_waits_in_vain_for_clients_of_earlier_ones_ends_at_its_limit():
+    """SAFA, everybody to be picked: client 1 is at work from 0 s to 28 s; client 0 arrives after 3 s of each round."""
+    history, *_ = serve(Safa(share=1.0, max_wait_s=10.0), [1, 8], [1, 10], [1, 10], count=3)
+    assert history.column("rounds", "end_s").tolist() == [10, 20, 28]
+    assert causes(history, "cause", "client") == [("deadline", None), ("deadline", None), ("client", 1)]
+
+
+def test_clients_of_rounds_that_were_not_over_are_no_trouble():
+    """Edge server 0 is back at 3 s and 6 s, and the run is over; edge server 1 is in the middle of its first round."""
+    edges = Edges(grouping={"kind": "given", "edge": (0, 1)}, merging="asynchronous", backhaul="none")
+    history, *_ = serve(WaitForAll(), [1, 9], [1, 9], [1, 9], edges=edges, selectors=[AskingAll(), AskingAll()])
+    assert history.column("participations", "client").tolist() == [0]
+    history, *_ = serve(WaitForAll(), [1, 9], [1, 9], [1, 9], edges=edges, count=2)
+    assert history.column("participations", "client").tolist() == [0, 0, 1]
+    assert causes(history, "edge", "round", "cause", "client") == [(0, 1, "client", 0), (0, 2, "client", 0)]
+    assert history.deadline_whatif([2.0]).lost.tolist() == [[1], [1]]
 
 
 def test_rounds_of_edge_servers_and_of_their_cloud_have_causes_of_their_own():
