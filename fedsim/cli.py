@@ -192,12 +192,15 @@ def _catalogues() -> "dict[str, Catalogue]":
     from fedsim.network.mobility import MOBILITIES
     from fedsim.network.trouble import TROUBLES
     from fedsim.privacy import BUDGETS, MECHANISMS
-    from fedsim.rounds import BACKHAULS, EDGE_MERGINGS, GROUPINGS, POLICIES
+    from fedsim.rounds import BACKHAULS, EDGE_MERGINGS, GROUPINGS, LATE, POLICIES
+    from fedsim.rounds.staleness import STALENESS
     from fedsim.selectors import SELECTORS
 
     return {
         "selectors": SELECTORS,
         "policies": POLICIES,
+        "late-rules": LATE,
+        "staleness-laws": STALENESS,
         "groupings": GROUPINGS,
         "edge-mergings": EDGE_MERGINGS,
         "backhauls": BACKHAULS,

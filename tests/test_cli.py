@@ -75,6 +75,8 @@ def test_check_prints_the_resolved_scenario(folder):
     [
         ("selectors", ["uniform", "all", "fastest", "pause"]),
         ("policies", ["deadline", "wait-for-all"]),
+        ("late-rules", ["cancel", "drop", "partial", "stale"]),
+        ("staleness-laws", ["constant", "deviation", "exponential", "hinge", "polynomial"]),
         ("groupings", ["given", "latency", "order", "site"]),
         ("edge-mergings", ["asynchronous", "fedat", "synchronous"]),
         ("backhauls", ["link", "network", "none"]),

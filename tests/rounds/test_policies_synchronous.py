@@ -186,6 +186,14 @@ def test_the_quantile_is_the_smallest_number_that_so_many_do_not_exceed(quantile
     assert QuantileDeadline(quantile=0.28, initial_s=1.0).closes_after_s(of_25) == 7.0
 
 
+def test_the_quantile_looks_back_as_far_as_its_window():
+    """Two clients took 1 s, two 2 s and two 3 s: of all six the second is 1 s, of the last four 2 s, of two 3 s."""
+    seen = Memory(rounds_s=[1.0, 2.0, 3.0], durations_s=[np.full(2, s) for s in (1.0, 2.0, 3.0)], deadline_s=9.0)
+    for window, quantile, expected_s in ((3, 0.5, 2.0), (3, 0.3, 1.0), (2, 0.3, 2.0), (1, 0.3, 3.0)):
+        policy = QuantileDeadline(quantile=quantile, window=window, initial_s=1.0)
+        assert policy.closes_after_s(seen) == expected_s
+
+
 def test_moving_average_follows_the_rounds():
     """Everybody is done after 12 s: mu = 20, 3/4 of 12 + 1/4 of 20 = 14, 3/4 of 12 + 1/4 of 14 = 12.5."""
     history, _, _, _ = serve(MovingAverage(initial_s=20.0), *FOUR, count=3)
@@ -198,6 +206,13 @@ def test_moving_average_follows_the_rounds():
         memory.rounds_s.append(12.0)
         memory.durations_s.append(np.array([3.0, 5.0, 8.0, 12.0]))
         memory.deadline_s = mu_s
+
+
+def test_a_moving_average_grows_only_where_too_few_delivered():
+    """3/4 of 12 s and 1/4 of 20 s are 14 s: that if three of four are enough, and half as much again if not."""
+    seen = Memory(rounds_s=[12.0], durations_s=[np.array([3.0, 5.0, 12.0, np.inf])], deadline_s=20.0)
+    for target_share, mu_s in ((0.75, 14.0), (0.76, 21.0)):
+        assert MovingAverage(growth=1.5, target_share=target_share).closes_after_s(seen) == mu_s
 
 
 def test_moving_average_with_a_target_share():

@@ -152,6 +152,13 @@ def test_a_round_that_ended_at_its_deadline_says_so_unless_everybody_was_there_b
         assert causes(history, "duration_s", "cause", "client", "missing") == [expected]
 
 
+def test_an_update_that_arrives_as_the_deadline_ends_a_round_has_not_ended_it():
+    """Client 0 arrives at 5 s; the deadline then ends the round, because client 1 is missing."""
+    history, *_ = serve(Deadline(deadline_s=5), [1, 1], [3, 9], [1, 1])
+    assert fates(history, "participations")["used"] == (1,)
+    assert causes(history, "cause", "client", "phase", "missing") == [("deadline", None, None, 1)]
+
+
 def test_the_kth_client_makes_the_round_of_the_k_fastest():
     history, *_ = serve(KFastest(k=2, over_selection=1.5), [1] * 3, [7, 1, 3], [1] * 3)
     assert causes(history, "duration_s", "cause", "client", "phase", "missing") == [(5, "client", 2, "compute", 1)]

@@ -165,6 +165,31 @@ def test_whoever_is_asked_again_as_soon_as_it_has_come_back_late_pays_for_all_in
     }
 
 
+def test_questions_have_luck_of_their_own_and_leave_that_of_participations_alone():
+    class AsksAll(Everybody):
+        def probe(self, view, rng):
+            return Probe(client=view.client, asks="loss", up_bits=1.0)
+
+    def lasted_s(selector, table):
+        law = {"kind": "log-normal", "median_s": 0.3, "sigma": 0.4}
+        scenario = Scenario(
+            name="luck",
+            crowd={"clients": 5},
+            learning={"kind": "none", "samples_per_client": 30},
+            network={"kind": "latency", "downlink": law, "uplink": law},
+            devices={"compute": {"kind": "rate", "samples_per_s": 50.0}},
+            rounds={"count": 2},
+            selector=selector,
+        )
+        history = simulate(scenario)
+        return np.stack([history.column(table, name) for name in ("downlink_s", "compute_s", "uplink_s")])
+
+    asked_s, took_part_s = (lasted_s(AsksAll(), table) for table in ("probes", "participations"))
+    np.testing.assert_array_equal(took_part_s, lasted_s(Everybody(), "participations"))
+    third = asked_s * np.array([[1.0], [3.0], [1.0]])  # a look at the data is a third of the work of training
+    assert not np.isclose(third, took_part_s, rtol=1e-3).any()
+
+
 def test_an_oracle_may_ask_for_the_coming_durations_and_who_stays():
     seen = {}
 

@@ -9,6 +9,8 @@ from worlds import CountingLearner, Everybody, Sequence, serve
 from fedsim.errors import ScenarioError, SelectorError
 from fedsim.privacy import GeometricBudget
 from fedsim.rounds import Deadline, WaitForAll
+from fedsim.rounds.late import Stale
+from fedsim.rounds.staleness import Polynomial
 from fedsim.selectors import Cohort
 
 
@@ -185,6 +187,22 @@ def test_prescribed_weights_need_not_add_up_to_one(last_s, delivered, weights):
     cohort = Cohort(np.array([0, 1, 2]), weights=np.array([0.2, 0.5, 0.7]))
     serve(Deadline(deadline_s=3), [1, 1, last_s], [0] * 3, [0.5] * 3, selector=Sequence([cohort]), learner=learner)
     assert learner.aggregated == [(delivered, pytest.approx(weights))]
+
+
+def test_stale_updates_share_the_prescribed_weight_of_the_newest_cohort():
+    """Of weights 0.2, 0.3 and 1.5 the third is late, and half a count beside 0.4 of a cohort that weighs 0.4."""
+    learner = CountingLearner(np.array([10, 10, 10]))
+    cohorts = [
+        Cohort(np.array([0, 1, 2]), weights=np.array([0.2, 0.3, 1.5])),
+        Cohort(np.array([0]), weights=np.array([0.4])),
+    ]
+    world = [1, 1, 2], [0] * 3, [0.5] * 3
+    options = {"late": Stale(weight=Polynomial(a=1.0)), "selector": Sequence(cohorts), "learner": learner, "count": 2}
+    serve(Deadline(deadline_s=2), *world, **options)
+    assert learner.aggregated == [
+        ([0, 1], pytest.approx([2.0 * 0.4, 2.0 * 0.6])),
+        ([2, 0], pytest.approx([0.4 * 0.75 / 1.15, 0.4 * 0.4 / 1.15])),
+    ]
 
 
 def test_losses_are_computed_only_for_selectors_that_ask():
