@@ -134,8 +134,9 @@ class Crew:
     def _look_again_later(self, number: int) -> bool:
         """Look again when the next client comes that is free; return whether anything will happen."""
         comes_s = self._choice.comes_s(number)
-        if comes_s > self.env.now:
-            if self.env.now < comes_s < math.inf and comes_s != self._looks_again_s:
+        # Where nobody was there, asking may have tossed anew, and somebody is now.
+        if comes_s > self.env.now or not self._choice.candidates:
+            if comes_s < math.inf and comes_s != self._looks_again_s:
                 self._looks_again_s = comes_s
                 self._call_after(max(comes_s - self.env.now, float(np.spacing(self.env.now))), self._look_again)
         elif not self.outstanding:

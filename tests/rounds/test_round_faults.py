@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from worlds import CountingLearner, Everybody, Pipe, Sequence, batteries, serve
 
+from fedsim.devices import Bernoulli
 from fedsim.devices.intervals import Intervals, TracePresence
 from fedsim.network.multicast import Multicast
 from fedsim.network.sharing import EqualSharing, FirstCome
@@ -20,6 +21,7 @@ from fedsim.rounds.faults import ServerRestart
 from fedsim.rounds.late import Partial, Stale
 from fedsim.rounds.safa import Safa
 from fedsim.selectors import Probe
+from fedsim.streams import Streams
 
 LONG_S = 1000.0
 
@@ -263,6 +265,22 @@ def test_the_instant_of_a_crash_does_not_depend_on_the_last_digits_of_the_clock(
     history, *_ = serve(Deadline(deadline_s=0.1), [0.05, 1], [0, 0], [0, 0], server_restart=restart(0.3), count=4)
     assert [end for (end,) in rounds(history, "ended_by")] == ["deadline", "deadline", "deadline", "restart"]
     assert rounds(history, "model_version") == [(1,), (2,), (3,), (3,)]
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_an_asynchronous_server_tosses_again_when_those_that_are_there_have_lost_their_links(seed):
+    """Client 0 has a link from 1 s to 1.25 s, too short to deliver in; client 1 from 2 s on. Each is there or not."""
+    up = working([(1.0, 1.25), (90, 99)], [(2.0, LONG_S)])
+    history, *_ = serve(
+        FedBuff(buffer=1, concurrency=1, give_up_s=2.0),
+        *([0.5] * 2, [0.5] * 2, [0.5] * 2),
+        presence=Bernoulli(probability=0.5, retry_s=0.5).build(2, Streams(seed)),
+        links_up=up,
+        count=2,
+    )
+    used = [row for row in rows(history, "client", "fate", "start_s") if row[1] == "used"]
+    assert [client for client, _, _ in used] == [1, 1]
+    assert used[0][2] >= 2.0
 
 
 def test_a_server_that_crashes_while_nobody_is_there_opens_the_round_when_it_is_back():
