@@ -64,13 +64,9 @@ class Choice:
             If the selector's answer is no cohort of the candidates, or is empty.
         """
         view = yield from self._somebody(number, opens_s, wanted)
-        if view is not None and hasattr(self.selector, "probe"):
-            probe = self.selector.probe(view, self.world.streams.generator("probe-selection", number))
-            if probe is not None and probe.client.size:
-                answers = yield from ask(as_probe(probe, view, self.selector))
-                view = yield from self._somebody(number, self.env.now, wanted)
-                if view is not None:
-                    view = replace(view, answers=_still_there(answers, view))
+        answers = yield from self._answers(number, view, ask)
+        if answers is not None:
+            view = _with(answers, (yield from self._somebody(number, self.env.now, wanted)))
         if view is None:
             return Cohort(np.zeros(0, dtype=np.int64))
         cohort = self._ask(number, view)
@@ -92,13 +88,31 @@ class Choice:
             view = self._view(number, self.env.now, wanted)
         return view
 
+    def _answers(
+        self, number: int, view: RoundView | None, ask: Callable[[Probe], Asking]
+    ) -> Generator[Event, Any, Answers | None]:
+        """Return what clients answer to the selector's question; None if it has none."""
+        if view is None or not hasattr(self.selector, "probe"):
+            return None
+        probe = self.selector.probe(view, self.world.streams.generator("probe-selection", number))
+        if probe is None or not probe.client.size:
+            return None
+        return (yield from ask(as_probe(probe, view, self.selector)))
+
+    def beside(
+        self, number: int, wanted: int | None, ask: Callable[[Probe], Asking]
+    ) -> Generator[Event, Any, Cohort | None]:
+        """Return a cohort to send beside those that are at work; None as `more` does, without waiting for anybody."""
+        view = self._view(number, self.env.now, wanted)
+        answers = yield from self._answers(number, view, ask)
+        if answers is not None:
+            view = _with(answers, self._view(number, self.env.now, wanted))
+        return None if view is None else self._some(number, view)
+
     def more(self, number: int, wanted: int | None) -> Cohort | None:
         """Return at most so many clients to send now; None if nobody is there and free, or the selector wants none."""
         view = self._view(number, self.env.now, wanted)
-        if view is None:
-            return None
-        cohort = self._ask(number, view)
-        return cohort if cohort.client.size else None
+        return None if view is None else self._some(number, view)
 
     def anybody(self, time_s: float, number: int) -> bool:
         """Return whether anybody is there at an instant of a round, free or not."""
@@ -154,6 +168,11 @@ class Choice:
         view = self.world.knowledge.view(number, self.env.now, candidates, wanted)
         return Foresight(self.world, view).added() if isinstance(view, OracleView) else view
 
+    def _some(self, number: int, view: RoundView) -> Cohort | None:
+        """Return the selector's cohort, or None if it wants nobody."""
+        cohort = self._ask(number, view)
+        return cohort if cohort.client.size else None
+
     def _ask(self, number: int, view: RoundView) -> Cohort:
         """Return the selector's cohort, cut down at random to what is wanted if it chose more."""
         self._asked = self._asked + 1 if number == self._number else 0
@@ -165,6 +184,11 @@ class Choice:
             return cohort
         rng = streams.generator("selection-cut", number, *again)
         return cohort.part(np.sort(rng.choice(cohort.client.size, view.wanted, replace=False)))
+
+
+def _with(answers: Answers, view: RoundView | None) -> RoundView | None:
+    """Return a view with the answers of those that are candidates now."""
+    return None if view is None else replace(view, answers=_still_there(answers, view))
 
 
 def _still_there(answers: Answers, view: RoundView) -> Answers:

@@ -94,6 +94,7 @@ class Coordinator:
             if cohort is not None:
                 looked_s, closes_after_s = self.choice.looked_s, round_.closes_after_s
                 round_.flight = self._send(number, cohort, number, opens_s=looked_s, closes_after_s=closes_after_s)
+        round_.waits_since_s = self.env.now
         yield from self.world.policy.wait(self.env, round_)
         if self._cancels and round_.flight is not None:
             yield from self._cut_off([round_.flight])
@@ -159,9 +160,9 @@ class Coordinator:
 
     def _choose(self, number: int, opens_s: float) -> Generator[Event, Any, Cohort | None]:
         """Return a round's cohort; None if nobody is free and the round goes on with those that are at work."""
-        if self._goes_on and self._crew.outstanding:
-            return self.choice.more(number, self._wanted)
         ask = partial(self._prober.ask, number, self.model)
+        if self._goes_on and self._crew.outstanding:
+            return (yield from self.choice.beside(number, self._wanted, ask))
         return (yield from self.choice.choose(number, opens_s, self._wanted, ask))
 
     @cached_property

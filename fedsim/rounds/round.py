@@ -88,6 +88,7 @@ class Round:
     ----------
     number : from 1
     start_s : when it began
+    waits_since_s : when it began to wait, after the question of a selector that asks clients first
     closes_after_s : how long the server waits at most, by its policy; inf for no limit
     flight : its cohort on its way; None where clients are sent one by one, by `fill`
     clients : number of clients of the crowd
@@ -96,7 +97,8 @@ class Round:
 
     def __init__(self, desk: Desk, number: int, closes_after_s: float | None) -> None:
         self.env, self.clients, self.memory = desk.env, desk.clients, desk.memory
-        self.number, self.start_s = number, desk.env.now
+        self.number = number
+        self.start_s = self.waits_since_s = desk.env.now
         self.closes_after_s = math.inf if closes_after_s is None else closes_after_s
         self.flight: Flight | None = None
         self._desk = desk
@@ -134,8 +136,7 @@ class Round:
         """What has ended it, if it ends now."""
         there = None if self.flight is None else self.flight.participations
         now_s, tie_s = self.env.now, TIE_ULPS * np.spacing(self.env.now)
-        left_s = self.closes_after_s - (now_s - (self.start_s if there is None else there.start_s))
-        if left_s > tie_s:
+        if self.closes_after_s - (now_s - self.waits_since_s) > tie_s:
             return RoundEnd.ENOUGH
         # Who was there before has not ended it: it went on waiting, for others than its own cohort.
         last_s = -math.inf if there is None else float(there.ended_s.max(initial=-math.inf))

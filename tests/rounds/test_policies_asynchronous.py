@@ -360,6 +360,26 @@ def test_delivered_is_counted_when_it_is_settled():
     assert history.column("rounds", "stale_used").tolist() == [0, 1, 1]
 
 
+def test_patience_begins_anew_with_every_delivery(monkeypatch):
+    """Client 0 delivers every 3 s; client 1 never does, and is given up after 4 s again and again."""
+    monkeypatch.setattr(crew, "PATIENCE", 2)
+    policy = FedBuff(buffer=1, concurrency=2, give_up_s=4.0)
+    history, *_ = serve(policy, [1, 9], [1, 9], [1, 9], count=12)
+    assert rows(history, "client", "outcome").count((1, "late")) > 4
+
+
+def test_every_selection_in_a_round_has_luck_of_its_own():
+    class Lucky(Everybody):
+        def select(self, view, rng):
+            lucks.append((view.round, rng.random()))
+            return super().select(view, rng)[: view.wanted]
+
+    lucks = []
+    serve(FedBuff(buffer=6, concurrency=2), *THREE, count=2, selector=Lucky())
+    assert max([number for number, _ in lucks].count(number) for number in (1, 2)) > 2
+    assert len({luck for _, luck in lucks}) == len(lucks)
+
+
 def test_giving_up_for_ever_is_refused(monkeypatch):
     """Both need 3 s and are given 2 s."""
     monkeypatch.setattr(crew, "PATIENCE", 20)

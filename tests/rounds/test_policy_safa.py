@@ -9,6 +9,7 @@ from test_round_availability import presence
 from worlds import CountingLearner, Everybody, serve, timeline
 
 from fedsim.rounds.safa import Safa
+from fedsim.selectors import Probe
 
 # Three clients that take 3, 5 and 8 s.
 THREE = ([1, 1, 2], [1, 2, 3], [1, 2, 3])
@@ -52,6 +53,43 @@ def run(policy, times=THREE, samples=None, **options):
 
 def fates(history):
     return [(row["round"], row["client"], row["fate"], row["staleness"]) for row in history.participations.to_pylist()]
+
+
+def test_a_selector_that_asks_is_answered_while_others_are_at_work_too():
+    """Client 2 is at work from 2 s to 32 s. Clients 0 and 1 answer within 2 s and take 3 s and 4 s.
+
+    Client 0 arrives at 5 s and ends round 1; it is asked in round 2. Client 1 arrives at 6 s, so that both are sent at
+    7 s, and the round is over. In round 3 nobody is left to be asked.
+    """
+
+    class Asks(Everybody):
+        def probe(self, view, rng):
+            return Probe(client=view.client, asks="resources", up_bits=1.0, wait_s=2.0)
+
+    history, selector, _ = run(
+        Safa(share=1 / 3, max_wait_s=20.0), ([1, 1, 1], [1, 2, 28], [1, 1, 1]), selector=Asks(), count=3
+    )
+    asked = [(row["round"], row["client"], row["start_s"]) for row in history.probes.to_pylist()]
+    assert asked == [(1, 0, 0), (1, 1, 0), (1, 2, 0), (2, 0, 5)]
+    seen = [(view.time_s, view.client.tolist(), view.answers.client.tolist()) for view in selector.views]
+    assert seen == [(2, [0, 1, 2], [0, 1, 2]), (7, [0, 1], [0])]
+    assert ends(history) == [5, 7, 10]
+
+
+def test_a_limit_counts_from_the_end_of_a_question_though_nobody_was_sent_after_it():
+    """Client 0 is there to 4 s: asked from 3 s on, it is gone. Client 1 arrives at 12 s, 7 s after that."""
+
+    class Asks(Everybody):
+        def probe(self, view, rng):
+            return Probe(client=view.client, asks="resources", up_bits=1.0) if view.round > 1 else None
+
+    there = presence([(0, 4)], [(0, 1000)])
+    history, _, _ = run(
+        Safa(share=0.5, max_wait_s=8.5), ([1, 4], [1, 4], [1, 4]), selector=Asks(), presence=there, count=2
+    )
+    assert ends(history) == [3, 12]
+    assert history.column("rounds", "ended_by").tolist() == ["enough", "enough"]
+    assert history.critical_path().column("client").to_pylist() == [0, 1]
 
 
 def test_quota_compensation_and_fill():

@@ -218,14 +218,35 @@ def test_a_round_that_waits_in_vain_for_clients_of_earlier_ones_ends_at_its_limi
 
 
 def test_clients_of_rounds_that_were_not_over_are_no_trouble():
-    """Edge server 0 is back at 3 s and 6 s, and the run is over; edge server 1 is in the middle of its first round."""
-    edges = Edges(grouping={"kind": "given", "edge": (0, 1)}, merging="asynchronous", backhaul="none")
-    history, *_ = serve(WaitForAll(), [1, 9], [1, 9], [1, 9], edges=edges, selectors=[AskingAll(), AskingAll()])
-    assert history.column("participations", "client").tolist() == [0]
+    """Edge server 1 is back at 3 s and 6 s, and the run is over; edge server 0 is in the middle of its first round."""
+    edges = Edges(grouping={"kind": "given", "edge": (1, 0)}, merging="asynchronous", backhaul="none")
     history, *_ = serve(WaitForAll(), [1, 9], [1, 9], [1, 9], edges=edges, count=2)
     assert history.column("participations", "client").tolist() == [0, 0, 1]
-    assert causes(history, "edge", "round", "cause", "client") == [(0, 1, "client", 0), (0, 2, "client", 0)]
+    assert causes(history, "edge", "round", "cause", "client") == [(1, 1, "client", 0), (1, 2, "client", 0)]
     assert history.deadline_whatif([2.0]).lost.tolist() == [[1], [1]]
+
+
+def test_questions_of_rounds_that_were_not_over_are_accounted_for():
+    """The same, but clients are asked first, as long as they take; edge server 0 still waits for an answer at 6 s."""
+    edges = Edges(grouping={"kind": "given", "edge": (1, 0)}, merging="asynchronous", backhaul="none")
+    asking = [AskingAll(), AskingAll()]
+    history, *_ = serve(WaitForAll(), [1, 9], [1, 9], [1.5, 9], edges=edges, selectors=asking)
+    assert causes(history, "edge", "duration_s", "client", "phase", "phase_s") == [(1, 7, 0, "probe", 3.5)]
+    used_s = history.accounts.to_pydict()
+    assert used_s["cut_off_s"] == [0, 7]
+    assert used_s["idle_s"] == [0, 0]
+
+
+class AskingLater(Everybody):
+    """Asks everybody in the second round."""
+
+    def probe(self, view, rng):
+        return Probe(client=view.client, asks="loss", up_bits=0.5) if view.round == 2 else None
+
+
+def test_a_question_is_part_of_its_own_round_alone():
+    history, *_ = serve(WaitForAll(), [1], [3], [1], selector=AskingLater(), count=3)
+    assert causes(history, "duration_s", "phase", "phase_s") == [(5, "compute", 3), (10, "probe", 5), (5, "compute", 3)]
 
 
 def test_rounds_of_edge_servers_and_of_their_cloud_have_causes_of_their_own():
@@ -261,6 +282,13 @@ def test_rounds_of_edge_servers_and_of_their_cloud_have_causes_of_their_own():
     assert whatif.lost.ravel().tolist() == [1, 0, 1, 0]
     flat, *_ = serve(WaitForAll(), [1], [1], [1])
     assert flat.cloud_path() is None
+
+
+def test_of_edge_servers_that_are_back_together_the_first_is_named():
+    edges = Edges(grouping={"kind": "given", "edge": (0, 1, 2)}, backhaul="none")
+    history, *_ = serve(WaitForAll(), [1, 1, 1], [1, 3, 3], [1, 1, 1], edges=edges)
+    path = history.cloud_path().to_pylist()
+    assert [(row["edge"], row["phase"], row["phase_s"]) for row in path] == [(1, "edge rounds", 5)]
 
 
 def test_what_a_deadline_would_have_saved_and_lost():

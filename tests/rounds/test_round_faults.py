@@ -134,6 +134,14 @@ def test_a_transfer_that_is_lost_frees_the_shared_medium(uplink):
         assert sent == pytest.approx(("delivered", None, 4.5, 1.0, 0.5))
 
 
+def test_an_upload_waits_for_its_link_and_then_for_the_medium():
+    """Client 0's upload is due at 3 s, its link is back at 5 s, and client 1 sends from 4.5 s to 5.5 s."""
+    up = working([(0, 2), (5, 99)], ALWAYS)
+    links = Pipe([1, 1], [1, 1], up=FirstCome)
+    history, *_ = serve(Deadline(deadline_s=20), [1] * 2, [2, 3.5], [1] * 2, links=links, links_up=up)
+    assert rows(history, "client", "queue_s", "uplink_s", "end_s") == [(0, 2.5, 1.0, 6.5), (1, 0.0, 1.0, 5.5)]
+
+
 @pytest.mark.parametrize("down", [EqualSharing, Multicast])
 @pytest.mark.parametrize("up_rule", [None, EqualSharing])
 def test_links_fail_in_flows_down_and_hold_uploads_after_them(down, up_rule):

@@ -4,6 +4,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from test_round_availability import presence
 from worlds import CountingLearner, Everybody, batteries, serve
 
 from fedsim import Scenario, simulate
@@ -82,6 +83,17 @@ def test_whoever_leaves_does_not_answer_and_the_server_does_not_wait_for_it():
     assert selector.views[0].answers.client.tolist() == [0]
     assert history.probes.to_pylist()[1]["outcome"] == "dropped"
     assert history.column("participations", "start_s").tolist() == [5.0]
+
+
+def test_whoever_has_answered_and_gone_is_not_among_the_answers():
+    """Client 0 answers at 3.5 s and is there to 5 s; the answer of client 1 is there at 7 s."""
+    there = presence([(0, 5), (90, 99)], [(0, 99)])
+    history, selector, _, _ = serve(
+        WaitForAll(), [1, 1], [2, 2], [0.5, 4], selector=Asking(client=ids(0, 1)), presence=there
+    )
+    assert history.column("probes", "outcome").tolist() == ["delivered", "delivered"]
+    assert selector.views[0].client.tolist() == selector.views[0].answers.client.tolist() == [1]
+    assert selector.views[0].answers.loss.tolist() == [1.0]
 
 
 def test_a_question_about_resources_takes_no_work_and_is_answered_with_means():
@@ -215,6 +227,23 @@ def test_an_oracle_may_ask_for_the_coming_durations_and_who_stays():
     lasted_s = history.column("participations", "end_s") - history.column("participations", "start_s")
     np.testing.assert_allclose(seen["duration_s"], lasted_s, rtol=1e-12)
     assert seen["stay"].all()
+
+
+@pytest.mark.parametrize(
+    ("from_s", "to_s", "expected"),
+    [
+        (0.0, 2.0, [True, True, True]),
+        (1.0, 5.0, [False, True, True]),
+        (3.5, 4.0, [False, True, True]),
+        (5.0, 7.0, [True, True, False]),
+        (np.array([5.0, 0.0, 6.5]), 8.0, [True, True, False]),
+    ],
+)
+def test_who_stays_is_there_at_the_beginning_and_without_a_gap_to_the_end(from_s, to_s, expected):
+    """At 2 s: client 0 is there from 0 s to 5 s and from 6 s on, client 1 always, and client 2 to 8 s."""
+    there = presence([(0, 5), (6, 99)], [(0, 99)], [(0, 8)])
+    view = SimpleNamespace(client=ids(0, 1, 2), round=1, time_s=2.0)
+    assert Foresight(SimpleNamespace(presence=there), view).stays(from_s, to_s).tolist() == expected
 
 
 def test_an_asynchronous_server_that_would_have_to_ask_is_refused():
