@@ -18,9 +18,9 @@ class Fate(IntEnum):
     """Whether the time and bits of a participation served."""
 
     USED = 0
-    """Its update went into the aggregate of the round in which it was sent."""
+    """Its update was not late, and went into the next model after the version it started from."""
     STALE_USED = 1
-    """Its update went into a later model than the next one after the version it started from."""
+    """Its update was late, or other models had been made since the version it started from, and was used."""
     WASTED_LATE = 2
     """The server had stopped waiting: it was cancelled, or what arrived was too late to be used."""
     WASTED_DROPPED = 3

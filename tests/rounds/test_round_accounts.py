@@ -4,10 +4,11 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from worlds import Everybody, batteries, serve
+from worlds import Everybody, Pipe, batteries, serve
 
 from fedsim import Scenario, simulate
 from fedsim.errors import RunError
+from fedsim.network.sharing import FirstCome
 from fedsim.results import report
 from fedsim.rounds import Deadline, Edges, Recorder, WaitForAll
 from fedsim.rounds.asynchronous import FedAsync, FedBuff
@@ -139,6 +140,13 @@ def test_the_slowest_client_and_its_longest_phase_make_the_round():
 def test_the_phase_is_the_longest(phases, phase):
     history, *_ = serve(WaitForAll(), *([one] for one in phases))
     assert causes(history, "phase", "phase_s") == [(phase, 5)]
+
+
+def test_the_longest_phase_may_be_a_queue():
+    """Three uploads of 1 s are due at 0.5 s, 0.6 s and 0.7 s, one after another: the last waits for 1.8 s."""
+    links = Pipe([0] * 3, [1] * 3, up=FirstCome)
+    history, *_ = serve(WaitForAll(), [0] * 3, [0.6, 0.7, 0.5], [1] * 3, links=links)
+    assert causes(history, "duration_s", "client", "phase", "phase_s") == [pytest.approx((3.5, 1, "queue", 1.8))]
 
 
 def test_a_round_that_ended_at_its_deadline_says_so_unless_everybody_was_there_by_then():
