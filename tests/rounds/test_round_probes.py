@@ -177,31 +177,6 @@ def test_whoever_is_asked_again_as_soon_as_it_has_come_back_late_pays_for_all_in
     }
 
 
-def test_questions_have_luck_of_their_own_and_leave_that_of_participations_alone():
-    class AsksAll(Everybody):
-        def probe(self, view, rng):
-            return Probe(client=view.client, asks="loss", up_bits=1.0)
-
-    def lasted_s(selector, table):
-        law = {"kind": "log-normal", "median_s": 0.3, "sigma": 0.4}
-        scenario = Scenario(
-            name="luck",
-            crowd={"clients": 5},
-            learning={"kind": "none", "samples_per_client": 30},
-            network={"kind": "latency", "downlink": law, "uplink": law},
-            devices={"compute": {"kind": "rate", "samples_per_s": 50.0}},
-            rounds={"count": 2},
-            selector=selector,
-        )
-        history = simulate(scenario)
-        return np.stack([history.column(table, name) for name in ("downlink_s", "compute_s", "uplink_s")])
-
-    asked_s, took_part_s = (lasted_s(AsksAll(), table) for table in ("probes", "participations"))
-    np.testing.assert_array_equal(took_part_s, lasted_s(Everybody(), "participations"))
-    third = asked_s * np.array([[1.0], [3.0], [1.0]])  # a look at the data is a third of the work of training
-    assert not np.isclose(third, took_part_s, rtol=1e-3).any()
-
-
 def test_an_oracle_may_ask_for_the_coming_durations_and_who_stays():
     seen = {}
 
@@ -227,23 +202,6 @@ def test_an_oracle_may_ask_for_the_coming_durations_and_who_stays():
     lasted_s = history.column("participations", "end_s") - history.column("participations", "start_s")
     np.testing.assert_allclose(seen["duration_s"], lasted_s, rtol=1e-12)
     assert seen["stay"].all()
-
-
-@pytest.mark.parametrize(
-    ("from_s", "to_s", "expected"),
-    [
-        (0.0, 2.0, [True, True, True]),
-        (1.0, 5.0, [False, True, True]),
-        (3.5, 4.0, [False, True, True]),
-        (5.0, 7.0, [True, True, False]),
-        (np.array([5.0, 0.0, 6.5]), 8.0, [True, True, False]),
-    ],
-)
-def test_who_stays_is_there_at_the_beginning_and_without_a_gap_to_the_end(from_s, to_s, expected):
-    """At 2 s: client 0 is there from 0 s to 5 s and from 6 s on, client 1 always, and client 2 to 8 s."""
-    there = presence([(0, 5), (6, 99)], [(0, 99)], [(0, 8)])
-    view = SimpleNamespace(client=ids(0, 1, 2), round=1, time_s=2.0)
-    assert Foresight(SimpleNamespace(presence=there), view).stays(from_s, to_s).tolist() == expected
 
 
 def test_an_asynchronous_server_that_would_have_to_ask_is_refused():
