@@ -211,10 +211,7 @@ class Catalogue:
         """Return the table that `make` or `make_recipe` turns into this part again."""
         if isinstance(value, Recipe):
             if value.prototype is not None:
-                return {
-                    "kind": value.kind,
-                    "object": "its constructor arguments are not among its attributes",
-                }
+                return {"kind": value.kind, "object": "its constructor arguments are not among its attributes"}
             return {"kind": value.kind, **{k: v for k, v in value.options.items() if v is not None}}
         options = value.model_dump(exclude_none=True) if isinstance(value, BaseModel) else {}
         return {"kind": self.kind_of(value), **options}

@@ -34,7 +34,8 @@ class Cloud:
     a round of its own, in the order of their edges' numbers, and then these edges fetch the newest model.
 
     A model's version counts the aggregations that led to it: those at the edges, and at the cloud at least one for each
-    merge, so that no version ever comes back.
+    merge, so that no version ever comes back; and one more where clients are still at work on the newest model that an
+    edge has brought, so that to them the cloud's mean is a later one.
 
     Parameters
     ----------
@@ -205,8 +206,9 @@ class Cloud:
                 self._came[visit.edge] += 1
                 newest = max(newest, visit.model.version)
         if fresh.any():
+            busy = any(self._edges[visit.edge].coordinator.works_on(newest) for visit in came)
             own, shares = self._merging.shares(Standing(self._samples, self._came.copy(), fresh, staleness))
-            self.model = self._mean(own, shares, newest)
+            self.model = self._mean(own, shares, newest, busy=busy)
             self._merges += 1
         for visit in came:
             brought = visit.model is not None
@@ -215,7 +217,7 @@ class Cloud:
             if visit.taken is not None:
                 visit.taken.succeed()
 
-    def _mean(self, own: float, shares: NDArray[np.float64], version: int) -> Model:
+    def _mean(self, own: float, shares: NDArray[np.float64], version: int, *, busy: bool) -> Model:
         """Return the mean of the cloud's model and the edges' last ones; what has no share in it is not trained."""
         parts = [
             (self.model, own),
@@ -225,7 +227,7 @@ class Cloud:
         if len(parts) == 1 and parts[0][0].version == version:
             return parts[0][0]
         models, weights = zip(*parts, strict=True)
-        return self.world.learner.merge(models, np.array(weights), version=version)
+        return self.world.learner.merge(models, np.array(weights), version=version + busy)
 
     def _take_down(self, number: int | None, visit: Visit, staleness: int | None, weight: float) -> None:
         self.records.recorder.add_edge_participation(

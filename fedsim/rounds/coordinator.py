@@ -158,6 +158,10 @@ class Coordinator:
         """Return the event that is triggered when an update arrives, a client is given up or somebody comes."""
         return self._crew.change()
 
+    def works_on(self, version: int) -> bool:
+        """Return whether any of its clients is at work on the model of a version."""
+        return any(flight.model.version == version for flight in self._flights)
+
     def _choose(self, number: int, opens_s: float) -> Generator[Event, Any, Cohort | None]:
         """Return a round's cohort; None if nobody is free and the round goes on with those that are at work."""
         ask = partial(self._prober.ask, number, self.model)

@@ -201,6 +201,27 @@ def test_questions_and_answers_go_by_the_edges_own_numbers():
     assert sorted(rows(history.probes, "edge", "client")) == [(0, 0), (0, 1), (1, 2), (1, 3), (1, 4)]
 
 
+def test_the_clouds_mean_is_a_later_model_to_those_at_work_on_an_edges_newest():
+    """Both edges make version 1 at 2 s, and nothing in their second rounds, to 5 s: the mean of the two is version 2.
+
+    Clients 1 and 3 take 5 s from 2 s on and are merged at 8 s, late, one aggregation after the model they had.
+    """
+    cohorts = [[np.array([0]), np.array([1]), np.array([0]), np.array([0])] for _ in range(2)]
+    history, _, _, _ = serve(
+        Deadline(deadline_s=3),
+        *([0.0] * 4, [2.0, 5.0, 2.0, 5.0], [0.0] * 4),
+        edges=edges((0, 0, 1, 1), rounds=2),
+        selectors=[Sequence(cohort) for cohort in cohorts],
+        late=Stale(),
+        count=2,
+    )
+    late = [row for row in history.participations.to_pylist() if row["client"] in {1, 3}]
+    assert [(row["start_version"], row["end_s"], row["fate"], row["staleness"]) for row in late] == [
+        (1, 7.0, "stale-used", 1)
+    ] * 2
+    assert history.column("rounds", "model_version").tolist() == [2, 4]
+
+
 def test_a_late_update_waits_at_its_edge_until_the_next_cloud_round():
     """Client 1 takes 4 s: it is back at 4.75 s, while its edge's model is on its way, and merged at 8.25 s.
 
