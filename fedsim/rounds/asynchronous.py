@@ -4,8 +4,9 @@ Here a round is what lies between two aggregations, so that rounds count version
 number of clients at work and replaces whoever has delivered or was given up at once, as long as anybody is free; a
 client starts from the newest model, and by the time it delivers its update may be stale. Staleness counts from the
 version that the client started from; a fresh update has a staleness of 0. A client is no candidate before the server
-has heard of it or given it up: it cannot tell lost from slow. Weights that a selector prescribes and numbers of
-samples play no part in either paper's rule, nor here.
+has heard of it or given it up: it cannot tell lost from slow. Where the selector asks clients first, they are sent when
+the question has been answered; one question is in the air at a time, and updates go on being merged meanwhile. Weights
+that a selector prescribes and numbers of samples play no part in either paper's rule, nor here.
 """
 
 from typing import Annotated, ClassVar

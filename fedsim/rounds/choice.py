@@ -14,6 +14,8 @@ from fedsim.rounds.world import World
 from fedsim.selectors import Answers, Cohort, OracleView, Probe, RoundView, as_cohort, as_probe
 
 Asking = Generator[Event, Any, Answers]
+Ask = Callable[[Probe], Asking]
+"""Puts a question to clients."""
 
 
 class Choice:
@@ -41,11 +43,9 @@ class Choice:
         self._everyone = np.arange(clients, dtype=np.int64) if member is None else member
         self._busy = np.zeros(clients, dtype=bool)
         self._freed: Event | None = None
-        self._number = self._asked = 0
+        self._drawn: dict[str, tuple[int, int]] = {}
 
-    def choose(
-        self, number: int, opens_s: float, wanted: int | None, ask: Callable[[Probe], Asking]
-    ) -> Generator[Event, Any, Cohort]:
+    def choose(self, number: int, opens_s: float, wanted: int | None, ask: Ask) -> Generator[Event, Any, Cohort]:
         """Return a round's cohort; nobody where nobody is at work and nobody will ever come again.
 
         Where everybody who is there is busy, wait until somebody is not. A selector that has a question for clients
@@ -88,26 +88,25 @@ class Choice:
             view = self._view(number, self.env.now, wanted)
         return view
 
-    def _answers(
-        self, number: int, view: RoundView | None, ask: Callable[[Probe], Asking]
-    ) -> Generator[Event, Any, Answers | None]:
+    def _answers(self, number: int, view: RoundView | None, ask: Ask) -> Generator[Event, Any, Answers | None]:
         """Return what clients answer to the selector's question; None if it has none."""
         if view is None or not hasattr(self.selector, "probe"):
             return None
-        probe = self.selector.probe(view, self.world.streams.generator("probe-selection", number))
+        probe = self.selector.probe(view, self.world.streams.generator(*self._luck("probe-selection", number)))
         if probe is None or not probe.client.size:
             return None
         return (yield from ask(as_probe(probe, view, self.selector)))
 
-    def beside(
-        self, number: int, wanted: int | None, ask: Callable[[Probe], Asking]
-    ) -> Generator[Event, Any, Cohort | None]:
-        """Return a cohort to send beside those that are at work; None as `more` does, without waiting for anybody."""
-        view = self._view(number, self.env.now, wanted)
-        answers = yield from self._answers(number, view, ask)
+    def beside(self, number: Callable[[], int], wanted: int | None, ask: Ask) -> Generator[Event, Any, Cohort | None]:
+        """Return a cohort to send beside those that are at work; None as `more` does, without waiting for anybody.
+
+        The number is that of the round at any instant: an asynchronous server's may change while it asks.
+        """
+        view = self._view(number(), self.env.now, wanted)
+        answers = yield from self._answers(number(), view, ask)
         if answers is not None:
-            view = _with(answers, self._view(number, self.env.now, wanted))
-        return None if view is None else self._some(number, view)
+            view = _with(answers, self._view(number(), self.env.now, wanted))
+        return None if view is None else self._some(number(), view)
 
     def more(self, number: int, wanted: int | None) -> Cohort | None:
         """Return at most so many clients to send now; None if nobody is there and free, or the selector wants none."""
@@ -175,15 +174,20 @@ class Choice:
 
     def _ask(self, number: int, view: RoundView) -> Cohort:
         """Return the selector's cohort, cut down at random to what is wanted if it chose more."""
-        self._asked = self._asked + 1 if number == self._number else 0
-        self._number = number
-        streams, again = self.world.streams, (self._asked,) if self._asked else ()
-        chosen = self.selector.select(view, streams.generator("selection", number, *again))
+        streams, (name, *keys) = self.world.streams, self._luck("selection", number)
+        chosen = self.selector.select(view, streams.generator(name, *keys))
         cohort = as_cohort(chosen, view, self.selector)
         if view.wanted is None or cohort.client.size <= view.wanted:
             return cohort
-        rng = streams.generator("selection-cut", number, *again)
+        rng = streams.generator("selection-cut", *keys)
         return cohort.part(np.sort(rng.choice(cohort.client.size, view.wanted, replace=False)))
+
+    def _luck(self, name: str, number: int) -> tuple[str, *tuple[int, ...]]:
+        """Return a stream and its keys: the round, and how often it was drawn from in that before, if it was."""
+        last, times = self._drawn.get(name, (0, 0))
+        times = times + 1 if last == number else 0
+        self._drawn[name] = number, times
+        return (name, number, times) if times else (name, number)
 
 
 def _with(answers: Answers, view: RoundView | None) -> RoundView | None:

@@ -87,6 +87,7 @@ class Coordinator:
         """Run a round that begins now, for clients that are looked at as of ``opens_s``."""
         closes = getattr(self.world.policy, "closes_after_s", None)
         round_ = self._open = Round(self, number, None if closes is None else closes(self.memory))
+        self._crew.number = number
         if self._lag is not None:
             yield from self._cut_off_deprecated(self._lag)
         if not self._asynchronous:
@@ -106,6 +107,7 @@ class Coordinator:
 
         Return of whom it has become known by that what came of them.
         """
+        yield from self._crew.stop_asking()
         yield from self._cut_off(list(self._flights))
         self._intake.lose()
         self._intake.arrived()
@@ -152,7 +154,7 @@ class Coordinator:
 
     def fill(self, number: int, concurrency: int) -> bool:
         """Send clients until so many are at work or nobody is free; return whether anybody is or will be there."""
-        return self._crew.fill(number, concurrency)
+        return self._crew.fill(concurrency, partial(self._prober.ask, number, self.model))
 
     def change(self) -> Event:
         """Return the event that is triggered when an update arrives, a client is given up or somebody comes."""
@@ -166,7 +168,7 @@ class Coordinator:
         """Return a round's cohort; None if nobody is free and the round goes on with those that are at work."""
         ask = partial(self._prober.ask, number, self.model)
         if self._goes_on and self._crew.outstanding:
-            return (yield from self.choice.beside(number, self._wanted, ask))
+            return (yield from self.choice.beside(lambda: number, self._wanted, ask))
         return (yield from self.choice.choose(number, opens_s, self._wanted, ask))
 
     @cached_property

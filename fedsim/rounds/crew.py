@@ -1,15 +1,19 @@
-"""Whom a server has sent and not heard of since, and how an asynchronous one keeps so many at work."""
+"""Whom a server has sent and not heard of since, and how an asynchronous one keeps so many at work.
+
+An asynchronous server whose selector asks clients first has one question in the air at a time. Updates go on arriving
+and being merged meanwhile; places that fall vacant wait for the next question.
+"""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from functools import partial
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
-from simpy import Environment, Event
+from simpy import Environment, Event, Interrupt, Process
 
 from fedsim.errors import ScenarioError, SelectorError
-from fedsim.rounds.choice import Choice
+from fedsim.rounds.choice import Ask, Choice
 from fedsim.rounds.flight import Flight
 from fedsim.rounds.policies import LastOfInstant, tie_s
 from fedsim.selectors import Cohort
@@ -33,6 +37,7 @@ class Crew:
 
     Attributes
     ----------
+    number : of the server's round
     outstanding : how many they are
     given_up : cohorts of one that the server stopped waiting for since the list was last emptied
     """
@@ -41,11 +46,13 @@ class Crew:
         self.env, self._choice, self._send, self._give_up_s = env, choice, send, give_up_s
         clients = choice.world.learner.samples.size
         self._awaited = np.full(clients, -1)
-        self.outstanding = 0
+        self.number = self.outstanding = 0
         self.given_up: list[Flight] = []
         self._in_vain = 0
         self._changed: Event = env.event()
         self._looks_again_s = -math.inf
+        self._question: Process | None = None
+        self._in_vain_asked = False
 
     def sent(self, flight: Flight) -> None:
         """Take down that a cohort is on its way."""
@@ -72,27 +79,36 @@ class Crew:
         self.outstanding = 0
         self.given_up.clear()
 
-    def fill(self, number: int, concurrency: int) -> bool:
+    def fill(self, concurrency: int, ask: Ask) -> bool:
         """Send clients until so many are at work or nobody is free; return whether anybody is or will be there.
+
+        If the selector asks clients first, they are sent when it has been answered.
 
         Parameters
         ----------
-        number : of the round
         concurrency : how many shall be at work
+        ask : puts a question to clients
 
         Raises
         ------
         SelectorError
             If nobody is at work and the selector wants none of those that are there: nothing would ever happen.
         """
+        if hasattr(self._choice.selector, "probe"):
+            return self._fill_after_question(concurrency, ask)
         while self.outstanding < concurrency:
-            cohort = self._choice.more(number, concurrency - self.outstanding)
+            cohort = self._choice.more(self.number, concurrency - self.outstanding)
             if cohort is None:
-                return self._look_again_later(number)
-            # One by one, each with the luck of its client's next turn, however often that comes in a round.
-            for i in range(cohort.client.size):
-                self._send_one(number, cohort.part(np.array([i])))
+                return self._look_again_later()
+            self._send_each(cohort)
         return True
+
+    def stop_asking(self) -> Generator[Event, Any, None]:
+        """Break off the question that is in the air, if there is one."""
+        if self._question is not None and self._question.is_alive:
+            self._question.interrupt()
+            yield self._question
+        self._question, self._in_vain_asked = None, False
 
     def change(self) -> Event:
         """Return the event that is triggered when an update arrives, a client is given up or somebody comes."""
@@ -105,9 +121,36 @@ class Crew:
         if not self._changed.triggered:
             self._changed.succeed()
 
-    def _send_one(self, number: int, cohort: Cohort) -> None:
+    def _fill_after_question(self, concurrency: int, ask: Ask) -> bool:
+        """Put a question if places are vacant; return whether anything will happen."""
+        asking = self._question is not None and self._question.is_alive
+        if asking or self.outstanding >= concurrency:
+            return True
+        if self._in_vain_asked:
+            self._in_vain_asked = False
+            return self._look_again_later()
+        self._question = self.env.process(self._ask(concurrency, ask))
+        return True
+
+    def _ask(self, concurrency: int, ask: Ask) -> Generator[Event, Any, None]:
+        """Put a question and send whom the selector wants then."""
+        try:
+            cohort = yield from self._choice.beside(lambda: self.number, concurrency - self.outstanding, ask)
+        except Interrupt:
+            return
+        self._in_vain_asked = cohort is None
+        if cohort is not None:
+            self._send_each(cohort)
+        self.notify()
+
+    def _send_each(self, cohort: Cohort) -> None:
+        """Send clients one by one, each with the luck of its own next turn, however often that comes in a round."""
+        for i in range(cohort.client.size):
+            self._send_one(cohort.part(np.array([i])))
+
+    def _send_one(self, cohort: Cohort) -> None:
         turn = int(self._choice.world.knowledge.participations[cohort.client[0]]) + 1
-        flight = self._send(number, cohort, turn)
+        flight = self._send(self.number, cohort, turn)
         if self._give_up_s is not None:
             self._call_after(self._give_up_s, partial(self._give_up, flight))
 
@@ -131,9 +174,9 @@ class Crew:
             self._choice.free(client)
             self.notify()
 
-    def _look_again_later(self, number: int) -> bool:
+    def _look_again_later(self) -> bool:
         """Look again when the next client comes that is free; return whether anything will happen."""
-        comes_s = self._choice.comes_s(number)
+        comes_s = self._choice.comes_s(self.number)
         # Where nobody was there, asking may have tossed anew, and somebody is now.
         if comes_s > self.env.now or not self._choice.candidates:
             if comes_s < math.inf and comes_s != self._looks_again_s:
@@ -141,8 +184,8 @@ class Crew:
                 self._call_after(max(comes_s - self.env.now, float(np.spacing(self.env.now))), self._look_again)
         elif not self.outstanding:
             raise SelectorError(
-                f"{type(self._choice.selector).__name__}.select returned nobody in round {number} and nobody is at "
-                f"work, though there are {self._choice.candidates} candidates"
+                f"{type(self._choice.selector).__name__}.select returned nobody in round {self.number} and nobody is "
+                f"at work, though there are {self._choice.candidates} candidates"
             )
         return self.outstanding > 0 or comes_s < math.inf
 

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable, Generator
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 from simpy import Environment, Event, Interrupt
@@ -10,6 +10,9 @@ from simpy import Environment, Event, Interrupt
 from fedsim.devices.base import FloatArray, IntArray
 from fedsim.devices.onoff import Switched
 from fedsim.network.flow import Flow, queued_s
+from fedsim.rounds.policies import TIE_ULPS
+
+_EPSILON: Final = float(np.finfo(np.float64).eps)
 
 
 class Outages:
@@ -34,9 +37,13 @@ class Outages:
         return known_s
 
     def within_s(self, downlink_s: FloatArray) -> FloatArray:
-        """Return how long from now on the links fail that do so during planned downlinks; `inf` for the others."""
-        left_s = np.maximum(np.array(self._fails_s) - self._env.now, 0.0)
-        return np.where(left_s < downlink_s, left_s, np.inf)
+        """Return how long from now on the links fail that do so during planned downlinks; `inf` for the others.
+
+        A downlink that ends at the instant at which its link fails has ended.
+        """
+        fails_s, ends_s = np.array(self._fails_s), self._env.now + downlink_s
+        left_s = np.maximum(fails_s - self._env.now, 0.0)
+        return np.where(ends_s > fails_s * (1.0 + TIE_ULPS * _EPSILON), left_s, np.inf)
 
     def fails_after_s(self, i: int) -> float:
         """Return how long from now on a member's link fails: one that works, or will after `hold_s`."""

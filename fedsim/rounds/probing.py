@@ -18,7 +18,10 @@ from fedsim.rounds.world import World
 from fedsim.selectors import Answers, Probe
 
 PROBE_TURNS: Final = 2**40
-"""Added to the round it makes the turn of a probe, whose luck is not that of the participation that follows."""
+"""Added to the round it makes the turn of a probe, whose luck is not that of the participation that follows.
+
+Added once more for each probe of an asynchronous server in the same round before.
+"""
 
 
 class Prober:
@@ -38,6 +41,7 @@ class Prober:
 
     def __init__(self, env: Environment, world: World, dispatcher: Dispatcher, records: Records) -> None:
         self.env, self.world, self._dispatcher, self._records = env, world, dispatcher, records
+        self._number = self._before = 0
 
     def ask(self, number: int, model: Model, probe: Probe) -> Generator[Event, Any, Answers]:
         """Ask clients at the beginning of a round, and return what has arrived when the server stops waiting.
@@ -50,7 +54,9 @@ class Prober:
         model : whose loss is asked for
         probe : Probe
         """
-        world, client, turn = self.world, probe.client, PROBE_TURNS + number
+        self._before = self._before + 1 if number == self._number else 0
+        self._number = number
+        world, client, turn = self.world, probe.client, PROBE_TURNS * (1 + self._before) + number
         asks_loss = probe.asks == "loss"
         samples = world.learner.probe_samples(client, probe.samples) if asks_loss else np.zeros(client.size)
         errand = Errand(

@@ -106,13 +106,6 @@ class Scenario(Settings):
                 f"clients do less work when they see that they would be late, and with the policy {kind!r} nobody is; "
                 "allowed: a policy whose rounds last no longer than is known when they begin",
             )
-        if hasattr(policy, "concurrency") and hasattr(self.selector.factory, "probe"):
-            _refuse(
-                ("selector",),
-                self.selector.kind,
-                f"it asks clients before it selects, and the policy {kind!r} replaces them one by one at once; "
-                "allowed: a synchronous policy, or a selector that does not ask",
-            )
         most = getattr(policy, "buffer", rounds.minimum_updates)
         if rounds.minimum_updates > most:
             _refuse(

@@ -21,8 +21,7 @@ def check_selector(
 
     It is put through crowds that stay, come and go, consist of one or two clients, hold no data or never
     deliver, answer or learn; with and without privacy and feedback, with what its ``needs`` name, with servers that
-    ask for few or many, and (but for those that ask clients first, who are refused there) with asynchronous ones, which
-    may report a client twice. In each of them it must
+    ask for few or many, and with asynchronous ones, which may report a client twice. In each of them it must
 
     * return a valid cohort of the candidates in every round, an empty one when there are none and only then,
     * ask valid questions, if it has a method ``probe``, and get by with the answers of some, or of nobody,
@@ -65,8 +64,6 @@ def check_selector(
         Trial("an asynchronous server of two clients", 2, wanted=(1,), asynchronous=True),
     )
     for trial in trials:
-        if trial.asynchronous and hasattr(fresh(), "probe"):
-            continue
         cohorts = _server(trial, seed, fresh).play(rounds)
         _compare(_server(trial, seed, fresh).play(rounds), cohorts, fresh, trial, "differs between two fresh copies")
         _check_side_by_side(trial, seed, fresh, cohorts)

@@ -442,6 +442,8 @@ def test_whatever_breaks_each_client_does_what_its_own_faults_say(lines, deadlin
         begins_s = next(max(ready_s, begin) for begin, end in links[i] if end > ready_s)
         done_s = begins_s + up[i]
         lost_s.append(down_in(links[i], begins_s, done_s))
+        if any(abs(end - at) < 1e-9 for _, end in links[i] for at in (start_s + down[i], ready_s, begins_s, done_s)):
+            continue  # what comes first of two things at one instant depends on the last digit
         first_s = min((instant for instant in lost_s if instant is not None), default=math.inf)
         over_s = next(end for (end,) in rounds(history, "end_s") if end > start_s or end == row["end_s"])
         expected = min(first_s, done_s, over_s)

@@ -8,7 +8,7 @@ from test_round_availability import presence
 from worlds import CountingLearner, Everybody, batteries, serve
 
 from fedsim import Scenario, simulate
-from fedsim.errors import ScenarioError, SelectorError
+from fedsim.errors import SelectorError
 from fedsim.rounds import Deadline, WaitForAll
 from fedsim.rounds.choice import _still_there
 from fedsim.rounds.foresight import Foresight
@@ -202,18 +202,6 @@ def test_an_oracle_may_ask_for_the_coming_durations_and_who_stays():
     lasted_s = history.column("participations", "end_s") - history.column("participations", "start_s")
     np.testing.assert_allclose(seen["duration_s"], lasted_s, rtol=1e-12)
     assert seen["stay"].all()
-
-
-def test_an_asynchronous_server_that_would_have_to_ask_is_refused():
-    with pytest.raises(ScenarioError, match=r"selector.*asks clients before it selects.*fedbuff"):
-        Scenario(
-            name="asked",
-            crowd={"clients": 5},
-            learning="none",
-            network="pause-two-speed",
-            rounds={"count": 1, "policy": {"kind": "fedbuff", "buffer": 2, "concurrency": 3}},
-            selector=Asking(client=ids(0)),
-        )
 
 
 def test_the_luck_of_a_question_is_not_that_of_the_participation_after_it():
