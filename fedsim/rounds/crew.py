@@ -70,6 +70,7 @@ class Crew:
         if self._awaited[client] == flight.order:
             self._awaited[client] = -1
             self.outstanding -= 1
+            self._in_vain_asked = False
 
     def forget(self) -> None:
         """Wait for nobody any more; they are free."""
@@ -191,7 +192,7 @@ class Crew:
 
     def _look_again(self) -> None:
         # The sum of now and the wait may have rounded to just before that instant; then it is waited for once more.
-        self._looks_again_s = -math.inf
+        self._looks_again_s, self._in_vain_asked = -math.inf, False
         self.notify()
 
     def _call_after(self, delay_s: float, what: Callable[[], None]) -> None:
