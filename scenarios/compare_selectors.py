@@ -2,9 +2,10 @@
 
 Sixty clients with unlike data (Dirichlet), devices (log-normal speeds), places in a cell (path loss, shadowing, fading)
 and habits (they come, go and drop out) learn handwritten digits over an uplink that they share; a round lasts 2 s at
-most. SAFA selects after training, which is a policy's business: everybody works, and its policy says who counts. For
-one seed every selector meets the same clients in the same places under the same sky with the same luck, so that
-differences between the rows are the selectors' own. Selectors that ask clients first pay for it on the air.
+most. SAFA selects after training, which is a policy's business: everybody works, and its policy says who counts; so it
+is with the reduced form that REFL's code compares itself with. For one seed every selector meets the same clients in
+the same places under the same sky with the same luck, so that differences between the rows are the selectors' own.
+Selectors that ask clients first pay for it on the air.
 
     python scenarios/compare_selectors.py [--seeds N] [--seconds S] [--selectors NAME ...] [--out FOLDER]
 
@@ -36,6 +37,7 @@ TIMES = {"tau_min_s": 0.3}
 SELECTORS: dict[str, dict[str, Any]] = {
     "all": {},
     "all, by SAFA": {},
+    "all, by REFL's SAFA": {},
     "uniform": {"cohort": COHORT},
     "weighted": {"cohort": COHORT},
     "md": {"cohort": COHORT},
@@ -89,7 +91,13 @@ CROWD: dict[str, Any] = {
     },
 }
 DEADLINE = {"kind": "deadline", "deadline_s": DEADLINE_S}
-POLICIES = {"all, by SAFA": {"kind": "safa", "share": 0.3, "max_wait_s": DEADLINE_S}}
+RULES: dict[str, dict[str, Any]] = {
+    "all, by SAFA": {"policy": {"kind": "safa", "share": 0.3, "max_wait_s": DEADLINE_S}},
+    "all, by REFL's SAFA": {
+        "policy": {"kind": "quorum", "share": 0.1, "max_wait_s": DEADLINE_S},
+        "late": {"kind": "stale", "weight": "constant", "max_staleness": 5},
+    },
+}
 
 
 class Outcome(NamedTuple):
@@ -108,7 +116,7 @@ def scenario(name: str, seed: int, seconds: float) -> Scenario:
     return Scenario(
         name="compare",
         seed=seed,
-        rounds={"policy": POLICIES.get(name, DEADLINE), "count": 10_000, "until_s": seconds},
+        rounds={**RULES.get(name, {"policy": DEADLINE}), "count": 10_000, "until_s": seconds},
         selector={"kind": re.split("[ ,]", name)[0], **SELECTORS[name]},
         **CROWD,
     )

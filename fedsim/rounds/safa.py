@@ -35,6 +35,11 @@ class Safa(Part):
     paper it goes on from its own. An update of which nothing came because a newer one of the same client was picked
     before it was merged counts as unmerged.
 
+    REFL's code compares itself with a reduced form, which the scenario puts together from other parts: every free
+    client works (selector ``all``), the round ends when a tenth has delivered (policy ``quorum`` with share 0.1 and a
+    longest wait of 100 s), and late updates are merged up to a staleness of 5 (``late = "stale"``). It has no cache, no
+    bypass and no favour for those not picked last time.
+
     Attributes
     ----------
     share : float in (0, 1], the paper's C

@@ -8,7 +8,10 @@ from test_policies_synchronous import ends, told
 from test_round_availability import presence
 from worlds import CountingLearner, Everybody, serve, timeline
 
+from fedsim.rounds.counting import Quorum
+from fedsim.rounds.late import Stale
 from fedsim.rounds.safa import Safa
+from fedsim.rounds.staleness import Constant
 from fedsim.selectors import Probe
 
 # Three clients that take 3, 5 and 8 s.
@@ -276,3 +279,30 @@ def test_too_few_updates_leave_cache_and_model():
 )
 def test_quota_is_rounded_up(share, clients, quota):
     assert Safa(share=share, max_wait_s=1.0).quota(clients) == quota
+
+
+@pytest.mark.parametrize(("most", "fate"), [(5, "stale-used"), (1, "wasted-late")])
+def test_the_reduced_form_of_refls_code_is_a_quorum_with_stale_updates(most, fate):
+    """A tenth of three is one: rounds end at 3, 6 and 9 s with client 0, the others come at 5 and 8 s.
+
+    Client 1 is one model behind then, client 2 two, and who has come is sent again in the round after.
+    """
+    history, _, _, _ = serve(
+        Quorum(share=0.1, max_wait_s=100.0),
+        *THREE,
+        late=Stale(weight=Constant(), max_staleness=most),
+        selector=Everybody(),
+        count=3,
+    )
+    assert ends(history) == [3, 6, 9]
+    rows = [
+        tuple(row[name] for name in ("round", "client", "end_s", "fate", "staleness"))
+        for row in sorted(history.participations.to_pylist(), key=lambda row: (row["start_s"], row["client"]))
+    ]
+    assert rows[:4] == [
+        (1, 0, 3, "used", 0),
+        (1, 1, 5, "stale-used", 1),
+        (1, 2, 8, fate, 2 if fate == "stale-used" else None),
+        (2, 0, 6, "used", 0),
+    ]
+    assert [row[:2] for row in rows[4:]] == [(3, 0), (3, 1)]
