@@ -78,31 +78,15 @@ class RoundColumns:
         """How long each lasted, shape (R,)."""
         return self.end_s - self.start_s
 
-    def asked_s(self, history: "History") -> FloatArray:
-        """Return for how long each asked its clients a question before it selected, shape (R,); 0 for no question."""
-        if history.probes is None:
-            return np.zeros(self.round.size)
-        first_s, _, last_s = self._bounds_s(history, "probes")
-        return np.where(first_s <= last_s, last_s - first_s, 0.0)
-
     def sent_s(self, history: "History") -> FloatArray:
         """Return when each sent its cohort, shape (R,): the beginning of those that sent none, or sent one by one."""
-        first_s, at_once_s, _ = self._bounds_s(history, "participations")
-        return np.where(first_s == at_once_s, first_s, self.start_s)
-
-    def _bounds_s(
-        self, history: "History", table: Literal["participations", "probes"]
-    ) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Return the first start, the last start and the last end of what began in each round, shape (R,) each."""
-        at = self.numbered(edges_of(history, table), history.column(table, "round").astype(np.int64))
-        start_s, end_s = history.column(table, "start_s"), history.column(table, "end_s")
+        at = self.numbered(edges_of(history), history.column("participations", "round").astype(np.int64))
+        start_s = history.column("participations", "start_s")
         # What began in a round that is not over stands behind all others.
-        first_s = np.full(self.round.size + 1, np.inf)
-        last_start_s, last_end_s = np.full((2, self.round.size + 1), -np.inf)
+        first_s, last_s = np.full(self.round.size + 1, np.inf), np.full(self.round.size + 1, -np.inf)
         np.minimum.at(first_s, at, start_s)
-        np.maximum.at(last_start_s, at, start_s)
-        np.maximum.at(last_end_s, at, end_s)
-        return first_s[:-1], last_start_s[:-1], last_end_s[:-1]
+        np.maximum.at(last_s, at, start_s)
+        return np.where(first_s == last_s, first_s, np.append(self.start_s, 0.0))[:-1]
 
     def numbered(self, edge: IntArray, number: IntArray) -> IntArray:
         """Return the place of each edge's round of a number; R for a round that was not over when the run was."""

@@ -28,8 +28,7 @@ def critical_path(history: "History") -> pa.Table:
 
     With edge servers the rounds are theirs; for those of the cloud see `cloud_path`.
     """
-    rounds = RoundColumns.of(history)
-    seconds = _seconds(history, rounds)
+    rounds, seconds = RoundColumns.of(history), _seconds(history)
     arrived, at = _ended(history, rounds)
     last = np.full(rounds.round.size, -1)
     # Of several that arrived at the same instant the first one in the table is named.
@@ -105,8 +104,29 @@ def _ended(history: "History", rounds: RoundColumns) -> tuple[IntArray, IntArray
     return arrived[at >= 0], at[at >= 0]
 
 
-def _seconds(history: "History", rounds: RoundColumns) -> FloatArray:
+def _seconds(history: "History") -> FloatArray:
     """Return the seconds of each participation by `SECONDS`, and of the question before it, shape (N, 5)."""
-    at = rounds.numbered(edges_of(history), history.column("participations", "round").astype(np.int64))
-    spent_s = [history.column("participations", name) for name in SECONDS]
-    return np.stack([*spent_s, np.append(rounds.asked_s(history), 0.0)[at]], axis=1)
+    return np.stack([*(history.column("participations", name) for name in SECONDS), _asked_s(history)], axis=1)
+
+
+def _asked_s(history: "History") -> FloatArray:
+    """Return how long the server asked before it sent each participation, shape (N,); 0 if it did not.
+
+    It is the last question that was over by then, if it was put in the same round or answered at that very instant: the
+    round of an asynchronous server may change while it asks. A server, edge or not, puts one question at a time.
+    """
+    edge, number = edges_of(history), history.column("participations", "round")
+    sent_s, asked_s = history.column("participations", "start_s"), np.zeros(number.size)
+    if history.probes is None:
+        return asked_s
+    of_edge, put_s = edges_of(history, "probes"), history.column("probes", "start_s")
+    for one in np.unique(of_edge):
+        rows, mine = np.flatnonzero(of_edge == one), np.flatnonzero(edge == one)
+        start_s, first, question = np.unique(put_s[rows], return_index=True, return_inverse=True)
+        end_s = np.full(start_s.size, -np.inf)
+        np.maximum.at(end_s, question, history.column("probes", "end_s")[rows])
+        last = np.searchsorted(end_s, sent_s[mine], side="right") - 1
+        own = history.column("probes", "round")[rows][first][last] == number[mine]
+        own = (last >= 0) & (own | (end_s[last] == sent_s[mine]))
+        asked_s[mine] = np.where(own, end_s[last] - start_s[last], 0.0)
+    return asked_s

@@ -125,3 +125,18 @@ def test_every_selector_that_asks_works_asynchronously_and_questions_have_luck_o
         [history.column("probes", "outcome") == "delivered", history.column("participations", "outcome") == "delivered"]
     )
     assert np.unique(down_s[whole]).size == np.count_nonzero(whole)
+
+
+def test_the_critical_path_knows_each_clients_own_question():
+    """Questions take 2.75 s with client 1 and 1 s without: from 0, 5.25 (to client 0) and 6.25 s, as the round goes on.
+
+    Client 0 comes at 5.25 s, client 1 at 5.75 s, and client 0, asked for 1 s in the round before, at 8.75 s.
+    """
+    times_s = ([0.5, 2.25, 0.5], [1.5, 0.25, 1.5], [0.5] * 3)
+    history, _, _, _ = serve(FedAsync(concurrency=2), *times_s, selector=Asking(), count=3)
+    names = ("round", "duration_s", "cause", "client", "phase", "phase_s")
+    assert [tuple(row[name] for name in names) for row in history.critical_path().to_pylist()] == [
+        (1, 5.25, "client", 0, "probe", 2.75),
+        (2, 0.5, "client", 1, "probe", 2.75),
+        (3, 3.0, "client", 0, "compute", 1.5),
+    ]
