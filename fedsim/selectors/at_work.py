@@ -1,8 +1,13 @@
 """Who is at work when a server asks for more: nobody at a synchronous one, most of a cohort at an asynchronous one."""
 
+from typing import Final
+
 import numpy as np
 
 from fedsim.selectors.base import BoolArray, IntArray, Reports, RoundView
+
+_ROUNDING: Final = 1e-9
+"""Ten times a tenth of a place is a place."""
 
 
 class AtWork:
@@ -20,6 +25,7 @@ class AtWork:
     def __init__(self) -> None:
         self.busy: BoolArray = np.zeros(0, dtype=np.bool_)
         self._unreported: IntArray = np.zeros(0, dtype=np.int64)
+        self._owed = 0.0
 
     @property
     def client(self) -> IntArray:
@@ -36,6 +42,13 @@ class AtWork:
     def share(self, size: int) -> float:
         """Return which part so many clients are of all that will be at work with them; 1 for a whole cohort."""
         return size / max(size + int(np.count_nonzero(self.busy)), 1)
+
+    def whole(self, places: float, share: float) -> int:
+        """Return how many of so many places are whole; of a part of a cohort the rest is owed to the next question."""
+        places += self._owed if share < 1 else 0.0
+        whole = int(places + _ROUNDING)
+        self._owed = max(places - whole, 0.0)
+        return whole
 
     def sent(self, client: IntArray) -> None:
         """Take down who has been selected, each once."""

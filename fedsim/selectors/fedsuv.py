@@ -145,7 +145,6 @@ class FedSuv(PublishedSelector):
         self._removed_in: IntArray = np.zeros(0, dtype=np.int64)
         self._batch: FloatArray = np.zeros(0)
         self._at_work = AtWork()
-        self._owed = 0.0
 
     @property
     def left(self) -> IntArray:
@@ -231,7 +230,8 @@ class FedSuv(PublishedSelector):
         inside = shuffled[removed_in == 0]
         if inside.size > size:
             order = np.argsort(-high[removed_in == 0], kind="stable")
-            if not self._widest_is_due(size):
+            share = self._at_work.share(size)
+            if not self._at_work.whole(share, share):
                 return np.asarray(inside[order[:size]])
             first = int(np.argmax(diagonal(self._rectangles.of(inside), self.utility_unit)))
             return np.asarray(inside[np.concatenate([[first], order[order != first][: size - 1]])])
@@ -240,14 +240,6 @@ class FedSuv(PublishedSelector):
         outside = np.lexsort((-high, -removed_in))
         outside = outside[removed_in[outside] > 0][: size - inside.size]
         return np.concatenate([inside, shuffled[outside]])
-
-    def _widest_is_due(self, size: int) -> bool:
-        """Return whether the widest rectangle has one of so many places: one in a whole cohort."""
-        self._owed += self._at_work.share(size)
-        if self._owed < 1.0 - 1e-9:
-            return False
-        self._owed = max(self._owed - 1.0, 0.0)
-        return True
 
 
 def _lowest(out: BoolArray, key: FloatArray, most: int) -> BoolArray:

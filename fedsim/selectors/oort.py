@@ -128,7 +128,6 @@ class Oort(PublishedSelector):
         self._gained: list[float] = []
         self._relaxed = 0
         self._epsilon = exploration
-        self._owed = 0.0
 
     def select(self, view: RoundView, rng: np.random.Generator) -> Cohort:
         """Return exploited and explored clients, and others at random if these are too few."""
@@ -179,10 +178,9 @@ class Oort(PublishedSelector):
     def _explored(self, size: int) -> int:
         """Return how many of so many are explored, and let epsilon decay."""
         share = self._at_work.share(size)
-        explored = self._epsilon * size + (self._owed if share < 1 else 0.0) + 1e-9
-        self._owed = explored % 1
+        explored = self._at_work.whole(self._epsilon * size, share)
         self._epsilon = max(self._epsilon * self.exploration_decay**share, self.exploration_least)
-        return int(explored)
+        return explored
 
     def _pace(self) -> None:
         """Relax T if the last window has gained less than the one before (lines 7 and 8)."""

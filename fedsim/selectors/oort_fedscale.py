@@ -125,7 +125,7 @@ class OortFedScale(PublishedSelector):
         self._at_work = AtWork()
         self._exploits: BoolArray = np.zeros(0, dtype=np.bool_)
         self._gained: list[float] = []
-        self._gain, self._owed, self._round = 0.0, 0.0, 0
+        self._gain, self._round = 0.0, 0
 
     def select(self, view: RoundView, rng: np.random.Generator) -> Cohort:
         """Return exploited and explored clients, and others at random if these are too few."""
@@ -201,9 +201,7 @@ class OortFedScale(PublishedSelector):
         """Let epsilon decay, and return how many of so many are explored."""
         share = self._at_work.share(size)
         self._epsilon = max(self._epsilon * self.exploration_decay**share, self.exploration_least)
-        explored = size * self._epsilon + (self._owed if share < 1 else 0.0)
-        self._owed = explored % 1
-        return int(explored)
+        return self._at_work.whole(size * self._epsilon, share)
 
     def _pace(self, round_: int) -> None:
         """Move T's percentile by what exploited clients have gained in the last two windows, once a round."""
