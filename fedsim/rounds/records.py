@@ -51,8 +51,9 @@ class Records:
         self.recorder.add_probes(
             {"round": np.full(said.client.size, number), "edge": np.full(said.client.size, self.edge), **_spent(said)}
         )
-        # Who was late before may have been asked as it was done, and that is only taken down when the round is over.
-        self._unchecked.append((number, said))
+        if self.audit is not None:
+            # Who was late before may have been asked as it was done, and that is taken down when the round is over.
+            self._unchecked.append((number, said))
 
     def count(self, outcome: NDArray[np.int8]) -> None:
         """Count how participations of the round ended."""
@@ -100,10 +101,8 @@ class Records:
 
     def check_asked(self, before: float = math.inf) -> None:
         """Let the audit check what questions have cost that were put before an instant, or at it."""
-        while self._unchecked and self._unchecked[0][1].start_s <= before:
-            number, said = self._unchecked.pop(0)
-            if self.audit is not None:
-                self.audit.check(number, said)
+        while self.audit is not None and self._unchecked and self._unchecked[0][1].start_s <= before:
+            self.audit.check(*self._unchecked.pop(0))
 
     def _columns(self, flight: Flight, rows: NDArray[np.int64], said: Statement) -> dict[str, NDArray[np.generic]]:
         cohort, size = flight.cohort, rows.size
