@@ -9,7 +9,7 @@ At which second does the model reach 80 %, and what would another selector, dead
 `read_run`      the history of such a folder
 `History`       participations, rounds and evaluations as tables
 `draw`          one figure of several histories
-`Part`          what a part of your own (network, law, policy ...) derives from
+`Component`          what a part of your own (network, law, policy ...) derives from
 `check_selector`  contract checks for a selector of your own
 ==============  ===================================================================
 
@@ -21,9 +21,9 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from fedsim.errors import FedsimError
-    from fedsim.parts import Part
-    from fedsim.results import draw, read_run, run
-    from fedsim.rounds import History
+    from fedsim.history import History, draw
+    from fedsim.registry import Component
+    from fedsim.results import read_run, run
     from fedsim.scenario import Scenario
     from fedsim.selectors import Cohort, Reports, RoundView
     from fedsim.simulation import simulate
@@ -32,8 +32,8 @@ if TYPE_CHECKING:
 _PLACES = {
     "Cohort": "fedsim.selectors",
     "FedsimError": "fedsim.errors",
-    "History": "fedsim.rounds",
-    "Part": "fedsim.parts",
+    "History": "fedsim.history",
+    "Component": "fedsim.registry",
     "Reports": "fedsim.selectors",
     "RoundView": "fedsim.selectors",
     "Scenario": "fedsim.scenario",
@@ -47,9 +47,9 @@ _PLACES = {
 __version__ = "0.1.0"
 __all__ = [
     "Cohort",
+    "Component",
     "FedsimError",
     "History",
-    "Part",
     "Reports",
     "RoundView",
     "Scenario",

@@ -13,7 +13,7 @@ import typer
 from fedsim.errors import FedsimError
 
 if TYPE_CHECKING:
-    from fedsim.parts import Catalogue
+    from fedsim.registry import Registry
 
 app = typer.Typer(
     name="fedsim",
@@ -92,7 +92,8 @@ def plot(
     """Draw one figure with a curve for each run."""
     from typing import cast
 
-    from fedsim.results import draw, read_run
+    from fedsim.history import draw
+    from fedsim.results import read_run
 
     histories = [read_run(folder) for folder in runs]
     draw(histories, cast(Any, x), cast(Any, y), smoothing=smoothing, labels=_labels(runs), out=out)
@@ -133,7 +134,7 @@ def list_kinds(
         _print_table("fedsim list SORT", [(name, ", ".join(c.kinds())) for name, c in catalogues.items()])
         return
     if sort not in catalogues:
-        from fedsim.parts import suggest
+        from fedsim.registry import suggest
 
         raise FedsimError(
             f"list: there is no sort {sort!r}{suggest(sort, catalogues)}; allowed: {', '.join(catalogues)}"
@@ -183,17 +184,17 @@ def _labels(runs: list[Path]) -> list[str]:
     return [str(run) for run in runs]
 
 
-def _catalogues() -> "dict[str, Catalogue]":
-    from fedsim.devices import AVAILABILITIES, COMPUTE_TIMES, DROPOUTS, ENERGIES, SPREADS
-    from fedsim.learning import AGGREGATORS, DATASETS, LEARNERS, MODELS, SPLITS
+def _catalogues() -> "dict[str, Registry]":
+    from fedsim.devices import AVAILABILITIES, COMPUTE_TIMES, DROPOUTS, ENERGIES, HETEROGENEITY_LAWS
+    from fedsim.learning import DATASETS, LEARNERS, MODELS, PARTITIONS, SERVER_OPTIMIZERS
     from fedsim.network import FADINGS, LATENCY_LAWS, NETWORKS, PATH_LOSSES, PLACEMENTS, RATES, SHADOWINGS
-    from fedsim.network.access import ACCESSES
-    from fedsim.network.layouts import LAYOUTS
-    from fedsim.network.mobility import MOBILITIES
-    from fedsim.network.trouble import TROUBLES
+    from fedsim.network.graph.access import ACCESSES
+    from fedsim.network.medium.failures import FAILURES
+    from fedsim.network.topology.generators import LAYOUTS
+    from fedsim.network.topology.mobility import MOBILITIES
     from fedsim.privacy import BUDGETS, MECHANISMS
-    from fedsim.rounds import BACKHAULS, EDGE_MERGINGS, GROUPINGS, LATE, POLICIES
-    from fedsim.rounds.staleness import STALENESS
+    from fedsim.rounds import BACKHAULS, CLOUD_RULES, GROUPINGS, LATE, POLICIES
+    from fedsim.rounds.aggregation.staleness import STALENESS
     from fedsim.selectors import SELECTORS
 
     return {
@@ -202,7 +203,7 @@ def _catalogues() -> "dict[str, Catalogue]":
         "late-rules": LATE,
         "staleness-laws": STALENESS,
         "groupings": GROUPINGS,
-        "edge-mergings": EDGE_MERGINGS,
+        "edge-mergings": CLOUD_RULES,
         "backhauls": BACKHAULS,
         "networks": NETWORKS,
         "latency-laws": LATENCY_LAWS,
@@ -214,28 +215,28 @@ def _catalogues() -> "dict[str, Catalogue]":
         "topologies": LAYOUTS,
         "accesses": ACCESSES,
         "mobilities": MOBILITIES,
-        "troubles": TROUBLES,
+        "troubles": FAILURES,
         "compute-times": COMPUTE_TIMES,
-        "spread-laws": SPREADS,
+        "spread-laws": HETEROGENEITY_LAWS,
         "availabilities": AVAILABILITIES,
         "dropouts": DROPOUTS,
         "energies": ENERGIES,
         "learners": LEARNERS,
         "datasets": DATASETS,
-        "splits": SPLITS,
+        "splits": PARTITIONS,
         "models": MODELS,
-        "aggregators": AGGREGATORS,
+        "aggregators": SERVER_OPTIMIZERS,
         "budgets": BUDGETS,
         "mechanisms": MECHANISMS,
     }
 
 
-def _described(catalogue: "Catalogue", kind: str) -> tuple[str, str]:
+def _described(catalogue: "Registry", kind: str) -> tuple[str, str]:
     what = (catalogue.load(kind).__doc__ or "").strip().partition("\n")[0]
     return what, ", ".join(catalogue.option_names(kind)) or "none"
 
 
-def _selectors(catalogue: "Catalogue") -> list[tuple[str, str]]:
+def _selectors(catalogue: "Registry") -> list[tuple[str, str]]:
     """Return what each selector is, what it needs to know and what it costs on the air, in lines."""
     from rich.markup import escape
 

@@ -7,21 +7,20 @@ from typing import Any
 import numpy as np
 from simpy import Environment
 
-from fedsim.devices import Batteries, Charge, Condition, NarrowedPresence, Presence
-from fedsim.devices.onoff import Switched
+from fedsim.devices import Availability, Batteries, Charge, EligibilityCriterion, EligibleClients
+from fedsim.devices.availability.on_off import OnOffProcess
+from fedsim.history import History, Recorder
 from fedsim.learning import Learner
-from fedsim.privacy import Ledger
+from fedsim.privacy import PrivacyAccountant
 from fedsim.rounds import (
-    Ending,
+    ExpectedTimes,
     Faults,
     Hierarchy,
-    History,
     Knowledge,
-    Profile,
     Progress,
-    Recorder,
     Server,
-    Task,
+    StoppingCriteria,
+    Workload,
     World,
 )
 from fedsim.rounds.faults import Working
@@ -54,7 +53,7 @@ class Simulation:
         self.scenario = scenario
         self.recorder = Recorder(scenario.name)
         self.world = build_world(scenario, data_dir, store)
-        ending = Ending(
+        ending = StoppingCriteria(
             count=scenario.rounds.count,
             until_s=scenario.rounds.until_s,
             target_accuracy=scenario.rounds.target_accuracy,
@@ -104,11 +103,11 @@ def build_world(scenario: Scenario, data_dir: str | Path | None, store: Any) -> 
     links = scenario.network.build(scenario.crowd.placement.positions(clients, streams), streams)
     law = scenario.devices.compute
     compute = law.build(clients, streams, learner.flops_per_sample if law.uses_flops else None)
-    ledger = None if privacy is None else Ledger(privacy.budget, clients)
+    ledger = None if privacy is None else PrivacyAccountant(privacy.budget, clients)
     selector, edges = scenario.selector.build(), scenario.rounds.edges
     profile = None
     if edges is not None or _wants_profile(selector):
-        profile = Profile.of(links, compute, Task(learner, getattr(selector, "needs", ())))
+        profile = ExpectedTimes.of(links, compute, Workload(learner, getattr(selector, "needs", ())))
     faults = scenario.rounds.faults or Faults()
     devices_up = None if faults.client_crash is None else faults.client_crash.build(clients, streams)
     links_up = None if faults.link_outage is None else faults.link_outage.build(clients, streams)
@@ -145,17 +144,17 @@ def build_world(scenario: Scenario, data_dir: str | Path | None, store: Any) -> 
 
 
 def _presence(
-    scenario: Scenario, streams: Streams, learner: Learner, breakable: list[Switched | None]
-) -> tuple[Presence, Batteries | None]:
+    scenario: Scenario, streams: Streams, learner: Learner, breakable: list[OnOffProcess | None]
+) -> tuple[Availability, Batteries | None]:
     """Return who is there, with all that can break working and, where devices have batteries, charged; and these."""
     devices, clients = scenario.devices, scenario.crowd.clients
     presence = devices.availability.build(clients, streams)
     energy = devices.energy
     batteries = energy.build(clients, streams, learner.flops_per_sample if energy.uses_flops else None)
-    conditions: list[Condition] = [Working(switched) for switched in breakable if switched is not None]
+    conditions: list[EligibilityCriterion] = [Working(switched) for switched in breakable if switched is not None]
     if batteries is not None:
         conditions.append(Charge(batteries))
-    return (NarrowedPresence(presence, conditions, np.arange(clients)) if conditions else presence), batteries
+    return (EligibleClients(presence, conditions, np.arange(clients)) if conditions else presence), batteries
 
 
 def _wants_profile(selector: object) -> bool:

@@ -25,8 +25,8 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from fedsim import Scenario, simulate
-from fedsim.results.figures import save
-from fedsim.rounds import History
+from fedsim.history import History
+from fedsim.history.figures import save
 
 COHORT = 8
 CLIENTS = 60

@@ -20,8 +20,8 @@ from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 from fedsim import Scenario, simulate
+from fedsim.history.figures import save
 from fedsim.results import summarise
-from fedsim.results.figures import save
 from fedsim.simulation import build_world
 
 CROWDS_M = {  # preset: nearest and farthest clients

@@ -16,8 +16,8 @@ from pathlib import Path
 from matplotlib.figure import Figure
 
 from fedsim import History, Scenario, draw, simulate
+from fedsim.history.figures import save
 from fedsim.results import summarise
-from fedsim.results.figures import save
 
 DEADLINES_S = (0.3, 0.4, 0.5, 0.6, 0.75, 1.0, 1.5, 2.0)
 TARGETS = (0.8, 0.9, 0.95)  # test accuracies

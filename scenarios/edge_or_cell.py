@@ -26,8 +26,8 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from fedsim import History, Scenario, draw, simulate
+from fedsim.history.figures import save
 from fedsim.learning import MemoryStore
-from fedsim.results.figures import save
 
 CLIENTS = 63
 RADIUS_M = 900.0

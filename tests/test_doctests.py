@@ -6,13 +6,13 @@ import importlib
 import pytest
 
 MODULES = [
-    "fedsim.devices.onoff",
-    "fedsim.devices.spread",
-    "fedsim.network.capacity",
-    "fedsim.network.laws",
-    "fedsim.network.maxmin",
-    "fedsim.network.propagation",
-    "fedsim.rounds.history",
+    "fedsim.devices.availability.on_off",
+    "fedsim.devices.heterogeneity",
+    "fedsim.network.radio.spectral_efficiency",
+    "fedsim.network.distributions",
+    "fedsim.network.topology.max_min",
+    "fedsim.network.radio.path_loss",
+    "fedsim.history.history",
     "fedsim.scenario.overrides",
     "fedsim.units",
 ]

@@ -9,8 +9,8 @@ from test_networks_end_to_end import OPTIONS
 
 from fedsim import Scenario, read_run, run, simulate
 from fedsim.errors import ScenarioError
+from fedsim.history.schema import ACCOUNTS
 from fedsim.network import NETWORKS
-from fedsim.rounds.tables import ACCOUNTS
 
 # 0.005 J down, 0.04 J of work and 0.044 J up for each participation, of at most 0.15 J.
 BATTERY = {

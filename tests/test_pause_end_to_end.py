@@ -7,7 +7,7 @@ import pytest
 
 from fedsim import Scenario, simulate
 from fedsim.selectors import Pause
-from fedsim.selectors.pause_enumeration import PauseEnumeration
+from fedsim.selectors.pause.enumeration import PauseEnumeration
 
 M, TAU_MIN_S, ALPHA, BETA, GAMMA, ZETA, EPSILON, ETA = 3, 0.05, 3.0, 2.0, 2.0, 1.5, 5.0, 0.2
 SCENARIO = Scenario(

@@ -154,7 +154,7 @@ def test_means_errors_and_fits_by_hand(modules):
 def test_gaps_of_annealing_by_hand(modules):
     """Six sets of energies 1, 1, 1, 2, 2, 3: a random one has 5/3, which is 4/3 below the best."""
     annealing = modules("annealing")
-    terms = modules("fedsim.selectors.pause_energy").Terms(
+    terms = modules("fedsim.selectors.pause.energy").Terms(
         np.arange(4), np.array([1.0, 2.0, 3.0, 4.0]), np.zeros(4), np.zeros(4), 2.0, 1.0, 2
     )
     state = annealing.State(1, terms, np.array([1, 3]))
@@ -171,7 +171,7 @@ def test_gaps_of_annealing_by_hand(modules):
 
 def test_the_chain_of_two_clients_by_hand(modules):
     """m = 1 of two clients with a gap of C: at j = 1 the best is left with 1/2 and found with 1."""
-    terms = modules("fedsim.selectors.pause_energy").Terms(
+    terms = modules("fedsim.selectors.pause.energy").Terms(
         np.arange(2), np.array([1.0, 0.0]), np.zeros(2), np.zeros(2), 1.0, 1.0, 1
     )
     chain = modules("annealing_chain").chain_of(terms, np.arange(2))
@@ -184,7 +184,7 @@ def test_the_chain_of_two_clients_by_hand(modules):
 
 def chain_without_ties(modules, clients=7, m=4):
     luck = np.random.default_rng(2).random((3, clients))
-    terms = modules("fedsim.selectors.pause_energy").Terms(np.arange(clients), *luck, 1.0, 1.0, m)
+    terms = modules("fedsim.selectors.pause.energy").Terms(np.arange(clients), *luck, 1.0, 1.0, m)
     return modules("annealing_chain").chain_of(terms, np.arange(clients)), terms
 
 

@@ -6,10 +6,11 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 import simpy
 
-from fedsim.devices import Always, Batteries, Charge, NarrowedPresence, Prices
+from fedsim.devices import Always, Batteries, Charge, EligibleClients, Prices
+from fedsim.history import Recorder
 from fedsim.learning import Evaluation
-from fedsim.privacy import Ledger
-from fedsim.rounds import Cancel, Ending, Hierarchy, Knowledge, Recorder, Server, World
+from fedsim.privacy import PrivacyAccountant
+from fedsim.rounds import Cancel, Hierarchy, Knowledge, Server, StoppingCriteria, World
 from fedsim.rounds.faults import Working
 from fedsim.streams import Streams
 
@@ -232,7 +233,7 @@ def serve(
     clients = len(downlink_s)
     learner = learner or CountingLearner(np.full(clients, 10))
     selector = selector or Everybody()
-    ledger = None if budget is None else Ledger(budget, clients)
+    ledger = None if budget is None else PrivacyAccountant(budget, clients)
     presence = presence or Always().build(clients, Streams(0))
     conditions = [Working(switched) for switched in (devices_up, links_up) if switched is not None]
     conditions += [] if batteries is None else [Charge(batteries)]
@@ -240,7 +241,7 @@ def serve(
         streams=streams or Streams(0),
         links=links or FixedLinks(downlink_s, uplink_s),
         compute=FixedCompute(compute_s),
-        presence=NarrowedPresence(presence, conditions, np.arange(clients)) if conditions else presence,
+        presence=EligibleClients(presence, conditions, np.arange(clients)) if conditions else presence,
         dropout=dropout or FixedDropout([np.inf] * clients if leaves_s is None else leaves_s),
         learner=learner,
         selector=selector,
@@ -261,6 +262,6 @@ def serve(
         world = replace(world, hierarchy=hierarchy)
     env = simpy.Environment()
     recorder = Recorder("test")
-    server = Server(env, world, Ending(**{"count": 1, **ending}), recorder, audit=audit)
+    server = Server(env, world, StoppingCriteria(**{"count": 1, **ending}), recorder, audit=audit)
     server.run()
     return recorder.history(), selector, learner, ledger

@@ -2,41 +2,41 @@
 
 from typing import Annotated
 
-from fedsim.devices.availability import AVAILABILITIES, Always, Bernoulli
-from fedsim.devices.base import Availability, ComputeTime, ComputeTimes, Dropout, PhasedDropout, Presence
-from fedsim.devices.batteries import LASTS, Batteries, Draw, Prices
+from fedsim.devices.availability.eligibility import Charge, EligibilityCriterion, EligibleClients
+from fedsim.devices.availability.independent import AVAILABILITIES, Always, Bernoulli
+from fedsim.devices.batteries import NEVER_EMPTY, Batteries, EnergyDemand, Prices
 from fedsim.devices.compute import COMPUTE_TIMES, Rate, ZeroCompute
+from fedsim.devices.contracts import Availability, AvailabilityModel, ComputeTime, ComputeTimes, Dropout, PhasedDropout
 from fedsim.devices.dropout import DROPOUTS, Hazard, Never
 from fedsim.devices.energy import ENERGIES, Energy, NoEnergy
-from fedsim.devices.narrowed import Charge, Condition, NarrowedPresence
-from fedsim.devices.spread import SPREADS
-from fedsim.parts import Settings, Slot
+from fedsim.devices.heterogeneity import HETEROGENEITY_LAWS
+from fedsim.registry import Settings, Slot
 
 __all__ = [
     "AVAILABILITIES",
     "COMPUTE_TIMES",
     "DROPOUTS",
     "ENERGIES",
-    "LASTS",
-    "SPREADS",
+    "HETEROGENEITY_LAWS",
+    "NEVER_EMPTY",
     "Always",
     "Availability",
+    "AvailabilityModel",
     "Batteries",
     "Bernoulli",
     "Charge",
     "ComputeTime",
     "ComputeTimes",
-    "Condition",
     "Devices",
-    "Draw",
     "Dropout",
+    "EligibilityCriterion",
+    "EligibleClients",
     "Energy",
+    "EnergyDemand",
     "Hazard",
-    "NarrowedPresence",
     "Never",
     "NoEnergy",
     "PhasedDropout",
-    "Presence",
     "Prices",
     "Rate",
     "ZeroCompute",
@@ -60,7 +60,7 @@ class Devices(Settings):
     """
 
     compute: Annotated[ComputeTime, Slot(COMPUTE_TIMES)] = Rate(samples_per_s=100.0)
-    availability: Annotated[Availability, Slot(AVAILABILITIES)] = Always()
+    availability: Annotated[AvailabilityModel, Slot(AVAILABILITIES)] = Always()
     dropout: Annotated[Dropout, Slot(DROPOUTS)] = Never()
     energy: Annotated[Energy, Slot(ENERGIES)] = NoEnergy()
 

@@ -9,9 +9,9 @@ from typing import Final
 
 import numpy as np
 
-from fedsim.devices.base import BoolArray, FloatArray, IntArray
+from fedsim.arrays import BoolArray, FloatArray, IntArray
 
-LASTS: Final = 3
+NEVER_EMPTY: Final = 3
 """In the place of a phase: the battery lasts through all of them."""
 _SLACK_ULPS: Final = 8
 
@@ -34,7 +34,7 @@ class Prices:
 
 
 @dataclass(frozen=True)
-class Draw:
+class EnergyDemand:
     """What the participations of a cohort draw from their batteries; arrays over its n members.
 
     Attributes
@@ -51,16 +51,16 @@ class Draw:
     samples: FloatArray
 
     def runs_empty(self) -> tuple[IntArray, FloatArray]:
-        """Return in which phase each battery runs empty, `LASTS` for none, and for which share of it it pays.
+        """Return in which phase each battery runs empty, `NEVER_EMPTY` for none, and for which share of it it pays.
 
         A charge that falls short by no more than rounding pays.
         """
         left_j = self.charge_j
         slack_j = _SLACK_ULPS * np.spacing(self.charge_j)
-        phase = np.full(self.client.size, LASTS, dtype=np.int64)
+        phase = np.full(self.client.size, NEVER_EMPTY, dtype=np.int64)
         share = np.ones(self.client.size)
         for number, cost_j in enumerate(self.cost_j):
-            short = (phase == LASTS) & (cost_j > left_j + slack_j)
+            short = (phase == NEVER_EMPTY) & (cost_j > left_j + slack_j)
             share[short] = left_j[short] / cost_j[short]
             phase[short] = number
             left_j = np.maximum(left_j - cost_j, 0.0)
@@ -128,7 +128,7 @@ class Batteries:
         bits: tuple[float, float],
         samples: FloatArray,
         compute_s: FloatArray,
-    ) -> Draw:
+    ) -> EnergyDemand:
         """Let clients begin a participation, and return what it draws; until it is settled they are at work.
 
         Parameters
@@ -141,13 +141,13 @@ class Batteries:
         """
         charge_j = self.charge_j(client, time_s)
         prices = self.prices
-        cost_j = np.empty((LASTS, client.size))
+        cost_j = np.empty((NEVER_EMPTY, client.size))
         cost_j[0] = prices.receive_j_per_bit * bits[0]
         cost_j[1] = prices.sample_j * samples + prices.compute_w * compute_s
         cost_j[2] = prices.transmit_j_per_bit * bits[1]
         self._charge_j[client], self._since_s[client] = charge_j, np.inf
         self._able_from_s[client] = np.inf
-        return Draw(client, charge_j, cost_j, samples)
+        return EnergyDemand(client, charge_j, cost_j, samples)
 
     def settle(self, client: IntArray, charge_j: FloatArray, time_s: FloatArray) -> None:
         """Write down with which charge each client's participation ended, and when."""

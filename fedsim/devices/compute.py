@@ -4,24 +4,34 @@ Streams: ``compute-speed`` by client; ``compute-jitter`` by (client, round).
 """
 
 from dataclasses import dataclass
-from typing import Annotated, ClassVar
+from typing import Annotated, ClassVar, Final, Literal, Self
 
 import numpy as np
-from pydantic import Field, PositiveFloat
+from pydantic import Field, NonNegativeFloat, PositiveFloat, model_validator
 
-from fedsim.devices.base import FloatArray, IntArray
-from fedsim.devices.spread import normal_quantile
-from fedsim.parts import Catalogue, Part
+from fedsim.arrays import FloatArray, IntArray
+from fedsim.devices.heterogeneity import (
+    HETEROGENEITY_LAWS,
+    Fixed,
+    HeterogeneityLaw,
+    LogNormalSpread,
+    mean_slowdown,
+    normal_quantile,
+    slowdown,
+)
+from fedsim.errors import DataError, ScenarioError
+from fedsim.registry import Component, Registry, Slot
 from fedsim.streams import Streams
+from fedsim.traces import Assignment, entries_of, read_capacities
 
-COMPUTE_TIMES = Catalogue(
+COMPUTE_TIMES = Registry(
     "compute time",
     "fedsim.compute_times",
     ("build",),
     {
         "rate": "fedsim.devices.compute:Rate",
-        "flops": "fedsim.devices.work:Flops",
-        "fedscale": "fedsim.devices.work:FedScale",
+        "flops": "fedsim.devices.compute:Flops",
+        "fedscale": "fedsim.devices.compute:FedScale",
         "zero": "fedsim.devices.compute:ZeroCompute",
     },
     attributes=("uses_samples", "uses_flops"),
@@ -30,7 +40,7 @@ COMPUTE_TIMES = Catalogue(
 Sigma = Annotated[float, Field(ge=0, le=10)]
 
 
-class Rate(Part):
+class Rate(Component):
     """Each client works through so many samples per second, the same one faster or slower from round to round.
 
     Client k has the speed ``samples_per_s * exp(spread_sigma * Z_k)``, drawn once; its work in a round takes
@@ -76,7 +86,7 @@ class RateTimes:
         return samples / self.speed
 
 
-class ZeroCompute(Part):
+class ZeroCompute(Component):
     """Work takes no time, said by name: for studies of latency alone."""
 
     uses_samples: ClassVar[bool] = False
@@ -98,3 +108,149 @@ class ZeroTimes:
     def expected_s(self, samples: FloatArray) -> FloatArray:
         """Return zeros."""
         return np.zeros(np.shape(samples))
+
+
+Load = Annotated[float, Field(ge=0, lt=0.5)]
+_FORWARD_AND_BACKWARD: Final = 3.0
+
+
+@dataclass(frozen=True)
+class WorkTimes:
+    """Times that are proportional to the samples passed, with luck that differs from round to round.
+
+    Attributes
+    ----------
+    s_per_sample : mean time for one sample on an idle device, shape (K,)
+    fixed_samples : samples that count in every round, whatever a client has; None for those it has
+    """
+
+    s_per_sample: FloatArray
+    jitter: HeterogeneityLaw
+    load: float
+    streams: Streams
+    fixed_samples: float | None = None
+
+    def duration_s(self, client: IntArray, round_: int, samples: FloatArray) -> FloatArray:
+        """Return each client's samples times its mean time, times this round's jitter and slowdown."""
+        jitter = self.jitter.factor(self.streams.uniform("compute-jitter", client, round_))
+        slower = slowdown(self.streams.uniform("compute-load", client, round_), self.load)
+        return np.asarray(self._counted(samples) * self.s_per_sample[client] * jitter * slower)
+
+    def expected_s(self, samples: FloatArray) -> FloatArray:
+        """Return the samples times the mean time and the mean slowdown; the jitter's mean is 1."""
+        return self._counted(samples) * self.s_per_sample * mean_slowdown(self.load)
+
+    def _counted(self, samples: FloatArray) -> FloatArray:
+        return samples if self.fixed_samples is None else np.full(np.shape(samples), self.fixed_samples)
+
+
+class Flops(Component):
+    """Work in floating-point operations over a device's speed.
+
+    A client's mean time is ``samples * flops_per_sample / flops_per_s`` times a factor with mean 1 that the client
+    keeps, where the samples are those passed through the model in all epochs and the learner counts the
+    operations of its model, forward and backward. So `flops_per_s` is the speed of a device that takes the mean
+    time, and raising the heterogeneity leaves the crowd's mean time as it is.
+
+    Attributes
+    ----------
+    flops_per_s : operations per second that count, far below what a data sheet promises
+    spread : law of the clients' factors
+    heterogeneity : by how much that law is spread, at the same mean; 0 makes all devices alike
+    jitter : law of a factor drawn for each client and round
+    load : mean share of time for which a device is busy with other things, drawn for each client and round
+    """
+
+    uses_samples: ClassVar[bool] = True
+    uses_flops: ClassVar[bool] = True
+
+    flops_per_s: PositiveFloat
+    spread: Annotated[HeterogeneityLaw, Slot(HETEROGENEITY_LAWS)] = LogNormalSpread(sigma=0.5)
+    heterogeneity: NonNegativeFloat = 1.0
+    jitter: Annotated[HeterogeneityLaw, Slot(HETEROGENEITY_LAWS)] = LogNormalSpread(sigma=0.1)
+    load: Load = 0.0
+
+    @model_validator(mode="after")
+    def _can_be_spread(self) -> Self:
+        if not self.spread.allows(self.heterogeneity):
+            raise ValueError(
+                f"heterogeneity = {self.heterogeneity} is not allowed; "
+                f"{HETEROGENEITY_LAWS.kind_of(self.spread)} cannot be "
+                "spread so far at the same mean"
+            )
+        return self
+
+    def build(self, clients: int, streams: Streams, flops_per_sample: float | None = None) -> WorkTimes:
+        """Return the times of one run; `flops_per_sample` is what the learner counts.
+
+        Raises
+        ------
+        ScenarioError
+            If the learner cannot say how many operations a sample takes.
+        """
+        if flops_per_sample is None:
+            raise ScenarioError("devices.compute: flops needs a learner that counts the operations per sample")
+        factor = self.spread.factor(streams.uniform("compute-spread", np.arange(clients)), self.heterogeneity)
+        return WorkTimes(flops_per_sample / self.flops_per_s * factor, self.jitter, self.load, streams)
+
+
+class FedScale(Component):
+    """FedScale's rule: ``3 * batch * steps * c / 1000`` seconds with c ms per sample, forward, of the device.
+
+    Lai et al., "FedScale: Benchmarking model and system performance of federated learning at scale", ICML 2022,
+    and its code (cloud/internal/client_metadata.py); 3 stands for the forward and the twice as long backward pass.
+    The model does not enter. Durations are the same in all rounds unless `jitter` or `load` say otherwise.
+
+    FedScale's own table of devices is not shipped. Without `path`, c is a whole number drawn uniformly from 15 to
+    199, the range measured on that table (its published entries: 21 29 44 82 149 153 162 176), or log-normal
+    with the median 180 and sigma 0.78, as measured ResNet latencies of 978 phones are.
+
+    Attributes
+    ----------
+    batch_size, steps : mini-batches of each client in each round; both or neither
+        In FedScale every client does the same number, cycling through its data. By default the samples count that
+        the learner passes.
+    law : ``"uniform"`` or ``"phones"``, of c
+    path : FedScale's ``client_device_capacity`` or a table, see `fedsim.traces.read_capacities`
+    mapping : how clients get entries of the file; the network of the same kind gives them the same ones
+    jitter, load : as in `Flops`
+    """
+
+    uses_flops: ClassVar[bool] = False
+
+    batch_size: Annotated[int, Field(ge=1)] | None = None
+    steps: Annotated[int, Field(ge=1)] | None = None
+    law: Literal["uniform", "phones"] = "uniform"
+    path: str | None = None
+    mapping: Assignment = "random"
+    jitter: Annotated[HeterogeneityLaw, Slot(HETEROGENEITY_LAWS)] = Fixed()
+    load: Load = 0.0
+
+    @property
+    def uses_samples(self) -> bool:
+        """Whether it matters how many samples a client works through."""
+        return self.steps is None
+
+    @model_validator(mode="after")
+    def _both_or_neither(self) -> Self:
+        if (self.batch_size is None) != (self.steps is None):
+            raise ValueError("batch_size and steps belong together; allowed: both or neither")
+        return self
+
+    def build(self, clients: int, streams: Streams, flops_per_sample: float | None = None) -> WorkTimes:
+        """Return the times of one run for this many clients; operations do not matter."""
+        fixed = None if self.batch_size is None or self.steps is None else float(self.batch_size * self.steps)
+        s_per_sample = _FORWARD_AND_BACKWARD * self._ms(clients, streams) / 1000.0
+        return WorkTimes(s_per_sample, self.jitter, self.load, streams, fixed)
+
+    def _ms(self, clients: int, streams: Streams) -> FloatArray:
+        """Return each client's c, shape (K,)."""
+        if self.path is not None:
+            ms = read_capacities(self.path)[0]
+            if not np.all(ms > 0):
+                raise DataError(f"{self.path}: computation must be above 0 ms")
+            return ms[entries_of(clients, ms.size, self.mapping, "trace-capacity", streams)]
+        u = streams.uniform("compute-spread", np.arange(clients))
+        if self.law == "phones":
+            return np.asarray(180.0 * np.exp(0.78 * normal_quantile(u)))
+        return np.floor(15.0 + 185.0 * u)

@@ -8,11 +8,11 @@ from typing import ClassVar, Self
 import numpy as np
 from pydantic import NonNegativeFloat, PositiveFloat, model_validator
 
-from fedsim.devices.base import FloatArray, IntArray
-from fedsim.parts import Catalogue, Part
+from fedsim.arrays import FloatArray, IntArray
+from fedsim.registry import Component, Registry
 from fedsim.streams import Streams
 
-DROPOUTS = Catalogue(
+DROPOUTS = Registry(
     "dropout law",
     "fedsim.dropouts",
     ("time_to_dropout_s",),
@@ -25,7 +25,7 @@ DROPOUTS = Catalogue(
 )
 
 
-class Never(Part):
+class Never(Component):
     """Nobody vanishes."""
 
     possible: ClassVar[bool] = False
@@ -37,7 +37,7 @@ class Never(Part):
         return np.full(np.shape(client), np.inf)
 
 
-class Hazard(Part):
+class Hazard(Component):
     """A constant hazard: a participation of t seconds survives with probability ``exp(-rate_per_s * t)``.
 
     Attributes
@@ -56,7 +56,7 @@ class Hazard(Part):
         return -np.log1p(-streams.uniform("dropout", client, round_)) / self.rate_per_s
 
 
-class PhaseHazard(Part):
+class PhaseHazard(Component):
     """A constant hazard in each phase: radio links break and phones are put away at rates of their own.
 
     A participation survives with probability ``exp(-(sum of rate times duration))`` over its three phases. The

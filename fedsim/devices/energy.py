@@ -10,10 +10,10 @@ from pydantic import Field, NonNegativeFloat, PositiveFloat, model_validator
 
 from fedsim.devices.batteries import Batteries, Prices
 from fedsim.errors import ScenarioError
-from fedsim.parts import Catalogue, Part
+from fedsim.registry import Component, Registry
 from fedsim.streams import Streams
 
-ENERGIES: Final = Catalogue(
+ENERGIES: Final = Registry(
     "energy law",
     "fedsim.energies",
     ("build",),
@@ -61,7 +61,7 @@ class Energy(Protocol):
         ...
 
 
-class NoEnergy(Part):
+class NoEnergy(Component):
     """Energy is not looked at: nothing is charged and nothing runs empty."""
 
     may_run_empty: ClassVar[bool] = False
@@ -73,7 +73,7 @@ class NoEnergy(Part):
         return
 
 
-class Battery(Part):
+class Battery(Component):
     """Every device has a battery that transfers and work draw on, and that fills up again while it does neither.
 
     A participation draws ``bits * J/bit`` for what it receives and sends and, for its work, either the operations
@@ -95,8 +95,8 @@ class Battery(Part):
     capacity_j : energy of a full battery
     initial_from, initial_to : charge at time 0 as a share of the capacity, drawn uniformly for each client
     receive_j_per_bit, transmit_j_per_bit : what a bit of the downlink and of the uplink draws
-    compute_j_per_flop : what an operation draws; the learner counts them, see `fedsim.learning.flops`, for the samples
-        that it passes
+    compute_j_per_flop : what an operation draws; the learner counts them, see `fedsim.learning.models.flops`, for the
+        samples that it passes
     compute_w : what work draws per second
     idle_w : what a client that takes no part in a round draws
     charge_w : what the charger gives to a client that takes no part in a round

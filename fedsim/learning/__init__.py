@@ -1,37 +1,42 @@
 """What is learned: the only room with torch in it, and torch loads only when a learner is built.
 
 Handles and settings: `Learner`, `Model`, `Update`, `Release`, `Evaluation`; `Supervised`, `NoLearning`,
-`LocalTraining`. Parts: `DATASETS`, `SPLITS`, `MODELS`, `AGGREGATORS`, `LEARNERS`. Results: `MemoryStore`. What a
-server can be told of updates: `MEASURES`.
+`LocalTraining`. Parts: `DATASETS`, `PARTITIONS`, `MODELS`, `SERVER_OPTIMIZERS`, `LEARNERS`. Results: `MemoryStore`.
+What a server can be told of updates: `MEASUREMENTS`.
 """
 
-from fedsim.learning.aggregation import AGGREGATORS, Aggregator, FedAvg
-from fedsim.learning.datasets import CIFAR10, DATASETS, MNIST, Dataset, Digits, FashionMNIST, data_folder
-from fedsim.learning.learner import LEARNERS, LearnerSettings, Supervised
-from fedsim.learning.local import LocalTraining
-from fedsim.learning.models import CNN3, MLP, MODELS
-from fedsim.learning.protocol import Evaluation, Learner, Model, Of, Release, Update
-from fedsim.learning.splits import SPLITS, DirichletSplit, EqualSplit, QuantitySkewSplit, Split
-from fedsim.learning.store import MemoryStore, Store
-from fedsim.learning.timing import NoLearning
-from fedsim.needs import MEASURES
+from fedsim.learning.contracts import Evaluation, Learner, Model, Of, Release, Update
+from fedsim.learning.data.datasets import CIFAR10, DATASETS, MNIST, Dataset, Digits, FashionMNIST, data_folder
+from fedsim.learning.data.partitions import (
+    PARTITIONS,
+    DirichletPartition,
+    EqualPartition,
+    Partition,
+    QuantitySkewPartition,
+)
+from fedsim.learning.lineage.store import MemoryStore, Store
+from fedsim.learning.local_training import LocalTraining
+from fedsim.learning.models.settings import CNN3, MLP, MODELS
+from fedsim.learning.server_optimizers import SERVER_OPTIMIZERS, FedAvg, ServerOptimizer
+from fedsim.learning.settings import LEARNERS, LearnerSettings, Supervised
+from fedsim.learning.timing_only import NoLearning
+from fedsim.measurements import MEASUREMENTS
 
 __all__ = [
-    "AGGREGATORS",
     "CIFAR10",
     "CNN3",
     "DATASETS",
     "LEARNERS",
-    "MEASURES",
+    "MEASUREMENTS",
     "MLP",
     "MNIST",
     "MODELS",
-    "SPLITS",
-    "Aggregator",
+    "PARTITIONS",
+    "SERVER_OPTIMIZERS",
     "Dataset",
     "Digits",
-    "DirichletSplit",
-    "EqualSplit",
+    "DirichletPartition",
+    "EqualPartition",
     "Evaluation",
     "FashionMNIST",
     "FedAvg",
@@ -42,9 +47,10 @@ __all__ = [
     "Model",
     "NoLearning",
     "Of",
-    "QuantitySkewSplit",
+    "Partition",
+    "QuantitySkewPartition",
     "Release",
-    "Split",
+    "ServerOptimizer",
     "Store",
     "Supervised",
     "Update",

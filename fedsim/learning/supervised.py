@@ -1,6 +1,6 @@
 """Supervised federated learning by handles: nothing is trained before its numbers are needed.
 
-What descends from what is said here; numbers are made in `fedsim.learning.results`.
+What descends from what is said here; numbers are made in `fedsim.learning.lineage.computation`.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -10,31 +10,32 @@ from typing import Any, Protocol, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from fedsim.arrays import Vector
 from fedsim.errors import ScenarioError
-from fedsim.learning.aggregation import Aggregator, checked_weights, difference_from, weighted_mean
-from fedsim.learning.datasets import Dataset
-from fedsim.learning.lineage import (
+from fedsim.learning.contracts import Evaluation, Model, Of, Release, Update, check_of
+from fedsim.learning.data.datasets import Dataset
+from fedsim.learning.executors.contracts import Executor
+from fedsim.learning.lineage.computation import Computation
+from fedsim.learning.lineage.handles import (
     ModelHandle,
     State,
     StateHandle,
     Training,
     TrainingTask,
     UpdateHandle,
-    Vector,
     description,
     digest_of,
 )
-from fedsim.learning.local import LocalTraining, checked_probe, probe_samples
-from fedsim.learning.measures import deviations, measure
-from fedsim.learning.models import ModelPart
-from fedsim.learning.protocol import Evaluation, Model, Of, Release, Update, check_of
-from fedsim.learning.results import Executor, Results
-from fedsim.learning.store import MemoryStore, Store
+from fedsim.learning.lineage.store import MemoryStore, Store
+from fedsim.learning.local_training import LocalTraining, checked_probe, probe_samples
+from fedsim.learning.models.settings import ModelPart
+from fedsim.learning.server_optimizers import ServerOptimizer, checked_weights, difference_from, weighted_mean
+from fedsim.learning.update_metrics import deviations, measure
 from fedsim.streams import Streams
 from fedsim.units import BITS_PER_FLOAT32
 
 
-class Settings(Protocol):
+class TrainingSettings(Protocol):
     """The part of the scenario's learning table that is used after building."""
 
     @property
@@ -48,7 +49,7 @@ class Settings(Protocol):
         ...
 
     @property
-    def server(self) -> Aggregator:
+    def server(self) -> ServerOptimizer:
         """Aggregation rule."""
         ...
 
@@ -90,7 +91,7 @@ class SupervisedLearner:
         data: Dataset,
         rows: Sequence[NDArray[np.int64]],
         executor: Executor,
-        settings: Settings,
+        settings: TrainingSettings,
         seed: int,
         streams: Streams,
         mechanism: Any = None,
@@ -98,7 +99,7 @@ class SupervisedLearner:
     ) -> None:
         self.samples = np.array([part.size for part in rows], dtype=np.int64)
         self.store: Store = MemoryStore() if store is None else store
-        self._results = Results(executor, rows, data.digest, streams, mechanism, self.store)
+        self._results = Computation(executor, rows, data.digest, streams, mechanism, self.store)
         self._smallest_batch, self._streams = executor.smallest_batch, streams
         self._model, self._shape, self._classes = settings.model, data.shape, data.classes
         self._flops_per_sample = settings.flops_per_sample
@@ -118,7 +119,7 @@ class SupervisedLearner:
     @cached_property
     def flops_per_sample(self) -> float:
         """Floating-point operations to train on one sample, counted when they are first asked for."""
-        from fedsim.learning.flops import training_flops
+        from fedsim.learning.models.flops import training_flops
 
         return self._flops_per_sample or training_flops(self._model, self._shape, self._classes)
 

@@ -4,46 +4,48 @@ A scenario's network is settings (`Cell`, `LatencyNetwork`, `TwoSpeed`, or a use
 becomes `Links`, which answers how long a transfer that starts at a given instant takes.
 """
 
-from fedsim.network.base import Environment, Fading, LargeScale, LatencyLaw, Links, Network, PathLoss, Placement
-from fedsim.network.cell import Cell, CellLink, Downlink, Uplink
-from fedsim.network.coherence import coherence_time_s, doppler_hz
-from fedsim.network.fading import FADINGS, Nakagami, NoFading, Rayleigh, Rician
-from fedsim.network.latency import LatencyNetwork, TwoSpeed
-from fedsim.network.laws import (
+from fedsim.network.cell.cell import Cell, Downlink, Uplink
+from fedsim.network.contracts import Links, Network, Placement
+from fedsim.network.distributions import (
     LATENCY_LAWS,
     Constant,
     Empirical,
+    LatencyLaw,
     LogNormal,
     Normal,
     ShiftedExponential,
     Zero,
 )
-from fedsim.network.modulation import ModulationAndCoding
+from fedsim.network.latency import LatencyNetwork, TwoSpeed
 from fedsim.network.placement import PLACEMENTS, Annulus, Disc, FromFile, Given, Hexagons
-from fedsim.network.propagation import PATH_LOSSES, FreeSpace, LogDistance
-from fedsim.network.rate import RATES, RateLaw, Shannon
-from fedsim.network.shadowing import SHADOWINGS, CorrelatedShadowing, IndependentShadowing, Shadowing
-from fedsim.network.sites import Sites
-from fedsim.network.tr38901_indoor import IndoorFactory, IndoorOffice
-from fedsim.network.tr38901_outdoor import UrbanMacro, UrbanMicro
-from fedsim.network.tr38901_rural import RuralMacro
-from fedsim.parts import Catalogue
+from fedsim.network.radio.contracts import Fading, LargeScale, PathLoss, RandomPathLoss
+from fedsim.network.radio.fading import FADINGS, Nakagami, NoFading, Rayleigh, Rician, coherence_time_s, doppler_hz
+from fedsim.network.radio.link_budget import CellLink
+from fedsim.network.radio.mcs import ModulationAndCoding
+from fedsim.network.radio.path_loss import PATH_LOSSES, FreeSpace, LogDistance
+from fedsim.network.radio.shadowing import SHADOWINGS, CorrelatedShadowing, IndependentShadowing, Shadowing
+from fedsim.network.radio.sites import Sites
+from fedsim.network.radio.spectral_efficiency import RATES, RateLaw, Shannon
+from fedsim.network.radio.tr38901.indoor import IndoorFactory, IndoorOffice
+from fedsim.network.radio.tr38901.outdoor import UrbanMacro, UrbanMicro
+from fedsim.network.radio.tr38901.rural import RuralMacro
+from fedsim.registry import Registry
 
-NETWORKS = Catalogue(
+NETWORKS = Registry(
     "network",
     "fedsim.networks",
     ("build",),
     {
-        "cell": "fedsim.network.cell:Cell",
+        "cell": "fedsim.network.cell.cell:Cell",
         "fedscale": "fedsim.network.fedscale:FedScaleNetwork",
-        "graph": "fedsim.network.graph:Graph",
+        "graph": "fedsim.network.graph.graph:Graph",
         "latency": "fedsim.network.latency:LatencyNetwork",
         "pause-two-speed": "fedsim.network.latency:TwoSpeed",
-        "urban-macro": "fedsim.network.presets:UrbanMacroCell",
-        "indoor-office": "fedsim.network.presets:IndoorOfficeCell",
-        "wifi": "fedsim.network.presets:WifiCell",
-        "nb-iot": "fedsim.network.presets:NarrowbandCell",
-        "5g-midband": "fedsim.network.presets:MidbandCell",
+        "urban-macro": "fedsim.network.cell.presets:UrbanMacroCell",
+        "indoor-office": "fedsim.network.cell.presets:IndoorOfficeCell",
+        "wifi": "fedsim.network.cell.presets:WifiCell",
+        "nb-iot": "fedsim.network.cell.presets:NarrowbandCell",
+        "5g-midband": "fedsim.network.cell.presets:MidbandCell",
     },
     attributes=("uses_bits", "uses_positions"),
 )
@@ -64,7 +66,6 @@ __all__ = [
     "Disc",
     "Downlink",
     "Empirical",
-    "Environment",
     "Fading",
     "FreeSpace",
     "FromFile",
@@ -86,6 +87,7 @@ __all__ = [
     "Normal",
     "PathLoss",
     "Placement",
+    "RandomPathLoss",
     "RateLaw",
     "Rayleigh",
     "Rician",

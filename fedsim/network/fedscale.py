@@ -9,17 +9,17 @@ from typing import Annotated, ClassVar, Final, Self
 import numpy as np
 from pydantic import Field, PositiveFloat, model_validator
 
+from fedsim.arrays import FloatArray, IntArray
 from fedsim.errors import DataError
-from fedsim.network.base import FloatArray, IntArray
-from fedsim.network.laws import normal_quantile
-from fedsim.parts import Part
+from fedsim.network.distributions import normal_quantile
+from fedsim.registry import Component
 from fedsim.streams import Streams
 from fedsim.traces import Assignment, entries_of, read_capacities
 
 _BITS_PER_KBIT: Final = 1024.0
 
 
-class FedScaleNetwork(Part):
+class FedScaleNetwork(Component):
     """A transfer takes its bits over the client's rate, downlink and uplink alike, in every round the same.
 
     Lai et al., "FedScale: Benchmarking model and system performance of federated learning at scale", ICML 2022,

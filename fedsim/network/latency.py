@@ -9,13 +9,13 @@ from typing import Annotated, ClassVar, Self
 import numpy as np
 from pydantic import NonNegativeFloat, model_validator
 
-from fedsim.network.base import FloatArray, IntArray, LatencyLaw
-from fedsim.network.laws import LATENCY_LAWS, Sigma, floored_normal_mean, normal_quantile
-from fedsim.parts import Part, Slot
+from fedsim.arrays import FloatArray, IntArray
+from fedsim.network.distributions import LATENCY_LAWS, LatencyLaw, Sigma, floored_normal_mean, normal_quantile
+from fedsim.registry import Component, Slot
 from fedsim.streams import Streams
 
 
-class LatencyNetwork(Part):
+class LatencyNetwork(Component):
     """One latency law for the downlink and one for the uplink.
 
     Attributes
@@ -69,7 +69,7 @@ class LatencyLinks:
         return self.factor * self.uplink.mean_s()
 
 
-class TwoSpeed(Part):
+class TwoSpeed(Component):
     """The population of PAUSE: half the clients fast, half slow, normal latencies with a floor.
 
     Paper: "PAUSE: Low-Latency and Privacy-Aware Active User Selection for Federated Learning", section II-A3

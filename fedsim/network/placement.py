@@ -11,13 +11,13 @@ from typing import Annotated, Self
 import numpy as np
 from pydantic import Field, NonNegativeFloat, PositiveFloat, model_validator
 
+from fedsim.arrays import FloatArray
 from fedsim.errors import ScenarioError
-from fedsim.network.base import FloatArray
-from fedsim.network.sites import MOST_RINGS, hexagonal_sites, in_hexagon
-from fedsim.parts import Catalogue, Part
+from fedsim.network.radio.sites import MOST_RINGS, hexagonal_sites, in_hexagon
+from fedsim.registry import Component, Registry
 from fedsim.streams import Streams
 
-PLACEMENTS = Catalogue(
+PLACEMENTS = Registry(
     "placement",
     "fedsim.placements",
     ("positions",),
@@ -31,7 +31,7 @@ PLACEMENTS = Catalogue(
 )
 
 
-class Disc(Part):
+class Disc(Component):
     """Clients spread uniformly over the area between two circles around the base station.
 
     Attributes
@@ -57,7 +57,7 @@ class Disc(Part):
         return _between_circles(self.min_distance_m, self.radius_m, clients, streams)
 
 
-class Annulus(Part):
+class Annulus(Component):
     """Clients spread uniformly over a ring around the base station: a cell's edge, for instance.
 
     Attributes
@@ -79,7 +79,7 @@ class Annulus(Part):
         return _between_circles(self.inner_m, self.outer_m, clients, streams)
 
 
-class Hexagons(Part):
+class Hexagons(Component):
     """Clients spread uniformly over the hexagonal cells of several sites, one at the origin and rings around it.
 
     Attributes
@@ -104,7 +104,7 @@ class Hexagons(Part):
         return sites[cell] + inside
 
 
-class FromFile(Part):
+class FromFile(Component):
     """Clients at the positions of a CSV file.
 
     Attributes
@@ -152,7 +152,7 @@ class FromFile(Part):
         return place
 
 
-class Given(Part):
+class Given(Component):
     """Clients at positions written in the scenario.
 
     Attributes

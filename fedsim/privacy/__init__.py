@@ -2,10 +2,10 @@
 
 from typing import Annotated
 
-from fedsim.parts import Settings, Slot
+from fedsim.privacy.accountant import PrivacyAccountant
 from fedsim.privacy.budget import BUDGETS, Budget, GeometricBudget
-from fedsim.privacy.ledger import Ledger
 from fedsim.privacy.mechanisms import MECHANISMS, CoordinateClampLaplace, L1ClippedLaplace, Mechanism
+from fedsim.registry import Settings, Slot
 
 __all__ = [
     "BUDGETS",
@@ -14,9 +14,9 @@ __all__ = [
     "CoordinateClampLaplace",
     "GeometricBudget",
     "L1ClippedLaplace",
-    "Ledger",
     "Mechanism",
     "Privacy",
+    "PrivacyAccountant",
 ]
 
 

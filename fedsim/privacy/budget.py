@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from pydantic import Field
 
-from fedsim.parts import Catalogue, Part
+from fedsim.registry import Component, Registry
 
 
 class Budget(Protocol):
@@ -36,7 +36,7 @@ class Budget(Protocol):
         ...
 
 
-class GeometricBudget(Part):
+class GeometricBudget(Component):
     """A budget spent in geometrically falling terms: each release is noisier than the one before.
 
     The i-th release costs ``epsilon (e^eta - 1) e^(-eta i)``; n releases leak ``epsilon (1 - e^(-eta n))``,
@@ -91,7 +91,7 @@ def _counts(name: str, values: ArrayLike, lowest: int) -> NDArray[np.float64]:
     return counts
 
 
-BUDGETS: Final = Catalogue(
+BUDGETS: Final = Registry(
     "privacy budget",
     "fedsim.budgets",
     ("term", "leaked"),

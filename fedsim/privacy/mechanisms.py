@@ -15,13 +15,11 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from fedsim.parts import Catalogue, Part
+from fedsim.arrays import Mask, Vector
+from fedsim.registry import Component, Registry
 
 _LARGEST: Final = float(np.finfo(np.float32).max)
 _SMALLEST_EPSILON: Final = float(np.finfo(np.float64).tiny)
-
-Vector = NDArray[np.float32]
-Mask = NDArray[np.bool_]
 
 
 class Mechanism(Protocol):
@@ -32,7 +30,7 @@ class Mechanism(Protocol):
         ...
 
 
-class L1ClippedLaplace(Part):
+class L1ClippedLaplace(Component):
     """The Laplace mechanism for the whole update: epsilon-LDP as in Theorem 1 of the paper.
 
     The update is scaled down to an L1 norm of at most ``clip``. Two clipped updates differ by at most
@@ -75,7 +73,7 @@ class L1ClippedLaplace(Part):
         return _noised(update, clipped, 2.0 * self.clip, epsilon, clear, rng)
 
 
-class CoordinateClampLaplace(Part):
+class CoordinateClampLaplace(Component):
     """The clamp of the paper's published code: epsilon for each coordinate, not for the update.
 
     Each coordinate is clamped to ``[-delta_f / 2, delta_f / 2]`` and gets noise
@@ -129,7 +127,7 @@ def _noised(
     return np.where(clear, update, noisy.astype(np.float32))
 
 
-MECHANISMS: Final = Catalogue(
+MECHANISMS: Final = Registry(
     "privacy mechanism",
     "fedsim.mechanisms",
     ("release",),

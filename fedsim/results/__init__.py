@@ -1,6 +1,6 @@
 """Run folders, tables and figures: the only room with matplotlib in it."""
 
-from fedsim.results.figures import draw
+from fedsim.history.figures import draw
 from fedsim.results.folder import RunFolder, read_run
 from fedsim.results.recording import run
 from fedsim.results.report import report

@@ -28,8 +28,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from fedsim.errors import RunError, ScenarioError
-from fedsim.rounds import History
-from fedsim.rounds.tables import (
+from fedsim.history import History
+from fedsim.history.schema import (
     ACCOUNTS,
     EDGE_PARTICIPATIONS,
     EDGE_ROUNDS,

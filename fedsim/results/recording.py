@@ -5,10 +5,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final
 
-from fedsim.results.figures import draw
+from fedsim.history import History
+from fedsim.history.figures import draw
 from fedsim.results.folder import RunFolder
 from fedsim.results.summary import summarise
-from fedsim.rounds import History, Progress
+from fedsim.rounds import Progress
 from fedsim.scenario import Scenario
 from fedsim.simulation import Simulation
 

@@ -6,8 +6,8 @@ from typing import Final, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from fedsim.rounds import History
-from fedsim.rounds.what_if import arrivals_s
+from fedsim.history import History
+from fedsim.history.what_if import arrivals_s
 
 _QUANTILES: Final = (0.5, 0.75, 0.9, 0.95, 0.99)
 _NAMED_CLIENTS: Final = 5

@@ -4,8 +4,8 @@ from typing import Any
 
 import numpy as np
 
-from fedsim.rounds import History
-from fedsim.rounds.accounts import wasted_shares
+from fedsim.history import History
+from fedsim.history.accounting import wasted_shares
 
 
 def summarise(history: History, target_accuracy: float = 0.8, smoothing: int = 1) -> dict[str, Any]:

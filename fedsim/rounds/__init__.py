@@ -1,47 +1,40 @@
 """The clock: server and client processes, round policies and the history they write."""
 
-from fedsim.rounds.backhaul import BACKHAULS
-from fedsim.rounds.edge_merging import EDGE_MERGINGS
-from fedsim.rounds.edges import GROUPINGS, Edges, Hierarchy
+from fedsim.rounds.clients.assignment import Workload
+from fedsim.rounds.clients.expected_times import ExpectedTimes
 from fedsim.rounds.faults import Faults
-from fedsim.rounds.flight import Fate
-from fedsim.rounds.history import History
-from fedsim.rounds.knowledge import Knowledge
-from fedsim.rounds.late import LATE, Cancel, Late
-from fedsim.rounds.participation import PHASES, Outcome
-from fedsim.rounds.policies import POLICIES, Deadline, Policy, WaitForAll
-from fedsim.rounds.profile import Profile
-from fedsim.rounds.recorder import Recorder
-from fedsim.rounds.round import Round
-from fedsim.rounds.server import Ending, Progress, Server
-from fedsim.rounds.task import Task
-from fedsim.rounds.world import World
+from fedsim.rounds.hierarchy.backhaul import BACKHAULS
+from fedsim.rounds.hierarchy.cloud_rules import CLOUD_RULES
+from fedsim.rounds.hierarchy.grouping import GROUPINGS
+from fedsim.rounds.hierarchy.settings import Edges, Hierarchy
+from fedsim.rounds.policies.contracts import POLICIES, RoundPolicy
+from fedsim.rounds.policies.deadline import Deadline, WaitForAll
+from fedsim.rounds.policies.late import LATE, Cancel, LateRule
+from fedsim.rounds.policies.round import Round
+from fedsim.rounds.server.context import World
+from fedsim.rounds.server.knowledge import Knowledge
+from fedsim.rounds.server.server import Progress, Server, StoppingCriteria
 
 __all__ = [
     "BACKHAULS",
-    "EDGE_MERGINGS",
+    "CLOUD_RULES",
     "GROUPINGS",
     "LATE",
-    "PHASES",
     "POLICIES",
     "Cancel",
     "Deadline",
     "Edges",
-    "Ending",
-    "Fate",
+    "ExpectedTimes",
     "Faults",
     "Hierarchy",
-    "History",
     "Knowledge",
-    "Late",
-    "Outcome",
-    "Policy",
-    "Profile",
+    "LateRule",
     "Progress",
-    "Recorder",
     "Round",
+    "RoundPolicy",
     "Server",
-    "Task",
+    "StoppingCriteria",
     "WaitForAll",
+    "Workload",
     "World",
 ]

@@ -4,7 +4,8 @@ Each fault is an event on the clock that interrupts whoever is at work then. Cli
 event: whether they work is asked when somebody looks at them, and is a function of client and time alone, whoever is
 selected. A client that is down, or whose link is, is no candidate.
 
-Beside these there is the trouble of a network that is a graph (`fedsim.network.trouble`): there, capacities fall or
+Beside these there is the trouble of a network that is a graph (`fedsim.network.medium.failures`): there, capacities
+fall or
 nodes are lost inside the network, what flows slows down, takes another way or waits, and nothing is lost. A link outage
 here is the client's own last hop, on any network; a transfer under way is lost with it. Both may happen in one run.
 
@@ -21,10 +22,10 @@ import numpy as np
 from pydantic import Field, PositiveFloat, model_validator
 from simpy import Environment, Event, Process
 
-from fedsim.devices.base import BoolArray, FloatArray, IntArray
-from fedsim.devices.onoff import MarkovSojourns, Renewal, Sojourn, Switched
-from fedsim.parts import Settings, refusal
-from fedsim.rounds.policies import LastOfInstant, tie_s
+from fedsim.arrays import BoolArray, FloatArray, IntArray
+from fedsim.clock import LastOfInstant, tie_s
+from fedsim.devices.availability.on_off import MarkovSojourns, OnOffProcess, Renewal, Sojourn
+from fedsim.registry import Settings, refusal
 from fedsim.streams import Streams
 
 
@@ -145,7 +146,7 @@ class Working:
     switched : when each does
     """
 
-    def __init__(self, switched: Switched) -> None:
+    def __init__(self, switched: OnOffProcess) -> None:
         self._switched = switched
 
     def holds(self, client: IntArray, time_s: float) -> BoolArray:

@@ -1,7 +1,7 @@
 """The frozen description of one experiment."""
 
-from fedsim.scenario.description import Scenario
 from fedsim.scenario.overrides import parse_assignment
-from fedsim.scenario.tables import Crowd, Results, Rounds
+from fedsim.scenario.scenario import Scenario
+from fedsim.scenario.sections import Crowd, Results, Rounds
 
 __all__ = ["Crowd", "Results", "Rounds", "Scenario", "parse_assignment"]

@@ -14,7 +14,7 @@ from pydantic.fields import FieldInfo
 from pydantic_core import PydanticCustomError
 
 from fedsim.errors import ScenarioError
-from fedsim.parts import Catalogue, Recipe, Slot
+from fedsim.registry import Recipe, Registry, Slot
 
 
 def parse_assignment(text: str) -> tuple[str, Any]:
@@ -93,7 +93,7 @@ def _model(table: Mapping[str, Any], slot: Slot | None, annotation: Any) -> type
     return found if issubclass(found, BaseModel) else None
 
 
-def _keep_common_options(table: dict[str, Any], catalogue: Catalogue, kind: str) -> None:
+def _keep_common_options(table: dict[str, Any], catalogue: Registry, kind: str) -> None:
     if table.get("kind", catalogue.default) == kind:
         return
     try:

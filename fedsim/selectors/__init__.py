@@ -2,13 +2,12 @@
 
 from typing import Final
 
-from fedsim.parts import Catalogue
-from fedsim.selectors.base import (
+from fedsim.arrays import BoolArray, FloatArray, IntArray
+from fedsim.registry import Registry
+from fedsim.selectors.baselines import All, Uniform
+from fedsim.selectors.contracts import (
     Answers,
-    BoolArray,
     Cohort,
-    FloatArray,
-    IntArray,
     OracleView,
     Probe,
     PublishedSelector,
@@ -16,14 +15,12 @@ from fedsim.selectors.base import (
     RoundView,
     Selector,
 )
-from fedsim.selectors.everyone import All
-from fedsim.selectors.fastest import Fastest
-from fedsim.selectors.fedsuv import FedSuv
-from fedsim.selectors.oort import Oort
-from fedsim.selectors.oort_fedscale import OortFedScale
-from fedsim.selectors.pause import Pause
-from fedsim.selectors.uniform import Uniform
-from fedsim.selectors.validity import as_cohort, as_probe
+from fedsim.selectors.fedsuv.fedsuv import FedSuv
+from fedsim.selectors.oort.fedscale import OortFedScale
+from fedsim.selectors.oort.oort import Oort
+from fedsim.selectors.oracles import Fastest
+from fedsim.selectors.pause.pause import Pause
+from fedsim.selectors.validation import as_cohort, as_probe
 
 __all__ = [
     "SELECTORS",
@@ -49,40 +46,40 @@ __all__ = [
     "as_probe",
 ]
 
-SELECTORS: Final = Catalogue(
+SELECTORS: Final = Registry(
     "selector",
     "fedsim.selectors",
     ("select", "observe"),
     {
-        "all": "fedsim.selectors.everyone:All",
-        "bsfl": "fedsim.selectors.bsfl:Bsfl",
-        "clustered-similarity": "fedsim.selectors.clustered_similarity:ClusteredBySimilarity",
-        "clustered-size": "fedsim.selectors.clustered_size:ClusteredBySize",
+        "all": "fedsim.selectors.baselines:All",
+        "bsfl": "fedsim.selectors.pause.bsfl:Bsfl",
+        "clustered-similarity": "fedsim.selectors.clustered.by_similarity:ClusteredBySimilarity",
+        "clustered-size": "fedsim.selectors.clustered.by_size:ClusteredBySize",
         "cpow-d": "fedsim.selectors.power_of_choice:CpowD",
         "cs-ucb": "fedsim.selectors.cs_ucb:CsUcb",
         "cs-ucb-q": "fedsim.selectors.cs_ucb:CsUcbQ",
         "divfl": "fedsim.selectors.divfl:DivFl",
-        "fastest": "fedsim.selectors.fastest:Fastest",
+        "fastest": "fedsim.selectors.oracles:Fastest",
         "fedcs": "fedsim.selectors.fedcs:FedCs",
-        "fedsuv": "fedsim.selectors.fedsuv:FedSuv",
+        "fedsuv": "fedsim.selectors.fedsuv.fedsuv:FedSuv",
         "importance": "fedsim.selectors.importance:ImportanceSampling",
         "loss-proportional": "fedsim.selectors.loss_proportional:LossProportional",
         "md": "fedsim.selectors.md:MdSampling",
-        "oort": "fedsim.selectors.oort:Oort",
-        "oort-fedscale": "fedsim.selectors.oort_fedscale:OortFedScale",
-        "pause": "fedsim.selectors.pause:Pause",
-        "pause-enumeration": "fedsim.selectors.pause_enumeration:PauseEnumeration",
-        "pause-genie": "fedsim.selectors.pause_genie:PauseGenie",
-        "pause-vanilla-sa": "fedsim.selectors.pause_annealing:VanillaSaPause",
+        "oort": "fedsim.selectors.oort.oort:Oort",
+        "oort-fedscale": "fedsim.selectors.oort.fedscale:OortFedScale",
+        "pause": "fedsim.selectors.pause.pause:Pause",
+        "pause-enumeration": "fedsim.selectors.pause.enumeration:PauseEnumeration",
+        "pause-genie": "fedsim.selectors.pause.genie:PauseGenie",
+        "pause-vanilla-sa": "fedsim.selectors.pause.sa_pause:VanillaSaPause",
         "pow-d": "fedsim.selectors.power_of_choice:PowD",
-        "refl": "fedsim.selectors.refl:Refl",
-        "refl-oracle": "fedsim.selectors.refl_oracle:ReflOracle",
-        "round-robin": "fedsim.selectors.round_robin:RoundRobin",
+        "refl": "fedsim.selectors.refl.refl:Refl",
+        "refl-oracle": "fedsim.selectors.refl.oracle:ReflOracle",
+        "round-robin": "fedsim.selectors.baselines:RoundRobin",
         "rpow-d": "fedsim.selectors.power_of_choice:RpowD",
-        "sa-pause": "fedsim.selectors.pause_annealing:SaPause",
-        "soonest": "fedsim.selectors.soonest:Soonest",
-        "tifl": "fedsim.selectors.tifl:Tifl",
-        "uniform": "fedsim.selectors.uniform:Uniform",
-        "weighted": "fedsim.selectors.weighted:WeightedSampling",
+        "sa-pause": "fedsim.selectors.pause.sa_pause:SaPause",
+        "soonest": "fedsim.selectors.oracles:Soonest",
+        "tifl": "fedsim.selectors.tifl.tifl:Tifl",
+        "uniform": "fedsim.selectors.baselines:Uniform",
+        "weighted": "fedsim.selectors.baselines:WeightedSampling",
     },
 )

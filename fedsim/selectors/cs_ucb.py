@@ -9,12 +9,10 @@ import math
 
 import numpy as np
 
+from fedsim.arrays import FloatArray, IntArray
 from fedsim.errors import SelectorError
-from fedsim.selectors.bandit import Rewards, greatest
-from fedsim.selectors.base import (
+from fedsim.selectors.contracts import (
     Cohort,
-    FloatArray,
-    IntArray,
     PublishedSelector,
     Reports,
     RoundView,
@@ -22,6 +20,7 @@ from fedsim.selectors.base import (
     check_whole,
     cohort_size,
 )
+from fedsim.selectors.pause.bandit import Rewards, greatest
 
 
 class CsUcb(PublishedSelector):

@@ -8,19 +8,11 @@ from typing import Final, Literal
 
 import numpy as np
 
-from fedsim.selectors.at_work import AtWork
-from fedsim.selectors.base import (
-    Cohort,
-    FloatArray,
-    IntArray,
-    PublishedSelector,
-    Reports,
-    RoundView,
-    check_whole,
-    cohort_size,
-)
-from fedsim.selectors.checks import check_choice, check_wholes
+from fedsim.arrays import FloatArray, IntArray
+from fedsim.selectors.contracts import Cohort, PublishedSelector, Reports, RoundView, check_whole, cohort_size
+from fedsim.selectors.in_flight import InFlight
 from fedsim.selectors.update_distances import UpdateDistances
+from fedsim.selectors.validation import check_choice, check_wholes
 
 _BATCH: Final = 32
 _MOST: Final = 256
@@ -80,7 +72,7 @@ class DivFl(PublishedSelector):
         self.cohort, self.start, self.refresh_every = cohort, start, refresh_every
         self.subset, self.weights = subset, weights
         self._distances = UpdateDistances("euclidean")
-        self._at_work = AtWork()
+        self._at_work = InFlight()
         self._rounds, self._round = 0, -1
 
     def select(self, view: RoundView, rng: np.random.Generator) -> Cohort:

@@ -9,16 +9,10 @@ from typing import Literal
 
 import numpy as np
 
-from fedsim.selectors.base import (
-    Cohort,
-    FloatArray,
-    IntArray,
-    Probe,
-    PublishedSelector,
-    RoundView,
-)
-from fedsim.selectors.checks import check_choice, check_numbers, check_shares
-from fedsim.selectors.draws import lowest
+from fedsim.arrays import FloatArray, IntArray
+from fedsim.selectors.contracts import Cohort, Probe, PublishedSelector, RoundView
+from fedsim.selectors.sampling import lowest
+from fedsim.selectors.validation import check_choice, check_numbers, check_shares
 
 
 class FedCs(PublishedSelector):

@@ -4,18 +4,10 @@ from typing import Literal
 
 import numpy as np
 
-from fedsim.selectors.base import (
-    Cohort,
-    FloatArray,
-    IntArray,
-    PublishedSelector,
-    Reports,
-    RoundView,
-    check_whole,
-    cohort_size,
-)
-from fedsim.selectors.checks import check_choice, check_shares
-from fedsim.selectors.draws import data_shares
+from fedsim.arrays import FloatArray, IntArray
+from fedsim.selectors.contracts import Cohort, PublishedSelector, Reports, RoundView, check_whole, cohort_size
+from fedsim.selectors.sampling import data_shares
+from fedsim.selectors.validation import check_choice, check_shares
 
 
 class ImportanceSampling(PublishedSelector):

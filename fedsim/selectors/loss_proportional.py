@@ -2,16 +2,9 @@
 
 import numpy as np
 
-from fedsim.selectors.base import (
-    Cohort,
-    FloatArray,
-    PublishedSelector,
-    RoundView,
-    check_number,
-    check_whole,
-    cohort_size,
-)
-from fedsim.selectors.draws import draw_distinct
+from fedsim.arrays import FloatArray
+from fedsim.selectors.contracts import Cohort, PublishedSelector, RoundView, check_number, check_whole, cohort_size
+from fedsim.selectors.sampling import draw_distinct
 
 
 class LossProportional(PublishedSelector):

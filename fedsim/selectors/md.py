@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from fedsim.selectors.base import Cohort, PublishedSelector, RoundView, check_whole, cohort_size
-from fedsim.selectors.draws import data_sizes, draw_again, tally
+from fedsim.selectors.contracts import Cohort, PublishedSelector, RoundView, check_whole, cohort_size
+from fedsim.selectors.sampling import data_sizes, draw_again, tally
 
 
 class MdSampling(PublishedSelector):

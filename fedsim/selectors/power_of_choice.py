@@ -8,18 +8,10 @@ from typing import Literal
 
 import numpy as np
 
-from fedsim.selectors.base import (
-    Cohort,
-    FloatArray,
-    IntArray,
-    Probe,
-    PublishedSelector,
-    RoundView,
-    check_whole,
-    cohort_size,
-)
-from fedsim.selectors.checks import check_choice, check_numbers, check_wholes
-from fedsim.selectors.draws import data_sizes, draw_distinct, lowest
+from fedsim.arrays import FloatArray, IntArray
+from fedsim.selectors.contracts import Cohort, Probe, PublishedSelector, RoundView, check_whole, cohort_size
+from fedsim.selectors.sampling import data_sizes, draw_distinct, lowest
+from fedsim.selectors.validation import check_choice, check_numbers, check_wholes
 
 PAPER = (
     "Cho, Wang and Joshi, Client Selection in Federated Learning: Convergence Analysis and Power-of-Choice Selection "

@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial.distance import cdist
 
-from fedsim.selectors.base import BoolArray, FloatArray, IntArray, Reports
+from fedsim.arrays import BoolArray, FloatArray, IntArray
+from fedsim.selectors.contracts import Reports
 
 Metric = Literal["angle", "euclidean", "squared-euclidean", "manhattan"]
 

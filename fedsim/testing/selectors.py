@@ -8,7 +8,7 @@ from typing import Any, cast
 import numpy as np
 
 from fedsim.errors import SelectorError
-from fedsim.needs import MEASURES
+from fedsim.measurements import MEASUREMENTS
 from fedsim.selectors import Selector
 from fedsim.testing.server import AsynchronousServer, Server
 from fedsim.testing.trials import Played, Trial
@@ -92,8 +92,8 @@ def _check_shape(selector: object) -> None:
         if not callable(getattr(selector, method, None)):
             raise SelectorError(f"{name} is no selector: it has no method {method}")
     needs = getattr(selector, "needs", ())
-    if isinstance(needs, str) or not set(needs) <= set(MEASURES):
-        raise SelectorError(f"{name}.needs: {needs!r} is not allowed; it must be a tuple of {MEASURES!r} or empty")
+    if isinstance(needs, str) or not set(needs) <= set(MEASUREMENTS):
+        raise SelectorError(f"{name}.needs: {needs!r} is not allowed; it must be a tuple of {MEASUREMENTS!r} or empty")
     oracle = getattr(selector, "oracle", False)
     if not isinstance(oracle, bool):
         raise SelectorError(f"{name}.oracle: {oracle!r} is not allowed; it must be True or False")

@@ -6,21 +6,9 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from fedsim.arrays import BoolArray, FloatArray, IntArray
 from fedsim.errors import SelectorError
-from fedsim.selectors import (
-    Answers,
-    BoolArray,
-    Cohort,
-    FloatArray,
-    IntArray,
-    OracleView,
-    Probe,
-    Reports,
-    RoundView,
-    Selector,
-    as_cohort,
-    as_probe,
-)
+from fedsim.selectors import Answers, Cohort, OracleView, Probe, Reports, RoundView, Selector, as_cohort, as_probe
 from fedsim.testing.trials import Played, Trial, Weather, global_luck, locked
 
 _DEADLINE_S: Final = 2.0

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fedsim.selectors import BoolArray, Cohort, FloatArray, Probe
+from fedsim.arrays import BoolArray, FloatArray
+from fedsim.selectors import Cohort, Probe
 
 
 @dataclass(frozen=True)

@@ -27,10 +27,10 @@ from annealing_chain import Chain, chain_of
 from array_rounds import TAU_MIN_S, Crowd, FloatArray, IntArray, play, two_speed
 
 from fedsim.selectors import Pause
-from fedsim.selectors.annealing import Annealing, TailoredAnnealing, energy_range, starting_set
-from fedsim.selectors.pause import best_cohort
-from fedsim.selectors.pause_annealing import SaPause
-from fedsim.selectors.pause_energy import PauseBandit, Terms
+from fedsim.selectors.pause.annealing import Annealing, TailoredAnnealing, energy_range, starting_set
+from fedsim.selectors.pause.energy import PauseBandit, Terms
+from fedsim.selectors.pause.pause import best_cohort
+from fedsim.selectors.pause.sa_pause import SaPause
 
 Weights = tuple[float, float, float, float]
 

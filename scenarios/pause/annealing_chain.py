@@ -12,7 +12,7 @@ from array_rounds import FloatArray, IntArray
 from numpy.typing import NDArray
 from scipy.optimize import brentq
 
-from fedsim.selectors.pause_energy import Terms
+from fedsim.selectors.pause.energy import Terms
 
 
 @dataclass(frozen=True)

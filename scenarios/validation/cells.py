@@ -9,11 +9,10 @@ from scipy import special
 from simpy import Environment
 
 from fedsim.network import Cell, ModulationAndCoding, Rayleigh, UrbanMacro
-from fedsim.network.cell import CellLinks
-from fedsim.network.channel import SHANNON_LIMIT, Channel
-from fedsim.network.diversity import efficiency_of_best
-from fedsim.network.multicast import Multicast
-from fedsim.network.shared_cell import SharedCellLinks
+from fedsim.network.cell.links import CellLinks, SharedCellLinks
+from fedsim.network.medium.multicast import Multicast
+from fedsim.network.radio.channel import SHANNON_LIMIT, Channel
+from fedsim.network.radio.multiuser_diversity import efficiency_of_best
 from fedsim.streams import Streams
 from validation import FloatArray, Row, exact, mean_of, share_of, tabulated
 

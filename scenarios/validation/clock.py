@@ -9,12 +9,15 @@ from typing import Any
 import numpy as np
 from simpy import Environment, Event
 
-from fedsim.devices.spread import ShiftedExponentialSpread
+from fedsim.devices.heterogeneity import ShiftedExponentialSpread
 from fedsim.network import ShiftedExponential
-from fedsim.network.fluid import Fluid, Route
-from fedsim.network.graph import Graph, GraphAir, GraphLinks
-from fedsim.network.sharing import EqualSharing, FinishTogether, FirstCome
-from fedsim.network.spectrum import Medium
+from fedsim.network.graph.graph import Graph
+from fedsim.network.graph.links import GraphLinks
+from fedsim.network.medium.disciplines import EqualSharing, FirstCome, MinimumMakespan
+from fedsim.network.medium.fluid import Fluid
+from fedsim.network.medium.graph import GraphMedium
+from fedsim.network.medium.spectrum import SharedSpectrum
+from fedsim.network.topology.flow_state import Route
 from fedsim.streams import Streams
 from validation import FloatArray, Row, batch_mean_of, exact, mean_of
 
@@ -68,7 +71,7 @@ def little(name: str, served: Served, theory: float) -> Iterator[Row]:
     yield mean_of(f"Little, {name}: mean number present", served.present, theory)
 
 
-def serve(make: Callable[[Environment, float], Medium], work: FloatArray, seed: int) -> Served:
+def serve(make: Callable[[Environment, float], SharedSpectrum], work: FloatArray, seed: int) -> Served:
     """Let transfers come at random over a medium of 1 Hz until all have ended."""
     env = Environment()
     medium = make(env, 1.0)
@@ -106,13 +109,13 @@ def shares(_effort: float) -> Iterator[Row]:
     for name, flow, rate in zip(("long flow", "flow on 10", "flow on 6"), flows, (3.0, 7.0, 3.0), strict=True):
         yield exact(f"max-min on a line of 10 and 6: {name}", flow.rate_bps(), rate)
     env = Environment()
-    medium = FinishTogether(env, 4.0)
+    medium = MinimumMakespan(env, 4.0)
     cohort = [medium.send(bits, efficiency).done for bits, efficiency in ((8.0, 2.0), (9.0, 1.0), (3.0, 3.0))]
     env.run(until=cohort[0])
     yield exact("minimum makespan of works 4, 9, 1 over 4 Hz", env.now, 14 / 4)
 
 
-class WatchedAir(GraphAir):
+class WatchedAir(GraphMedium):
     """Links that write down when they turn good or bad: (instant, factor of the capacity) by the first link."""
 
     def __init__(self, env: Environment, links: GraphLinks) -> None:

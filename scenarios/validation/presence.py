@@ -8,9 +8,9 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from fedsim.devices.diurnal import Diurnal
-from fedsim.devices.flash import Flash
-from fedsim.devices.onoff import Markov, Renewal
+from fedsim.devices.availability.diurnal import Diurnal
+from fedsim.devices.availability.flash import Flash
+from fedsim.devices.availability.on_off import Markov, Renewal
 from fedsim.streams import Streams
 from validation import BoolArray, FloatArray, Row, share_of
 

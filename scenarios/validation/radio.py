@@ -23,9 +23,9 @@ from fedsim.network import (
     UrbanMacro,
     UrbanMicro,
 )
-from fedsim.network.channel import Channel
-from fedsim.network.penetration import wall_loss_db
-from fedsim.network.tr38901 import Scenario38901
+from fedsim.network.radio.channel import Channel
+from fedsim.network.radio.tr38901.base import Scenario38901
+from fedsim.network.radio.tr38901.penetration import wall_loss_db
 from fedsim.streams import Streams
 from validation import FloatArray, Row, deviation_of, exact, fit_of, mean_of, share_of
 

@@ -10,7 +10,7 @@ import time
 
 import numpy as np
 
-from fedsim.selectors.pause import best_cohort
+from fedsim.selectors.pause.pause import best_cohort
 
 CLIENTS, COHORT, CALLS = 1_000_000, 1_000, 5
 

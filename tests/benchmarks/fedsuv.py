@@ -18,8 +18,8 @@ from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF
 
 from fedsim.selectors import FedSuv, Oort, OortFedScale, Reports, RoundView, Selector
-from fedsim.selectors.fedsuv_features import Basis, median_distance
-from fedsim.selectors.fedsuv_utility import UtilityProcess
+from fedsim.selectors.fedsuv.features import Basis, median_distance
+from fedsim.selectors.fedsuv.utility import UtilityProcess
 
 Array = NDArray[np.float64]
 CLIENTS, FEATURES, COHORT, NOISE = 3500, 6, 20, 0.1

@@ -8,7 +8,8 @@ import time
 import numpy as np
 import simpy
 
-from fedsim.network.fluid import Fluid, Route
+from fedsim.network.medium.fluid import Fluid
+from fedsim.network.topology.flow_state import Route
 
 FLOWS = 1000
 TRANSFERS = 5000

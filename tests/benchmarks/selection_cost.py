@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from fedsim.errors import SelectorError
-from fedsim.needs import MEASURES
+from fedsim.measurements import MEASUREMENTS
 from fedsim.selectors import SELECTORS, Answers, Cohort, OracleView, Probe, Reports, RoundView, Selector
 
 SIZES = (1_000, 10_000, 100_000, 1_000_000)
@@ -84,7 +84,7 @@ class Crowd:
         """Return what became of a cohort, and remember it as a server does."""
         client, loss = cohort.client, self.rng.random(cohort.client.size)
         delivered = self.rng.random(client.size) < 0.9
-        columns = {name: np.where(delivered, loss, np.nan) for name in MEASURES}
+        columns = {name: np.where(delivered, loss, np.nan) for name in MEASUREMENTS}
         if "update" in needs:
             columns["update"] = self.rng.standard_normal((client.size, DIMENSIONS)).astype(np.float32)
             columns["update"][~delivered] = np.nan

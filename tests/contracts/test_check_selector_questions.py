@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from fedsim.errors import SelectorError
-from fedsim.needs import MEASURES
+from fedsim.measurements import MEASUREMENTS
 from fedsim.selectors import Probe
 from fedsim.testing import check_selector
 
@@ -38,12 +38,12 @@ class Asking(Sound):
 
 
 class Measuring(Sound):
-    needs = MEASURES
+    needs = MEASUREMENTS
 
     def observe(self, reports):
         told = {name: column.shape for name, column in reports.measured.items()}
         size = reports.client.size
-        expected = dict.fromkeys(MEASURES, (size,)) | {"update": (size, reports.measured["update"].shape[1])}
+        expected = dict.fromkeys(MEASUREMENTS, (size,)) | {"update": (size, reports.measured["update"].shape[1])}
         if told != expected:
             raise RuntimeError(f"{told}")
         if not np.all(np.isnan(reports.measured["update"][~reports.delivered])):

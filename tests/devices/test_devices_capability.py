@@ -8,7 +8,7 @@ from scipy import stats
 from validation.capability import fedscale
 
 from fedsim.devices import COMPUTE_TIMES
-from fedsim.devices.spread import LogNormalSpread
+from fedsim.devices.heterogeneity import LogNormalSpread
 from fedsim.streams import Streams
 
 CLIENTS = 40_000

@@ -11,7 +11,7 @@ from pydantic import ValidationError
 from scipy import stats
 from worlds import batteries
 
-from fedsim.devices import ENERGIES, LASTS, Devices, Draw
+from fedsim.devices import ENERGIES, NEVER_EMPTY, Devices, EnergyDemand
 from fedsim.devices.energy import Battery
 from fedsim.errors import ScenarioError
 from fedsim.streams import Streams
@@ -126,24 +126,24 @@ def test_who_is_able_has_the_charge(charge_j, gain_w, least_j, time_s):
 def test_where_a_battery_runs_empty_worked_by_hand():
     """Costs 2, 4 and 8 J: 1 J lasts for half the downlink, 5 J for 3/4 of the work, 8 J for 1/4 of the uplink."""
     charge = np.array([1.0, 2.0, 5.0, 6.0, 8.0, 14.0, 20.0])
-    draw = Draw(np.arange(7), charge, np.repeat([[2.0], [4.0], [8.0]], 7, axis=1), np.ones(7))
+    draw = EnergyDemand(np.arange(7), charge, np.repeat([[2.0], [4.0], [8.0]], 7, axis=1), np.ones(7))
     phase, share = draw.runs_empty()
-    assert phase.tolist() == [0, 1, 1, 2, 2, LASTS, LASTS]
+    assert phase.tolist() == [0, 1, 1, 2, 2, NEVER_EMPTY, NEVER_EMPTY]
     assert share.tolist() == [0.5, 0.0, 0.75, 0.0, 0.25, 1.0, 1.0]
 
 
 def test_a_charge_that_falls_short_by_rounding_pays():
     costs = np.array([[0.1], [0.2], [0.3]])
     assert 0.1 + 0.2 + 0.3 > 0.6
-    draw = Draw(np.array([0]), np.array([0.6]), costs, np.ones(1))
-    assert draw.runs_empty()[0].tolist() == [LASTS]
+    draw = EnergyDemand(np.array([0]), np.array([0.6]), costs, np.ones(1))
+    assert draw.runs_empty()[0].tolist() == [NEVER_EMPTY]
     assert draw.spent_j(np.array([0]), np.ones((3, 1)), np.array([False])).tolist() == [0.6], "never more than there is"
-    assert Draw(np.array([0]), np.array([0.6 - 1e-9]), costs, np.ones(1)).runs_empty()[0].tolist() == [2]
+    assert EnergyDemand(np.array([0]), np.array([0.6 - 1e-9]), costs, np.ones(1)).runs_empty()[0].tolist() == [2]
 
 
 @given(st.integers(1, 60), st.lists(st.integers(0, 30), min_size=3, max_size=3))
 def test_a_battery_runs_empty_where_exact_arithmetic_says(charge, costs):
-    draw = Draw(np.array([0]), np.array([float(charge)]), np.array(costs, float)[:, None], np.ones(1))
+    draw = EnergyDemand(np.array([0]), np.array([float(charge)]), np.array(costs, float)[:, None], np.ones(1))
     (phase,), (share,) = draw.runs_empty()
     left = Fraction(charge)
     for number, cost in enumerate(costs):
@@ -152,9 +152,9 @@ def test_a_battery_runs_empty_where_exact_arithmetic_says(charge, costs):
             break
         left -= cost
     else:
-        assert phase == LASTS
+        assert phase == NEVER_EMPTY
     done = np.array([[float(number < phase)] for number in range(3)])
-    if phase < LASTS:
+    if phase < NEVER_EMPTY:
         done[phase] = share
-    spent = draw.spent_j(np.array([0]), done, np.array([phase < LASTS]))[0]
+    spent = draw.spent_j(np.array([0]), done, np.array([phase < NEVER_EMPTY]))[0]
     assert spent == pytest.approx(min(charge, sum(costs)))

@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 from scipy import stats
 from validation import presence
 
-from fedsim.devices.flash import Flash, hourly_rates
-from fedsim.devices.quantiles import QuantileLaw
+from fedsim.devices.availability.flash import Flash, QuantileLaw, hourly_rates
 from fedsim.streams import Streams
 
 DAY_S = 86400.0

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pyarrow import csv, parquet
 
-from fedsim.devices.intervals import Intervals, TracePresence, Traces, read_intervals
+from fedsim.devices.availability.traces import Intervals, TraceAvailability, Traces, read_intervals
 from fedsim.errors import DataError
 from fedsim.streams import Streams
 
@@ -21,7 +21,7 @@ EACH = np.arange(4)
 
 
 def presence(checked="whole-task"):
-    return TracePresence(INTERVALS, EACH, checked)
+    return TraceAvailability(INTERVALS, EACH, checked)
 
 
 def test_lookup_by_hand():
@@ -30,15 +30,15 @@ def test_lookup_by_hand():
     assert trace.available(EACH, 155.0, 1).tolist() == [True, True, False, True], "each its own period"
     assert trace.leaves_after_s(EACH, 155.0, 1, np.ones(4)).tolist() == [5.0, 10.0, 0.0, math.inf]
     assert trace.available(EACH[:2], 20.0, 1).tolist() == [False, False], "away from its end on"
-    only_first = TracePresence(INTERVALS, np.array([0, 2]))
+    only_first = TraceAvailability(INTERVALS, np.array([0, 2]))
     assert [only_first.opens_s(t, 1) for t in (0.0, 15.0, 20.0, 60.0, 199.0)] == [10.0, 15.0, 50.0, 110.0, 210.0]
-    assert TracePresence(INTERVALS, np.array([2])).opens_s(0.0, 1) == math.inf
+    assert TraceAvailability(INTERVALS, np.array([2])).opens_s(0.0, 1) == math.inf
 
 
 def test_checked_at_the_end_point_only():
     """A task of 40 s from 15 s: device 0 leaves at 20 and is back at 50; one of 30 s ends while it is away."""
     clients, task_s = np.array([0, 0, 0, 0, 3]), np.array([40.0, 30.0, 5.0, math.inf, 1e6])
-    whole = TracePresence(INTERVALS, EACH).leaves_after_s(clients, 15.0, 1, task_s)
+    whole = TraceAvailability(INTERVALS, EACH).leaves_after_s(clients, 15.0, 1, task_s)
     assert whole.tolist() == [5.0, 5.0, 5.0, 5.0, math.inf]
     end = presence("end-point").leaves_after_s(clients, 15.0, 1, task_s)
     assert end.tolist() == [math.inf, 5.0, math.inf, math.inf, math.inf]
@@ -61,7 +61,7 @@ def test_bisection_agrees_with_a_slow_scan(devices, period, quarter):
         there[d, start:end] = True
     owner, start, end = (list(column) for column in zip(*rows, strict=True)) if rows else ([], [], [])
     data = Intervals.of(owner, start, end, [period] * len(devices))
-    trace = TracePresence(data, np.arange(len(devices)))
+    trace = TraceAvailability(data, np.arange(len(devices)))
     np.testing.assert_allclose(data.fraction(), there.mean(axis=1))
     found, left_s = trace.state(np.arange(len(devices)), time_s)
     for d in range(len(devices)):

@@ -8,10 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from worlds import batteries
 
-from fedsim.devices import Always, Bernoulli, Charge, NarrowedPresence
-from fedsim.devices.base import Changing, Presence, Tossed
-from fedsim.devices.intervals import Intervals, TracePresence
-from fedsim.devices.onoff import Markov
+from fedsim.devices import Always, Bernoulli, Charge, EligibleClients
+from fedsim.devices.availability.on_off import Markov
+from fedsim.devices.availability.traces import Intervals, TraceAvailability
+from fedsim.devices.contracts import Availability, DrawnAvailability, TimedAvailability
 from fedsim.streams import Streams
 
 
@@ -19,19 +19,19 @@ def traces(rows, period_s=1000.0):
     """Return a presence from one list of (start, end) per client."""
     owner = [client for client, row in enumerate(rows) for _ in row]
     start, end = ([times[i] for row in rows for times in row] for i in (0, 1))
-    return TracePresence(Intervals.of(owner, start, end, [period_s] * len(rows)), np.arange(len(rows)))
+    return TraceAvailability(Intervals.of(owner, start, end, [period_s] * len(rows)), np.arange(len(rows)))
 
 
 def charged(presence, power):
-    return NarrowedPresence(presence, [Charge(power)], np.arange(power.clients))
+    return EligibleClients(presence, [Charge(power)], np.arange(power.clients))
 
 
 def test_which_presence_is_which():
     always, toss = Always().build(2, Streams(0)), Bernoulli(probability=0.5).build(2, Streams(0))
     markov = Markov(mean_on_s=1.0, mean_off_s=1.0).build(2, Streams(0))
     for presence, changing, tossed in ((always, False, False), (toss, False, True), (markov, True, False)):
-        assert (isinstance(presence, Changing), isinstance(presence, Tossed)) == (changing, tossed)
-    whole: Presence = charged(always, batteries([1.0, 1.0]))
+        assert (isinstance(presence, TimedAvailability), isinstance(presence, DrawnAvailability)) == (changing, tossed)
+    whole: Availability = charged(always, batteries([1.0, 1.0]))
     assert whole.leaves_after_s(np.arange(2), 0.0, 1, np.ones(2)).tolist() == [math.inf] * 2
 
 

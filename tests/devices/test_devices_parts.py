@@ -8,9 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from worlds import batteries
 
-from fedsim.devices import Always, Bernoulli, Charge, NarrowedPresence
-from fedsim.devices.intervals import Intervals, TracePresence
-from fedsim.devices.onoff import Markov
+from fedsim.devices import Always, Bernoulli, Charge, EligibleClients
+from fedsim.devices.availability.on_off import Markov
+from fedsim.devices.availability.traces import Intervals, TraceAvailability
 from fedsim.streams import Streams
 
 EVERYONE = np.arange(4)
@@ -20,11 +20,11 @@ def traces(rows, period_s=100.0):
     """Return a presence from one list of (start, end) per client."""
     owner = [client for client, row in enumerate(rows) for _ in row]
     start, end = ([times[i] for row in rows for times in row] for i in (0, 1))
-    return TracePresence(Intervals.of(owner, start, end, [period_s] * len(rows)), np.arange(len(rows)))
+    return TraceAvailability(Intervals.of(owner, start, end, [period_s] * len(rows)), np.arange(len(rows)))
 
 
 def charged(presence, power):
-    return NarrowedPresence(presence, [Charge(power)], np.arange(power.clients))
+    return EligibleClients(presence, [Charge(power)], np.arange(power.clients))
 
 
 def test_a_part_opens_when_somebody_of_it_comes():

@@ -10,9 +10,9 @@ from pydantic import ValidationError
 from scipy import stats
 
 from fedsim.devices import AVAILABILITIES, Devices
-from fedsim.devices.diurnal import DailyClocks, Diurnal, arrival_rates
-from fedsim.devices.flash import Flash
-from fedsim.devices.onoff import Markov, count_until
+from fedsim.devices.availability.diurnal import DailyClocks, Diurnal, arrival_rates
+from fedsim.devices.availability.flash import Flash
+from fedsim.devices.availability.on_off import Markov, count_until
 from fedsim.streams import Streams
 
 

@@ -10,9 +10,9 @@ from scipy import stats
 from validation import presence
 
 from fedsim.devices import COMPUTE_TIMES
-from fedsim.devices.diurnal import FLASH_SHARES
-from fedsim.devices.flash import Flash
-from fedsim.devices.intervals import TracePresence, read_intervals
+from fedsim.devices.availability.diurnal import FLASH_SHARES
+from fedsim.devices.availability.flash import Flash
+from fedsim.devices.availability.traces import TraceAvailability, read_intervals
 from fedsim.streams import Streams
 
 FOLDER = Path(__file__).parents[3] / "shared" / "data" / "fedscale"
@@ -55,7 +55,7 @@ def test_the_share_online_by_hour_by_bisection_is_the_published_one(flash):
     """Every minute of each user's own days, by local hour."""
     intervals, valid, start_hour = flash
     users = np.flatnonzero(valid)
-    presence = TracePresence(intervals, users)
+    presence = TraceAvailability(intervals, users)
     whole_days = int(intervals.period_s[users].min() // 86400)
     assert whole_days >= 1
     online, asked = np.zeros(24), np.zeros(24)

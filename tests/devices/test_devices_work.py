@@ -9,8 +9,8 @@ from pydantic import ValidationError
 from scipy import stats
 
 from fedsim import Scenario, simulate
-from fedsim.devices import COMPUTE_TIMES, SPREADS, Devices
-from fedsim.devices.spread import mean_slowdown, slowdown
+from fedsim.devices import COMPUTE_TIMES, HETEROGENEITY_LAWS, Devices
+from fedsim.devices.heterogeneity import mean_slowdown, slowdown
 from fedsim.errors import DataError, ScenarioError
 from fedsim.streams import Streams
 
@@ -262,4 +262,4 @@ def test_settings_survive_a_round_trip():
     compute = {"kind": "flops", "flops_per_s": 1e9, "spread": {"kind": "shifted-exponential", "shift": 0.5}}
     devices = Devices(compute=compute)
     assert Devices.model_validate(devices.model_dump()) == devices
-    assert devices.compute.spread == SPREADS.make({"kind": "shifted-exponential", "shift": 0.5})
+    assert devices.compute.spread == HETEROGENEITY_LAWS.make({"kind": "shifted-exponential", "shift": 0.5})

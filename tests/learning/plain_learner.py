@@ -7,20 +7,20 @@ import numpy as np
 from tiny_images import Tiny
 
 from fedsim.learning import Evaluation, MemoryStore, Model, Supervised
-from fedsim.learning.lineage import TrainingResult, TrainingTask
+from fedsim.learning.lineage.handles import TrainingResult, TrainingTask
 from fedsim.learning.supervised import SupervisedLearner
-from fedsim.parts import Part
+from fedsim.registry import Component
 from fedsim.streams import Streams
 
 
-class Doubling(Part):
+class Doubling(Component):
     """A mechanism that sends twice the update, buffers in clear."""
 
     def release(self, update: np.ndarray, epsilon: float, buffers: np.ndarray, rng: np.random.Generator) -> np.ndarray:
         return np.where(buffers, update, 2 * update).astype(np.float32)
 
 
-class Halving(Part):
+class Halving(Component):
     """A server's rule that goes half the way of federated averaging."""
 
     def aggregate(self, base: np.ndarray, differences: Sequence[np.ndarray], weights: np.ndarray) -> np.ndarray:

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 import torch
 
-from fedsim.learning.flops import training_flops
-from fedsim.learning.models import CNN3, MLP
+from fedsim.learning.models.flops import training_flops
+from fedsim.learning.models.settings import CNN3, MLP
 
 
 def test_a_perceptron_by_hand():

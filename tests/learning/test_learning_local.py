@@ -11,9 +11,9 @@ from tiny_images import Tiny
 from torch import nn
 
 from fedsim.learning import MLP, Dataset, LocalTraining
-from fedsim.learning.executor import OneAtATime
-from fedsim.learning.lineage import TrainingTask
-from fedsim.parts import Part
+from fedsim.learning.executors.sequential import SequentialExecutor
+from fedsim.learning.lineage.handles import TrainingTask
+from fedsim.registry import Component
 
 LOCALS = st.builds(
     LocalTraining,
@@ -74,12 +74,12 @@ class CountingNet(nn.Module):
         return self.dense(images.flatten(1))
 
 
-class Counting(Part):
+class Counting(Component):
     def build(self, shape: tuple[int, int, int], classes: int) -> nn.Module:
         return CountingNet(int(np.prod(shape)), classes)
 
 
-class Normed(Part):
+class Normed(Component):
     dropout: float = 0.0
 
     def build(self, shape: tuple[int, int, int], classes: int) -> nn.Module:
@@ -87,7 +87,7 @@ class Normed(Part):
         return nn.Sequential(nn.Flatten(), nn.BatchNorm1d(inputs), nn.Dropout(self.dropout), nn.Linear(inputs, classes))
 
 
-def task(executor: OneAtATime, rows: np.ndarray, **changes: Any) -> TrainingTask:
+def task(executor: SequentialExecutor, rows: np.ndarray, **changes: Any) -> TrainingTask:
     options = {"base": executor.initial, "rows": rows, "work": 1.0, "rng": np.random.default_rng(5), **changes}
     return TrainingTask(**options)
 
@@ -95,7 +95,7 @@ def task(executor: OneAtATime, rows: np.ndarray, **changes: Any) -> TrainingTask
 @settings(deadline=None, max_examples=40)
 @given(local=LOCALS, samples=st.integers(2, 40), work=st.floats(0.01, 1.0))
 def test_trainer_does_exactly_the_batches_of_the_arithmetic(local: LocalTraining, samples: int, work: float) -> None:
-    executor = OneAtATime(Counting(), Tiny().load(), local, seed=0)
+    executor = SequentialExecutor(Counting(), Tiny().load(), local, seed=0)
     executor.train([task(executor, np.arange(samples), work=work)])
     assert isinstance(executor.flat.module, CountingNet)
     assert executor.flat.module.sizes == walk(local, samples, work, 1)
@@ -118,7 +118,7 @@ def test_whole_steps_of_ten_batches(work: float, up: float, down: float) -> None
 def test_sgd_agrees_with_gradients_worked_out_by_hand(tiny: Dataset, momentum: float, proximal: float) -> None:
     """With a proximal term the gradient gains proximal * (w - w_start); the losses told do not."""
     local = LocalTraining(learning_rate=0.2, momentum=momentum, proximal=proximal, batch_size=8, epochs=2)
-    executor = OneAtATime(MLP(hidden=()), tiny, local, seed=1)
+    executor = SequentialExecutor(MLP(hidden=()), tiny, local, seed=1)
     rows = np.arange(10, 30)
     result = executor.train([task(executor, rows)])[0]
 
@@ -144,7 +144,7 @@ def test_sgd_agrees_with_gradients_worked_out_by_hand(tiny: Dataset, momentum: f
 
 def test_adam_agrees_with_torch_on_an_ordinary_module(tiny: Dataset) -> None:
     local = LocalTraining(optimizer="adam", learning_rate=0.01, batch_size=32, epochs=6)
-    executor = OneAtATime(MLP(hidden=(7,)), tiny, local, seed=1)
+    executor = SequentialExecutor(MLP(hidden=(7,)), tiny, local, seed=1)
     rows = np.arange(20)
     result = executor.train([task(executor, rows)])[0]
 
@@ -165,7 +165,7 @@ def test_adam_agrees_with_torch_on_an_ordinary_module(tiny: Dataset) -> None:
 def test_kept_state_over_two_trainings_equals_one_longer_training(tiny: Dataset, local: dict[str, Any]) -> None:
     once = LocalTraining(batch_size=32, keep_optimizer_state=True, **local)
     twice = once.model_copy(update={"epochs": 2})
-    short, long = (OneAtATime(MLP(), tiny, settings, seed=1) for settings in (once, twice))
+    short, long = (SequentialExecutor(MLP(), tiny, settings, seed=1) for settings in (once, twice))
     rows = np.arange(16)
     first = short.train([task(short, rows)])[0]
     middle = short.initial + first.difference
@@ -178,14 +178,14 @@ def test_kept_state_over_two_trainings_equals_one_longer_training(tiny: Dataset,
 
 
 def test_state_is_left_behind_unless_it_is_kept(tiny: Dataset) -> None:
-    executor = OneAtATime(MLP(), tiny, LocalTraining(optimizer="adam"), seed=1)
+    executor = SequentialExecutor(MLP(), tiny, LocalTraining(optimizer="adam"), seed=1)
     first, second = executor.train([task(executor, np.arange(16))] * 1 + [task(executor, np.arange(16))])
     assert first.state == {}
     np.testing.assert_array_equal(first.difference, second.difference)
 
 
 def test_evaluation_agrees_with_numpy(tiny: Dataset) -> None:
-    executor = OneAtATime(MLP(hidden=()), tiny, LocalTraining(), seed=1)
+    executor = SequentialExecutor(MLP(hidden=()), tiny, LocalTraining(), seed=1)
     weights, bias = split_linear(executor.initial, tiny)
     right = (scaled(tiny.test_x) @ weights.T + bias).argmax(axis=1) == tiny.test_y
     found = executor.evaluate(executor.initial)
@@ -203,7 +203,7 @@ def test_results_do_not_depend_on_threads_or_on_torchs_own_luck() -> None:
             torch.set_num_threads(threads)
             torch.manual_seed(threads)
             luck = torch.random.get_rng_state()
-            executor = OneAtATime(Normed(dropout=0.5), data, LocalTraining(), seed=1)
+            executor = SequentialExecutor(Normed(dropout=0.5), data, LocalTraining(), seed=1)
             result = executor.train([task(executor, np.arange(200))])[0]
             found.append((result.difference.tobytes(), executor.evaluate(executor.initial + result.difference)))
             assert torch.get_num_threads() == threads
@@ -214,7 +214,7 @@ def test_results_do_not_depend_on_threads_or_on_torchs_own_luck() -> None:
 
 
 def test_dropout_draws_from_the_tasks_own_luck(tiny: Dataset) -> None:
-    executor = OneAtATime(Normed(dropout=0.5), tiny, LocalTraining(batch_size=96), seed=1)
+    executor = SequentialExecutor(Normed(dropout=0.5), tiny, LocalTraining(batch_size=96), seed=1)
     rows = np.arange(96)
     results = [executor.train([task(executor, rows, rng=np.random.default_rng(s))])[0] for s in (1, 1, 2)]
     np.testing.assert_array_equal(results[0].difference, results[1].difference)
@@ -222,7 +222,7 @@ def test_dropout_draws_from_the_tasks_own_luck(tiny: Dataset) -> None:
 
 
 def test_a_last_batch_of_one_is_left_out_with_batch_normalisation(tiny: Dataset) -> None:
-    executor = OneAtATime(Normed(), tiny, LocalTraining(batch_size=8), seed=1)
+    executor = SequentialExecutor(Normed(), tiny, LocalTraining(batch_size=8), seed=1)
     result = executor.train([task(executor, np.arange(17))])[0]
     assert executor.smallest_batch == 2
     assert result.difference[-1] == 2  # batch normalisation's counter: 8 + 8 samples, and not the single one
@@ -251,7 +251,7 @@ def test_root_mean_square_is_of_single_samples_in_the_first_pass(tiny: Dataset) 
     rows = np.arange(10, 30)
     for epochs, work, seen in ((1, 1.0, 20), (3, 1.0, 20), (3, 1 / 9, 8)):
         local = LocalTraining(learning_rate=0.2, batch_size=8, epochs=epochs)
-        executor = OneAtATime(MLP(hidden=()), tiny, local, seed=1)
+        executor = SequentialExecutor(MLP(hidden=()), tiny, local, seed=1)
         result = executor.train([task(executor, rows, work=work)])[0]
 
         rng = np.random.default_rng(5)
@@ -270,7 +270,7 @@ def test_root_mean_square_is_of_single_samples_in_the_first_pass(tiny: Dataset) 
 
 
 def test_training_is_bit_by_bit_that_of_torchs_cross_entropy(tiny: Dataset, one_thread: None) -> None:
-    executor = OneAtATime(MLP(hidden=(7,)), tiny, LocalTraining(learning_rate=0.3, batch_size=20), seed=1)
+    executor = SequentialExecutor(MLP(hidden=(7,)), tiny, LocalTraining(learning_rate=0.3, batch_size=20), seed=1)
     result = executor.train([task(executor, np.arange(20))])[0]
     rng = np.random.default_rng(5)
     rng.integers(2**63)

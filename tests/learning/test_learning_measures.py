@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from plain_learner import Doubling, half_way_learner, updates
 
-from fedsim.learning import MEASURES, Release
+from fedsim.learning import Release
 from fedsim.learning.supervised import SupervisedLearner
+from fedsim.measurements import MEASUREMENTS
 
 Maker = Callable[..., SupervisedLearner]
 TARGETS = [(6.0, 8.0), (0.0, 8.0), (-6.0, 2.0)]
@@ -45,17 +46,17 @@ def test_an_unknown_need_is_refused_with_those_allowed() -> None:
     learner, _ = half_way_learner(TARGETS)
     with pytest.raises(ValueError, match=r"needs: 'gradient'.*loss, loss_rms, accuracy_gain, update_norm, update"):
         learner.measure([], ("loss", "gradient"))
-    shapes = {need: column.shape for need, column in learner.measure([], MEASURES).items()}
-    assert shapes == {**dict.fromkeys(MEASURES, (0,)), "update": (0, 2)}
+    shapes = {need: column.shape for need, column in learner.measure([], MEASUREMENTS).items()}
+    assert shapes == {**dict.fromkeys(MEASUREMENTS, (0,)), "update": (0, 2)}
 
 
 def test_measures_do_not_depend_on_batches_or_order(make_learner: Maker) -> None:
     together, singly = make_learner(), make_learner()
     model, other = together.initial(), singly.initial()
-    all_at_once = together.measure(together.updates(model, np.arange(6)), MEASURES)
+    all_at_once = together.measure(together.updates(model, np.arange(6)), MEASUREMENTS)
     for client in reversed(range(6)):
-        alone = singly.measure(singly.updates(other, np.array([client])), MEASURES)
-        for need in MEASURES:
+        alone = singly.measure(singly.updates(other, np.array([client])), MEASUREMENTS)
+        for need in MEASUREMENTS:
             assert alone[need][0].tobytes() == all_at_once[need][client].tobytes()
     assert np.ptp(all_at_once["update_norm"]) > 0
 

@@ -9,9 +9,9 @@ from torch import nn
 
 from fedsim.errors import ScenarioError
 from fedsim.learning import CNN3, MLP, MODELS, Dataset, LocalTraining, Supervised
-from fedsim.learning.executor import OneAtATime
-from fedsim.learning.flat import FlatModule
-from fedsim.learning.lineage import TrainingTask
+from fedsim.learning.executors.sequential import SequentialExecutor
+from fedsim.learning.lineage.handles import TrainingTask
+from fedsim.learning.models.flat_module import FlatModule
 from fedsim.streams import Streams
 
 
@@ -81,7 +81,7 @@ def load_paper_net(net: PaperNet, module: nn.Module) -> None:
 def test_training_cnn3_agrees_with_an_ordinary_module_buffers_included() -> None:
     data = colour_images()
     local = LocalTraining(learning_rate=0.05, batch_size=24, epochs=3)
-    executor = OneAtATime(CNN3(), data, local, seed=3)
+    executor = SequentialExecutor(CNN3(), data, local, seed=3)
     net = PaperNet()
     load_paper_net(net, executor.flat.module)
     task = TrainingTask(executor.initial, np.arange(24), 1.0, np.random.default_rng(0))
@@ -159,6 +159,6 @@ def test_initial_weights_come_from_the_seed_alone(kind: str) -> None:
     made = []
     for seed, noise in ((1, 0), (1, 9), (2, 0)):
         torch.manual_seed(noise)
-        made.append(OneAtATime(MODELS.make(kind), data, LocalTraining(), seed).initial)
+        made.append(SequentialExecutor(MODELS.make(kind), data, LocalTraining(), seed).initial)
     np.testing.assert_array_equal(made[0], made[1])
     assert np.any(made[0] != made[2])

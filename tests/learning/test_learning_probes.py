@@ -11,16 +11,16 @@ from tiny_images import Tiny
 from torch import nn
 
 from fedsim.learning import MLP, Dataset, LocalTraining, MemoryStore, Supervised
-from fedsim.learning.executor import OneAtATime
+from fedsim.learning.executors.sequential import SequentialExecutor
 from fedsim.learning.supervised import SupervisedLearner
-from fedsim.parts import Part
+from fedsim.registry import Component
 from fedsim.streams import Streams
 
 ROWS = [np.arange(0, 30), np.array([80, 40, 31]), np.arange(50, 57)]
 CLIENTS = np.array([2, 0, 1])
 
 
-class Dropped(Part):
+class Dropped(Component):
     """Softmax regression behind dropout, which evaluation must not feel."""
 
     def build(self, shape: tuple[int, int, int], classes: int) -> nn.Module:
@@ -32,7 +32,7 @@ def make(data: Dataset, model: Any = None, store: Any = None, rows: Any = None) 
     return SupervisedLearner(
         data=data,
         rows=rows or ROWS,
-        executor=OneAtATime(settings.model, data, settings.local, seed=1),
+        executor=SequentialExecutor(settings.model, data, settings.local, seed=1),
         settings=settings,
         seed=1,
         streams=Streams(3),

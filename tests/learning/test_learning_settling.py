@@ -10,8 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from plain_learner import HalfWay, half_way_learner, updates
 
-from fedsim.learning import MemoryStore, settling
-from fedsim.learning.lineage import TrainingResult
+from fedsim.learning import MemoryStore
+from fedsim.learning.lineage import order as settling
+from fedsim.learning.lineage.handles import TrainingResult
 from fedsim.learning.supervised import SupervisedLearner
 
 TARGETS = [(4.0, 0.0), (0.0, 8.0), (-6.0, 2.0), (1.0, 1.0), (3.0, -5.0), (2.0, 2.0)]

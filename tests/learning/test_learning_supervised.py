@@ -14,9 +14,9 @@ from tiny_images import Tiny
 
 from fedsim.errors import ScenarioError
 from fedsim.learning import LEARNERS, FedAvg, Release, Supervised
-from fedsim.learning.lineage import description, digest_of
+from fedsim.learning.lineage.handles import description, digest_of
 from fedsim.learning.supervised import SupervisedLearner
-from fedsim.parts import Part
+from fedsim.registry import Component
 from fedsim.streams import Streams
 
 Maker = Callable[..., SupervisedLearner]
@@ -34,7 +34,7 @@ def rounds(learner: SupervisedLearner, cohorts: list[list[int]]) -> Any:
     return model
 
 
-class Marking(Part):
+class Marking(Component):
     """A mechanism whose release can be told from the update: scaled by epsilon, noise in what is not exempt."""
 
     width: Annotated[float, Field(gt=0)] = 1.0

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 from asking import losses, one_update
 
-from fedsim.learning import LEARNERS, MEASURES, Learner, Release
+from fedsim.learning import LEARNERS, Learner, Release
+from fedsim.measurements import MEASUREMENTS
 from fedsim.streams import Streams
 
 
@@ -48,7 +49,7 @@ def test_merging_goes_beyond_the_highest_version() -> None:
 def test_there_are_no_numbers_to_measure() -> None:
     learner = timing()
     cohort = learner.updates(learner.initial(), np.array([3, 0, 1]))
-    found = learner.measure(cohort, MEASURES)
+    found = learner.measure(cohort, MEASUREMENTS)
     assert found.pop("update").shape == (3, 0)
     assert {need: np.isnan(column).tolist() for need, column in found.items()} == dict.fromkeys(found, [True] * 3)
     assert learner.deviations(cohort[:1], np.ones(1), cohort).tolist() == [0, 0, 0]

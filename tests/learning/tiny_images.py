@@ -5,10 +5,10 @@ from pathlib import Path
 import numpy as np
 
 from fedsim.learning import Dataset
-from fedsim.parts import Part
+from fedsim.registry import Component
 
 
-class Tiny(Part):
+class Tiny(Component):
     """Random grey images whose brighter half tells the class, as a user would write a set of his own."""
 
     samples: int = 96

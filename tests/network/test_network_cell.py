@@ -8,7 +8,7 @@ from pydantic import ValidationError
 
 from fedsim.errors import ScenarioError
 from fedsim.network import NETWORKS, Cell, Disc, LogDistance, NoFading, Rayleigh
-from fedsim.parts import Part
+from fedsim.registry import Component
 from fedsim.streams import Streams
 
 STEADY = Cell(fading=NoFading(), shadowing_sigma_db=0.0)
@@ -121,7 +121,7 @@ def test_wrong_settings_are_refused_by_path(table, path):
     assert caught.value.errors()[0]["loc"] == path
 
 
-class Broken(Part):
+class Broken(Component):
     """A user's path loss that fails far out."""
 
     def loss_db(self, distance_m):

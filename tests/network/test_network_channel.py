@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy import integrate
 
 from fedsim.network import NoFading, Rayleigh
-from fedsim.network.channel import MOST_BLOCKS, Channel, mean_snr
+from fedsim.network.radio.channel import MOST_BLOCKS, Channel, mean_snr
 from fedsim.streams import Streams
 
 STREAM = "fading-uplink"

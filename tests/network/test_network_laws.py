@@ -9,15 +9,7 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 from scipy import integrate, stats
 
-from fedsim.network import (
-    LATENCY_LAWS,
-    Constant,
-    Empirical,
-    LogNormal,
-    Normal,
-    ShiftedExponential,
-    Zero,
-)
+from fedsim.network import LATENCY_LAWS, Constant, Empirical, LogNormal, Normal, ShiftedExponential, Zero
 from fedsim.streams import Streams
 
 DRAWS = 20_000

@@ -8,7 +8,7 @@ from pydantic import ValidationError
 from scipy import stats
 
 from fedsim.network import PATH_LOSSES, FreeSpace, LogDistance
-from fedsim.network.shadowing import IndependentShadowing
+from fedsim.network.radio.shadowing import IndependentShadowing
 from fedsim.streams import Streams
 
 

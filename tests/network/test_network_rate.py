@@ -10,8 +10,8 @@ from pydantic import ValidationError
 from scipy import integrate, special
 
 from fedsim.network import RATES, Cell, ModulationAndCoding, Nakagami, NoFading, Rayleigh, Shannon
-from fedsim.network.channel import Channel
-from fedsim.network.modulation import scheme_efficiencies
+from fedsim.network.radio.channel import Channel
+from fedsim.network.radio.mcs import scheme_efficiencies
 from fedsim.streams import Streams
 
 # TS 38.214, tables 5.2.2.1-2 and 5.2.2.1-3, column "efficiency".

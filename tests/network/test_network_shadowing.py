@@ -8,7 +8,7 @@ from scipy import stats
 
 from fedsim.errors import ScenarioError
 from fedsim.network import SHADOWINGS, CorrelatedShadowing
-from fedsim.network.shadowing import MOST_EXACT
+from fedsim.network.radio.shadowing import MOST_EXACT
 from fedsim.streams import Streams
 
 SEEDS = 4000

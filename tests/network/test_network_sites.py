@@ -17,8 +17,8 @@ from fedsim.network import (
     Shannon,
     Sites,
 )
-from fedsim.network.interference import interference_states
-from fedsim.network.sites import hexagonal_sites, in_hexagon
+from fedsim.network.radio.interference import interference_states
+from fedsim.network.radio.sites import hexagonal_sites, in_hexagon
 from fedsim.streams import Streams
 
 SLOPE = LogDistance(exponent=4.0, reference_loss_db=100.0, reference_distance_m=100.0)

@@ -7,16 +7,8 @@ import pytest
 from pydantic import ValidationError
 from scipy import stats
 
-from fedsim.network import (
-    PATH_LOSSES,
-    Environment,
-    IndoorFactory,
-    IndoorOffice,
-    RuralMacro,
-    UrbanMacro,
-    UrbanMicro,
-)
-from fedsim.network.penetration import indoor_loss_db, material_loss_db, wall_loss_db
+from fedsim.network import PATH_LOSSES, IndoorFactory, IndoorOffice, RandomPathLoss, RuralMacro, UrbanMacro, UrbanMicro
+from fedsim.network.radio.tr38901.penetration import indoor_loss_db, material_loss_db, wall_loss_db
 from fedsim.streams import Streams
 
 CLIENTS = 20_000
@@ -160,7 +152,7 @@ def test_sigmas_of_the_table(law, seen_db, unseen_db):
     np.testing.assert_array_equal(law.sigma_db([True, False]), [seen_db, unseen_db])
     drawn = law.draw(np.full(400, 60.0), 0, Streams(1))
     np.testing.assert_array_equal(drawn.sigma_db, np.where(drawn.los, seen_db, unseen_db))
-    assert isinstance(law, Environment)
+    assert isinstance(law, RandomPathLoss)
 
 
 def test_rural_shadowing_is_wider_beyond_the_breakpoint():

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from fedsim.errors import ScenarioError
-from fedsim.privacy import BUDGETS, GeometricBudget, Ledger, Privacy
+from fedsim.privacy import BUDGETS, GeometricBudget, Privacy, PrivacyAccountant
 
 EPSILONS = st.floats(1e-6, 1e6)
 ETAS = st.floats(1e-6, 50.0)
@@ -61,7 +61,7 @@ def test_indices_out_of_range_are_refused(method, value):
 @settings(deadline=None, max_examples=20)
 @given(epsilon=EPSILONS, eta=ETAS)
 def test_ten_thousand_releases_stay_within_the_budget(epsilon, eta):
-    ledger = Ledger(GeometricBudget(epsilon=epsilon, eta=eta), 1)
+    ledger = PrivacyAccountant(GeometricBudget(epsilon=epsilon, eta=eta), 1)
     charged = []
     for expected_index in range(1, 10_001):
         cost, index = ledger.charge(0)
@@ -77,7 +77,7 @@ def test_ten_thousand_releases_stay_within_the_budget(epsilon, eta):
 @given(uploads=st.lists(st.integers(0, 4), max_size=60))
 def test_every_client_has_an_account_of_its_own(uploads):
     budget = GeometricBudget(epsilon=10.0, eta=0.1)
-    ledger = Ledger(budget, 5)
+    ledger = PrivacyAccountant(budget, 5)
     for upload in uploads:
         ledger.charge(upload)
     counts = np.bincount(np.array(uploads, dtype=np.int64), minlength=5)
@@ -86,7 +86,7 @@ def test_every_client_has_an_account_of_its_own(uploads):
 
 
 def test_a_charge_returns_what_the_budget_asks():
-    ledger = Ledger(GeometricBudget(epsilon=20.0), 3)
+    ledger = PrivacyAccountant(GeometricBudget(epsilon=20.0), 3)
     first, second = ledger.charge(2), ledger.charge(2)
     ratio = second[0] / first[0]
     assert (first[1], second[1]) == (1, 2)
@@ -96,7 +96,7 @@ def test_a_charge_returns_what_the_budget_asks():
 
 @pytest.mark.parametrize("client", [-1, 3])
 def test_there_is_no_such_client(client):
-    ledger = Ledger(GeometricBudget(epsilon=1.0), 3)
+    ledger = PrivacyAccountant(GeometricBudget(epsilon=1.0), 3)
     with pytest.raises(IndexError, match=f"client: {client} is not one of the 3"):
         ledger.charge(client)
     assert not ledger.releases.any()
@@ -104,11 +104,11 @@ def test_there_is_no_such_client(client):
 
 def test_a_negative_crowd_is_refused():
     with pytest.raises(ValueError, match="clients: -1 is not allowed"):
-        Ledger(GeometricBudget(epsilon=1.0), -1)
+        PrivacyAccountant(GeometricBudget(epsilon=1.0), -1)
 
 
 def test_nobody_else_writes_in_the_ledger():
-    ledger = Ledger(GeometricBudget(epsilon=1.0), 3)
+    ledger = PrivacyAccountant(GeometricBudget(epsilon=1.0), 3)
     for column in (ledger.spent, ledger.releases):
         with pytest.raises(ValueError, match="read-only"):
             column[0] = 7
@@ -127,7 +127,7 @@ class Spendthrift:
 
 
 def test_a_budget_that_breaks_its_promise_is_stopped():
-    ledger = Ledger(Spendthrift(), 1)
+    ledger = PrivacyAccountant(Spendthrift(), 1)
     assert [ledger.charge(0), ledger.charge(0)] == [(1.0, 1), (1.0, 2)]
     with pytest.raises(ScenarioError, match="more than its total"):
         ledger.charge(0)

@@ -7,9 +7,9 @@ from hypothesis import strategies as st
 
 from fedsim import draw
 from fedsim.errors import RunError
+from fedsim.history import Recorder
+from fedsim.history.tables import causal_mean
 from fedsim.results import report, rows, summarise
-from fedsim.rounds import Recorder
-from fedsim.rounds.history import causal_mean
 
 
 def recorded(accuracies, name="hand"):

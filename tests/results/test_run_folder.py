@@ -14,8 +14,8 @@ import pytest
 
 from fedsim import Scenario, read_run, run, simulate
 from fedsim.errors import RunError
+from fedsim.history.schema import EVALUATIONS, PARTICIPATIONS, ROUNDS
 from fedsim.results.folder import RunFolder
-from fedsim.rounds.tables import EVALUATIONS, PARTICIPATIONS, ROUNDS
 
 TABLES = {
     "name": "small",

@@ -11,7 +11,8 @@ from test_networks_end_to_end import OPTIONS as NETWORK_OPTIONS
 
 from fedsim import Scenario
 from fedsim.errors import ScenarioError
-from fedsim.rounds import LATE, POLICIES, Ending, Recorder, Server
+from fedsim.history import Recorder
+from fedsim.rounds import LATE, POLICIES, Server, StoppingCriteria
 from fedsim.selectors import SELECTORS
 from fedsim.simulation import build_world
 
@@ -87,7 +88,7 @@ def test_all_rules_meet():
 def serve(chosen, policy, late):
     world = replace(build_world(chosen, None, None), policy=policy, late=late)
     recorder, env = Recorder("combination"), simpy.Environment()
-    server = Server(env, world, Ending(count=ROUNDS), recorder, audit=True)
+    server = Server(env, world, StoppingCriteria(count=ROUNDS), recorder, audit=True)
     server.run()
     return recorder.history()
 

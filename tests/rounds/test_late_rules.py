@@ -9,12 +9,12 @@ from test_round_availability import presence
 from worlds import CountingLearner, Everybody, FixedLinks, Pipe, Sequence, batteries, serve, timeline
 
 from fedsim.errors import ScenarioError
-from fedsim.network.sharing import EqualSharing, FirstCome
+from fedsim.network.medium.disciplines import EqualSharing, FirstCome
 from fedsim.privacy import GeometricBudget
 from fedsim.rounds import Cancel, Deadline, Edges
-from fedsim.rounds.counting import KFastest
-from fedsim.rounds.late import Drop, Partial, Stale
-from fedsim.rounds.staleness import Constant, Deviation, Exponential, Hinge, Polynomial
+from fedsim.rounds.aggregation.staleness import Constant, Deviation, Exponential, Hinge, Polynomial
+from fedsim.rounds.policies.count_based import KFastest
+from fedsim.rounds.policies.late import Drop, Partial, Stale
 from fedsim.selectors import Cohort
 
 # Three clients that take 3, 5 and 12 s: downlink, work, uplink.

@@ -10,11 +10,11 @@ from test_policies_synchronous import ends, told
 from test_round_availability import presence
 from worlds import CountingLearner, Everybody, FirstWanted, batteries, serve, timeline
 
+from fedsim.clock import instants
 from fedsim.errors import ScenarioError, SelectorError
-from fedsim.rounds import crew
-from fedsim.rounds.asynchronous import FedAsync, FedBuff
-from fedsim.rounds.policies import instants
-from fedsim.rounds.staleness import Constant, Hinge
+from fedsim.rounds.aggregation.staleness import Constant, Hinge
+from fedsim.rounds.policies.asynchronous import FedAsync, FedBuff
+from fedsim.rounds.server import roster as crew
 
 # Three clients that take 3, 5 and 8 s; the selector takes the lowest ids that are free.
 THREE = ([1, 1, 2], [1, 2, 3], [1, 2, 3])

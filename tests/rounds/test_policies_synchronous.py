@@ -7,9 +7,9 @@ from worlds import Everybody, FirstWanted, Sequence, serve, timeline
 from fedsim import Scenario
 from fedsim.errors import ScenarioError
 from fedsim.rounds import Deadline, WaitForAll
-from fedsim.rounds.adaptive import MovingAverage, QuantileDeadline
-from fedsim.rounds.counting import KFastest, Quorum
-from fedsim.rounds.round import Memory
+from fedsim.rounds.policies.adaptive import MovingAverage, QuantileDeadline
+from fedsim.rounds.policies.contracts import PastRounds
+from fedsim.rounds.policies.count_based import KFastest, Quorum
 from fedsim.selectors import Probe
 
 # Four clients that take 3, 5, 8 and 12 s: downlink, work, uplink.
@@ -180,15 +180,15 @@ def test_quantile_deadline_looks_at_its_window_and_keeps_its_bounds():
     ("quantile", "expected"), [(0.8, 8.0), (0.81, 9.0), (0.28, 3.0), (1.0, 10.0), (0.001, 1.0), (0.7, 7.0)]
 )
 def test_the_quantile_is_the_smallest_number_that_so_many_do_not_exceed(quantile, expected):
-    seen = Memory(rounds_s=[10.0], durations_s=[np.arange(10.0, 0.0, -1.0)], deadline_s=50.0)
+    seen = PastRounds(rounds_s=[10.0], durations_s=[np.arange(10.0, 0.0, -1.0)], deadline_s=50.0)
     assert QuantileDeadline(quantile=quantile, initial_s=1.0).closes_after_s(seen) == expected
-    of_25 = Memory(rounds_s=[25.0], durations_s=[np.arange(1.0, 26.0)], deadline_s=50.0)
+    of_25 = PastRounds(rounds_s=[25.0], durations_s=[np.arange(1.0, 26.0)], deadline_s=50.0)
     assert QuantileDeadline(quantile=0.28, initial_s=1.0).closes_after_s(of_25) == 7.0
 
 
 def test_the_quantile_looks_back_as_far_as_its_window():
     """Two clients took 1 s, two 2 s and two 3 s: of all six the second is 1 s, of the last four 2 s, of two 3 s."""
-    seen = Memory(rounds_s=[1.0, 2.0, 3.0], durations_s=[np.full(2, s) for s in (1.0, 2.0, 3.0)], deadline_s=9.0)
+    seen = PastRounds(rounds_s=[1.0, 2.0, 3.0], durations_s=[np.full(2, s) for s in (1.0, 2.0, 3.0)], deadline_s=9.0)
     for window, quantile, expected_s in ((3, 0.5, 2.0), (3, 0.3, 1.0), (2, 0.3, 2.0), (1, 0.3, 3.0)):
         policy = QuantileDeadline(quantile=quantile, window=window, initial_s=1.0)
         assert policy.closes_after_s(seen) == expected_s
@@ -199,7 +199,7 @@ def test_moving_average_follows_the_rounds():
     history, _, _, _ = serve(MovingAverage(initial_s=20.0), *FOUR, count=3)
     assert ends(history) == [12, 24, 36]
     policy = MovingAverage(initial_s=20.0)
-    memory = Memory()
+    memory = PastRounds()
     expected_s = [20.0, 14.0, 12.5, 12.125]
     for mu_s in expected_s:
         assert policy.closes_after_s(memory) == mu_s
@@ -210,7 +210,7 @@ def test_moving_average_follows_the_rounds():
 
 def test_a_moving_average_grows_only_where_too_few_delivered():
     """3/4 of 12 s and 1/4 of 20 s are 14 s: that if three of four are enough, and half as much again if not."""
-    seen = Memory(rounds_s=[12.0], durations_s=[np.array([3.0, 5.0, 12.0, np.inf])], deadline_s=20.0)
+    seen = PastRounds(rounds_s=[12.0], durations_s=[np.array([3.0, 5.0, 12.0, np.inf])], deadline_s=20.0)
     for target_share, mu_s in ((0.75, 14.0), (0.76, 21.0)):
         assert MovingAverage(growth=1.5, target_share=target_share).closes_after_s(seen) == mu_s
 

@@ -8,10 +8,10 @@ from test_policies_synchronous import ends, told
 from test_round_availability import presence
 from worlds import CountingLearner, Everybody, serve, timeline
 
-from fedsim.rounds.counting import Quorum
-from fedsim.rounds.late import Stale
-from fedsim.rounds.safa import Safa
-from fedsim.rounds.staleness import Constant
+from fedsim.rounds.aggregation.staleness import Constant
+from fedsim.rounds.policies.count_based import Quorum
+from fedsim.rounds.policies.late import Stale
+from fedsim.rounds.policies.safa import Safa
 from fedsim.selectors import Probe
 
 # Three clients that take 3, 5 and 8 s.

@@ -8,14 +8,15 @@ from worlds import Everybody, Pipe, batteries, serve
 
 from fedsim import Scenario, simulate
 from fedsim.errors import RunError
-from fedsim.network.sharing import FirstCome
+from fedsim.history import Recorder
+from fedsim.network.medium.disciplines import FirstCome
 from fedsim.results import report
-from fedsim.rounds import Deadline, Edges, Recorder, WaitForAll
-from fedsim.rounds.asynchronous import FedAsync, FedBuff
-from fedsim.rounds.counting import KFastest, Quorum
+from fedsim.rounds import Deadline, Edges, WaitForAll
 from fedsim.rounds.faults import ServerRestart
-from fedsim.rounds.late import Drop, Stale
-from fedsim.rounds.safa import Safa
+from fedsim.rounds.policies.asynchronous import FedAsync, FedBuff
+from fedsim.rounds.policies.count_based import KFastest, Quorum
+from fedsim.rounds.policies.late import Drop, Stale
+from fedsim.rounds.policies.safa import Safa
 from fedsim.selectors import Probe
 
 SECONDS = ("downlink_s", "compute_s", "queue_s", "uplink_s")

@@ -11,11 +11,12 @@ from worlds import Sequence, serve
 
 from fedsim import Scenario, simulate
 from fedsim.errors import AuditError, FedsimError
-from fedsim.network.spectrum import Book
-from fedsim.rounds import Deadline, Outcome
-from fedsim.rounds.audit import USES, Audit, check_book
+from fedsim.history import Outcome
+from fedsim.network.medium.spectrum import SpectrumBook
+from fedsim.rounds import Deadline
+from fedsim.rounds.audit.audit import USES, Audit, check_book
 
-BOOK = Book(carried=10.0, received=6.0, lost=3.0, under_way=1.0, most=12.0, presence_s=7.0, sojourn_s=7.0)
+BOOK = SpectrumBook(carried=10.0, received=6.0, lost=3.0, under_way=1.0, most=12.0, presence_s=7.0, sojourn_s=7.0)
 
 
 def ended_round():

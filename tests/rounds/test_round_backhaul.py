@@ -8,7 +8,7 @@ from worlds import FixedLinks
 from fedsim import Scenario, simulate
 from fedsim.errors import ScenarioError
 from fedsim.rounds import BACKHAULS
-from fedsim.rounds.backhaul import NoBackhaul, ThroughNetwork, Wire
+from fedsim.rounds.hierarchy.backhaul import NoBackhaul, ThroughNetwork, Wire
 
 
 def test_a_wire_takes_its_delay_and_the_time_for_the_bits():

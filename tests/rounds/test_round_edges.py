@@ -7,7 +7,7 @@ from worlds import CountingLearner, Everybody, Sequence, serve
 
 from fedsim.privacy import GeometricBudget
 from fedsim.rounds import Deadline, Edges, WaitForAll
-from fedsim.rounds.late import Stale
+from fedsim.rounds.policies.late import Stale
 from fedsim.selectors import Probe
 
 WIRE = {"kind": "link", "rate_bps": 2.0, "delay_s": 0.25}  # 0.75 s for a model of one bit

@@ -6,13 +6,14 @@ import simpy
 from worlds import CountingLearner, Everybody, FixedCompute, FixedDropout, FixedLinks, batteries, serve
 
 from fedsim.devices import Always, Bernoulli
-from fedsim.devices.intervals import Intervals, TracePresence
+from fedsim.devices.availability.traces import Intervals, TraceAvailability
 from fedsim.errors import ScenarioError
-from fedsim.rounds import Deadline, Edges, Hierarchy, Knowledge, Recorder, WaitForAll, World
-from fedsim.rounds.audit import Audit
-from fedsim.rounds.cloud import Cloud
-from fedsim.rounds.dispatch import Dispatcher
-from fedsim.rounds.late import Stale
+from fedsim.history import Recorder
+from fedsim.rounds import Deadline, Edges, Hierarchy, Knowledge, WaitForAll, World
+from fedsim.rounds.audit.audit import Audit
+from fedsim.rounds.clients.dispatch import Dispatcher
+from fedsim.rounds.hierarchy.cloud import Cloud
+from fedsim.rounds.policies.late import Stale
 from fedsim.streams import Streams
 
 ZEROS = np.zeros(2)
@@ -22,7 +23,7 @@ def traces(*rows, period_s=1000.0):
     """Return a presence from one list of (start, end) per client."""
     owner = [client for client, row in enumerate(rows) for _ in row]
     start, end = ([times[i] for row in rows for times in row] for i in (0, 1))
-    return TracePresence(Intervals.of(owner, start, end, [period_s] * len(rows)), np.arange(len(rows)))
+    return TraceAvailability(Intervals.of(owner, start, end, [period_s] * len(rows)), np.arange(len(rows)))
 
 
 def edges(merging, edge=(0, 1), **options):

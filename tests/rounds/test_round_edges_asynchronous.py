@@ -6,7 +6,7 @@ from pydantic import ValidationError
 from worlds import CountingLearner, serve
 
 from fedsim.rounds import Deadline, Edges, WaitForAll
-from fedsim.rounds.edge_merging import Asynchronous, FedAT, Standing
+from fedsim.rounds.hierarchy.cloud_rules import Asynchronous, EdgeStatus, FedAT
 
 WIRE = {"kind": "link", "rate_bps": 2.0, "delay_s": 0.25}  # 0.75 s for a model of one bit
 
@@ -158,7 +158,7 @@ def test_tiers_weigh_as_often_as_their_mirror_images_have_come():
 
 def test_shares_by_hand():
     samples, fresh = np.array([10.0, 30.0, 60.0]), np.array([False, True, False])
-    standing = Standing(samples, np.array([7, 2, 1]), fresh, np.array([0, 8, 0]))
+    standing = EdgeStatus(samples, np.array([7, 2, 1]), fresh, np.array([0, 8, 0]))
     own, shares = FedAT().shares(standing)
     assert (own, shares.tolist()) == (0.0, [0.1, 0.2, 0.7])
     own, shares = Asynchronous(mixing=0.5).shares(standing)

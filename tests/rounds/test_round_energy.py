@@ -6,18 +6,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from worlds import CountingLearner, Pipe, Sequence, batteries, serve
 
-from fedsim.devices import Batteries, Draw
-from fedsim.devices.intervals import Intervals, TracePresence
+from fedsim.devices import Batteries, EnergyDemand
+from fedsim.devices.availability.traces import Intervals, TraceAvailability
 from fedsim.errors import AuditError, ScenarioError
-from fedsim.network.multicast import Multicast
-from fedsim.network.sharing import EqualSharing, FinishTogether, FirstCome
+from fedsim.network.medium.disciplines import EqualSharing, FirstCome, MinimumMakespan
+from fedsim.network.medium.multicast import Multicast
 from fedsim.privacy import GeometricBudget
 from fedsim.rounds import Deadline, WaitForAll
-from fedsim.rounds.dispatch import Dispatcher
+from fedsim.rounds.clients.dispatch import Dispatcher
 
 # Every client passes 10 samples, and messages have one bit: 3 J down, 5 J of work, 4 J up.
 PRICES = {"receive": 3.0, "sample": 0.5, "send": 4.0}
-RULES = {"equal": EqualSharing, "first-come": FirstCome, "minimum-makespan": FinishTogether}
+RULES = {"equal": EqualSharing, "first-come": FirstCome, "minimum-makespan": MinimumMakespan}
 ROW = ("downlink_s", "compute_s", "uplink_s", "end_s", "downlink_bits", "uplink_bits", "energy_j", "outcome", "cut_in")
 
 
@@ -169,7 +169,7 @@ def test_whoever_leaves_before_its_battery_is_empty_keeps_the_rest():
 
 def test_availability_and_charge_must_meet():
     """Charged enough at 10 s, there from 25 s on."""
-    there = TracePresence(Intervals.of([0, 0], [0, 25], [5, 90], [1000.0]), np.arange(1))
+    there = TraceAvailability(Intervals.of([0, 0], [0, 25], [5, 90], [1000.0]), np.arange(1))
     power = batteries([2.0], **PRICES, gain_w=1.0, least=12.0)
     history, *_ = serve(Deadline(deadline_s=20), [2], [4], [8], batteries=power, presence=there)
     assert history.column("rounds", "start_s").tolist() == [25.0]
@@ -199,25 +199,25 @@ def forget(self, client, charge_j, time_s, original=Batteries.settle):
     original(self, client, charge_j + 1.0, time_s)
 
 
-def overcharge(self, members, done, emptied, original=Draw.spent_j):
+def overcharge(self, members, done, emptied, original=EnergyDemand.spent_j):
     return original(self, members, done, emptied) * 1.01
 
 
 def charge_at_work(self, client, time_s, bits, samples, compute_s, original=Batteries.begin):
     draw = original(self, client, time_s, bits, samples, compute_s)
-    return Draw(draw.client, draw.charge_j + 0.1, draw.cost_j, draw.samples)
+    return EnergyDemand(draw.client, draw.charge_j + 0.1, draw.cost_j, draw.samples)
 
 
 def forget_the_work(self, client, time_s, bits, samples, compute_s, original=Batteries.begin):
     draw = original(self, client, time_s, bits, samples, compute_s)
-    return Draw(draw.client, draw.charge_j, draw.cost_j * [[1.0], [0.0], [1.0]], draw.samples)
+    return EnergyDemand(draw.client, draw.charge_j, draw.cost_j * [[1.0], [0.0], [1.0]], draw.samples)
 
 
 @pytest.mark.parametrize(
     ("place", "name", "fault"),
     [
         (Batteries, "settle", forget),
-        (Draw, "spent_j", overcharge),
+        (EnergyDemand, "spent_j", overcharge),
         (Batteries, "begin", charge_at_work),
         (Batteries, "begin", forget_the_work),
     ],

@@ -15,8 +15,8 @@ from scipy import stats
 from worlds import batteries
 
 from fedsim import Scenario, simulate
-from fedsim.devices import Always, Bernoulli, Charge, NarrowedPresence
-from fedsim.devices.intervals import Intervals, TracePresence
+from fedsim.devices import Always, Bernoulli, Charge, EligibleClients
+from fedsim.devices.availability.traces import Intervals, TraceAvailability
 from fedsim.errors import ScenarioError
 from fedsim.rounds import Faults
 from fedsim.rounds.faults import ClientCrash, LinkOutage, ServerRestart, Working
@@ -251,7 +251,7 @@ def switched(lines, period_s=100.0):
     owner = [client for client, row in enumerate(lines) for _ in row]
     starts = [start for row in lines for start, _ in row]
     ends = [min(start + length, 100) for row in lines for start, length in row]
-    return TracePresence(Intervals.of(owner, starts, ends, [period_s] * len(lines)), np.arange(len(lines)))
+    return TraceAvailability(Intervals.of(owner, starts, ends, [period_s] * len(lines)), np.arange(len(lines)))
 
 
 def on(row, now_s):
@@ -271,7 +271,7 @@ def test_a_round_opens_when_a_search_through_all_instants_says(lines, always, ti
     power = batteries([60.0 if one else 10.0 for one in full], gain_w=1.0, least=60.0)
     conditions = [Working(switched(runs)), Charge(power), Working(switched(works))]
     inner = Always().build(count, Streams(0)) if always else switched(there)
-    narrowed = NarrowedPresence(inner, conditions, np.arange(count))
+    narrowed = EligibleClients(inner, conditions, np.arange(count))
     expected = [
         now_s
         for now_s in range(time_s, time_s + 400)
@@ -287,7 +287,7 @@ def test_a_toss_is_repeated_until_it_shows_somebody_whose_device_runs():
     """Of 30 clients only the last runs, from 7 s on; tosses are 2 s apart."""
     running = switched([[]] * 29 + [[(7, 90)]])
     tossed = Bernoulli(probability=0.3, retry_s=2.0).build(30, Streams(0))
-    narrowed = NarrowedPresence(tossed, [Working(running)], np.arange(30))
+    narrowed = EligibleClients(tossed, [Working(running)], np.arange(30))
     for round_ in range(1, 30):
         opens_s = narrowed.opens_s(0.0, round_)
         assert opens_s >= 8.0

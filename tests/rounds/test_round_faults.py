@@ -9,17 +9,17 @@ from hypothesis import strategies as st
 from worlds import CountingLearner, Everybody, Pipe, Sequence, batteries, serve
 
 from fedsim.devices import Bernoulli
-from fedsim.devices.intervals import Intervals, TracePresence
-from fedsim.network.multicast import Multicast
-from fedsim.network.sharing import EqualSharing, FirstCome
+from fedsim.devices.availability.traces import Intervals, TraceAvailability
+from fedsim.network.medium.disciplines import EqualSharing, FirstCome
+from fedsim.network.medium.multicast import Multicast
 from fedsim.privacy import GeometricBudget
 from fedsim.rounds import Deadline, Edges, WaitForAll
-from fedsim.rounds.adaptive import MovingAverage, QuantileDeadline
-from fedsim.rounds.asynchronous import FedAsync, FedBuff
-from fedsim.rounds.counting import KFastest, Quorum
 from fedsim.rounds.faults import ServerRestart
-from fedsim.rounds.late import Partial, Stale
-from fedsim.rounds.safa import Safa
+from fedsim.rounds.policies.adaptive import MovingAverage, QuantileDeadline
+from fedsim.rounds.policies.asynchronous import FedAsync, FedBuff
+from fedsim.rounds.policies.count_based import KFastest, Quorum
+from fedsim.rounds.policies.late import Partial, Stale
+from fedsim.rounds.policies.safa import Safa
 from fedsim.selectors import Probe
 from fedsim.streams import Streams
 
@@ -30,7 +30,7 @@ def working(*rows):
     """Return when things work, from one list of (start, end) for each client."""
     owner = [client for client, row in enumerate(rows) for _ in row]
     start, end = ([times[i] for row in rows for times in row] for i in (0, 1))
-    return TracePresence(Intervals.of(owner, start, end, [LONG_S] * len(rows)), np.arange(len(rows)))
+    return TraceAvailability(Intervals.of(owner, start, end, [LONG_S] * len(rows)), np.arange(len(rows)))
 
 
 ALWAYS = [(0, LONG_S)]

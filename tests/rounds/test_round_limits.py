@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 from worlds import Pipe, Sequence, serve
 
-from fedsim.devices.base import PhasedDropout
+from fedsim.devices.availability.traces import Intervals, TraceAvailability
+from fedsim.devices.contracts import PhasedDropout
 from fedsim.devices.dropout import Hazard, PhaseHazard
-from fedsim.devices.intervals import Intervals, TracePresence
-from fedsim.network.sharing import EqualSharing, FirstCome
+from fedsim.network.medium.disciplines import EqualSharing, FirstCome
 from fedsim.rounds import Deadline
-from fedsim.rounds.limits import Limits
+from fedsim.rounds.clients.interruptions import Interruptions
 
 ROW = ("downlink_s", "compute_s", "uplink_s", "queue_s", "end_s", "downlink_bits", "uplink_bits", "outcome", "cut_in")
 
@@ -131,7 +131,7 @@ def end_points(*rows_):
     owner = [client for client, row in enumerate(rows_) for _ in row]
     start, end = ([times[i] for row in rows_ for times in row] for i in (0, 1))
     intervals = Intervals.of(owner, start, end, [1000.0] * len(rows_))
-    return TracePresence(intervals, np.arange(len(rows_)), "end-point")
+    return TraceAvailability(intervals, np.arange(len(rows_)), "end-point")
 
 
 @pytest.mark.parametrize(
@@ -159,14 +159,14 @@ def test_whether_a_client_is_still_there_is_looked_at_when_its_task_really_ends(
 
 def test_leaving_in_mid_task_of_unknown_length_is_a_dropout_at_that_instant():
     """Checked over the whole task, and asked at its end no more than before."""
-    there = TracePresence(Intervals.of([0, 1], [0, 0], [2.5, 900], [1000.0] * 2), np.arange(2))
+    there = TraceAvailability(Intervals.of([0, 1], [0, 0], [2.5, 900], [1000.0] * 2), np.arange(2))
     links = Pipe([0] * 2, [0] * 2, down=FirstCome, up=EqualSharing)
     history, *_ = serve(Deadline(deadline_s=50), [0] * 2, [3] * 2, [0] * 2, links=links, presence=there)
     assert rows(history, "end_s", "outcome", "cut_in") == [(2.5, "dropped", "compute"), (6.0, "delivered", None)]
 
 
 def test_limits_of_waits_worked_by_hand():
-    limits = Limits((0.5, 0.25, 1.0), [1.0, 8.0], {1: (1, 0.5)})
+    limits = Interruptions((0.5, 0.25, 1.0), [1.0, 8.0], {1: (1, 0.5)})
     assert limits.hazard_s(0, 0) == 2.0
     assert limits.cut_s(0, 0, [1.5]) is None
     assert limits.cut_s(0, 0, [2.5]) == (2.0, None)
@@ -176,4 +176,4 @@ def test_limits_of_waits_worked_by_hand():
     assert limits.cut_s(1, 2, [3.0]) is None
     assert (limits.paid(1, 1), limits.paid(1, 2), limits.paid(0, 1)) == (0.5, 1.0, 1.0)
     assert (limits.runs_empty(1, 1), limits.runs_empty(1, 0), limits.runs_empty(0, 1)) == (True, False, False)
-    assert Limits(empties={0: (1, 0.0)}).cut_s(0, 0, [1.0, np.inf]) == (1.0, (1, 0.0))
+    assert Interruptions(empties={0: (1, 0.0)}).cut_s(0, 0, [1.0, np.inf]) == (1.0, (1, 0.0))

@@ -7,8 +7,8 @@ from worlds import Everybody, serve
 
 from fedsim import Scenario, simulate
 from fedsim.rounds import Edges
-from fedsim.rounds.asynchronous import FedAsync, FedBuff
 from fedsim.rounds.faults import ServerRestart
+from fedsim.rounds.policies.asynchronous import FedAsync, FedBuff
 from fedsim.selectors import Probe
 
 # A question about resources takes 1 s, participations take 3.5, 4 and 3 s.

@@ -16,15 +16,16 @@ from worlds import CountingLearner, Everybody, FirstWanted, Pipe, batteries, ser
 
 from fedsim import Scenario, simulate
 from fedsim.errors import ScenarioError
-from fedsim.network.sharing import EqualSharing, FirstCome
+from fedsim.network.medium.disciplines import EqualSharing, FirstCome
 from fedsim.privacy import GeometricBudget
-from fedsim.rounds import Cancel, Deadline, crew
-from fedsim.rounds.adaptive import MovingAverage, QuantileDeadline
-from fedsim.rounds.asynchronous import FedAsync, FedBuff
-from fedsim.rounds.counting import KFastest, Quorum
-from fedsim.rounds.late import Drop, Partial, Stale
-from fedsim.rounds.safa import Safa
-from fedsim.rounds.staleness import Deviation
+from fedsim.rounds import Cancel, Deadline
+from fedsim.rounds.aggregation.staleness import Deviation
+from fedsim.rounds.policies.adaptive import MovingAverage, QuantileDeadline
+from fedsim.rounds.policies.asynchronous import FedAsync, FedBuff
+from fedsim.rounds.policies.count_based import KFastest, Quorum
+from fedsim.rounds.policies.late import Drop, Partial, Stale
+from fedsim.rounds.policies.safa import Safa
+from fedsim.rounds.server import roster as crew
 
 ROUNDS = 4
 FIRST = 10.0 * (np.exp(0.04) - 1) * np.exp(-0.04)

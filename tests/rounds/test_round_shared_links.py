@@ -6,7 +6,7 @@ from worlds import Pipe, Sequence, serve
 
 from fedsim import Scenario, simulate
 from fedsim.errors import ScenarioError
-from fedsim.network.sharing import EqualSharing, FirstCome
+from fedsim.network.medium.disciplines import EqualSharing, FirstCome
 from fedsim.privacy import GeometricBudget
 from fedsim.rounds import Deadline, WaitForAll
 

@@ -9,8 +9,8 @@ from worlds import CountingLearner, Everybody, Sequence, serve
 from fedsim.errors import ScenarioError, SelectorError
 from fedsim.privacy import GeometricBudget
 from fedsim.rounds import Deadline, WaitForAll
-from fedsim.rounds.late import Stale
-from fedsim.rounds.staleness import Polynomial
+from fedsim.rounds.aggregation.staleness import Polynomial
+from fedsim.rounds.policies.late import Stale
 from fedsim.selectors import Cohort
 
 

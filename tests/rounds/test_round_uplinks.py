@@ -7,11 +7,11 @@ from worlds import Pipe, serve
 
 from fedsim import Scenario, simulate
 from fedsim.errors import ScenarioError
-from fedsim.network.cell import CellLinks
-from fedsim.network.multicast import Multicast
-from fedsim.network.sharing import EqualSharing, FirstCome
+from fedsim.network.cell.links import CellLinks
+from fedsim.network.medium.disciplines import EqualSharing, FirstCome
+from fedsim.network.medium.multicast import Multicast
 from fedsim.rounds import Deadline, WaitForAll
-from fedsim.rounds.uplinks import UplinksToCome
+from fedsim.rounds.clients.phases import DeferredUplinks
 
 
 class Asked(Pipe):
@@ -113,7 +113,7 @@ def test_a_length_is_worked_out_once():
         asked.append((member.tolist(), begins_s.tolist()))
         return begins_s * 2
 
-    to_come = UplinksToCome(env, [1.0, 2.0, 3.0], lengths_of)
+    to_come = DeferredUplinks(env, [1.0, 2.0, 3.0], lengths_of)
     assert [to_come.heard(0), to_come.heard(2)] == [1.0, 3.0]
     assert [to_come.length_s(2), to_come.length_s(0)] == [6.0, 2.0]
     assert to_come.heard(1) == 2.0

@@ -2,7 +2,7 @@
 
 import pytest
 
-from fedsim import Part, Scenario, simulate
+from fedsim import Component, Scenario, simulate
 from fedsim.errors import ScenarioError
 
 WIRE = {"kind": "link", "rate_bps": 1e6, "delay_s": 0.01}
@@ -163,7 +163,7 @@ def test_an_edge_too_small_for_the_least_number_of_updates_is_refused_when_it_is
     assert simulate(scenario(edges, rounds={"minimum_updates": 2})).rounds.num_rows == 2
 
 
-class Halves(Part):
+class Halves(Component):
     """A grouping of somebody else's, that forgets a number or a client."""
 
     what: str

@@ -8,12 +8,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fedsim import Part
+from fedsim import Component
 from fedsim.errors import ScenarioError
 from fedsim.network import NETWORKS
 from fedsim.rounds import Deadline, WaitForAll
 from fedsim.scenario import Scenario
-from fedsim.selectors.pause import Pause
+from fedsim.selectors.pause.pause import Pause
 
 TABLES = {
     "name": "small",
@@ -51,7 +51,7 @@ class Secretive(EveryOther):
         return view.client[:: self._hidden]
 
 
-class Slow(Part):
+class Slow(Component):
     """A network of the user's."""
 
     seconds: float = 3.0
@@ -171,7 +171,7 @@ def test_an_object_that_cannot_be_described_runs_but_is_not_written():
 def test_selector_by_entry_point(monkeypatch):
     point = importlib.metadata.EntryPoint("every-other", f"{__name__}:EveryOther", "fedsim.selectors")
     found = importlib.metadata.EntryPoints([point])
-    monkeypatch.setattr(sys.modules["fedsim.parts"], "entry_points", lambda group: found.select(group=group))
+    monkeypatch.setattr(sys.modules["fedsim.registry"], "entry_points", lambda group: found.select(group=group))
     scenario = Scenario(**{**TABLES, "selector": {"kind": "every-other", "step": 3}})
     assert isinstance(scenario.selector.build(), EveryOther)
     assert Scenario.from_toml(scenario.to_toml()) == scenario

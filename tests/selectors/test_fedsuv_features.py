@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from fedsim.selectors.fedsuv_features import Basis, Scaler, median_distance
+from fedsim.selectors.fedsuv.features import Basis, Scaler, median_distance
 
 COLUMNS = hnp.arrays(float, st.integers(2, 12), elements=st.integers(-50, 50).map(float))
 

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF, Matern
 
-from fedsim.selectors.fedsuv_features import Basis
-from fedsim.selectors.fedsuv_utility import UtilityProcess
-from fedsim.selectors.fedsuv_validity import DisjointBandit, LinearBandit, alpha_of
+from fedsim.selectors.fedsuv.features import Basis
+from fedsim.selectors.fedsuv.utility import UtilityProcess
+from fedsim.selectors.fedsuv.validity import DisjointBandit, LinearBandit, alpha_of
 
 ALPHA = 1 + math.sqrt(math.log(4 / 0.05) / 2)
 

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fedsim.selectors.fedsuv_rectangles import Bounds, Rectangles, diagonal, dominated, eliminated
+from fedsim.selectors.fedsuv.rectangles import Bounds, Rectangles, diagonal, dominated, eliminated
 
 
 def bounds(validity_low, validity_high, utility_low, utility_high):

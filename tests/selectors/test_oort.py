@@ -7,7 +7,7 @@ import pytest
 from synthetic_rounds import reports_of, rng, view_of
 
 from fedsim.selectors import Oort
-from fedsim.selectors.oort_memory import blacklist
+from fedsim.selectors.oort.state import blacklist
 
 
 def taught(selector, clients=10, number=1, **reported):

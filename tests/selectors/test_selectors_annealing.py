@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fedsim.selectors.annealing import Annealing, TailoredAnnealing, energy_range, starting_set
-from fedsim.selectors.pause_energy import Terms
+from fedsim.selectors.pause.annealing import Annealing, TailoredAnnealing, energy_range, starting_set
+from fedsim.selectors.pause.energy import Terms
 
 HOT = 1e12  # every move is accepted
 COLD = 1e-12  # no worse set is accepted

@@ -8,17 +8,17 @@ from synthetic_rounds import replace_one_by_one, reports_of, rng, view_of
 
 from fedsim import Scenario, simulate
 from fedsim.selectors import FedSuv, Oort, OortFedScale
-from fedsim.selectors.at_work import AtWork
 from fedsim.selectors.divfl import DivFl
-from fedsim.selectors.refl import Refl
-from fedsim.selectors.soonest import Soonest
+from fedsim.selectors.in_flight import InFlight
+from fedsim.selectors.oracles import Soonest
+from fedsim.selectors.refl.refl import Refl
 from fedsim.selectors.update_distances import UpdateDistances
 
 CLIENTS, CONCURRENCY = 60, 10
 
 
 def test_who_is_at_work_by_hand():
-    at_work = AtWork()
+    at_work = InFlight()
     at_work.meet(view_of(1, 6))
     assert at_work.share(3) == 1
     at_work.sent(np.array([1, 2, 4]))
@@ -35,7 +35,7 @@ def test_who_is_at_work_by_hand():
 
 
 def test_before_anybody_was_met_reports_are_harmless():
-    AtWork().heard(reports_of([3]))
+    InFlight().heard(reports_of([3]))
 
 
 @pytest.mark.parametrize(("method", "least"), [(Oort, 0.2), (OortFedScale, 0.3)])

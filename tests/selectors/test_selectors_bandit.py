@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fedsim.selectors.bandit import Rewards, greatest
+from fedsim.selectors.pause.bandit import Rewards, greatest
 
 
 def test_means_and_counts_by_hand():

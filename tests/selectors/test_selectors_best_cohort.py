@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fedsim.selectors import pause
-from fedsim.selectors.pause import best_cohort
+from fedsim.selectors.pause import pause
+from fedsim.selectors.pause.pause import best_cohort
 
 ULPS = 1e-12
 

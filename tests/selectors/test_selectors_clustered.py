@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from round_views import reports_of, rng, view_of
 from scipy.spatial.distance import cdist
 
-from fedsim.selectors.clustered_bins import bins_by_cluster, bins_by_size
-from fedsim.selectors.clustered_similarity import ClusteredBySimilarity, cut, ward
-from fedsim.selectors.clustered_size import ClusteredBySize
+from fedsim.selectors.clustered.bins import bins_by_cluster, bins_by_size
+from fedsim.selectors.clustered.by_similarity import ClusteredBySimilarity, cut, ward
+from fedsim.selectors.clustered.by_size import ClusteredBySize
 from fedsim.selectors.update_distances import METRICS, UpdateDistances
 
 SIZES = st.lists(st.integers(0, 40), min_size=1, max_size=25).filter(any)

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from round_views import rng, view_of
 
-from fedsim.selectors.draws import data_shares, draw_again, draw_distinct, lowest, tally
+from fedsim.selectors.sampling import data_shares, draw_again, draw_distinct, lowest, tally
 
 
 @pytest.mark.statistical

@@ -8,13 +8,14 @@ import pytest
 from rounds_by_hand import play, reports_of, view_of
 
 from fedsim.errors import SelectorError
-from fedsim.selectors import SELECTORS, OracleView, Pause, pause_enumeration
-from fedsim.selectors.bsfl import Bsfl
-from fedsim.selectors.pause import best_cohort
-from fedsim.selectors.pause_annealing import SaPause, VanillaSaPause
-from fedsim.selectors.pause_energy import Terms
-from fedsim.selectors.pause_enumeration import PauseEnumeration, enumerated_cohort
-from fedsim.selectors.pause_genie import PauseGenie, largest_reward_gap, least_difference, regret_bound
+from fedsim.selectors import SELECTORS, OracleView, Pause
+from fedsim.selectors.pause import enumeration as pause_enumeration
+from fedsim.selectors.pause.bsfl import Bsfl
+from fedsim.selectors.pause.energy import Terms
+from fedsim.selectors.pause.enumeration import PauseEnumeration, enumerated_cohort
+from fedsim.selectors.pause.genie import PauseGenie, largest_reward_gap, least_difference, regret_bound
+from fedsim.selectors.pause.pause import best_cohort
+from fedsim.selectors.pause.sa_pause import SaPause, VanillaSaPause
 
 PRIMES = np.array([101, 113, 131, 149, 167, 191, 211, 241, 283])  # no two shares of them tie over 40 rounds
 

@@ -11,10 +11,10 @@ from round_views import reports_of, rng, view_of
 
 from fedsim import Scenario, simulate
 from fedsim.errors import SelectorError
-from fedsim.selectors.refl import Refl
-from fedsim.selectors.refl_forecast import SeasonalForecast
-from fedsim.selectors.refl_memory import Pace, target
-from fedsim.selectors.refl_oracle import ReflOracle
+from fedsim.selectors.refl.forecast import SeasonalForecast
+from fedsim.selectors.refl.oracle import ReflOracle
+from fedsim.selectors.refl.refl import Refl
+from fedsim.selectors.refl.state import Pace, target
 
 DAY_S, HOUR_S = 86400.0, 3600.0
 NOBODY = np.zeros(0, dtype=np.int64)

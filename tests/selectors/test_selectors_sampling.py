@@ -10,12 +10,11 @@ from round_views import reports_of, rng, view_of
 
 from fedsim.errors import SelectorError
 from fedsim.selectors import SELECTORS
+from fedsim.selectors.baselines import RoundRobin, WeightedSampling
 from fedsim.selectors.importance import ImportanceSampling, optimal_probabilities
 from fedsim.selectors.loss_proportional import LossProportional
 from fedsim.selectors.md import MdSampling
-from fedsim.selectors.round_robin import RoundRobin
-from fedsim.selectors.soonest import Soonest
-from fedsim.selectors.weighted import WeightedSampling
+from fedsim.selectors.oracles import Soonest
 
 
 @pytest.mark.statistical

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from round_views import answers_of, reports_of, rng, view_of
 
-from fedsim.selectors.tifl import Tifl, ranked
-from fedsim.selectors.tifl_profile import Profile
+from fedsim.selectors.tifl.profile import Profile
+from fedsim.selectors.tifl.tifl import Tifl, ranked
 
 
 def profiled(selector, latency_s):

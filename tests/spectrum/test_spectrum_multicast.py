@@ -3,7 +3,7 @@
 import pytest
 import simpy
 
-from fedsim.network.multicast import Multicast
+from fedsim.network.medium.multicast import Multicast
 
 
 def ends_of(env, copies):

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import simpy
 
-from fedsim.network.sharing import EqualSharing, FirstCome
+from fedsim.network.medium.disciplines import EqualSharing, FirstCome
 
 ARRIVALS, BATCHES = 20_000, 40
 LOAD = 0.6

@@ -8,9 +8,9 @@ import simpy
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fedsim.network.multicast import Multicast
-from fedsim.network.proportional import ProportionalFair
-from fedsim.network.sharing import EqualSharing, FinishTogether, FirstCome
+from fedsim.network.medium.disciplines import EqualSharing, FirstCome, MinimumMakespan
+from fedsim.network.medium.multicast import Multicast
+from fedsim.network.medium.proportional_fair import ProportionalFair
 
 PRIMES = (97, 101, 103, 107, 109, 113, 127, 131)
 
@@ -36,7 +36,7 @@ def without_gain(env, bandwidth_hz):
     return ProportionalFair(env, bandwidth_hz, Kinds())
 
 
-RULES = {"equal": EqualSharing, "fair": without_gain, "first-come": FirstCome, "together": FinishTogether}
+RULES = {"equal": EqualSharing, "fair": without_gain, "first-come": FirstCome, "together": MinimumMakespan}
 
 
 def play(make, script):
@@ -66,7 +66,7 @@ def play(make, script):
         (without_gain, {"b": 3.0, "a": 5.0}, {"a": 0.0, "b": 0.0}),
         (with_gain, {"b": 1 + 4 / 3, "a": 1 + 4 / 3 + 2}, {"a": 0.0, "b": 0.0}),
         (FirstCome, {"a": 4.0, "b": 5.0}, {"a": 0.0, "b": 3.0}),
-        (FinishTogether, {"a": 5.0, "b": 5.0}, {"a": 0.0, "b": 0.0}),
+        (MinimumMakespan, {"a": 5.0, "b": 5.0}, {"a": 0.0, "b": 0.0}),
     ],
 )
 def test_two_transfers_worked_by_hand(make, ends, queued):
@@ -79,7 +79,7 @@ def test_two_transfers_worked_by_hand(make, ends, queued):
 
 @pytest.mark.parametrize(
     ("make", "end", "sent"),
-    [(EqualSharing, 5.0, 1.0), (without_gain, 5.0, 1.0), (FinishTogether, 5.0, 1.0), (FirstCome, 4.0, 0.0)],
+    [(EqualSharing, 5.0, 1.0), (without_gain, 5.0, 1.0), (MinimumMakespan, 5.0, 1.0), (FirstCome, 4.0, 0.0)],
 )
 def test_cancelling_in_mid_transfer_frees_the_share_at_once(make, end, sent):
     """A and B bring 4 Hz s each at 0 s; B gives up at 2 s, so A has 3 Hz s left to itself if they shared."""
@@ -223,14 +223,14 @@ def test_last_end_of_together_is_the_least_possible():
 
     Works 3 at 0 s and 1 at 2 s over 1 Hz: least 4 s. Constant shares solve 3/T + 1/(T - 2) = 1, T = 3 + sqrt(3).
     """
-    ends, *_ = play(FinishTogether, [("a", 0, 3, None), ("b", 2, 1, None)])
+    ends, *_ = play(MinimumMakespan, [("a", 0, 3, None), ("b", 2, 1, None)])
     assert ends == {"a": pytest.approx(4.0), "b": pytest.approx(4.0)}
     assert 3 + 3**0.5 > 4
 
 
 def test_together_gives_shares_in_proportion_to_work():
     env = simpy.Environment()
-    medium = FinishTogether(env, 6.0)
+    medium = MinimumMakespan(env, 6.0)
     flows = [medium.send(work, 1.0) for work in (1.0, 2.0, 3.0)]
     env.run(until=0.5)
     assert [flow.sent_bits() for flow in flows] == pytest.approx([0.5, 1.0, 1.5])
@@ -239,7 +239,7 @@ def test_together_gives_shares_in_proportion_to_work():
 def test_together_survives_a_scale_that_shrinks_again_and_again():
     """Each comes just before the others end, a million times smaller than what there was to do."""
     env = simpy.Environment()
-    medium = FinishTogether(env, 1.0)
+    medium = MinimumMakespan(env, 1.0)
     ends = []
     for _ in range(60):
         medium.send(1.0, 1.0).done.callbacks.append(lambda _: ends.append(env.now))

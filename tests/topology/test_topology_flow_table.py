@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from fedsim.network.flow_table import FlowTable, Route
+from fedsim.network.topology.flow_state import FlowState, Route
 
 
 def route(*links):
@@ -13,7 +13,7 @@ def route(*links):
 
 def test_flows_come_share_and_go_by_hand():
     # Links of 9 and 6 bit/s: a long flow over both and one over each; the second link's two get 3 each, the first's 6.
-    table = FlowTable(np.array([9.0, 6.0, 5.0]))
+    table = FlowState(np.array([9.0, 6.0, 5.0]))
     ways = [route(0, 1), route(0), route(1)]
     rows = [table.take(12.0) for _ in ways]
     for row, way in zip(rows, ways, strict=True):
@@ -39,7 +39,7 @@ def test_flows_come_share_and_go_by_hand():
 
 
 def test_a_flow_without_a_way_stands_still():
-    table = FlowTable(np.array([4.0]))
+    table = FlowState(np.array([4.0]))
     row = table.take(8.0)
     table.place(row, route(0))
     assert table.share(0.0) == 2.0

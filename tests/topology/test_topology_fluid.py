@@ -6,8 +6,8 @@ import simpy
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fedsim.network.flow_table import Route
-from fedsim.network.fluid import Fluid
+from fedsim.network.medium.fluid import Fluid
+from fedsim.network.topology.flow_state import Route
 
 
 def route(*links, delay_s=0.0):

@@ -13,9 +13,9 @@ from pydantic import ValidationError
 
 from fedsim.errors import ScenarioError
 from fedsim.network import NETWORKS
-from fedsim.network.graph import Graph
-from fedsim.network.layouts import Given, TwoTier, hexagonal_sites
-from fedsim.network.topology import Topology, read_graph
+from fedsim.network.graph.graph import Graph
+from fedsim.network.topology.generators import Given, TwoTier, hexagonal_sites
+from fedsim.network.topology.topology import Topology, read_graph
 from fedsim.scenario import Scenario
 from fedsim.streams import Streams
 

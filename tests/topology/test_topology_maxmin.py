@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fedsim.network.maxmin import PAD, max_min_rates
+from fedsim.network.topology.max_min import PAD, max_min_rates
 
 
 def share(flows, capacity):

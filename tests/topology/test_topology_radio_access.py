@@ -11,7 +11,7 @@ from pydantic import ValidationError
 from fedsim import Scenario
 from fedsim.errors import ScenarioError
 from fedsim.network import NETWORKS, Cell, NoFading, Rayleigh, UrbanMacro
-from fedsim.network.graph import Graph
+from fedsim.network.graph.graph import Graph
 from fedsim.streams import Streams
 
 ACCESS = {"downlink_bps": 1e6, "uplink_bps": 1e6, "delay_s": 0.0}

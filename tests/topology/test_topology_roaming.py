@@ -9,8 +9,8 @@ import simpy
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fedsim.network.graph import Graph
-from fedsim.network.handover import HandoverRule, Watch
+from fedsim.network.graph.graph import Graph
+from fedsim.network.topology.handover import HandoverRule, Watch
 from fedsim.streams import Streams
 
 ACCESS = {"downlink_bps": 1e6, "uplink_bps": 1e6, "delay_s": 0.0}

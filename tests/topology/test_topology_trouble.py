@@ -10,9 +10,9 @@ import simpy
 from pydantic import ValidationError
 
 from fedsim.errors import ScenarioError
-from fedsim.network.graph import Graph
-from fedsim.network.mobility import Leg, RandomWaypoint, Trace, Walk, standing
-from fedsim.network.trouble import Loss, OutageBursts
+from fedsim.network.graph.graph import Graph
+from fedsim.network.medium.failures import Outage, OutageBursts
+from fedsim.network.topology.mobility import Leg, RandomWaypoint, Trace, Walk, standing
 from fedsim.streams import Streams
 
 ACCESS = {"downlink_bps": 1e6, "uplink_bps": 1e6, "delay_s": 0.0}
@@ -266,8 +266,8 @@ def test_a_trace_file(tmp_path):
 @pytest.mark.parametrize(
     ("part", "options"),
     [
-        (Loss, {"from_s": 1.0, "duration_s": 1.0}),
-        (Loss, {"from_s": 1.0, "duration_s": 1.0, "node": "a", "edge": ("a", "b")}),
+        (Outage, {"from_s": 1.0, "duration_s": 1.0}),
+        (Outage, {"from_s": 1.0, "duration_s": 1.0, "node": "a", "edge": ("a", "b")}),
         (OutageBursts, {"mean_good_s": 1.0, "mean_bad_s": 1.0, "bad_factor": 1.0}),
         (OutageBursts, {"mean_good_s": 0.0, "mean_bad_s": 1.0}),
         (RandomWaypoint, {"radius_m": 1.0, "slowest_m_per_s": 2.0, "fastest_m_per_s": 1.0}),

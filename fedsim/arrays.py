@@ -1,0 +1,19 @@
+"""Types of arrays and of bounded numbers: one name for each, so that signatures read alike."""
+
+from typing import Annotated
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import Field
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
+BoolArray = NDArray[np.bool_]
+Vector = NDArray[np.float32]
+"""A model, an update or a gradient: one flat array of shape (parameters,)."""
+Mask = NDArray[np.bool_]
+"""Which entries of a `Vector` are meant, shape (parameters,)."""
+Whole = Annotated[int, Field(ge=1)]
+"""A setting that is a count of at least one."""
+Seconds = Annotated[float, Field(gt=0)]
+"""A setting that is a time above zero."""

@@ -1,0 +1,69 @@
+"""The same instant on a floating-point clock, and waiting for it."""
+
+from collections.abc import Generator
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+from simpy import Environment, Event
+
+Waiting = Generator[Event, Any, None]
+
+
+def wait_until(env: Environment, time_s: float) -> Waiting:
+    """Wait for an instant; one that is past has come."""
+    yield env.timeout(max(0.0, time_s - env.now))
+
+
+TIE_ULPS: Final = 4
+_AFTER_ALL_OTHERS: Final = 2
+
+
+class LastOfInstant(Event):
+    """An event that comes after every ordinary event of the same instant.
+
+    Parameters
+    ----------
+    env : Environment
+    delay_s : float >= 0
+    after_its_like : whether it also comes after every event of its own kind that does not say so
+    """
+
+    def __init__(self, env: Environment, delay_s: float, *, after_its_like: bool = False) -> None:
+        super().__init__(env)
+        self._ok, self._value = True, None
+        # SimPy types priorities as its own two levels but orders by any integer.
+        env.schedule(self, priority=_AFTER_ALL_OTHERS + after_its_like, delay=delay_s)  # type: ignore[arg-type]
+
+
+def until(env: Environment, enough: Event, delay_s: float) -> Waiting:
+    """Wait until an event or the end of a delay, whichever is first; what ends exactly then still happens."""
+    yield enough | LastOfInstant(env, delay_s)
+    while not enough.triggered and (tied_s := tie_s(env)):
+        yield LastOfInstant(env, tied_s)
+
+
+def rest_of_instant(env: Environment) -> Waiting:
+    """Wait for whatever else happens at the present instant."""
+    yield LastOfInstant(env, 0.0)
+    while tied_s := tie_s(env):
+        yield LastOfInstant(env, tied_s)
+
+
+def tie_s(env: Environment) -> float:
+    """Return how long until the next event if that counts as the present instant, though it is later; 0 if not."""
+    next_s = env.peek() - env.now
+    return float(next_s) if next_s <= TIE_ULPS * np.spacing(env.now) else 0.0
+
+
+def instants(times_s: NDArray[np.float64]) -> NDArray[np.int64]:
+    """Return for each of some times which instant it is, numbered from 0; those within `TIE_ULPS` are one.
+
+    >>> instants(np.array([0.1 + 0.2 + 0.3, 0.7, 0.3 + 0.2 + 0.1])).tolist()
+    [0, 1, 0]
+    """
+    order = np.argsort(times_s, kind="stable")
+    in_order_s = times_s[order]
+    number = np.zeros(times_s.size, dtype=np.int64)
+    number[order[1:]] = np.cumsum(np.diff(in_order_s) > TIE_ULPS * np.spacing(in_order_s[1:]))
+    return number

@@ -1,0 +1,170 @@
+"""Clients that keep the hours of the day.
+
+Streams of `Diurnal`: ``availability-zone`` and ``availability-start`` by client; ``availability-sojourn`` by
+(client, number).
+"""
+
+from typing import Annotated, ClassVar, Final, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+from pydantic import Field, model_validator
+
+from fedsim.arrays import BoolArray, FloatArray, IntArray
+from fedsim.devices.availability.on_off import Renewal, Sojourn
+from fedsim.registry import Component
+from fedsim.streams import Streams
+
+HOUR_S: Final = 3600.0
+DAY_S: Final = 24 * HOUR_S
+
+# Share of the 710 users of FLASH's trace who are ever eligible that is online, by hour of the day.
+FLASH_SHARES: Final = (
+    *(0.105, 0.117, 0.129, 0.135, 0.137, 0.134, 0.122, 0.111, 0.101, 0.089, 0.077, 0.070),
+    *(0.069, 0.064, 0.067, 0.070, 0.076, 0.080, 0.089, 0.077, 0.069, 0.073, 0.087, 0.098),
+)
+
+Share = Annotated[float, Field(gt=0, lt=1)]
+
+
+class DailyClocks:
+    """Clocks that each run at a rate of their own in every hour of the day, the same every day.
+
+    Hour h, from half past h to half past h + 1, has the rate ``rates[clock, h]``: rates that belong to the middle of
+    an hour and the next one hold between the two.
+
+    Parameters
+    ----------
+    rates : array of shape (clocks, 24), >= 0, of no clock all 0
+    """
+
+    def __init__(self, rates: ArrayLike) -> None:
+        self._rates = np.asarray(rates, dtype=np.float64)
+        self._shown = np.concatenate([np.zeros((len(self._rates), 1)), np.cumsum(self._rates * HOUR_S, axis=1)], axis=1)
+
+    def later_s(self, clock: IntArray, time_s: FloatArray, advance: FloatArray) -> FloatArray:
+        """Return the instants at which the clocks have gone on by so much since the given ones, shape (n,).
+
+        Parameters
+        ----------
+        clock : which one, shape (n,)
+        time_s : local midnight is time 0
+        advance : >= 0; `inf`, as for the time, is never
+        """
+        finite = np.isfinite(time_s) & np.isfinite(advance)
+        day, rest_s = np.divmod(np.where(finite, time_s, 0.0) - HOUR_S / 2, DAY_S)
+        hour = np.minimum(rest_s // HOUR_S, 23).astype(np.int64)
+        begun_s = rest_s - hour * HOUR_S
+        shown = self._shown[clock, hour] + begun_s * self._rates[clock, hour] + np.where(finite, advance, 0.0)
+        days, shown = np.divmod(shown, self._shown[clock, -1])
+        hour = self._hour(clock, shown)
+        within_s = np.minimum((shown - self._shown[clock, hour]) / self._rates[clock, hour], HOUR_S)
+        later_s = (day + days) * DAY_S + HOUR_S / 2 + hour * HOUR_S + within_s
+        # What is added and taken away above rounds.
+        return np.where(finite, np.maximum(later_s, time_s), np.inf)
+
+    def _hour(self, clock: IntArray, shown: FloatArray) -> IntArray:
+        """Return the last hour of the day at whose beginning each clock shows no more than a number."""
+        hour = np.zeros(shown.size, dtype=np.int64)
+        for step in (16, 8, 4, 2, 1):
+            ahead = np.minimum(hour + step, 23)
+            hour = np.where(self._shown[clock, ahead] <= shown, ahead, hour)
+        return hour
+
+
+def arrival_rates(shares: FloatArray, mean_session_s: float) -> FloatArray:
+    """Return the rate per second, between the middles of each hour and the next, at which absent clients come.
+
+    While the rate is ``a`` and sessions end at the rate ``m``, the share online relaxes as
+    ``p(t) = q + (p(0) - q) exp(-(a + m) t)`` with ``q = a / (a + m)``. The rate of each hour is the one that
+    leads from its share to the next hour's; it rises with ``a``, and bisection finds it.
+
+    Raises
+    ------
+    ValueError
+        If the share falls faster in an hour than sessions of that mean length end.
+    """
+    ends = 1.0 / mean_session_s
+    target = np.roll(shares, -1)
+
+    def reached(rate: FloatArray) -> FloatArray:
+        level = rate / (rate + ends)
+        return np.asarray(level + (shares - level) * np.exp(-(rate + ends) * HOUR_S))
+
+    low, high = np.zeros(shares.size), np.full(shares.size, ends)
+    steep = np.flatnonzero(reached(low) > target)
+    if steep.size:
+        raise ValueError(
+            f"share_by_hour: from hour {steep[0]} to the next the share falls from {shares[steep[0]]} to "
+            f"{target[steep[0]]}, faster than sessions of mean_session_s = {mean_session_s} end"
+        )
+    while np.any(short := reached(high) < target):
+        high = np.where(short, 2 * high, high)
+    for _ in range(100):
+        middle = (low + high) / 2
+        below = reached(middle) < target
+        low, high = np.where(below, middle, low), np.where(below, high, middle)
+    return high
+
+
+class Diurnal(Component):
+    """Sessions of exponential length that begin at a rate which follows the hour of the day.
+
+    An on/off Markov chain in continuous time whose rate of coming is constant between the middles of two hours
+    and the same every day, chosen so that the expected share online in the middle of each hour is as given;
+    stationary from time 0, which is the hour ``start_hour`` of the client whose clock is least ahead.
+
+    Attributes
+    ----------
+    share_by_hour : expected share of the clients online at half past each hour 0..23 of their local time
+        By default that of the 1,000-user FLASH trace (Yang et al., "Characterizing impacts of heterogeneity in
+        federated learning upon large-scale smartphone data", WWW 2021) for users who are ever eligible
+        (screen locked, charging, on WiFi): mean 0.095, peak over trough 2.1.
+    mean_session_s : mean length of a session; 2,054 s in the same trace
+    start_hour : local hour at simulated time 0
+    zones_h : clients' clocks are ahead by up to so many hours, uniformly
+    """
+
+    may_leave: ClassVar[bool] = True
+
+    share_by_hour: Annotated[tuple[Share, ...], Field(min_length=24, max_length=24, strict=False)] = FLASH_SHARES
+    mean_session_s: Sojourn = 2054.0
+    start_hour: Annotated[float, Field(ge=0, lt=24)] = 0.0
+    zones_h: Annotated[float, Field(ge=0, le=24)] = 0.0
+
+    @model_validator(mode="after")
+    def _shares_can_be_reached(self) -> Self:
+        self._rates()
+        return self
+
+    def _rates(self) -> FloatArray:
+        return arrival_rates(np.array(self.share_by_hour), self.mean_session_s)
+
+    def build(self, clients: int, streams: Streams) -> Renewal:
+        """Return who is there in one run with this many clients."""
+        ahead = self.start_hour + self.zones_h * streams.uniform("availability-zone", np.arange(clients))
+        return Renewal(clients, DiurnalSojourns(self, self._rates(), ahead * HOUR_S, streams))
+
+
+class DiurnalSojourns:
+    """The sojourns of a `Diurnal` law; `ahead_s`, by which local time is ahead, has shape (K,)."""
+
+    def __init__(self, law: Diurnal, rates: FloatArray, ahead_s: FloatArray, streams: Streams) -> None:
+        self._law, self._rates, self._ahead_s, self._streams = law, rates, ahead_s, streams
+        self._clocks = DailyClocks(rates[None, :])
+
+    def starts_on(self, client: IntArray) -> BoolArray:
+        """Return a state that has the share online of the local time."""
+        hour, rest_s = np.divmod((self._ahead_s[client] - HOUR_S / 2) % DAY_S, HOUR_S)
+        index = hour.astype(np.int64)
+        rate, ends = self._rates[index], 1.0 / self._law.mean_session_s
+        level = rate / (rate + ends)
+        share = level + (np.array(self._law.share_by_hour)[index] - level) * np.exp(-(rate + ends) * rest_s)
+        return np.asarray(self._streams.uniform("availability-start", client) < share)
+
+    def end_s(self, client: IntArray, number: IntArray, on: BoolArray, from_s: FloatArray) -> FloatArray:
+        """Return the end of a session, or the arrival: the instant at which the summed rate has grown enough."""
+        wait = -np.log1p(-self._streams.uniform("availability-sojourn", client, number))
+        local_s = from_s + self._ahead_s[client]
+        arrives_s = self._clocks.later_s(np.zeros_like(client), local_s, wait) - self._ahead_s[client]
+        return np.where(on, from_s + wait * self._law.mean_session_s, arrives_s)

@@ -1,0 +1,244 @@
+"""Clients that come and go: alternating sojourns, looked up by bisection.
+
+A client's sojourns are numbered from 0, the one that covers time 0, and each is a function of (client, number)
+and of the instant at which it begins. Only a window of `WIDTH` switching instants per client is kept; it moves
+along as time does, and a question about the past starts it anew, so that answers never depend on what was asked
+before. Memory is about 170 bytes a client; the work over a run is that of drawing each sojourn once.
+
+Streams of `Markov`: ``availability-start`` by client; ``availability-sojourn`` by (client, number). Others that use
+`MarkovSojourns` name their own.
+"""
+
+import copy
+from dataclasses import dataclass
+from typing import Annotated, ClassVar, Final, Protocol, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+from pydantic import Field
+
+from fedsim.arrays import BoolArray, FloatArray, IntArray
+from fedsim.registry import Component
+from fedsim.streams import Streams
+
+WIDTH: Final = 16
+Sojourn = Annotated[float, Field(ge=1e-3)]
+
+
+def count_until(values: FloatArray, low: IntArray, high: IntArray, bound: ArrayLike) -> IntArray:
+    """Return how many elements of each ascending slice ``values[low:high]`` are at most its bound, by bisection.
+
+    >>> count_until(np.array([1.0, 5.0, 2.0]), np.array([0, 2]), np.array([2, 3]), np.array([5.0, 1.9])).tolist()
+    [2, 0]
+    """
+    left, right = np.array(low, dtype=np.int64), np.array(high, dtype=np.int64)
+    bounds = np.broadcast_to(np.asarray(bound, dtype=np.float64), left.shape)
+    for _ in range(int(np.max(right - left, initial=0)).bit_length()):
+        middle = (left + right) >> 1
+        open_ = left < right
+        below = open_ & (values[np.where(open_, middle, 0)] <= bounds) if values.size else open_
+        left = np.where(below, middle + 1, left)
+        right = np.where(open_ & ~below, middle, right)
+    return np.asarray(left - low)
+
+
+class OnOffProcess:
+    """A presence that follows from a state, on or off, and the instant at which it changes.
+
+    What was looked up for a client holds until its state changes, so that a round looks up only those that have
+    changed since the one before.
+
+    Parameters
+    ----------
+    clients : K
+    """
+
+    def __init__(self, clients: int) -> None:
+        self._everyone = np.arange(clients, dtype=np.int64)
+        self._on = np.zeros(clients, dtype=np.bool_)
+        self._from_s, self._until_s = np.full(clients, np.inf), np.full(clients, -np.inf)
+
+    def look_up(self, client: IntArray, time_s: float) -> tuple[BoolArray, FloatArray]:
+        """Return whether each client is there at an instant, and the later instant (or `inf`) of the next change."""
+        raise NotImplementedError
+
+    def state(self, client: IntArray, time_s: float) -> tuple[BoolArray, FloatArray]:
+        """Return whether each client is there, and how long until that changes, >= 0 and perhaps `inf`."""
+        client = np.asarray(client, dtype=np.int64)
+        unknown = client[(self._from_s[client] > time_s) | (self._until_s[client] <= time_s)]
+        if unknown.size:
+            self._on[unknown], self._until_s[unknown] = self.look_up(unknown, time_s)
+            self._from_s[unknown] = time_s
+        return self._on[client], np.maximum(self._until_s[client] - time_s, 0.0)
+
+    def available(self, client: IntArray, time_s: float, round_: int) -> BoolArray:
+        """Return whether each client is there at an instant."""
+        return self.state(client, time_s)[0]
+
+    def leaves_after_s(self, client: IntArray, time_s: float, round_: int, task_s: FloatArray) -> FloatArray:
+        """Return how long each client is still there, however long its task takes; 0 if it is not."""
+        there, left_s = self.state(client, time_s)
+        return np.where(there, left_s, 0.0)
+
+    def opens_s(self, time_s: float, round_: int, client: IntArray | None = None) -> float:
+        """Return the first instant from ``time_s`` on at which anybody, or one of some clients, is there."""
+        looked_at = self._everyone if client is None else client
+        there, left_s = self.state(looked_at, time_s)
+        if there.any():
+            return time_s
+        opens_s = time_s + float(left_s.min(initial=np.inf))
+        # The sum may round to just before the arrival; the next number is then at or after it.
+        while np.isfinite(opens_s) and not self.state(looked_at, opens_s)[0].any():
+            opens_s = float(np.nextafter(opens_s, np.inf))
+        return opens_s
+
+    def part(self, client: IntArray) -> Self:
+        """Return the presence of some of the clients; what was looked up and drawn is kept for all in one place."""
+        some = copy.copy(self)
+        some._everyone = client
+        return some
+
+
+@dataclass(frozen=True)
+class Sessions:
+    """When some clients are there, one element per session.
+
+    Attributes
+    ----------
+    owner : place of the client among those asked for
+    start_s, end_s : its coming and leaving
+    """
+
+    owner: IntArray
+    start_s: FloatArray
+    end_s: FloatArray
+
+
+class SojournLaw(Protocol):
+    """How long clients stay and stay away."""
+
+    def starts_on(self, client: IntArray) -> BoolArray:
+        """Return whether each client is there at the beginning."""
+        ...
+
+    def end_s(self, client: IntArray, number: IntArray, on: BoolArray, from_s: FloatArray) -> FloatArray:
+        """Return when each client's sojourn of this number ends, given when it begins; all of shape (n,)."""
+        ...
+
+
+class Renewal(OnOffProcess):
+    """The presence of clients whose sojourns follow a `SojournLaw`.
+
+    Parameters
+    ----------
+    clients : K
+    law : SojournLaw
+    begins_s : when the first sojourns are drawn, at most 0
+        The earlier, the more a law that is not drawn in its stationary state has forgotten by time 0.
+    """
+
+    def __init__(self, clients: int, law: SojournLaw, begins_s: float = 0.0) -> None:
+        super().__init__(clients)
+        self._law, self._begins_s = law, begins_s
+        everyone = np.arange(clients, dtype=np.int64)
+        self._starts_on = law.starts_on(everyone)
+        self._first = np.zeros(clients, dtype=np.int64)
+        self._origin_s = np.full(clients, begins_s)
+        self._ends_s = np.zeros((clients, WIDTH))
+        self._draw(everyone)
+
+    def look_up(self, client: IntArray, time_s: float) -> tuple[BoolArray, FloatArray]:
+        """Return whether each client is there at an instant, and when that changes."""
+        self._move_to(client, time_s)
+        place = count_until(self._ends_s.ravel(), client * WIDTH, (client + 1) * WIDTH, time_s)
+        return self._has(client, self._first[client] + place), self._ends_s[client, place]
+
+    def sessions(self, client: IntArray, from_s: FloatArray, until_s: FloatArray) -> "Sessions":
+        """Return when each client is there between two instants of its own, for a trace of what a law draws.
+
+        Parameters
+        ----------
+        client : ids, shape (n,)
+        from_s, until_s : from 0 on, shape (n,)
+
+        Returns
+        -------
+        Sessions
+            Cut at both instants, ordered by place in `client` and by time.
+        """
+        row, now_s = np.arange(client.size), np.full(client.size, self._begins_s)
+        on, number = self._starts_on[client], 0
+        owner, start_s, end_s = [row[:0]], [now_s[:0]], [now_s[:0]]
+        while row.size:
+            ends_s = np.maximum(now_s, self._law.end_s(client[row], np.full(row.size, number), on, now_s))
+            seen = on & (ends_s > from_s[row])
+            owner.append(row[seen])
+            start_s.append(np.maximum(now_s, from_s[row])[seen])
+            end_s.append(np.minimum(ends_s, until_s[row])[seen])
+            going = ends_s < until_s[row]
+            row, now_s, on, number = row[going], ends_s[going], ~on[going], number + 1
+        whose = np.concatenate(owner)
+        order = np.argsort(whose, kind="stable")
+        return Sessions(whose[order], np.concatenate(start_s)[order], np.concatenate(end_s)[order])
+
+    def _has(self, client: IntArray, number: IntArray) -> BoolArray:
+        return np.asarray(self._starts_on[client] ^ (number % 2 == 1))
+
+    def _move_to(self, client: IntArray, time_s: float) -> None:
+        """Let the window of each client hold the sojourn that covers an instant."""
+        past = client[self._origin_s[client] > time_s]
+        if past.size:
+            self._first[past], self._origin_s[past] = 0, self._begins_s
+            self._draw(past)
+        behind = client[self._ends_s[client, -1] <= time_s]
+        while behind.size:
+            self._origin_s[behind] = self._ends_s[behind, -1]
+            self._first[behind] += WIDTH
+            self._draw(behind)
+            behind = behind[self._ends_s[behind, -1] <= time_s]
+
+    def _draw(self, client: IntArray) -> None:
+        from_s = self._origin_s[client]
+        for column in range(WIDTH):
+            number = self._first[client] + column
+            from_s = np.maximum(from_s, self._law.end_s(client, number, self._has(client, number), from_s))
+            self._ends_s[client, column] = from_s
+
+
+class Markov(Component):
+    """On and off by turns, for exponential times: a two-state Markov chain in continuous time, stationary from 0.
+
+    A client is there for the share ``mean_on_s / (mean_on_s + mean_off_s)`` of the time. The law has no memory,
+    so the sojourn that covers time 0 ends as if it had begun then.
+
+    Attributes
+    ----------
+    mean_on_s, mean_off_s : mean sojourns
+    """
+
+    may_leave: ClassVar[bool] = True
+
+    mean_on_s: Sojourn
+    mean_off_s: Sojourn
+
+    def build(self, clients: int, streams: Streams) -> Renewal:
+        """Return who is there in one run with this many clients."""
+        return Renewal(clients, MarkovSojourns(self.mean_on_s, self.mean_off_s, streams))
+
+
+class MarkovSojourns:
+    """Exponential sojourns, drawn from the streams ``<name>-start`` and ``<name>-sojourn``."""
+
+    def __init__(self, mean_on_s: float, mean_off_s: float, streams: Streams, name: str = "availability") -> None:
+        self.mean_on_s, self.mean_off_s, self._streams = mean_on_s, mean_off_s, streams
+        self._start, self._sojourn = f"{name}-start", f"{name}-sojourn"
+
+    def starts_on(self, client: IntArray) -> BoolArray:
+        """Return a stationary state."""
+        share = self.mean_on_s / (self.mean_on_s + self.mean_off_s)
+        return self._streams.uniform(self._start, client) < share
+
+    def end_s(self, client: IntArray, number: IntArray, on: BoolArray, from_s: FloatArray) -> FloatArray:
+        """Return the beginning plus an exponential time."""
+        mean_s = np.where(on, self.mean_on_s, self.mean_off_s)
+        return np.asarray(from_s - mean_s * np.log1p(-self._streams.uniform(self._sojourn, client, number)))

@@ -1,0 +1,155 @@
+"""Laws of factors with mean 1: how much slower than the mean a device or a round is.
+
+Each is given by its quantile function, so that one uniform number makes one factor. `spread` raises or lowers
+how far a law's factors lie apart, at the same mean; 1 leaves it as it is, 0 makes it fixed.
+"""
+
+from typing import Annotated, Final, Protocol
+
+import numpy as np
+from pydantic import Field
+
+from fedsim.arrays import FloatArray
+from fedsim.registry import Component, Registry
+
+HETEROGENEITY_LAWS: Final = Registry(
+    "spread law",
+    "fedsim.spreads",
+    ("factor", "allows"),
+    {
+        "fixed": "fedsim.devices.heterogeneity:Fixed",
+        "log-normal": "fedsim.devices.heterogeneity:LogNormalSpread",
+        "shifted-exponential": "fedsim.devices.heterogeneity:ShiftedExponentialSpread",
+        "stragglers": "fedsim.devices.heterogeneity:Stragglers",
+    },
+)
+
+_LARGEST_SIGMA: Final = 10.0
+
+
+class HeterogeneityLaw(Protocol):
+    """A law of factors with mean 1."""
+
+    def factor(self, u: FloatArray, heterogeneity: float = 1.0) -> FloatArray:
+        """Return the quantile at u in (0, 1) of the law with its factors spread by so much; > 0, mean 1."""
+        ...
+
+    def allows(self, heterogeneity: float) -> bool:
+        """Return whether the law can be spread by so much at mean 1."""
+        ...
+
+
+def normal_quantile(u: FloatArray) -> FloatArray:
+    """Return the standard normal quantile of each number in (0, 1)."""
+    from scipy.special import ndtri  # a tenth of a second that `fedsim --help` need not pay
+
+    return np.asarray(ndtri(u))
+
+
+class Fixed(Component):
+    """Always 1."""
+
+    def factor(self, u: FloatArray, heterogeneity: float = 1.0) -> FloatArray:
+        """Return ones."""
+        return np.ones_like(u)
+
+    def allows(self, heterogeneity: float) -> bool:
+        """Return true: there is nothing to spread."""
+        return True
+
+
+class LogNormalSpread(Component):
+    """A log-normal factor; spreading it multiplies `sigma`.
+
+    Attributes
+    ----------
+    sigma : standard deviation of the logarithm
+    """
+
+    sigma: Annotated[float, Field(ge=0, le=_LARGEST_SIGMA)]
+
+    def factor(self, u: FloatArray, heterogeneity: float = 1.0) -> FloatArray:
+        """Return ``exp(s Z - s^2 / 2)`` with s = heterogeneity * sigma."""
+        sigma = heterogeneity * self.sigma
+        return np.exp(sigma * normal_quantile(u) - sigma**2 / 2)
+
+    def allows(self, heterogeneity: float) -> bool:
+        """Return whether the spread sigma is at most 10, far beyond any use and far from overflow."""
+        return heterogeneity * self.sigma <= _LARGEST_SIGMA
+
+
+class ShiftedExponentialSpread(Component):
+    """A least factor and an exponential one on top of it, the straggler model of coded computing.
+
+    Lee, Lam, Pedarsani, Papailiopoulos and Ramchandran, "Speeding up distributed machine learning using codes",
+    IEEE Trans. Inf. Theory 64(3), 2018. The largest of n such factors has the mean ``shift + (1 - shift) H_n``
+    with the harmonic number H_n. Spreading it multiplies the exponential part, ``1 - shift``.
+
+    Attributes
+    ----------
+    shift : least factor, from 0 to 1
+    """
+
+    shift: Annotated[float, Field(ge=0, le=1)]
+
+    def factor(self, u: FloatArray, heterogeneity: float = 1.0) -> FloatArray:
+        """Return ``1 - e - e ln(1 - u)`` with e = heterogeneity * (1 - shift)."""
+        exponential = heterogeneity * (1.0 - self.shift)
+        return np.asarray(1.0 - exponential - exponential * np.log1p(-u))
+
+    def allows(self, heterogeneity: float) -> bool:
+        """Return whether the least factor stays at 0 or above."""
+        return heterogeneity * (1.0 - self.shift) <= 1.0
+
+
+class Stragglers(Component):
+    """A few that are much slower than the others, who are all alike: two values whose mean is 1.
+
+    Spreading it multiplies the distance of both from 1.
+
+    Attributes
+    ----------
+    share : probability of being a straggler
+    times_slower : a straggler's factor over that of the others, without further spreading
+    """
+
+    share: Annotated[float, Field(gt=0, lt=1)]
+    times_slower: Annotated[float, Field(ge=1)]
+
+    def factor(self, u: FloatArray, heterogeneity: float = 1.0) -> FloatArray:
+        """Return ``1 + h (times_slower / mean - 1)`` for u below the share, and ``1 + h (1 / mean - 1)`` above."""
+        value = np.where(u < self.share, self.times_slower, 1.0) / self._mean
+        return np.asarray(1.0 + heterogeneity * (value - 1.0))
+
+    def allows(self, heterogeneity: float) -> bool:
+        """Return whether the faster factor stays above 0."""
+        return heterogeneity * (1.0 - 1.0 / self._mean) < 1.0
+
+    @property
+    def _mean(self) -> float:
+        return 1.0 + self.share * (self.times_slower - 1.0)
+
+
+def mean_slowdown(load: float) -> float:
+    """Return the mean of `slowdown` for a mean load below 1/2, ``(1 - load) / (1 - 2 load)``.
+
+    >>> mean_slowdown(0.25)
+    1.5
+    """
+    return (1.0 - load) / (1.0 - 2.0 * load)
+
+
+def slowdown(u: FloatArray, load: float) -> FloatArray:
+    """Return by how much background work slows a device down: 1 over the share of time that it is idle.
+
+    The idle share is Beta(b, 1) with ``b = (1 - load) / load``, so that its mean is ``1 - load``; the slowdown is
+    then a Pareto law from 1 on, with the exponent b.
+
+    Parameters
+    ----------
+    u : uniform numbers in (0, 1)
+    load : mean share of time for which the device is busy with other things, in [0, 1/2)
+    """
+    if load == 0:
+        return np.ones_like(u)
+    return np.exp(-np.log(u) * (load / (1.0 - load)))

@@ -1,0 +1,259 @@
+"""What a simulation asks of learning, without torch: handles, not numbers.
+
+A model and an update are handles with a lineage. Asking for an update computes nothing; work happens when
+somebody needs a number, for the updates that were delivered. An update that nobody uses is never trained.
+"""
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, Protocol, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+Of = Literal["difference", "model"]
+"""What a server's rule combines: the clients' differences, or their whole models."""
+
+
+class Model(Protocol):
+    """A global model: its lineage's digest and its version (how many aggregations led to it, from 0)."""
+
+    @property
+    def digest(self) -> str:
+        """Hash of everything that determines the numbers."""
+        ...
+
+    @property
+    def version(self) -> int:
+        """How many aggregations led to it."""
+        ...
+
+
+class Update(Protocol):
+    """What one client sends: the difference between its trained model and the model it started from."""
+
+    @property
+    def digest(self) -> str:
+        """Hash of everything that determines the numbers."""
+        ...
+
+
+@dataclass(frozen=True)
+class Release:
+    """How an update is made private before it is sent.
+
+    Attributes
+    ----------
+    epsilon : float
+        What this upload costs of the client's budget.
+    index : int
+        The how-manieth release of this client it is, from 1; the noise is drawn for (client, index).
+    """
+
+    epsilon: float
+    index: int
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """How good a model is on the whole test set: share of right answers and mean loss."""
+
+    accuracy: float
+    loss: float
+
+
+class Learner(Protocol):
+    """What is learned in one run.
+
+    Attributes
+    ----------
+    model_bits : size of the model, and of an update, on the air; None if it has none
+    samples : training samples of every client, shape (K,); zero where a run is about timing only and says so
+    flops_per_sample : floating-point operations to train on one sample, forward and backward; None if unknown
+    """
+
+    @property
+    def flops_per_sample(self) -> float | None:
+        """Floating-point operations to train on one sample, forward and backward; None if nobody said."""
+        ...
+
+    @property
+    def model_bits(self) -> float | None:
+        """Size of the model, and of an update, on the air; None if nobody said."""
+        ...
+
+    @property
+    def samples(self) -> NDArray[np.int64]:
+        """Training samples of every client, shape (K,)."""
+        ...
+
+    def work_samples(self, client: NDArray[np.int64], work: NDArray[np.float64] | None = None) -> NDArray[np.float64]:
+        """Return how many samples each client passes through its model in one local training."""
+        ...
+
+    def whole_steps(self, client: NDArray[np.int64], work: NDArray[np.float64], *, up: bool) -> NDArray[np.float64]:
+        """Return the share of each client's work nearest to a wish that is a whole number of its steps, at least one.
+
+        Parameters
+        ----------
+        client : ids, shape (n,)
+        work : wished shares, in (0, 1], shape (n,)
+        up : whether to round up, as `updates` does, or down
+        """
+        ...
+
+    def initial(self) -> Model:
+        """Return the model of version 0."""
+        ...
+
+    def updates(
+        self,
+        model: Model,
+        client: NDArray[np.int64],
+        releases: Mapping[int, Release] | None = None,
+        work: NDArray[np.float64] | None = None,
+        repeat: int = 0,
+    ) -> list[Update]:
+        """Return what each client of a cohort would send after training from a model; computes nothing.
+
+        Parameters
+        ----------
+        model : the model that they all start from
+        client : ids, shape (n,)
+        releases : how updates are made private, by position in ``client``; the others are sent as they are
+        work : share of the local work that each does, in (0, 1], shape (n,); all of it if None
+        repeat : how many updates the clients have sent before that began with this version of the model; each has
+            its own order of batches
+        """
+        ...
+
+    def aggregate(
+        self, model: Model, updates: Sequence[Update], weights: NDArray[np.float64], *, of: Of = "difference"
+    ) -> Model:
+        """Return the next model from delivered updates with their weights; computes nothing.
+
+        Write h_i for what client i sends (its trained model minus the one it started from, made private if there
+        is a release) and base_i for the model that it started from, which may be older than ``model``.
+
+        Parameters
+        ----------
+        model : the model to go on from
+        updates : fresh or stale
+        weights : w_i, used as they are given, in the order of the updates
+        of : what is combined. ``"difference"``: model + sum of w_i h_i, which with weights of sum 1 is FedAvg
+            where all updates are fresh, and with stale ones FedBuff (Nguyen et al., AISTATS 2022, Algorithm 1).
+            ``"model"``: (1 - sum of w_i) model + sum of w_i (base_i + h_i), FedAsync's mixing (Xie et al., 2019,
+            Algorithm 1) with one update, SAFA's average of cached models (Wu et al., 2021) with weights of sum 1.
+            Both are the same where every base_i is ``model``.
+        """
+        ...
+
+    def merge(self, models: Sequence[Model], weights: NDArray[np.float64], version: int | None = None) -> Model:
+        """Return the weighted mean of whole models, such as edge servers'; computes nothing.
+
+        The cloud's step of hierarchical federated averaging (Liu et al., "Client-edge-cloud hierarchical federated
+        learning", ICC 2020, Algorithm 1). Weights are at least 0 and sum to 1. The version is one more than the
+        highest of the models' if none is given.
+        """
+        ...
+
+    def measure(self, updates: Sequence[Update], needs: Collection[str]) -> dict[str, NDArray[Any]]:
+        """Return what a server wants to know of delivered updates, training where it has not been done.
+
+        Only what is asked for is worked out. Without learning every number is NaN and an update is empty.
+
+        Parameters
+        ----------
+        updates : n of them
+        needs : some of `fedsim.measurements.MEASUREMENTS`
+
+            * ``"loss"``: mean training loss over the samples passed, shape (n,)
+            * ``"loss_rms"``: root mean square of the losses of single samples during the first pass over the
+              client's data (what it did of it), shape (n,). Times the number of these samples it is the
+              statistical utility of Oort (Lai et al., OSDI 2021, section 4.2) and FedSUV's L (section 4.1).
+            * ``"accuracy_gain"``: FedSUV's Delta (section 4.1), shape (n,), in [-1, 1]: share of the client's own
+              samples that its model gets right after local training, minus the same before. The paper does not
+              say on which data accuracy is measured; here on all samples of the client, in evaluation mode. It
+              takes the client two forward passes, twice `probe_samples`.
+            * ``"update_norm"``: Euclidean norm of ``"update"``, shape (n,)
+            * ``"update"``: the parameters' part of what the server receives, noise of privacy included, float32
+              of shape (n, p). Buffers (running statistics, counters of batches) are left out: they are no
+              gradients, and a counter would outweigh all else.
+
+        Raises
+        ------
+        ValueError
+            If something else is asked for.
+        """
+        ...
+
+    def deviations(
+        self, fresh: Sequence[Update], fresh_weights: NDArray[np.float64] | None, stale: Sequence[Update]
+    ) -> NDArray[np.float64]:
+        """Return how far each stale update deviates from the mean of the fresh ones, REFL's Lambda_s.
+
+        With m the mean of n fresh updates it is ``|(u + n m) / (n + 1) - m|^2 / |m|^2`` for a stale update u: by
+        how much, relatively, the mean moves when u joins (Abdelmoniem et al., "REFL: Resource-efficient federated
+        learning", EuroSys 2023, section 5). Updates are whole vectors of parameters, as the server receives them.
+        The reference code instead adds up one such ratio for every layer, of whole models and not of differences.
+
+        Parameters
+        ----------
+        fresh : updates of this round
+        fresh_weights : weights of their mean, at least 0, scaled to sum 1; None for equal ones, the paper's rule
+        stale : updates of earlier rounds
+
+        Returns
+        -------
+        array of shape (len(stale),), at least 0. Zero for all where there is nothing to deviate from: no fresh
+        update, weights that are all zero, or a mean of exactly zero; an update's age alone then tells its worth.
+        Zero without learning.
+        """
+        ...
+
+    def probe_losses(
+        self, model: Model, client: NDArray[np.int64], samples: int | None, round_: int
+    ) -> NDArray[np.float64]:
+        """Return the mean loss of a model on each client's own data, without training; NaN without learning.
+
+        What power-of-choice asks its candidates for (Cho, Wang and Joshi, "Client selection in federated learning:
+        convergence analysis and power-of-choice selection strategies", 2020): pow-d with ``samples = None``, cpow-d
+        with the size of a mini-batch.
+
+        Parameters
+        ----------
+        model : trained first if it has not been
+        client : ids, shape (n,)
+        samples : size of the mini-batch, drawn without replacement for (client, round); None, or at least as many
+            as the client has, for all its data
+        round_ : from 1
+
+        Raises
+        ------
+        ValueError
+            If ``samples`` is below 1.
+        """
+        ...
+
+    def probe_samples(self, client: NDArray[np.int64], samples: int | None) -> NDArray[np.float64]:
+        """Return the work of a probe as a number of samples trained on, for each client.
+
+        A forward pass is a third of a training pass, see `fedsim.learning.local_training.FORWARD_AND_BACKWARD`.
+        """
+        ...
+
+    def evaluate(self, model: Model) -> Evaluation | None:
+        """Return how good a model is, training whatever it descends from; None without learning."""
+        ...
+
+
+def check_of(of: str) -> None:
+    """Refuse a way to aggregate that there is not.
+
+    Raises
+    ------
+    ValueError
+        Naming it and what is allowed.
+    """
+    if of not in get_args(Of):
+        raise ValueError(f"of: {of!r} is not allowed; it must be one of {', '.join(get_args(Of))}")

@@ -1,0 +1,139 @@
+"""What a client does with its data in one participation: settings and arithmetic, no torch."""
+
+from typing import Annotated, Final, Literal, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from pydantic import Field, model_validator
+
+from fedsim.registry import Settings
+
+FORWARD_AND_BACKWARD: Final = 3
+"""Operations of a training pass over those of its forward part.
+
+The backward pass computes the gradient with respect to a layer's inputs and its weights, two products of the same
+size as the one forward (Kaplan et al., "Scaling laws for neural language models", 2020, section 2.1).
+"""
+
+# Shares of work such as 0.7 have no exact binary form; 0.7 of 10 batches are 7 and not 8.
+_ROUNDING = 1e-9
+
+
+class LocalTraining(Settings):
+    """Mini-batch training on a client's own data, with mean cross-entropy as loss.
+
+    Every epoch passes once over the client's samples in a new random order, in batches of ``batch_size``.
+
+    Attributes
+    ----------
+    optimizer : ``"sgd"`` or ``"adam"``
+        Adam with torch's defaults for everything but the learning rate.
+    learning_rate : float > 0
+    momentum : float in [0, 1)
+        Of SGD only.
+    proximal : float >= 0
+        How strongly the weights are drawn to the model that the client started from: the loss gains
+        ``proximal / 2 * |w - w_start|^2``. It is mu of FedProx (Li et al., "Federated optimization in heterogeneous
+        networks", MLSys 2020, equation 2) and rho of FedAsync (0.005 in Xie et al. 2019). The losses told to the server
+        are those of the data alone.
+    epochs : int >= 1
+    batch_size : int >= 1
+    max_batches : int >= 1, optional
+        Most batches per participation (100 in the PAUSE code); further ones are not done, whatever ``epochs``.
+    short_batch : ``"keep"`` or ``"skip"``
+        What becomes of an epoch's last batch when it is not full. ``"skip"`` is the later PAUSE code: leave it
+        out, except that a client with fewer samples than one batch trains on its one small batch. A batch of a
+        single sample is left out in either case when the model has batch normalisation, which cannot normalise
+        one value.
+    keep_optimizer_state : bool
+        Let each client go on with the moments (and step count) of its optimiser from its last update that was
+        aggregated, as in the PAUSE code; its weights are the global model's in any case. A training that was
+        never delivered leaves the moments as they were: it is never run.
+    """
+
+    optimizer: Literal["sgd", "adam"] = "sgd"
+    learning_rate: Annotated[float, Field(gt=0)] = 0.1
+    momentum: Annotated[float, Field(ge=0, lt=1)] = 0.0
+    proximal: Annotated[float, Field(ge=0)] = 0.0
+    epochs: Annotated[int, Field(ge=1)] = 1
+    batch_size: Annotated[int, Field(ge=1)] = 20
+    max_batches: Annotated[int, Field(ge=1)] | None = None
+    short_batch: Literal["keep", "skip"] = "keep"
+    keep_optimizer_state: bool = False
+
+    @model_validator(mode="after")
+    def _momentum_is_of_sgd(self) -> Self:
+        if self.optimizer != "sgd" and self.momentum:
+            raise ValueError(f"momentum = {self.momentum!r} belongs to sgd; {self.optimizer} takes none")
+        return self
+
+    def batches_per_epoch(self, samples: ArrayLike, smallest_batch: int = 1) -> NDArray[np.int64]:
+        """Return how many batches one pass over the data has.
+
+        Parameters
+        ----------
+        samples : whole numbers, any shape
+            How many samples each client has.
+        smallest_batch : 1, or 2 for a model with batch normalisation
+        """
+        size = np.asarray(samples, dtype=np.int64)
+        full, rest = np.divmod(size, self.batch_size)
+        kept = (rest >= smallest_batch) & ((self.short_batch == "keep") | (full == 0))
+        return np.asarray(full + kept)
+
+    def batches(self, samples: ArrayLike, work: ArrayLike = 1.0, smallest_batch: int = 1) -> NDArray[np.int64]:
+        """Return how many batches each client does for a share of the work: ``ceil(work * all of them)``.
+
+        Parameters
+        ----------
+        samples, smallest_batch : as in `batches_per_epoch`
+        work : shares in (0, 1]
+        """
+        planned = self.epochs * self.batches_per_epoch(samples, smallest_batch)
+        if self.max_batches is not None:
+            planned = np.minimum(planned, self.max_batches)
+        share = np.ceil(np.asarray(work, dtype=np.float64) * planned - _ROUNDING)
+        return np.minimum(np.maximum(share.astype(np.int64), 1), planned)
+
+    def whole_steps(
+        self, samples: ArrayLike, work: ArrayLike, smallest_batch: int = 1, *, up: bool
+    ) -> NDArray[np.float64]:
+        """Return the share of the work nearest to a wish that is a whole number of batches, at least one.
+
+        Parameters
+        ----------
+        samples, work, smallest_batch : as in `batches`
+        up : whether to round up, as `batches` does, or down
+        """
+        planned = self.batches(samples, 1.0, smallest_batch)
+        done = self.batches(samples, work, smallest_batch)
+        wished = np.asarray(work, dtype=np.float64) * planned
+        below = done - (done > wished + _ROUNDING)
+        return np.asarray((done if up else np.maximum(below, 1)) / np.maximum(planned, 1), dtype=np.float64)
+
+    def work_samples(self, samples: ArrayLike, work: ArrayLike = 1.0, smallest_batch: int = 1) -> NDArray[np.float64]:
+        """Return how many samples each client passes through its model; arguments as in `batches`."""
+        size = np.asarray(samples, dtype=np.int64)
+        each = self.batches_per_epoch(size, smallest_batch)
+        per_epoch = np.minimum(size, each * self.batch_size)
+        epochs, rest = np.divmod(self.batches(size, work, smallest_batch), np.maximum(each, 1))
+        return np.asarray(epochs * per_epoch + rest * self.batch_size, dtype=np.float64)
+
+
+def probe_samples(samples: NDArray[np.int64], most: int | None) -> NDArray[np.float64]:
+    """Return the work of evaluating a model on each client's data, as a number of samples trained on.
+
+    Parameters
+    ----------
+    samples : how many each client has
+    most : how many are evaluated of them at most; None for all
+    """
+    passed = samples if most is None else np.minimum(samples, checked_probe(most))
+    return np.asarray(passed / FORWARD_AND_BACKWARD, dtype=np.float64)
+
+
+def checked_probe(samples: int) -> int:
+    """Return the size of a probe's mini-batch, or raise `ValueError` if it is below 1."""
+    if samples < 1:
+        raise ValueError(f"samples: {samples!r} is not allowed; a probe takes at least 1 sample, or None for all")
+    return samples

@@ -1,0 +1,82 @@
+"""A module whose numbers all lie in one flat vector, so that a model is loaded by one copy."""
+
+from collections.abc import Iterator
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from fedsim.arrays import Vector
+
+_NORMS = (nn.BatchNorm1d, nn.BatchNorm2d, nn.BatchNorm3d, nn.SyncBatchNorm)
+_COUNTER = "num_batches_tracked"
+
+
+class FlatModule:
+    """A module laid out in one float32 vector: parameters first, then the buffers that training changes.
+
+    Parameters, gradients and buffers of the module become views of flat tensors; a step of an optimiser on
+    `parameters` is a step of the module. Buffers are the persistent floating-point ones (running means and
+    variances) and batch normalisation's counters, which float32 counts exactly up to 2**24 batches. Other
+    buffers are constants of the module and stay in it.
+
+    Attributes
+    ----------
+    module : nn.Module
+    vector : float32 tensor of shape (d,)
+    parameters : nn.Parameter of shape (p,), the first p coordinates of the vector
+    gradient : float32 tensor of shape (p,), the gradient of the parameters
+    buffer_mask : bool array of shape (d,)
+        Coordinates that are buffers.
+    exempt_mask : bool array of shape (d,)
+        All coordinates of batch normalisation (weights, biases, statistics, counters) and all other buffers:
+        what the PAUSE code sends in clear.
+    has_batch_norm : bool
+    """
+
+    def __init__(self, module: nn.Module) -> None:
+        self.module = module
+        parameters = list(module.named_parameters())
+        buffers = list(_changing_buffers(module))
+        sizes = [tensor.numel() for _, tensor in (*parameters, *buffers)]
+        count = sum(sizes[: len(parameters)])
+        self.vector = torch.empty(sum(sizes), dtype=torch.float32)
+        self._numbers = self.vector.numpy()
+        self.parameters = nn.Parameter(self.vector[:count])
+        self.gradient = torch.zeros(count)
+        self.parameters.grad = self.gradient
+        self._move(parameters, buffers, sizes)
+        norms = [(name, layer) for name, layer in module.named_modules() if isinstance(layer, _NORMS)]
+        prefixes = tuple(f"{name}." if name else "" for name, _ in norms)
+        self.has_batch_norm = bool(norms)
+        self.buffer_mask = np.arange(sum(sizes)) >= count
+        normed = [bool(norms) and name.startswith(prefixes) for name, _ in (*parameters, *buffers)]
+        self.exempt_mask = np.repeat(normed, sizes) | self.buffer_mask
+
+    def load(self, vector: Vector) -> None:
+        """Take over all numbers of a model."""
+        np.copyto(self._numbers, vector)
+
+    def _move(
+        self, parameters: list[tuple[str, nn.Parameter]], buffers: list[tuple[str, Tensor]], sizes: list[int]
+    ) -> None:
+        pieces = torch.split(self.vector, sizes)
+        slopes = torch.split(self.gradient, sizes[: len(parameters)])
+        with torch.no_grad():
+            for (_, parameter), piece, slope in zip(parameters, pieces, slopes, strict=False):
+                piece.copy_(parameter.reshape(-1))
+                parameter.data = piece.view(parameter.shape)
+                parameter.grad = slope.view(parameter.shape)
+            for (name, buffer), piece in zip(buffers, pieces[len(parameters) :], strict=True):
+                piece.copy_(buffer.reshape(-1))
+                owner, _, last = name.rpartition(".")
+                # `.data` gives each buffer a version counter of its own: layers that update theirs in the same
+                # forward pass would otherwise look to autograd as if they overwrote one another's.
+                setattr(self.module.get_submodule(owner), last, piece.view(buffer.shape).data)
+
+
+def _changing_buffers(module: nn.Module) -> Iterator[tuple[str, Tensor]]:
+    persistent = module.state_dict().keys()
+    for name, buffer in module.named_buffers():
+        if name in persistent and (buffer.is_floating_point() or name.rpartition(".")[2] == _COUNTER):
+            yield name, buffer

@@ -1,0 +1,76 @@
+"""The models that a scenario can name; torch is imported when one is built.
+
+A model of your own is a `fedsim.Component` with a method ``build(shape, classes)`` that returns a
+``torch.nn.Module``.
+"""
+
+from typing import TYPE_CHECKING, Annotated, Final, Protocol
+
+from pydantic import Field
+
+from fedsim.errors import ScenarioError
+from fedsim.registry import Component, Registry
+
+if TYPE_CHECKING:
+    from torch import nn
+
+
+Shape = tuple[int, int, int]
+
+
+class ModelPart(Protocol):
+    """What a scenario asks of a model."""
+
+    def build(self, shape: Shape, classes: int) -> "nn.Module":
+        """Return a fresh module for images of a shape (channels, height, width); torch's seed is set."""
+        ...
+
+
+class MLP(Component):
+    """A multilayer perceptron: flatten, dense layers with ReLU, a dense layer onto the classes.
+
+    With the default widths it is the MNIST model of the PAUSE code, 784-32-16-10 with 25,818 parameters. (The
+    paper's text can be read as a convolutional network; the code is this.)
+
+    Attributes
+    ----------
+    hidden : widths of the hidden layers; none make it a softmax regression
+    """
+
+    hidden: Annotated[tuple[Annotated[int, Field(ge=1)], ...], Field(strict=False)] = (32, 16)
+
+    def build(self, shape: Shape, classes: int) -> "nn.Module":
+        """Return a fresh module."""
+        from fedsim.learning.models.architectures import mlp
+
+        return mlp(shape, classes, self.hidden)
+
+
+class CNN3(Component):
+    """The CIFAR-10 network of the PAUSE code: three convolutions, four dense layers, batch normalisation.
+
+    Convolutions 3 x 3 without padding to 32, 64 and 128 channels, each followed by ReLU, 2 x 2 max-pooling and
+    batch normalisation; dense layers to 128, 64 and 32, each with ReLU and then batch normalisation; a dense
+    layer onto the classes. 170,474 parameters on CIFAR-10. The dropout layers that the code declares but never
+    applies are left out.
+    """
+
+    def build(self, shape: Shape, classes: int) -> "nn.Module":
+        """Return a fresh module, or raise `ScenarioError` if images are smaller than 22 x 22."""
+        if min(shape[1:]) < 22:
+            raise ScenarioError(
+                f"learning.model: cnn3 needs images of at least 22 x 22 pixels, these have {shape[1]} x {shape[2]}; "
+                f"allowed here: mlp, or larger images (mnist, fashion-mnist, cifar-10)"
+            )
+        from fedsim.learning.models.architectures import cnn3
+
+        return cnn3(shape, classes)
+
+
+MODELS: Final = Registry(
+    "model",
+    "fedsim.models",
+    ("build",),
+    {"mlp": "fedsim.learning.models.settings:MLP", "cnn3": "fedsim.learning.models.settings:CNN3"},
+    default="mlp",
+)

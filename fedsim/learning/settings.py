@@ -1,0 +1,137 @@
+"""What a scenario says about learning, and the learners that can be named."""
+
+from pathlib import Path
+from typing import Annotated, Any, ClassVar, Final, Protocol
+
+import numpy as np
+from pydantic import Field
+
+from fedsim.learning.contracts import Learner
+from fedsim.learning.data.datasets import DATASETS, DatasetPart, Digits
+from fedsim.learning.data.partitions import PARTITIONS, EqualPartition, Partition
+from fedsim.learning.lineage.store import Store
+from fedsim.learning.local_training import LocalTraining
+from fedsim.learning.models.settings import MLP, MODELS, ModelPart
+from fedsim.learning.server_optimizers import SERVER_OPTIMIZERS, FedAvg, ServerOptimizer
+from fedsim.registry import Component, Registry, Slot
+from fedsim.streams import Streams
+
+
+class LearnerSettings(Protocol):
+    """What a scenario asks of its learning table.
+
+    Attributes
+    ----------
+    trains : whether anything is learned
+    """
+
+    trains: ClassVar[bool]
+
+    @property
+    def model_bits(self) -> float | None:
+        """Size of the model on the air as the scenario says it; None if it follows from the model."""
+        ...
+
+    @property
+    def flops_per_sample(self) -> float | None:
+        """Operations to train on one sample as the scenario says it; None if they are counted on the model."""
+        ...
+
+    @property
+    def knows_samples(self) -> bool:
+        """Whether the clients' numbers of samples are known."""
+        ...
+
+    def build(
+        self,
+        clients: int,
+        streams: Streams,
+        mechanism: Any = None,
+        store: Store | None = None,
+        data_dir: Path | None = None,
+    ) -> Learner:
+        """Return a fresh learner.
+
+        Parameters
+        ----------
+        clients : int >= 1
+        streams : the luck of the run
+        mechanism : object with ``release(update, epsilon, exempt, rng) -> update``, or None
+            Makes updates private.
+        store : Store, optional
+            Where results of training are kept and looked up; runs may share one.
+        data_dir : path, optional
+            Where data sets are looked for; see `fedsim.learning.data_folder`.
+        """
+        ...
+
+
+class Supervised(Component):
+    """Learn to classify images: a data set dealt out to clients, a model, local training, aggregation.
+
+    Attributes
+    ----------
+    data, split, model, server : parts of the catalogues DATASETS, SPLITS, MODELS and AGGREGATORS
+    local : LocalTraining
+    model_bits : float > 0, optional
+        Size of the model, and of an update, on the air, to stand for a bigger network; otherwise 32 bits for
+        every parameter and buffer.
+    flops_per_sample : float > 0, optional
+        Floating-point operations to train on one sample, to stand for a bigger network; otherwise counted on the
+        model, see `fedsim.learning.models.flops`.
+    """
+
+    trains: ClassVar[bool] = True
+    knows_samples: ClassVar[bool] = True
+
+    data: Annotated[DatasetPart, Slot(DATASETS)] = Digits()
+    split: Annotated[Partition, Slot(PARTITIONS)] = EqualPartition()
+    model: Annotated[ModelPart, Slot(MODELS)] = MLP()
+    local: LocalTraining = LocalTraining()
+    server: Annotated[ServerOptimizer, Slot(SERVER_OPTIMIZERS)] = FedAvg()
+    model_bits: Annotated[float, Field(gt=0)] | None = None
+    flops_per_sample: Annotated[float, Field(gt=0)] | None = None
+
+    def build(
+        self,
+        clients: int,
+        streams: Streams,
+        mechanism: Any = None,
+        store: Store | None = None,
+        data_dir: Path | None = None,
+    ) -> Learner:
+        """Return a fresh learner; loads the data, imports torch and draws the initial weights.
+
+        Raises
+        ------
+        DataError
+            If the data set is not there.
+        ScenarioError
+            If the parts do not fit together: too few samples for the clients, images too small for the model.
+        """
+        from fedsim.learning.executors.sequential import SequentialExecutor
+        from fedsim.learning.supervised import SupervisedLearner
+
+        data = self.data.load(data_dir)
+        rows = self.split.assign(data.train_y, data.classes, clients, streams)
+        seed = int(streams.generator("model").integers(2**63, dtype=np.int64))
+        return SupervisedLearner(
+            data=data,
+            rows=rows,
+            executor=SequentialExecutor(self.model, data, self.local, seed),
+            settings=self,
+            seed=seed,
+            streams=streams,
+            mechanism=mechanism,
+            store=store,
+        )
+
+
+LEARNERS: Final = Registry(
+    "learner",
+    "fedsim.learners",
+    ("build",),
+    {"supervised": "fedsim.learning.settings:Supervised", "none": "fedsim.learning.timing_only:NoLearning"},
+    default="supervised",
+    attributes=("trains", "model_bits", "knows_samples", "flops_per_sample"),
+)

@@ -1,0 +1,142 @@
+"""Runs about time alone: models and updates without numbers."""
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import Field
+
+from fedsim.learning.contracts import Evaluation, Learner, Model, Of, Release, Update, check_of
+from fedsim.learning.local_training import probe_samples
+from fedsim.measurements import check_needs
+from fedsim.registry import Component
+from fedsim.streams import Streams
+
+
+class NoLearning(Component):
+    """Learn nothing: for studies of latency, where only times and selections matter.
+
+    Attributes
+    ----------
+    model_bits : float > 0, optional
+        Size of the model, and of an update, on the air; networks that carry bits need it.
+    samples_per_client : int >= 1, optional
+        How many samples each client would train on; devices that compute by the sample need it.
+    flops_per_sample : float > 0, optional
+        Floating-point operations to train on one sample, forward and backward; devices that compute by them need it.
+    """
+
+    trains: ClassVar[bool] = False
+
+    model_bits: Annotated[float, Field(gt=0)] | None = None
+    samples_per_client: Annotated[int, Field(ge=1)] | None = None
+    flops_per_sample: Annotated[float, Field(gt=0)] | None = None
+
+    @property
+    def knows_samples(self) -> bool:
+        """Whether the clients' numbers of samples are known; they are reported as zero otherwise."""
+        return self.samples_per_client is not None
+
+    def build(
+        self,
+        clients: int,
+        streams: Streams,
+        mechanism: object | None = None,
+        store: Any = None,
+        data_dir: Path | None = None,
+    ) -> Learner:
+        """Return a learner that only counts versions; all but the number of clients is ignored."""
+        samples = np.full(clients, self.samples_per_client or 0, dtype=np.int64)
+        return TimingLearner(self.model_bits, samples, self.flops_per_sample)
+
+
+@dataclass(frozen=True)
+class TimingModel:
+    """A model without numbers."""
+
+    digest: str
+    version: int
+
+
+@dataclass(frozen=True)
+class TimingUpdate:
+    """An update without numbers."""
+
+    digest: str
+
+
+class TimingLearner:
+    """Counts versions of a model that has no numbers; what would be computed is NaN, zero or empty."""
+
+    def __init__(
+        self, model_bits: float | None, samples: NDArray[np.int64], flops_per_sample: float | None = None
+    ) -> None:
+        self.model_bits, self.samples, self.flops_per_sample = model_bits, samples, flops_per_sample
+
+    def work_samples(self, client: NDArray[np.int64], work: NDArray[np.float64] | None = None) -> NDArray[np.float64]:
+        """Return the samples of one pass over each client's data, times its share of the work."""
+        passed = self.samples[client].astype(np.float64)
+        return passed if work is None else passed * work
+
+    def whole_steps(self, client: NDArray[np.int64], work: NDArray[np.float64], *, up: bool) -> NDArray[np.float64]:
+        """Return the wish: work without numbers has no steps."""
+        return work
+
+    def initial(self) -> Model:
+        """Return version 0."""
+        return TimingModel("timing-0", 0)
+
+    def updates(
+        self,
+        model: Model,
+        client: NDArray[np.int64],
+        releases: Mapping[int, Release] | None = None,
+        work: NDArray[np.float64] | None = None,
+        repeat: int = 0,
+    ) -> list[Update]:
+        """Return one and the same handle for everybody, so that a cohort costs nothing per client."""
+        return [TimingUpdate(f"{model.digest}-update")] * len(client)
+
+    def aggregate(
+        self, model: Model, updates: Sequence[Update], weights: NDArray[np.float64], *, of: Of = "difference"
+    ) -> Model:
+        """Return the next version."""
+        check_of(of)
+        return _version(model.version + 1)
+
+    def merge(self, models: Sequence[Model], weights: NDArray[np.float64], version: int | None = None) -> Model:
+        """Return the version that is given, or the one after the highest of the models'."""
+        return _version(max(model.version for model in models) + 1 if version is None else version)
+
+    def measure(self, updates: Sequence[Update], needs: Collection[str]) -> dict[str, NDArray[Any]]:
+        """Return NaN for every number, and for ``"update"`` vectors of no coordinates, shape (n, 0)."""
+        check_needs(needs)
+        empty = np.empty((len(updates), 0), dtype=np.float32)
+        return {need: empty if need == "update" else np.full(len(updates), np.nan) for need in needs}
+
+    def deviations(
+        self, fresh: Sequence[Update], fresh_weights: NDArray[np.float64] | None, stale: Sequence[Update]
+    ) -> NDArray[np.float64]:
+        """Return zero for every stale update."""
+        return np.zeros(len(stale))
+
+    def probe_losses(
+        self, model: Model, client: NDArray[np.int64], samples: int | None, round_: int
+    ) -> NDArray[np.float64]:
+        """Return NaN for every client."""
+        return np.full(len(client), np.nan)
+
+    def probe_samples(self, client: NDArray[np.int64], samples: int | None) -> NDArray[np.float64]:
+        """Return a third of the samples that a probe takes of each client, as evaluating is a third of training."""
+        return probe_samples(self.samples[client], samples)
+
+    def evaluate(self, model: Model) -> Evaluation | None:
+        """Return None."""
+        return None
+
+
+def _version(version: int) -> TimingModel:
+    return TimingModel(f"timing-{version}", version)

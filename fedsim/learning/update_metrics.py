@@ -1,0 +1,85 @@
+"""What a server is told of delivered updates, and how far stale ones stray from fresh ones.
+
+The meaning of every name is in `fedsim.learning.contracts.Learner.measure`.
+"""
+
+from collections.abc import Callable, Collection, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fedsim.arrays import FloatArray, Vector
+from fedsim.learning.lineage.computation import Computation, result_of
+from fedsim.learning.lineage.handles import UpdateHandle
+from fedsim.measurements import check_needs
+
+Updates = Sequence[UpdateHandle]
+
+
+def measure(results: Computation, updates: Updates, needs: Collection[str]) -> dict[str, NDArray[Any]]:
+    """Return each measure asked for, one element (or row) per update."""
+    check_needs(needs)
+    if needs:
+        results.settle([update.training for update in updates])
+    ways: dict[str, Callable[[], NDArray[Any]]] = {
+        "loss": lambda: np.array([result_of(update).loss for update in updates], dtype=np.float64),
+        "loss_rms": lambda: np.array([result_of(update).loss_rms for update in updates], dtype=np.float64),
+        "accuracy_gain": lambda: _accuracy_gain(results, updates),
+        "update_norm": lambda: np.sqrt([_square_sum(_parameters_sent(results, update)) for update in updates]),
+        "update": lambda: _vectors(results, updates),
+    }
+    return {need: ways[need]() for need in needs}
+
+
+def deviations(results: Computation, fresh: Updates, fresh_weights: FloatArray | None, stale: Updates) -> FloatArray:
+    """Return REFL's Lambda_s of each stale update.
+
+    The rule ``|(u + n m) / (n + 1) - m|^2 / |m|^2`` is worked out as ``|u - m|^2 / ((n + 1)^2 |m|^2)``, which loses
+    no digits where u and m are close.
+    """
+    weights = np.ones(len(fresh)) if fresh_weights is None else np.asarray(fresh_weights, dtype=np.float64)
+    if weights.shape != (len(fresh),) or not np.all(np.isfinite(weights) & (weights >= 0)):
+        raise ValueError(f"fresh_weights: {fresh_weights!r}; one finite number >= 0 for each of {len(fresh)} updates")
+    if not len(stale) or not weights.sum() > 0:
+        return np.zeros(len(stale))
+    results.settle([update.training for update in (*fresh, *stale)])
+    mean = np.zeros(results.executor.parameters)
+    for update, share in zip(fresh, (weights / weights.sum()).tolist(), strict=True):
+        mean += share * _parameters_sent(results, update).astype(np.float64)
+    scale = (len(fresh) + 1) ** 2 * _square_sum(mean)
+    if scale == 0:
+        return np.zeros(len(stale))
+    return np.array([_square_sum(_parameters_sent(results, update) - mean) / scale for update in stale])
+
+
+def _parameters_sent(results: Computation, update: UpdateHandle) -> Vector:
+    return results.sent(update)[: results.executor.parameters]
+
+
+def _square_sum(vector: NDArray[np.floating[Any]]) -> float:
+    # Not by a dot product, whose last digits depend on how many threads the library underneath uses.
+    return float(np.square(vector, dtype=np.float64).sum())
+
+
+def _accuracy_gain(results: Computation, updates: Updates) -> FloatArray:
+    """Return accuracy after minus before; a base's accuracy is worked out for all that start from it at once."""
+    bases: dict[str, list[int]] = {}
+    for i, update in enumerate(updates):
+        bases.setdefault(update.base.digest, []).append(i)
+    gain = np.zeros(len(updates))
+    for digest, members in bases.items():
+        base = results.vector(updates[members[0]].base)
+        before = results.scores(digest, base, [updates[i].client for i in members])
+        for i, score in zip(members, before, strict=True):
+            training, client = updates[i].training, updates[i].client
+            own = results.scores(training.digest, base + result_of(updates[i]).difference, [client])
+            gain[i] = own[0].accuracy - score.accuracy
+    return gain
+
+
+def _vectors(results: Computation, updates: Updates) -> NDArray[np.float32]:
+    vectors = np.empty((len(updates), results.executor.parameters), dtype=np.float32)
+    for row, update in zip(vectors, updates, strict=True):
+        row[:] = _parameters_sent(results, update)
+    return vectors

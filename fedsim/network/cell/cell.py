@@ -1,0 +1,114 @@
+"""A wireless cell: one base station, and in each direction dedicated shares of spectrum or one that clients share.
+
+Streams: ``fading-downlink`` and ``fading-uplink`` by (client, block), separate because the two directions use
+different carriers (frequency-division duplex). Path loss and shadowing are common to both.
+"""
+
+from typing import Annotated, ClassVar, Literal
+
+import numpy as np
+from pydantic import Field, PositiveFloat
+
+from fedsim.arrays import FloatArray
+from fedsim.network.cell.links import CellLinks
+from fedsim.network.contracts import Links
+from fedsim.network.medium.cell import Sharing
+from fedsim.network.radio.channel import Channel
+from fedsim.network.radio.contracts import Fading, PathLoss
+from fedsim.network.radio.fading import FADINGS, Rayleigh
+from fedsim.network.radio.link_budget import CellLink, LinkBudget, NoiseFigureDb, PowerDbm
+from fedsim.network.radio.path_loss import PATH_LOSSES, LogDistance
+from fedsim.network.radio.shadowing import SHADOWINGS, IndependentShadowing, Shadowing
+from fedsim.network.radio.sites import Sites
+from fedsim.network.radio.spectral_efficiency import RATES, RateLaw, Shannon
+from fedsim.registry import Component, Slot
+from fedsim.streams import Streams
+from fedsim.units import SPEED_OF_LIGHT_M_PER_S
+
+
+class Downlink(CellLink):
+    """Base station to client; besides the rules of `CellLink` there is ``"multicast"``, one message for all at once.
+
+    The defaults give a client a tenth of a 10 MHz carrier on which a macro base station radiates 46 dBm, so
+    36 dBm, and a phone's noise figure of 9 dB: the usual assumptions of 3GPP's macro cell studies (TR 36.942;
+    TR 36.814, annex A.2).
+    """
+
+    sharing: Sharing | Literal["multicast"] = "dedicated"
+    bandwidth_hz: PositiveFloat = 1e6
+    power_dbm: PowerDbm = 36.0
+    noise_figure_db: NoiseFigureDb = 9.0
+
+
+class Uplink(CellLink):
+    """Client to base station.
+
+    The defaults give a client 1 MHz into which a phone puts all of its 23 dBm, and a base station's noise
+    figure of 5 dB (same studies). So an uplink has 9 dB less SNR than a downlink.
+    """
+
+    sharing: Sharing = "dedicated"
+    bandwidth_hz: PositiveFloat = 1e6
+    power_dbm: PowerDbm = 23.0
+    noise_figure_db: NoiseFigureDb = 5.0
+
+
+class Cell(Component):
+    """A cell with dedicated or shared bandwidth, alone or among others.
+
+    The rate of a link in a fading block is ``bandwidth * efficiency(snr * gain)``, where snr follows from power,
+    path loss, shadowing, thermal noise and the interference of other sites. A transfer takes the time to push its bits
+    through the blocks, and distance / c on top.
+
+    Attributes
+    ----------
+    downlink, uplink : tables of the two directions
+    path_loss : law of the loss over distance
+    shadowing_sigma_db : float or None
+        Standard deviation of the log-normal shadowing. None takes that of the path loss (TR 38.901 has one for each
+        client), or 8 dB where it has none, the usual assumption for macro cells (3GPP TR 36.814, annex A.2).
+    shadowing : how the shadowing of clients and sites hangs together
+    fading : law of the gain in each coherence time
+    rate : what a hertz carries at which SNR
+    sites : the sites on the same frequencies; None where the one at the origin is alone
+    """
+
+    uses_bits: ClassVar[bool] = True
+    uses_positions: ClassVar[bool] = True
+
+    downlink: Downlink = Downlink()
+    uplink: Uplink = Uplink()
+    path_loss: Annotated[PathLoss, Slot(PATH_LOSSES)] = LogDistance()
+    shadowing_sigma_db: Annotated[float, Field(ge=0, le=50)] | None = None
+    shadowing: Annotated[Shadowing, Slot(SHADOWINGS)] = IndependentShadowing()
+    fading: Annotated[Fading, Slot(FADINGS)] = Rayleigh()
+    rate: Annotated[RateLaw, Slot(RATES)] = Shannon()
+    sites: Sites | None = None
+
+    def build(self, positions_m: FloatArray, streams: Streams) -> Links:
+        """Return the links of one run: `CellLinks`, or around them `SharedCellLinks` if a direction is shared.
+
+        Raises
+        ------
+        ScenarioError
+            If the path loss at some client's distance is no finite number.
+        """
+        radio = LinkBudget(self, np.zeros((1, 2)) if self.sites is None else self.sites.positions_m(), streams)
+        distance_m, loss_db = radio.losses(positions_m)
+        serving = np.argmin(loss_db[:, : 1 if self.sites is None else self.sites.serving], axis=1)
+        down, up = radio.snrs(loss_db, serving)
+        links = CellLinks(
+            Channel(down, self.downlink.bandwidth_hz, self.fading, "fading-downlink", streams, self.rate),
+            Channel(up, self.uplink.bandwidth_hz, self.fading, "fading-uplink", streams, self.rate),
+            distance_m[np.arange(serving.size), serving] / SPEED_OF_LIGHT_M_PER_S,
+            serving,
+        )
+        if self.downlink.sharing == self.uplink.sharing == "dedicated":
+            return links
+        from fedsim.network.cell.links import SharedCellLinks
+
+        return SharedCellLinks(links, self.downlink.sharing, self.uplink.sharing)
+
+    def losses(self, positions_m: FloatArray, sites_m: FloatArray, streams: Streams) -> tuple[FloatArray, FloatArray]:
+        """Return the distance in metres and the path loss with shadowing in dB of each client and site, (K, S)."""
+        return LinkBudget(self, sites_m, streams).losses(positions_m)

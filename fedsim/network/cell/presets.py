@@ -1,0 +1,159 @@
+"""Cells by name, with the usual numbers of their kind; every option can be set otherwise.
+
+In a preset a table without ``kind`` changes single options of what the preset has there, and one with a ``kind``
+stands alone::
+
+    [network]
+    kind = "urban-macro"
+    path_loss = { carrier_hz = 0.8e9 }          # still UMa
+    uplink = { power_dbm = 30.0 }               # bandwidth and noise figure as in the preset
+    fading = { kind = "rician", k_db = 9.0 }    # something else
+
+A client's share is a tenth of the carrier unless said otherwise. Powers include the antenna gains of both ends. The
+crowd's placement is not the preset's: its docstring names the usual size of the cell.
+"""
+
+from collections.abc import Mapping
+from typing import Annotated, Any
+
+from pydantic import Field, model_validator
+
+from fedsim.network.cell.cell import Cell, Downlink, Uplink
+from fedsim.network.radio.contracts import Fading, PathLoss
+from fedsim.network.radio.fading import FADINGS, Rayleigh, Rician, coherence_time_s
+from fedsim.network.radio.mcs import ModulationAndCoding
+from fedsim.network.radio.path_loss import PATH_LOSSES, LogDistance
+from fedsim.network.radio.shadowing import SHADOWINGS, CorrelatedShadowing, Shadowing
+from fedsim.network.radio.sites import Sites
+from fedsim.network.radio.spectral_efficiency import RATES, RateLaw, Shannon
+from fedsim.network.radio.tr38901.indoor import IndoorOffice
+from fedsim.network.radio.tr38901.outdoor import UrbanMacro
+from fedsim.registry import Settings, Slot
+
+_WALKING_M_PER_S = 3 / 3.6
+
+
+class Preset(Cell):
+    """A cell of which single options can be changed, table by table."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _fill_tables(cls, value: Any) -> Any:
+        if not isinstance(value, Mapping):
+            return value
+        return {name: cls._filled(name, given) for name, given in value.items()}
+
+    @classmethod
+    def _filled(cls, name: str, given: Any) -> Any:
+        """Return a table completed by the preset's own options where it names no other kind."""
+        field = cls.model_fields.get(name)
+        own = None if field is None else field.default
+        if not (isinstance(given, Mapping) and isinstance(own, Settings)) or "kind" in given:
+            return given
+        options = {option: getattr(own, option) for option in type(own).model_fields}
+        kept = {option: chosen for option, chosen in options.items() if chosen is not None}
+        slot = Slot.of(field.metadata) if field is not None else None
+        kind = {} if slot is None else {"kind": slot.catalogue.kind_of(own)}
+        return {**kind, **kept, **given}
+
+
+class UrbanMacroCell(Preset):
+    """An LTE macro cell at 2 GHz: UMa, 10 MHz, neighbours half loaded, four of five clients indoors.
+
+    46 dBm (36 dBm in a tenth of the carrier) and 15 dBi at the base station, 23 dBm at the phone, noise figures of 9
+    and 5 dB: 3GPP TR 36.942, section 4, and TR 36.814, table A.2.1.1-2; sites 500 m apart and 80 % indoor clients:
+    TR 38.901, table 7.2-1; a fifth of them behind infrared-reflecting windows, as in ITU-R M.2412. A client takes the
+    best of 7 sites and has two resource blocks in the uplink; clients of other cells send 20 dB below full power on
+    average. A cell's corner is 289 m away.
+    """
+
+    downlink: Downlink = Downlink(bandwidth_hz=1e6, power_dbm=51.0, noise_figure_db=9.0)
+    uplink: Uplink = Uplink(bandwidth_hz=360e3, power_dbm=38.0, noise_figure_db=5.0)
+    path_loss: Annotated[PathLoss, Slot(PATH_LOSSES)] = UrbanMacro(
+        carrier_hz=2e9, indoor_share=0.8, high_loss_share=0.2
+    )
+    shadowing: Annotated[Shadowing, Slot(SHADOWINGS)] = CorrelatedShadowing(decorrelation_m=50.0)
+    fading: Annotated[Fading, Slot(FADINGS)] = Rayleigh(coherence_s=coherence_time_s(_WALKING_M_PER_S, 2e9))
+    rate: Annotated[RateLaw, Slot(RATES)] = ModulationAndCoding(table="64qam")
+    sites: Sites | None = Sites(inter_site_distance_m=500.0, load=0.5, uplink_backoff_db=20.0, serving_rings=1)
+
+
+class IndoorOfficeCell(Preset):
+    """A small cell under an office ceiling at 3.5 GHz: InH mixed office, 20 MHz, Rician fading.
+
+    24 dBm (14 dBm in a tenth of the carrier) and 5 dBi at the ceiling, 23 dBm at the client, noise figures of 9 and
+    5 dB: 3GPP TR 38.802, table A.2.1-1 (indoor hotspot); K-factor 7 dB: TR 38.901, table 7.5-6. Offices are some 50 m
+    across.
+    """
+
+    downlink: Downlink = Downlink(bandwidth_hz=2e6, power_dbm=19.0, noise_figure_db=9.0)
+    uplink: Uplink = Uplink(bandwidth_hz=2e6, power_dbm=28.0, noise_figure_db=5.0)
+    path_loss: Annotated[PathLoss, Slot(PATH_LOSSES)] = IndoorOffice(carrier_hz=3.5e9)
+    shadowing: Annotated[Shadowing, Slot(SHADOWINGS)] = CorrelatedShadowing(decorrelation_m=6.0)
+    fading: Annotated[Fading, Slot(FADINGS)] = Rician(k_db=7.0, coherence_s=coherence_time_s(_WALKING_M_PER_S, 3.5e9))
+    rate: Annotated[RateLaw, Slot(RATES)] = ModulationAndCoding(table="256qam")
+
+
+class WifiCell(Preset):
+    """An access point of IEEE 802.11ac at 5.25 GHz: 20 MHz, stop and wait, at most 7 attempts.
+
+    20 dBm (10 dBm in a tenth of the channel) at the access point, 15 dBm at the client, noise figure 7 dB. The loss is
+    that of free space at 5 m (60.8 dB) and grows by 35 dB per decade, with 5 dB of shadowing, as in the residential and
+    enterprise simulation scenarios of IEEE 802.11ax without walls and floors (document 11-14/0980); at 1 m it is 10 dB
+    below that of free space.
+
+    In 20 MHz 52 of 64 subcarriers carry data in 3.2 of every 4 us, so 0.65 symbols per second and hertz, and one
+    stream has the schemes 0 to 8. A frame lasts 2 ms; to it come a preamble of 40 us, SIFS (16 us), the acknowledgement
+    (28 us), DIFS (34 us) and the mean of a first backoff window, 7.5 slots of 9 us, so that ``0.65 * 2000 / 2185.5`` is
+    left. The window of a second attempt is twice as long: 8 slots more.
+    """
+
+    downlink: Downlink = Downlink(bandwidth_hz=2e6, power_dbm=10.0, noise_figure_db=7.0)
+    uplink: Uplink = Uplink(bandwidth_hz=2e6, power_dbm=15.0, noise_figure_db=7.0)
+    path_loss: Annotated[PathLoss, Slot(PATH_LOSSES)] = LogDistance(
+        exponent=3.5, reference_loss_db=60.8, reference_distance_m=5.0
+    )
+    shadowing_sigma_db: Annotated[float, Field(ge=0, le=50)] | None = 5.0
+    fading: Annotated[Fading, Slot(FADINGS)] = Rayleigh(coherence_s=coherence_time_s(_WALKING_M_PER_S, 5.25e9))
+    rate: Annotated[RateLaw, Slot(RATES)] = ModulationAndCoding(
+        table="wifi", schemes=9, attempts=7, combining=False, block_s=2e-3, backoff_s=72e-6, overhead=0.405
+    )
+
+
+class NarrowbandCell(Preset):
+    """A sensor on NB-IoT at 900 MHz: UMa from deep indoors, 180 kHz, at most 127 kbit/s.
+
+    35 dBm and 15 dBi at the base station, 23 dBm at the sensor, noise figures of 5 and 3 dB: 3GPP TR 45.820, annex D.
+    The ceiling is the peak rate of category NB2's downlink, 127 kbit/s in 180 kHz (TS 36.306; its uplink may reach
+    159). All sensors are in buildings with
+    infrared-reflecting windows and stand still, so that fading lasts for seconds. A client has the whole carrier.
+    """
+
+    downlink: Downlink = Downlink(bandwidth_hz=180e3, power_dbm=50.0, noise_figure_db=5.0)
+    uplink: Uplink = Uplink(bandwidth_hz=180e3, power_dbm=38.0, noise_figure_db=3.0)
+    path_loss: Annotated[PathLoss, Slot(PATH_LOSSES)] = UrbanMacro(
+        carrier_hz=0.9e9, indoor_share=1.0, high_loss_share=1.0
+    )
+    shadowing: Annotated[Shadowing, Slot(SHADOWINGS)] = CorrelatedShadowing(decorrelation_m=7.0)
+    fading: Annotated[Fading, Slot(FADINGS)] = Rayleigh(coherence_s=2.0)
+    rate: Annotated[RateLaw, Slot(RATES)] = Shannon(snr_gap_db=3.0, ceiling=0.7)
+
+
+class MidbandCell(Preset):
+    """A 5G macro cell at 3.5 GHz: UMa, 100 MHz, 256-QAM, beams.
+
+    44 dBm per 20 MHz (41 dBm in a tenth of the carrier) and a beam of 24 dBi at the base station, 23 dBm at the phone,
+    noise figures of 7 and 5 dB: ITU-R M.2412, dense urban eMBB; sites 200 m apart and 80 % indoor clients, a fifth of
+    them behind infrared-reflecting windows. As in `UrbanMacroCell` a client takes the best of 7 sites. A neighbour's
+    beam points elsewhere for most of the time: load 0.1.
+    """
+
+    downlink: Downlink = Downlink(bandwidth_hz=1e7, power_dbm=65.0, noise_figure_db=7.0)
+    uplink: Uplink = Uplink(bandwidth_hz=1e7, power_dbm=47.0, noise_figure_db=5.0)
+    path_loss: Annotated[PathLoss, Slot(PATH_LOSSES)] = UrbanMacro(
+        carrier_hz=3.5e9, indoor_share=0.8, high_loss_share=0.2
+    )
+    shadowing: Annotated[Shadowing, Slot(SHADOWINGS)] = CorrelatedShadowing(decorrelation_m=50.0)
+    fading: Annotated[Fading, Slot(FADINGS)] = Rayleigh(coherence_s=coherence_time_s(_WALKING_M_PER_S, 3.5e9))
+    rate: Annotated[RateLaw, Slot(RATES)] = ModulationAndCoding(table="256qam")
+    sites: Sites | None = Sites(inter_site_distance_m=200.0, load=0.1, uplink_backoff_db=20.0, serving_rings=1)

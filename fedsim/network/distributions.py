@@ -1,0 +1,184 @@
+"""Latency laws: distributions of times without any physics behind them.
+
+Each law gives its quantile function, so that one uniform number per (client, round) makes one latency, and
+its mean in closed form. All times are finite and at least 0.
+"""
+
+import math
+from functools import cached_property
+from typing import Annotated, Protocol
+
+import numpy as np
+from pydantic import Field, NonNegativeFloat, PositiveFloat
+
+from fedsim.arrays import FloatArray
+from fedsim.registry import Component, Registry
+
+
+class LatencyLaw(Protocol):
+    """A distribution of times, all finite and at least 0."""
+
+    def quantile(self, u: FloatArray) -> FloatArray:
+        """Return the inverse of the distribution function at u in (0, 1), in seconds."""
+        ...
+
+    def mean_s(self) -> float:
+        """Return the mean in seconds, in closed form."""
+        ...
+
+
+LATENCY_LAWS = Registry(
+    "latency law",
+    "fedsim.latency_laws",
+    ("quantile", "mean_s"),
+    {
+        "zero": "fedsim.network.distributions:Zero",
+        "constant": "fedsim.network.distributions:Constant",
+        "normal": "fedsim.network.distributions:Normal",
+        "log-normal": "fedsim.network.distributions:LogNormal",
+        "shifted-exponential": "fedsim.network.distributions:ShiftedExponential",
+        "empirical": "fedsim.network.distributions:Empirical",
+    },
+)
+
+# A log-normal factor's mean is exp(sigma^2 / 2): 10 is far beyond any use and still far from overflow.
+Sigma = Annotated[float, Field(ge=0, le=10)]
+
+
+def normal_quantile(u: FloatArray) -> FloatArray:
+    """Return the standard normal quantile of each number in (0, 1)."""
+    from scipy.special import ndtri  # a tenth of a second that `fedsim --help` need not pay
+
+    return np.asarray(ndtri(u))
+
+
+def floored_normal_mean(centre: FloatArray, std: float, floor: float) -> FloatArray:
+    """Return the mean of ``max(floor, X)`` with X normal: the floor is a point mass, not a redraw.
+
+    With ``z = (centre - floor) / std`` it is ``floor + std * (z Phi(z) + phi(z))``.
+
+    >>> float(floored_normal_mean(np.array(0.0), 1.0, 0.0)) == 1 / math.sqrt(2 * math.pi)
+    True
+    """
+    from scipy.special import ndtr
+
+    if std == 0:
+        return np.maximum(floor, centre)
+    z = (centre - floor) / std
+    density = np.exp(-0.5 * z**2) / math.sqrt(2 * math.pi)
+    return np.asarray(floor + std * (z * ndtr(z) + density))
+
+
+class Zero(Component):
+    """No time at all, said by name."""
+
+    def quantile(self, u: FloatArray) -> FloatArray:
+        """Return zeros of the shape of u."""
+        return np.zeros_like(u)
+
+    def mean_s(self) -> float:
+        """Return 0."""
+        return 0.0
+
+
+class Constant(Component):
+    """Always the same time."""
+
+    value_s: NonNegativeFloat
+
+    def quantile(self, u: FloatArray) -> FloatArray:
+        """Return the value for each element of u."""
+        return np.full_like(u, self.value_s)
+
+    def mean_s(self) -> float:
+        """Return the value."""
+        return self.value_s
+
+
+class Normal(Component):
+    """A normal law with a floor: draws below the floor become the floor (a point mass, not a redraw).
+
+    Attributes
+    ----------
+    centre_s : mean of the normal before the floor applies
+    std_s : its standard deviation
+    floor_s : least time
+    """
+
+    centre_s: NonNegativeFloat
+    std_s: NonNegativeFloat
+    floor_s: NonNegativeFloat = 0.0
+
+    def quantile(self, u: FloatArray) -> FloatArray:
+        """Return ``max(floor, centre + std * Phi^-1(u))``."""
+        return np.maximum(self.floor_s, self.centre_s + self.std_s * normal_quantile(u))
+
+    def mean_s(self) -> float:
+        """Return the mean with the point mass at the floor; it is above the centre."""
+        return float(floored_normal_mean(np.array(self.centre_s), self.std_s, self.floor_s))
+
+
+class LogNormal(Component):
+    """A log-normal law.
+
+    Attributes
+    ----------
+    median_s : median
+    sigma : standard deviation of the logarithm
+    """
+
+    median_s: NonNegativeFloat
+    sigma: Sigma
+
+    def quantile(self, u: FloatArray) -> FloatArray:
+        """Return ``median * exp(sigma * Phi^-1(u))``."""
+        return np.asarray(self.median_s * np.exp(self.sigma * normal_quantile(u)))
+
+    def mean_s(self) -> float:
+        """Return ``median * exp(sigma^2 / 2)``."""
+        return self.median_s * math.exp(self.sigma**2 / 2)
+
+
+class ShiftedExponential(Component):
+    """A least time and an exponential wait on top of it.
+
+    Attributes
+    ----------
+    shift_s : least time
+    scale_s : mean of what comes on top
+    """
+
+    shift_s: NonNegativeFloat
+    scale_s: PositiveFloat
+
+    def quantile(self, u: FloatArray) -> FloatArray:
+        """Return ``shift - scale * ln(1 - u)``."""
+        return np.asarray(self.shift_s - self.scale_s * np.log1p(-u))
+
+    def mean_s(self) -> float:
+        """Return ``shift + scale``."""
+        return self.shift_s + self.scale_s
+
+
+class Empirical(Component):
+    """Measured times, each equally likely.
+
+    Attributes
+    ----------
+    values_s : the times in any order; a time given twice is twice as likely
+    """
+
+    values_s: Annotated[tuple[NonNegativeFloat, ...], Field(min_length=1, strict=False)]
+
+    @cached_property
+    def _sorted_s(self) -> FloatArray:
+        return np.sort(np.array(self.values_s, dtype=np.float64))
+
+    def quantile(self, u: FloatArray) -> FloatArray:
+        """Return the least value whose share of values at or below it is at least u."""
+        number = self._sorted_s.size
+        return self._sorted_s[np.ceil(u * number).astype(np.int64) - 1]
+
+    def mean_s(self) -> float:
+        """Return the mean of the values."""
+        return math.fsum(self.values_s) / len(self.values_s)

@@ -1,0 +1,237 @@
+"""The links between clients and the base stations of a graph: constant ones, or what the radio gives.
+
+A client is attached to one station at a time: the strongest when a transfer begins, and as
+`fedsim.network.topology.handover` says while transfers are on their way.
+"""
+
+import math
+from dataclasses import dataclass
+from typing import Annotated, ClassVar, Literal, Protocol, Self
+
+import numpy as np
+from pydantic import NonNegativeFloat, PositiveFloat, model_validator
+
+from fedsim.arrays import BoolArray, FloatArray, IntArray
+from fedsim.network.cell.cell import Cell
+from fedsim.network.radio.link_budget import LinkBudget
+from fedsim.network.topology.coverage import Coverage
+from fedsim.registry import Component, Registry, Slot
+from fedsim.streams import Streams
+from fedsim.units import db_to_linear
+
+ACCESSES = Registry(
+    "access",
+    "fedsim.accesses",
+    ("build",),
+    {
+        "constant": "fedsim.network.graph.access:ConstantAccess",
+        "radio": "fedsim.network.graph.access:RadioAccess",
+    },
+    default="constant",
+    attributes=("delay_s", "shares_airtime"),
+)
+
+CELLS = Registry(
+    "cell",
+    "fedsim.cells",
+    ("build", "losses"),
+    {
+        "cell": "fedsim.network.cell.cell:Cell",
+        "urban-macro": "fedsim.network.cell.presets:UrbanMacroCell",
+        "indoor-office": "fedsim.network.cell.presets:IndoorOfficeCell",
+        "wifi": "fedsim.network.cell.presets:WifiCell",
+        "nb-iot": "fedsim.network.cell.presets:NarrowbandCell",
+        "5g-midband": "fedsim.network.cell.presets:MidbandCell",
+    },
+    default="cell",
+)
+
+
+class Access(Protocol):
+    """A scenario's way of reaching base stations: settings that build the coverage of one run.
+
+    Attributes
+    ----------
+    delay_s : how long a bit travels between a client and its station
+    shares_airtime : whether the clients of a station share its time in each direction, each at its own rate
+    """
+
+    @property
+    def delay_s(self) -> float:
+        """How long a bit travels."""
+        ...
+
+    @property
+    def shares_airtime(self) -> bool:
+        """Whether the clients of a station share its time."""
+        ...
+
+    def build(self, sites_m: FloatArray, places_m: FloatArray, moves: bool, streams: Streams) -> Coverage:
+        """Return the coverage of one run.
+
+        Parameters
+        ----------
+        sites_m : where the stations stand, shape (b, 2)
+        places_m : where the clients stand at time 0, shape (K, 2), and for ever unless they move
+        """
+        ...
+
+
+class ConstantAccess(Component):
+    """Links of the same capacity for all clients, wherever they stand; the nearest station is the strongest.
+
+    Attributes
+    ----------
+    downlink_bps, uplink_bps : capacity each way
+    delay_s : how long a bit travels
+    exponent : signals weaken by ``10 * exponent`` dB per decade of distance, which is what the hysteresis of handovers
+        refers to; 3.76 is that of urban macro cells (`LogDistance`)
+    reach_m : how far away a station may be for a client that has lost its own; any distance if left out
+    """
+
+    shares_airtime: ClassVar[bool] = False
+
+    downlink_bps: PositiveFloat
+    uplink_bps: PositiveFloat
+    delay_s: NonNegativeFloat
+    exponent: PositiveFloat = 3.76
+    reach_m: PositiveFloat | None = None
+
+    def build(self, sites_m: FloatArray, places_m: FloatArray, moves: bool, streams: Streams) -> "ConstantCoverage":
+        """Return what follows from the distances."""
+        return ConstantCoverage(self, sites_m)
+
+
+@dataclass(frozen=True)
+class ConstantCoverage:
+    """The coverage of `ConstantAccess`; `sites_m` has shape (b, 2)."""
+
+    step_m: ClassVar[float] = math.inf
+
+    settings: ConstantAccess
+    sites_m: FloatArray
+
+    def view(self, client: IntArray, places_m: FloatArray) -> "ConstantView":
+        """Return what follows from the distances."""
+        apart = places_m[:, None, :] - self.sites_m
+        return ConstantView(self.settings, np.asarray(np.hypot(apart[..., 0], apart[..., 1])))
+
+
+@dataclass(frozen=True)
+class ConstantView:
+    """What `ConstantCoverage` offers at distances of shape (n, b)."""
+
+    settings: ConstantAccess
+    distance_m: FloatArray
+
+    @property
+    def signal_db(self) -> FloatArray:
+        """``-10 * exponent * log10(distance)``, from a millimetre on."""
+        return -10 * self.settings.exponent * np.log10(np.maximum(self.distance_m, 1e-3))
+
+    def in_reach(self) -> BoolArray:
+        """Return whether a station is no farther away than the reach."""
+        reach_m = self.settings.reach_m
+        return np.asarray(self.distance_m <= (math.inf if reach_m is None else reach_m))
+
+    def rates_bps(self, station: IntArray) -> FloatArray:
+        """Return the constant capacities."""
+        return np.tile([self.settings.downlink_bps, self.settings.uplink_bps], (station.size, 1))
+
+
+class RadioAccess(Component):
+    """Links that carry the mean rate of a cell's radio, between clients and base stations where they stand.
+
+    The strongest station is the one with the least path loss and shadowing. A link's capacity is its bandwidth times
+    the mean spectral efficiency over fading (`fedsim.network.medium.cell` says what that leaves out). A client
+    that moves keeps its luck towards each station: it has a line of sight where the probability at its distance is
+    above a number of its own, independent shadowing stays, and correlated shadowing follows the place.
+
+    Attributes
+    ----------
+    cell : table like that of the networks ``cell``, ``urban-macro`` and so on
+        The base stations of the graph take the place of its sites: of `sites` count the load, with which other
+        stations disturb a downlink, and the grid of neighbours and the back-off in the uplink.
+    spectrum : ``"dedicated"``, each client with the bandwidth of the cell to itself, or ``"shared"``
+        Shared, the clients of a station share its time in each direction: a flow of r bit/s over a link that would
+        carry C takes ``r / C`` of it, and the rates are max-min fair.
+    delay_s : how long a bit travels, processing included
+    step_m : how far a client walks before the rates of its links follow
+    least_snr_db : what a client needs in the downlink to change to another station when it has lost its own; -6 dB
+        is about where a phone counts a cell as in sync (TS 38.133, clause 8.1)
+    """
+
+    cell: Annotated[Cell, Slot(CELLS)] = Cell()
+    spectrum: Literal["dedicated", "shared"] = "dedicated"
+    delay_s: NonNegativeFloat
+    step_m: PositiveFloat = 5.0
+    least_snr_db: float = -6.0
+
+    @property
+    def shares_airtime(self) -> bool:
+        """Whether the clients of a station share its time."""
+        return self.spectrum == "shared"
+
+    @model_validator(mode="after")
+    def _sharing_is_the_graphs(self) -> Self:
+        for name, link in (("downlink", self.cell.downlink), ("uplink", self.cell.uplink)):
+            if link.sharing != "dedicated":
+                raise ValueError(
+                    f"cell.{name}.sharing = {link.sharing!r} is not allowed in a graph, whose flows share max-min "
+                    "fairly; it must be 'dedicated', with spectrum = 'shared' for spectrum that clients share"
+                )
+        return self
+
+    def build(self, sites_m: FloatArray, places_m: FloatArray, moves: bool, streams: Streams) -> "RadioCoverage":
+        """Return what follows from the radio.
+
+        Raises
+        ------
+        ScenarioError
+            If a path loss is no finite number, or clients move and the shadowing is no function of the place.
+        """
+        return RadioCoverage(self, LinkBudget(self.cell, sites_m, streams), None if moves else places_m)
+
+
+class RadioCoverage:
+    """The coverage of `RadioAccess`, for clients that stand at given places or, if these are None, anywhere."""
+
+    def __init__(self, settings: RadioAccess, radio: LinkBudget, places_m: FloatArray | None) -> None:
+        self.step_m = settings.step_m
+        self._least_snr, self._radio = float(db_to_linear(settings.least_snr_db)), radio
+        self._standing_db = None if places_m is None else radio.losses(places_m)[1]
+
+    def view(self, client: IntArray, places_m: FloatArray) -> "RadioView":
+        """Return what follows from path loss and shadowing."""
+        standing_db = self._standing_db
+        loss_db = self._radio.losses(places_m, client)[1] if standing_db is None else standing_db[client]
+        return RadioView(self._radio, loss_db, self._least_snr)
+
+
+@dataclass(frozen=True)
+class RadioView:
+    """What `RadioCoverage` offers at path losses, shadowing included, of shape (n, b)."""
+
+    radio: LinkBudget
+    loss_db: FloatArray
+    least_snr: float
+
+    @property
+    def signal_db(self) -> FloatArray:
+        """Minus the loss."""
+        return -self.loss_db
+
+    def in_reach(self) -> BoolArray:
+        """Return whether a station's downlink has the least SNR."""
+        places, stations = self.loss_db.shape
+        every = np.tile(np.arange(stations), places)
+        down, _ = self.radio.snrs(np.repeat(self.loss_db, stations, axis=0), every)
+        return np.asarray(down.reshape(places, stations) >= self.least_snr)
+
+    def rates_bps(self, station: IntArray) -> FloatArray:
+        """Return bandwidth times mean spectral efficiency."""
+        cell, efficiency = self.radio.cell, self.radio.effective.efficiency
+        down, up = self.radio.snrs(self.loss_db, station)
+        return np.column_stack(
+            [cell.downlink.bandwidth_hz * efficiency(down), cell.uplink.bandwidth_hz * efficiency(up)]
+        )

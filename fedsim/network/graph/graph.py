@@ -1,0 +1,104 @@
+"""A network of many links: clients, cells, edge servers and a cloud, with routes, fair sharing and trouble.
+
+Flows on a link share it max-min fairly (`fedsim.network.topology.max_min`), on the clock
+(`fedsim.network.medium.fluid`); what
+clients' own links carry is the access's matter (`fedsim.network.graph.access`), and to whom they lead, the roaming's.
+"""
+
+from typing import Annotated, Any, ClassVar, Literal, Protocol, Self
+
+import networkx as nx
+import numpy as np
+from pydantic import Field, NonNegativeFloat, field_validator, model_validator
+
+from fedsim.arrays import FloatArray
+from fedsim.network.graph.access import ACCESSES, Access
+from fedsim.network.graph.links import GraphLinks, _first_links
+from fedsim.network.medium.failures import FAILURES, Failure
+from fedsim.network.medium.graph import GraphMedium
+from fedsim.network.topology.attachment import station_sites_m
+from fedsim.network.topology.generators import LAYOUTS, Given
+from fedsim.network.topology.handover import HandoverRule
+from fedsim.network.topology.mobility import MOBILITIES, Mobility, Walk, standing
+from fedsim.registry import Component, Slot
+from fedsim.streams import Streams
+
+__all__ = ["Graph", "GraphLinks", "GraphMedium"]
+
+
+class Layout(Protocol):
+    """Where a network's graph comes from."""
+
+    def graph(self, positions_m: FloatArray) -> "nx.Graph[Any]":
+        """Return the graph for clients at positions of shape (K, 2)."""
+        ...
+
+
+class Graph(Component):
+    """Links and nodes of every kind, given as a graph; what is on the way at the same time shares them.
+
+    A transfer takes the route of least delay, shares each of its links and radios max-min fairly with the other
+    flows there, and its last bit travels for the sum of the delays. When nodes or links are lost or come back, what is
+    left of every flow takes the route that is the shortest then, or waits while there is none.
+
+    Attributes
+    ----------
+    topology : table with a kind (file, given, mesh, star, two-tier), or a networkx graph in Python
+    access : table or None
+        The link of each client to a base station, for graphs that name no clients: ``constant`` (the kind may be left
+        out) or ``radio``.
+    server : where transfers end: the cloud, or the edge server that is the nearest by delay when a flow starts
+    trouble : list of what goes wrong
+    mobility : how clients move; None if they stand still
+    handover : when a client with something on its way changes to another base station, also where one is lost
+    interruption_s : how long a client's access carries nothing after each handover
+    """
+
+    uses_bits: ClassVar[bool] = True
+    uses_positions: ClassVar[bool] = True
+
+    topology: Annotated[Layout, Slot(LAYOUTS)]
+    access: Annotated[Access, Slot(ACCESSES)] | None = None
+    server: Literal["cloud", "edge-server"] = "cloud"
+    trouble: Annotated[tuple[Annotated[Failure, Slot(FAILURES)], ...], Field(strict=False)] = ()
+    mobility: Annotated[Mobility, Slot(MOBILITIES)] | None = None
+    handover: HandoverRule = HandoverRule()
+    interruption_s: NonNegativeFloat = 0.0
+
+    @field_validator("topology", mode="before")
+    @classmethod
+    def _networkx(cls, value: Any) -> Any:
+        return Given.of(value) if isinstance(value, nx.Graph) else value
+
+    @model_validator(mode="after")
+    def _moves_between_cells(self) -> Self:
+        if self.mobility is not None and self.access is None:
+            raise ValueError("mobility moves clients between base stations, so it needs the table access")
+        return self
+
+    def build(self, positions_m: FloatArray, streams: Streams) -> "GraphLinks":
+        """Return the links of one run.
+
+        Raises
+        ------
+        ScenarioError
+            If the graph lacks an attribute, a server, a client or a way between the two.
+        """
+        graph = self.topology.graph(positions_m)
+        movement = standing if self.mobility is None else self.mobility.build(streams)
+
+        def walk_of(client: int) -> Walk:
+            x_m, y_m = positions_m[client].tolist()
+            return Walk(movement(client, (x_m, y_m)))
+
+        coverage = first = None
+        if self.access is not None:
+            places_m, start_s = positions_m, np.zeros(1)
+            if self.mobility is not None:
+                places_m = np.concatenate([walk_of(client).at(start_s, 0.0) for client in range(len(positions_m))])
+            sites_m = station_sites_m(graph)
+            coverage = self.access.build(sites_m, places_m, self.mobility is not None, streams)
+            first = _first_links(self.access, coverage, places_m)
+        links = GraphLinks(self, graph, len(positions_m), coverage, first, walk_of, streams)
+        links.check()
+        return links

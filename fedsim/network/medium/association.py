@@ -1,0 +1,243 @@
+"""Which base station each client has, on the clock: at the start of a transfer, while it walks, and when cells fail.
+
+A client with nothing on its way is attached to nobody and costs nothing; when a transfer begins it has the strongest
+station there and then (as an idle phone camps on the best cell). While something is on its way a process of its own
+follows it: it looks ahead over measurements by arithmetic and waits for the first at which something changes.
+"""
+
+import math
+from collections.abc import Callable, Generator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+import numpy as np
+from simpy import Event
+
+from fedsim.arrays import BoolArray, FloatArray, IntArray
+from fedsim.network.medium.fluid import FluidTransfer
+from fedsim.network.topology.attachment import AttachedTopology
+from fedsim.network.topology.coverage import Coverage, View
+from fedsim.network.topology.handover import HandoverRule, Watch
+from fedsim.network.topology.mobility import Walk
+
+if TYPE_CHECKING:
+    from fedsim.network.medium.graph import GraphMedium
+
+
+_AHEAD: Final = 64
+Process = Generator[Event, Any, None]
+
+
+class Handover(NamedTuple):
+    """A client that changed from one base station to another with something on its way."""
+
+    time_s: float
+    client: int
+    from_station: str
+    to_station: str
+
+
+@dataclass(frozen=True)
+class Outlook:
+    """What is known about a client's next measurements.
+
+    Attributes
+    ----------
+    watch : over its neighbours
+    places_m : where it will be, shape (n, 2)
+    rows : the measurements after which its rates are looked up again, and the last one that matters
+    rates_bps : what its down- and uplink carry then, from its present station
+    target : the station that takes over at the last of the rows; None if none does
+    """
+
+    watch: Watch
+    places_m: FloatArray
+    rows: list[int]
+    rates_bps: list[list[float]]
+    target: int | None
+
+    @property
+    def ends_s(self) -> float:
+        """When the last of the rows is reached."""
+        return float(self.watch.times_s[self.rows[-1]])
+
+
+class Association:
+    """The attachments of all clients of one run.
+
+    Parameters
+    ----------
+    air : whose links and routes follow
+    attached : the topology with its clients as of time 0
+    coverage : what the stations offer
+    rule : of handovers, and of looking for another station
+    interruption_s : how long a client's access carries nothing after each handover
+    station : number of each client's station at time 0, shape (K,)
+    walk_of : gives the way of a client by its id
+
+    Attributes
+    ----------
+    handovers : those that have been, in order
+    """
+
+    def __init__(
+        self,
+        air: "GraphMedium",
+        attached: AttachedTopology,
+        coverage: Coverage,
+        rule: HandoverRule,
+        interruption_s: float,
+        station: IntArray,
+        walk_of: Callable[[int], Walk],
+    ) -> None:
+        self.handovers: list[Handover] = []
+        self._air, self._env, self._attached, self._coverage = air, air.env, attached, coverage
+        self._rule, self._interruption_s = rule, interruption_s
+        self._station: list[int] = station.tolist()
+        self._walk_of, self._walks = walk_of, dict[int, Walk]()
+        self._flows: dict[int, list[FluidTransfer]] = {}
+        self._tickets: dict[int, object] = {}
+        self._news = air.env.event()
+
+    def connect(self, client: int) -> None:
+        """Attach a client that is about to begin a transfer to the strongest station, unless it has one on its way.
+
+        One that would look for another station never begins with one that is lost.
+        """
+        if self._busy(client):
+            return
+        place_m, usable = self._place_m(client), self._usable()
+        view = self._view(client, place_m)
+        signal_db = view.signal_db[0]
+        if self._rule.reselect_after_s is not None and usable.any():
+            signal_db = np.where(usable, signal_db, -np.inf)
+        self._attach(client, int(np.argmax(signal_db)), view)
+        self._tickets[client] = ticket = object()
+        self._env.process(self._follow(client, ticket, place_m[0]))
+
+    def begun(self, client: int, flow: FluidTransfer) -> None:
+        """Take note of a transfer that has begun."""
+        self._flows[client] = [*self._under_way(client), flow]
+
+    def stations_changed(self) -> None:
+        """Wake all that are followed: a node has been lost, or is back."""
+        news, self._news = self._news, self._env.event()
+        news.succeed()
+
+    def _follow(self, client: int, ticket: object, seen_m: FloatArray) -> Process:
+        """Follow a client while it has something on its way; `seen_m` is where its rates were looked up."""
+        never_s = np.full(len(self._attached.stations), np.inf)
+        seen_s, since_s = self._env.now, never_s
+        while self._goes_on(client, ticket):
+            if not self._usable()[self._station[client]]:
+                yield from self._look_for_another(client, ticket)
+                seen_s, since_s = self._env.now, never_s
+                continue
+            ahead = self._look_ahead(client, seen_s, since_s, seen_m)
+            if ahead.target is None and self._walks[client].stands:
+                yield self._news
+                seen_s = self._env.now
+                continue
+            for row, rates_bps in zip(ahead.rows, ahead.rates_bps, strict=True):
+                until_s = float(ahead.watch.times_s[row])
+                timer = self._env.timeout(max(0.0, until_s - self._env.now))
+                yield timer | self._news
+                seen_s = max(self._env.now, until_s) if timer.processed else self._env.now
+                if not (timer.processed and self._goes_on(client, ticket)):
+                    break
+                seen_m = ahead.places_m[row]
+                self._join(client, self._station[client], rates_bps)
+            since_s = ahead.watch.since_at(seen_s, since_s)
+            took_over = ahead.target if seen_s >= ahead.ends_s and self._goes_on(client, ticket) else None
+            if took_over is not None and self._usable()[took_over]:
+                since_s = never_s
+                yield from self._hand_over(client, took_over)
+
+    def _look_ahead(self, client: int, seen_s: float, since_s: FloatArray, seen_m: FloatArray) -> Outlook:
+        """Return what changes over the next measurements if no station is lost or comes back."""
+        station = self._station[client]
+        times_s = self._rule.ticks_s(seen_s, max(_AHEAD, self._rule.patience))
+        places_m = self._places_m(client, times_s)
+        view = self._view(client, places_m)
+        signal_db = np.where(self._usable(), view.signal_db, -np.inf)
+        watch = Watch.over(self._rule, times_s, signal_db, station, since_s)
+        last, target = watch.first() or (len(times_s) - 1, None)
+        rows = []
+        for row in range(last if math.isfinite(self._coverage.step_m) else 0):
+            if math.hypot(*(places_m[row] - seen_m)) >= self._coverage.step_m:
+                rows.append(row)
+                seen_m = places_m[row]
+        rows.append(last)
+        rates_bps = view.rates_bps(np.full(len(times_s), station))[rows]
+        return Outlook(watch, places_m, rows, rates_bps.tolist(), target)
+
+    def _look_for_another(self, client: int, ticket: object) -> Process:
+        """Wait until a client's lost station is back, or another has been found."""
+        after_s = self._rule.reselect_after_s
+        if after_s is None:
+            yield self._news
+            return
+        timer = self._env.timeout(after_s)
+        while not (timer.processed or self._usable()[self._station[client]]):
+            yield timer | self._news
+        if self._usable()[self._station[client]] or not self._goes_on(client, ticket):
+            return
+        view = self._view(client, self._place_m(client))
+        found = self._usable() & view.in_reach()[0]
+        if found.any():
+            best = int(np.argmax(np.where(found, view.signal_db[0], -np.inf)))
+            self._record(client, best)
+            self._attach(client, best, view)
+        else:
+            yield self._env.timeout(self._rule.measured_every_s) | self._news
+
+    def _hand_over(self, client: int, station: int) -> Process:
+        self._record(client, station)
+        self._attach(client, station, self._view(client, self._place_m(client)))
+        if self._interruption_s > 0:
+            self._break_off(client, True)
+            yield self._env.timeout(self._interruption_s)
+            self._break_off(client, False)
+
+    def _break_off(self, client: int, lost: bool) -> None:
+        """Let a client's access carry nothing, or give it back."""
+        for link in self._attached.access[client]:
+            self._attached.topology.lose_link(link, lost)
+        self._air.find_routes(self._under_way(client))
+
+    def _attach(self, client: int, station: int, view: View) -> None:
+        """Join a client to a station at the rates that it has where it is."""
+        self._join(client, station, view.rates_bps(np.array([station]))[0].tolist())
+
+    def _join(self, client: int, station: int, rates_bps: list[float]) -> None:
+        self._station[client] = station
+        if self._air.join(client, self._attached.stations[station], rates_bps):
+            self._air.find_routes(self._under_way(client))
+
+    def _record(self, client: int, station: int) -> None:
+        old, new = (self._attached.topology.names[self._attached.stations[i]] for i in (self._station[client], station))
+        self.handovers.append(Handover(self._env.now, client, old, new))
+
+    def _goes_on(self, client: int, ticket: object) -> bool:
+        return self._tickets.get(client) is ticket and self._busy(client)
+
+    def _busy(self, client: int) -> bool:
+        return bool(self._under_way(client))
+
+    def _under_way(self, client: int) -> list[FluidTransfer]:
+        return [flow for flow in self._flows.get(client, ()) if flow.slot is not None]
+
+    def _usable(self) -> BoolArray:
+        return np.array([self._attached.topology.there(station) for station in self._attached.stations])
+
+    def _view(self, client: int, places_m: FloatArray) -> View:
+        return self._coverage.view(np.full(len(places_m), client), places_m)
+
+    def _place_m(self, client: int) -> FloatArray:
+        """Return where a client is now, shape (1, 2)."""
+        return self._places_m(client, np.array([self._env.now]))
+
+    def _places_m(self, client: int, times_s: FloatArray) -> FloatArray:
+        if client not in self._walks:
+            self._walks[client] = self._walk_of(client)
+        return self._walks[client].at(times_s, self._env.now)

@@ -1,0 +1,155 @@
+"""A graph's links on the clock of one run: flows that share them, and what changes while they do."""
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+from simpy import Environment
+
+from fedsim.errors import ScenarioError
+from fedsim.network.medium.association import Association, Handover
+from fedsim.network.medium.fluid import Fluid, FluidTransfer
+from fedsim.network.topology.attachment import NEAREST_SERVER
+
+if TYPE_CHECKING:
+    from fedsim.network.graph.links import GraphLinks
+
+
+class GraphMedium:
+    """A graph's links on the clock of one run; fulfils `fedsim.network.contracts.SharedMedium`.
+
+    Attributes
+    ----------
+    topology : Topology as it is now
+    fluid : Fluid
+    """
+
+    def __init__(self, env: Environment, links: "GraphLinks") -> None:
+        self.env, self.streams = env, links.streams
+        self._attached = links.attach()
+        self.topology = self._attached.topology
+        self._capacity_bps = self.topology.resources_bps()
+        self.fluid = Fluid(env, self._capacity_bps)
+        self._factors: dict[int, dict[int, float]] = {}
+        self._roaming: Association | None = None
+        self._client_at: dict[int, int] = {}
+        if links.coverage is not None and links.first is not None and links.roams(len(self._attached.stations)):
+            self._roaming = Association(
+                self,
+                self._attached,
+                links.coverage,
+                links.settings.handover,
+                links.settings.interruption_s,
+                links.first.station,
+                links.walk_of,
+            )
+            self._client_at = {node: client for client, node in enumerate(self.topology.client_node)}
+        for number, trouble in enumerate(links.settings.trouble):
+            trouble.start(self, number)
+
+    @property
+    def handovers(self) -> list[Handover]:
+        """Those that have been, in order."""
+        return [] if self._roaming is None else self._roaming.handovers
+
+    def downlink(self, client: int, bits: float) -> FluidTransfer:
+        """Start a transfer from the server to a client now."""
+        return self._begin((NEAREST_SERVER, self.topology.client_node[client]), bits)
+
+    def uplink(self, client: int, bits: float) -> FluidTransfer:
+        """Start a transfer from a client to the server now."""
+        return self._begin((self.topology.client_node[client], NEAREST_SERVER), bits)
+
+    def transfer(self, source: str, target: str, bits: float) -> FluidTransfer:
+        """Start a transfer between two nodes now, such as an edge server's aggregate to the cloud."""
+        ends = self.topology.node(source), self.topology.node(target)
+        if ends[0] == ends[1]:
+            raise ScenarioError(f"network: a transfer from {source!r} to itself is not allowed")
+        return self._begin(ends, bits)
+
+    def edges(self, chosen: Sequence[tuple[str, str]] | None = None) -> list[tuple[str, list[int]]]:
+        """Return (name, links) of the edges between given nodes, or of all wireless ones.
+
+        The access of an attached client keeps its name wherever the client is attached.
+        """
+        if chosen is not None:
+            return [self._edge(*names) for names in chosen]
+        own = {number for pair in self._attached.access for number in pair}
+        found: dict[str, list[int]] = {}
+        for link in self.topology.links:
+            if link.wireless and link.number not in own:
+                ends = sorted((self.topology.names[link.tail], self.topology.names[link.head]))
+                found.setdefault(" - ".join(ends), []).append(link.number)
+        found.update((f"access of client {client}", list(pair)) for client, pair in enumerate(self._attached.access))
+        return list(found.items())
+
+    def scale(self, links: Sequence[int], cause: int, factor: float) -> None:
+        """Set what one cause leaves of the capacity of links; the factors of several causes multiply."""
+        for link in links:
+            factors = self._factors.setdefault(link, {})
+            if factors.get(cause, 1.0) != factor:
+                factors[cause] = factor
+                self._apply(link)
+                if self.topology.shares_airtime(link):  # the routes over it weigh differently now
+                    self.find_routes(flow for flow in self.fluid.flows.values() if flow.uses(link))
+
+    def join(self, client: int, station: int, rates_bps: Sequence[float]) -> bool:
+        """Let a client's access lead to a base station, with a capacity for each way (down, up), from now on.
+
+        Return whether anything has changed.
+        """
+        own, (down, up) = self.topology.client_node[client], self._attached.access[client]
+        changed = self.topology.links[up].head != station
+        if changed:
+            self.topology.turn(down, station, own)
+            self.topology.turn(up, own, station)
+        for link, rate_bps in zip((down, up), rates_bps, strict=True):
+            if self._capacity_bps[link] != rate_bps:
+                changed = True
+                self._capacity_bps[link] = rate_bps
+                self._apply(link)
+        return changed
+
+    def lose(self, node: int | None, links: Sequence[int], lost: bool) -> None:
+        """Take a node and links out, or give them back, and find new routes for all flows."""
+        if node is not None:
+            self.topology.lose_node(node, lost)
+        for link in links:
+            self.topology.lose_link(link, lost)
+        if node is not None and self._roaming is not None:
+            self._roaming.stations_changed()
+        self.find_routes(self.fluid.flows.values())
+
+    def find_routes(self, flows: Iterable[FluidTransfer]) -> None:
+        """Let what is left of flows take the routes that are the shortest now, or wait while there is none."""
+        for flow in list(flows):
+            flow.ends, route = self._attached.way(flow.ends)
+            self.fluid.move(flow, route)
+
+    def _edge(self, one: str, other: str) -> tuple[str, list[int]]:
+        links = self.topology.between(self.topology.node(one), self.topology.node(other))
+        if not links:
+            raise ScenarioError(f"network: there is no edge {one!r} - {other!r}")
+        return " - ".join(sorted((one, other))), links
+
+    def _begin(self, ends: tuple[int, int], bits: float) -> FluidTransfer:
+        roaming = self._roaming
+        if roaming is None:
+            return self._start(ends, bits)
+        clients = [self._client_at[node] for node in ends if node in self._client_at]
+        for client in clients:
+            roaming.connect(client)
+        flow = self._start(ends, bits)
+        for client in clients:
+            roaming.begun(client, flow)
+        return flow
+
+    def _start(self, ends: tuple[int, int], bits: float) -> FluidTransfer:
+        ends, route = self._attached.way(ends)
+        return self.fluid.begin(bits, route, ends)
+
+    def _apply(self, link: int) -> None:
+        """Give a link the capacity that its causes leave of it."""
+        left_bps = float(self._capacity_bps[link] * np.prod(list(self._factors.get(link, {}).values())))
+        self.topology.tune(link, left_bps)
+        self.fluid.set_capacity(link, left_bps)

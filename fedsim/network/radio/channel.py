@@ -1,0 +1,174 @@
+"""One direction of all clients' links: rates, and transfers integrated exactly over fading blocks.
+
+Time is cut into blocks of one coherence time from instant 0 on; the gain of a link in a block is a function of
+(stream, client, block) alone. A transfer ends when the sum of rate times duration over the blocks it touches,
+the first and the last in part, reaches its bits.
+"""
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Final
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from fedsim.arrays import FloatArray, IntArray
+from fedsim.network.radio.contracts import Fading
+from fedsim.network.radio.spectral_efficiency import RateLaw, Shannon
+from fedsim.streams import Streams
+from fedsim.units import db_to_linear, thermal_noise_dbm
+
+MOST_BLOCKS: Final = 2**18
+"""Blocks of a transfer that are drawn one by one; see `Channel.transfer_s`."""
+
+SHANNON_LIMIT: Final = Shannon(snr_gap_db=0.0)
+
+_LAST_BLOCK: Final = 2**52
+_ELEMENTS: Final = 2**13
+"""Gains drawn at once, few enough that they stay in a core's cache."""
+
+
+def mean_snr(
+    power_dbm: float,
+    loss_db: ArrayLike,
+    bandwidth_hz: float,
+    noise_figure_db: float,
+    interference_mw: ArrayLike = 0.0,
+) -> FloatArray:
+    """Return the linear signal-to-noise ratio, averaged over fading.
+
+    Parameters
+    ----------
+    power_dbm : radiated power within the bandwidth, antenna gains of both ends included
+    loss_db : path loss and shadowing
+    bandwidth_hz, noise_figure_db : of the receiver; the noise is thermal at 290 K
+    interference_mw : what other cells add to the noise within the bandwidth
+    """
+    received_mw = db_to_linear(power_dbm - np.asarray(loss_db, dtype=np.float64))
+    noise_mw = db_to_linear(thermal_noise_dbm(bandwidth_hz, noise_figure_db))
+    return np.asarray(received_mw / (noise_mw + np.asarray(interference_mw)))
+
+
+@dataclass(frozen=True)
+class Channel:
+    """One direction of all clients' links, each with a bandwidth of its own.
+
+    Attributes
+    ----------
+    snr : array of shape (K,)
+        Mean linear SNR: what `mean_snr` returns.
+    bandwidth_hz : float
+        Each client's share.
+    fading : law of the gain and its coherence time
+    stream : name of the random stream of the gains, keyed by (client, block)
+    streams : the run's luck
+    rate : what a hertz carries at which SNR; Shannon's limit by default
+    """
+
+    snr: FloatArray
+    bandwidth_hz: float
+    fading: Fading
+    stream: str
+    streams: Streams
+    rate: RateLaw = SHANNON_LIMIT
+
+    def rate_bps(self, client: ArrayLike, block: ArrayLike) -> FloatArray:
+        """Return ``bandwidth * efficiency(snr * gain)`` for each client in each block; the two broadcast.
+
+        It is 0 in an outage, where the signal is too weak for any scheme of the rate law.
+        """
+        gain = self.fading.gain_quantile(self.streams.uniform(self.stream, client, block))
+        return self.bandwidth_hz * self.rate.efficiency(self.snr[np.asarray(client)] * gain)
+
+    @cached_property
+    def ergodic_rate_bps(self) -> FloatArray:
+        """Mean rate of every client over its fading, shape (K,)."""
+        return self.bandwidth_hz * self.rate.mean_efficiency(self.snr, self.fading)
+
+    def expected_s(self, bits: float) -> FloatArray:
+        """Return ``bits / ergodic rate`` for every client, shape (K,); `inf` where nothing gets through.
+
+        This fluid value is exact for transfers that are long against the coherence time. A short one takes
+        longer on average (it may wait in a bad block, and the mean of 1/rate exceeds 1/mean rate).
+        """
+        return _ratio(bits, self.ergodic_rate_bps)
+
+    def transfer_s(self, client: IntArray, start_s: FloatArray, bits: float) -> FloatArray:
+        """Return how long a transfer of these bits takes each client, shape (n,).
+
+        Parameters
+        ----------
+        client : ids, shape (n,)
+        start_s : simulated time at which each starts, >= 0, shape (n,)
+        bits : size, >= 0
+
+        Returns
+        -------
+        array of shape (n,)
+            Seconds; `inf` where a link carries nothing. Exact up to rounding over at most `MOST_BLOCKS`
+            blocks (2**18), bit by bit the same whoever else is asked about, and never less for more bits.
+
+        Notes
+        -----
+        A longer transfer goes on at the ergodic rate after that many blocks. Where the standard deviation of
+        the rate is at most c times its mean (c = 1 for Rayleigh fading under Shannon's formula, at every SNR), the
+        duration errs by a standard deviation of at most c/1024: of N + M blocks the last M are averaged, and
+        sqrt(M) / (N + M) is largest at M = N. With outages in a share q of the blocks c is about sqrt(q / (1 - q)).
+        A transfer that starts after 2**52 blocks, where a float no longer tells blocks apart, or never (at
+        `inf`, behind a downlink that carries nothing) is given the ergodic rate from its start.
+        """
+        if math.isinf(self.fading.coherence_s):
+            return _ratio(bits, self.rate_bps(client, 0))
+        took = _ratio(bits, self.ergodic_rate_bps[client])
+        counted = np.flatnonzero((start_s < _LAST_BLOCK * self.fading.coherence_s) & (took > 0) & (took < np.inf))
+        # Those that need about as many blocks walk together, so that few gains are drawn in vain.
+        blocks = took[counted] / self.fading.coherence_s
+        order = np.argsort(blocks)
+        drawn = np.cumsum(_likely_enough(blocks[order]))
+        for part in np.split(counted[order], np.searchsorted(drawn, np.arange(_ELEMENTS, drawn[-1:].sum(), _ELEMENTS))):
+            took[part] = self._integrate(client[part], start_s[part], bits)
+        return took
+
+    def _integrate(self, client: IntArray, start_s: FloatArray, bits: float) -> FloatArray:
+        """Walk over the blocks in chunks of (clients that are not done, blocks), all in step."""
+        coherence = self.fading.coherence_s
+        mean_rate = self.ergodic_rate_bps[client]
+        took = np.empty(client.size)
+        first = np.floor(start_s / coherence).astype(np.int64)
+        first_s = np.clip((first + 1) * coherence - start_s, 0.0, coherence)
+        going = np.arange(client.size)
+        sent = np.zeros(going.size)
+        passed = 0
+        while going.size and passed < MOST_BLOCKS:
+            expected = np.mean((bits - sent) / mean_rate[going]) / coherence
+            most = min(max(1, _ELEMENTS // going.size), MOST_BLOCKS - passed)
+            block = first[going, None] + np.arange(min(int(_likely_enough(expected)), most)) + passed
+            rate = self.rate_bps(client[going, None], block)
+            carried = rate * coherence
+            if passed == 0:
+                carried[:, 0] = rate[:, 0] * first_s[going]
+            carried[:, 0] += sent
+            # A sequential sum: the result does not depend on where one chunk ends and the next begins.
+            total = np.cumsum(carried, axis=1)
+            done, left = np.flatnonzero(total[:, -1] >= bits), np.flatnonzero(total[:, -1] < bits)
+            last = np.argmax(total[done] >= bits, axis=1)
+            before = np.where(last > 0, total[done, last - 1], sent[done])
+            begins = np.maximum(0.0, first_s[going[done]] + (passed + last - 1) * coherence)
+            ends = first_s[going[done]] + (passed + last) * coherence
+            took[going[done]] = np.minimum(begins + (bits - before) / rate[done, last], ends)
+            going, sent, passed = going[left], total[left, -1], passed + total.shape[1]
+        took[going] = first_s[going] + (passed - 1) * coherence + (bits - sent) / mean_rate[going]
+        return took
+
+
+def _likely_enough(expected_blocks: ArrayLike) -> FloatArray:
+    """Return how many blocks to draw for transfers that need so many on average: these, and some more."""
+    expected = np.minimum(expected_blocks, MOST_BLOCKS)
+    return np.asarray(expected + 2 * np.sqrt(expected) + 2)
+
+
+def _ratio(bits: float, rate_bps: FloatArray) -> FloatArray:
+    endless = np.full(np.shape(rate_bps), np.inf if bits > 0 else 0.0)
+    with np.errstate(over="ignore"):
+        return np.asarray(np.divide(bits, rate_bps, out=endless, where=rate_bps > 0))

@@ -1,0 +1,102 @@
+"""What a scheduler gains that serves whoever's fading is at its best."""
+
+import math
+from bisect import bisect_left
+from functools import cache
+from typing import Final
+
+import numpy as np
+
+from fedsim.arrays import FloatArray
+from fedsim.network.radio.contracts import Fading
+from fedsim.network.radio.spectral_efficiency import RateLaw
+from fedsim.units import db_to_linear, linear_to_db
+
+_STEP: Final = 1 / 128
+_REACH: Final = 3.0
+_EXACT_USERS: Final = 8
+_USERS_PER_STEP: Final = 1.2
+
+
+def _nodes() -> tuple[FloatArray, FloatArray]:
+    """Return nodes in (0, 1) and weights for integrals whose integrand may be singular at the ends.
+
+    The double exponential rule of Takahasi and Mori (Publ. RIMS 9, 1974).
+    """
+    t = np.arange(-_REACH, _REACH + _STEP / 2, _STEP)
+    u = 1.0 / (1.0 + np.exp(-math.pi * np.sinh(t)))
+    return u, math.pi * np.cosh(t) * u * (1.0 - u) * _STEP
+
+
+def efficiency_of_best(rate: RateLaw, fading: Fading, snr: FloatArray, users: int) -> FloatArray:
+    """Return the mean efficiency in bit/s/Hz in the blocks in which a user's gain is the best of all, ``E[e(snr M)]``.
+
+    M is the largest of as many independent gains. It errs by less than 1e-8 of the value for Shannon's formula
+    and by less than 0.2 % of the highest efficiency for a table of schemes, whose steps fall between the nodes.
+
+    Parameters
+    ----------
+    rate : what a hertz carries at which SNR
+    fading : law of the gains, alike for all users
+    snr : mean linear SNR > 0 of the user, shape (n,)
+    users : int >= 1
+    """
+    u, weight = _nodes()
+    best = fading.gain_quantile(np.minimum(u ** (1.0 / users), 1.0 - 2.0**-53))
+    return np.asarray(rate.efficiency(np.asarray(snr)[:, None] * best) @ weight)
+
+
+class DiversityGain:
+    """How much more a hertz carries for a user who is served when its gain is the best of all against its own mean.
+
+    Which of n users that is, is equally likely whatever their mean SNRs (the fading laws are alike), so each has the
+    n-th part of the time and ``E[e(snr M)] / E[e(snr G)]`` times its own mean efficiency while it is served. Under
+    Rayleigh fading and at low SNR, where rates are in proportion to gains, that is the harmonic number
+    ``sum(1/k, k = 1..n)`` (Borst, "User-level performance of channel-aware scheduling algorithms in wireless data
+    networks", IEEE/ACM Trans. Networking 13(3), 2005); at high SNR it is less, because the logarithm flattens peaks;
+    where a weak user is mostly in outage it is more.
+
+    Parameters
+    ----------
+    rate, fading : of the cell
+    snr : mean linear SNRs of the cell's clients, shape (K,)
+
+    Notes
+    -----
+    Worked out at SNRs half a decibel apart and for 1 to 8 and then 1.2 times as many users each, and linear in between
+    (in the logarithm of their number). A user counts with the nearest of the SNRs a twentieth of a decibel apart.
+    """
+
+    def __init__(self, rate: RateLaw, fading: Fading, snr: FloatArray) -> None:
+        level_db = linear_to_db(snr[snr > 0]) if np.any(snr > 0) else np.zeros(1)
+        low, high = math.floor(level_db.min()), math.ceil(level_db.max())
+        self._rate, self._fading = rate, fading
+        self._level_db = np.linspace(low, high, 2 * (high - low) + 1)
+        self._fine_db = np.linspace(low, high, 20 * (high - low) + 1)
+        self._alone = efficiency_of_best(rate, fading, db_to_linear(self._level_db), 1)
+        self._edges = _middles(np.interp(self._fine_db, self._level_db, self._alone)).tolist()
+        self._curve = cache(self._curve_of)
+        self.of = cache(self._gains)
+
+    def kind(self, efficiency: float) -> int:
+        """Return which of the kinds of `of` a user of this mean efficiency in bit/s/Hz is."""
+        return bisect_left(self._edges, efficiency)
+
+    def _gains(self, users: int) -> FloatArray:
+        """Return the gain of users of every kind while so many of any kind are present."""
+        if users <= _EXACT_USERS:
+            return self._curve(users)
+        step = math.floor(math.log(users / _EXACT_USERS, _USERS_PER_STEP))
+        fewer, more = (round(_EXACT_USERS * _USERS_PER_STEP ** (step + k)) for k in (0, 1))
+        share = math.log(users / fewer) / math.log(more / fewer)
+        return (1.0 - share) * self._curve(fewer) + share * self._curve(more)
+
+    def _curve_of(self, users: int) -> FloatArray:
+        best = efficiency_of_best(self._rate, self._fading, db_to_linear(self._level_db), users)
+        gain = np.ones_like(best)
+        np.divide(best, self._alone, out=gain, where=self._alone > 0)
+        return np.interp(self._fine_db, self._level_db, gain)
+
+
+def _middles(rising: FloatArray) -> FloatArray:
+    return (rising[1:] + rising[:-1]) / 2

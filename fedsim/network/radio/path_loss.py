@@ -1,0 +1,72 @@
+"""How a signal weakens on its way: path loss over distance.
+
+The simple laws are here; the scenarios of 3GPP TR 38.901 are in `tr38901_outdoor`, `tr38901_rural` and
+`tr38901_indoor`.
+"""
+
+import math
+
+import numpy as np
+from numpy.typing import ArrayLike
+from pydantic import NonNegativeFloat, PositiveFloat
+
+from fedsim.arrays import FloatArray
+from fedsim.registry import Component, Registry
+from fedsim.units import SPEED_OF_LIGHT_M_PER_S
+
+PATH_LOSSES = Registry(
+    "path loss",
+    "fedsim.path_losses",
+    ("loss_db",),
+    {
+        "free-space": "fedsim.network.radio.path_loss:FreeSpace",
+        "log-distance": "fedsim.network.radio.path_loss:LogDistance",
+        "uma": "fedsim.network.radio.tr38901.outdoor:UrbanMacro",
+        "umi": "fedsim.network.radio.tr38901.outdoor:UrbanMicro",
+        "rma": "fedsim.network.radio.tr38901.rural:RuralMacro",
+        "inh": "fedsim.network.radio.tr38901.indoor:IndoorOffice",
+        "inf": "fedsim.network.radio.tr38901.indoor:IndoorFactory",
+    },
+)
+
+
+class FreeSpace(Component):
+    """Path loss without any obstacle or ground, ``20 log10(4 pi d f / c)``, and never below 0 dB.
+
+    H. T. Friis, "A note on a simple transmission formula", Proc. IRE 34(5), 1946, between isotropic antennas.
+
+    >>> round(float(FreeSpace(carrier_hz=2.4e9).loss_db(100.0)), 2)
+    80.05
+    """
+
+    carrier_hz: PositiveFloat = 2e9
+
+    def loss_db(self, distance_m: ArrayLike) -> FloatArray:
+        """Return the path loss in dB at distances of at least 0 m."""
+        waves = 4 * math.pi * self.carrier_hz / SPEED_OF_LIGHT_M_PER_S
+        with np.errstate(divide="ignore"):
+            loss = 20 * np.log10(waves * np.asarray(distance_m, dtype=np.float64))
+        return np.asarray(np.maximum(0.0, loss))
+
+
+class LogDistance(Component):
+    """Path loss that grows by ``10 * exponent`` dB per decade of distance.
+
+    ``loss = reference_loss_db + 10 * exponent * log10(distance / reference_distance_m)``, and never below
+    0 dB: no passive path amplifies (with the defaults that matters below 0.4 m). The defaults are the urban macro
+    cell at 2 GHz with antennas 15 m above the roofs, 128.1 + 37.6 log10(R / km): 3GPP TR 36.942, section 4.5.2.
+
+    >>> round(float(LogDistance().loss_db(100.0)), 1)
+    90.5
+    """
+
+    exponent: PositiveFloat = 3.76
+    reference_loss_db: NonNegativeFloat = 128.1
+    reference_distance_m: PositiveFloat = 1000.0
+
+    def loss_db(self, distance_m: ArrayLike) -> FloatArray:
+        """Return the path loss in dB at distances of at least 0 m."""
+        ratio = np.asarray(distance_m, dtype=np.float64) / self.reference_distance_m
+        with np.errstate(divide="ignore"):
+            loss = self.reference_loss_db + 10 * self.exponent * np.log10(ratio)
+        return np.maximum(0.0, loss)

@@ -1,0 +1,174 @@
+"""Shadowing: what stands between a site and a client, log-normal, the same in both directions.
+
+A law gives standard normal numbers for every client and site; a cell multiplies them by the standard deviation in
+dB of each link. Positive values weaken the signal. Streams: ``shadowing`` by (client, site) for independent
+numbers; ``shadowing-field`` by name of a field for correlated ones, and ``shadowing-common`` and
+``shadowing-own`` by (client, site) for their exact form.
+"""
+
+import math
+from functools import lru_cache
+from typing import Annotated, Final, Literal, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import Field, PositiveFloat
+
+from fedsim.arrays import FloatArray, IntArray
+from fedsim.errors import ScenarioError
+from fedsim.network.distributions import normal_quantile
+from fedsim.registry import Component, Registry
+from fedsim.streams import Key, Streams
+
+SHADOWINGS = Registry(
+    "shadowing",
+    "fedsim.shadowings",
+    ("standard",),
+    {
+        "independent": "fedsim.network.radio.shadowing:IndependentShadowing",
+        "correlated": "fedsim.network.radio.shadowing:CorrelatedShadowing",
+    },
+)
+
+MOST_EXACT: Final = 4096
+"""Clients up to which the exact method is allowed: it takes their number squared in memory, cubed in time."""
+
+_WAVES: Final = 256
+_ROWS: Final = 512
+
+
+class Shadowing(Protocol):
+    """How the shadowing of clients and sites hangs together."""
+
+    def standard(
+        self, positions_m: FloatArray, sites: int, streams: Streams, client: IntArray | None = None
+    ) -> FloatArray:
+        """Return standard normal numbers, shape (n, sites), for clients at positions of shape (n, 2).
+
+        They are the clients 0..K-1, or those named, as in `Environment.draw`.
+        """
+        ...
+
+
+class IndependentShadowing(Component):
+    """Every client and site on its own, wherever they stand."""
+
+    def standard(
+        self, positions_m: FloatArray, sites: int, streams: Streams, client: IntArray | None = None
+    ) -> FloatArray:
+        """Return standard normal numbers, shape (n, sites): one for each client and site, none correlated."""
+        ids = np.arange(positions_m.shape[0]) if client is None else client
+        return normal_quantile(streams.uniform("shadowing", ids[:, None], np.arange(sites)))
+
+
+class CorrelatedShadowing(Component):
+    """Neighbours are shadowed alike, and a client alike towards all sites.
+
+    Over a distance d the correlation is ``exp(-d / decorrelation_m)`` (M. Gudmundson, "Correlation model for shadow
+    fading in mobile radio systems", Electronics Letters 27(23), 1991; 3GPP TR 38.901, clause 7.4.4); between two
+    sites it is `site_correlation` at one place.
+
+    Attributes
+    ----------
+    decorrelation_m : where the correlation has fallen to 1/e. TR 38.901, table 7.5-6: UMa 37 m with and 50 m without a
+        line of sight, UMi 10 and 13, RMa 37 and 120, InH 10 and 6, InF 10 and 10; for clients in buildings 7 m in UMa
+        and UMi and 120 m in RMa
+    site_correlation : 0.5 is the usual assumption (TR 36.814, table A.2.1.1-2); 0 for independent sites
+    method : ``"field"`` or ``"exact"``
+
+    Notes
+    -----
+    ``"field"`` is a sum of 256 cosine waves, a function of the place and the run's seed alone. Over all seeds it has
+    exactly the exponential correlation, as the wave numbers are drawn from its spectrum: with ``u`` uniform,
+    ``k = sqrt((1 - u)^-2 - 1) / decorrelation_m``, stratified in u. One place's value over all seeds is normal up to
+    an excess kurtosis of -1.5/256.
+
+    ``"exact"`` multiplies independent normals by the Cholesky factor of the correlation matrix in the order of the
+    clients; a client's value depends on those before it and not on those after it (up to rounding). At most
+    `MOST_EXACT` clients.
+    """
+
+    decorrelation_m: PositiveFloat = 50.0
+    site_correlation: Annotated[float, Field(ge=0, le=1)] = 0.5
+    method: Literal["field", "exact"] = "field"
+
+    def standard(
+        self, positions_m: FloatArray, sites: int, streams: Streams, client: IntArray | None = None
+    ) -> FloatArray:
+        """Return standard normal numbers, shape (n, sites); a field depends on the place alone.
+
+        Raises
+        ------
+        ScenarioError
+            If the exact method is asked for too many clients, or for some that move.
+        """
+        if client is not None and self.method == "exact":
+            raise ScenarioError("method: 'exact' is not allowed where clients move; it must be 'field'")
+        draw = self._exact if self.method == "exact" else self._field
+        common, own = draw(positions_m, sites, streams)
+        return math.sqrt(self.site_correlation) * common + math.sqrt(1.0 - self.site_correlation) * own
+
+    def _field(self, positions_m: FloatArray, sites: int, streams: Streams) -> tuple[FloatArray, FloatArray]:
+        fields = [
+            wave_field(positions_m, self.decorrelation_m, *_waves(streams.seed, name))
+            for name in ("common", *range(sites))
+        ]
+        return fields[0][:, None], np.column_stack(fields[1:])
+
+    def _exact(self, positions_m: FloatArray, sites: int, streams: Streams) -> tuple[FloatArray, FloatArray]:
+        clients = positions_m.shape[0]
+        if clients > MOST_EXACT:
+            raise ScenarioError(
+                f"method: 'exact' is not allowed for {clients} clients; "
+                f"it must be 'field' where there are more than {MOST_EXACT}"
+            )
+        factor = _cholesky(positions_m, self.decorrelation_m)
+        client = np.arange(clients)[:, None]
+        common = normal_quantile(streams.uniform("shadowing-common", client))
+        own = normal_quantile(streams.uniform("shadowing-own", client, np.arange(sites)))
+        return factor @ common, factor @ own
+
+
+@lru_cache(maxsize=64)
+def _waves(seed: int, name: Key) -> tuple[FloatArray, FloatArray]:
+    """Return the wave numbers of a field, shape (2, waves), for a decorrelation distance of 1 m, and phases.
+
+    In turns (per metre). The numbers are drawn from the spectrum of the exponential correlation, stratified.
+    """
+    rng = Streams(seed).generator("shadowing-field", name)
+    u = (np.arange(_WAVES) + rng.random(_WAVES)) / _WAVES
+    number = np.sqrt((1.0 - u) ** -2 - 1.0) / (2 * np.pi)
+    direction, phase = rng.random((2, _WAVES))
+    return np.stack([np.cos(2 * np.pi * direction), np.sin(2 * np.pi * direction)]) * number, phase
+
+
+def wave_field(
+    positions_m: FloatArray, decorrelation_m: float, turns: FloatArray, phase_turns: FloatArray
+) -> FloatArray:
+    """Return a Gaussian field with correlation ``exp(-d / decorrelation_m)`` at positions of shape (n, 2), shape (n,).
+
+    It is a sum of waves, ``sqrt(2 / 256) sum(cos(2 pi (turns / decorrelation_m . place + phase_turns)))``, and depends
+    on the place alone; see `CorrelatedShadowing`.
+    """
+    turns_per_m = turns / decorrelation_m
+    value = np.empty(positions_m.shape[0])
+    for low in range(0, value.size, _ROWS):
+        place = positions_m[low : low + _ROWS]
+        # Elementwise and not a matrix product, whose rounding may depend on how many rows there are.
+        passed = place[:, :1] * turns_per_m[0] + place[:, 1:] * turns_per_m[1] + phase_turns
+        # Whole turns are taken off in double precision; of what is left the cosine is exact to 1e-7 in single
+        # precision, which takes a sixth of the time.
+        passed -= np.rint(passed)
+        waves = passed.astype(np.float32)
+        waves *= np.float32(2 * np.pi)
+        value[low : low + _ROWS] = np.cos(waves).sum(axis=1)
+    return math.sqrt(2.0 / _WAVES) * value
+
+
+def _cholesky(positions_m: FloatArray, decorrelation_m: float) -> NDArray[np.float64]:
+    """Return the lower factor of the correlation matrix; clients at one place differ by a part in 1e5."""
+    east, north = positions_m.T
+    distance = np.hypot(east[:, None] - east, north[:, None] - north)
+    correlation = np.exp(-distance / decorrelation_m)
+    correlation[np.diag_indices_from(correlation)] += 1e-10
+    return np.asarray(np.linalg.cholesky(correlation))

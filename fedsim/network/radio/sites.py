@@ -1,0 +1,115 @@
+"""Several sites on a hexagonal grid: who serves whom, and what the others disturb."""
+
+import math
+from collections.abc import Callable
+from typing import Annotated, Final, Self
+
+import numpy as np
+from pydantic import Field, PositiveFloat, model_validator
+
+from fedsim.arrays import FloatArray
+from fedsim.network.distributions import normal_quantile
+from fedsim.network.radio.contracts import Fading
+from fedsim.network.radio.interference import hypercube, interference_states
+from fedsim.registry import Settings
+from fedsim.units import db_to_linear
+
+MOST_RINGS: Final = 10
+_STATES: Final = 2048
+
+Towards = Callable[[FloatArray, int], tuple[FloatArray, FloatArray]]
+
+
+class Sites(Settings):
+    """Base stations on a hexagonal grid around the one at the origin, all on the same frequencies.
+
+    A client is served by the site towards which its path loss and shadowing together are least, among those of the
+    serving rings; all others disturb it while they send (`fedsim.network.radio.interference`). Clients beyond the inner
+    cells have neighbours on one side only, so place them where there are sites all around.
+
+    Attributes
+    ----------
+    inter_site_distance_m : between neighbouring sites
+    load : share of the time in which each site sends and is sent to on the frequencies of a client
+    uplink_backoff_db : how far below their greatest power the clients of other cells send on average, by power control
+    rings : of sites around the origin, and around any site in the uplink; 0 for no neighbours, 1 for six
+    serving_rings : how many of the rings serve: 0 where only the site at the origin does, 1 for 7 sites, 2 for 19
+    """
+
+    inter_site_distance_m: PositiveFloat = 500.0
+    load: Annotated[float, Field(ge=0, le=1)] = 0.5
+    uplink_backoff_db: Annotated[float, Field(ge=0, le=60)] = 0.0
+    rings: Annotated[int, Field(ge=0, le=MOST_RINGS)] = 1
+    serving_rings: Annotated[int, Field(ge=0, le=MOST_RINGS)] = 0
+
+    @model_validator(mode="after")
+    def _serving_are_some_of_all(self) -> Self:
+        if self.serving_rings > self.rings:
+            raise ValueError(
+                f"serving_rings = {self.serving_rings} is not allowed; it must be at most rings = {self.rings}"
+            )
+        return self
+
+    @property
+    def serving(self) -> int:
+        """How many sites serve; they come first in `positions_m`."""
+        return 1 + 3 * self.serving_rings * (self.serving_rings + 1)
+
+    def positions_m(self) -> FloatArray:
+        """Return all sites, the one at the origin first and ring by ring, shape (S, 2)."""
+        return hexagonal_sites(self.inter_site_distance_m, self.rings)
+
+    def uplink_states_mw(self, power_dbm: float, towards: Towards, fading: Fading) -> FloatArray:
+        """Return what a site receives from clients of other cells in equally likely states, shape (2048,).
+
+        In each cell of the rings around a site one client sends for a share `load` of the time from a place uniform
+        over the cell, with `power_dbm` less the back-off. Lines of sight, buildings, shadowing and fading differ from
+        state to state. No client counts with less loss than towards its own site: it would be this site's client then.
+
+        Parameters
+        ----------
+        power_dbm : the greatest that each client sends within its bandwidth
+        towards : path loss and deviation of the shadowing at distances from this site (0) and the client's own (1)
+        fading : law of the other clients' gains
+        """
+        around = hexagonal_sites(self.inter_site_distance_m, self.rings)[1:]
+        shape = _STATES, len(around)
+        u, v = (hypercube(*shape, name).ravel() for name in ("interference-radius", "interference-angle"))
+        within = in_hexagon(u, v, self.inter_site_distance_m)
+        here = within + np.broadcast_to(around, (*shape, 2)).reshape(-1, 2)
+        losses = []
+        for site, place in enumerate((here, within)):
+            loss, sigma = towards(np.hypot(place[:, 0], place[:, 1]), site)
+            losses.append(loss + sigma * normal_quantile(hypercube(*shape, f"interference-shadowing-{site}")).ravel())
+        received_mw = db_to_linear(power_dbm - self.uplink_backoff_db - np.maximum(*losses)).reshape(shape)
+        return np.asarray((received_mw * interference_states(len(around), self.load, fading, _STATES)).sum(axis=1))
+
+
+def hexagonal_sites(inter_site_distance_m: float, rings: int) -> FloatArray:
+    """Return the sites of a hexagonal grid, the origin first and ring by ring, shape (1 + 3 r (r + 1), 2).
+
+    >>> len(hexagonal_sites(500.0, 2))
+    19
+    """
+    steps = [
+        (ring, q, s)
+        for q in range(-rings, rings + 1)
+        for s in range(-rings, rings + 1)
+        if (ring := max(abs(q), abs(s), abs(q + s))) <= rings
+    ]
+    _, east, slanted = np.array(sorted(steps), dtype=np.float64).T
+    return inter_site_distance_m * np.column_stack([east + slanted / 2, slanted * math.sqrt(3) / 2])
+
+
+def in_hexagon(u: FloatArray, v: FloatArray, inter_site_distance_m: float) -> FloatArray:
+    """Return points uniform over a site's hexagon, for pairs of numbers uniform in (0, 1), shape (n, 2).
+
+    The hexagon is three rhombi that meet at the site; v chooses one of them and a place along its second edge.
+    """
+    side = inter_site_distance_m / math.sqrt(3)
+    rhombus = np.minimum(np.floor(3 * v), 2)
+    along, across = side * u, side * (3 * v - rhombus)
+    first, second = (math.pi / 6 + (rhombus + turn) * 2 * math.pi / 3 for turn in (0, 1))
+    return np.column_stack(
+        [along * np.cos(first) + across * np.cos(second), along * np.sin(first) + across * np.sin(second)]
+    )

@@ -1,0 +1,1 @@
+"""fedsim.network.radio.tr38901."""

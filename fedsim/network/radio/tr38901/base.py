@@ -1,0 +1,94 @@
+"""3GPP TR 38.901 (V16.1.0), clause 7.4: what its scenarios have in common.
+
+A scenario gives the probability of a line of sight (table 7.4.2-1), the path loss with and without one and the
+standard deviation of the shadowing of each (table 7.4.1-1). Which clients have a line of sight is drawn once for
+each client and site from the stream ``line-of-sight``.
+
+Carriers lie between 0.5 and 100 GHz (30 GHz in rural macro cells); others are refused, as are antenna heights
+outside a scenario's range; the urban tables were made for base stations at one height, and here take others of their
+kind. At distances below a scenario's least one the loss is that of the least distance; beyond
+its greatest one the formula goes on as it stands. c is taken as 3e8 m/s, as notes 1 and 5 of the table prescribe.
+"""
+
+from abc import abstractmethod
+from typing import Annotated, ClassVar, Final
+
+import numpy as np
+from numpy.typing import ArrayLike
+from pydantic import Field
+
+from fedsim.arrays import BoolArray, FloatArray, IntArray
+from fedsim.network.radio.contracts import LargeScale
+from fedsim.registry import Component
+from fedsim.streams import Streams
+
+SPEED_OF_LIGHT_M_PER_S: Final = 3.0e8
+"""As table 7.4.1-1 rounds it."""
+
+Carrier = Annotated[float, Field(ge=0.5e9, le=100e9)]
+
+
+class Scenario38901(Component):
+    """A scenario of table 7.4.1-1: its formulas are functions of the distance on the ground, in metres.
+
+    Attributes
+    ----------
+    carrier_hz : carrier frequency
+    base_height_m, client_height_m : heights of the two antennas
+    """
+
+    los_sigma_db: ClassVar[float]
+    nlos_sigma_db: ClassVar[float]
+    least_distance_m: ClassVar[float]
+
+    carrier_hz: Carrier
+    base_height_m: float
+    client_height_m: float
+
+    @abstractmethod
+    def los_probability(self, distance_m: ArrayLike) -> FloatArray:
+        """Return the probability of a line of sight, table 7.4.2-1."""
+
+    @abstractmethod
+    def los_loss_db(self, distance_m: ArrayLike) -> FloatArray:
+        """Return the path loss with a line of sight, table 7.4.1-1."""
+
+    @abstractmethod
+    def nlos_loss_db(self, distance_m: ArrayLike) -> FloatArray:
+        """Return the path loss without a line of sight, table 7.4.1-1."""
+
+    def loss_db(self, distance_m: ArrayLike) -> FloatArray:
+        """Return the mean of the path loss in dB over having a line of sight or not, outdoors."""
+        share = self.los_probability(distance_m)
+        return share * self.los_loss_db(distance_m) + (1.0 - share) * self.nlos_loss_db(distance_m)
+
+    def sigma_db(self, los: ArrayLike) -> FloatArray:
+        """Return the standard deviation of the shadowing with (True) and without a line of sight."""
+        return np.where(los, self.los_sigma_db, self.nlos_sigma_db)
+
+    def draw(
+        self, distance_m: FloatArray, site: int | IntArray, streams: Streams, client: IntArray | None = None
+    ) -> LargeScale:
+        """Return what clients at these distances from a site meet: the clients 0..K-1, or those named.
+
+        A client has a line of sight where its number from the stream ``line-of-sight``, keyed by (client, site),
+        lies below the probability.
+        """
+        ids = np.arange(distance_m.size) if client is None else client
+        los = self._sees(self.los_probability(distance_m), ids, site, streams)
+        loss = np.where(los, self.los_loss_db(distance_m), self.nlos_loss_db(distance_m))
+        return LargeScale(loss, self.sigma_db(los), los)
+
+    def _sees(self, probability: FloatArray, client: IntArray, site: int | IntArray, streams: Streams) -> BoolArray:
+        return np.asarray(streams.uniform("line-of-sight", client, site) < probability)
+
+    def _ground_m(self, distance_m: ArrayLike) -> FloatArray:
+        return np.maximum(np.asarray(distance_m, dtype=np.float64), self.least_distance_m)
+
+    def _slant_m(self, ground_m: FloatArray) -> FloatArray:
+        """Return d_3D between the antennas for d_2D, clause 7.4.1, equation 7.4-1."""
+        return np.asarray(np.hypot(ground_m, self.base_height_m - self.client_height_m))
+
+    @property
+    def _carrier_ghz(self) -> float:
+        return self.carrier_hz / 1e9

@@ -1,0 +1,227 @@
+"""Urban macro and urban micro cells of 3GPP TR 38.901 (V16.1.0), tables 7.4.1-1 and 7.4.2-1.
+
+Streams besides ``line-of-sight``, all by client and the same for every site: ``indoor`` (who is in a building),
+``building`` (of which kind), ``indoor-distance`` (two numbers, or one for each site), ``penetration`` and
+``environment-height``.
+"""
+
+import math
+from typing import Annotated, ClassVar, Literal, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+from pydantic import Field, model_validator
+
+from fedsim.arrays import FloatArray, IntArray
+from fedsim.network.distributions import normal_quantile
+from fedsim.network.radio.contracts import LargeScale
+from fedsim.network.radio.tr38901.base import SPEED_OF_LIGHT_M_PER_S, Carrier, Scenario38901
+from fedsim.network.radio.tr38901.penetration import (
+    PENETRATION_SIGMA_DB,
+    SINGLE_FREQUENCY_WALL_DB,
+    indoor_loss_db,
+    wall_loss_db,
+)
+from fedsim.streams import Streams
+
+Share = Annotated[float, Field(ge=0, le=1)]
+
+
+class OutdoorScenario(Scenario38901):
+    """A scenario with the base station outdoors and some of the clients in buildings, clause 7.4.3.1.
+
+    An indoor client stands behind d_2D-in metres of building, the lesser of two numbers uniform up to
+    `deepest_m`. Whether its building has a line of sight depends on the distance outdoors, the outdoor loss on the
+    whole distance; its shadowing has the deviation of the column O2I of table 7.5-6.
+
+    Attributes
+    ----------
+    indoor_share : share of the clients that are in buildings
+    high_loss_share : share of them whose building lets little through (infrared-reflecting windows)
+    penetration : ``"materials"``, or ``"single-frequency"``
+        What walls cost: that of tables 7.4.3-1 and 7.4.3-2 at any carrier, or the 20 dB of table 7.4.3-3, which the
+        report has for studies of one carrier below 6 GHz (as in TR 36.873). There d_2D-in is one uniform number for
+        each link, nothing is normal, and all buildings are alike.
+    """
+
+    o2i_sigma_db: ClassVar[float] = 7.0
+    deepest_m: ClassVar[float] = 25.0
+    least_distance_m: ClassVar[float] = 10.0
+
+    indoor_share: Share = 0.0
+    high_loss_share: Share = 0.0
+    penetration: Literal["materials", "single-frequency"] = "materials"
+
+    @model_validator(mode="after")
+    def _single_frequency_is_low(self) -> Self:
+        if self.penetration == "single-frequency" and self.carrier_hz >= 6e9:
+            raise ValueError(
+                f"penetration = 'single-frequency' is not allowed at carrier_hz = {self.carrier_hz}; "
+                "it must be below 6e9"
+            )
+        return self
+
+    def draw(
+        self, distance_m: FloatArray, site: int | IntArray, streams: Streams, client: IntArray | None = None
+    ) -> LargeScale:
+        """Return what clients at these distances from a site meet: the clients 0..K-1, or those named."""
+        ids = np.arange(distance_m.size) if client is None else client
+        indoor = streams.uniform("indoor", ids) < self.indoor_share
+        inside_m = np.where(indoor, np.minimum(self._deep_m(ids, site, streams), distance_m), 0.0)
+        los = self._sees(self.los_probability(distance_m - inside_m), ids, site, streams)
+        loss = np.where(
+            los, self._drawn_los_loss_db(distance_m, ids, streams), self._drawn_nlos_loss_db(distance_m, ids, streams)
+        )
+        if self.indoor_share:
+            loss = loss + np.where(indoor, self._building_loss_db(ids, inside_m, streams), 0.0)
+        return LargeScale(loss, np.where(indoor, self.o2i_sigma_db, self.sigma_db(los)), los)
+
+    def _deep_m(self, client: IntArray, site: int | IntArray, streams: Streams) -> FloatArray:
+        """Return d_2D-in of clients in buildings."""
+        if self.penetration == "single-frequency":
+            return self.deepest_m * streams.uniform("indoor-distance", client, 2 + site)
+        one, other = (streams.uniform("indoor-distance", client, k) for k in (0, 1))
+        return self.deepest_m * np.minimum(one, other)
+
+    def _building_loss_db(self, client: IntArray, inside_m: FloatArray, streams: Streams) -> FloatArray:
+        if self.penetration == "single-frequency":
+            return SINGLE_FREQUENCY_WALL_DB + indoor_loss_db(inside_m)
+        high = streams.uniform("building", client) < self.high_loss_share
+        wall = np.where(high, wall_loss_db("high", self.carrier_hz), wall_loss_db("low", self.carrier_hz))
+        sigma = np.where(high, PENETRATION_SIGMA_DB["high"], PENETRATION_SIGMA_DB["low"])
+        rest = sigma * normal_quantile(streams.uniform("penetration", client))
+        return wall + indoor_loss_db(inside_m) + rest
+
+    def _drawn_los_loss_db(self, distance_m: FloatArray, client: IntArray, streams: Streams) -> FloatArray:
+        return self.los_loss_db(distance_m)
+
+    def _drawn_nlos_loss_db(self, distance_m: FloatArray, client: IntArray, streams: Streams) -> FloatArray:
+        return self.nlos_loss_db(distance_m)
+
+
+class UrbanMicro(OutdoorScenario):
+    """UMi street canyon of TR 38.901: base stations below the roofs (at 10 m), clients from 10 m to 5 km away.
+
+    Line of sight: sigma 4 dB, slope 21 dB per decade up to the breakpoint ``4 h'_BS h'_UT f / c`` and 40 beyond, with
+    heights above an environment of 1 m. Without: sigma 7.82 dB.
+    """
+
+    los_sigma_db: ClassVar[float] = 4.0
+    nlos_sigma_db: ClassVar[float] = 7.82
+
+    carrier_hz: Carrier = 3.5e9
+    base_height_m: Annotated[float, Field(gt=1, le=25)] = 10.0
+    client_height_m: Annotated[float, Field(ge=1.5, le=22.5)] = 1.5
+
+    def los_probability(self, distance_m: ArrayLike) -> FloatArray:
+        """Return ``18/d + exp(-d/36) (1 - 18/d)``, and 1 up to 18 m."""
+        return _street_probability(distance_m, 36.0)
+
+    def breakpoint_m(self, environment_height_m: ArrayLike = 1.0) -> FloatArray:
+        """Return the breakpoint distance d'_BP, note 1 of table 7.4.1-1."""
+        return _breakpoint_m(self, environment_height_m)
+
+    def los_loss_db(self, distance_m: ArrayLike) -> FloatArray:
+        """Return PL_UMi-LOS."""
+        ground = self._ground_m(distance_m)
+        return _two_slopes_db(self, ground, 32.4, 21.0, 9.5, self.breakpoint_m())
+
+    def nlos_loss_db(self, distance_m: ArrayLike) -> FloatArray:
+        """Return PL_UMi-NLOS, never below PL_UMi-LOS."""
+        slant = self._slant_m(self._ground_m(distance_m))
+        loss = 35.3 * np.log10(slant) + 22.4 + 21.3 * math.log10(self._carrier_ghz) - 0.3 * (self.client_height_m - 1.5)
+        return np.maximum(loss, self.los_loss_db(distance_m))
+
+
+class UrbanMacro(OutdoorScenario):
+    """UMa of TR 38.901: base stations above the roofs (at 25 m), clients from 10 m to 5 km away.
+
+    Line of sight: sigma 4 dB, slope 22 dB per decade up to the breakpoint and 40 beyond. Without: sigma 6 dB. The
+    environment's height is 1 m; for clients 13 m up and higher it is drawn as note 1 of table 7.4.1-1 says, when a
+    run is built (`los_loss_db` and `nlos_loss_db` take 1 m unless told).
+    """
+
+    los_sigma_db: ClassVar[float] = 4.0
+    nlos_sigma_db: ClassVar[float] = 6.0
+
+    carrier_hz: Carrier = 2e9
+    base_height_m: Annotated[float, Field(ge=22.5, le=150)] = 25.0
+    client_height_m: Annotated[float, Field(ge=1.5, le=22.5)] = 1.5
+
+    def los_probability(self, distance_m: ArrayLike) -> FloatArray:
+        """Return ``(18/d + exp(-d/63) (1 - 18/d)) (1 + C' 5/4 (d/100)^3 exp(-d/150))``, and 1 up to 18 m."""
+        far = np.maximum(np.asarray(distance_m, dtype=np.float64), 18.0)
+        high = 1.0 + self._height_factor * 1.25 * (far / 100) ** 3 * np.exp(-far / 150)
+        return np.where(far > 18.0, _street_probability(far, 63.0) * high, 1.0)
+
+    def breakpoint_m(self, environment_height_m: ArrayLike = 1.0) -> FloatArray:
+        """Return the breakpoint distance d'_BP, note 1 of table 7.4.1-1."""
+        return _breakpoint_m(self, environment_height_m)
+
+    def los_loss_db(self, distance_m: ArrayLike, environment_height_m: ArrayLike = 1.0) -> FloatArray:
+        """Return PL_UMa-LOS."""
+        ground = self._ground_m(distance_m)
+        return _two_slopes_db(self, ground, 28.0, 22.0, 9.0, self.breakpoint_m(environment_height_m))
+
+    def nlos_loss_db(self, distance_m: ArrayLike, environment_height_m: ArrayLike = 1.0) -> FloatArray:
+        """Return PL_UMa-NLOS, never below PL_UMa-LOS."""
+        slant = self._slant_m(self._ground_m(distance_m))
+        loss = 13.54 + 39.08 * np.log10(slant) + 20 * math.log10(self._carrier_ghz) - 0.6 * (self.client_height_m - 1.5)
+        return np.maximum(loss, self.los_loss_db(distance_m, environment_height_m))
+
+    def environment_height_m(self, distance_m: ArrayLike, u: ArrayLike) -> FloatArray:
+        """Return h_E, note 1 of table 7.4.1-1, for numbers u in (0, 1).
+
+        It is 1 m with probability ``1 / (1 + C(d, h_UT))`` and else one of 12, 15, ..., h_UT - 1.5, each as likely.
+        """
+        distance, u = np.asarray(distance_m, dtype=np.float64), np.asarray(u, dtype=np.float64)
+        bend = np.where(distance > 18.0, 1.25 * (distance / 100) ** 3 * np.exp(-distance / 150), 0.0)
+        low = 1.0 / (1.0 + self._height_factor * bend)
+        choices = max(1, math.floor((self.client_height_m - 1.5 - 12.0) / 3.0) + 1)
+        with np.errstate(invalid="ignore", divide="ignore"):
+            index = np.where(u > low, np.floor((u - low) / (1.0 - low) * choices), 0.0)
+        return np.where(u > low, 12.0 + 3.0 * np.minimum(index, choices - 1), 1.0)
+
+    @property
+    def _height_factor(self) -> float:
+        """C' of table 7.4.2-1, which is also the factor of C in note 1 of table 7.4.1-1."""
+        return float(max(0.0, (self.client_height_m - 13.0) / 10.0) ** 1.5)
+
+    def _drawn_los_loss_db(self, distance_m: FloatArray, client: IntArray, streams: Streams) -> FloatArray:
+        return self.los_loss_db(distance_m, self._drawn_height_m(distance_m, client, streams))
+
+    def _drawn_nlos_loss_db(self, distance_m: FloatArray, client: IntArray, streams: Streams) -> FloatArray:
+        return self.nlos_loss_db(distance_m, self._drawn_height_m(distance_m, client, streams))
+
+    def _drawn_height_m(self, distance_m: FloatArray, client: IntArray, streams: Streams) -> ArrayLike:
+        if not self._height_factor:
+            return 1.0
+        return self.environment_height_m(distance_m, streams.uniform("environment-height", client))
+
+
+def _street_probability(distance_m: ArrayLike, scale_m: float) -> FloatArray:
+    near = 18.0 / np.maximum(np.asarray(distance_m, dtype=np.float64), 18.0)
+    return near + np.exp(-18.0 / near / scale_m) * (1.0 - near)
+
+
+def _breakpoint_m(scenario: UrbanMicro | UrbanMacro, environment_height_m: ArrayLike) -> FloatArray:
+    ground = np.asarray(environment_height_m, dtype=np.float64)
+    heights = (scenario.base_height_m - ground) * (scenario.client_height_m - ground)
+    return np.asarray(4 * heights * scenario.carrier_hz / SPEED_OF_LIGHT_M_PER_S)
+
+
+def _two_slopes_db(
+    scenario: UrbanMicro | UrbanMacro,
+    ground_m: FloatArray,
+    constant_db: float,
+    slope_db: float,
+    knee_db: float,
+    breakpoint_m: FloatArray,
+) -> FloatArray:
+    """Return PL_1 up to the breakpoint and PL_2 beyond it."""
+    slant = np.hypot(ground_m, scenario.base_height_m - scenario.client_height_m)
+    shift = constant_db + 20 * math.log10(scenario.carrier_hz / 1e9)
+    height = scenario.base_height_m - scenario.client_height_m
+    near = shift + slope_db * np.log10(slant)
+    far = shift + 40 * np.log10(slant) - knee_db * np.log10(breakpoint_m**2 + height**2)
+    return np.where(ground_m <= breakpoint_m, near, far)

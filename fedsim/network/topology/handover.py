@@ -1,0 +1,102 @@
+"""When a client that moves changes to another base station: event A3 with hysteresis and time to trigger, no clock."""
+
+import math
+from dataclasses import dataclass
+from typing import Annotated
+
+import numpy as np
+from pydantic import Field, NonNegativeFloat, PositiveFloat
+
+from fedsim.arrays import BoolArray, FloatArray
+from fedsim.registry import Settings
+
+
+class HandoverRule(Settings):
+    """How clients with something on its way change base stations; others have whichever is strongest when they begin.
+
+    A client measures all stations at the multiples of a period. A neighbour that is stronger than the own station by
+    more than the hysteresis in all measurements for the time to trigger takes it over (event A3 of 3GPP TS 38.331,
+    clause 5.5.4.4, with its offsets at 0); of several the strongest does.
+
+    Attributes
+    ----------
+    hysteresis_db : 0 to 15, as in the standard; 3 dB is the usual start (ns-3's default)
+    time_to_trigger_s : 0.256 is one of the standard's values (0 to 5.12) and the usual start too
+    measured_every_s : 0.2 is the shortest period of measuring on one's own frequency (TS 38.133, clause 9.2.5)
+    reselect_after_s : float or None
+        How long a client whose station is lost looks for another one in reach before it has it; a second or so in
+        reality (detecting the loss, TS 38.331's T310, and finding and entering a cell). None: it waits for its station.
+    """
+
+    hysteresis_db: Annotated[float, Field(ge=0, le=15)] = 3.0
+    time_to_trigger_s: NonNegativeFloat = 0.256
+    measured_every_s: PositiveFloat = 0.2
+    reselect_after_s: NonNegativeFloat | None = None
+
+    def ticks_s(self, now_s: float, number: int) -> FloatArray:
+        """Return the next instants of measuring, the first of them after now, shape (number,)."""
+        first = math.floor(now_s / self.measured_every_s) + 1
+        times_s = np.arange(first, first + number + 1, dtype=np.float64) * self.measured_every_s
+        return times_s[1:] if times_s[0] <= now_s else times_s[:-1]
+
+    @property
+    def patience(self) -> int:
+        """How many measurements it takes at most until a neighbour that stays stronger takes over."""
+        return int(self.time_to_trigger_s / self.measured_every_s) + 2
+
+
+@dataclass(frozen=True)
+class Watch:
+    """Which neighbours have been stronger than the own station, and since when, in measurements one after another.
+
+    Attributes
+    ----------
+    times_s : of the measurements, shape (n,)
+    since_s : shape (n, b); `inf` where a station was not stronger by more than the hysteresis
+    fires : whether a station has been for the time to trigger, shape (n, b)
+    signal_db : what was measured, shape (n, b)
+    """
+
+    times_s: FloatArray
+    since_s: FloatArray
+    fires: BoolArray
+    signal_db: FloatArray
+
+    @classmethod
+    def over(
+        cls, rule: HandoverRule, times_s: FloatArray, signal_db: FloatArray, serving: int, since_s: FloatArray
+    ) -> "Watch":
+        """Watch the neighbours of a client over measurements.
+
+        Parameters
+        ----------
+        times_s, signal_db : shapes (n,) and (n, b); lost stations have -inf
+        serving : number of the own station
+        since_s : as of the last measurement before, shape (b,)
+        """
+        better = signal_db - rule.hysteresis_db > signal_db[:, serving : serving + 1]
+        better[:, serving] = False
+        number = np.arange(len(times_s))[:, None]
+        # The last measurement up to each at which a neighbour was not stronger; -1 if it was in all of them.
+        failed = np.maximum.accumulate(np.where(better, -1, number), axis=0)
+        began = np.where(failed < 0, np.minimum(since_s, times_s[0]), times_s[np.minimum(failed + 1, len(times_s) - 1)])
+        held = times_s[:, None] - began
+        # The instants are multiples of a period, whose differences differ in the last digits.
+        fires = better & (held >= rule.time_to_trigger_s - 1e-9 * rule.measured_every_s)
+        return cls(times_s, np.where(better, began, np.inf), fires, signal_db)
+
+    def first(self) -> tuple[int, int] | None:
+        """Return which measurement is the first at which a neighbour takes over, and which neighbour; None if none."""
+        rows = self.fires.any(axis=1)
+        if not rows.any():
+            return None
+        row = int(np.argmax(rows))
+        return row, int(np.argmax(np.where(self.fires[row], self.signal_db[row], -np.inf)))
+
+    def since_at(self, now_s: float, before_s: FloatArray) -> FloatArray:
+        """Return since when each neighbour has been stronger, as of the last measurement by now, shape (b,).
+
+        `before_s` is what it was before the first measurement.
+        """
+        row = int(np.searchsorted(self.times_s, now_s, side="right")) - 1
+        return before_s if row < 0 else self.since_s[row]

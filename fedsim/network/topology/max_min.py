@@ -1,0 +1,67 @@
+"""How flows share the links on their routes: max-min fairness by water-filling, pure arithmetic.
+
+An allocation is max-min fair if no flow can get more without taking from one that has no more than it. Exactly
+one allocation is: all rates rise together, a flow stops rising when a link on its route is full, and so each flow has
+a bottleneck: a full link on which nobody has a higher rate (Bertsekas and Gallager, "Data Networks", 2nd edition,
+section 6.5.2).
+"""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fedsim.arrays import FloatArray
+
+PAD = -1
+
+
+def max_min_rates(routes: NDArray[np.intp], weights: FloatArray, capacity: FloatArray) -> FloatArray:
+    """Return the max-min fair rate of each flow, shape (n,).
+
+    The textbook's filling settles one level of the water after the other. Here each step settles every link that
+    is a bottleneck already: the level at which a link fills can only rise while others settle, so a link whose flows
+    all fill at its own level first will fill at just that level, whatever happens elsewhere. A star
+    with a thousand different access links takes a handful of steps.
+
+    Parameters
+    ----------
+    routes : array of shape (n, depth)
+        The links that each flow uses, as indices into `capacity`; `PAD` where a route is shorter. Every flow uses at
+        least one link, and none twice.
+    weights : array of shape (n, depth), > 0
+        How much of the link a flow takes per bit/s of its own rate; not read where the route has ended.
+    capacity : array of shape (m,), bit/s >= 0
+        A link of capacity 0 stops the flows on it.
+
+    Examples
+    --------
+    The textbook's line of two links: one flow over both, one over the first alone, two over the second.
+
+    >>> one = np.ones((4, 2))
+    >>> max_min_rates(np.array([[0, 1], [0, PAD], [1, PAD], [1, PAD]]), one, np.array([9.0, 6.0])).tolist()
+    [2.0, 7.0, 2.0, 2.0]
+    """
+    links = capacity.size
+    rates = np.zeros(len(routes))
+    # One more link, never full, takes the places where a route has ended. The long axis comes last: NumPy reduces
+    # over a short last axis many times more slowly.
+    left = np.append(capacity, np.inf)
+    on = np.ascontiguousarray(np.where(routes == PAD, links, routes).T)
+    share = np.ascontiguousarray(np.where(routes == PAD, 0.0, weights).T)
+    rising = np.arange(len(routes))
+    while rising.size:
+        load = np.bincount(on.ravel(), share.ravel(), minlength=links + 1)
+        level = np.full(links + 1, np.inf)
+        np.divide(left, load, out=level, where=load > 0)
+        fills_at = level[on]
+        stops_at = fills_at.min(axis=0)
+        held_back = np.zeros(links + 1, dtype=bool)
+        held_back[on[fills_at > stops_at]] = True
+        settled = ~held_back[on].all(axis=0)
+        rates[rising[settled]] = stops_at[settled]
+        if settled.all():
+            break
+        taken = share[:, settled] * stops_at[settled]
+        left[:links] -= np.bincount(on[:, settled].ravel(), taken.ravel(), minlength=links + 1)[:links]
+        np.maximum(left, 0.0, out=left)
+        rising, on, share = rising[~settled], on[:, ~settled], share[:, ~settled]
+    return rates

@@ -1,0 +1,235 @@
+"""Clients that move: arithmetic of straight legs, no clock.
+
+Streams: ``waypoint-radius``, ``waypoint-angle`` and ``waypoint-speed`` by (client, leg).
+"""
+
+import csv
+import itertools
+import math
+from collections import deque
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Annotated, Final, Protocol, Self
+
+import numpy as np
+from pydantic import Field, NonNegativeFloat, PositiveFloat, model_validator
+
+from fedsim.arrays import FloatArray
+from fedsim.errors import ScenarioError
+from fedsim.registry import Component, Registry
+from fedsim.streams import Streams
+
+MOBILITIES = Registry(
+    "mobility",
+    "fedsim.mobilities",
+    ("build",),
+    {
+        "random-waypoint": "fedsim.network.topology.mobility:RandomWaypoint",
+        "trace": "fedsim.network.topology.mobility:Trace",
+    },
+)
+
+_DRAWN_AT_ONCE: Final = 16
+Place = tuple[float, float]
+Points = dict[int, list[tuple[float, float, float]]]
+
+
+@dataclass(frozen=True, slots=True)
+class Leg:
+    """A straight way at constant speed; a pause is one at speed 0.
+
+    Attributes
+    ----------
+    start_s, end_s : when; the end may be inf
+    place_m : (x, y) at the start
+    velocity_m_per_s : (x, y)
+    """
+
+    start_s: float
+    end_s: float
+    place_m: Place
+    velocity_m_per_s: Place
+
+
+class Movement(Protocol):
+    """How the clients of one run move."""
+
+    def __call__(self, client: int, place_m: Place, /) -> Iterator[Leg]:
+        """Yield a client's legs one after the other without gaps, from time 0 on; place_m is where it is put."""
+        ...
+
+
+class Mobility(Protocol):
+    """A scenario's way of moving: settings that build the movement of one run."""
+
+    def build(self, streams: Streams) -> Movement:
+        """Return the movement of one run."""
+        ...
+
+
+def standing(_client: int, place_m: Place) -> Iterator[Leg]:
+    """Yield the one leg of a client that stands still."""
+    yield Leg(0.0, math.inf, place_m, (0.0, 0.0))
+
+
+class RandomWaypoint(Component):
+    """Walk to a place drawn uniformly from a disc, at a speed drawn uniformly; pause; walk on.
+
+    Johnson and Maltz, "Dynamic source routing in ad hoc wireless networks", 1996. The least speed is above 0, else
+    the mean speed decays without end (Yoon, Liu and Noble, "Random waypoint considered harmful", INFOCOM 2003).
+    Clients begin where the crowd's placement puts them, so the first legs are not stationary.
+
+    Attributes
+    ----------
+    radius_m : of the disc around the origin
+    slowest_m_per_s, fastest_m_per_s : ends of the range of speeds
+    pause_s : at each waypoint
+    """
+
+    radius_m: PositiveFloat
+    slowest_m_per_s: PositiveFloat
+    fastest_m_per_s: PositiveFloat
+    pause_s: NonNegativeFloat = 0.0
+
+    @model_validator(mode="after")
+    def _range_rises(self) -> Self:
+        if self.slowest_m_per_s > self.fastest_m_per_s:
+            raise ValueError(
+                f"slowest_m_per_s = {self.slowest_m_per_s} is not allowed; "
+                f"it must be at most fastest_m_per_s = {self.fastest_m_per_s}"
+            )
+        return self
+
+    def build(self, streams: Streams) -> Movement:
+        """Return walks and pauses without end."""
+        return partial(self._legs, streams)
+
+    def _legs(self, streams: Streams, client: int, place_m: Place) -> Iterator[Leg]:
+        now_s, (x_m, y_m) = 0.0, place_m
+        for first in itertools.count(0, _DRAWN_AT_ONCE):
+            leg = np.arange(first, first + _DRAWN_AT_ONCE)
+            radius = self.radius_m * np.sqrt(streams.uniform("waypoint-radius", client, leg))
+            angle = 2 * np.pi * streams.uniform("waypoint-angle", client, leg)
+            spread = self.fastest_m_per_s - self.slowest_m_per_s
+            speed = self.slowest_m_per_s + spread * streams.uniform("waypoint-speed", client, leg)
+            goals = zip(
+                (radius * np.cos(angle)).tolist(), (radius * np.sin(angle)).tolist(), speed.tolist(), strict=True
+            )
+            for goal_x_m, goal_y_m, pace in goals:
+                way_m = math.hypot(goal_x_m - x_m, goal_y_m - y_m)
+                if way_m > 0:
+                    arrives_s = now_s + way_m / pace
+                    heading = (goal_x_m - x_m) / way_m, (goal_y_m - y_m) / way_m
+                    yield Leg(now_s, arrives_s, (x_m, y_m), (pace * heading[0], pace * heading[1]))
+                    now_s, x_m, y_m = arrives_s, goal_x_m, goal_y_m
+                if self.pause_s > 0:
+                    yield Leg(now_s, now_s + self.pause_s, (x_m, y_m), (0.0, 0.0))
+                    now_s += self.pause_s
+
+
+class Trace(Component):
+    """Places at given times, with straight ways in between; exactly one of the two fields is given.
+
+    Before its first time and after its last a client stands still; one that is not in the trace stands where the
+    crowd's placement puts it.
+
+    Attributes
+    ----------
+    points : rows (client, time in s, x in m, y in m); the times of a client rise
+    path : a CSV file with a header and the columns ``client,time_s,x_m,y_m``
+    """
+
+    points: (
+        Annotated[
+            tuple[Annotated[tuple[int, NonNegativeFloat, float, float], Field(strict=False)], ...],
+            Field(min_length=1, strict=False),
+        ]
+        | None
+    ) = None
+    path: Annotated[str, Field(min_length=1)] | None = None
+
+    @model_validator(mode="after")
+    def _is_one_trace(self) -> Self:
+        if (self.points is None) == (self.path is None):
+            raise ValueError("a trace needs either points or the path of a file")
+        if self.points is not None:
+            by_client(self.points, "points")
+        return self
+
+    def build(self, streams: Streams) -> Movement:
+        """Return the ways between each client's points, and at the end one that never ends.
+
+        Raises
+        ------
+        ScenarioError
+            If the file cannot be read or is no trace.
+        """
+        return partial(_along, of_file(self.path) if self.path is not None else by_client(self.points or (), "points"))
+
+
+def _along(points: Points, client: int, place_m: Place) -> Iterator[Leg]:
+    way = points.get(client, [(0.0, *place_m)])
+    if way[0][0] > 0:
+        yield Leg(0.0, way[0][0], way[0][1:], (0.0, 0.0))
+    for (from_s, x_m, y_m), (to_s, to_x_m, to_y_m) in itertools.pairwise(way):
+        took_s = to_s - from_s
+        yield Leg(from_s, to_s, (x_m, y_m), ((to_x_m - x_m) / took_s, (to_y_m - y_m) / took_s))
+    yield Leg(way[-1][0], math.inf, way[-1][1:], (0.0, 0.0))
+
+
+def by_client(rows: tuple[tuple[int, float, float, float], ...], source: str) -> Points:
+    """Return each client's (time, x, y), refusing times that do not rise."""
+    points: Points = {}
+    for client, time_s, x_m, y_m in rows:
+        way = points.setdefault(client, [])
+        if way and time_s <= way[-1][0]:
+            raise ValueError(
+                f"{source}: time {time_s} s of client {client} is not allowed; it must be after {way[-1][0]} s"
+            )
+        way.append((time_s, x_m, y_m))
+    return points
+
+
+class Walk:
+    """Where one client is, now and later."""
+
+    def __init__(self, legs: Iterator[Leg]) -> None:
+        self._legs = legs
+        self._known = deque([next(legs)])
+
+    @property
+    def stands(self) -> bool:
+        """Whether it stays where it is for ever."""
+        return math.isinf(self._known[0].end_s) and self._known[0].velocity_m_per_s == (0.0, 0.0)
+
+    def at(self, times_s: FloatArray, now_s: float) -> FloatArray:
+        """Return the places in metres at instants that rise, shape (n, 2); none from before now is ever asked for."""
+        while self._known[-1].end_s <= times_s[-1]:
+            self._known.append(next(self._legs))
+        while self._known[0].end_s <= now_s:
+            self._known.popleft()
+        starts_s = np.array([leg.start_s for leg in self._known])
+        number = np.searchsorted(starts_s, times_s, side="right") - 1
+        places = np.array([leg.place_m for leg in self._known])[number]
+        velocity = np.array([leg.velocity_m_per_s for leg in self._known])[number]
+        return np.asarray(places + (times_s - starts_s[number])[:, None] * velocity)
+
+
+def of_file(path: str) -> Points:
+    """Return the points of a CSV file, refusing one that cannot be read or is no trace."""
+    try:
+        with Path(path).open(encoding="utf-8", newline="") as file:
+            rows = tuple(
+                (int(row["client"]), float(row["time_s"]), float(row["x_m"]), float(row["y_m"]))
+                for row in csv.DictReader(file)
+            )
+        for client, *numbers in rows:
+            if not np.isfinite(numbers).all() or numbers[0] < 0:
+                raise ValueError(f"client {client} has {numbers}; places are finite and times at least 0")
+        return by_client(rows, path)
+    except OSError as error:
+        raise ScenarioError(f"mobility: {path} cannot be read: {error.strerror}") from None
+    except (KeyError, TypeError, ValueError, csv.Error) as error:
+        raise ScenarioError(f"mobility: {path} is no trace with client,time_s,x_m,y_m: {error!r}") from None

@@ -1,0 +1,300 @@
+"""How a scenario names its parts: kinds, their options, and plug-ins.
+
+A scenario has slots (a network, a fading law, a selector ...). A slot is filled by
+
+* a kind from its catalogue: ``fading = { kind = "rayleigh", coherence_s = 0.02 }``, or ``"none"`` for short,
+* a class of the user's: ``kind = "package.module:Class"``, or one that an installed package registers as an
+  entry point in the catalogue's group, or
+* an object, when the scenario is written in Python.
+
+Most parts are frozen values with behaviour and derive from `Component`. Selectors have memory and are ordinary
+classes; a scenario holds a `Recipe` for them and builds a fresh one for each run.
+"""
+
+import copy
+import difflib
+import importlib
+import inspect
+import typing
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from importlib.metadata import entry_points
+from typing import Any, Self
+
+from pydantic import BaseModel, ConfigDict, ValidationError, create_model, model_validator
+from pydantic_core import InitErrorDetails, PydanticCustomError, core_schema
+
+_STRICT = ConfigDict(
+    frozen=True,
+    extra="forbid",
+    strict=True,
+    allow_inf_nan=False,
+    arbitrary_types_allowed=True,
+    validate_default=True,
+)
+
+
+def suggest(name: str, allowed: Iterable[str]) -> str:
+    """Return ``" (did you mean 'x'?)"`` for the closest allowed name, or nothing."""
+    close = difflib.get_close_matches(name, list(allowed), n=1, cutoff=0.5)
+    return f" (did you mean {close[0]!r}?)" if close else ""
+
+
+def refusal(code: str, message: str, /, **context: object) -> PydanticCustomError:
+    """Return an error that pydantic reports under the field's path; ``{name}`` is filled from the context."""
+    return PydanticCustomError(code, message, {key: str(value) for key, value in context.items()})
+
+
+class Settings(BaseModel):
+    """A frozen, strict table of a scenario: no unknown names, no silent conversions, no NaN."""
+
+    model_config = _STRICT
+
+    @model_validator(mode="before")
+    @classmethod
+    def _unknown_names(cls, value: Any) -> Any:
+        if isinstance(value, Mapping):
+            check_names(cls.__name__, value, cls.model_fields)
+        return value
+
+
+class Component(Settings):
+    """A settings table that also knows how to do its work; subclass it to write a part of your own."""
+
+
+def check_names(title: str, given: Mapping[str, Any], allowed: Iterable[str]) -> None:
+    """Refuse names that a table does not have, each under its own path and with the closest allowed name."""
+    names = list(allowed)
+    unknown: list[InitErrorDetails] = [
+        {
+            "type": refusal(
+                "unknown_name",
+                "there is no such option{hint}; allowed: {names}",
+                hint=suggest(str(key), names),
+                names=", ".join(names) or "none",
+            ),
+            "loc": (str(key),),
+            "input": value,
+        }
+        for key, value in given.items()
+        if key not in names
+    ]
+    if unknown:
+        raise ValidationError.from_exception_data(title, unknown)
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """How to build a fresh object with memory: its kind with options, or an object to start from.
+
+    Attributes
+    ----------
+    kind : str
+        The name in the catalogue, or ``"module:Class"``.
+    options : mapping
+        What the constructor is called with.
+    prototype : object or None
+        An object handed over in Python whose constructor arguments cannot be read back as plain values from its
+        attributes; each run gets a deep copy of it, the scenario cannot be written as TOML, and its digest knows
+        no more of the object than its class.
+    """
+
+    kind: str
+    factory: Callable[..., Any]
+    options: Mapping[str, Any] = field(default_factory=dict)
+    prototype: Any = None
+
+    def build(self) -> Any:
+        """Return a new object in its initial state."""
+        return self.factory(**self.options) if self.prototype is None else copy.deepcopy(self.prototype)
+
+
+class Registry:
+    """The kinds that may fill a slot.
+
+    Parameters
+    ----------
+    noun : str
+        What the slot holds, for messages: ``"selector"``.
+    group : str
+        Entry-point group in which other packages register kinds: ``"fedsim.selectors"``.
+    methods : names
+        What an object must offer to be such a part.
+    builtin : mapping of kind to ``"module:Class"``
+        Loaded only when named, so that listing them costs nothing.
+    default : kind, optional
+        What a table without a kind stands for.
+    attributes : names
+        What a part must say of itself besides, as a class variable, field or property.
+    """
+
+    def __init__(
+        self,
+        noun: str,
+        group: str,
+        methods: tuple[str, ...],
+        builtin: Mapping[str, str],
+        default: str | None = None,
+        attributes: tuple[str, ...] = (),
+    ) -> None:
+        self.noun, self.group, self.methods, self.attributes = noun, group, methods, attributes
+        self.builtin, self.default = dict(builtin), default
+
+    def kinds(self) -> dict[str, str]:
+        """Return every kind by name with the place of its class, the registered ones included."""
+        registered = {point.name: point.value for point in entry_points(group=self.group)}
+        return {**registered, **self.builtin}
+
+    def load(self, kind: str) -> type[Any]:
+        """Return the class of a kind, refusing names that are not known and classes that do not fit."""
+        place = self.builtin.get(kind) or (kind if ":" in kind else self.kinds().get(kind))
+        if place is None:
+            raise refusal(
+                "unknown_kind",
+                "there is no {noun} {kind}{hint}; allowed: {names}, or 'module:Class'",
+                noun=self.noun,
+                kind=repr(kind),
+                hint=suggest(kind, self.kinds()),
+                names=", ".join(sorted(self.kinds())),
+            )
+        module, _, name = place.partition(":")
+        try:
+            found = importlib.import_module(module)
+            for step in name.split("."):
+                found = getattr(found, step)
+        except (ImportError, AttributeError, ValueError) as error:
+            raise refusal("no_class", "{place} cannot be loaded: {error}", place=repr(place), error=error) from error
+        self._check_methods(found)
+        return typing.cast(type[Any], found)
+
+    def kind_of(self, part: object) -> str:
+        """Return the name under which a part's class can be found again."""
+        place = f"{type(part).__module__}:{type(part).__qualname__}"
+        return next((kind for kind, where in self.kinds().items() if where == place), place)
+
+    def make(self, value: Any) -> Any:
+        """Return the part that a scenario's value describes: a kind, a table with one, or the part itself."""
+        if isinstance(value, str | Mapping):
+            kind, options = self.split(value)
+            found = self.load(kind)
+            if not (inspect.isclass(found) and issubclass(found, Component)):
+                raise refusal("no_part", "{kind} must derive from fedsim.Component", kind=repr(kind))
+            value = found.model_validate(options)
+        self._check_methods(value)
+        silent = [name for name in self.attributes if not hasattr(value, name)]
+        if silent:
+            raise refusal(
+                "not_a_part", "{found} must say {names}", found=self.kind_of(value), names=" and ".join(silent)
+            )
+        return value
+
+    def make_recipe(self, value: Any) -> Recipe:
+        """Return how to build the stateful part that a scenario's value describes."""
+        if isinstance(value, Recipe):
+            return value
+        if not isinstance(value, str | Mapping):
+            return self._recipe_of(value)
+        kind, options = self.split(value)
+        factory = self.load(kind)
+        parameters = _parameters(factory)
+        check_names(self.noun, options, parameters)
+        model = create_model(self.noun, __config__=_STRICT, **parameters)
+        checked = model.model_validate(dict(options))
+        chosen = {name: getattr(checked, name) for name in parameters}
+        try:
+            factory(**chosen)
+        except (TypeError, ValueError) as error:
+            raise refusal("refused", "{error}", error=error) from error
+        return Recipe(kind, factory, chosen)
+
+    def describe(self, value: Any) -> dict[str, Any]:
+        """Return the table that `make` or `make_recipe` turns into this part again."""
+        if isinstance(value, Recipe):
+            if value.prototype is not None:
+                return {"kind": value.kind, "object": "its constructor arguments are not among its attributes"}
+            return {"kind": value.kind, **{k: v for k, v in value.options.items() if v is not None}}
+        options = value.model_dump(exclude_none=True) if isinstance(value, BaseModel) else {}
+        return {"kind": self.kind_of(value), **options}
+
+    def split(self, value: str | Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
+        """Return kind and options of a slot's value."""
+        if isinstance(value, str):
+            return value, {}
+        options = dict(value)
+        kind = options.pop("kind", self.default)
+        if not isinstance(kind, str):
+            raise refusal(
+                "no_kind",
+                "a {noun} needs a kind; allowed: {names}, or 'module:Class'",
+                noun=self.noun,
+                names=", ".join(sorted(self.kinds())),
+            )
+        return kind, options
+
+    def option_names(self, kind: str) -> list[str]:
+        """Return the options that a kind takes."""
+        found = self.load(kind)
+        if inspect.isclass(found) and issubclass(found, BaseModel):
+            return list(found.model_fields)
+        return list(_parameters(found))
+
+    def _recipe_of(self, value: Any) -> Recipe:
+        self._check_methods(value)
+        options = {name: getattr(value, name, inspect.Parameter.empty) for name in _parameters(type(value))}
+        if all(_is_plain(option) for option in options.values()):
+            return Recipe(self.kind_of(value), type(value), options)
+        return Recipe(self.kind_of(value), type(value), {}, copy.deepcopy(value))
+
+    def _check_methods(self, found: Any) -> None:
+        missing = [name for name in self.methods if not callable(getattr(found, name, None))]
+        if missing:
+            raise refusal(
+                "not_a_part",
+                "{found} is no {noun}: it has no method {missing}",
+                found=repr(found),
+                noun=self.noun,
+                missing=" and no method ".join(missing),
+            )
+
+
+@dataclass(frozen=True)
+class Slot:
+    """Annotation of a field that a catalogue fills: ``fading: Annotated[Fading, Slot(FADINGS)]``."""
+
+    catalogue: Registry
+    recipe: bool = False
+
+    def __get_pydantic_core_schema__(self, _source: Any, _handler: Any) -> core_schema.CoreSchema:
+        """Validate with the catalogue and write its description."""
+        make = self.catalogue.make_recipe if self.recipe else self.catalogue.make
+        return core_schema.no_info_plain_validator_function(
+            make, serialization=core_schema.plain_serializer_function_ser_schema(self.catalogue.describe)
+        )
+
+    @classmethod
+    def of(cls, metadata: Iterable[object]) -> Self | None:
+        """Return the slot among a field's annotations, if it has one."""
+        return next((item for item in metadata if isinstance(item, cls)), None)
+
+
+def _is_plain(value: object) -> bool:
+    """Return whether a value can stand in a TOML file as it is."""
+    if isinstance(value, list | tuple):
+        return all(_is_plain(item) for item in value)
+    return value is None or isinstance(value, bool | int | float | str)
+
+
+def _parameters(factory: Callable[..., Any]) -> dict[str, Any]:
+    """Return name -> (annotation, default) of a constructor's parameters, as create_model takes them."""
+    constructor = getattr(factory, "__init__", factory)
+    if constructor == object.__init__:
+        return {}
+    try:
+        hints = typing.get_type_hints(constructor, include_extras=True)
+    except NameError:
+        hints = {}
+    return {
+        name: (hints.get(name, Any), ... if parameter.default is parameter.empty else parameter.default)
+        for name, parameter in inspect.signature(factory).parameters.items()
+        if parameter.kind in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY)
+    }

@@ -1,0 +1,157 @@
+"""What lies between edge servers and the cloud, on the clock."""
+
+from collections.abc import Callable
+from typing import ClassVar, Final, Protocol, runtime_checkable
+
+import numpy as np
+from pydantic import NonNegativeFloat, PositiveFloat
+from simpy import Environment, Event
+
+from fedsim.errors import ScenarioError
+from fedsim.network import Links
+from fedsim.network.contracts import SharedMedium, Transfer
+from fedsim.registry import Component, Registry
+
+Carry = Callable[[int, bool], Transfer]
+"""Starts to send a model between an edge server, by its number, and the cloud; up to the cloud if True."""
+
+BACKHAULS: Final = Registry(
+    "backhaul",
+    "fedsim.backhauls",
+    ("open",),
+    {
+        "link": "fedsim.rounds.hierarchy.backhaul:Wire",
+        "network": "fedsim.rounds.hierarchy.backhaul:ThroughNetwork",
+        "none": "fedsim.rounds.hierarchy.backhaul:NoBackhaul",
+    },
+    attributes=("uses_bits",),
+)
+
+
+class Backhaul(Protocol):
+    """What lies between edge servers and the cloud.
+
+    Attributes
+    ----------
+    uses_bits : whether the size of a model matters
+    """
+
+    uses_bits: ClassVar[bool]
+
+    def open(self, env: Environment, links: Links, air: SharedMedium | None, bits: float) -> Carry | None:
+        """Return how to send models of so many bits in one run; None if nothing lies between.
+
+        Parameters
+        ----------
+        env : clock of the run
+        links, air : of the run, where models may travel with the clients' messages
+        bits : size of a model
+        """
+        ...
+
+
+class NoBackhaul(Component):
+    """Edge servers and cloud are one place, as tiers of clients are: nothing is sent between them."""
+
+    uses_bits: ClassVar[bool] = False
+
+    def open(self, env: Environment, links: Links, air: SharedMedium | None, bits: float) -> Carry | None:
+        """Return None."""
+        return None
+
+
+class Wire(Component):
+    """A wired link of its own for each edge server; both directions at the same time do not disturb each other.
+
+    Attributes
+    ----------
+    rate_bps : capacity in each direction
+    delay_s : propagation and forwarding
+    """
+
+    uses_bits: ClassVar[bool] = True
+
+    rate_bps: PositiveFloat
+    delay_s: NonNegativeFloat
+
+    def open(self, env: Environment, links: Links, air: SharedMedium | None, bits: float) -> Carry | None:
+        """Return how to send a model over an edge's wire."""
+
+        def carry(_edge: int, _up: bool) -> Transfer:
+            return OnWire(env, bits, self.rate_bps, self.delay_s)
+
+        return carry
+
+
+@runtime_checkable
+class Reaching(Links, Protocol):
+    """Links that know how edge servers reach a cloud."""
+
+    def to_cloud(self) -> tuple[list[str], str]:
+        """Return the names of the edge servers that serve clients, in their order, and the name of the cloud."""
+        ...
+
+
+@runtime_checkable
+class Routed(SharedMedium, Protocol):
+    """Shared links over which others than clients can send."""
+
+    def transfer(self, source: str, target: str, bits: float) -> Transfer:
+        """Start a transfer between two nodes."""
+        ...
+
+
+class ThroughNetwork(Component):
+    """Models travel over the links of a graph network, which they share with the messages of clients.
+
+    The graph's transfers must end at edge servers, and clients be grouped by them. Outages and losses of links hold up
+    models as they do messages.
+    """
+
+    uses_bits: ClassVar[bool] = True
+
+    def open(self, env: Environment, links: Links, air: SharedMedium | None, bits: float) -> Carry | None:
+        """Return how to send a model over the routes between an edge server's node and the cloud's.
+
+        Raises
+        ------
+        ScenarioError
+            If the network has no such nodes or no way between them.
+        """
+        if not (isinstance(links, Reaching) and isinstance(air, Routed)):
+            raise ScenarioError(
+                "rounds.edges.backhaul: 'network' is not allowed with a network in which only clients send; "
+                "allowed: 'link', 'none', or a network of kind 'graph'"
+            )
+        names, cloud = links.to_cloud()
+
+        def carry(edge: int, up: bool) -> Transfer:
+            ends = (names[edge], cloud) if up else (cloud, names[edge])
+            return air.transfer(*ends, bits)
+
+        return carry
+
+
+class OnWire:
+    """One model on its way over a wire; fulfils `fedsim.network.contracts.Transfer`.
+
+    Attributes
+    ----------
+    done : event that triggers when the last bit has arrived
+    """
+
+    def __init__(self, env: Environment, bits: float, rate_bps: float, delay_s: float) -> None:
+        self._env, self._bits, self._rate_bps, self._began_s = env, bits, rate_bps, env.now
+        self._until_s = np.inf
+        self.done: Event = env.timeout(delay_s + bits / rate_bps)
+
+    def cancel(self) -> None:
+        """Send no further bits."""
+        if not self.done.processed:
+            self._until_s = min(self._until_s, self._env.now)
+
+    def sent_bits(self) -> float:
+        """Return how many bits have been put on the wire so far."""
+        if self._until_s == np.inf and self.done.processed:
+            return self._bits
+        return min(self._bits, (min(self._until_s, self._env.now) - self._began_s) * self._rate_bps)

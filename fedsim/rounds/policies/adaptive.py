@@ -1,0 +1,109 @@
+"""Deadlines that follow what the server has seen of past rounds."""
+
+from typing import Annotated, ClassVar, Self
+
+import numpy as np
+from pydantic import Field, model_validator
+from simpy import Environment
+
+from fedsim.arrays import Seconds
+from fedsim.clock import Waiting, rest_of_instant, until
+from fedsim.registry import Component, refusal
+from fedsim.rounds.policies.contracts import PastRounds, at_least
+from fedsim.rounds.policies.round import Round
+
+
+class QuantileDeadline(Component):
+    """The deadline is a quantile of the durations seen in past rounds, times a margin.
+
+    With n durations it is the ``ceil(quantile * n)``-th smallest. A client that did not deliver in time counts as one
+    whose duration is beyond every other: the server had seen no more of it when the round ended, and to leave it out
+    would shrink the deadline round after round. If the quantile falls among those, the deadline becomes the last one
+    times ``growth``.
+
+    Attributes
+    ----------
+    quantile : float in (0, 1], share of the clients that the deadline shall let in
+    margin : float > 0, factor on the quantile
+    window : int >= 1, how many past rounds are looked at
+    initial_s : deadline of the first round
+    growth : float >= 1
+    shortest_s, longest_s : the deadline is never outside of these; ``longest_s = None`` for no limit
+    """
+
+    ends_without_everyone: ClassVar[bool] = True
+
+    quantile: Annotated[float, Field(gt=0, le=1)] = 0.8
+    margin: Annotated[float, Field(gt=0)] = 1.0
+    window: Annotated[int, Field(ge=1)] = 10
+    initial_s: Seconds
+    growth: Annotated[float, Field(ge=1)] = 1.5
+    shortest_s: Annotated[float, Field(ge=0)] = 0.0
+    longest_s: Seconds | None = None
+
+    @model_validator(mode="after")
+    def _in_order(self) -> Self:
+        longest_s = np.inf if self.longest_s is None else self.longest_s
+        if not self.shortest_s <= self.initial_s <= longest_s:
+            raise refusal(
+                "deadlines_out_of_order",
+                "initial_s = {first} does not lie between shortest_s = {least} and longest_s = {most}; "
+                "allowed: shortest_s <= initial_s <= longest_s",
+                first=self.initial_s,
+                least=self.shortest_s,
+                most=longest_s,
+            )
+        return self
+
+    def closes_after_s(self, memory: PastRounds) -> float:
+        """Return the deadline of the coming round."""
+        if not memory.durations_s:
+            return self.initial_s
+        seen_s = np.sort(np.concatenate(memory.durations_s[-self.window :]))
+        wished_s = float(seen_s[at_least(self.quantile, seen_s.size) - 1]) * self.margin
+        if np.isinf(wished_s):
+            wished_s = memory.deadline_s * self.growth
+        return max(self.shortest_s, wished_s if self.longest_s is None else min(wished_s, self.longest_s))
+
+    def wait(self, env: Environment, round_: Round) -> Waiting:
+        """Wait until everybody has delivered or this round's deadline has passed."""
+        yield from until(env, round_.everyone, round_.closes_after_s)
+
+
+class MovingAverage(Component):
+    """REFL's deadline: a moving average of the durations of past rounds.
+
+    ``mu <- (1 - alpha) * duration of the last round + alpha * mu`` (Abdelmoniem et al., "REFL: Resource-Efficient
+    Federated Learning", EuroSys 2023, section 4.1), which the reference code makes the deadline where none is set. The
+    round ends as soon as ``target_share`` of the cohort has delivered, at the latest after mu. Since no round
+    outlasts its mu, mu can only fall; ``growth`` above 1 lets it rise again after a round that did not reach its
+    target share. The reference code has no such rule.
+
+    Attributes
+    ----------
+    initial_s : mu of the first round, the reference code's 1000 s
+    alpha : float in [0, 1), the paper's 0.25
+    target_share : float in (0, 1], share of the cohort that ends the round; everybody by default
+    growth : float >= 1, factor on mu after a round in which too few delivered; 1 in the paper
+    """
+
+    ends_without_everyone: ClassVar[bool] = True
+
+    initial_s: Seconds = 1000.0
+    alpha: Annotated[float, Field(ge=0, lt=1)] = 0.25
+    target_share: Annotated[float, Field(gt=0, le=1)] = 1.0
+    growth: Annotated[float, Field(ge=1)] = 1.0
+
+    def closes_after_s(self, memory: PastRounds) -> float:
+        """Return mu."""
+        if not memory.rounds_s:
+            return self.initial_s
+        mu_s = (1 - self.alpha) * memory.rounds_s[-1] + self.alpha * memory.deadline_s
+        seen_s = memory.durations_s[-1]
+        reached = np.count_nonzero(np.isfinite(seen_s)) >= at_least(self.target_share, seen_s.size)
+        return mu_s if reached else mu_s * self.growth
+
+    def wait(self, env: Environment, round_: Round) -> Waiting:
+        """Wait until the target share has delivered or mu has passed."""
+        yield from until(env, round_.delivered(at_least(self.target_share, round_.size)), round_.closes_after_s)
+        yield from rest_of_instant(env)

@@ -1,0 +1,296 @@
+"""One server and its clients: select, send, wait as the policy says, merge what has arrived.
+
+A flat federation has one coordinator, a hierarchical one has one at every edge. What arrives is kept and merged in
+`fedsim.rounds.server.update_buffer`, who is waited for stands in `fedsim.rounds.server.roster`, and what the selector
+is told in `fedsim.rounds.server.knowledge`.
+"""
+
+import math
+from collections.abc import Generator, Iterable
+from functools import cached_property, partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from simpy import Environment, Event
+
+from fedsim.history.outcomes import Fate, RoundEnd
+from fedsim.learning import Model
+from fedsim.rounds.aggregation.rules import AggregationRule
+from fedsim.rounds.clients.assignment import Assignment
+from fedsim.rounds.clients.cohort import CohortRun, Members, cohort_weights
+from fedsim.rounds.clients.dispatch import Dispatcher
+from fedsim.rounds.policies.contracts import PastRounds
+from fedsim.rounds.policies.round import Round
+from fedsim.rounds.server.context import World
+from fedsim.rounds.server.knowledge import everybody, learn, reports
+from fedsim.rounds.server.probing import Prober
+from fedsim.rounds.server.roster import Roster
+from fedsim.rounds.server.round_log import RoundLog
+from fedsim.rounds.server.selection import Selection
+from fedsim.rounds.server.update_buffer import UpdateBuffer
+from fedsim.selectors import Cohort
+
+
+class Coordinator:
+    """Runs rounds with its clients.
+
+    Parameters
+    ----------
+    env : Environment
+    world : World
+    dispatcher : sends cohorts over the links that all coordinators of a run share
+    choice : how it selects
+    records : what is taken down
+
+    Attributes
+    ----------
+    model : its newest model
+    """
+
+    def __init__(
+        self, env: Environment, world: World, dispatcher: Dispatcher, choice: Selection, records: RoundLog
+    ) -> None:
+        self.env, self.world, self.choice, self.records = env, world, choice, records
+        self.model: Model = world.learner.initial()
+        self._dispatcher = dispatcher
+        self._prober = Prober(env, world, dispatcher, records)
+        policy = world.policy
+        merger: AggregationRule = getattr(policy, "merger", world.late.merger)(world.learner)
+        self._tell_sent = getattr(merger, "sent", None)
+        self._deprecate = getattr(merger, "deprecate", None)
+        self._cancels: bool = getattr(policy, "cancels", world.late.cancels)
+        self._lag: int | None = getattr(policy, "lag", None)
+        self._wanted: int | None = getattr(policy, "wanted", None)
+        self._asynchronous = getattr(policy, "concurrency", None) is not None
+        self._goes_on = self._asynchronous or getattr(policy, "goes_on", False)
+        # Where everybody ends with the round, nobody needs to hear of single deliveries.
+        self._outlive = self._asynchronous or not self._cancels
+        self._needs = tuple(getattr(choice.selector, "needs", ()))
+        self._intake = UpdateBuffer(world, merger, self._needs)
+        self._crew = Roster(env, choice, self._send, getattr(policy, "give_up_s", None))
+        self.memory = PastRounds()
+        self.clients = world.learner.samples.size
+        self._sent = 0
+        self._least_work: float = getattr(world.late, "least_work", 1.0)
+        self._flights: dict[CohortRun, None] = {}
+        self._ended: dict[CohortRun, None] = {}
+        self._open: Round | None = None
+
+    def opens_s(self, number: int) -> float:
+        """Return when a round can start: as soon as anybody is there, or now if somebody is at work anyway."""
+        if self._goes_on and self._crew.outstanding:
+            return float(self.env.now)
+        opens_s = self.world.presence.opens_s(self.env.now, number)
+        # Whoever is at work comes back, charged enough or not.
+        return float(self.env.now) if opens_s == np.inf and self.choice.busy else opens_s
+
+    def round(self, number: int, opens_s: float) -> Generator[Event, Any, None]:
+        """Run a round that begins now, for clients that are looked at as of ``opens_s``."""
+        closes = getattr(self.world.policy, "closes_after_s", None)
+        round_ = self._open = Round(self, number, None if closes is None else closes(self.memory))
+        self._crew.number = number
+        if self._lag is not None:
+            yield from self._cut_off_deprecated(self._lag)
+        if not self._asynchronous:
+            cohort = yield from self._choose(number, opens_s)
+            if cohort is not None:
+                looked_s, closes_after_s = self.choice.looked_s, round_.closes_after_s
+                round_.flight = self._send(number, cohort, number, opens_s=looked_s, closes_after_s=closes_after_s)
+        round_.waits_since_s = self.env.now
+        yield from self.world.policy.wait(self.env, round_)
+        if self._cancels and round_.flight is not None:
+            yield from self._cut_off([round_.flight])
+        self._close(round_)
+        self._open = None
+
+    def end(self) -> Generator[Event, Any, Members]:
+        """Cut off whoever is at work, and lose what has not been merged: the run is over, or the server crashes.
+
+        Return of whom it has become known by that what came of them.
+        """
+        yield from self._crew.stop_asking()
+        yield from self._cut_off(list(self._flights))
+        self._intake.lose()
+        self._intake.arrived()
+        self._crew.forget()
+        settled: Members = []
+        for flight in self._flights:
+            if not self._outlive:
+                self._dispatcher.settle(flight.participations)
+            flight.fate[flight.waiting] = Fate.WASTED_UNMERGED
+            flight.decide_lost()
+            settled.append((flight, self.records.settle(flight)))
+        self.records.check_asked()
+        self._flights.clear()
+        self._ended.clear()
+        return settled
+
+    def crash(self) -> Generator[Event, Any, bool]:
+        """Lose what is under way and what waits to be merged; return whether a round has ended by that."""
+        settled = yield from self.end()
+        round_, self._open = self._open, None
+        if round_ is None:
+            return False
+        for flight, members in settled:
+            # Those of earlier rounds have been counted there as late.
+            if self._asynchronous or flight is round_.flight:
+                self.records.count(flight.participations.outcome[members])
+        candidates, version = self.choice.candidates, self.model.version
+        self.records.close(round_.number, round_.start_s, self.env.now, candidates, version, RoundEnd.RESTART)
+        return True
+
+    @property
+    def outstanding(self) -> int:
+        """How many clients were sent and have not been heard of."""
+        return self._crew.outstanding
+
+    @property
+    def waiting(self) -> int:
+        """How many updates wait to be merged."""
+        return self._intake.count(self.model.version)
+
+    def waiting_clients(self) -> NDArray[np.int64]:
+        """Return the clients whose updates wait to be merged."""
+        return self._intake.clients()
+
+    def fill(self, number: int, concurrency: int) -> bool:
+        """Send clients until so many are at work or nobody is free; return whether anybody is or will be there."""
+        return self._crew.fill(concurrency, partial(self._prober.ask, number, self.model))
+
+    def change(self) -> Event:
+        """Return the event that is triggered when an update arrives, a client is given up or somebody comes."""
+        return self._crew.change()
+
+    def works_on(self, version: int) -> bool:
+        """Return whether any of its clients is at work on the model of a version."""
+        return any(flight.model.version == version for flight in self._flights)
+
+    def _choose(self, number: int, opens_s: float) -> Generator[Event, Any, Cohort | None]:
+        """Return a round's cohort; None if nobody is free and the round goes on with those that are at work."""
+        ask = partial(self._prober.ask, number, self.model)
+        if self._goes_on and self._crew.outstanding:
+            return (yield from self.choice.beside(lambda: number, self._wanted, ask))
+        return (yield from self.choice.choose(number, opens_s, self._wanted, ask))
+
+    @cached_property
+    def _mean_uplink_s(self) -> NDArray[np.float64]:
+        """How long an upload takes each client of the crowd on average."""
+        return self.world.links.expected_uplink_s(self.world.task.up_bits)
+
+    def _cut_off(self, flights: Iterable[CohortRun]) -> Generator[Event, Any, None]:
+        cut = [flight.participations.cut_pending() for flight in flights]
+        if any(cut):
+            yield self.env.timeout(0)
+
+    def _cut_off_deprecated(self, lag: int) -> Generator[Event, Any, None]:
+        """Cut off those that work on a model that is more than ``lag`` versions old, as SAFA does."""
+        if self._deprecate is not None:
+            self._deprecate(self.model)
+        old = [flight for flight in self._flights if self.model.version - flight.model.version > lag]
+        for flight in old:
+            for client in flight.cohort.client.tolist():
+                self._crew.dismiss(client, flight)
+        yield from self._cut_off(old)
+
+    def _send(
+        self,
+        number: int,
+        cohort: Cohort,
+        turn: int,
+        *,
+        opens_s: float | None = None,
+        closes_after_s: float = math.inf,
+    ) -> CohortRun:
+        """Send a cohort; its clients' presence is looked at as of now if it has not been before."""
+        world, client = self.world, cohort.client
+        weight, total = cohort_weights(cohort, world.learner.samples[client])
+        flight = CohortRun(self._sent, number, cohort, self.model, weight, total)
+        flight.repeat = self._intake.repeats(client, self.model.version)
+        if cohort.work is not None:
+            flight.work = world.learner.whole_steps(client, flight.work, up=True)
+        samples = world.task.samples(client)
+        errand = Assignment(
+            client=client,
+            number=number,
+            turn=turn,
+            opens_s=self.env.now if opens_s is None else opens_s,
+            bits=(world.task.down_bits, world.task.up_bits),
+            samples=samples,
+            compute_s=world.compute.duration_s(client, turn, samples),
+            releases=flight.releases,
+            share=flight.work,
+            ends_s=self.env.now + closes_after_s,
+            least_share=self._least_work,
+            mean_uplink_s=None if self._least_work == 1.0 else self._mean_uplink_s[client],
+            endless=not world.policy.ends_without_everyone,
+        )
+        on_end = partial(self._member_ended, flight) if self._outlive else None
+        flight.participations = self._dispatcher.send(errand, on_end)
+        self._sent += 1
+        self._flights[flight] = None
+        self._crew.sent(flight)
+        self.choice.sent(cohort, busy=self._outlive)
+        if self._tell_sent is not None:
+            self._tell_sent(client, self.model)
+        self.records.sent(flight)
+        return flight
+
+    def _member_ended(self, flight: CohortRun, i: int, delivered: bool) -> None:
+        """Take down that a member has delivered, or is lost, which the server does not see."""
+        client = int(flight.cohort.client[i])
+        self._dispatcher.settle(flight.participations, np.array([i]))
+        self._ended[flight] = None
+        # An asynchronous server waits for whoever is lost; a synchronous one finds it among those that come anew.
+        if delivered or not self._asynchronous:
+            self.choice.free(client)
+        if delivered:
+            self._crew.heard(client, flight)
+            self._intake.take(flight, [i])
+            self._crew.notify()
+
+    def _close(self, round_: Round) -> None:
+        """Merge what has arrived, and take down and report what came of whom."""
+        number, own, now_s, ended_by = round_.number, round_.flight, self.env.now, round_.ended_by
+        if own is not None:
+            self._ended[own] = None
+            if not self._outlive:
+                self._dispatcher.settle(own.participations)
+                self._intake.take(own, own.waiting.tolist())
+            own.late |= ~own.participations.arrived
+            own.participations.mark_late()
+        self.model = self._intake.merge(number, self.model)
+        arrived = self._intake.arrived()
+        settled = self._settle(arrived)
+        counted = settled if self._asynchronous else [everybody(own)] if own is not None else []
+        for flight, members in counted:
+            self.records.count(flight.participations.outcome[members])
+        self.records.close(number, round_.start_s, now_s, self.choice.candidates, self.model.version, ended_by)
+        learn(self.world.knowledge, arrived)
+        given_up, self._crew.given_up = self._crew.given_up, []
+        known = [*arrived, *map(everybody, given_up)] if self._asynchronous else counted
+        told = reports(number, now_s, known, self._needs)
+        self.choice.selector.observe(told)
+        self._remember(round_, np.where(told.delivered, told.duration_s, np.inf))
+
+    def _settle(self, arrived: Members) -> Members:
+        """Take down those of whom it is known by now what came of them; return them."""
+        changed = sorted({*self._ended, *(flight for flight, _ in arrived)}, key=lambda flight: flight.order)
+        self._ended.clear()
+        settled: Members = []
+        for flight in changed:
+            flight.decide_lost()
+            settled.append((flight, self.records.settle(flight)))
+            if flight.settled:
+                del self._flights[flight]
+            elif flight.waiting.size:
+                self._ended[flight] = None
+        return settled
+
+    def _remember(self, round_: Round, durations_s: NDArray[np.float64]) -> None:
+        """Remember the round as the policies of those to come will want it."""
+        sent_s = round_.start_s if round_.flight is None else round_.flight.participations.start_s
+        self.memory.rounds_s.append(self.env.now - sent_s)
+        self.memory.durations_s.append(durations_s)
+        self.memory.deadline_s = round_.closes_after_s
+        self.memory.picked = self._intake.picked

@@ -1,0 +1,109 @@
+"""A question to clients before the selection, and their answers: both on the air, and on the clock."""
+
+from collections.abc import Generator
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+from simpy import Environment, Event, Interrupt
+
+from fedsim.clock import until
+from fedsim.learning import Model
+from fedsim.rounds.clients.assignment import Assignment
+from fedsim.rounds.clients.dispatch import Dispatcher
+from fedsim.rounds.clients.participation import Participations
+from fedsim.rounds.clients.record import ParticipationRecords
+from fedsim.rounds.server.context import World
+from fedsim.rounds.server.round_log import RoundLog
+from fedsim.selectors import Answers, Probe
+
+PROBE_TURNS: Final = 2**40
+"""Added to the round it makes the turn of a probe, whose luck is not that of the participation that follows.
+
+Added once more for each probe of an asynchronous server in the same round before.
+"""
+
+
+class Prober:
+    """Puts the questions of a coordinator's selector.
+
+    The clients that are asked answer as they take part: a message down, work, a message up, each of them timed, over
+    links that may be shared, and paid for by batteries. Who leaves in between does not answer. The server waits as long
+    as the probe says, or until everybody has answered or is lost, which shows where a connection stays open.
+
+    Parameters
+    ----------
+    env : Environment
+    world : World
+    dispatcher : Dispatcher
+    records : takes down what the questions cost
+    """
+
+    def __init__(self, env: Environment, world: World, dispatcher: Dispatcher, records: RoundLog) -> None:
+        self.env, self.world, self._dispatcher, self._records = env, world, dispatcher, records
+        self._number = self._before = 0
+
+    def ask(self, number: int, model: Model, probe: Probe) -> Generator[Event, Any, Answers]:
+        """Ask clients at the beginning of a round, and return what has arrived when the server stops waiting.
+
+        The question's luck is not that of the participation that follows.
+
+        Parameters
+        ----------
+        number : of the round
+        model : whose loss is asked for
+        probe : Probe
+        """
+        self._before = self._before + 1 if number == self._number else 0
+        self._number = number
+        world, client, turn = self.world, probe.client, PROBE_TURNS * (1 + self._before) + number
+        asks_loss = probe.asks == "loss"
+        samples = world.learner.probe_samples(client, probe.samples) if asks_loss else np.zeros(client.size)
+        errand = Assignment(
+            client=client,
+            number=number,
+            turn=turn,
+            opens_s=self.env.now,
+            bits=(world.task.down_bits if probe.down_bits is None else probe.down_bits, probe.up_bits),
+            samples=samples,
+            compute_s=world.compute.duration_s(client, turn, samples) if asks_loss else np.zeros(client.size),
+            releases=None,
+            share=np.ones(client.size),
+            endless=probe.wait_s is None,
+        )
+        over, running = self.env.event(), client.size
+
+        def ended(*_: object) -> None:
+            nonlocal running
+            running -= 1
+            if not running:
+                over.succeed()
+
+        there = self._dispatcher.send(errand, ended)
+        try:
+            if probe.wait_s is None:
+                yield over
+            else:
+                yield from until(self.env, over, probe.wait_s)
+        except Interrupt:
+            yield from self._close(number, client, there)
+            raise
+        yield from self._close(number, client, there)
+        return self._answers(probe, number, model, client[there.arrived])
+
+    def _close(self, number: int, client: NDArray[np.int64], there: Participations) -> Generator[Event, Any, None]:
+        """Cut off whoever has not answered, and take down what the question has cost."""
+        if there.cut_pending():
+            yield self.env.timeout(0)
+        self._dispatcher.settle(there)
+        self._records.asked(number, ParticipationRecords.of(there, client, np.arange(client.size)))
+
+    def _answers(self, probe: Probe, number: int, model: Model, client: NDArray[np.int64]) -> Answers:
+        world, unknown = self.world, np.full(client.size, np.nan)
+        if probe.asks == "loss":
+            loss = world.learner.probe_losses(model, client, probe.samples, number)
+            return Answers(client=client, loss=loss, compute_s=unknown, uplink_s=unknown)
+        everyone = np.arange(world.learner.samples.size, dtype=np.int64)
+        compute_s = world.compute.expected_s(world.task.samples(everyone))[client]
+        uplink_s = world.links.expected_uplink_s(world.task.up_bits)[client]
+        return Answers(client=client, loss=unknown, compute_s=compute_s, uplink_s=uplink_s)

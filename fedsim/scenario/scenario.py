@@ -1,0 +1,233 @@
+"""A scenario: its tables, what must fit together, and how it is read and written.
+
+A scenario is a frozen value: one experiment, described completely. Written in TOML or in Python it is the same
+thing and has the same digest.
+"""
+
+import hashlib
+import json
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any, Self
+
+import tomli_w
+from pydantic import Field, ValidationError, field_validator, model_validator
+from pydantic_core import InitErrorDetails
+
+from fedsim.devices import Devices
+from fedsim.errors import ScenarioError
+from fedsim.learning import LEARNERS, LearnerSettings
+from fedsim.network import NETWORKS, Network
+from fedsim.privacy import Privacy
+from fedsim.registry import Recipe, Settings, Slot, refusal
+from fedsim.rounds import LATE, POLICIES
+from fedsim.rounds.policies.contracts import PastRounds
+from fedsim.scenario.compatibility import edge_problems
+from fedsim.scenario.file_digests import contents
+from fedsim.scenario.messages import explain
+from fedsim.scenario.overrides import override
+from fedsim.scenario.sections import Crowd, Results, Rounds
+from fedsim.selectors import SELECTORS
+
+
+class Scenario(Settings):
+    """One experiment: who, learning what, over which network, selected how.
+
+    Every slot takes a part, a table with its kind and options, or a kind alone; see the README for the list.
+
+    Raises
+    ------
+    ScenarioError
+        On any value that is not allowed, naming the field's path, the value and what is allowed.
+    """
+
+    name: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")]
+    seed: Annotated[int, Field(ge=0)] = 0
+    crowd: Crowd
+    learning: Annotated[LearnerSettings, Slot(LEARNERS)]
+    privacy: Privacy | None = None
+    network: Annotated[Network, Slot(NETWORKS)]
+    devices: Devices = Field(default_factory=Devices)
+    rounds: Rounds
+    selector: Annotated[Recipe, Slot(SELECTORS, recipe=True)]
+    results: Results = Field(default_factory=Results)
+
+    def __init__(self, /, **tables: Any) -> None:
+        try:
+            super().__init__(**tables)
+        except ValidationError as error:
+            raise ScenarioError(explain(error)) from None
+
+    @field_validator("privacy", mode="before")
+    @classmethod
+    def _no_privacy(cls, value: Any) -> Any:
+        return None if value in ("none", {"kind": "none"}) else value
+
+    @model_validator(mode="after")
+    def _fits_together(self) -> Self:
+        cohort = self.selector.options.get("cohort", getattr(self.selector.prototype, "cohort", None))
+        if isinstance(cohort, int) and cohort > self.crowd.clients:
+            _refuse(
+                ("selector", "cohort"),
+                cohort,
+                f"a cohort cannot be larger than the crowd; allowed: 1 to crowd.clients = {self.crowd.clients}",
+            )
+        breakable = (self.devices, self.rounds.faults)
+        if not self.rounds.policy.ends_without_everyone and any(part and part.may_lose_clients for part in breakable):
+            _refuse(
+                ("rounds", "policy"),
+                POLICIES.describe(self.rounds.policy)["kind"],
+                "a round that waits for everyone never ends when a client is lost (devices.dropout, "
+                "devices.availability, devices.energy, rounds.faults); allowed: a policy with a deadline or a longest "
+                "wait, or give_up_s for an asynchronous one",
+            )
+        self._check_rounds()
+        for problem in edge_problems(self.rounds.edges, self.rounds.policy, self.network, self.crowd.clients):
+            _refuse(*problem)
+        self._check_timing_only()
+        return self
+
+    def _check_rounds(self) -> None:
+        """Refuse rules for rounds that contradict each other."""
+        rounds, policy = self.rounds, self.rounds.policy
+        kind, late = POLICIES.describe(policy)["kind"], LATE.describe(rounds.late)["kind"]
+        if hasattr(policy, "merger") and late != "cancel":
+            _refuse(
+                ("rounds", "late"),
+                late,
+                f"the policy {kind!r} has a rule of its own for updates that come late; allowed: leave it out",
+            )
+        closes_after_s = getattr(policy, "closes_after_s", None)
+        if late == "partial" and (closes_after_s is None or closes_after_s(PastRounds()) is None):
+            _refuse(
+                ("rounds", "late"),
+                late,
+                f"clients do less work when they see that they would be late, and with the policy {kind!r} nobody is; "
+                "allowed: a policy whose rounds last no longer than is known when they begin",
+            )
+        most = getattr(policy, "buffer", rounds.minimum_updates)
+        if rounds.minimum_updates > most:
+            _refuse(
+                ("rounds", "minimum_updates"),
+                rounds.minimum_updates,
+                f"the policy {kind!r} merges {most} at a time, which is never enough; allowed: 1 to {most}",
+            )
+
+    def _check_timing_only(self) -> None:
+        """Refuse to guess the size of a model or of the data where nothing is learned."""
+        learning, compute, energy = self.learning, self.devices.compute, self.devices.energy
+        if learning.trains:
+            return
+        users = {"this network": self.network.uses_bits, "devices.energy": energy.uses_bits}
+        if self.rounds.edges is not None:
+            users["rounds.edges.backhaul"] = self.rounds.edges.backhaul.uses_bits
+        if any(users.values()) and learning.model_bits is None:
+            user = next(user for user, uses in users.items() if uses)
+            _refuse(
+                ("learning", "model_bits"),
+                None,
+                f"{user} needs the size of the model in bits when nothing is learned; allowed: any number > 0",
+            )
+        if (compute.uses_samples or energy.uses_flops) and not learning.knows_samples:
+            _refuse(
+                ("learning", "samples_per_client"),
+                None,
+                "these devices need to know how many samples a client has when nothing is learned; allowed: any whole "
+                "number >= 1, or devices.compute = 'zero' and no devices.energy.compute_j_per_flop",
+            )
+        if (compute.uses_flops or energy.uses_flops) and learning.flops_per_sample is None:
+            _refuse(
+                ("learning", "flops_per_sample"),
+                None,
+                "these devices need to know how many operations a sample takes when nothing is learned; allowed: any "
+                "number > 0, or a devices.compute and a devices.energy.compute_w that do not count operations",
+            )
+
+    def digest(self) -> str:
+        """Return the SHA-256 of the resolved scenario and of the files it reads, as 64 hexadecimal digits."""
+        files = self.files()
+        described = {**self.describe(), "files": files} if files else self.describe()
+        text = json.dumps(described, sort_keys=True, separators=(",", ":"))
+        return hashlib.sha256(text.encode()).hexdigest()
+
+    def files(self) -> dict[str, str]:
+        """Return the SHA-256 of each file that the scenario reads now, by the dotted path of the field that names it.
+
+        Placements, topologies and traces are such files; data sets are looked up elsewhere, under names of their own.
+        """
+        return contents(self)
+
+    def describe(self) -> dict[str, Any]:
+        """Return the resolved scenario as plain tables, defaults included."""
+        return self.model_dump(exclude_none=True)
+
+    def replace(self, values: Mapping[str, Any]) -> "Scenario":
+        """Return a scenario in which some values differ, given by their dotted paths.
+
+        >>> scenario.replace({"rounds.policy.deadline_s": 2.0, "selector.kind": "uniform"})  # doctest: +SKIP
+        """
+        tables: dict[str, Any] = {name: getattr(self, name) for name in type(self).model_fields}
+        for path, value in values.items():
+            override(type(self), tables, path, value)
+        return Scenario(**{name: value for name, value in tables.items() if value is not None})
+
+    def to_toml(self) -> str:
+        """Return the scenario as TOML text that `from_toml` reads back.
+
+        Raises
+        ------
+        ScenarioError
+            If a part was handed over as an object that cannot be described by a class and its options.
+        """
+        if self.selector.prototype is not None:
+            raise ScenarioError(
+                f"selector: {self.selector.kind} cannot be written as TOML, because its constructor arguments are "
+                "not among its attributes; allowed: a class that keeps each argument under its own name"
+            )
+        return tomli_w.dumps(self.describe())
+
+    @classmethod
+    def from_toml(cls, text: str, *, source: str = "scenario", values: Mapping[str, Any] | None = None) -> "Scenario":
+        """Return the scenario that TOML text describes, with some values replaced by their dotted paths.
+
+        Parameters
+        ----------
+        text : TOML
+        source : what to name in messages
+        values : dotted path to value
+
+        Raises
+        ------
+        ScenarioError
+            If the text is no TOML or holds values that are not allowed.
+        """
+        try:
+            tables = tomllib.loads(text)
+        except tomllib.TOMLDecodeError as error:
+            raise ScenarioError(f"{source}: is not valid TOML: {error}") from None
+        for path, value in (values or {}).items():
+            override(cls, tables, path, value)
+        try:
+            return cls(**tables)
+        except ScenarioError as error:
+            raise ScenarioError("\n".join(f"{source}: {line}" for line in str(error).splitlines())) from None
+
+    @classmethod
+    def load(cls, path: str | Path, values: Mapping[str, Any] | None = None) -> "Scenario":
+        """Return the scenario of a TOML file; as `from_toml`, and a file that cannot be read is refused too."""
+        try:
+            text = Path(path).read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
+            raise ScenarioError(f"{path}: cannot be read: {reason}; a scenario is a TOML file") from None
+        return cls.from_toml(text, source=str(path), values=values)
+
+
+def _refuse(path: tuple[str, ...], value: object, message: str) -> None:
+    error: InitErrorDetails = {
+        "type": refusal("does_not_fit", "{message}", message=message),
+        "loc": path,
+        "input": value,
+    }
+    raise ValidationError.from_exception_data("Scenario", [error])

@@ -1,0 +1,118 @@
+"""The m distributions of clustered sampling, in whole numbers.
+
+Fraboni, Vidal, Kameni and Lorenzi, "Clustered Sampling: Low-Variance and Improved Representativity for Clients
+Selection in Federated Learning", ICML 2021. With N samples in all, client i has mass ``m n_i`` and each of m bins holds
+N. A bin is full when it is a distribution; one client is drawn from each, and since the bins together hold ``m n_i`` of
+client i, its expected share of the m draws is ``n_i / N`` (Proposition 1: the scheme is unbiased).
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from fedsim.arrays import FloatArray, IntArray
+
+
+@dataclass(frozen=True)
+class Bins:
+    """What lies in m bins of equal capacity, one after the other on a line.
+
+    Attributes
+    ----------
+    owner : array of shape (s,), which client's mass a segment of the line is
+    ends : array of shape (s,), where it ends, rising to ``m * capacity``; no segment reaches over the end of a bin
+    capacity : int >= 1
+    """
+
+    owner: IntArray
+    ends: IntArray
+    capacity: int
+
+    def draw(self, rng: np.random.Generator) -> IntArray:
+        """Return one client from each bin, with probabilities that follow the mass that it has there."""
+        bins = int(self.ends[-1]) // self.capacity
+        points = np.arange(bins) * self.capacity + rng.integers(self.capacity, size=bins)
+        return np.asarray(self.owner[np.searchsorted(self.ends, points, side="right")])
+
+    def distributions(self, clients: int) -> FloatArray:
+        """Return the probability of each client in each bin, shape (m, clients)."""
+        bins = int(self.ends[-1]) // self.capacity
+        mass = np.diff(self.ends, prepend=0)
+        table = np.zeros((bins, clients))
+        np.add.at(table, ((self.ends - 1) // self.capacity, self.owner), mass)
+        return table / self.capacity
+
+
+def pour(owner: IntArray, mass: IntArray, room: IntArray) -> tuple[IntArray, IntArray, IntArray]:
+    """Pour clients into bins, in their orders: who does not fit into a bin goes on in the next.
+
+    Parameters
+    ----------
+    owner, mass : arrays of shape (n,), clients and how much there is of each, at least 0
+    room : array of shape (m,), how much fits into each bin; as much as there is to pour in all
+
+    Returns
+    -------
+    bin, owner, mass : arrays of equal length
+        What has come to lie where, in order of bins.
+    """
+    poured, filled = np.cumsum(mass), np.cumsum(room)
+    # Two rising runs: a stable sort merges them.
+    ends = np.sort(np.concatenate([poured, filled]), kind="stable")
+    ends = ends[np.diff(ends, prepend=0) > 0]
+    amount = np.diff(ends, prepend=0)
+    return np.searchsorted(filled, ends, side="left"), owner[np.searchsorted(poured, ends, side="left")], amount
+
+
+def bins_by_size(sizes: IntArray, bins: int) -> Bins:
+    """Return the bins of Algorithm 1: clients by falling size fill one bin after the other.
+
+    Parameters
+    ----------
+    sizes : array of shape (n,), samples of each client, at least 0 and not all 0
+    bins : int >= 1, the paper's m
+
+    Returns
+    -------
+    Bins, whose owners are positions in ``sizes``
+    """
+    order = np.argsort(-sizes, kind="stable")
+    capacity = int(sizes.sum())
+    _, owner, mass = pour(order, bins * sizes[order], np.full(bins, capacity))
+    return Bins(owner, np.cumsum(mass), capacity)
+
+
+def bins_by_cluster(sizes: IntArray, cluster: IntArray, bins: int, rng: np.random.Generator) -> Bins:
+    """Return the bins of Algorithm 2: the m heaviest clusters have a bin each, the others fill what is left.
+
+    Clusters are poured by rising mass, their clients in random order, into the bins from the lightest on. A client that
+    alone is more than a bin fills its own and is poured with the rest of its mass first.
+
+    Parameters
+    ----------
+    sizes : array of shape (n,), samples of each client, at least 0 and not all 0
+    cluster : array of shape (n,), which cluster each is in, from 0; no cluster of several has more mass than a bin
+    bins : int >= 1
+    """
+    capacity, mass = int(sizes.sum()), bins * sizes
+    heavy = np.zeros(int(cluster.max()) + 1, dtype=np.int64)
+    np.add.at(heavy, cluster, mass)
+    rising = np.argsort(heavy, kind="stable")
+    kept = rising[-bins:]
+    bin_of = np.full(heavy.size, -1)
+    bin_of[kept] = np.arange(bins - kept.size, bins)
+    own = np.flatnonzero(bin_of[cluster] >= 0)
+    inside = np.minimum(mass[own], capacity)
+    room = np.full(bins, capacity)
+    np.subtract.at(room, bin_of[cluster[own]], inside)
+    others = rng.permutation(np.flatnonzero(bin_of[cluster] < 0))
+    place = np.empty(heavy.size, dtype=np.int64)
+    place[rising] = np.arange(heavy.size)
+    others = others[np.argsort(place[cluster[others]], kind="stable")]
+    leftover = np.concatenate([mass[own] - inside, mass[others]])
+    where, owner, amount = pour(np.concatenate([own, others]), leftover, room)
+    where, owner = np.concatenate([bin_of[cluster[own]], where]), np.concatenate([own, owner])
+    amount = np.concatenate([inside, amount])
+    order = np.argsort(where, kind="stable")
+    order = order[amount[order] > 0]
+    return Bins(owner[order], np.cumsum(amount[order]), capacity)

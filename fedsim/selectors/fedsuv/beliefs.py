@@ -1,0 +1,145 @@
+"""What FedSUV believes of each client: both models, fed with features and observations, asked for intervals."""
+
+import math
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from fedsim.arrays import BoolArray, FloatArray, IntArray
+from fedsim.errors import SelectorError
+from fedsim.selectors.fedsuv.features import Basis, KernelName, Scaler, Scaling, median_distance
+from fedsim.selectors.fedsuv.rectangles import Bounds
+from fedsim.selectors.fedsuv.utility import UtilityProcess
+from fedsim.selectors.fedsuv.validity import DisjointBandit, LinearBandit
+
+_TOLERANCE: Final = 1e-6
+"""Variance of a remainder (of the prior's 1) below which no basis point is worth its cost."""
+_LARGEST: Final = 2**24
+"""Most numbers in the coordinates of a crowd, 128 MiB."""
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What the paper leaves open of the two models; see `FedSuv` for each."""
+
+    delta: float
+    ridge: float
+    scaling: Scaling
+    kernel: KernelName
+    length_scale: float | None
+    noise: float
+    basis: int
+    utility_scale: float | None
+
+
+class Beliefs:
+    """The linear bandit and the Gaussian process over one crowd.
+
+    Clients become known when they first declare features. Scales, length scale and basis follow from the clients known;
+    they are made anew, and both models from their pooled observations, when twice as many are known as before.
+
+    Parameters
+    ----------
+    clients : int
+        Size of the crowd; ids are positions.
+    columns : int >= 0
+        Number of features; without any each client is its own arm in both models.
+    """
+
+    def __init__(self, clients: int, columns: int, settings: Settings) -> None:
+        self.settings, self.clients, self.columns = settings, clients, columns
+        self.known = np.zeros(clients, dtype=np.bool_)
+        self._tries = np.zeros(clients)
+        self._deliveries = np.zeros(clients)
+        self._utilities = 0
+        self._square_sum = 0.0
+        self._fitted = 0
+        if columns == 0:
+            self._alone = DisjointBandit(clients, settings.ridge, settings.delta)
+            self._process = UtilityProcess(clients, 0, settings.noise)
+        else:
+            self._features = np.zeros((clients, columns))
+
+    def meet(self, client: IntArray, features: FloatArray) -> None:
+        """Get to know candidates, in ascending order, by what they declare, shape (n, f).
+
+        Raises
+        ------
+        SelectorError
+            If a feature is not finite.
+        """
+        if features.shape[1] != self.columns:
+            raise SelectorError(f"FedSuv: features of shape {features.shape!r} after {self.columns} columns before")
+        fresh = ~self.known[client]
+        new = client[fresh]
+        if not new.size:
+            return
+        self.known[new] = True
+        if self.columns == 0:
+            self._process.place(new, np.zeros((new.size, 0)), np.ones(new.size))
+            return
+        if not np.all(np.isfinite(features[fresh])):
+            raise SelectorError("FedSuv: features must be finite numbers")
+        self._features[new] = features[fresh]
+        if np.count_nonzero(self.known) >= 2 * self._fitted:
+            self._fit()
+        else:
+            self._place(new)
+
+    def observe(self, client: IntArray, delivered: BoolArray, utility: FloatArray) -> None:
+        """Learn who delivered, and the utility of whom it is known (NaN otherwise); a client may occur twice."""
+        if self.columns == 0:
+            self._alone.observe(client, delivered)
+        else:
+            self._linear.observe(self._rows[client], np.ones(client.size), delivered.astype(np.float64))
+            np.add.at(self._tries, client, 1.0)
+            np.add.at(self._deliveries, client, delivered)
+        heard = np.isfinite(utility)
+        self._utilities += int(np.count_nonzero(heard))
+        self._square_sum += float(np.sum(utility[heard] ** 2))
+        self._process.observe(client[heard], utility[heard])
+
+    def bounds(self, client: IntArray, round_: int) -> Bounds:
+        """Return Q_t (6) of known clients: the intervals (4) and (5), with t the round and |X| the crowd."""
+        if self.columns == 0:
+            validity_low, validity_high = self._alone.interval(client)
+        else:
+            validity_low, validity_high = self._linear.interval(self._rows[client])
+        beta = 2.0 * math.log(self.clients * math.pi**2 * round_**2 / (3.0 * self.settings.delta))
+        mean, deviation = self._process.posterior(client)
+        if self.settings.utility_scale is None and not self._utilities:
+            width = np.full(client.size, np.inf)
+        else:
+            width = math.sqrt(beta) * self.utility_scale() * deviation
+        return Bounds(validity_low, validity_high, mean - width, mean + width)
+
+    def utility_scale(self) -> float:
+        """Return the prior's standard deviation: as set, or the root mean square of the utilities so far."""
+        if self.settings.utility_scale is not None:
+            return self.settings.utility_scale
+        return math.sqrt(self._square_sum / self._utilities) or 1.0 if self._utilities else 1.0
+
+    def _fit(self) -> None:
+        """Make scales, basis and both models anew for all clients known."""
+        settings, known = self.settings, np.flatnonzero(self.known)
+        self._fitted = known.size
+        self._scaler = Scaler(self._features[known], settings.scaling)
+        scaled = self._scaler.scale(self._features[known])
+        length_scale = median_distance(scaled) if settings.length_scale is None else settings.length_scale
+        most = min(settings.basis, _LARGEST // self.clients)
+        self._basis = Basis(scaled, settings.kernel, length_scale, most, _TOLERANCE)
+        rows = self._scaler.regressors(scaled)
+        self._rows = np.zeros((self.clients, rows.shape[1]))
+        self._linear = LinearBandit(rows.shape[1], settings.ridge, settings.delta)
+        self._linear.observe(rows, self._tries[known], self._deliveries[known])
+        seen = (self._process.count, self._process.total) if hasattr(self, "_process") else None
+        self._process = UtilityProcess(self.clients, self._basis.size, settings.noise)
+        self._place(known)
+        if seen is not None:
+            self._process.observe_pooled(*seen)
+
+    def _place(self, client: IntArray) -> None:
+        scaled = self._scaler.scale(self._features[client])
+        self._rows[client] = self._scaler.regressors(scaled)
+        self._process.place(client, *self._basis.place(scaled))

@@ -1,0 +1,93 @@
+"""FedSUV's rectangles in the plane of validity and utility: how they shrink and who leaves (equations 6 to 10)."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from fedsim.arrays import BoolArray, FloatArray, IntArray
+
+WhenDisjoint = Literal["restart", "collapse"]
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """Lower and upper bounds of validity and utility, one element per client."""
+
+    validity_low: FloatArray
+    validity_high: FloatArray
+    utility_low: FloatArray
+    utility_high: FloatArray
+
+
+class Rectangles:
+    """R_t(x) of every client (8), starting as the whole plane.
+
+    Parameters
+    ----------
+    clients : int
+        Size of the crowd; ids are positions.
+    when_disjoint : ``"restart"`` or ``"collapse"``
+        What becomes of a side that has no number in common with the new one, which has probability at most delta if
+        the models hold, and comes about if a client's utility drifts. It becomes the new side, or (``"collapse"``)
+        shrinks to its end nearest to the new one, so that rectangles never grow.
+    """
+
+    def __init__(self, clients: int, when_disjoint: WhenDisjoint) -> None:
+        self.when_disjoint = when_disjoint
+        self._low = np.full((2, clients), -np.inf)
+        self._high = np.full((2, clients), np.inf)
+
+    def intersect(self, client: IntArray, new: Bounds) -> Bounds:
+        """Intersect the rectangles of these clients with new ones and return what they are now."""
+        new_low = np.stack([new.validity_low, new.utility_low])
+        new_high = np.stack([new.validity_high, new.utility_high])
+        old_low, old_high = self._low[:, client], self._high[:, client]
+        low, high = np.maximum(old_low, new_low), np.minimum(old_high, new_high)
+        apart = low > high
+        if self.when_disjoint == "restart":
+            low, high = np.where(apart, new_low, low), np.where(apart, new_high, high)
+        else:
+            end = np.where(new_low > old_high, old_high, old_low)
+            low, high = np.where(apart, end, low), np.where(apart, end, high)
+        self._low[:, client], self._high[:, client] = low, high
+        return Bounds(low[0], high[0], low[1], high[1])
+
+    def of(self, client: IntArray) -> Bounds:
+        """Return the rectangles of these clients."""
+        low, high = self._low[:, client], self._high[:, client]
+        return Bounds(low[0], high[0], low[1], high[1])
+
+
+def diagonal(bounds: Bounds, utility_scale: float) -> FloatArray:
+    """Return w_t(x) (10), the longest distance within each rectangle, with utilities over ``utility_scale``."""
+    return np.hypot(
+        bounds.validity_high - bounds.validity_low, (bounds.utility_high - bounds.utility_low) / utility_scale
+    )
+
+
+def eliminated(validity_low: FloatArray, validity_high: FloatArray) -> BoolArray:
+    """Return who is in E_t (7): whose upper bound does not exceed the greatest lower bound.
+
+    The client with this lower bound stays, also where its interval is a point.
+    """
+    if not validity_low.size:
+        return np.zeros(0, dtype=np.bool_)
+    best = int(np.argmax(validity_low))
+    out: BoolArray = validity_high <= validity_low[best]
+    out[best] = False
+    return out
+
+
+def dominated(bounds: Bounds) -> BoolArray:
+    """Return whose best corner is nowhere better than another's worst corner: ``max R(x) <= min R(x')``.
+
+    One inequality has to be strict, so that of clients known to be exactly equal one is left. By Definition 1 of the
+    paper each would dominate the other. O(n log n).
+    """
+    order = np.argsort(-bounds.validity_low, kind="stable")
+    falling = -bounds.validity_low[order]
+    best = np.concatenate([[-np.inf], np.maximum.accumulate(bounds.utility_low[order])])
+    as_valid = best[np.searchsorted(falling, -bounds.validity_high, side="right")]
+    more_valid = best[np.searchsorted(falling, -bounds.validity_high, side="left")]
+    return np.asarray((as_valid > bounds.utility_high) | (more_valid >= bounds.utility_high))

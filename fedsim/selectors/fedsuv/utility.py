@@ -1,0 +1,117 @@
+"""FedSUV's utility: a Gaussian process over the clients, with pooled observations and incremental updates.
+
+The paper takes mean and standard deviation of the posterior from a Gaussian process (section 4.3) and says nothing of
+its kernel, its noise or how it is computed.
+
+Which library computes it was decided by measuring (``python tests/benchmarks/fedsuv.py process``: 3,500 clients with
+six features, 20 observations a round, one core). Milliseconds of one round's update and prediction for all clients:
+
+======  ============  ====  ============  =============
+round   clients seen  this  scikit-learn  GPyTorch 1.15
+======  ============  ====  ============  =============
+10      196           14    15            110
+100     1,559         15    619           843
+1,000   3,490         15    2,389         4,266
+======  ============  ====  ============  =============
+
+The others solve anew each round what is pooled so far, and a selector may not load torch. A basis of 1,024 points takes
+0.7 s once; means differ from scikit-learn's by at most 1e-3 of the prior's deviation, deviations by 1e-4.
+"""
+
+import numpy as np
+from scipy.linalg import cho_factor, cho_solve, cholesky, solve_triangular
+
+from fedsim.arrays import FloatArray, IntArray
+
+
+class UtilityProcess:
+    """The posterior of all clients' utilities.
+
+    A client's utility is ``phi . w`` plus a remainder of its own, with w standard normal of m dimensions; phi and the
+    remainders' variances r come from a `Basis`. Everything is told in units of the prior's standard deviation, which
+    may be found out later: the posterior mean is linear in what was observed and does not depend on it.
+
+    Observations at one client are pooled: n of them with mean y count as one with noise variance ``noise^2 / n``. A
+    client then adds ``phi phi' / (r + noise^2 / n)`` to the precision of w, and a further observation changes the
+    fraction only. The covariance C of w takes in k clients by one Cholesky factor of k rows; the variances
+    ``phi' C phi`` follow by one product, O(K m k) for K clients. More than m clients at once are cheaper, and never
+    need a matrix of their own number squared, when everything pooled is learned anew, O(K m^2).
+
+    Parameters
+    ----------
+    clients : int
+        Size K of the crowd; ids are positions.
+    basis : int >= 0
+        Number of coordinates m; 0 for clients of whom nothing is known but their own utility.
+    noise : float > 0
+        Standard deviation of one observation.
+    """
+
+    def __init__(self, clients: int, basis: int, noise: float) -> None:
+        self.noise = noise
+        self.count = np.zeros(clients)
+        self.total = np.zeros(clients)
+        self._coordinates = np.zeros((clients, basis))
+        self._remainder = np.zeros(clients)
+        self._covariance = np.eye(basis)
+        self._response = np.zeros(basis)
+        self._mean = np.zeros(clients)
+        self._variance = np.zeros(clients)
+
+    def place(self, client: IntArray, coordinates: FloatArray, remainder: FloatArray) -> None:
+        """Take in clients that declare their features now, and have not been observed."""
+        self._coordinates[client] = coordinates
+        self._remainder[client] = remainder
+        spread = coordinates @ self._covariance if np.any(self.count) else coordinates
+        self._mean[client] = spread @ self._response
+        self._variance[client] = np.einsum("nm,nm->n", spread, coordinates)
+
+    def observe(self, client: IntArray, value: FloatArray) -> None:
+        """Learn one value of each of these clients, who may occur more than once."""
+        if not client.size:
+            return
+        client, place = np.unique(client, return_inverse=True)
+        before, known = self._weights(client)
+        self.count[client] += np.bincount(place)
+        self.total[client] += np.bincount(place, value)
+        if client.size > self._response.size:
+            self.observe_pooled(self.count, self.total)
+            return
+        after, now = self._weights(client)
+        rows = self._coordinates[client]
+        seen = rows @ self._covariance
+        factor = cholesky(np.diag(1.0 / (after - before)) + seen @ rows.T, lower=True, check_finite=False)
+        change = solve_triangular(factor, seen, lower=True, check_finite=False)
+        self._covariance -= change.T @ change
+        self._response += rows.T @ (now - known)
+        directions = np.concatenate([change, (self._covariance @ self._response)[None]])
+        told = self._coordinates @ directions.T
+        self._mean = told[:, -1]
+        self._variance -= np.einsum("nk,nk->n", told[:, :-1], told[:, :-1])
+
+    def observe_pooled(self, count: FloatArray, total: FloatArray) -> None:
+        """Learn everything at once, from how often and with what sum each client of the crowd was observed."""
+        self.count, self.total = count.copy(), total.copy()
+        seen = np.flatnonzero(count)
+        weights, response = self._weights(seen)
+        rows = self._coordinates[seen]
+        precision = np.eye(rows.shape[1]) + (rows * weights[:, None]).T @ rows
+        self._covariance = cho_solve(cho_factor(precision, lower=True), np.eye(rows.shape[1]))
+        self._response = rows.T @ response
+        self._mean = self._coordinates @ (self._covariance @ self._response)
+        self._variance = np.einsum("nm,nm->n", self._coordinates @ self._covariance, self._coordinates)
+
+    def posterior(self, client: IntArray) -> tuple[FloatArray, FloatArray]:
+        """Return mean (in the unit of the observations) and standard deviation (in the prior's) of these clients."""
+        count, rest, noise = self.count[client], self._remainder[client], self.noise**2
+        share = rest * count / (rest * count + noise)
+        average = self.total[client] / np.maximum(count, 1.0)
+        mean = self._mean[client] + share * (average - self._mean[client])
+        spread = np.maximum(self._variance[client], 0.0)
+        variance = (1.0 - share) ** 2 * spread + rest * noise / (rest * count + noise)
+        return mean, np.sqrt(variance)
+
+    def _weights(self, client: IntArray) -> tuple[FloatArray, FloatArray]:
+        """Return what each client adds to the precision, ``n / (r n + noise^2)``, and that times its mean."""
+        denominator = self._remainder[client] * self.count[client] + self.noise**2
+        return self.count[client] / denominator, self.total[client] / denominator

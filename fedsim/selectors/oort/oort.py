@@ -1,0 +1,199 @@
+"""Oort: statistical utility times system utility, explored by speed and exploited with a pace.
+
+Lai, Zhu, Madhyastha and Chowdhury, "Oort: Efficient Federated Learning via Guided Participant Selection", OSDI 2021.
+Equation and line numbers are those of its equation (1) and Algorithm 1.
+"""
+
+import math
+from typing import Literal
+
+import numpy as np
+
+from fedsim.arrays import FloatArray, IntArray
+from fedsim.selectors.contracts import Cohort, PublishedSelector, Reports, RoundView, cohort_size
+from fedsim.selectors.in_flight import InFlight
+from fedsim.selectors.oort.state import OortState, Silent, blacklist, fill_up
+from fedsim.selectors.sampling import draw_distinct
+from fedsim.selectors.validation import check_choice, check_numbers, check_shares, check_wholes
+
+
+class Oort(PublishedSelector):
+    """Exploit clients of high utility and explore fast ones, as in Algorithm 1.
+
+    A client's statistical utility U is ``|B| sqrt(mean of its samples' squared losses)`` of its last delivered update,
+    clipped; its utility in round R is ``(U + sqrt(0.1 ln R / L)) (T / D)^alpha`` with L the round it last took part in,
+    D how long that took, T the preferred duration, and the last factor only where D exceeds T (equation 1, lines 9 to
+    12). A share epsilon of the cohort is explored among those never tried; the others are drawn, with probabilities
+    that follow utility, among clients of at least c times the utility of the last one that would have a place (lines
+    13 to 15). The pacer relaxes T when the utility gained in the last W rounds is below that of the W rounds before
+    (lines 7 and 8).
+
+    Parameters
+    ----------
+    cohort : int >= 1
+        Number of clients per round (K); all candidates if there are no more than that. The paper asks for 1.3 K and
+        keeps the first K that deliver: that is the round policy's business here.
+    alpha : float >= 0
+        Penalty of being slow (2 in the paper).
+    exploration, exploration_decay, exploration_least : floats in [0, 1]
+        epsilon in the first round, its factor from round to round, and where it stays (0.9, 0.98 and 0.2 in the paper).
+    window : int >= 1
+        W in rounds (20 in the paper).
+    pacer_step_s : float > 0 or None
+        Delta, by which T is relaxed and with which it starts. None for the rule of the paper's evaluation (section
+        7.1): T covers the W K fastest of the clients tried, and W K more each time it is relaxed; while there are
+        no more than that nobody is penalised.
+    clip : float in (0, 1]
+        Quantile of the utilities known beyond which they are cut (0.95 in the paper).
+    cut_off : float in [0, 1]
+        c (0.95 in the paper).
+    blacklist_after : int >= 1 or None
+        Clients selected more often than that are not exploited any more (10 in the paper's study of outliers); None for
+        all of them.
+    blacklist_share : float in [0, 1]
+        Most of the crowd that may be on the blacklist, those selected most often first. From the published code; a long
+        run on a small crowd would have no clients left without it.
+    by_speed : bool
+        Whether explored clients are drawn with probabilities inverse to the time they declare for a participation (line
+        16), or uniformly. Without declared times they are drawn uniformly too.
+    pacer_asked : ``"round"`` or ``"window"``
+        When line 7 is asked: each round from 2 W + 1 on, as it stands in Algorithm 1, or every W rounds only.
+    silent : ``"zero"`` or ``"mean"``
+        Utility of a client that was tried and has never delivered, of which the paper says nothing: none, or the mean
+        of the round's delivered ones, as in FedScale. Its duration is the time the server waited, either way.
+    samples_per_round : int >= 1 or None
+        Most samples that a client looks at in a round, |B|; None for all it has.
+
+    Notes
+    -----
+    A duration of a client that did not deliver is censored: FedScale's simulator tells Oort the true one, which no
+    server knows. Without losses (a run about timing) every sample's loss counts as 1.
+
+    At an asynchronous server, which replaces clients one by one, epsilon is the share of questions answered by
+    exploring; it decays as much in a whole cohort of them as in a round, and W counts versions of the model.
+
+    Where places are left over because nobody untried is there, they go to exploitation; after that, to candidates on
+    the blacklist, at random. Defaults that the facts cite from the paper were not checked against its text.
+    """
+
+    paper = (
+        "Lai, Zhu, Madhyastha and Chowdhury, Oort: Efficient Federated Learning via Guided Participant Selection, "
+        "OSDI 2021"
+    )
+    needs = ("loss_rms",)
+    air = "a number up per update"
+    uses_features = True
+
+    def __init__(
+        self,
+        cohort: int,
+        alpha: float = 2.0,
+        exploration: float = 0.9,
+        exploration_decay: float = 0.98,
+        exploration_least: float = 0.2,
+        window: int = 20,
+        pacer_step_s: float | None = None,
+        clip: float = 0.95,
+        cut_off: float = 0.95,
+        blacklist_after: int | None = 10,
+        blacklist_share: float = 0.3,
+        by_speed: bool = True,
+        pacer_asked: Literal["round", "window"] = "round",
+        silent: Silent = "zero",
+        samples_per_round: int | None = None,
+    ) -> None:
+        check_wholes(1, cohort=cohort, window=window)
+        check_wholes(1, optional=True, blacklist_after=blacklist_after, samples_per_round=samples_per_round)
+        check_numbers(0, alpha=alpha)
+        check_numbers(0, above=True, optional=True, pacer_step_s=pacer_step_s)
+        check_shares(exploration=exploration, exploration_decay=exploration_decay)
+        check_shares(exploration_least=exploration_least, clip=clip, cut_off=cut_off, blacklist_share=blacklist_share)
+        check_choice("pacer_asked", pacer_asked, "round", "window")
+        check_choice("silent", silent, "zero", "mean")
+        self.cohort, self.alpha, self.window, self.pacer_step_s = cohort, alpha, window, pacer_step_s
+        self.exploration, self.exploration_decay = exploration, exploration_decay
+        self.exploration_least, self.clip, self.cut_off = exploration_least, clip, cut_off
+        self.blacklist_after, self.blacklist_share = blacklist_after, blacklist_share
+        self.by_speed, self.pacer_asked, self.silent = by_speed, pacer_asked, silent
+        self.samples_per_round = samples_per_round
+        self._memory = OortState(silent, samples_per_round)
+        self._at_work = InFlight()
+        self._gained: list[float] = []
+        self._relaxed = 0
+        self._epsilon = exploration
+
+    def select(self, view: RoundView, rng: np.random.Generator) -> Cohort:
+        """Return exploited and explored clients, and others at random if these are too few."""
+        self._memory.meet(view)
+        self._at_work.meet(view)
+        self._pace()
+        size = cohort_size(view, self.cohort)
+        tried = self._memory.tried[view.client]
+        listed = blacklist(view, self.blacklist_after, self.blacklist_share)
+        known, untried = np.flatnonzero(tried & ~listed), np.flatnonzero(~tried)
+        explored = min(self._explored(size), untried.size)
+        exploited = min(size - explored, known.size)
+        explored = min(size - exploited, untried.size)
+        taken = np.concatenate(
+            [
+                known[self._exploit(view.client[known], exploited, view.round, rng)],
+                untried[draw_distinct(self._speed(view.client[untried]), explored, rng)],
+            ]
+        )
+        chosen = view.client[fill_up(taken, size, view.client.size, rng)]
+        self._at_work.sent(chosen)
+        return Cohort(chosen)
+
+    def observe(self, reports: Reports) -> None:
+        """Remember utilities, rounds and durations, and what the round has gained (line 5)."""
+        self._at_work.heard(reports)
+        self._gained.append(float(self._memory.learn(reports).sum()))
+
+    def preferred_s(self) -> float:
+        """Return T in seconds; infinite while nobody is too slow."""
+        if self.pacer_step_s is not None:
+            return (1 + self._relaxed) * self.pacer_step_s
+        known_s = self._memory.duration_s[self._memory.tried]
+        covered = (1 + self._relaxed) * self.window * self.cohort
+        return math.inf if known_s.size <= covered else float(np.partition(known_s, covered - 1)[covered - 1])
+
+    def utility(self, client: IntArray, round_: int) -> FloatArray:
+        """Return Util of clients that have been tried, with U clipped (lines 9 to 12)."""
+        memory = self._memory
+        limit = np.quantile(memory.utility[memory.tried], self.clip) if client.size else 0.0
+        uncertainty = np.sqrt(0.1 * math.log(round_) / memory.last_round[client])
+        worth = np.minimum(memory.utility[client], limit) + uncertainty
+        duration_s, preferred_s = memory.duration_s[client], self.preferred_s()
+        slow = duration_s > preferred_s
+        worth[slow] *= (preferred_s / duration_s[slow]) ** self.alpha
+        return np.asarray(worth)
+
+    def _explored(self, size: int) -> int:
+        """Return how many of so many are explored, and let epsilon decay."""
+        share = self._at_work.share(size)
+        explored = self._at_work.whole(self._epsilon * size, share)
+        self._epsilon = max(self._epsilon * self.exploration_decay**share, self.exploration_least)
+        return explored
+
+    def _pace(self) -> None:
+        """Relax T if the last window has gained less than the one before (lines 7 and 8)."""
+        w, rounds = self.window, len(self._gained)
+        if rounds >= 2 * w and (self.pacer_asked == "round" or rounds % w == 0):
+            self._relaxed += sum(self._gained[-2 * w : -w]) > sum(self._gained[-w:])
+
+    def _exploit(self, client: IntArray, size: int, round_: int, rng: np.random.Generator) -> IntArray:
+        """Return positions of the exploited (lines 13 to 15)."""
+        if not size:
+            return np.zeros(0, dtype=np.int64)
+        worth = self.utility(client, round_)
+        last = np.partition(worth, worth.size - size)[worth.size - size]
+        admitted = np.flatnonzero(worth >= self.cut_off * last)
+        return admitted[draw_distinct(worth[admitted], size, rng)]
+
+    def _speed(self, client: IntArray) -> FloatArray:
+        """Return participations per second as declared, or 1 for all; 0 of clients that declare nothing."""
+        declared_s = self._memory.declared_s[client]
+        known = np.isfinite(declared_s)
+        if not self.by_speed or not known.any():
+            return np.ones(client.size)
+        return np.where(known, 1.0 / declared_s, 0.0)

@@ -1,0 +1,41 @@
+"""BSFL: bandit scheduling for federated learning, which PAUSE extends by privacy."""
+
+from typing import Literal
+
+from fedsim.selectors.contracts import RoundView
+from fedsim.selectors.pause.pause import Pause
+
+
+class Bsfl(Pause):
+    """Select by the arg max of smallest UCB plus ``alpha / m`` times the generalisation rewards: PAUSE with gamma 0.
+
+    Parameters
+    ----------
+    cohort, tau_min_s, alpha, beta, time_index
+        As in `fedsim.selectors.pause.energy.PauseEnergy`; alpha is 1 in the published runs.
+    confidence : "cohort" or "crowd"
+        The factor of log t in the UCB: m + 1, or K as in the first version of the published code.
+    """
+
+    paper = (
+        "Ben Ami, Cohen and Zhao, Client Selection for Generalization in Accelerated Federated Learning: A "
+        "Multi-Armed Bandit Approach, IEEE Access 2025"
+    )
+
+    def __init__(
+        self,
+        cohort: int,
+        tau_min_s: float = 0.05,
+        alpha: float = 1.0,
+        beta: float = 2.0,
+        time_index: Literal["paper", "reference-code"] = "paper",
+        confidence: Literal["cohort", "crowd"] = "cohort",
+    ) -> None:
+        super().__init__(cohort, tau_min_s, alpha, beta, gamma=0.0, time_index=time_index)
+        if confidence not in ("cohort", "crowd"):
+            raise ValueError(f"confidence: {confidence!r} is not allowed; it must be 'cohort' or 'crowd'")
+        self.confidence = confidence
+
+    def exploration(self, view: RoundView) -> int:
+        """Return the factor of log t in the UCB."""
+        return view.clients if self.confidence == "crowd" else super().exploration(view)

@@ -1,0 +1,105 @@
+"""PAUSE's Genie: the policy that knows the mean rewards, against which regret is counted, and the bound of that regret.
+
+Peleg, Lang, Rini, Shlezinger and Cohen, "PAUSE: Low-Latency and Privacy-Aware Active User Selection for Federated
+Learning", section III-B and III-C.
+"""
+
+import math
+from collections.abc import Sequence
+from typing import Literal
+
+import numpy as np
+
+from fedsim.arrays import FloatArray, IntArray
+from fedsim.errors import SelectorError
+from fedsim.selectors.contracts import OracleView, RoundView, check_number
+from fedsim.selectors.pause.energy import PauseEnergy, Terms
+from fedsim.selectors.pause.pause import best_cohort
+
+
+class PauseGenie(PauseEnergy):
+    """Select by (10): the arg max of PAUSE with the true expectations mu_k in place of the UCBs. An oracle.
+
+    Parameters
+    ----------
+    cohort, tau_min_s, alpha, beta, gamma, time_index
+        As in `fedsim.selectors.pause.energy.PauseEnergy`.
+    expected_reward : numbers from 0 to 1, one per client id, optional
+        mu_k = E[tau_min / tau_k]. Without them ``tau_min`` over the expected duration stands for mu_k, which is all
+        that an `OracleView` tells; by Jensen's inequality that is at most mu_k, and equal if the duration never varies.
+        At edge servers the clients of each are numbered from 0, and each needs as many numbers as it has clients.
+    """
+
+    oracle = True
+
+    def __init__(
+        self,
+        cohort: int,
+        tau_min_s: float = 0.05,
+        alpha: float = 100.0,
+        beta: float = 2.0,
+        gamma: float = 5.0,
+        time_index: Literal["paper", "reference-code"] = "paper",
+        expected_reward: Sequence[float] | None = None,
+    ) -> None:
+        super().__init__(cohort, tau_min_s, alpha, beta, gamma, time_index)
+        for number, value in enumerate(() if expected_reward is None else expected_reward):
+            check_number(f"expected_reward[{number}]", value, lowest=0)
+            if value > 1:
+                raise ValueError(f"expected_reward[{number}]: {value!r} is not allowed; it must be at most 1")
+        self.expected_reward = expected_reward
+        self._known = None if expected_reward is None else np.array(expected_reward, dtype=np.float64)
+
+    def latency(self, view: RoundView) -> FloatArray:
+        """Return mu_k of each candidate.
+
+        Raises
+        ------
+        SelectorError
+            If there is not one expected reward for each client, or the view is that of a real server, without expected
+            durations.
+        """
+        if self._known is not None:
+            if self._known.size != view.clients:
+                raise SelectorError(
+                    f"expected_reward: {self._known.size} numbers are not allowed; there must be one for each of "
+                    f"the {view.clients} clients of this server"
+                )
+            return self._known[view.client]
+        if not isinstance(view, OracleView):
+            raise SelectorError("PauseGenie is an oracle: it needs expected_reward, or a view with expected_duration_s")
+        return self.tau_min_s / np.maximum(view.expected_duration_s, self.tau_min_s)
+
+    def search(self, terms: Terms, rng: np.random.Generator) -> IntArray:
+        """Return the m positions that (10) asks for."""
+        return best_cohort(terms.latency, terms.bonus, terms.m, rng)
+
+
+def largest_reward_gap(alpha: float, gamma: float, expected_reward: FloatArray) -> float:
+    """Return the bound of Delta_max in Lemma 1 (16), with the misprint in its last term read as a minimum."""
+    return 2 * alpha + gamma + float(np.ptp(expected_reward))
+
+
+def regret_bound(
+    rounds: FloatArray, m: int, alpha: float, gamma: float, expected_reward: FloatArray, delta: float
+) -> FloatArray:
+    """Return the right side of Theorem 3 (17) after each of the numbers of rounds.
+
+    Parameters
+    ----------
+    rounds : array of numbers of at least 1
+    m : clients per round
+    alpha, gamma : weights of the reward
+    expected_reward : mu_k, shape (K,)
+    delta : float > 0
+        The paper defines it as the least difference between two clients' mean latencies; its proof (A.16) uses it as
+        the least difference between two mu_k, for which `least_difference` of those is to be given.
+    """
+    per_client = 4 * (m + 1) * np.log(rounds) / delta**2 + 1 + 2 * math.pi**2 / 3
+    gap = largest_reward_gap(alpha, gamma, expected_reward) + delta
+    return np.asarray(expected_reward.size * gap * per_client)
+
+
+def least_difference(values: FloatArray) -> float:
+    """Return the least difference between two of the values, of which there are at least two."""
+    return float(np.diff(np.sort(values)).min())

@@ -1,0 +1,227 @@
+"""TiFL: each round's cohort from one tier of clients that are about equally fast.
+
+Chai et al., "TiFL: A Tier-based Federated Learning System", HPDC 2020.
+"""
+
+from typing import Final, Literal
+
+import numpy as np
+
+from fedsim.arrays import BoolArray, FloatArray, IntArray
+from fedsim.selectors.contracts import Cohort, Probe, PublishedSelector, Reports, RoundView, check_number, cohort_size
+from fedsim.selectors.sampling import lowest
+from fedsim.selectors.tifl.profile import Profile
+from fedsim.selectors.validation import check_choice, check_numbers, check_wholes
+
+Policy = Literal["adaptive", "uniform", "random", "fast", "slow"]
+
+_RANDOM: Final = (0.7, 0.1, 0.1, 0.05, 0.05)
+
+
+class Tifl(PublishedSelector):
+    """Profile clients, split them into tiers by latency, draw a tier each round and the cohort inside it.
+
+    The static policies draw tiers with fixed probabilities. The adaptive one (Algorithm 2) starts uniformly, spends a
+    credit whenever a tier is drawn, and every I rounds, if the accuracy of the tier drawn last has not risen since I
+    rounds ago, gives the n tiers that still have credits the probabilities ``(n - rank) / (n (n + 1) / 2)``, rank 0
+    for the one of least accuracy.
+
+    Parameters
+    ----------
+    cohort : int >= 1
+        Number of clients per round; all candidates if there are no more than that.
+    tiers : int >= 1
+        Number of tiers, of equal numbers of clients (5 in the paper).
+    policy : ``"adaptive"``, ``"uniform"``, ``"random"``, ``"fast"`` or ``"slow"``
+        The paper's policies; random is 0.7, 0.1, 0.1, 0.05 and 0.05 from the fastest tier to the slowest, for five
+        tiers; fast and slow are the first and the last one alone.
+    probabilities : list of floats >= 0, one per tier from the fastest on, or None
+        A static policy of one's own, in place of ``policy``.
+    interval : int >= 1
+        I in rounds; the paper gives no number.
+    credits : int >= 1 or None
+        How often each tier may be drawn by the adaptive policy; None for no limit. The paper gives no number. Once no
+        tier has any left, all of them may be drawn again.
+    profiling : ``"probe"`` or ``"rounds"``
+        Latency is what a client says of its work and upload when it is first a candidate; or it is measured in rounds:
+        clients that were not profiled often enough come first, as the paper's profiler trains with everybody.
+    tries : int >= 1
+        How often each client is profiled, sync_rounds.
+    timeout_s : float > 0 or None
+        T_max: longest wait for an answer to a probe, and the latency that a try without an answer counts with.
+    down_bits, up_bits : floats >= 0
+        Size of the question and of its answer; fedsim's choice.
+
+    Notes
+    -----
+    The paper evaluates the model on test data of every tier after every round. A server that has none knows the losses
+    behind delivered updates: here a tier's accuracy is minus the mean of its clients' last losses, and a tier of which
+    none is known ranks as the least accurate. Both choices only matter to the adaptive policy.
+
+    Clients that never answered while they were profiled are dropouts: they are selected where nobody else is left.
+    Those that left while they were asked are asked again when they are back.
+    A tier with fewer candidates than a cohort needs is filled up from the tiers next to it in speed, the faster
+    first.
+    """
+
+    paper = "Chai et al., TiFL: A Tier-based Federated Learning System, HPDC 2020"
+    needs = ("loss",)
+    air = "a request down and two numbers up per client once, or profiling rounds; a number up per update"
+
+    def __init__(
+        self,
+        cohort: int,
+        tiers: int = 5,
+        policy: Policy = "adaptive",
+        probabilities: list[float] | None = None,
+        interval: int = 10,
+        credits: int | None = None,  # noqa: A002 - the paper's word
+        profiling: Literal["probe", "rounds"] = "probe",
+        tries: int = 1,
+        timeout_s: float | None = None,
+        down_bits: float = 256.0,
+        up_bits: float = 256.0,
+    ) -> None:
+        check_wholes(1, cohort=cohort, tiers=tiers, interval=interval, tries=tries)
+        check_wholes(1, optional=True, credits=credits)
+        check_choice("policy", policy, "adaptive", "uniform", "random", "fast", "slow")
+        _check_probabilities(tiers, policy, probabilities)
+        check_choice("profiling", profiling, "probe", "rounds")
+        check_numbers(0, above=True, optional=True, timeout_s=timeout_s)
+        check_numbers(0, down_bits=down_bits, up_bits=up_bits)
+        self.cohort, self.tiers, self.policy, self.probabilities = cohort, tiers, policy, probabilities
+        self.interval, self.credits, self.profiling, self.tries = interval, credits, profiling, tries
+        self.timeout_s, self.down_bits, self.up_bits = timeout_s, down_bits, up_bits
+        self._profile = Profile(tiers, tries, timeout_s)
+        self._asked: IntArray = np.zeros(0, dtype=np.int64)
+        self._loss: FloatArray = np.zeros(0)
+        self._chance = _static(tiers, policy, probabilities)
+        self._credits = np.full(tiers, np.inf if credits is None else credits)
+        self._before: FloatArray = np.full(tiers, np.nan)
+        self._tier, self._rounds = -1, 0
+
+    def probe(self, view: RoundView, rng: np.random.Generator) -> Probe | None:
+        """Return the question to those that have not been profiled often enough."""
+        self._make_room(view.clients)
+        self._asked = view.client[:0] if self.profiling == "rounds" else view.client[self._profile.open(view.client)]
+        if not self._asked.size:
+            return None
+        return Probe(
+            client=self._asked,
+            asks="resources",
+            down_bits=self.down_bits,
+            up_bits=self.up_bits,
+            wait_s=self.timeout_s,
+        )
+
+    def select(self, view: RoundView, rng: np.random.Generator) -> Cohort:
+        """Return a cohort of one tier, or of clients to be profiled."""
+        self._make_room(view.clients)
+        size = cohort_size(view, self.cohort)
+        if not size:
+            return Cohort(view.client.copy())
+        self._hear(view)
+        if self.profiling == "rounds" and self._profile.open(view.client).any():
+            # Those that were profiled least come first, whoever they are.
+            return Cohort(np.sort(view.client[lowest(self._profile.tries_of(view.client).astype(float), size, rng)]))
+        self._profile.sort()
+        tier = self._profile.tier[view.client]
+        if not (tier >= 0).any():
+            return Cohort(np.sort(rng.choice(view.client, size, replace=False)))
+        self._adapt()
+        self._tier = self._draw(np.bincount(tier[tier >= 0], minlength=self.tiers), rng)
+        away = np.where(tier < 0, 2.0 * self.tiers, np.abs(tier - self._tier) + 0.5 * (tier > self._tier))
+        return Cohort(np.sort(view.client[lowest(away, size, rng)]))
+
+    def observe(self, reports: Reports) -> None:
+        """Remember losses, and latencies while profiling is going on."""
+        self._make_room(int(reports.client.max(initial=-1)) + 1)
+        heard = reports.delivered & np.isfinite(reports.loss)
+        self._loss[reports.client[heard]] = reports.loss[heard]
+        if self.profiling == "rounds":
+            profiled = self._profile.open(reports.client)
+            latency_s = np.where(reports.delivered, reports.duration_s, np.nan)
+            self._profile.learn(reports.client[profiled], latency_s[profiled])
+
+    def accuracy(self) -> FloatArray:
+        """Return what stands for each tier's test accuracy: minus the mean of its clients' last losses, or NaN."""
+        known = np.flatnonzero(~np.isnan(self._loss) & (self._profile.tier >= 0))
+        tier, count = self._profile.tier[known], np.zeros(self.tiers)
+        np.add.at(count, tier, 1.0)
+        total = np.zeros(self.tiers)
+        np.add.at(total, tier, -self._loss[known])
+        return np.asarray(np.divide(total, count, out=np.full(self.tiers, np.nan), where=count > 0))
+
+    def _hear(self, view: RoundView) -> None:
+        """Take in what clients have answered, and who has not."""
+        if view.answers is not None and self._asked.size:
+            latency_s = np.full(self._asked.size, np.nan)
+            order = np.argsort(self._asked, kind="stable")
+            places = order[np.searchsorted(self._asked[order], view.answers.client)]
+            latency_s[places] = view.answers.compute_s + view.answers.uplink_s
+            # Who has left is asked again; it is the silence of those that are there that counts.
+            there = np.isin(self._asked, view.client)
+            self._profile.learn(self._asked[there], latency_s[there])
+        self._asked = view.client[:0]
+
+    def _adapt(self) -> None:
+        """Change the tiers' probabilities every I rounds, if the current tier has not become better."""
+        self._rounds += 1
+        if self.policy != "adaptive" or self.probabilities is not None or (self._rounds - 1) % self.interval:
+            return
+        now = self.accuracy()
+        if self._rounds > self.interval and now[self._tier] <= self._before[self._tier]:
+            self._chance = ranked(now, self._credits > 0)
+        self._before = now
+
+    def _draw(self, there: IntArray, rng: np.random.Generator) -> int:
+        """Return a tier that has candidates and credits, and spend one of them."""
+        chance = np.where((there > 0) & (self._credits > 0), self._chance, 0.0)
+        if not chance.any():
+            chance = np.where(there > 0, self._chance, 0.0)
+        if not chance.any():
+            chance = (there > 0).astype(float)
+        tier = int(rng.choice(self.tiers, p=chance / chance.sum()))
+        if self.policy == "adaptive" and self.probabilities is None:
+            self._credits[tier] = max(self._credits[tier] - 1, 0)
+        return tier
+
+    def _make_room(self, clients: int) -> None:
+        self._profile.make_room(clients)
+        if clients > self._loss.size:
+            self._loss = np.pad(self._loss, (0, clients - self._loss.size), constant_values=np.nan)
+
+
+def ranked(accuracy: FloatArray, allowed: BoolArray) -> FloatArray:
+    """Return the probabilities of tiers by rising accuracy, NaN first: ``(n - rank) / (n (n + 1) / 2)``.
+
+    Tiers that are not allowed have probability 0; if none is, all are.
+    """
+    among = np.flatnonzero(allowed) if allowed.any() else np.arange(accuracy.size)
+    known = np.where(np.isnan(accuracy), -np.inf, accuracy)
+    n = among.size
+    chance = np.zeros(accuracy.size)
+    chance[among[np.argsort(known[among], kind="stable")]] = (n - np.arange(n)) / (n * (n + 1) / 2)
+    return chance
+
+
+def _static(tiers: int, policy: Policy, probabilities: list[float] | None) -> FloatArray:
+    """Return the probabilities that a policy starts with."""
+    if probabilities is not None:
+        return np.array(probabilities) / sum(probabilities)
+    if policy == "random":
+        return np.array(_RANDOM)
+    if policy in ("fast", "slow"):
+        return np.asarray(np.eye(tiers)[0 if policy == "fast" else -1])
+    return np.full(tiers, 1.0 / tiers)
+
+
+def _check_probabilities(tiers: int, policy: Policy, probabilities: list[float] | None) -> None:
+    if probabilities is None:
+        if policy == "random" and tiers != len(_RANDOM):
+            raise ValueError(f"policy: 'random' is not allowed with {tiers} tiers; it is defined for {len(_RANDOM)}")
+        return
+    for number in probabilities:
+        check_number("probabilities", number, lowest=0)
+    if len(probabilities) != tiers or not sum(probabilities) > 0:
+        raise ValueError(f"probabilities: {probabilities!r} is not allowed; it must be {tiers} numbers, not all 0")

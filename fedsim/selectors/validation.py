@@ -1,0 +1,121 @@
+"""What a selector may answer: cohorts and probes of candidates, checked before they are used."""
+
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fedsim.arrays import IntArray
+from fedsim.errors import SelectorError
+from fedsim.selectors.contracts import Cohort, Probe, RoundView, check_number, check_whole
+
+
+def check_wholes(lowest: int, /, *, optional: bool = False, **values: object) -> None:
+    """Refuse what is no whole number from ``lowest`` on; where ``optional``, None is one."""
+    for name, value in values.items():
+        if not (optional and value is None):
+            check_whole(name, value, lowest)
+
+
+def check_numbers(lowest: float, /, *, above: bool = False, optional: bool = False, **values: object) -> None:
+    """Refuse what is no finite number from ``lowest`` on (``above``: beyond it); where ``optional``, None is one."""
+    for name, value in values.items():
+        if not (optional and value is None):
+            check_number(name, value, lowest, above=above)
+
+
+def check_shares(*, inside: bool = False, **values: float) -> None:
+    """Refuse what is no number from 0 to 1; ``inside``: the ends are none."""
+    for name, value in values.items():
+        check_number(name, value, 0, above=inside)
+        if value > 1 or (inside and value == 1):
+            raise ValueError(f"{name}: {value!r} is not allowed; it must be {'below' if inside else 'at most'} 1")
+
+
+def check_choice(name: str, value: object, *allowed: str) -> None:
+    """Refuse what is none of these words."""
+    if value not in allowed:
+        raise ValueError(f"{name}: {value!r} is not allowed; it must be {' or '.join(map(repr, allowed))}")
+
+
+def as_cohort(chosen: object, view: RoundView, source: object) -> Cohort:
+    """Return a selector's answer as a valid cohort of the candidates, or say what is wrong with it.
+
+    Raises
+    ------
+    SelectorError
+        If the ids are no distinct candidates, or a column has the wrong length or range.
+    """
+    name = type(source).__name__
+    cohort = chosen if isinstance(chosen, Cohort) else Cohort(np.asarray(chosen))
+    client = _distinct_candidates(f"{name}.select", cohort.client, view)
+    _check_column(name, "draws", cohort.draws, client.size, lowest=1)
+    _check_column(name, "weights", cohort.weights, client.size, lowest=0)
+    _check_column(name, "work", cohort.work, client.size, lowest=0, highest=1)
+    if cohort.work is not None and not np.all(cohort.work > 0):
+        raise SelectorError(f"{name}.select returned work of 0; leave the client out instead")
+    return Cohort(client, cohort.draws, cohort.weights, cohort.work)
+
+
+def as_probe(asked: object, view: RoundView, source: object) -> Probe:
+    """Return a selector's question as a valid one to candidates, or say what is wrong with it.
+
+    Raises
+    ------
+    SelectorError
+        If it is no `Probe`, the ids are no distinct candidates, or a size or time is out of range.
+    """
+    name = f"{type(source).__name__}.probe"
+    if not isinstance(asked, Probe):
+        raise SelectorError(f"{name} returned {asked!r}; it must be a Probe, or None for no question")
+    client = _distinct_candidates(name, asked.client, view)
+    if asked.asks not in ("loss", "resources"):
+        raise SelectorError(f"{name} asks for {asked.asks!r}; allowed: 'loss', 'resources'")
+    for what, value in (("down_bits", asked.down_bits), ("up_bits", asked.up_bits), ("wait_s", asked.wait_s)):
+        if value is not None and not (np.isfinite(value) and value >= 0):
+            raise SelectorError(f"{name} returned {what} = {value!r}; it must be a finite number of at least 0")
+    if asked.samples is not None and asked.samples < 1:
+        raise SelectorError(f"{name} returned samples = {asked.samples!r}; it must be at least 1, or None for all")
+    return replace(asked, client=client)
+
+
+def _distinct_candidates(source: str, client: NDArray[np.generic], view: RoundView) -> IntArray:
+    """Return ids as integers, or say why they are no distinct candidates."""
+    ids = np.asarray(client)
+    if ids.shape == (0,):
+        return ids.astype(np.int64)  # an empty list has no type of its own
+    if ids.ndim != 1 or not np.issubdtype(ids.dtype, np.integer):
+        raise SelectorError(f"{source} returned {client!r}; allowed: a one-dimensional array of client ids")
+    ordered = np.sort(ids)
+    if np.any(ordered[1:] == ordered[:-1]):
+        raise SelectorError(f"{source} returned a client twice: {ordered!r}; use draws for that")
+    strangers = _not_among(ids.astype(np.int64), view.client)
+    if strangers.size:
+        raise SelectorError(f"{source} returned clients that are no candidates: {strangers[:10]!r}")
+    return ids.astype(np.int64)
+
+
+def _not_among(client: IntArray, candidates: IntArray) -> IntArray:
+    """Return the ids that are no candidates; candidates ascend, so that a million cost no sorting."""
+    if not candidates.size:
+        return client
+    place = np.searchsorted(candidates, client)
+    return np.asarray(client[candidates[np.minimum(place, candidates.size - 1)] != client])
+
+
+def _check_column(
+    name: str,
+    column: str,
+    values: NDArray[np.generic] | None,
+    length: int,
+    lowest: float,
+    highest: float = np.inf,
+) -> None:
+    if values is None:
+        return
+    array = np.asarray(values, dtype=np.float64)
+    if array.shape != (length,) or not np.all((array >= lowest) & (array <= highest) & np.isfinite(array)):
+        raise SelectorError(
+            f"{name}.select returned {column} = {values!r}; it must be {length} finite numbers "
+            f"from {lowest} to {highest}"
+        )
