@@ -12,7 +12,7 @@ from fedsim.errors import ScenarioError
 from fedsim.history import Recorder
 from fedsim.rounds import LATE, POLICIES, Server, StoppingCriteria
 from fedsim.selectors import SELECTORS
-from fedsim.simulation import build_world
+from fedsim.simulation import build_context
 from tests.contracts.test_catalogue_of_selectors import OPTIONS as SELECTOR_OPTIONS
 from tests.end_to_end.test_networks import OPTIONS as NETWORK_OPTIONS
 
@@ -86,9 +86,9 @@ def test_all_rules_meet():
 
 
 def serve(chosen, policy, late):
-    world = replace(build_world(chosen, None, None), policy=policy, late=late)
+    context = replace(build_context(chosen, None, None), policy=policy, late=late)
     recorder, env = Recorder("combination"), simpy.Environment()
-    server = Server(env, world, StoppingCriteria(count=ROUNDS), recorder, audit=True)
+    server = Server(env, context, StoppingCriteria(count=ROUNDS), recorder, audit=True)
     server.run()
     return recorder.history()
 
