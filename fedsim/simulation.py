@@ -25,6 +25,7 @@ from fedsim.rounds import (
 )
 from fedsim.rounds.faults import Working
 from fedsim.scenario import Scenario
+from fedsim.selectors import SelectorPort
 from fedsim.streams import Streams
 
 
@@ -104,10 +105,10 @@ def build_world(scenario: Scenario, data_dir: str | Path | None, store: Any) -> 
     law = scenario.devices.compute
     compute = law.build(clients, streams, learner.flops_per_sample if law.uses_flops else None)
     ledger = None if privacy is None else PrivacyAccountant(privacy.budget, clients)
-    selector, edges = scenario.selector.build(), scenario.rounds.edges
+    selector, edges = SelectorPort.of(scenario.selector.build()), scenario.rounds.edges
     profile = None
-    if edges is not None or _wants_profile(selector):
-        profile = ExpectedTimes.of(links, compute, Workload(learner, getattr(selector, "needs", ())))
+    if edges is not None or selector.oracle or selector.uses_features:
+        profile = ExpectedTimes.of(links, compute, Workload(learner, selector.needs))
     faults = scenario.rounds.faults or Faults()
     devices_up = None if faults.client_crash is None else faults.client_crash.build(clients, streams)
     links_up = None if faults.link_outage is None else faults.link_outage.build(clients, streams)
@@ -131,8 +132,8 @@ def build_world(scenario: Scenario, data_dir: str | Path | None, store: Any) -> 
         knowledge=Knowledge(
             learner.samples,
             ledger,
-            profile.duration_s if profile is not None and getattr(selector, "oracle", False) else None,
-            profile.features if profile is not None and getattr(selector, "uses_features", False) else None,
+            profile.duration_s if profile is not None and selector.oracle else None,
+            profile.features if profile is not None and selector.uses_features else None,
         ),
         batteries=batteries,
         may_leave=scenario.devices.availability.may_leave,
@@ -155,7 +156,3 @@ def _presence(
     if batteries is not None:
         conditions.append(Charge(batteries))
     return (EligibleClients(presence, conditions, np.arange(clients)) if conditions else presence), batteries
-
-
-def _wants_profile(selector: object) -> bool:
-    return bool(getattr(selector, "oracle", False) or getattr(selector, "uses_features", False))

@@ -12,6 +12,7 @@ from fedsim.learning import Evaluation
 from fedsim.privacy import PrivacyAccountant
 from fedsim.rounds import Cancel, Hierarchy, Knowledge, Server, StoppingCriteria, World
 from fedsim.rounds.faults import Working
+from fedsim.selectors import SelectorPort
 from fedsim.streams import Streams
 
 
@@ -244,7 +245,7 @@ def serve(
         presence=EligibleClients(presence, conditions, np.arange(clients)) if conditions else presence,
         dropout=dropout or FixedDropout([np.inf] * clients if leaves_s is None else leaves_s),
         learner=learner,
-        selector=selector,
+        selector=SelectorPort.of(selector),
         policy=policy,
         late=late or Cancel(),
         minimum_updates=minimum_updates,

@@ -14,6 +14,7 @@ from fedsim.rounds.audit.audit import Audit
 from fedsim.rounds.clients.dispatch import Dispatcher
 from fedsim.rounds.hierarchy.cloud import Cloud
 from fedsim.rounds.policies.late import Stale
+from fedsim.selectors import SelectorPort
 from fedsim.streams import Streams
 
 ZEROS = np.zeros(2)
@@ -212,7 +213,7 @@ def test_a_cloud_that_is_stopped_goes_on_from_its_last_model(merging):
         presence=Always().build(2, Streams(0)),
         dropout=FixedDropout([np.inf] * 2),
         learner=learner,
-        selector=Everybody(),
+        selector=SelectorPort.of(Everybody()),
         policy=WaitForAll(),
         ledger=None,
         knowledge=Knowledge(learner.samples, None, None),

@@ -17,7 +17,6 @@ from fedsim.learning import Model
 from fedsim.rounds.audit.audit import Audit
 from fedsim.rounds.clients.dispatch import Dispatcher
 from fedsim.rounds.hierarchy.cloud_rules import EdgeStatus
-from fedsim.rounds.hierarchy.edge_selector import EdgeSelector
 from fedsim.rounds.hierarchy.edge_server import EdgeCycle, EdgeServer
 from fedsim.rounds.hierarchy.settings import Hierarchy
 from fedsim.rounds.server.context import World
@@ -143,7 +142,7 @@ class Cloud:
         only = len(hierarchy.members) == 1
         if not only:
             streams, presence = world.streams.within("edge", at), _part(world.presence, member)
-            selector = EdgeSelector(selector, member, world.learner.samples)
+            selector = selector.at_edge(member, world.learner.samples)
             world = replace(world, streams=streams, presence=presence, selector=selector)
         choice = Selection(self.env, world, selector, None if only else member)
         records = RoundLog(self.records.recorder, world, audit, at, self.records, None if only else member)

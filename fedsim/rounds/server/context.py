@@ -14,7 +14,7 @@ from fedsim.rounds.hierarchy.settings import Hierarchy
 from fedsim.rounds.policies.contracts import RoundPolicy
 from fedsim.rounds.policies.late import Cancel, LateRule
 from fedsim.rounds.server.knowledge import Knowledge
-from fedsim.selectors import Selector
+from fedsim.selectors import SelectorPort
 from fedsim.streams import Streams
 
 
@@ -39,7 +39,7 @@ class World:
     presence: Availability
     dropout: Dropout
     learner: Learner
-    selector: Selector
+    selector: SelectorPort
     policy: RoundPolicy
     ledger: PrivacyAccountant | None
     knowledge: Knowledge
@@ -55,4 +55,4 @@ class World:
     @cached_property
     def task(self) -> Workload:
         """What every participation is made of."""
-        return Workload(self.learner, getattr(self.selector, "needs", ()))
+        return Workload(self.learner, self.selector.needs)
