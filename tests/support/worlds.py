@@ -12,6 +12,7 @@ from fedsim.learning import Evaluation
 from fedsim.privacy import PrivacyAccountant
 from fedsim.rounds import Cancel, ClientContext, Hierarchy, Knowledge, Server, ServerContext, StoppingCriteria, Workload
 from fedsim.rounds.faults import Working
+from fedsim.selectors import SelectorPort
 from fedsim.streams import Streams
 
 
@@ -255,7 +256,7 @@ def serve(
         streams=streams,
         availability=presence,
         learner=learner,
-        selector=selector,
+        selector=SelectorPort.of(selector),
         policy=policy,
         late=late or Cancel(),
         minimum_updates=minimum_updates,

@@ -17,7 +17,6 @@ from fedsim.learning import Model
 from fedsim.rounds.audit.audit import Audit
 from fedsim.rounds.clients.dispatch import Dispatcher
 from fedsim.rounds.hierarchy.cloud_rules import EdgeStatus
-from fedsim.rounds.hierarchy.edge_selector import EdgeSelector
 from fedsim.rounds.hierarchy.edge_server import EdgeCycle, EdgeServer
 from fedsim.rounds.hierarchy.settings import Hierarchy
 from fedsim.rounds.server.context import ServerContext
@@ -145,7 +144,7 @@ class Cloud:
         only = len(hierarchy.members) == 1
         if not only:
             streams, presence = context.streams.within("edge", at), _part(context.availability, member)
-            selector = EdgeSelector(selector, member, context.learner.samples)
+            selector = selector.at_edge(member, context.learner.samples)
             context = replace(context, streams=streams, availability=presence, selector=selector)
         choice = Selection(self.env, context, selector, None if only else member)
         records = RoundLog(self.records.recorder, context, audit, at, self.records, None if only else member)

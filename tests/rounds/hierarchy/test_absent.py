@@ -22,6 +22,7 @@ from fedsim.rounds.audit.audit import Audit
 from fedsim.rounds.clients.dispatch import Dispatcher
 from fedsim.rounds.hierarchy.cloud import Cloud
 from fedsim.rounds.policies.late import Stale
+from fedsim.selectors import SelectorPort
 from fedsim.streams import Streams
 from tests.support.worlds import CountingLearner, Everybody, FixedCompute, FixedDropout, FixedLinks, batteries, serve
 
@@ -227,7 +228,7 @@ def test_a_cloud_that_is_stopped_goes_on_from_its_last_model(merging):
         streams=Streams(0),
         availability=availability,
         learner=learner,
-        selector=Everybody(),
+        selector=SelectorPort.of(Everybody()),
         policy=WaitForAll(),
         knowledge=Knowledge(learner.samples, None, None),
     )
