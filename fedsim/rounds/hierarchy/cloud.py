@@ -229,17 +229,21 @@ class Cloud:
         return self.context.learner.merge(models, np.array(weights), version=version + busy)
 
     def _take_down(self, number: int | None, visit: EdgeCycle, staleness: int | None, weight: float) -> None:
+        downlink_s, uplink_s = visit.seconds
+        downlink_bits, uplink_bits = visit.bits
         self.records.recorder.add_edge_participation(
-            number,
-            visit.edge,
-            visit.rounds,
-            visit.start_s,
-            *visit.seconds,
-            min(visit.end_s, self.env.now),
-            *visit.bits,
-            visit.began.version,
-            staleness,
-            float(weight),
+            round=number,
+            edge=visit.edge,
+            edge_rounds=visit.rounds,
+            start_s=visit.start_s,
+            downlink_s=downlink_s,
+            uplink_s=uplink_s,
+            end_s=min(visit.end_s, self.env.now),
+            downlink_bits=downlink_bits,
+            uplink_bits=uplink_bits,
+            start_version=visit.began.version,
+            staleness=staleness,
+            weight=float(weight),
         )
 
 
