@@ -4,7 +4,8 @@
 """
 
 import pytest
-from golden import freeze
+
+from tests.golden import freeze
 
 SAMPLE = 60
 SCENARIOS = {
