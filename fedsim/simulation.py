@@ -11,6 +11,7 @@ from fedsim.devices import Availability, Batteries, Charge, EligibilityCriterion
 from fedsim.devices.availability.on_off import OnOffProcess
 from fedsim.history import History, Recorder
 from fedsim.learning import Learner
+from fedsim.network.contracts import build_links
 from fedsim.privacy import PrivacyAccountant
 from fedsim.rounds import (
     ExpectedTimes,
@@ -100,7 +101,7 @@ def build_world(scenario: Scenario, data_dir: str | Path | None, store: Any) -> 
         store=store,
         data_dir=None if data_dir is None else Path(data_dir),
     )
-    links = scenario.network.build(scenario.crowd.placement.positions(clients, streams), streams)
+    links = build_links(scenario.network, scenario.crowd.placement.positions(clients, streams), streams)
     law = scenario.devices.compute
     compute = law.build(clients, streams, learner.flops_per_sample if law.uses_flops else None)
     ledger = None if privacy is None else PrivacyAccountant(privacy.budget, clients)
