@@ -1,13 +1,49 @@
 """The same instant on a floating-point clock, and waiting for it."""
 
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 from simpy import Environment, Event
 
+__all__ = [
+    "TIE_ULPS",
+    "Environment",
+    "Event",
+    "LastOfInstant",
+    "Waiting",
+    "call_after",
+    "call_when",
+    "instants",
+    "rest_of_instant",
+    "tie_s",
+    "until",
+    "wait_until",
+]
+
 Waiting = Generator[Event, Any, None]
+
+
+def call_when(event: Event, callback: Callable[[Event], None]) -> None:
+    """Call a function when an event is processed; an event that is already processed calls nothing."""
+    if event.callbacks is not None:
+        event.callbacks.append(callback)
+
+
+def call_after(env: Environment, delay_s: float, callback: Callable[[Event], None], value: object = None) -> Event:
+    """Call a function after a delay, as one event of its own, which is returned.
+
+    Parameters
+    ----------
+    env : Environment
+    delay_s : float >= 0
+    callback : called with the event
+    value : what the event carries
+    """
+    event = env.timeout(delay_s, value)
+    call_when(event, callback)
+    return event
 
 
 def wait_until(env: Environment, time_s: float) -> Waiting:
