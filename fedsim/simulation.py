@@ -26,6 +26,7 @@ from fedsim.rounds import (
     Workload,
 )
 from fedsim.scenario import Scenario
+from fedsim.selectors import SelectorPort
 from fedsim.streams import Streams
 
 
@@ -107,10 +108,10 @@ def build_context(scenario: Scenario, data_dir: str | Path | None, store: Any) -
     law = scenario.devices.compute
     compute = law.build(clients, streams, learner.flops_per_sample if law.uses_flops else None)
     accountant = None if privacy is None else PrivacyAccountant(privacy.budget, clients)
-    selector, edges = scenario.selector.build(), scenario.rounds.edges
-    workload = Workload(learner, getattr(selector, "needs", ()))
+    selector, edges = SelectorPort.of(scenario.selector.build()), scenario.rounds.edges
+    workload = Workload(learner, selector.needs)
     expected = None
-    if edges is not None or _wants_expected_times(selector):
+    if edges is not None or selector.oracle or selector.uses_features:
         expected = ExpectedTimes.of(links, compute, workload)
     faults = scenario.rounds.faults or Faults()
     devices_up = None if faults.client_crash is None else faults.client_crash.build(clients, streams)
@@ -145,8 +146,8 @@ def build_context(scenario: Scenario, data_dir: str | Path | None, store: Any) -
         knowledge=Knowledge(
             learner.samples,
             accountant,
-            expected.duration_s if expected is not None and getattr(selector, "oracle", False) else None,
-            expected.features if expected is not None and getattr(selector, "uses_features", False) else None,
+            expected.duration_s if expected is not None and selector.oracle else None,
+            expected.features if expected is not None and selector.uses_features else None,
         ),
         hierarchy=hierarchy,
         server_restart=faults.server_restart,
@@ -170,7 +171,3 @@ def _availability(
     if batteries is not None:
         criteria.append(Charge(batteries))
     return (EligibleClients(online, criteria, np.arange(clients)) if criteria else online), batteries
-
-
-def _wants_expected_times(selector: object) -> bool:
-    return bool(getattr(selector, "oracle", False) or getattr(selector, "uses_features", False))

@@ -15,7 +15,6 @@ from fedsim.learning import Model
 from fedsim.rounds.audit.audit import Audit
 from fedsim.rounds.clients.dispatch import Dispatcher
 from fedsim.rounds.hierarchy.cloud_rules import EdgeStatus
-from fedsim.rounds.hierarchy.edge_selector import EdgeSelector
 from fedsim.rounds.hierarchy.edge_server import EdgeCycle, EdgeServer
 from fedsim.rounds.hierarchy.settings import Hierarchy
 from fedsim.rounds.server.context import ServerContext
@@ -142,9 +141,9 @@ class Cloud:
         context, member, selector = self.context, hierarchy.members[at], hierarchy.selectors[at]
         only = len(hierarchy.members) == 1
         if not only:
-            streams, availability = context.streams.within("edge", at), context.availability.part(member)
-            selector = EdgeSelector(selector, member, context.learner.samples)
-            context = replace(context, streams=streams, availability=availability, selector=selector)
+            streams, presence = context.streams.within("edge", at), context.availability.part(member)
+            selector = selector.at_edge(member, context.learner.samples)
+            context = replace(context, streams=streams, availability=presence, selector=selector)
         choice = Selection(self.env, context, selector, None if only else member)
         records = RoundLog(self.records.recorder, context, audit, at, self.records, None if only else member)
         return Coordinator(self.env, context, dispatcher, choice, records)
@@ -230,17 +229,21 @@ class Cloud:
         return self.context.learner.merge(models, np.array(weights), version=version + busy)
 
     def _take_down(self, number: int | None, visit: EdgeCycle, staleness: int | None, weight: float) -> None:
+        downlink_s, uplink_s = visit.seconds
+        downlink_bits, uplink_bits = visit.bits
         self.records.recorder.add_edge_participation(
-            number,
-            visit.edge,
-            visit.rounds,
-            visit.start_s,
-            *visit.seconds,
-            min(visit.end_s, self.env.now),
-            *visit.bits,
-            visit.began.version,
-            staleness,
-            float(weight),
+            round=number,
+            edge=visit.edge,
+            edge_rounds=visit.rounds,
+            start_s=visit.start_s,
+            downlink_s=downlink_s,
+            uplink_s=uplink_s,
+            end_s=min(visit.end_s, self.env.now),
+            downlink_bits=downlink_bits,
+            uplink_bits=uplink_bits,
+            start_version=visit.began.version,
+            staleness=staleness,
+            weight=float(weight),
         )
 
 

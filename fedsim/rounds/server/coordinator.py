@@ -66,7 +66,7 @@ class Coordinator:
         self._goes_on = self._asynchronous or getattr(policy, "goes_on", False)
         # Where everybody ends with the round, nobody needs to hear of single deliveries.
         self._outlive = self._asynchronous or not self._cancels
-        self._needs = tuple(getattr(choice.selector, "needs", ()))
+        self._needs = choice.selector.needs
         self._intake = UpdateBuffer(context, merger, self._needs)
         self._crew = Roster(env, choice, self._send, getattr(policy, "give_up_s", None))
         self.memory = PastRounds()

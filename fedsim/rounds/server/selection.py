@@ -11,7 +11,7 @@ from simpy import Environment, Event
 from fedsim.errors import SelectorError
 from fedsim.rounds.server.context import ServerContext
 from fedsim.rounds.server.oracle import OracleKnowledge
-from fedsim.selectors import Answers, Cohort, OracleView, Probe, RoundView, as_cohort, as_probe
+from fedsim.selectors import Answers, Cohort, OracleView, Probe, RoundView, SelectorPort
 
 Asking = Generator[Event, Any, Answers]
 Ask = Callable[[Probe, int], Asking]
@@ -35,7 +35,7 @@ class Selection:
     """
 
     def __init__(
-        self, env: Environment, context: ServerContext, selector: Any, member: NDArray[np.int64] | None = None
+        self, env: Environment, context: ServerContext, selector: SelectorPort, member: NDArray[np.int64] | None = None
     ) -> None:
         self.env, self.context, self.selector = env, context, selector
         self.candidates = 0
@@ -75,7 +75,7 @@ class Selection:
         cohort = self._ask(number, view)
         if not cohort.client.size:
             raise SelectorError(
-                f"{type(self.selector).__name__}.select returned nobody in round {number}, "
+                f"{self.selector.name}.select returned nobody in round {number}, "
                 f"though there are {view.client.size} candidates"
             )
         return cohort
@@ -93,12 +93,12 @@ class Selection:
 
     def _answers(self, number: int, view: RoundView | None, ask: Ask) -> Generator[Event, Any, Answers | None]:
         """Return what clients answer to the selector's question; None if it has none."""
-        if view is None or not hasattr(self.selector, "probe"):
+        if view is None or self.selector.probe is None:
             return None
         probe = self.selector.probe(view, self.context.streams.generator(*self._luck("probe-selection", number)))
         if probe is None or not probe.client.size:
             return None
-        return (yield from ask(as_probe(probe, view, self.selector), self.draw(number)))
+        return (yield from ask(probe, self.draw(number)))
 
     def beside(self, number: Callable[[], int], wanted: int | None, ask: Ask) -> Generator[Event, Any, Cohort | None]:
         """Return a cohort to send beside those that are at work; None as `more` does, without waiting for anybody.
@@ -188,8 +188,7 @@ class Selection:
     def _ask(self, number: int, view: RoundView) -> Cohort:
         """Return the selector's cohort, cut down at random to what is wanted if it chose more."""
         streams, (name, *keys) = self.context.streams, self._luck("selection", number)
-        chosen = self.selector.select(view, streams.generator(name, *keys))
-        cohort = as_cohort(chosen, view, self.selector)
+        cohort = self.selector.select(view, streams.generator(name, *keys))
         if view.wanted is None or cohort.client.size <= view.wanted:
             return cohort
         rng = streams.generator("selection-cut", *keys)
