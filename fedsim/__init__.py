@@ -21,7 +21,8 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from fedsim.errors import FedsimError
-    from fedsim.history import History, draw
+    from fedsim.history import History
+    from fedsim.history.figures import draw
     from fedsim.registry import Component
     from fedsim.results import read_run, run
     from fedsim.scenario import Scenario
@@ -38,7 +39,7 @@ _PLACES = {
     "RoundView": "fedsim.selectors",
     "Scenario": "fedsim.scenario",
     "check_selector": "fedsim.testing",
-    "draw": "fedsim.results",
+    "draw": "fedsim.history",
     "read_run": "fedsim.results",
     "run": "fedsim.results",
     "simulate": "fedsim.simulation",

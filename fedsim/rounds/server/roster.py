@@ -44,7 +44,7 @@ class Roster:
 
     def __init__(self, env: Environment, choice: Selection, send: Send, give_up_s: float | None) -> None:
         self.env, self._choice, self._send, self._give_up_s = env, choice, send, give_up_s
-        clients = choice.world.learner.samples.size
+        clients = choice.context.learner.samples.size
         self._awaited = np.full(clients, -1)
         self.number = self.outstanding = 0
         self.given_up: list[CohortRun] = []
@@ -95,7 +95,7 @@ class Roster:
         SelectorError
             If nobody is at work and the selector wants none of those that are there: nothing would ever happen.
         """
-        if hasattr(self._choice.selector, "probe"):
+        if self._choice.selector.probe is not None:
             return self._fill_after_question(concurrency, ask)
         while self.outstanding < concurrency:
             cohort = self._choice.more(self.number, concurrency - self.outstanding)
@@ -150,7 +150,7 @@ class Roster:
             self._send_one(cohort.part(np.array([i])))
 
     def _send_one(self, cohort: Cohort) -> None:
-        turn = int(self._choice.world.knowledge.participations[cohort.client[0]]) + 1
+        turn = int(self._choice.context.knowledge.participations[cohort.client[0]]) + 1
         flight = self._send(self.number, cohort, turn)
         if self._give_up_s is not None:
             self._call_after(self._give_up_s, partial(self._give_up, flight))
@@ -185,7 +185,7 @@ class Roster:
                 self._call_after(max(comes_s - self.env.now, float(np.spacing(self.env.now))), self._look_again)
         elif not self.outstanding:
             raise SelectorError(
-                f"{type(self._choice.selector).__name__}.select returned nobody in round {self.number} and nobody is "
+                f"{self._choice.selector.name}.select returned nobody in round {self.number} and nobody is "
                 f"at work, though there are {self._choice.candidates} candidates"
             )
         return self.outstanding > 0 or comes_s < math.inf

@@ -1,0 +1,93 @@
+"""A learner whose every number can be worked out by hand: two parameters and a buffer, no torch."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from fedsim.arrays import Vector
+from fedsim.learning import Evaluation, MemoryStore, Model, Supervised
+from fedsim.learning.executors.contracts import SEQUENTIAL, EvaluationJob, TrainingJob, TrainingResult
+from fedsim.learning.models.layout import ModelLayout
+from fedsim.learning.server_optimizers import ServerOptimizer, ServerState
+from fedsim.learning.supervised import SupervisedLearner
+from fedsim.registry import Component
+from fedsim.streams import Streams
+from tests.support.tiny_images import Tiny
+
+
+class Doubling(Component):
+    """A mechanism that sends twice the update, buffers in clear."""
+
+    def release(self, update: np.ndarray, epsilon: float, buffers: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+        return np.where(buffers, update, 2 * update).astype(np.float32)
+
+
+class Halving(ServerOptimizer):
+    """A server's rule that goes half the way of federated averaging."""
+
+    def step(self, model: Vector, update: Vector, state: ServerState) -> tuple[Vector, ServerState]:
+        return (model + 0.5 * update.astype(float)).astype(np.float32), state
+
+
+class HalfWay:
+    """An executor: a training goes half the way from its base to the client's target, and the buffer counts it.
+
+    Attributes
+    ----------
+    batches : clients of every batch of trainings
+    draws : first number of every training's stream, by client and base
+    scored : how many parts of the training set were scored
+    """
+
+    fingerprint = SEQUENTIAL
+
+    def __init__(self, targets: Sequence[Sequence[float]]) -> None:
+        self.targets = np.array(targets, dtype=np.float64)
+        self.max_batch = 256
+        self.batches: list[list[int]] = []
+        self.draws: dict[tuple[int, bytes], int] = {}
+        self.scored = 0
+
+    def train(self, jobs: Sequence[TrainingJob]) -> list[TrainingResult]:
+        clients = [int(job.rows[0]) for job in jobs]
+        self.batches.append(clients)
+        results = []
+        for client, job in zip(clients, jobs, strict=True):
+            self.draws[client, job.base.tobytes()] = int(job.rng.integers(2**60))
+            way = job.work * (self.targets[client] - job.base[:2]) / 2
+            results.append(TrainingResult(np.array([*way, 1], np.float32), client + 0.5, client + 0.75, {}))
+        return results
+
+    def evaluate(self, jobs: Sequence[EvaluationJob]) -> list[Evaluation]:
+        return [self._evaluate(job) for job in jobs]
+
+    def _evaluate(self, job: EvaluationJob) -> Evaluation:
+        if job.rows is None:
+            return Evaluation(0.5, float(job.model.sum()))
+        self.scored += 1
+        return Evaluation(0.5, float(np.sum((job.model[:2] - self.targets[job.rows[0]]) ** 2)))
+
+
+LAYOUT = ModelLayout(np.zeros(3, dtype=np.float32), 2, np.array([False, False, True]), 1)
+
+
+def half_way_learner(targets: Sequence[Sequence[float]], **options: Any) -> tuple[SupervisedLearner, HalfWay]:
+    """Return a learner over a HalfWay executor; options are the settings' ``server`` and the learner's others."""
+    executor = HalfWay(targets)
+    settings = Supervised(data=Tiny(), server=options.pop("server", Supervised().server))
+    learner = SupervisedLearner(
+        data=Tiny().load(),
+        rows=[np.array([client]) for client in range(len(targets))],
+        layout=LAYOUT,
+        executor=executor,
+        settings=settings,
+        seed=0,
+        streams=Streams(0),
+        **{"store": MemoryStore(), **options},
+    )
+    return learner, executor
+
+
+def updates(learner: SupervisedLearner, model: Model, *clients: int) -> list[Any]:
+    return list(learner.updates(model, np.array(clients)))
