@@ -50,11 +50,11 @@ class ModelCache:
         weight, held = np.full(arrivals.client.size, np.nan), np.zeros(arrivals.client.size, dtype=bool)
         held[in_vain] = True
         for i in (*bypassed.tolist(), *picked.tolist()):
-            trained = self._learner.aggregate(arrivals.base[i], [arrivals.updates[i]], np.ones(1))
-            self._entries[int(arrivals.client[i])] = trained
+            self._entries[int(arrivals.client[i])] = self._learner.trained(arrivals.base[i], arrivals.updates[i])
             weight[i] = self._share[arrivals.client[i]]
         self._version[arrivals.client[fresh]] = model.version + 1
-        return Aggregated(self._mean(model.version + 1), weight, held)
+        mean = self._mean(model.version + 1)
+        return Aggregated(self._learner.server_step(model, mean), weight, held)
 
     def _mean(self, version: int) -> Model:
         """Return the mean of all entries; places with one and the same model are added up first."""
