@@ -73,7 +73,7 @@ class Coordinator:
         """Return when a round can start: as soon as anybody is there, or now if somebody is at work anyway."""
         if self._traits.overlaps_rounds and self._crew.outstanding:
             return float(self.env.now)
-        opens_s = self.context.availability.opens_s(self.env.now, number)
+        opens_s = self.choice.next_start_s(number)
         # Whoever is at work comes back, charged enough or not.
         return float(self.env.now) if opens_s == np.inf and self.choice.busy else opens_s
 
@@ -205,6 +205,7 @@ class Coordinator:
             client=client,
             number=number,
             turn=turn,
+            availability_draw=self.choice.draw(number),
             opens_s=self.env.now if opens_s is None else opens_s,
             bits=(context.clients.workload.down_bits, context.clients.workload.up_bits),
             samples=samples,
