@@ -72,15 +72,15 @@ class LastOfInstant(Event):
         env.schedule(self, priority=_AFTER_ALL_OTHERS + after_its_like, delay=delay_s)  # type: ignore[arg-type]
 
 
-def until(env: Environment, enough: Event, delay_s: float) -> Waiting:
-    """Wait until an event or the end of a delay, whichever is first; what ends exactly then still happens."""
-    yield enough | LastOfInstant(env, delay_s)
+def first_of(env: Environment, enough: Event, limit: LastOfInstant) -> Waiting:
+    """Wait until an event or a limit, whichever is first; events of the limit's instant still happen before the end."""
+    yield enough | limit
     while not enough.triggered and (tied_s := tie_s(env)):
         yield LastOfInstant(env, tied_s)
 
 
 def rest_of_instant(env: Environment) -> Waiting:
-    """Wait for whatever else happens at the present instant."""
+    """Wait for all other events of the present instant."""
     yield LastOfInstant(env, 0.0)
     while tied_s := tie_s(env):
         yield LastOfInstant(env, tied_s)

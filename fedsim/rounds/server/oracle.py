@@ -32,7 +32,7 @@ class OracleKnowledge:
     def duration_s(self) -> FloatArray:
         """Return how long a participation that starts now will take each candidate; on shared media the mean alone."""
         client, number = self.view.client, self.view.round
-        if getattr(self.context.policy, "concurrency", None) is None:
+        if self.context.policy.traits.concurrency is None:
             return self._turn_s(client, number)
         # An asynchronous server sends each client with the luck of its own next turn.
         turn, duration_s = self.view.participations + 1, np.zeros(client.size)
