@@ -9,6 +9,7 @@ from fedsim.errors import SelectorError
 from fedsim.selectors import SELECTORS, All, Fastest, Uniform
 from tests.support.views import rng, view_of
 
+
 @pytest.mark.statistical
 def test_uniform_takes_every_pair_equally_often():
     draws, generator, view = 12_000, rng(11), view_of([2, 3, 5, 7])
