@@ -39,7 +39,7 @@ _PLACES = {
     "RoundView": "fedsim.selectors",
     "Scenario": "fedsim.scenario",
     "check_selector": "fedsim.testing",
-    "draw": "fedsim.history.figures",
+    "draw": "fedsim.history",
     "read_run": "fedsim.results",
     "run": "fedsim.results",
     "simulate": "fedsim.simulation",

@@ -22,7 +22,7 @@ from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 from fedsim import Scenario, simulate
-from fedsim.history.figures import save
+from fedsim.history import save
 from fedsim.streams import Streams
 
 DEADLINES_S = (1.0, 4.0)

@@ -19,7 +19,7 @@ from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 from fedsim import History, Scenario, simulate
-from fedsim.history.figures import save
+from fedsim.history import save
 from fedsim.simulation import build_context
 
 COHORTS = (1, 2, 5, 10, 20, 50, 100)

@@ -25,8 +25,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from fedsim import Scenario, simulate
-from fedsim.history import History
-from fedsim.history.figures import save
+from fedsim.history import History, save
 
 COHORT = 8
 CLIENTS = 60

@@ -20,7 +20,7 @@ from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 from fedsim import Scenario, simulate
-from fedsim.history.figures import save
+from fedsim.history import save
 from fedsim.results import summarise
 from fedsim.simulation import build_context
 

@@ -16,7 +16,7 @@ from pathlib import Path
 from matplotlib.figure import Figure
 
 from fedsim import History, Scenario, draw, simulate
-from fedsim.history.figures import save
+from fedsim.history import save
 from fedsim.results import summarise
 
 DEADLINES_S = (0.3, 0.4, 0.5, 0.6, 0.75, 1.0, 1.5, 2.0)

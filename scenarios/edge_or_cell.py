@@ -26,7 +26,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from fedsim import History, Scenario, draw, simulate
-from fedsim.history.figures import save
+from fedsim.history import save
 from fedsim.learning import MemoryStore
 
 CLIENTS = 63

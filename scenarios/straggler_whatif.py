@@ -20,8 +20,8 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from fedsim import History, Scenario, simulate
+from fedsim.history import save
 from fedsim.history.accounting import wasted_shares
-from fedsim.history.figures import save
 
 TARGETS = (0.8, 0.9)  # test accuracies
 SEEDS = (15, 16, 21)  # each client is slow with probability 0.1; with these, five of fifty are

@@ -1,7 +1,8 @@
-"""What happened, as tables: the history of a run and what can be read from it. It has no clock."""
+"""The tables of a run and what is read from them: times, bits and energy by fate, critical path, what-ifs, figures."""
 
+from fedsim.history.figures import draw, save
 from fedsim.history.history import History
-from fedsim.history.outcomes import PHASES, Fate, Outcome, RoundEnd
+from fedsim.history.outcomes import Fate, Outcome, Phase, RoundEnd
 from fedsim.history.recorder import Recorder
 
-__all__ = ["PHASES", "Fate", "History", "Outcome", "Recorder", "RoundEnd"]
+__all__ = ["Fate", "History", "Outcome", "Phase", "Recorder", "RoundEnd", "draw", "save"]

@@ -1,45 +1,43 @@
-"""Columns of a history's tables as arrays, for what is worked out from them."""
+"""Columns of a run's tables as arrays, for the analyses."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, Literal, Self
+from typing import Final, Literal, Self
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from numpy.typing import NDArray
 
-from fedsim.arrays import FloatArray, IntArray
+from fedsim.arrays import BoolArray, FloatArray, IntArray
 from fedsim.clock import TIE_ULPS
-from fedsim.history.outcomes import ENDS
-
-if TYPE_CHECKING:
-    from fedsim.history.history import History
+from fedsim.history.outcomes import Coded, RoundEnd
+from fedsim.history.tables import TableName, Tables
 
 SECONDS: Final = ("downlink_s", "compute_s", "queue_s", "uplink_s")
 NO_EDGE: Final = -1
 
 
-def codes_of(labels: pa.ChunkedArray, names: Sequence[str]) -> IntArray:
-    """Return the place of each label among some names."""
-    found = pc.index_in(labels.cast(pa.string()), value_set=pa.array(names))
+def codes_of(labels: pa.ChunkedArray, kind: type[Coded]) -> IntArray:
+    """Return the codes of a column of n labels of an enumeration, shape (n,)."""
+    found = pc.index_in(labels.cast(pa.string()), value_set=pa.array(kind.labels()))
     return np.asarray(found.to_numpy()).astype(np.int64)
 
 
-def edges_of(history: "History", table: Literal["participations", "probes"] = "participations") -> IntArray:
-    """Return the edge server of each participation or question, `NO_EDGE` without edge servers."""
-    edge = history.column(table, "edge").astype(np.float64)
+def edges_of(tables: Tables, table: Literal["participations", "probes"] = "participations") -> IntArray:
+    """Return the edge server of each participation or probe, shape (N,), `NO_EDGE` without edge servers."""
+    edge = tables.column(table, "edge").astype(np.float64)
     return np.where(np.isnan(edge), NO_EDGE, edge).astype(np.int64)
 
 
 @dataclass(frozen=True)
 class RoundColumns:
-    """The rounds that participations belong to, edge by edge, each edge's in their order.
+    """The R rounds that participations belong to, ordered by edge server and number.
 
     Attributes
     ----------
-    edge : index of the edge server, -1 for the only server, shape (R,)
-    round, start_s, end_s, missing : columns of the table, shape (R,); missing are those late or dropped
+    edge : index of the edge server, -1 without edge servers, shape (R,)
+    round : number, shape (R,)
+    start_s, end_s : beginning and end, shape (R,)
+    missing : participations that were late or dropped, shape (R,)
     ended_by : codes of `RoundEnd`, shape (R,)
     """
 
@@ -51,32 +49,32 @@ class RoundColumns:
     ended_by: IntArray
 
     @classmethod
-    def of(cls, history: "History") -> Self:
+    def of(cls, tables: Tables) -> Self:
         """Return the rounds of a run: those of its edge servers if it has any."""
-        name: Literal["rounds", "edge_rounds"] = "rounds" if history.edge_rounds is None else "edge_rounds"
-        number = history.column(name, "round").astype(np.int64)
-        edge = np.full(number.size, NO_EDGE) if name == "rounds" else history.column(name, "edge").astype(np.int64)
+        name: TableName = "rounds" if tables.edge_rounds is None else "edge_rounds"
+        rounds = tables.tables()[name]
+        number = tables.column(name, "round").astype(np.int64)
+        edge = np.full(number.size, NO_EDGE) if name == "rounds" else tables.column(name, "edge").astype(np.int64)
         order = np.lexsort((number, edge))
-        missing = history.column(name, "late") + history.column(name, "dropped")
-        ended_by = codes_of(getattr(history, name).column("ended_by"), ENDS)
+        missing = tables.column(name, "late") + tables.column(name, "dropped")
         return cls(
             edge[order],
             number[order],
-            history.column(name, "start_s")[order],
-            history.column(name, "end_s")[order],
+            tables.column(name, "start_s")[order],
+            tables.column(name, "end_s")[order],
             missing[order].astype(np.int64),
-            ended_by[order],
+            codes_of(rounds.column("ended_by"), RoundEnd)[order],
         )
 
     @property
     def duration_s(self) -> FloatArray:
-        """How long each lasted, shape (R,)."""
+        """Length of each round, shape (R,)."""
         return self.end_s - self.start_s
 
-    def sent_s(self, history: "History") -> FloatArray:
-        """Return when each sent its cohort, shape (R,): the beginning of those that sent none, or sent one by one."""
-        at = self.numbered(edges_of(history), history.column("participations", "round").astype(np.int64))
-        start_s = history.column("participations", "start_s")
+    def sent_s(self, tables: Tables) -> FloatArray:
+        """Return when each round sent its cohort, shape (R,); its beginning if it sent none, or clients one by one."""
+        at = self.numbered(edges_of(tables), tables.column("participations", "round").astype(np.int64))
+        start_s = tables.column("participations", "start_s")
         # What began in a round that is not over stands behind all others.
         first_s, last_s = np.full(self.round.size + 1, np.inf), np.full(self.round.size + 1, -np.inf)
         np.minimum.at(first_s, at, start_s)
@@ -84,7 +82,12 @@ class RoundColumns:
         return np.where(first_s == last_s, first_s, np.append(self.start_s, 0.0))[:-1]
 
     def numbered(self, edge: IntArray, number: IntArray) -> IntArray:
-        """Return the place of each edge's round of a number; R for a round that was not over when the run was."""
+        """Return the place of each edge server's round of a number, shape (n,); R for a round that was not over.
+
+        Parameters
+        ----------
+        edge, number : of the rounds wanted, shape (n,)
+        """
         width = max(int(number.max(initial=0)), int(self.round.max(initial=0))) + 1
         key = self.edge * width + self.round
         at = np.searchsorted(key, edge * width + number)
@@ -93,7 +96,12 @@ class RoundColumns:
         return np.where(known, at, key.size)
 
     def ending_at(self, edge: IntArray, time_s: FloatArray) -> IntArray:
-        """Return the place of each edge's round that ended at an instant, or -1 if none did."""
+        """Return the place of each edge server's round that ended at an instant, shape (n,); -1 if none did.
+
+        Parameters
+        ----------
+        edge, time_s : edge servers and instants in seconds, shape (n,)
+        """
         found = np.full(time_s.size, -1)
         for one in np.unique(edge):
             low, high = np.searchsorted(self.edge, [one, one + 1])
@@ -104,5 +112,5 @@ class RoundColumns:
             found[mine] = np.where(close, at, -1)
         return found
 
-    def _ends_at(self, at: IntArray, time_s: FloatArray) -> NDArray[np.bool_]:
+    def _ends_at(self, at: IntArray, time_s: FloatArray) -> BoolArray:
         return np.asarray(self.end_s[at] - time_s <= TIE_ULPS * np.spacing(self.end_s[at]))

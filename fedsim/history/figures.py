@@ -1,15 +1,19 @@
-"""Figures of one or more runs: accuracy, loss, leakage or round duration, against seconds or rounds."""
+"""Figures of one or more runs: accuracy, loss, leakage or round duration, against seconds or rounds.
+
+matplotlib is loaded when a figure is drawn.
+"""
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Final, get_args
-
-from matplotlib.backends.backend_agg import FigureCanvasAgg
-from matplotlib.figure import Figure
+from typing import TYPE_CHECKING, Final, get_args
 
 from fedsim.errors import RunError
-from fedsim.history.history import History
-from fedsim.history.tables import X, Y
+from fedsim.history.tables import Tables, X, Y
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+__all__ = ["Figure", "draw", "save"]
 
 X_LABELS: Final[dict[str, str]] = {"time": "simulated time (s)", "round": "round"}
 Y_LABELS: Final[dict[str, str]] = {
@@ -20,25 +24,25 @@ Y_LABELS: Final[dict[str, str]] = {
 }
 _SIZE_INCHES: Final = (6.4, 4.0)
 _DOTS_PER_INCH: Final = 150
-# Okabe and Ito's palette: told apart by colour-blind readers and in grey.
+# Okabe and Ito's palette: colour-blind readers can tell the curves apart, also in grey.
 _COLOURS: Final = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 _STYLES: Final = ("-", "--", "-.", ":")
 
 
 def draw(
-    histories: Sequence[History],
+    histories: Sequence[Tables],
     x: X = "time",
     y: Y = "accuracy",
     *,
     smoothing: int = 1,
     labels: Sequence[str] | None = None,
     out: str | Path | None = None,
-) -> Figure:
-    """Return one figure with a curve per run.
+) -> "Figure":
+    """Return one figure with a curve for each run.
 
     Parameters
     ----------
-    histories : runs
+    histories : runs with their tables
     x : ``"time"`` or ``"round"``
     y : ``"accuracy"``, ``"loss"``, ``"leakage"`` or ``"duration"``
     smoothing : window of the causal mean; leakage is a step curve and is never smoothed
@@ -50,6 +54,9 @@ def draw(
     RunError
         If x or y is no quantity of a history, or no run has any value of it.
     """
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
     for name, value, allowed in (("x", x, get_args(X)), ("y", y, get_args(Y))):
         if value not in allowed:
             raise RunError(f"{name}: {value!r} cannot be drawn; allowed: {', '.join(allowed)}")
@@ -83,8 +90,19 @@ def draw(
     return figure
 
 
-def save(figure: Figure, out: str | Path) -> None:
-    """Write a figure, making its folder; a file of that name is replaced only when the new one is whole."""
+def save(figure: "Figure", out: str | Path) -> None:
+    """Write a figure to a file, making its folder; an existing file is replaced by a complete one only.
+
+    Parameters
+    ----------
+    figure : a figure of matplotlib
+    out : file; its ending is the format
+
+    Raises
+    ------
+    RunError
+        If the file cannot be written.
+    """
     path = Path(out)
     temporary = path.with_name(f".{path.name}.part{path.suffix}")
     try:

@@ -1,15 +1,42 @@
-"""fedsim.history.outcomes."""
+"""Phases of a participation, its outcome and its fate, and what ended a round: codes and their labels."""
 
 from enum import IntEnum
 from typing import Final
 
-PHASES: Final = ("downlink", "compute", "uplink")
-DOWNLINK: Final = 0
-COMPUTE: Final = 1
-UPLINK: Final = 2
+UNDECIDED: Final = -1
+"""Code of an outcome, a fate or a phase that does not exist (yet); null in tables."""
 
 
-class Outcome(IntEnum):
+class Coded(IntEnum):
+    """A code in an array and a label in a table; codes count from 0."""
+
+    @property
+    def label(self) -> str:
+        """The label in tables: the name in lower case with hyphens."""
+        return self.name.lower().replace("_", "-")
+
+    @classmethod
+    def labels(cls) -> tuple[str, ...]:
+        """Return all labels in the order of their codes."""
+        return tuple(member.label for member in cls)
+
+
+class Phase(Coded):
+    """Phase of a participation. A participation that was not cut short has none as its ``cut_in``."""
+
+    DOWNLINK = 0
+    COMPUTE = 1
+    UPLINK = 2
+
+
+# Plain integers: an index into an array several times faster than a member of an enumeration.
+DOWNLINK: Final = int(Phase.DOWNLINK)
+COMPUTE: Final = int(Phase.COMPUTE)
+UPLINK: Final = int(Phase.UPLINK)
+PHASES: Final = Phase.labels()
+
+
+class Outcome(Coded):
     """How a participation ended."""
 
     DELIVERED = 0
@@ -17,34 +44,27 @@ class Outcome(IntEnum):
     DROPPED = 2
 
 
-UNDECIDED: Final = -1
-
-
-class Fate(IntEnum):
-    """Whether the time and bits of a participation served."""
+class Fate(Coded):
+    """Whether the time and the bits of a participation served."""
 
     USED = 0
-    """Its update was not late, and went into the next model after the version it started from."""
+    """The update was in time, and went into the next model after the version that it started from."""
     STALE_USED = 1
-    """Its update was late, or other models had been made since the version it started from, and was used."""
+    """The update was used; it was late, or the model had changed since the version that it started from."""
     WASTED_LATE = 2
-    """The server had stopped waiting: it was cancelled, or what arrived was too late to be used."""
+    """The server had stopped waiting: the client was cancelled, or its update arrived too late to be used."""
     WASTED_DROPPED = 3
     """The client was lost."""
     WASTED_UNMERGED = 4
-    """It arrived in time and nothing came of it: too few others had arrived, or the server crashed."""
+    """The update arrived in time and was not used: there were too few updates, or the server crashed."""
 
 
-class RoundEnd(IntEnum):
+class RoundEnd(Coded):
     """What ended a round."""
 
     ENOUGH = 0
-    """Its policy had what it waited for."""
+    """The policy had what it waited for."""
     DEADLINE = 1
-    """It had lasted as long as its policy allows, and clients were missing."""
+    """The round had lasted as long as its policy allows, and clients were missing."""
     RESTART = 2
     """The server crashed."""
-
-
-FATES: Final = tuple(fate.name.lower().replace("_", "-") for fate in Fate)
-ENDS: Final = tuple(end.name.lower() for end in RoundEnd)

@@ -1,9 +1,8 @@
-"""Takes a run down as it goes."""
+"""Records a run while it goes on."""
 
 from collections.abc import Callable
 from typing import Any
 
-import pyarrow as pa
 from numpy.typing import NDArray
 
 from fedsim.history.history import History
@@ -15,13 +14,15 @@ from fedsim.history.schema import (
     PARTICIPATIONS,
     PROBES,
     ROUNDS,
-    from_columns,
-    from_rows,
+    TABLES,
+    TableSchema,
 )
 
 
 class Recorder:
-    """Takes down a run, round by round, as arrays.
+    """The rows of a run so far, by the names of their columns in `fedsim.history.schema`.
+
+    A column that may be null can be left out; a name that the schema does not have is refused.
 
     Parameters
     ----------
@@ -35,48 +36,50 @@ class Recorder:
     def __init__(self, name: str) -> None:
         self.name = name
         self.accounts: Callable[[], dict[str, NDArray[Any]]] | None = None
-        self._participations: list[dict[str, NDArray[Any]]] = []
-        self._probes: list[dict[str, NDArray[Any]]] = []
-        self._rounds: list[tuple[Any, ...]] = []
-        self._edge_rounds: list[tuple[Any, ...]] = []
-        self._edge_participations: list[tuple[Any, ...]] = []
-        self._evaluations: list[tuple[Any, ...]] = []
+        self._columns: dict[str, list[dict[str, NDArray[Any]]]] = {"participations": [], "probes": []}
+        self._rows: dict[str, list[dict[str, Any]]] = {name: [] for name in TABLES if name not in self._columns}
 
-    def add_participations(self, columns: dict[str, NDArray[Any]]) -> None:
-        """Take down a cohort: the columns of `PARTICIPATIONS`, outcome and cut_in as their codes."""
-        self._participations.append(columns)
+    def add_participations(self, **columns: NDArray[Any]) -> None:
+        """Record the participations of a cohort as columns of `PARTICIPATIONS`, shape (n,), labels as their codes."""
+        self._add_columns(PARTICIPATIONS, columns)
 
-    def add_probes(self, columns: dict[str, NDArray[Any]]) -> None:
-        """Take down clients that were asked a question: the columns of `PROBES`."""
-        self._probes.append(columns)
+    def add_probes(self, **columns: NDArray[Any]) -> None:
+        """Record clients that were asked a question as columns of `PROBES`, shape (n,), labels as their codes."""
+        self._add_columns(PROBES, columns)
 
-    def add_round(self, *values: float) -> None:
-        """Take down a round: the columns of `ROUNDS` in order."""
-        self._rounds.append(values)
+    def add_round(self, **values: Any) -> None:
+        """Record a round as a row of `ROUNDS`."""
+        self._add_row(ROUNDS, values)
 
-    def add_edge_round(self, *values: float) -> None:
-        """Take down an edge server's round: its index and the columns of `ROUNDS`."""
-        self._edge_rounds.append(values)
+    def add_edge_round(self, **values: Any) -> None:
+        """Record a round of an edge server as a row of `EDGE_ROUNDS`."""
+        self._add_row(EDGE_ROUNDS, values)
 
-    def add_edge_participation(self, *values: float | None) -> None:
-        """Take down an edge server's way from the cloud and back: the columns of `EDGE_PARTICIPATIONS` in order."""
-        self._edge_participations.append(values)
+    def add_edge_participation(self, **values: Any) -> None:
+        """Record a cycle of an edge server as a row of `EDGE_PARTICIPATIONS`."""
+        self._add_row(EDGE_PARTICIPATIONS, values)
 
-    def add_evaluation(self, *values: float) -> None:
-        """Take down an evaluation: the columns of `EVALUATIONS` in order."""
-        self._evaluations.append(values)
+    def add_evaluation(self, **values: Any) -> None:
+        """Record an evaluation as a row of `EVALUATIONS`."""
+        self._add_row(EVALUATIONS, values)
 
     def history(self) -> History:
-        """Return what has been taken down so far."""
+        """Return the history up to now."""
+        tables = {name: TABLES[name].from_columns(parts) for name, parts in self._columns.items()}
+        tables |= {name: TABLES[name].from_rows(rows) for name, rows in self._rows.items()}
+        if self.accounts is not None:
+            tables["accounts"] = ACCOUNTS.from_columns([self.accounts()])
         return History(
-            self.name,
-            from_columns(self._participations, PARTICIPATIONS),
-            from_rows(self._rounds, ROUNDS),
-            from_rows(self._evaluations, EVALUATIONS),
-            edge_rounds=from_rows(self._edge_rounds, EDGE_ROUNDS) if self._edge_rounds else None,
-            edge_participations=(
-                from_rows(self._edge_participations, EDGE_PARTICIPATIONS) if self._edge_participations else None
-            ),
-            probes=from_columns(self._probes, PROBES) if self._probes else None,
-            accounts=None if self.accounts is None else pa.table(self.accounts(), schema=ACCOUNTS),
+            self.name, **{n: table for n, table in tables.items() if table.num_rows or not TABLES[n].optional}
         )
+
+    def _add_row(self, schema: TableSchema, values: dict[str, Any]) -> None:
+        schema.check(values)
+        self._rows[schema.name].append(values)
+
+    def _add_columns(self, schema: TableSchema, columns: dict[str, NDArray[Any]]) -> None:
+        absent = schema.check(columns)
+        if absent:
+            rows = next(iter(columns.values())).size
+            columns = columns | {column.name: column.no_value(rows) for column in absent}
+        self._columns[schema.name].append(columns)

@@ -1,129 +1,293 @@
-"""The columns of the tables of a run, and how they are filled."""
+"""The tables of a run, described once: each column with its type, unit, labels, null rule and meaning.
 
+Arrow schemas, label dictionaries, the checks of the recorder, the format of run folders and the page of the columns all
+follow from `TABLES`. A new column is one `Column` here and one value where it is known.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from fedsim.history.outcomes import PHASES, Fate, Outcome, RoundEnd
+from fedsim.errors import RunError
+from fedsim.history.outcomes import Coded, Fate, Outcome, Phase, RoundEnd
 
+Labels = type[Coded]
 _LABEL: Final = pa.dictionary(pa.int8(), pa.string())
-PARTICIPATIONS: Final = pa.schema(
-    [
-        ("round", pa.int32()),
-        ("edge", pa.int32()),
-        ("client", pa.int32()),
-        ("draws", pa.int32()),
-        ("weight", pa.float64()),
-        ("work", pa.float64()),
-        ("start_s", pa.float64()),
-        ("downlink_s", pa.float64()),
-        ("compute_s", pa.float64()),
-        ("uplink_s", pa.float64()),
-        ("queue_s", pa.float64()),
-        ("end_s", pa.float64()),
-        ("downlink_bits", pa.float64()),
-        ("uplink_bits", pa.float64()),
-        ("outcome", _LABEL),
-        ("cut_in", _LABEL),
-        ("fate", _LABEL),
-        ("start_version", pa.int32()),
-        ("served_round", pa.int32()),
-        ("staleness", pa.int32()),
-        ("epsilon", pa.float64()),
-        ("energy_j", pa.float64()),
-    ]
+_FIRST_NUMBERED: Final = 2
+"""The first format whose run folders carry its number."""
+
+
+@dataclass(frozen=True)
+class Column:
+    """One column of a table.
+
+    Attributes
+    ----------
+    name : in the table
+    type : Arrow type; labels are a dictionary of strings
+    doc : what it holds
+    unit : of its numbers; empty for counts, indices, shares and labels
+    labels : the enumeration whose codes are given and whose labels are stored; None for numbers
+    null : when it has no value, in words; empty for a column that always has one. In an array no value is a number
+        below 0 (NaN for a float), in a row it is None
+    since : format of run folders that has the column first
+    """
+
+    name: str
+    type: pa.DataType
+    doc: str
+    unit: str = ""
+    labels: Labels | None = None
+    null: str = ""
+    since: int = _FIRST_NUMBERED
+
+    def from_codes(self, values: NDArray[Any]) -> pa.Array:
+        """Return an Arrow array of numbers or codes, shape (n,), in which no value is null."""
+        none = None
+        if self.null:
+            none = np.isnan(values) if values.dtype.kind == "f" else values < 0
+        if self.labels is not None:
+            codes = pa.array(values, self.type.index_type, mask=none)
+            return pa.DictionaryArray.from_arrays(codes, pa.array(self.labels.labels()))
+        return pa.array(values, self.type, mask=none)
+
+    def from_values(self, values: Sequence[Any]) -> pa.Array:
+        """Return an Arrow array of values, one a row; None is null."""
+        if self.labels is not None:
+            return self.from_codes(np.array([-1 if value is None else value for value in values], dtype=np.int8))
+        return pa.array(values, self.type)
+
+    def no_value(self, rows: int) -> NDArray[Any]:
+        """Return the array of shape (rows,) that stands for no value."""
+        return np.full(rows, np.nan if pa.types.is_floating(self.type) else -1)
+
+
+@dataclass(frozen=True)
+class TableSchema:
+    """One table of a run.
+
+    Attributes
+    ----------
+    name : of the table, and of its file in a run folder
+    row : what a row stands for
+    columns : in their order
+    optional : whether a run without such rows has no such table
+    """
+
+    name: str
+    row: str
+    columns: tuple[Column, ...]
+    optional: bool = field(default=False, kw_only=True)
+
+    @cached_property
+    def arrow(self) -> pa.Schema:
+        """The Arrow schema."""
+        return pa.schema([(column.name, column.type) for column in self.columns])
+
+    @cached_property
+    def _names(self) -> frozenset[str]:
+        return frozenset(column.name for column in self.columns)
+
+    def check(self, given: Iterable[str]) -> list[Column]:
+        """Return the columns that are not given and may be null.
+
+        Raises
+        ------
+        RunError
+            If a column is given that the table does not have, or one is missing that always has a value.
+        """
+        names = frozenset(given)
+        if names == self._names:
+            return []
+        absent = [column for column in self.columns if column.name not in names]
+        problems = {
+            "has no column": sorted(names - self._names),
+            "needs a value for": [column.name for column in absent if not column.null],
+        }
+        wrong = " and ".join(f"{problem} {', '.join(which)}" for problem, which in problems.items() if which)
+        if wrong:
+            raise RunError(f"history: the table {self.name} {wrong}; its columns: {', '.join(self.arrow.names)}")
+        return absent
+
+    def from_rows(self, rows: Sequence[Mapping[str, Any]]) -> pa.Table:
+        """Return the table of rows that `check` has let through; what a row does not name is null."""
+        if not rows:
+            return self.arrow.empty_table()
+        arrays = [column.from_values([row.get(column.name) for row in rows]) for column in self.columns]
+        return pa.Table.from_arrays(arrays, schema=self.arrow)
+
+    def from_columns(self, parts: Sequence[Mapping[str, NDArray[Any]]]) -> pa.Table:
+        """Return the table of pieces of columns that `check` has let through, labels as their codes.
+
+        Parameters
+        ----------
+        parts : name -> array of shape (n,), the same n for all columns of a part
+        """
+        if not parts:
+            return self.arrow.empty_table()
+        arrays = [column.from_codes(np.concatenate([part[column.name] for part in parts])) for column in self.columns]
+        return pa.Table.from_arrays(arrays, schema=self.arrow)
+
+    def read(self, table: pa.Table, version: int) -> pa.Table:
+        """Return a table of a run folder in the present format; columns that are newer than its format are null.
+
+        Parameters
+        ----------
+        table : as it was read
+        version : format of the folder
+
+        Raises
+        ------
+        ValueError, pyarrow.ArrowException
+            If the table lacks a column of its own format, or has another one.
+        """
+        if unknown := sorted(set(table.column_names) - self._names):
+            raise ValueError(f"there is no column {', '.join(unknown)}")
+        for column in self.columns:
+            if column.name not in table.column_names and column.since > version:
+                table = table.append_column(column.name, pa.nulls(table.num_rows, column.type))
+        if lacking := [name for name in self.arrow.names if name not in table.column_names]:
+            raise ValueError(f"it lacks the column {', '.join(lacking)}")
+        return table.select(self.arrow.names).cast(self.arrow)
+
+
+_NO_EDGES: Final = "without edge servers"
+_CLIENT: Final = Column("client", pa.int32(), "index of the client")
+_BITS: Final = (
+    Column("downlink_bits", pa.float64(), "received; in part where the downlink was cut", "bit"),
+    Column("uplink_bits", pa.float64(), "sent; in part where the uplink was cut", "bit"),
 )
-ROUNDS: Final = pa.schema(
-    [
-        ("round", pa.int32()),
-        ("start_s", pa.float64()),
-        ("end_s", pa.float64()),
-        ("duration_s", pa.float64()),
-        ("candidates", pa.int32()),
-        ("selected", pa.int32()),
-        ("delivered", pa.int32()),
-        ("late", pa.int32()),
-        ("dropped", pa.int32()),
-        ("stale_used", pa.int32()),
-        ("model_version", pa.int32()),
-        ("largest_leakage", pa.float64()),
-        ("ended_by", _LABEL),
-    ]
+_START: Final = Column("start_s", pa.float64(), "simulated time of the beginning", "s")
+_END: Final = Column("end_s", pa.float64(), "simulated time of the end", "s")
+_EDGE: Final = Column("edge", pa.int32(), "index of the edge server", null=_NO_EDGES)
+_DOWNLINK: Final = Column("downlink_s", pa.float64(), "time on the downlink, without queueing", "s")
+_COMPUTE: Final = Column("compute_s", pa.float64(), "time of computing", "s")
+_UPLINK: Final = Column("uplink_s", pa.float64(), "time on the uplink, without queueing", "s")
+_QUEUE: Final = Column("queue_s", pa.float64(), "waiting time for a medium to be free", "s")
+_VERSION: Final = Column("start_version", pa.int32(), "version of the model that it started from")
+_STALENESS: Final = Column("staleness", pa.int32(), "newer versions of the model when it was used", null="not used")
+_SPENT: Final = (_START, _DOWNLINK, _COMPUTE, _UPLINK, _QUEUE, _END, *_BITS)
+_ENDED: Final = (
+    Column("outcome", _LABEL, "how it ended", labels=Outcome),
+    Column("cut_in", _LABEL, "phase in which it was cut", labels=Phase, null="not cut: the message arrived"),
 )
-EDGE_ROUNDS: Final = pa.schema([pa.field("edge", pa.int32()), *ROUNDS])
-EDGE_PARTICIPATIONS: Final = pa.schema(
-    [
-        ("round", pa.int32()),
-        ("edge", pa.int32()),
-        ("edge_rounds", pa.int32()),
-        ("start_s", pa.float64()),
-        ("downlink_s", pa.float64()),
-        ("uplink_s", pa.float64()),
-        ("end_s", pa.float64()),
-        ("downlink_bits", pa.float64()),
-        ("uplink_bits", pa.float64()),
-        ("start_version", pa.int32()),
-        ("staleness", pa.int32()),
-        ("weight", pa.float64()),
-    ]
+_ENERGY: Final = Column("energy_j", pa.float64(), "drawn from the battery; 0 without batteries", "J")
+
+PARTICIPATIONS: Final = TableSchema(
+    "participations",
+    "one client in one round",
+    (
+        Column("round", pa.int32(), "round in which it started; with edge servers, that of its edge server"),
+        _EDGE,
+        _CLIENT,
+        Column("draws", pa.int32(), "how often the selector drew the client"),
+        Column("weight", pa.float64(), "share of the update in the model that it went into; 0 if not used"),
+        Column("work", pa.float64(), "share of the local work that was done"),
+        *_SPENT,
+        *_ENDED,
+        Column("fate", _LABEL, "whether its time and bits served", labels=Fate),
+        _VERSION,
+        Column("served_round", pa.int32(), "round whose model the update went into", null="not used"),
+        _STALENESS,
+        Column("epsilon", pa.float64(), "privacy charged for the upload; 0 without privacy", "epsilon"),
+        _ENERGY,
+    ),
 )
-EVALUATIONS: Final = pa.schema(
-    [
-        ("round", pa.int32()),
-        ("time_s", pa.float64()),
-        ("model_version", pa.int32()),
-        ("accuracy", pa.float64()),
-        ("loss", pa.float64()),
-    ]
+_ROUND: Final = (
+    Column("round", pa.int32(), "number of the round, from 1"),
+    _START,
+    _END,
+    Column("duration_s", pa.float64(), "end_s - start_s", "s"),
+    Column("candidates", pa.int32(), "clients that could be selected"),
+    Column("selected", pa.int32(), "participations that started"),
+    Column("delivered", pa.int32(), "participations that ended in time"),
+    Column("late", pa.int32(), "participations that were late"),
+    Column("dropped", pa.int32(), "participations whose client was lost"),
+    Column("stale_used", pa.int32(), "stale updates that were used"),
+    Column("model_version", pa.int32(), "version of the model at the end"),
+    Column("largest_leakage", pa.float64(), "largest privacy spent by a client so far", "epsilon"),
+    Column("ended_by", _LABEL, "what ended the round", labels=RoundEnd),
 )
-_SPENT: Final = ("round", "edge", "client", "start_s", "downlink_s", "compute_s", "uplink_s", "queue_s", "end_s")
-PROBES: Final = pa.schema(
-    [PARTICIPATIONS.field(name) for name in (*_SPENT, "downlink_bits", "uplink_bits", "outcome", "cut_in", "energy_j")]
+ROUNDS: Final = TableSchema("rounds", "one round; with edge servers, one of the cloud", _ROUND)
+EVALUATIONS: Final = TableSchema(
+    "evaluations",
+    "one evaluation of the global model on the test set",
+    (
+        Column("round", pa.int32(), "round after which it was made"),
+        Column("time_s", pa.float64(), "simulated time", "s"),
+        Column("model_version", pa.int32(), "version of the model"),
+        Column("accuracy", pa.float64(), "share of the test samples classified correctly"),
+        Column("loss", pa.float64(), "mean loss over the test samples"),
+    ),
 )
-_LABELS: Final = {
-    "outcome": [outcome.name.lower() for outcome in Outcome],
-    "cut_in": [*PHASES],
-    "fate": [fate.name.lower().replace("_", "-") for fate in Fate],
-    "ended_by": [end.name.lower() for end in RoundEnd],
+EDGE_ROUNDS: Final = TableSchema(
+    "edge_rounds",
+    "one round of an edge server",
+    (Column("edge", pa.int32(), "index of the edge server"), *_ROUND),
+    optional=True,
+)
+EDGE_PARTICIPATIONS: Final = TableSchema(
+    "edge_participations",
+    "one cycle of an edge server: model from the cloud, rounds, model to the cloud",
+    (
+        Column("round", pa.int32(), "round of the cloud that received the model", null="the run ended before"),
+        Column("edge", pa.int32(), "index of the edge server"),
+        Column("edge_rounds", pa.int32(), "rounds that the edge server ran"),
+        _START,
+        Column("downlink_s", pa.float64(), "time of the model from the cloud", "s"),
+        Column("uplink_s", pa.float64(), "time of the model to the cloud", "s"),
+        _END,
+        *_BITS,
+        _VERSION,
+        Column("staleness", pa.int32(), "merges of the cloud since the model was fetched", null="no model arrived"),
+        Column("weight", pa.float64(), "share of the edge server's model in the cloud's"),
+    ),
+    optional=True,
+)
+PROBES: Final = TableSchema(
+    "probes",
+    "one client asked a question before a selection",
+    (Column("round", pa.int32(), "round of the selection"), _EDGE, _CLIENT, *_SPENT, *_ENDED, _ENERGY),
+    optional=True,
+)
+ACCOUNTS: Final = TableSchema(
+    "accounts",
+    "one client of an audited run: its time by use, probes included, which adds up to the length of the run",
+    (
+        _CLIENT,
+        Column("idle_s", pa.float64(), "time without a participation", "s"),
+        _DOWNLINK,
+        _COMPUTE,
+        _QUEUE,
+        _UPLINK,
+        Column("cut_off_s", pa.float64(), "time in phases that were cut", "s"),
+    ),
+    optional=True,
+)
+TABLES: Final = {
+    table.name: table
+    for table in (PARTICIPATIONS, ROUNDS, EVALUATIONS, EDGE_ROUNDS, EDGE_PARTICIPATIONS, PROBES, ACCOUNTS)
 }
-_NULL_BELOW_ZERO: Final = ("edge", "cut_in", "served_round", "staleness")
-ACCOUNTS: Final = pa.schema(
-    [
-        ("client", pa.int32()),
-        ("idle_s", pa.float64()),
-        ("downlink_s", pa.float64()),
-        ("compute_s", pa.float64()),
-        ("queue_s", pa.float64()),
-        ("uplink_s", pa.float64()),
-        ("cut_off_s", pa.float64()),
-    ]
-)
+FORMAT_VERSION: Final = max(column.since for table in TABLES.values() for column in table.columns)
+"""Format of the run folders that are written: that of the newest column."""
 
 
-def from_columns(parts: list[dict[str, NDArray[Any]]], schema: pa.Schema) -> pa.Table:
-    """Return a table from pieces of its columns, labels as their codes."""
-    if not parts:
-        return schema.empty_table()
-    columns = {name: np.concatenate([columns[name] for columns in parts]) for name in schema.names}
-    return pa.Table.from_arrays([_array(columns[field.name], field) for field in schema], schema=schema)
-
-
-def _array(values: NDArray[Any], field: pa.Field) -> pa.Array:
-    """Return a column; codes become their labels, and negative numbers are null where they stand for none."""
-    none = values < 0 if field.name in _NULL_BELOW_ZERO else None
-    if field.name in _LABELS:
-        return pa.DictionaryArray.from_arrays(pa.array(values, mask=none), pa.array(_LABELS[field.name]))
-    return pa.array(values, field.type, mask=none)
-
-
-def from_rows(rows: list[tuple[Any, ...]], schema: pa.Schema) -> pa.Table:
-    """Return a table from its rows."""
-    if not rows:
-        return schema.empty_table()
-    arrays = [
-        _array(np.array(column, dtype=np.int8), field) if field.name in _LABELS else pa.array(column, field.type)
-        for column, field in zip(zip(*rows, strict=True), schema, strict=True)
-    ]
-    return pa.Table.from_arrays(arrays, schema=schema)
+def columns_page() -> str:
+    """Return all tables and their columns in Markdown, as the page of the run folder shows them."""
+    lines = []
+    for table in TABLES.values():
+        lines += [f"**`{table.name}`**{' (if there are any)' * table.optional}: {table.row}", ""]
+        lines += ["| column | type | unit | meaning | null |", "|---|---|---|---|---|"]
+        for column in table.columns:
+            kind = "label" if column.labels is not None else str(column.type)
+            meaning = column.doc
+            if column.labels is not None:
+                meaning += ": " + ", ".join(f"`{label}`" for label in column.labels.labels())
+            lines.append(f"| `{column.name}` | {kind} | {column.unit} | {meaning} | {column.null} |")
+        lines.append("")
+    return "\n".join(lines)

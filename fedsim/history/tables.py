@@ -1,20 +1,114 @@
-"""fedsim.history.tables."""
+"""The tables of a run, and what is read from them without an analysis: columns, curves, time to accuracy."""
 
-from typing import Literal
+from dataclasses import dataclass, fields
+from typing import Any, Final, Literal
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
+from fedsim.arrays import FloatArray
+from fedsim.errors import RunError
+
 X = Literal["time", "round"]
+Y = Literal["accuracy", "loss", "leakage", "duration"]
 TableName = Literal[
     "participations", "rounds", "evaluations", "edge_rounds", "edge_participations", "probes", "accounts"
 ]
-Y = Literal["accuracy", "loss", "leakage", "duration"]
+_CURVES: Final[dict[Y, tuple[TableName, str, str]]] = {
+    "accuracy": ("evaluations", "time_s", "accuracy"),
+    "loss": ("evaluations", "time_s", "loss"),
+    "leakage": ("rounds", "end_s", "largest_leakage"),
+    "duration": ("rounds", "end_s", "duration_s"),
+}
+"""Table and columns of each quantity: its time and itself."""
 
 
-def causal_mean(values: NDArray[np.float64], window: int) -> NDArray[np.float64]:
-    """Return the mean of each value and up to ``window - 1`` before it (fewer at the beginning).
+@dataclass(frozen=True)
+class Tables:
+    """The tables of one run, as Arrow tables with the schemas of `fedsim.history.schema`.
 
+    Attributes
+    ----------
+    name : name of the scenario
+    participations : one row for each client in each round
+    rounds : one row for each round; with edge servers, of the cloud
+    evaluations : one row for each evaluation of the global model
+    edge_rounds : one row for each round of an edge server; None without edge servers
+    edge_participations : one row for each cycle of an edge server; None without edge servers
+    probes : one row for each client that was asked a question; None if none was
+    accounts : one row for each client of an audited run; None otherwise
+    """
+
+    name: str
+    participations: pa.Table
+    rounds: pa.Table
+    evaluations: pa.Table
+    edge_rounds: pa.Table | None = None
+    edge_participations: pa.Table | None = None
+    probes: pa.Table | None = None
+    accounts: pa.Table | None = None
+
+    def tables(self) -> dict[str, pa.Table]:
+        """Return the tables that this run has, by name."""
+        return {f.name: table for f in fields(self) if isinstance(table := vars(self)[f.name], pa.Table)}
+
+    def column(self, table: TableName, name: str) -> NDArray[Any]:
+        """Return a column as an array of shape (rows,); numbers with a null among them are floats, null as NaN.
+
+        Parameters
+        ----------
+        table : name of a table that this run has
+        name : of the column
+
+        Raises
+        ------
+        RunError
+            If this run has no such table, or the table no such column.
+        """
+        found = self.tables().get(table)
+        if found is None:
+            raise RunError(f"{self.name}: this run has no table {table!r}; it has {', '.join(self.tables())}")
+        if name not in found.column_names:
+            raise RunError(f"{self.name}: {table} has no column {name!r}; its columns: {', '.join(found.column_names)}")
+        return np.asarray(found.column(name).to_numpy())
+
+    def curve(self, x: X = "time", y: Y = "accuracy", smoothing: int = 1) -> tuple[FloatArray, FloatArray]:
+        """Return one quantity against simulated seconds or rounds, two arrays of the same shape (n,).
+
+        Parameters
+        ----------
+        x : ``"time"`` (seconds) or ``"round"``
+        y : ``"accuracy"``, ``"loss"``, ``"leakage"`` (largest epsilon leaked) or ``"duration"`` (of rounds, s)
+        smoothing : window of the causal mean; 1 for none (PAUSE, section V-B, uses 10 for accuracy)
+        """
+        table, time_s, quantity = _CURVES[y]
+        abscissa = self.column(table, time_s if x == "time" else "round").astype(np.float64)
+        return abscissa, causal_mean(self.column(table, quantity).astype(np.float64), smoothing)
+
+    def time_to_accuracy(self, target: float, smoothing: int = 1) -> float | None:
+        """Return the simulated second at which an evaluation first reaches a test accuracy, None if never.
+
+        Parameters
+        ----------
+        target : float in (0, 1]
+        smoothing : window of the causal mean over evaluations
+        """
+        time_s, accuracy = self.curve("time", "accuracy", smoothing)
+        reached = np.flatnonzero(accuracy >= target)
+        return float(time_s[reached[0]]) if reached.size else None
+
+
+def causal_mean(values: FloatArray, window: int) -> FloatArray:
+    """Return the mean of each value and up to ``window - 1`` values before it, shape (n,).
+
+    Parameters
+    ----------
+    values : array of shape (n,)
+    window : int >= 1
+
+    Examples
+    --------
     >>> causal_mean(np.array([1.0, 3.0, 5.0, 7.0]), 2).tolist()
     [1.0, 2.0, 4.0, 6.0]
     """

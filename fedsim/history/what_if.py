@@ -1,7 +1,6 @@
-"""What deadlines would have changed."""
+"""Seconds that deadlines would have saved, and updates that they would have lost."""
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
@@ -10,30 +9,28 @@ from numpy.typing import ArrayLike
 from fedsim.arrays import FloatArray, IntArray
 from fedsim.clock import TIE_ULPS
 from fedsim.errors import RunError
-from fedsim.history.accounting import SERVED
 from fedsim.history.columns import RoundColumns, codes_of, edges_of
-from fedsim.history.outcomes import FATES
-
-if TYPE_CHECKING:
-    from fedsim.history.history import History
+from fedsim.history.outcomes import Fate
+from fedsim.history.tables import Tables
 
 
 @dataclass(frozen=True)
 class DeadlineWhatIf:
-    """What deadlines would have changed, each round taken as it was up to that instant.
+    """Effect of X deadlines on each of R rounds, every round taken as it was up to the deadline.
 
-    A round would have ended at the deadline if it lasted longer, and lost the updates that came later and were used.
-    The rounds after it would have been others; for these simulate the deadline. What a longer deadline than the round
-    lasted would have brought cannot be told: it saves and loses nothing.
+    A round that lasted longer than the deadline would have ended then, and would have lost the used updates that
+    arrived later. The rounds after it would have been different: simulate the deadline to see these. A deadline that
+    is longer than the round saves and loses nothing here.
 
     Attributes
     ----------
-    deadlines_s : seconds from when a round's cohort was sent, as the policy ``deadline`` counts them, shape (X,)
-    edge, round : which rounds, shape (R,); the edge is -1 without edge servers
-    duration_s : how long they lasted, shape (R,)
+    deadlines_s : seconds after the cohort was sent, as the policy ``deadline`` counts them, shape (X,)
+    edge : edge server of each round, shape (R,); -1 without edge servers
+    round : number of each round, shape (R,)
+    duration_s : length of each round, shape (R,)
     used : updates that went into each round's model, shape (R,)
-    saved_s : by how much each round would have been shorter, shape (R, X)
-    lost : how many of its updates would have been lost, shape (R, X)
+    saved_s : seconds by which each round would have been shorter, shape (R, X)
+    lost : used updates that each round would have lost, shape (R, X)
     """
 
     deadlines_s: FloatArray
@@ -51,10 +48,10 @@ class DeadlineWhatIf:
         return np.where(used > 0, self.lost / np.maximum(used, 1), np.nan)
 
     def totals(self) -> pa.Table:
-        """Return a row for each deadline, over all rounds.
+        """Return the sums over all rounds, one row a deadline.
 
         Columns: ``deadline_s``, ``saved_s``, ``saved_share`` of the rounds' time, ``lost`` updates, ``lost_share`` of
-        those used, and ``shortened``, the number of rounds that would have been shorter.
+        the used updates, and ``shortened``, the number of rounds that would have been shorter.
         """
         time_s, used = self.duration_s.sum(), self.used.sum()
         saved_s, lost = self.saved_s.sum(axis=0), self.lost.sum(axis=0)
@@ -70,8 +67,13 @@ class DeadlineWhatIf:
         )
 
 
-def deadline_whatif(history: "History", deadlines_s: ArrayLike) -> DeadlineWhatIf:
-    """Return what each of some deadlines, in seconds from when a round's cohort was sent, would have saved and lost.
+def deadline_whatif(tables: Tables, deadlines_s: ArrayLike) -> DeadlineWhatIf:
+    """Return the seconds that deadlines would have saved and the updates that they would have lost.
+
+    Parameters
+    ----------
+    tables : of the run
+    deadlines_s : seconds after a round's cohort was sent, a number or shape (X,)
 
     Raises
     ------
@@ -81,12 +83,12 @@ def deadline_whatif(history: "History", deadlines_s: ArrayLike) -> DeadlineWhatI
     wanted_s = np.atleast_1d(np.asarray(deadlines_s, dtype=np.float64))
     if not np.all(np.isfinite(wanted_s) & (wanted_s > 0)):
         raise RunError(f"deadlines_s: {wanted_s.tolist()} is not allowed; allowed: finite numbers of seconds above 0")
-    rounds = RoundColumns.of(history)
-    sent_s = rounds.sent_s(history)
-    at, came_s = _used(history, rounds, sent_s)
+    rounds = RoundColumns.of(tables)
+    sent_s = rounds.sent_s(tables)
+    at, arrival_s = _used(tables, rounds, sent_s)
     order = np.argsort(wanted_s, kind="stable")
-    # An update is lost by all deadlines that are shorter than the time after which it came.
-    shorter = np.searchsorted(wanted_s[order], came_s)
+    # All deadlines that are shorter than an update's time of arrival lose it.
+    shorter = np.searchsorted(wanted_s[order], arrival_s)
     counts = np.zeros((rounds.round.size, wanted_s.size + 1), dtype=np.int64)
     np.add.at(counts, (at, shorter), 1)
     left_s = (rounds.end_s - sent_s)[:, None] - wanted_s
@@ -103,22 +105,29 @@ def deadline_whatif(history: "History", deadlines_s: ArrayLike) -> DeadlineWhatI
     )
 
 
-def arrivals_s(history: "History") -> FloatArray:
-    """Return how long after the round that used it had sent its cohort each used update came, in ascending order.
+def arrivals_s(tables: Tables) -> FloatArray:
+    """Return the arrival time of each used update, shape (U,), in ascending order.
 
-    Updates of earlier cohorts may have come before that.
+    It counts in seconds from when the round that used the update sent its cohort. An update of an earlier cohort may
+    have arrived before: its time is negative.
     """
-    rounds = RoundColumns.of(history)
-    return np.sort(_used(history, rounds, rounds.sent_s(history))[1])
+    rounds = RoundColumns.of(tables)
+    return np.sort(_used(tables, rounds, rounds.sent_s(tables))[1])
 
 
-def _used(history: "History", rounds: RoundColumns, sent_s: FloatArray) -> tuple[IntArray, FloatArray]:
-    """Return for each used update the place of the round that used it, and how long after its cohort was sent it came.
+def _used(tables: Tables, rounds: RoundColumns, sent_s: FloatArray) -> tuple[IntArray, FloatArray]:
+    """Return the place of the round that used each update, and the seconds from dispatch to arrival, shape (U,).
 
-    Rounding errors are taken off the time, as a deadline's own instant is in time.
+    The seconds are without rounding errors upwards, because an arrival at the deadline's own instant is in time.
+
+    Parameters
+    ----------
+    tables : of the run
+    rounds : its R rounds
+    sent_s : when each sent its cohort, shape (R,)
     """
-    used = np.flatnonzero(codes_of(history.participations.column("fate"), FATES) < len(SERVED))
-    served = history.column("participations", "served_round")[used].astype(np.int64)
-    at = rounds.numbered(edges_of(history)[used], served)
-    end_s = history.column("participations", "end_s")[used]
+    used = np.flatnonzero(codes_of(tables.participations.column("fate"), Fate) <= Fate.STALE_USED)
+    served = tables.column("participations", "served_round")[used].astype(np.int64)
+    at = rounds.numbered(edges_of(tables)[used], served)
+    end_s = tables.column("participations", "end_s")[used]
     return at, end_s - sent_s[at] - TIE_ULPS * np.spacing(end_s)

@@ -28,25 +28,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from fedsim.errors import RunError, ScenarioError
-from fedsim.history import History
-from fedsim.history.schema import (
-    ACCOUNTS,
-    EDGE_PARTICIPATIONS,
-    EDGE_ROUNDS,
-    EVALUATIONS,
-    PARTICIPATIONS,
-    PROBES,
-    ROUNDS,
-)
+from fedsim.history import History, Recorder
+from fedsim.history.schema import FORMAT_VERSION, TABLES
 from fedsim.scenario import Scenario
 
-TABLES: Final = {"participations": PARTICIPATIONS, "rounds": ROUNDS, "evaluations": EVALUATIONS}
-SOME_RUNS_TABLES: Final = {
-    "accounts": ACCOUNTS,
-    "edge_participations": EDGE_PARTICIPATIONS,
-    "edge_rounds": EDGE_ROUNDS,
-    "probes": PROBES,
-}
 _PACKAGES: Final = ("fedsim-des", "numpy", "scipy", "simpy", "torch", "torchvision")
 
 
@@ -80,14 +65,12 @@ class RunFolder:
 
     def write(self, history: History, status: str, wall_s: float) -> None:
         """Write the tables and the state of the run as of now."""
-        for name in (*TABLES, *SOME_RUNS_TABLES):
-            table: pa.Table | None = getattr(history, name)
-            if table is None:
-                continue
+        for name, table in history.tables().items():
             self._replace(f"{name}.parquet", lambda part, table=table: pq.write_table(table, part))
         self.write_json(
             "run.json",
             {
+                "format": FORMAT_VERSION,
                 "name": self.scenario.name,
                 "digest": self._digest,
                 "files": self._files,
@@ -128,7 +111,7 @@ class RunFolder:
         except ScenarioError as error:
             text = f"# {error}\n"
         self._replace("scenario.toml", lambda part: part.write_text(text, encoding="utf-8"))
-        self.write(_empty(self.scenario.name), "running", 0.0)
+        self.write(Recorder(self.scenario.name).history(), "running", 0.0)
 
     def _replace(self, name: str, write: Any) -> None:
         part = self.path / f".{name}.part"
@@ -140,28 +123,37 @@ class RunFolder:
 
 
 def read_run(path: str | Path) -> History:
-    """Return the history that a run folder holds, finished or not.
+    """Return the history in a run folder, also of a run that was not finished.
+
+    Columns that are newer than the folder's format are null.
 
     Raises
     ------
     RunError
-        If the folder holds no run, or a table of it is not in the form it should have.
+        If the folder holds no run, or one of a newer format, or a table that is not in its format.
     """
     folder = Path(path)
-    name = str(read_state(folder)["name"])
+    state = read_state(folder)
     tables = {}
-    there = {table: schema for table, schema in SOME_RUNS_TABLES.items() if (folder / f"{table}.parquet").exists()}
-    for table, schema in {**TABLES, **there}.items():
-        file = folder / f"{table}.parquet"
+    for name, schema in TABLES.items():
+        file = folder / f"{name}.parquet"
+        if schema.optional and not file.exists():
+            continue
         try:
-            tables[table] = pq.read_table(file).cast(schema)
+            tables[name] = schema.read(pq.read_table(file), state["format"])
         except (OSError, pa.ArrowException, ValueError) as error:
             raise RunError(f"{file}: cannot be read as a table of a run: {error}") from None
-    return History(name, **tables)
+    return History(str(state["name"]), **tables)
 
 
 def read_state(path: Path) -> dict[str, Any]:
-    """Return what ``run.json`` says of a run."""
+    """Return the content of ``run.json``; a run that names no format is of format 1.
+
+    Raises
+    ------
+    RunError
+        If there is no such file, or it describes no run, or one of a newer format.
+    """
     file = path / "run.json"
     try:
         state = json.loads(file.read_text(encoding="utf-8"))
@@ -169,6 +161,12 @@ def read_state(path: Path) -> dict[str, Any]:
         raise RunError(f"{path}: holds no run (no readable run.json)") from None
     if not isinstance(state, dict) or not {"name", "digest", "status"} <= state.keys():
         raise RunError(f"{file}: is not the state of a run")
+    version = state.setdefault("format", 1)
+    if not isinstance(version, int) or not 1 <= version <= FORMAT_VERSION:
+        raise RunError(
+            f"{file}: the run has format {version!r}, which this version of fedsim cannot read; allowed: 1 to "
+            f"{FORMAT_VERSION}. Install the fedsim that wrote it or a newer one"
+        )
     return state
 
 
@@ -181,7 +179,3 @@ def versions() -> dict[str, str]:
         except PackageNotFoundError:
             continue
     return found
-
-
-def _empty(name: str) -> History:
-    return History(name, **{table: schema.empty_table() for table, schema in TABLES.items()})

@@ -5,8 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final
 
-from fedsim.history import History
-from fedsim.history.figures import draw
+from fedsim.history import History, draw
 from fedsim.results.folder import RunFolder
 from fedsim.results.summary import summarise
 from fedsim.rounds import Progress

@@ -20,7 +20,7 @@ from fig6_world import Crowd, Played, distance_to_front, make_crowd, play
 from matplotlib.colors import PowerNorm
 from matplotlib.figure import Figure
 
-from fedsim.history.figures import save
+from fedsim.history import save
 from fedsim.selectors import FedSuv, Oort, OortFedScale, Selector, Uniform
 
 COHORT = 20  # section 6.1

@@ -7,7 +7,7 @@ from pathlib import Path
 from array_rounds import FloatArray
 from matplotlib.figure import Figure
 
-from fedsim.history.figures import save
+from fedsim.history import save
 
 
 @dataclass(frozen=True)

@@ -30,7 +30,7 @@ import numpy as np
 from array_rounds import TAU_MIN_S, Crowd, FloatArray, play, two_speed
 from regret_curves import Run, bending, both_measures, fit, mean_and_error
 
-from fedsim.history.figures import save
+from fedsim.history import save
 from fedsim.selectors import Pause, Selector, Uniform
 from fedsim.selectors.pause.genie import PauseGenie, least_difference, regret_bound
 from fedsim.selectors.pause.sa_pause import SaPause

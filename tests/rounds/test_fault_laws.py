@@ -14,11 +14,11 @@ from pydantic import ValidationError
 from scipy import stats
 
 from fedsim import Scenario, simulate
-from fedsim.devices import Always, Bernoulli, Charge, EligibleClients
+from fedsim.devices import Always, Bernoulli, Charge, EligibleClients, Working
 from fedsim.devices.availability.traces import Intervals, TraceAvailability
 from fedsim.errors import ScenarioError
 from fedsim.rounds import Faults
-from fedsim.rounds.faults import ClientCrash, LinkOutage, ServerRestart, Working
+from fedsim.rounds.faults import ClientCrash, LinkOutage, ServerRestart
 from fedsim.streams import Streams
 from tests.support.worlds import batteries
 
@@ -280,7 +280,7 @@ def test_a_round_opens_when_a_search_through_all_instants_says(lines, always, ti
     ]
     # Where all are on at times, but never together for ever, there is nothing to be found.
     assume(expected)
-    assert narrowed.opens_s(float(time_s), 1) == expected[0]
+    assert narrowed.next_s(float(time_s), 1) == (expected[0], 1)
 
 
 def test_a_toss_is_repeated_until_it_shows_somebody_whose_device_runs():
@@ -289,7 +289,7 @@ def test_a_toss_is_repeated_until_it_shows_somebody_whose_device_runs():
     tossed = Bernoulli(probability=0.3, retry_s=2.0).build(30, Streams(0))
     narrowed = EligibleClients(tossed, [Working(running)], np.arange(30))
     for round_ in range(1, 30):
-        opens_s = narrowed.opens_s(0.0, round_)
-        assert opens_s >= 8.0
-        assert opens_s % 2.0 == 0.0
-        assert narrowed.available(np.arange(30), opens_s, round_).nonzero()[0].tolist() == [29]
+        start_s, draw = narrowed.next_s(0.0, round_)
+        assert start_s >= 8.0
+        assert start_s % 2.0 == 0.0
+        assert narrowed.available(np.arange(30), start_s, draw).nonzero()[0].tolist() == [29]

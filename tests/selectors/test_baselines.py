@@ -67,4 +67,4 @@ def test_the_catalogue_builds_each_from_a_table_and_back(kind):
 @pytest.mark.parametrize("kind", sorted(SELECTORS.builtin))
 def test_each_says_where_it_comes_from_and_what_it_costs(kind):
     assert SELECTORS.load(kind).paper
-    assert SELECTORS.load(kind).air
+    assert SELECTORS.load(kind).communication

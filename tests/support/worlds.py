@@ -6,13 +6,13 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 import simpy
 
-from fedsim.devices import Always, Batteries, Charge, EligibleClients, Prices
+from fedsim.devices import Always, Batteries, Charge, Dropout, EligibleClients, Prices, Working
 from fedsim.devices.availability.traces import Intervals, TraceAvailability
 from fedsim.history import Recorder
 from fedsim.learning import Evaluation
 from fedsim.privacy import PrivacyAccountant
 from fedsim.rounds import Cancel, ClientContext, Hierarchy, Knowledge, Server, ServerContext, StoppingCriteria, Workload
-from fedsim.rounds.faults import Working
+from fedsim.selectors import SelectorPort
 from fedsim.streams import Streams
 
 
@@ -64,20 +64,20 @@ class FixedCompute:
     def __init__(self, seconds):
         self.seconds = np.asarray(seconds, float)
 
-    def duration_s(self, client, round_, samples):
+    def duration_s(self, client, draw, samples):
         return self.seconds[client]
 
     def expected_s(self, samples):
         return self.seconds
 
 
-class FixedDropout:
+class FixedDropout(Dropout):
     """Clients leave at the given second after the start of the round; inf for never."""
 
     def __init__(self, seconds):
         self.seconds = np.asarray(seconds, float)
 
-    def time_to_dropout_s(self, client, round_, streams, phases_s=None):
+    def time_to_dropout_s(self, client, draw, streams, phases_s=None):
         return self.seconds[client]
 
 
@@ -243,7 +243,7 @@ def serve(
         streams=streams,
         availability=presence,
         learner=learner,
-        selector=selector,
+        selector=SelectorPort.of(selector),
         policy=policy,
         late=late or Cancel(),
         minimum_updates=minimum_updates,

@@ -47,9 +47,8 @@ class RoundLog:
 
     def asked(self, number: int, said: ParticipationRecords) -> None:
         """Take down what a question to clients has cost."""
-        self.recorder.add_probes(
-            {"round": np.full(said.client.size, number), "edge": np.full(said.client.size, self.edge), **_spent(said)}
-        )
+        size = said.client.size
+        self.recorder.add_probes(round=np.full(size, number), edge=np.full(size, self.edge), **_spent(said))
         if self.audit is not None:
             # Who was late before may have been asked as it was done, and that is taken down when the round is over.
             self._unchecked.append((number, said))
@@ -64,7 +63,7 @@ class RoundLog:
         if rows.size:
             flight.taken_down[rows] = True
             said = ParticipationRecords.of(flight.participations, flight.cohort.client, rows)
-            self.recorder.add_participations(self._columns(flight, rows, said))
+            self.recorder.add_participations(**self._columns(flight, rows, said))
             self.check_asked(before=flight.participations.start_s)
             if self.audit is not None:
                 self.audit.check(flight.number, said)
@@ -86,12 +85,23 @@ class RoundLog:
         if self.context.clients.accountant is not None:
             spent = self.context.clients.accountant.spent
             leakage = float((spent if self._member is None else spent[self._member]).max())
-        counts = [candidates, self._selected, *self._counts.tolist(), self._stale_used]
-        row = [number, start_s, end_s, end_s - start_s, *counts, version, leakage, ended_by]
+        values = {
+            "round": number,
+            "start_s": start_s,
+            "end_s": end_s,
+            "duration_s": end_s - start_s,
+            "candidates": candidates,
+            "selected": self._selected,
+            **{outcome.label: int(self._counts[outcome]) for outcome in Outcome},
+            "stale_used": self._stale_used,
+            "model_version": version,
+            "largest_leakage": leakage,
+            "ended_by": ended_by,
+        }
         if self._above is None:
-            self.recorder.add_round(*row)
+            self.recorder.add_round(**values)
         else:
-            self.recorder.add_edge_round(self.edge, *row)
+            self.recorder.add_edge_round(edge=self.edge, **values)
             self._above._selected += self._selected
             self._above._counts += self._counts
             self._above._stale_used += self._stale_used

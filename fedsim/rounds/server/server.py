@@ -156,7 +156,13 @@ class Server:
         self._evaluated = number
         evaluation = self.context.learner.evaluate(model)
         if evaluation is not None:
-            self.recorder.add_evaluation(number, self.env.now, model.version, evaluation.accuracy, evaluation.loss)
+            self.recorder.add_evaluation(
+                round=number,
+                time_s=self.env.now,
+                model_version=model.version,
+                accuracy=evaluation.accuracy,
+                loss=evaluation.loss,
+            )
         return evaluation
 
     def _past(self, time_s: float) -> bool:

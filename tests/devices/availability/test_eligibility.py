@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from fedsim.devices import Always, Bernoulli, Charge, EligibleClients
 from fedsim.devices.availability.on_off import Markov
 from fedsim.devices.availability.traces import Intervals, TraceAvailability
-from fedsim.devices.contracts import Availability, DrawnAvailability, TimedAvailability
+from fedsim.devices.contracts import Availability
 from fedsim.streams import Streams
 from tests.support.worlds import batteries
 
@@ -29,8 +29,8 @@ def charged(presence, power):
 def test_which_presence_is_which():
     always, toss = Always().build(2, Streams(0)), Bernoulli(probability=0.5).build(2, Streams(0))
     markov = Markov(mean_on_s=1.0, mean_off_s=1.0).build(2, Streams(0))
-    for presence, changing, tossed in ((always, False, False), (toss, False, True), (markov, True, False)):
-        assert (isinstance(presence, TimedAvailability), isinstance(presence, DrawnAvailability)) == (changing, tossed)
+    assert [law.kind for law in (always, toss, markov)] == ["timed", "per-draw", "timed"]
+    assert charged(toss, batteries([1.0, 1.0])).kind == "per-draw"
     whole: Availability = charged(always, batteries([1.0, 1.0]))
     assert whole.leaves_after_s(np.arange(2), 0.0, 1, np.ones(2)).tolist() == [math.inf] * 2
 
@@ -38,14 +38,14 @@ def test_which_presence_is_which():
 def test_clients_that_are_always_there_open_the_round_when_the_first_is_charged():
     """20, 40 and 10 J rise by 2 W; 50 J are there after 15, 5 and 20 s."""
     there = charged(Always().build(3, Streams(0)), batteries([20.0, 40.0, 10.0], gain_w=2.0, least=50.0))
-    assert there.opens_s(0.0, 1) == 5.0
+    assert there.next_s(0.0, 1)[0] == 5.0
     assert there.available(np.arange(3), 5.0, 1).tolist() == [False, True, False]
     assert there.available(np.arange(3), 15.0, 1).tolist() == [True, True, False]
-    assert there.opens_s(17.0, 2) == 17.0
+    assert there.next_s(17.0, 2)[0] == 17.0
     never = charged(Always().build(2, Streams(0)), batteries([20.0, 40.0], least=50.0))
-    assert never.opens_s(0.0, 1) == math.inf
+    assert never.next_s(0.0, 1)[0] == math.inf
     draining = charged(Always().build(1, Streams(0)), batteries([60.0], gain_w=-1.0, least=50.0))
-    assert [draining.opens_s(t, 1) for t in (0.0, 10.0, 10.5)] == [0.0, 10.0, math.inf]
+    assert [draining.next_s(t, 1)[0] for t in (0.0, 10.0, 10.5)] == [0.0, 10.0, math.inf]
 
 
 def test_both_conditions_at_once_worked_by_hand():
@@ -53,9 +53,9 @@ def test_both_conditions_at_once_worked_by_hand():
     power = batteries([0.0, 20.0, 15.0], gain_w=1.0, least=50.0)
     power.begin(np.array([0]), 0.0, (1.0, 1.0), np.ones(1), np.ones(1))
     there = charged(traces([[(0, 900)], [(0, 10), (40, 60)], [(20, 30), (70, 90)]]), power)
-    assert there.opens_s(0.0, 1) == 40.0
+    assert there.next_s(0.0, 1)[0] == 40.0
     assert there.available(np.arange(3), 40.0, 1).tolist() == [False, True, False]
-    assert there.opens_s(60.0, 1) == 70.0
+    assert there.next_s(60.0, 1)[0] == 70.0
 
 
 def test_a_toss_that_shows_only_empty_ones_is_repeated_until_it_shows_a_charged_one():
@@ -64,8 +64,8 @@ def test_a_toss_that_shows_only_empty_ones_is_repeated_until_it_shows_a_charged_
     for seed in range(400):
         presence = Bernoulli(probability=0.2, retry_s=2.0).build(50, Streams(seed))
         there = charged(presence, batteries([1.0] * 49 + [60.0], least=50.0))
-        opens_s = there.opens_s(10.0, 3)
-        assert there.available(np.arange(50), opens_s, 3).nonzero()[0].tolist() == [49]
+        opens_s, draw = there.next_s(10.0, 3)
+        assert there.available(np.arange(50), opens_s, draw).nonzero()[0].tolist() == [49]
         waits.append(opens_s - 10.0)
     assert all(wait % 2.0 == 0.0 for wait in waits)
     error_s = 2.0 * math.sqrt(0.8) / 0.2 / math.sqrt(400)  # of a geometric number of tosses
@@ -76,8 +76,8 @@ def test_no_toss_is_made_before_anybody_is_charged():
     """At 1e-3 W the first of two has 50 J after 10^4 s; a toss each second would take long."""
     presence = Bernoulli(probability=1.0, retry_s=3.0).build(2, Streams(0))
     there = charged(presence, batteries([40.0, 0.0], gain_w=1e-3, least=50.0))
-    assert there.opens_s(0.0, 1) == 10_002.0
-    assert charged(presence, batteries([40.0, 0.0], least=50.0)).opens_s(0.0, 2) == math.inf
+    assert there.next_s(0.0, 1)[0] == 10_002.0
+    assert charged(presence, batteries([40.0, 0.0], least=50.0)).next_s(0.0, 2)[0] == math.inf
 
 
 stretches = st.lists(st.tuples(st.integers(0, 99), st.integers(1, 30)), max_size=4)
@@ -104,7 +104,7 @@ def test_a_round_opens_when_a_search_through_all_instants_says(lines, gain_w, ti
         ):
             expected = now_s
             break
-    assert there.opens_s(float(time_s), 1) == expected
+    assert there.next_s(float(time_s), 1)[0] == expected
 
 
 def test_some_clients_only():
@@ -112,19 +112,48 @@ def test_some_clients_only():
     some = np.array([1, 2])
     power = batteries([50.0, 20.0, 15.0], gain_w=1.0, least=50.0)
     presence = traces([[(0, 900)], [(0, 10), (40, 60)], [(20, 30), (70, 90)]])
-    assert presence.opens_s(12.0, 1, some) == 20.0
-    assert presence.opens_s(12.0, 1, some[:1]) == 40.0
+    assert presence.next_s(12.0, 1, some)[0] == 20.0
+    assert presence.next_s(12.0, 1, some[:1])[0] == 40.0
     there = charged(presence, power)
-    assert there.opens_s(0.0, 1) == 0.0
-    assert there.opens_s(0.0, 1, some) == 40.0
-    assert there.opens_s(0.0, 1, some[1:]) == 70.0
+    assert there.next_s(0.0, 1)[0] == 0.0
+    assert there.next_s(0.0, 1, some)[0] == 40.0
+    assert there.next_s(0.0, 1, some[1:])[0] == 70.0
     always = Always().build(3, Streams(0))
-    assert (always.opens_s(5.0, 1, some), always.opens_s(5.0, 1, some[:0])) == (5.0, math.inf)
-    assert charged(always, power).opens_s(0.0, 1, some) == 30.0
+    assert (always.next_s(5.0, 1, some)[0], always.next_s(5.0, 1, some[:0])[0]) == (5.0, math.inf)
+    assert charged(always, power).next_s(0.0, 1, some)[0] == 30.0
     toss = Bernoulli(probability=0.4).build(3, Streams(1))
     for round_ in range(1, 60):
         here = toss.available(np.arange(3), 0.0, round_)
         both = charged(toss, batteries([50.0, 20.0, 15.0], gain_w=1.0, least=50.0))
-        assert toss.opens_s(7.0, round_, some) == (7.0 if here[some].any() else math.inf)
+        assert toss.next_s(7.0, round_, some)[0] == (7.0 if here[some].any() else math.inf)
         first_s = min([charged_s for charged_s, comes in ((30.0, here[1]), (35.0, here[2])) if comes], default=math.inf)
-        assert both.opens_s(7.0, round_, some) == first_s
+        assert both.next_s(7.0, round_, some)[0] == first_s
+
+
+@pytest.mark.parametrize("kind", ["always", "bernoulli", "markov"])
+def test_answers_are_functions_of_their_arguments(kind):
+    """Of 40 clients three are charged; most draws of them are repeated, and no call changes another answer."""
+    laws = {
+        "always": Always(),
+        "bernoulli": Bernoulli(probability=0.1, retry_s=2.0),
+        "markov": Markov(mean_on_s=3.0, mean_off_s=30.0),
+    }
+    clients = np.arange(40)
+
+    def fresh():
+        return charged(laws[kind].build(40, Streams(3)), batteries([60.0, 55.0, 50.0] + [1.0] * 37, least=50.0))
+
+    asked_often, repeated = fresh(), 0
+    for number in range(1, 40):
+        time_s = 7.0 * number
+        before = asked_often.available(clients, time_s, number)
+        start_s, draw = asked_often.next_s(time_s, number)
+        repeated += draw != number
+        np.testing.assert_array_equal(asked_often.available(clients, time_s, number), before)
+        assert asked_often.available(clients, start_s, draw).any()
+        assert asked_often.next_s(start_s, draw) == (start_s, draw)
+        assert fresh().next_s(time_s, number) == (start_s, draw)
+        np.testing.assert_array_equal(
+            fresh().available(clients, start_s, draw), asked_often.available(clients, start_s, draw)
+        )
+    assert (repeated > 20) == (kind == "bernoulli")

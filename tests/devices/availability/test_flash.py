@@ -114,7 +114,7 @@ def test_a_clients_comings_do_not_depend_on_the_crowd():
 
 def test_never_is_never():
     law = Flash(never_share=1.0).build(50, Streams(2))
-    assert law.opens_s(0.0, 1) == math.inf
+    assert law.next_s(0.0, 1)[0] == math.inf
     assert not law.sessions(np.arange(50), np.zeros(50), np.full(50, 30 * DAY_S)).owner.size
     ever = Flash(never_share=0.0).build(50, Streams(2))
     assert np.unique(ever.sessions(np.arange(50), np.zeros(50), np.full(50, 90 * DAY_S)).owner).size > 45

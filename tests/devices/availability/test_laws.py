@@ -36,7 +36,7 @@ def test_always():
     presence = AVAILABILITIES.make("always").build(3, Streams(0))
     assert presence.available(np.array([0, 2]), 5.0, 1).tolist() == [True, True]
     assert presence.leaves_after_s(np.array([0, 2]), 5.0, 1, np.ones(2)).tolist() == [math.inf] * 2
-    assert presence.opens_s(5.0, 1) == 5.0
+    assert presence.next_s(5.0, 1)[0] == 5.0
 
 
 @pytest.mark.statistical
@@ -51,7 +51,7 @@ def test_tosses_are_fair_and_independent_of_the_crowd():
     # Neighbouring rounds are independent: the share of clients there in both is p^2.
     assert (there[1:] & there[:-1]).mean() == pytest.approx(p * p, abs=5 * p / math.sqrt(there.size))
     np.testing.assert_array_equal(larger.available(ids, 0.0, 7), there[6])
-    assert presence.opens_s(3.0, 4) == 3.0
+    assert presence.next_s(3.0, 4)[0] == 3.0
 
 
 @pytest.mark.statistical
@@ -59,7 +59,7 @@ def test_a_toss_that_shows_nobody_is_repeated_until_somebody_comes():
     """With 3 clients and p = 0.05 a toss shows somebody with q = 1 - 0.95^3: geometric waits, conditional crowds."""
     p, rounds, ids = 0.05, 6000, np.arange(3)
     presence = AVAILABILITIES.make({"kind": "bernoulli", "probability": p, "retry_s": 2.0}).build(3, Streams(2))
-    waits = np.array([presence.opens_s(10.0, r) - 10.0 for r in range(1, rounds + 1)])
+    waits = np.array([presence.next_s(10.0, r)[0] - 10.0 for r in range(1, rounds + 1)])
     crowds = np.array([presence.available(ids, 10.0, r) for r in range(1, rounds + 1)])
     q = 1 - (1 - p) ** 3
     assert crowds.any(axis=1).all()
@@ -111,7 +111,7 @@ def test_answers_do_not_depend_on_what_was_asked_before(times_s, seed):
 @settings(deadline=None, max_examples=60)
 def test_the_first_arrival_is_the_first_arrival(time_s, seed):
     presence = Markov(mean_on_s=1.0, mean_off_s=200.0).build(3, Streams(seed))
-    opens_s = presence.opens_s(time_s, 1)
+    opens_s = presence.next_s(time_s, 1)[0]
     ids = np.arange(3)
     assert presence.available(ids, opens_s, 1).any()
     for share in (0.0, 0.3, 0.999):

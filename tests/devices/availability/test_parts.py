@@ -29,13 +29,13 @@ def charged(presence, power):
 
 def test_a_part_opens_when_somebody_of_it_comes():
     whole = traces([[(0, 10)], [(20, 30)], [(5, 8)], []])
-    assert [whole.part(np.array(part)).opens_s(0.0, 1) for part in ([1], [1, 2], [0, 3], [3])] == [20, 5, 0, math.inf]
+    assert [whole.part(np.array(part)).next_s(0.0, 1)[0] for part in ([1], [1, 2], [0, 3], [3])] == [20, 5, 0, math.inf]
     part = whole.part(np.array([1, 2]))
-    assert whole.opens_s(12.0, 1) == 20.0, "the whole is as it was"
+    assert whole.next_s(12.0, 1)[0] == 20.0, "the whole is as it was"
     assert part.available(np.array([1, 2]), 6.0, 1).tolist() == [False, True]
     assert part.leaves_after_s(np.array([1, 2]), 6.0, 1, np.ones(2)).tolist() == [0.0, 2.0]
     always = Always().build(4, Streams(0)).part(np.array([2]))
-    assert (always.opens_s(3.0, 1), always.available(np.array([2]), 3.0, 1).tolist()) == (3.0, [True])
+    assert (always.next_s(3.0, 1)[0], always.available(np.array([2]), 3.0, 1).tolist()) == (3.0, [True])
 
 
 @settings(deadline=None, max_examples=50)
@@ -50,9 +50,9 @@ def test_parts_and_whole_say_the_same_of_each_client_in_whatever_order_they_are_
     part = asked_first.part(member)
     for time_s in times_s:
         np.testing.assert_array_equal(part.available(member, time_s, 1), fresh.available(member, time_s, 1))
-        opens_s = part.opens_s(time_s, 1)
+        opens_s = part.next_s(time_s, 1)[0]
         assert part.available(member, opens_s, 1).any()
-        assert opens_s >= fresh.opens_s(time_s, 1)
+        assert opens_s >= fresh.next_s(time_s, 1)[0]
         np.testing.assert_array_equal(
             asked_first.available(np.arange(8), opens_s, 1), fresh.available(np.arange(8), opens_s, 1)
         )
@@ -64,7 +64,7 @@ def test_tosses_of_a_part_are_repeated_until_they_show_somebody_of_it():
     p, rounds, member = 0.1, 6000, np.array([7, 30])
     whole = Bernoulli(probability=p, retry_s=2.0).build(50, Streams(4))
     part = whole.part(member)
-    tosses = np.array([part.opens_s(10.0, r) - 10.0 for r in range(1, rounds + 1)]) / 2.0
+    tosses = np.array([part.next_s(10.0, r)[0] - 10.0 for r in range(1, rounds + 1)]) / 2.0
     there = np.array([part.available(member, 10.0, r) for r in range(1, rounds + 1)])
     q = 1 - (1 - p) ** 2
     assert there.any(axis=1).all()
@@ -83,11 +83,11 @@ def test_tosses_of_a_part_are_repeated_until_they_show_somebody_of_it():
 def test_the_part_that_is_everybody_has_the_luck_of_the_whole_and_another_part_has_its_own():
     law = Bernoulli(probability=0.02, retry_s=1.0)
     whole, same = law.build(4, Streams(1)), law.build(4, Streams(1)).part(EVERYONE)
-    waits = [[presence.opens_s(0.0, r) for r in range(1, 60)] for presence in (whole, same)]
+    waits = [[presence.next_s(0.0, r)[0] for r in range(1, 60)] for presence in (whole, same)]
     assert waits[0] == waits[1]
     assert max(waits[0]) > 0
     pairs = [law.build(4, Streams(1)).part(np.array(part)) for part in ([0, 1], [2, 3])]
-    waits = [[presence.opens_s(0.0, r) for r in range(1, 60)] for presence in pairs]
+    waits = [[presence.next_s(0.0, r)[0] for r in range(1, 60)] for presence in pairs]
     assert waits[0] != waits[1]
 
 
@@ -96,13 +96,13 @@ def test_a_part_waits_for_its_own_batteries():
     power = batteries([40.0, 20.0, 0.0, 45.0], gain_w=2.0, least=50.0)
     whole = charged(Always().build(4, Streams(0)), power)
     parts = [whole.part(np.array(part)) for part in ([0, 1], [1, 2], [2])]
-    assert [part.opens_s(0.0, 1) for part in parts] == [5.0, 15.0, 25.0]
+    assert [part.next_s(0.0, 1)[0] for part in parts] == [5.0, 15.0, 25.0]
     assert parts[1].available(np.array([1, 2]), 15.0, 1).tolist() == [True, False]
-    assert whole.opens_s(0.0, 1) == 2.5
+    assert whole.next_s(0.0, 1)[0] == 2.5
     coming = charged(traces([[(0, 90)], [(30, 40)], [(0, 90)], [(0, 90)]]), power)
-    assert coming.part(np.array([1])).opens_s(0.0, 1) == 30.0
-    assert coming.part(np.array([1, 2])).opens_s(0.0, 1) == 25.0
-    assert coming.part(np.array([1, 2])).opens_s(26.0, 1) == 26.0
+    assert coming.part(np.array([1])).next_s(0.0, 1)[0] == 30.0
+    assert coming.part(np.array([1, 2])).next_s(0.0, 1)[0] == 25.0
+    assert coming.part(np.array([1, 2])).next_s(26.0, 1)[0] == 26.0
     # A toss every 3 s that always shows everybody: the first after 25 s is at 27 s.
     tossed = charged(Bernoulli(probability=1.0, retry_s=3.0).build(4, Streams(0)), power)
-    assert tossed.part(np.array([2])).opens_s(0.0, 1) == 27.0
+    assert tossed.part(np.array([2])).next_s(0.0, 1)[0] == 27.0

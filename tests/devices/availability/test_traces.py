@@ -31,8 +31,8 @@ def test_lookup_by_hand():
     assert trace.leaves_after_s(EACH, 155.0, 1, np.ones(4)).tolist() == [5.0, 10.0, 0.0, math.inf]
     assert trace.available(EACH[:2], 20.0, 1).tolist() == [False, False], "away from its end on"
     only_first = TraceAvailability(INTERVALS, np.array([0, 2]))
-    assert [only_first.opens_s(t, 1) for t in (0.0, 15.0, 20.0, 60.0, 199.0)] == [10.0, 15.0, 50.0, 110.0, 210.0]
-    assert TraceAvailability(INTERVALS, np.array([2])).opens_s(0.0, 1) == math.inf
+    assert [only_first.next_s(t, 1)[0] for t in (0.0, 15.0, 20.0, 60.0, 199.0)] == [10.0, 15.0, 50.0, 110.0, 210.0]
+    assert TraceAvailability(INTERVALS, np.array([2])).next_s(0.0, 1)[0] == math.inf
 
 
 def test_checked_at_the_end_point_only():

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from fedsim.devices.availability.traces import Intervals, TraceAvailability
-from fedsim.devices.contracts import PhasedDropout
+from fedsim.devices.contracts import Dropout
 from fedsim.devices.dropout import Hazard, PhaseHazard
 from fedsim.network.medium.disciplines import EqualSharing, FirstCome
 from fedsim.rounds import Deadline
@@ -21,26 +21,25 @@ def compare(history, expected):
         assert row[7:] == worked[7:]
 
 
-class Endured:
+class Endured(Dropout):
     """A hazard by phase whose clients endure what a table says."""
-
-    possible = True
-    rates_per_s = (0.5, 0.25, 1.0)
 
     def __init__(self, endurance):
         self._endurance = np.asarray(endurance, float)
 
-    def endurance(self, client, round_, streams):
+    def phase_hazards(self):
+        return 0.5, 0.25, 1.0
+
+    def endurance(self, client, draw, streams):
         return self._endurance[client]
 
-    def time_to_dropout_s(self, client, round_, streams, phases_s=None):
-        return PhaseHazard.time_to_dropout_s(self, client, round_, streams, phases_s)
+    def time_to_dropout_s(self, client, draw, streams, phases_s=None):
+        return PhaseHazard.time_to_dropout_s(self, client, draw, streams, phases_s)
 
 
 def test_laws_that_differ_between_phases_are_told_apart():
-    assert isinstance(PhaseHazard(downlink_per_s=1.0, compute_per_s=0.0, uplink_per_s=0.0), PhasedDropout)
-    assert isinstance(Endured([]), PhasedDropout)
-    assert not isinstance(Hazard(rate_per_s=1.0), PhasedDropout)
+    assert PhaseHazard(downlink_per_s=1.0, compute_per_s=0.0, uplink_per_s=0.5).phase_hazards() == (1.0, 0.0, 0.5)
+    assert Hazard(rate_per_s=1.0).phase_hazards() is None
 
 
 # One after another over 1 bit/s down, 4 s of work. Hazards: 0.5 a second down (queue included), 0.25 in work, 1 up.

@@ -22,6 +22,7 @@ from fedsim.rounds.audit.audit import Audit
 from fedsim.rounds.clients.dispatch import Dispatcher
 from fedsim.rounds.hierarchy.cloud import Cloud
 from fedsim.rounds.policies.late import Stale
+from fedsim.selectors import SelectorPort
 from fedsim.streams import Streams
 from tests.support.stories import rows
 from tests.support.worlds import CountingLearner, Everybody, FixedCompute, FixedDropout, FixedLinks, batteries, serve
@@ -179,23 +180,6 @@ def test_tossed_presences_show_somebody_at_each_edge_in_its_own_time(merging):
     assert set(history.column("edge_rounds", "edge")) == {0, 1}
 
 
-def test_a_presence_of_somebody_elses_must_know_of_parts():
-    class Simple:
-        def available(self, client, time_s, round_):
-            return np.ones(client.size, dtype=bool)
-
-        def leaves_after_s(self, client, time_s, round_, task_s):
-            return np.full(client.size, np.inf)
-
-        def opens_s(self, time_s, round_, client=None):
-            return time_s
-
-    with pytest.raises(ScenarioError, match="Simple cannot say when some of the clients are there"):
-        run("synchronous", Simple())
-    times_s = ZEROS, [4.0, 4.0], ZEROS
-    serve(WaitForAll(), *times_s, presence=Simple(), edges=edges("synchronous", (0, 0)))
-
-
 LOST = {
     "synchronous": [(1, 0.0, 6.0, "wasted-late")],
     "asynchronous": [(0, 4.0, 6.0, "wasted-late"), (1, 0.0, 6.0, "wasted-late")],
@@ -223,7 +207,7 @@ def test_a_cloud_that_is_stopped_goes_on_from_its_last_model(merging):
         streams=Streams(0),
         availability=availability,
         learner=learner,
-        selector=Everybody(),
+        selector=SelectorPort.of(Everybody()),
         policy=WaitForAll(),
         knowledge=Knowledge(learner.samples, None, None),
     )
