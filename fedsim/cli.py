@@ -189,6 +189,7 @@ def _catalogues() -> "dict[str, Registry]":
     from fedsim.learning import DATASETS, LEARNERS, MODELS, PARTITIONS, SERVER_OPTIMIZERS
     from fedsim.network import FADINGS, LATENCY_LAWS, NETWORKS, PATH_LOSSES, PLACEMENTS, RATES, SHADOWINGS
     from fedsim.network.graph.access import ACCESSES
+    from fedsim.network.medium.cell import SHARINGS
     from fedsim.network.medium.failures import FAILURES
     from fedsim.network.topology.generators import LAYOUTS
     from fedsim.network.topology.mobility import MOBILITIES
@@ -212,6 +213,7 @@ def _catalogues() -> "dict[str, Registry]":
         "shadowings": SHADOWINGS,
         "fadings": FADINGS,
         "rates": RATES,
+        "sharings": SHARINGS,
         "topologies": LAYOUTS,
         "accesses": ACCESSES,
         "mobilities": MOBILITIES,

@@ -10,22 +10,30 @@ from fedsim.devices import Always, Batteries, Charge, Dropout, EligibleClients, 
 from fedsim.devices.availability.traces import Intervals, TraceAvailability
 from fedsim.history import Recorder
 from fedsim.learning import Evaluation
+from fedsim.network.contracts import Directions, Links, SharedMedium
+from fedsim.network.medium.multicast import Multicast
+from fedsim.network.medium.spectrum import SharedSpectrum
 from fedsim.privacy import PrivacyAccountant
 from fedsim.rounds import Cancel, ClientContext, Hierarchy, Knowledge, Server, ServerContext, StoppingCriteria, Workload
 from fedsim.selectors import SelectorPort
 from fedsim.streams import Streams
 
 
-class FixedLinks:
+def opened(env, rule, bandwidth_hz=1.0):
+    """Return a medium that follows a discipline, or multicasts."""
+    return rule(env, bandwidth_hz) if rule is Multicast else SharedSpectrum(env, bandwidth_hz, rule())
+
+
+class FixedLinks(Links):
     """Downlink and uplink take what a table says, whatever the round."""
 
     def __init__(self, downlink_s, uplink_s):
         self.down, self.up = np.asarray(downlink_s, float), np.asarray(uplink_s, float)
 
-    def downlink_s(self, client, round_, start_s, bits):
+    def downlink_s(self, client, draw, start_s, bits):
         return self.down[client]
 
-    def uplink_s(self, client, round_, start_s, bits):
+    def uplink_s(self, client, draw, start_s, bits):
         return self.up[client]
 
     def expected_downlink_s(self, bits):
@@ -35,15 +43,15 @@ class FixedLinks:
         return self.up
 
 
-class Pipe(FixedLinks):
+class Pipe(FixedLinks, SharedMedium):
     """One pipe of 1 bit/s in each shared direction; messages have one bit, so a client alone takes 1 s."""
 
     def __init__(self, downlink_s, uplink_s, *, down=None, up=None):
         super().__init__(downlink_s, uplink_s)
-        self.rules, self.shared_downlink, self.shared_uplink = (down, up), down is not None, up is not None
+        self.rules, self.shared = (down, up), Directions(down is not None, up is not None)
 
     def open(self, env):
-        self.down_medium, self.up_medium = (rule and rule(env, 1.0) for rule in self.rules)
+        self.down_medium, self.up_medium = (rule and opened(env, rule) for rule in self.rules)
         return self
 
     def downlink(self, client, bits):

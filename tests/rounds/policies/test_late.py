@@ -378,8 +378,11 @@ def test_who_has_nothing_to_do_has_nothing_to_shorten(deadline_s):
 
 def test_partial_work_without_a_limit_in_sight_is_all_of_it():
     class Endless(Deadline):
-        def closes_after_s(self, memory):
-            return None
+        def time_limit_s(self, past):
+            return np.inf
+
+        def enough(self, round_):
+            return round_.everyone | round_.limit(self.deadline_s)
 
     history, _, _, _ = serve(Endless(deadline_s=8), [1], [10], [2], late=Partial())
     assert rows(history.participations, "work", "fate") == [(1.0, "wasted-late")]
