@@ -13,15 +13,16 @@ from fedsim.history import History, Recorder
 from fedsim.learning import Learner
 from fedsim.privacy import PrivacyAccountant
 from fedsim.rounds import (
+    ClientContext,
     ExpectedTimes,
     Faults,
     Hierarchy,
     Knowledge,
     Progress,
     Server,
+    ServerContext,
     StoppingCriteria,
     Workload,
-    World,
 )
 from fedsim.rounds.faults import Working
 from fedsim.scenario import Scenario
@@ -52,14 +53,16 @@ class Simulation:
     ) -> None:
         self.scenario = scenario
         self.recorder = Recorder(scenario.name)
-        self.world = build_world(scenario, data_dir, store)
+        self.context = build_context(scenario, data_dir, store)
         ending = StoppingCriteria(
             count=scenario.rounds.count,
             until_s=scenario.rounds.until_s,
             target_accuracy=scenario.rounds.target_accuracy,
             evaluate_every=scenario.results.evaluate_every,
         )
-        self._server = Server(Environment(), self.world, ending, self.recorder, on_round, audit=scenario.results.audit)
+        self._server = Server(
+            Environment(), self.context, ending, self.recorder, on_round, audit=scenario.results.audit
+        )
 
     def run(self) -> History:
         """Run to the end and return what happened."""
@@ -88,7 +91,7 @@ def simulate(
     return Simulation(scenario, data_dir=data_dir, store=store, on_round=on_round).run()
 
 
-def build_world(scenario: Scenario, data_dir: str | Path | None, store: Any) -> World:
+def build_context(scenario: Scenario, data_dir: str | Path | None, store: Any) -> ServerContext:
     """Return everything a server process meets, built from a scenario and its one seed."""
     streams = Streams(scenario.seed)
     clients = scenario.crowd.clients
@@ -103,59 +106,66 @@ def build_world(scenario: Scenario, data_dir: str | Path | None, store: Any) -> 
     links = scenario.network.build(scenario.crowd.placement.positions(clients, streams), streams)
     law = scenario.devices.compute
     compute = law.build(clients, streams, learner.flops_per_sample if law.uses_flops else None)
-    ledger = None if privacy is None else PrivacyAccountant(privacy.budget, clients)
+    accountant = None if privacy is None else PrivacyAccountant(privacy.budget, clients)
     selector, edges = scenario.selector.build(), scenario.rounds.edges
-    profile = None
-    if edges is not None or _wants_profile(selector):
-        profile = ExpectedTimes.of(links, compute, Workload(learner, getattr(selector, "needs", ())))
+    workload = Workload(learner, getattr(selector, "needs", ()))
+    expected = None
+    if edges is not None or _wants_expected_times(selector):
+        expected = ExpectedTimes.of(links, compute, workload)
     faults = scenario.rounds.faults or Faults()
     devices_up = None if faults.client_crash is None else faults.client_crash.build(clients, streams)
     links_up = None if faults.link_outage is None else faults.link_outage.build(clients, streams)
-    presence, batteries = _presence(scenario, streams, learner, [devices_up, links_up])
+    availability, batteries = _availability(scenario, streams, learner, [devices_up, links_up])
     hierarchy = None
-    if edges is not None and profile is not None:
+    if edges is not None and expected is not None:
         least = scenario.rounds.minimum_updates
-        hierarchy = Hierarchy.of(edges, links, profile.duration_s, scenario.selector.build, least)
-    return World(
+        hierarchy = Hierarchy.of(edges, links, expected.duration_s, scenario.selector.build, least)
+    clients_context = ClientContext(
         streams=streams,
         links=links,
         compute=compute,
-        presence=presence,
+        availability=availability,
         dropout=scenario.devices.dropout,
+        workload=workload,
+        accountant=accountant,
+        batteries=batteries,
+        may_leave=scenario.devices.availability.may_leave,
+        devices_up=devices_up,
+        links_up=links_up,
+    )
+    return ServerContext(
+        clients=clients_context,
+        streams=streams,
+        availability=availability,
         learner=learner,
         selector=selector,
         policy=scenario.rounds.policy,
         late=scenario.rounds.late,
         minimum_updates=scenario.rounds.minimum_updates,
-        ledger=ledger,
         knowledge=Knowledge(
             learner.samples,
-            ledger,
-            profile.duration_s if profile is not None and getattr(selector, "oracle", False) else None,
-            profile.features if profile is not None and getattr(selector, "uses_features", False) else None,
+            accountant,
+            expected.duration_s if expected is not None and getattr(selector, "oracle", False) else None,
+            expected.features if expected is not None and getattr(selector, "uses_features", False) else None,
         ),
-        batteries=batteries,
-        may_leave=scenario.devices.availability.may_leave,
         hierarchy=hierarchy,
-        devices_up=devices_up,
-        links_up=links_up,
         server_restart=faults.server_restart,
     )
 
 
-def _presence(
+def _availability(
     scenario: Scenario, streams: Streams, learner: Learner, breakable: list[OnOffProcess | None]
 ) -> tuple[Availability, Batteries | None]:
     """Return who is there, with all that can break working and, where devices have batteries, charged; and these."""
     devices, clients = scenario.devices, scenario.crowd.clients
-    presence = devices.availability.build(clients, streams)
+    availability = devices.availability.build(clients, streams)
     energy = devices.energy
     batteries = energy.build(clients, streams, learner.flops_per_sample if energy.uses_flops else None)
     conditions: list[EligibilityCriterion] = [Working(switched) for switched in breakable if switched is not None]
     if batteries is not None:
         conditions.append(Charge(batteries))
-    return (EligibleClients(presence, conditions, np.arange(clients)) if conditions else presence), batteries
+    return (EligibleClients(availability, conditions, np.arange(clients)) if conditions else availability), batteries
 
 
-def _wants_profile(selector: object) -> bool:
+def _wants_expected_times(selector: object) -> bool:
     return bool(getattr(selector, "oracle", False) or getattr(selector, "uses_features", False))

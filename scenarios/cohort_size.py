@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from fedsim import History, Scenario, simulate
 from fedsim.history import save
-from fedsim.simulation import build_world
+from fedsim.simulation import build_context
 
 COHORTS = (1, 2, 5, 10, 20, 50, 100)
 RULES = {"dedicated": "o-", "equal": "s--", "first-come": "^-."}  # rule of sharing: how it is drawn
@@ -44,7 +44,7 @@ def main() -> None:
     arguments = parser.parse_args()
 
     runs = {rule: [simulate(scenario(rule, m, arguments.rounds)) for m in COHORTS] for rule in RULES}
-    alone_s = build_world(scenario("dedicated", 1, 1), None, None).links.expected_uplink_s(MODEL_BITS)
+    alone_s = build_context(scenario("dedicated", 1, 1), None, None).clients.links.expected_uplink_s(MODEL_BITS)
     # Uniform selection draws the same cohorts under each rule.
     bound_s = [back_to_back_s(history, alone_s) for history in runs["equal"]]
 

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from fedsim import Scenario, simulate
 from fedsim.history import save
 from fedsim.results import summarise
-from fedsim.simulation import build_world
+from fedsim.simulation import build_context
 
 CROWDS_M = {  # preset: nearest and farthest clients
     "urban-macro": (35.0, 289.0),
@@ -100,7 +100,7 @@ def look_at(preset: str, rounds: int) -> Found:
         float(summarise(simulate(scenario(preset, deadline_s, rounds)))["delivered_share"])
         for deadline_s in DEADLINES_S
     ]
-    links = build_world(long, None, None).links
+    links = build_context(long, None, None).clients.links
     expected_s = links.expected_downlink_s(MODEL_BITS) + links.expected_uplink_s(MODEL_BITS)
     return Found(np.sort(took_s), shares, float(np.isinf(expected_s).mean()))
 

@@ -145,7 +145,7 @@ def test_late_and_dropped_clients_are_never_trained():
     history = run.run()
     outcomes = [row["outcome"] for row in history.participations.to_pylist()]
     assert {"delivered", "late", "dropped"} <= set(outcomes)
-    assert run.world.learner.trainings == outcomes.count("delivered")
+    assert run.context.learner.trainings == outcomes.count("delivered")
 
 
 def test_nothing_is_trained_after_the_last_evaluation_that_is_asked_for():

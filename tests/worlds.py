@@ -10,7 +10,7 @@ from fedsim.devices import Always, Batteries, Charge, EligibleClients, Prices
 from fedsim.history import Recorder
 from fedsim.learning import Evaluation
 from fedsim.privacy import PrivacyAccountant
-from fedsim.rounds import Cancel, Hierarchy, Knowledge, Server, StoppingCriteria, World
+from fedsim.rounds import Cancel, ClientContext, Hierarchy, Knowledge, Server, ServerContext, StoppingCriteria, Workload
 from fedsim.rounds.faults import Working
 from fedsim.streams import Streams
 
@@ -237,31 +237,40 @@ def serve(
     presence = presence or Always().build(clients, Streams(0))
     conditions = [Working(switched) for switched in (devices_up, links_up) if switched is not None]
     conditions += [] if batteries is None else [Charge(batteries)]
-    world = World(
-        streams=streams or Streams(0),
-        links=links or FixedLinks(downlink_s, uplink_s),
-        compute=FixedCompute(compute_s),
-        presence=EligibleClients(presence, conditions, np.arange(clients)) if conditions else presence,
-        dropout=dropout or FixedDropout([np.inf] * clients if leaves_s is None else leaves_s),
+    streams = streams or Streams(0)
+    presence = EligibleClients(presence, conditions, np.arange(clients)) if conditions else presence
+    context = ServerContext(
+        clients=ClientContext(
+            streams=streams,
+            links=links or FixedLinks(downlink_s, uplink_s),
+            compute=FixedCompute(compute_s),
+            availability=presence,
+            dropout=dropout or FixedDropout([np.inf] * clients if leaves_s is None else leaves_s),
+            workload=Workload(learner, getattr(selector, "needs", ())),
+            accountant=ledger,
+            batteries=batteries,
+            devices_up=devices_up,
+            links_up=links_up,
+        ),
+        streams=streams,
+        availability=presence,
         learner=learner,
         selector=selector,
         policy=policy,
         late=late or Cancel(),
         minimum_updates=minimum_updates,
-        ledger=ledger,
         knowledge=Knowledge(learner.samples, ledger, None),
-        batteries=batteries,
-        devices_up=devices_up,
-        links_up=links_up,
         server_restart=server_restart,
     )
     if edges is not None:
         made = iter(selectors or ())
         expected_s = np.sum([downlink_s, compute_s, uplink_s], axis=0)
-        hierarchy = Hierarchy.of(edges, world.links, expected_s, lambda: next(made, Everybody()), minimum_updates)
-        world = replace(world, hierarchy=hierarchy)
+        hierarchy = Hierarchy.of(
+            edges, context.clients.links, expected_s, lambda: next(made, Everybody()), minimum_updates
+        )
+        context = replace(context, hierarchy=hierarchy)
     env = simpy.Environment()
     recorder = Recorder("test")
-    server = Server(env, world, StoppingCriteria(**{"count": 1, **ending}), recorder, audit=audit)
+    server = Server(env, context, StoppingCriteria(**{"count": 1, **ending}), recorder, audit=audit)
     server.run()
     return recorder.history(), selector, learner, ledger

@@ -1,6 +1,7 @@
 """The clock: server and client processes, round policies and the history they write."""
 
 from fedsim.rounds.clients.assignment import Workload
+from fedsim.rounds.clients.context import ClientContext
 from fedsim.rounds.clients.expected_times import ExpectedTimes
 from fedsim.rounds.faults import Faults
 from fedsim.rounds.hierarchy.backhaul import BACKHAULS
@@ -11,7 +12,7 @@ from fedsim.rounds.policies.contracts import POLICIES, RoundPolicy
 from fedsim.rounds.policies.deadline import Deadline, WaitForAll
 from fedsim.rounds.policies.late import LATE, Cancel, LateRule
 from fedsim.rounds.policies.round import Round
-from fedsim.rounds.server.context import World
+from fedsim.rounds.server.context import ServerContext
 from fedsim.rounds.server.knowledge import Knowledge
 from fedsim.rounds.server.server import Progress, Server, StoppingCriteria
 
@@ -22,6 +23,7 @@ __all__ = [
     "LATE",
     "POLICIES",
     "Cancel",
+    "ClientContext",
     "Deadline",
     "Edges",
     "ExpectedTimes",
@@ -33,8 +35,8 @@ __all__ = [
     "Round",
     "RoundPolicy",
     "Server",
+    "ServerContext",
     "StoppingCriteria",
     "WaitForAll",
     "Workload",
-    "World",
 ]

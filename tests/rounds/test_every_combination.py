@@ -14,7 +14,7 @@ from fedsim.errors import ScenarioError
 from fedsim.history import Recorder
 from fedsim.rounds import LATE, POLICIES, Server, StoppingCriteria
 from fedsim.selectors import SELECTORS
-from fedsim.simulation import build_world
+from fedsim.simulation import build_context
 
 ROUNDS = 2
 CLIENTS = 5
@@ -86,9 +86,9 @@ def test_all_rules_meet():
 
 
 def serve(chosen, policy, late):
-    world = replace(build_world(chosen, None, None), policy=policy, late=late)
+    context = replace(build_context(chosen, None, None), policy=policy, late=late)
     recorder, env = Recorder("combination"), simpy.Environment()
-    server = Server(env, world, StoppingCriteria(count=ROUNDS), recorder, audit=True)
+    server = Server(env, context, StoppingCriteria(count=ROUNDS), recorder, audit=True)
     server.run()
     return recorder.history()
 

@@ -9,7 +9,16 @@ from fedsim.devices import Always, Bernoulli
 from fedsim.devices.availability.traces import Intervals, TraceAvailability
 from fedsim.errors import ScenarioError
 from fedsim.history import Recorder
-from fedsim.rounds import Deadline, Edges, Hierarchy, Knowledge, WaitForAll, World
+from fedsim.rounds import (
+    ClientContext,
+    Deadline,
+    Edges,
+    Hierarchy,
+    Knowledge,
+    ServerContext,
+    WaitForAll,
+    Workload,
+)
 from fedsim.rounds.audit.audit import Audit
 from fedsim.rounds.clients.dispatch import Dispatcher
 from fedsim.rounds.hierarchy.cloud import Cloud
@@ -205,20 +214,25 @@ def test_a_cloud_that_is_stopped_goes_on_from_its_last_model(merging):
     """
     env, recorder, learner = simpy.Environment(), Recorder("test"), CountingLearner(np.full(2, 10))
     links, work_s = FixedLinks(ZEROS, ZEROS), np.array([4.0, 7.0])
-    world = World(
+    availability = Always().build(2, Streams(0))
+    context = ServerContext(
+        clients=ClientContext(
+            streams=Streams(0),
+            links=links,
+            compute=FixedCompute(work_s),
+            availability=availability,
+            dropout=FixedDropout([np.inf] * 2),
+            workload=Workload(learner),
+        ),
         streams=Streams(0),
-        links=links,
-        compute=FixedCompute(work_s),
-        presence=Always().build(2, Streams(0)),
-        dropout=FixedDropout([np.inf] * 2),
+        availability=availability,
         learner=learner,
         selector=Everybody(),
         policy=WaitForAll(),
-        ledger=None,
         knowledge=Knowledge(learner.samples, None, None),
     )
     hierarchy = Hierarchy.of(edges(merging), links, work_s, Everybody)
-    cloud = Cloud(env, world, hierarchy, Dispatcher(env, world), recorder, Audit(2, None))
+    cloud = Cloud(env, context, hierarchy, Dispatcher(env, context.clients), recorder, Audit(2, None))
 
     def serving(first):
         try:

@@ -55,7 +55,7 @@ def test_who_knows_durations_knows_what_measures_take():
     for needs in ((), ("accuracy_gain",)):
         running = Simulation(scenario(needs))
         history = running.run()
-        views[needs] = running.world.selector.views[0]
+        views[needs] = running.context.selector.views[0]
         took_s = history.column("participations", "end_s")[:3] - history.column("participations", "start_s")[:3]
         np.testing.assert_allclose(views[needs].coming_duration_s(), took_s)
     bare, measured = (views[needs].features for needs in views)

@@ -57,7 +57,7 @@ def test_only_updates_that_are_used_are_trained(rule):
     simulation = Simulation(scenario(rule))
     history = simulation.run()
     used = np.isin(history.column("participations", "fate"), ["used", "stale-used"])
-    assert simulation.world.learner.trainings == np.count_nonzero(used) < used.size
+    assert simulation.context.learner.trainings == np.count_nonzero(used) < used.size
 
 
 def test_who_trains_again_from_the_same_version_learns_in_another_order():
@@ -67,4 +67,4 @@ def test_who_trains_again_from_the_same_version_learns_in_another_order():
     simulation = Simulation(alone)
     history = simulation.run()
     assert history.column("participations", "start_version").tolist() == [0, 0, 1, 1]
-    assert simulation.world.learner.trainings == 4
+    assert simulation.context.learner.trainings == 4

@@ -12,11 +12,11 @@ from fedsim.devices import PhasedDropout
 from fedsim.errors import ScenarioError
 from fedsim.history.outcomes import COMPUTE, DOWNLINK, PHASES, UPLINK
 from fedsim.rounds.clients.assignment import Assignment
+from fedsim.rounds.clients.context import ClientContext
 from fedsim.rounds.clients.interruptions import BatteryEmpty, Interruptions
 from fedsim.rounds.clients.link_outages import LinkOutages
 from fedsim.rounds.clients.participation import Participations
 from fedsim.rounds.clients.phases import DeferredUplinks, PhaseHooks, TransferStarter, runs_empty, shorten
-from fedsim.rounds.server.context import World
 
 OnEnd = Callable[[int, bool], None]
 
@@ -27,17 +27,17 @@ class Dispatcher:
     Parameters
     ----------
     env : Environment
-    world : World
+    context : ClientContext
 
     Attributes
     ----------
     medium : which directions of the links are shared, opened on the clock
     """
 
-    def __init__(self, env: Environment, world: World) -> None:
-        self.env, self.world = env, world
-        self.medium = TransferStarter.of(world.links, env, world.task.down_bits)
-        self._phased = world.dropout if isinstance(world.dropout, PhasedDropout) else None
+    def __init__(self, env: Environment, context: ClientContext) -> None:
+        self.env, self.context = env, context
+        self.medium = TransferStarter.of(context.links, env, context.workload.down_bits)
+        self._phased = context.dropout if isinstance(context.dropout, PhasedDropout) else None
 
     def send(self, errand: Assignment, on_end: OnEnd | None = None) -> Participations:
         """Plan every member's waits as arrays and start its process.
@@ -47,31 +47,31 @@ class Dispatcher:
         errand : Errand
         on_end : called with a member's position, and whether it has delivered, when it has ended
         """
-        world, client, turn = self.world, errand.client, errand.turn
+        context, client, turn = self.context, errand.client, errand.turn
         planned_s = known_s = self._plan(errand)
         outages = None
-        if world.links_up is not None:
-            outages = LinkOutages(self.env, world.links_up, client, errand.opens_s)
+        if context.links_up is not None:
+            outages = LinkOutages(self.env, context.links_up, client, errand.opens_s)
             known_s = outages.known_s(planned_s)
         samples, task_s = errand.samples * errand.share, known_s.sum(axis=0)
-        leaves_after_s = world.presence.leaves_after_s(client, errand.opens_s, errand.number, task_s)
+        leaves_after_s = context.availability.leaves_after_s(client, errand.opens_s, errand.number, task_s)
         stays = self._watch_ends(errand, task_s, leaves_after_s)
         leaves_after_s = np.minimum(leaves_after_s, self._breaks_after_s(errand, planned_s, outages))
         endurance: list[float] | None = None
         if self._phased is not None and self.medium.downlink is not None:
-            endurance = self._phased.endurance(client, turn, world.streams).tolist()
+            endurance = self._phased.endurance(client, turn, context.streams).tolist()
         else:
-            vanishes_s = world.dropout.time_to_dropout_s(client, turn, world.streams, planned_s)
+            vanishes_s = context.dropout.time_to_dropout_s(client, turn, context.streams, planned_s)
             leaves_after_s = np.minimum(vanishes_s, leaves_after_s)
         draw, empties = None, {}
-        if world.batteries is not None:
-            draw = world.batteries.begin(client, self.env.now, errand.bits, samples, planned_s[COMPUTE])
+        if context.batteries is not None:
+            draw = context.batteries.begin(client, self.env.now, errand.bits, samples, planned_s[COMPUTE])
             empties = runs_empty(draw)
         limits = self._limits(endurance, empties, outages)
         to_come = None
         if self.medium.downlink is not None and self.medium.uplink is None:
             to_come = self._uplinks_to_come(errand, planned_s[COMPUTE])
-        beginnings = PhaseHooks(world, self.medium, errand, planned_s, limits, draw, to_come, outages)
+        beginnings = PhaseHooks(context, self.medium, errand, planned_s, limits, draw, to_come, outages)
         there = Participations(
             self.env,
             known_s,
@@ -89,7 +89,7 @@ class Dispatcher:
 
     def settle(self, there: Participations, members: NDArray[np.int64] | None = None) -> None:
         """Let batteries pay for members that have ended, everybody if none are named; their clients are free then."""
-        batteries, draw = self.world.batteries, there.draw
+        batteries, draw = self.context.batteries, there.draw
         if batteries is not None and draw is not None:
             chosen = np.arange(draw.client.size) if members is None else members
             client, ended_s = draw.client[chosen], there.ended_s[chosen]
@@ -99,13 +99,13 @@ class Dispatcher:
 
     def _plan(self, errand: Assignment) -> FloatArray:
         """Return how long the phases of each member take, shape (3, n); inf where nobody knows."""
-        links, medium, client = self.world.links, self.medium, errand.client
+        links, medium, client = self.context.links, self.medium, errand.client
         start_s, unknown_s = np.full(client.size, self.env.now), np.full(client.size, np.inf)
         downlink_s = unknown_s
         if medium.downlink is None:
             downlink_s = links.downlink_s(client, errand.turn, start_s, errand.bits[0])
             if errand.may_shorten:
-                shorten(self.world, errand, np.arange(client.size), start_s + downlink_s)
+                shorten(self.context, errand, np.arange(client.size), start_s + downlink_s)
         compute_s = errand.compute_s * errand.share
         # The start of an upload is not known in advance after a shared downlink.
         uplink_s = unknown_s
@@ -128,8 +128,8 @@ class Dispatcher:
     def _breaks_after_s(self, errand: Assignment, planned_s: FloatArray, outages: LinkOutages | None) -> FloatArray:
         """Return how long from now on devices crash, or links fail in planned downlinks; `inf` for never."""
         after_s = np.full(errand.client.size, np.inf)
-        if self.world.devices_up is not None:
-            runs, left_s = self.world.devices_up.state(errand.client, errand.opens_s)
+        if self.context.devices_up is not None:
+            runs, left_s = self.context.devices_up.state(errand.client, errand.opens_s)
             after_s = np.where(runs, np.maximum(errand.opens_s + left_s - self.env.now, 0.0), 0.0)
         if outages is not None and self.medium.downlink is None:
             after_s = np.minimum(after_s, outages.within_s(planned_s[DOWNLINK]))
@@ -143,9 +143,9 @@ class Dispatcher:
         Asked about a task of unknown length, a presence that looks at end points only knows of no leaving.
         """
         unknown = np.isinf(task_s) & np.isinf(leaves_after_s)
-        if not self.world.may_leave or not unknown.any():
+        if not self.context.may_leave or not unknown.any():
             return None
-        presence, env, start_s = self.world.presence, self.env, self.env.now
+        presence, env, start_s = self.context.availability, self.env, self.env.now
 
         def stays(i: int) -> bool:
             if not unknown[i]:
@@ -160,7 +160,7 @@ class Dispatcher:
 
         def lengths_of(member: NDArray[np.int64], begins_s: FloatArray) -> FloatArray:
             chosen = errand.client[member]
-            uplink_s = self.world.links.uplink_s(chosen, errand.turn, begins_s, errand.bits[1])
+            uplink_s = self.context.links.uplink_s(chosen, errand.turn, begins_s, errand.bits[1])
             self._check_times(errand, chosen, uplink_s[None], np.isinf(uplink_s[None]), UPLINK)
             return uplink_s
 

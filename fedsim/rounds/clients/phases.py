@@ -17,10 +17,10 @@ from fedsim.learning import Release
 from fedsim.network import Links
 from fedsim.network.contracts import SharedLinks, SharedMedium, Transfer
 from fedsim.rounds.clients.assignment import Assignment
+from fedsim.rounds.clients.context import ClientContext
 from fedsim.rounds.clients.interruptions import BatteryEmpty, Interruptions
 from fedsim.rounds.clients.link_outages import DeferredTransfer, LinkOutages
 from fedsim.rounds.clients.participation import Begin
-from fedsim.rounds.server.context import World
 
 PlannedTransfers = Callable[[int, float], Transfer]
 
@@ -129,7 +129,7 @@ class PhaseHooks:
     outages : of the members' links; None for none
     """
 
-    world: World
+    context: ClientContext
     medium: TransferStarter
     errand: Assignment
     planned_s: FloatArray
@@ -151,7 +151,7 @@ class PhaseHooks:
 
     @property
     def _charges(self) -> bool:
-        return self.world.ledger is not None and self.errand.releases is not None
+        return self.context.accountant is not None and self.errand.releases is not None
 
     def download(self, i: int) -> Transfer:
         """Start a member's shared downlink."""
@@ -184,12 +184,12 @@ class PhaseHooks:
         if self.medium.uplink is not None:
             return self._start(self.medium.uplink, i, UPLINK, self.errand.bits[1])
         only, now_s = self.errand.client[i : i + 1], np.array([self.medium.now_s])
-        length_s = self.world.links.uplink_s(only, self.errand.turn, now_s, self.errand.bits[1])
+        length_s = self.context.links.uplink_s(only, self.errand.turn, now_s, self.errand.bits[1])
         return float(length_s[0]) * self._paid(i, UPLINK)
 
     def _charge(self, i: int) -> None:
         """Charge a member's budget."""
-        ledger, releases = self.world.ledger, self.errand.releases
+        ledger, releases = self.context.accountant, self.errand.releases
         if ledger is not None and releases is not None:
             releases[i] = Release(*ledger.charge(int(self.errand.client[i])))
 
@@ -205,7 +205,7 @@ class PhaseHooks:
     def _shorten(self, i: int) -> None:
         """Let a member do as much of its work as leaves time for its upload."""
         before = float(self.errand.share[i])
-        shorten(self.world, self.errand, np.array([i]), np.array([self.medium.now_s]))
+        shorten(self.context, self.errand, np.array([i]), np.array([self.medium.now_s]))
         part = float(self.errand.share[i]) / before
         self.planned_s[COMPUTE, i] *= part
         if part < 1.0 and self.draw is not None:
@@ -215,7 +215,7 @@ class PhaseHooks:
                 self.limits.empties_in(i, runs_empty(self.draw).get(i))
 
 
-def shorten(world: World, errand: Assignment, members: NDArray[np.int64], begins_s: FloatArray) -> None:
+def shorten(context: ClientContext, errand: Assignment, members: NDArray[np.int64], begins_s: FloatArray) -> None:
     """Let members that begin their work at some instants do so many steps of it as leave time for an average upload."""
     if errand.mean_uplink_s is None:
         return
@@ -225,7 +225,7 @@ def shorten(world: World, errand: Assignment, members: NDArray[np.int64], begins
     if late.any():
         fits = np.divide(left_s, all_s, out=share.copy(), where=late)
         wished = np.clip(fits, errand.least_share * share, share)
-        shorter = np.minimum(share, world.learner.whole_steps(errand.client[members], wished, up=False))
+        shorter = np.minimum(share, context.workload.learner.whole_steps(errand.client[members], wished, up=False))
         errand.share[members] = np.where(late, shorter, share)
 
 

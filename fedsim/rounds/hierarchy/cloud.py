@@ -20,7 +20,7 @@ from fedsim.rounds.hierarchy.cloud_rules import EdgeStatus
 from fedsim.rounds.hierarchy.edge_selector import EdgeSelector
 from fedsim.rounds.hierarchy.edge_server import EdgeCycle, EdgeServer
 from fedsim.rounds.hierarchy.settings import Hierarchy
-from fedsim.rounds.server.context import World
+from fedsim.rounds.server.context import ServerContext
 from fedsim.rounds.server.coordinator import Coordinator
 from fedsim.rounds.server.round_log import RoundLog
 from fedsim.rounds.server.selection import Selection
@@ -40,7 +40,7 @@ class Cloud:
     Parameters
     ----------
     env : Environment
-    world : World
+    context : ServerContext
     hierarchy : the edge servers
     dispatcher : sends cohorts over the links that all edges share
     recorder : Recorder
@@ -54,23 +54,25 @@ class Cloud:
     def __init__(
         self,
         env: Environment,
-        world: World,
+        context: ServerContext,
         hierarchy: Hierarchy,
         dispatcher: Dispatcher,
         recorder: Recorder,
         audit: Audit | None,
     ) -> None:
-        self.env, self.world = env, world
-        self.records = RoundLog(recorder, world, audit)
-        self.model: Model = world.learner.initial()
+        self.env, self.context = env, context
+        self.records = RoundLog(recorder, context, audit)
+        self.model: Model = context.learner.initial()
         settings, self._merging = hierarchy.edges, hierarchy.edges.merging
         skips: bool = getattr(self._merging, "skips", False)
-        carry = settings.backhaul.open(env, world.links, dispatcher.medium.air, world.task.down_bits)
+        carry = settings.backhaul.open(
+            env, context.clients.links, dispatcher.medium.air, context.clients.workload.down_bits
+        )
         self._edges = [
             EdgeServer(env, at, self._coordinator(at, hierarchy, dispatcher, audit), settings.rounds, skips, carry)
             for at in range(len(hierarchy.members))
         ]
-        self._samples = _samples(world, hierarchy)
+        self._samples = _samples(context, hierarchy)
         self._came = np.zeros(len(self._edges), dtype=np.int64)
         self._merges = 0
         self._open: tuple[int, float] | None = None
@@ -139,15 +141,15 @@ class Cloud:
 
     def _coordinator(self, at: int, hierarchy: Hierarchy, dispatcher: Dispatcher, audit: Audit | None) -> Coordinator:
         """Return what runs the rounds of an edge server; the only one there is has the luck of a flat server."""
-        world, member, selector = self.world, hierarchy.members[at], hierarchy.selectors[at]
+        context, member, selector = self.context, hierarchy.members[at], hierarchy.selectors[at]
         only = len(hierarchy.members) == 1
         if not only:
-            streams, presence = world.streams.within("edge", at), _part(world.presence, member)
-            selector = EdgeSelector(selector, member, world.learner.samples)
-            world = replace(world, streams=streams, presence=presence, selector=selector)
-        choice = Selection(self.env, world, selector, None if only else member)
-        records = RoundLog(self.records.recorder, world, audit, at, self.records, None if only else member)
-        return Coordinator(self.env, world, dispatcher, choice, records)
+            streams, presence = context.streams.within("edge", at), _part(context.availability, member)
+            selector = EdgeSelector(selector, member, context.learner.samples)
+            context = replace(context, streams=streams, availability=presence, selector=selector)
+        choice = Selection(self.env, context, selector, None if only else member)
+        records = RoundLog(self.records.recorder, context, audit, at, self.records, None if only else member)
+        return Coordinator(self.env, context, dispatcher, choice, records)
 
     def _begin(self, edge: EdgeServer) -> EdgeCycle:
         visit = self._under_way[edge.number] = EdgeCycle(edge.number, self.model, self._merges, self.env.now)
@@ -227,7 +229,7 @@ class Cloud:
         if len(parts) == 1 and parts[0][0].version == version:
             return parts[0][0]
         models, weights = zip(*parts, strict=True)
-        return self.world.learner.merge(models, np.array(weights), version=version + busy)
+        return self.context.learner.merge(models, np.array(weights), version=version + busy)
 
     def _take_down(self, number: int | None, visit: EdgeCycle, staleness: int | None, weight: float) -> None:
         downlink_s, uplink_s = visit.seconds
@@ -264,9 +266,9 @@ def _number(visit: EdgeCycle) -> int:
     return visit.edge
 
 
-def _samples(world: World, hierarchy: Hierarchy) -> NDArray[np.float64]:
+def _samples(context: ServerContext, hierarchy: Hierarchy) -> NDArray[np.float64]:
     """Return how many samples the clients of each edge have, or how many clients it has where no samples are known."""
-    samples = world.learner.samples
+    samples = context.learner.samples
     if not samples.any():
         return np.array([member.size for member in hierarchy.members], dtype=np.float64)
     return np.array([samples[member].sum() for member in hierarchy.members], dtype=np.float64)

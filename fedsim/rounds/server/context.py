@@ -1,14 +1,10 @@
-"""Everything that the processes of one run meet."""
+"""What a server step may know."""
 
 from dataclasses import dataclass, field
-from functools import cached_property
 
-from fedsim.devices import Availability, Batteries, ComputeTimes, Dropout
-from fedsim.devices.availability.on_off import OnOffProcess
+from fedsim.devices import Availability
 from fedsim.learning import Learner
-from fedsim.network import Links
-from fedsim.privacy import PrivacyAccountant
-from fedsim.rounds.clients.assignment import Workload
+from fedsim.rounds.clients.context import ClientContext
 from fedsim.rounds.faults import ServerRestart
 from fedsim.rounds.hierarchy.settings import Hierarchy
 from fedsim.rounds.policies.contracts import RoundPolicy
@@ -19,40 +15,29 @@ from fedsim.streams import Streams
 
 
 @dataclass(frozen=True, kw_only=True)
-class World:
-    """Everything a server process meets in one run.
+class ServerContext:
+    """What the server process of one run depends on.
 
     Attributes
     ----------
+    clients : what its clients' participations depend on
+    streams : random streams of this server's own decisions
+    availability : of the clients that this server may select
+    knowledge : what the server knows of its clients
     late : what becomes of late clients
     minimum_updates : with fewer a round ends without a new model
-    batteries : None where energy is not looked at
-    may_leave : whether presence may end in the middle of a participation
     hierarchy : edge servers between the clients and the server; None for a flat federation
-    devices_up, links_up : when the devices run and the clients' links work; None where nothing of the kind breaks
     server_restart : when the server crashes; None for never
     """
 
+    clients: ClientContext
     streams: Streams
-    links: Links
-    compute: ComputeTimes
-    presence: Availability
-    dropout: Dropout
+    availability: Availability
     learner: Learner
     selector: Selector
     policy: RoundPolicy
-    ledger: PrivacyAccountant | None
     knowledge: Knowledge
     late: LateRule = field(default_factory=Cancel)
     minimum_updates: int = 1
-    batteries: Batteries | None = None
-    may_leave: bool = True
     hierarchy: Hierarchy | None = None
-    devices_up: OnOffProcess | None = None
-    links_up: OnOffProcess | None = None
     server_restart: ServerRestart | None = None
-
-    @cached_property
-    def task(self) -> Workload:
-        """What every participation is made of."""
-        return Workload(self.learner, getattr(self.selector, "needs", ()))

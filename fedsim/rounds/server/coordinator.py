@@ -22,7 +22,7 @@ from fedsim.rounds.clients.cohort import CohortRun, Members, cohort_weights
 from fedsim.rounds.clients.dispatch import Dispatcher
 from fedsim.rounds.policies.contracts import PastRounds
 from fedsim.rounds.policies.round import Round
-from fedsim.rounds.server.context import World
+from fedsim.rounds.server.context import ServerContext
 from fedsim.rounds.server.knowledge import everybody, learn, reports
 from fedsim.rounds.server.probing import Prober
 from fedsim.rounds.server.roster import Roster
@@ -38,7 +38,7 @@ class Coordinator:
     Parameters
     ----------
     env : Environment
-    world : World
+    context : ServerContext
     dispatcher : sends cohorts over the links that all coordinators of a run share
     choice : how it selects
     records : what is taken down
@@ -49,17 +49,17 @@ class Coordinator:
     """
 
     def __init__(
-        self, env: Environment, world: World, dispatcher: Dispatcher, choice: Selection, records: RoundLog
+        self, env: Environment, context: ServerContext, dispatcher: Dispatcher, choice: Selection, records: RoundLog
     ) -> None:
-        self.env, self.world, self.choice, self.records = env, world, choice, records
-        self.model: Model = world.learner.initial()
+        self.env, self.context, self.choice, self.records = env, context, choice, records
+        self.model: Model = context.learner.initial()
         self._dispatcher = dispatcher
-        self._prober = Prober(env, world, dispatcher, records)
-        policy = world.policy
-        merger: AggregationRule = getattr(policy, "merger", world.late.merger)(world.learner)
+        self._prober = Prober(env, context, dispatcher, records)
+        policy = context.policy
+        merger: AggregationRule = getattr(policy, "merger", context.late.merger)(context.learner)
         self._tell_sent = getattr(merger, "sent", None)
         self._deprecate = getattr(merger, "deprecate", None)
-        self._cancels: bool = getattr(policy, "cancels", world.late.cancels)
+        self._cancels: bool = getattr(policy, "cancels", context.late.cancels)
         self._lag: int | None = getattr(policy, "lag", None)
         self._wanted: int | None = getattr(policy, "wanted", None)
         self._asynchronous = getattr(policy, "concurrency", None) is not None
@@ -67,12 +67,12 @@ class Coordinator:
         # Where everybody ends with the round, nobody needs to hear of single deliveries.
         self._outlive = self._asynchronous or not self._cancels
         self._needs = tuple(getattr(choice.selector, "needs", ()))
-        self._intake = UpdateBuffer(world, merger, self._needs)
+        self._intake = UpdateBuffer(context, merger, self._needs)
         self._crew = Roster(env, choice, self._send, getattr(policy, "give_up_s", None))
         self.memory = PastRounds()
-        self.clients = world.learner.samples.size
+        self.clients = context.learner.samples.size
         self._sent = 0
-        self._least_work: float = getattr(world.late, "least_work", 1.0)
+        self._least_work: float = getattr(context.late, "least_work", 1.0)
         self._flights: dict[CohortRun, None] = {}
         self._ended: dict[CohortRun, None] = {}
         self._open: Round | None = None
@@ -81,13 +81,13 @@ class Coordinator:
         """Return when a round can start: as soon as anybody is there, or now if somebody is at work anyway."""
         if self._goes_on and self._crew.outstanding:
             return float(self.env.now)
-        opens_s = self.world.presence.opens_s(self.env.now, number)
+        opens_s = self.context.availability.opens_s(self.env.now, number)
         # Whoever is at work comes back, charged enough or not.
         return float(self.env.now) if opens_s == np.inf and self.choice.busy else opens_s
 
     def round(self, number: int, opens_s: float) -> Generator[Event, Any, None]:
         """Run a round that begins now, for clients that are looked at as of ``opens_s``."""
-        closes = getattr(self.world.policy, "closes_after_s", None)
+        closes = getattr(self.context.policy, "closes_after_s", None)
         round_ = self._open = Round(self, number, None if closes is None else closes(self.memory))
         self._crew.number = number
         if self._lag is not None:
@@ -98,7 +98,7 @@ class Coordinator:
                 looked_s, closes_after_s = self.choice.looked_s, round_.closes_after_s
                 round_.flight = self._send(number, cohort, number, opens_s=looked_s, closes_after_s=closes_after_s)
         round_.waits_since_s = self.env.now
-        yield from self.world.policy.wait(self.env, round_)
+        yield from self.context.policy.wait(self.env, round_)
         if self._cancels and round_.flight is not None:
             yield from self._cut_off([round_.flight])
         self._close(round_)
@@ -176,7 +176,7 @@ class Coordinator:
     @cached_property
     def _mean_uplink_s(self) -> NDArray[np.float64]:
         """How long an upload takes each client of the crowd on average."""
-        return self.world.links.expected_uplink_s(self.world.task.up_bits)
+        return self.context.clients.links.expected_uplink_s(self.context.clients.workload.up_bits)
 
     def _cut_off(self, flights: Iterable[CohortRun]) -> Generator[Event, Any, None]:
         cut = [flight.participations.cut_pending() for flight in flights]
@@ -203,27 +203,27 @@ class Coordinator:
         closes_after_s: float = math.inf,
     ) -> CohortRun:
         """Send a cohort; its clients' presence is looked at as of now if it has not been before."""
-        world, client = self.world, cohort.client
-        weight, total = cohort_weights(cohort, world.learner.samples[client])
+        context, client = self.context, cohort.client
+        weight, total = cohort_weights(cohort, context.learner.samples[client])
         flight = CohortRun(self._sent, number, cohort, self.model, weight, total)
         flight.repeat = self._intake.repeats(client, self.model.version)
         if cohort.work is not None:
-            flight.work = world.learner.whole_steps(client, flight.work, up=True)
-        samples = world.task.samples(client)
+            flight.work = context.learner.whole_steps(client, flight.work, up=True)
+        samples = context.clients.workload.samples(client)
         errand = Assignment(
             client=client,
             number=number,
             turn=turn,
             opens_s=self.env.now if opens_s is None else opens_s,
-            bits=(world.task.down_bits, world.task.up_bits),
+            bits=(context.clients.workload.down_bits, context.clients.workload.up_bits),
             samples=samples,
-            compute_s=world.compute.duration_s(client, turn, samples),
+            compute_s=context.clients.compute.duration_s(client, turn, samples),
             releases=flight.releases,
             share=flight.work,
             ends_s=self.env.now + closes_after_s,
             least_share=self._least_work,
             mean_uplink_s=None if self._least_work == 1.0 else self._mean_uplink_s[client],
-            endless=not world.policy.ends_without_everyone,
+            endless=not context.policy.ends_without_everyone,
         )
         on_end = partial(self._member_ended, flight) if self._outlive else None
         flight.participations = self._dispatcher.send(errand, on_end)
@@ -266,7 +266,7 @@ class Coordinator:
         for flight, members in counted:
             self.records.count(flight.participations.outcome[members])
         self.records.close(number, round_.start_s, now_s, self.choice.candidates, self.model.version, ended_by)
-        learn(self.world.knowledge, arrived)
+        learn(self.context.knowledge, arrived)
         given_up, self._crew.given_up = self._crew.given_up, []
         known = [*arrived, *map(everybody, given_up)] if self._asynchronous else counted
         told = reports(number, now_s, known, self._needs)

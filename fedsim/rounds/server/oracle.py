@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from fedsim.arrays import FloatArray, IntArray
 from fedsim.network.contracts import SharedLinks
-from fedsim.rounds.server.context import World
+from fedsim.rounds.server.context import ServerContext
 from fedsim.selectors import OracleView
 
 
@@ -17,11 +17,11 @@ class OracleKnowledge:
 
     Attributes
     ----------
-    world : World
+    context : ServerContext
     view : what the oracle sees otherwise
     """
 
-    world: World
+    context: ServerContext
     view: OracleView
 
     def added(self) -> OracleView:
@@ -31,7 +31,7 @@ class OracleKnowledge:
     def duration_s(self) -> FloatArray:
         """Return how long a participation that starts now will take each candidate; on shared media the mean alone."""
         client, number = self.view.client, self.view.round
-        if getattr(self.world.policy, "concurrency", None) is None:
+        if getattr(self.context.policy, "concurrency", None) is None:
             return self._turn_s(client, number)
         # An asynchronous server sends each client with the luck of its own next turn.
         turn, duration_s = self.view.participations + 1, np.zeros(client.size)
@@ -42,8 +42,8 @@ class OracleKnowledge:
 
     def _turn_s(self, client: IntArray, turn: int) -> FloatArray:
         """Return how long a participation of some clients with the luck of a turn takes."""
-        world, now_s = self.world, np.full(client.size, self.view.time_s)
-        links, task = world.links, world.task
+        context, now_s = self.context, np.full(client.size, self.view.time_s)
+        links, task = context.clients.links, context.clients.workload
         shared_down, shared_up = (
             (links.shared_downlink, links.shared_uplink) if isinstance(links, SharedLinks) else (False, False)
         )
@@ -52,7 +52,7 @@ class OracleKnowledge:
             if shared_down
             else links.downlink_s(client, turn, now_s, task.down_bits)
         )
-        compute_s = world.compute.duration_s(client, turn, task.samples(client))
+        compute_s = context.clients.compute.duration_s(client, turn, task.samples(client))
         uplink_s = (
             links.expected_uplink_s(task.up_bits)[client]
             if shared_up
@@ -62,7 +62,7 @@ class OracleKnowledge:
 
     def stays(self, from_s: FloatArray, to_s: FloatArray) -> NDArray[np.bool_]:
         """Return which candidates will be there from so many seconds after now to so many, without a gap."""
-        presence, client, number = self.world.presence, self.view.client, self.view.round
+        presence, client, number = self.context.availability, self.view.client, self.view.round
         starts_s = self.view.time_s + np.broadcast_to(from_s, client.shape)
         lasts_s = np.broadcast_to(to_s, client.shape) - np.broadcast_to(from_s, client.shape)
         there = np.zeros(client.size, dtype=bool)

@@ -13,7 +13,7 @@ from fedsim.rounds.clients.assignment import Assignment
 from fedsim.rounds.clients.dispatch import Dispatcher
 from fedsim.rounds.clients.participation import Participations
 from fedsim.rounds.clients.record import ParticipationRecords
-from fedsim.rounds.server.context import World
+from fedsim.rounds.server.context import ServerContext
 from fedsim.rounds.server.round_log import RoundLog
 from fedsim.selectors import Answers, Probe
 
@@ -34,13 +34,13 @@ class Prober:
     Parameters
     ----------
     env : Environment
-    world : World
+    context : ServerContext
     dispatcher : Dispatcher
     records : takes down what the questions cost
     """
 
-    def __init__(self, env: Environment, world: World, dispatcher: Dispatcher, records: RoundLog) -> None:
-        self.env, self.world, self._dispatcher, self._records = env, world, dispatcher, records
+    def __init__(self, env: Environment, context: ServerContext, dispatcher: Dispatcher, records: RoundLog) -> None:
+        self.env, self.context, self._dispatcher, self._records = env, context, dispatcher, records
         self._number = self._before = 0
 
     def ask(self, number: int, model: Model, probe: Probe) -> Generator[Event, Any, Answers]:
@@ -56,17 +56,17 @@ class Prober:
         """
         self._before = self._before + 1 if number == self._number else 0
         self._number = number
-        world, client, turn = self.world, probe.client, PROBE_TURNS * (1 + self._before) + number
+        context, client, turn = self.context, probe.client, PROBE_TURNS * (1 + self._before) + number
         asks_loss = probe.asks == "loss"
-        samples = world.learner.probe_samples(client, probe.samples) if asks_loss else np.zeros(client.size)
+        samples = context.learner.probe_samples(client, probe.samples) if asks_loss else np.zeros(client.size)
         errand = Assignment(
             client=client,
             number=number,
             turn=turn,
             opens_s=self.env.now,
-            bits=(world.task.down_bits if probe.down_bits is None else probe.down_bits, probe.up_bits),
+            bits=(context.clients.workload.down_bits if probe.down_bits is None else probe.down_bits, probe.up_bits),
             samples=samples,
-            compute_s=world.compute.duration_s(client, turn, samples) if asks_loss else np.zeros(client.size),
+            compute_s=context.clients.compute.duration_s(client, turn, samples) if asks_loss else np.zeros(client.size),
             releases=None,
             share=np.ones(client.size),
             endless=probe.wait_s is None,
@@ -99,11 +99,11 @@ class Prober:
         self._records.asked(number, ParticipationRecords.of(there, client, np.arange(client.size)))
 
     def _answers(self, probe: Probe, number: int, model: Model, client: NDArray[np.int64]) -> Answers:
-        world, unknown = self.world, np.full(client.size, np.nan)
+        context, unknown = self.context, np.full(client.size, np.nan)
         if probe.asks == "loss":
-            loss = world.learner.probe_losses(model, client, probe.samples, number)
+            loss = context.learner.probe_losses(model, client, probe.samples, number)
             return Answers(client=client, loss=loss, compute_s=unknown, uplink_s=unknown)
-        everyone = np.arange(world.learner.samples.size, dtype=np.int64)
-        compute_s = world.compute.expected_s(world.task.samples(everyone))[client]
-        uplink_s = world.links.expected_uplink_s(world.task.up_bits)[client]
+        everyone = np.arange(context.learner.samples.size, dtype=np.int64)
+        compute_s = context.clients.compute.expected_s(context.clients.workload.samples(everyone))[client]
+        uplink_s = context.clients.links.expected_uplink_s(context.clients.workload.up_bits)[client]
         return Answers(client=client, loss=unknown, compute_s=compute_s, uplink_s=uplink_s)

@@ -44,7 +44,7 @@ class Roster:
 
     def __init__(self, env: Environment, choice: Selection, send: Send, give_up_s: float | None) -> None:
         self.env, self._choice, self._send, self._give_up_s = env, choice, send, give_up_s
-        clients = choice.world.learner.samples.size
+        clients = choice.context.learner.samples.size
         self._awaited = np.full(clients, -1)
         self.number = self.outstanding = 0
         self.given_up: list[CohortRun] = []
@@ -150,7 +150,7 @@ class Roster:
             self._send_one(cohort.part(np.array([i])))
 
     def _send_one(self, cohort: Cohort) -> None:
-        turn = int(self._choice.world.knowledge.participations[cohort.client[0]]) + 1
+        turn = int(self._choice.context.knowledge.participations[cohort.client[0]]) + 1
         flight = self._send(self.number, cohort, turn)
         if self._give_up_s is not None:
             self._call_after(self._give_up_s, partial(self._give_up, flight))

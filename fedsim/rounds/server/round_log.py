@@ -10,7 +10,7 @@ from fedsim.history.recorder import Recorder
 from fedsim.rounds.audit.audit import Audit
 from fedsim.rounds.clients.cohort import CohortRun
 from fedsim.rounds.clients.record import ParticipationRecords
-from fedsim.rounds.server.context import World
+from fedsim.rounds.server.context import ServerContext
 
 
 class RoundLog:
@@ -19,7 +19,7 @@ class RoundLog:
     Parameters
     ----------
     recorder : Recorder
-    world : World
+    context : ServerContext
     audit : checks what is taken down; None for no checks
     edge : index of the edge server; -1 for the only server, and for the cloud above edge servers
     above : records of the cloud, whose rounds count what happens at the edges
@@ -29,13 +29,13 @@ class RoundLog:
     def __init__(
         self,
         recorder: Recorder,
-        world: World,
+        context: ServerContext,
         audit: Audit | None,
         edge: int = -1,
         above: "RoundLog | None" = None,
         member: NDArray[np.int64] | None = None,
     ) -> None:
-        self.recorder, self.world, self.audit, self.edge, self._above = recorder, world, audit, edge, above
+        self.recorder, self.context, self.audit, self.edge, self._above = recorder, context, audit, edge, above
         self._member = member
         self._counts = np.zeros(len(Outcome), dtype=np.int64)
         self._selected = self._stale_used = 0
@@ -82,8 +82,8 @@ class RoundLog:
         """Take down a round that is over."""
         self.check_asked()
         leakage = 0.0
-        if self.world.ledger is not None:
-            spent = self.world.ledger.spent
+        if self.context.clients.accountant is not None:
+            spent = self.context.clients.accountant.spent
             leakage = float((spent if self._member is None else spent[self._member]).max())
         values = {
             "round": number,

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from simpy import Environment, Event
 
 from fedsim.errors import SelectorError
-from fedsim.rounds.server.context import World
+from fedsim.rounds.server.context import ServerContext
 from fedsim.rounds.server.oracle import OracleKnowledge
 from fedsim.selectors import Answers, Cohort, OracleView, Probe, RoundView, as_cohort, as_probe
 
@@ -24,7 +24,7 @@ class Selection:
     Parameters
     ----------
     env : Environment
-    world : World
+    context : ServerContext
     selector : asked for cohorts
     member : ids of the coordinator's clients, ascending; None for all of the crowd
 
@@ -34,12 +34,14 @@ class Selection:
     looked_s : instant at which their presence was looked at then
     """
 
-    def __init__(self, env: Environment, world: World, selector: Any, member: NDArray[np.int64] | None = None) -> None:
-        self.env, self.world, self.selector = env, world, selector
+    def __init__(
+        self, env: Environment, context: ServerContext, selector: Any, member: NDArray[np.int64] | None = None
+    ) -> None:
+        self.env, self.context, self.selector = env, context, selector
         self.candidates = 0
         self.looked_s = 0.0
         self._member = member
-        clients = world.learner.samples.size
+        clients = context.learner.samples.size
         self._everyone = np.arange(clients, dtype=np.int64) if member is None else member
         self._busy = np.zeros(clients, dtype=bool)
         self._freed: Event | None = None
@@ -92,7 +94,7 @@ class Selection:
         """Return what clients answer to the selector's question; None if it has none."""
         if view is None or not hasattr(self.selector, "probe"):
             return None
-        probe = self.selector.probe(view, self.world.streams.generator(*self._luck("probe-selection", number)))
+        probe = self.selector.probe(view, self.context.streams.generator(*self._luck("probe-selection", number)))
         if probe is None or not probe.client.size:
             return None
         return (yield from ask(as_probe(probe, view, self.selector)))
@@ -115,7 +117,7 @@ class Selection:
 
     def anybody(self, time_s: float, number: int) -> bool:
         """Return whether anybody is there at an instant of a round, free or not."""
-        return bool(self.world.presence.available(self._everyone, time_s, number).any())
+        return bool(self.context.availability.available(self._everyone, time_s, number).any())
 
     @property
     def busy(self) -> bool:
@@ -126,7 +128,7 @@ class Selection:
         """Take down that a cohort is at work, and whether its members stay busy beyond the round."""
         if busy:
             self._busy[cohort.client] = True
-        self.world.knowledge.participations[cohort.client] += 1
+        self.context.knowledge.participations[cohort.client] += 1
 
     def free(self, client: int) -> None:
         """Take down that a client is done."""
@@ -138,7 +140,7 @@ class Selection:
     def comes_s(self, number: int) -> float:
         """Return the first instant from now on at which anybody is there and free; `inf` if nobody comes."""
         free = ~self._busy[self._everyone]
-        presence, now_s = self.world.presence, self.env.now
+        presence, now_s = self.context.availability, self.env.now
         if free.all():
             return presence.opens_s(now_s, number)
         return presence.opens_s(now_s, number, self._everyone[free])
@@ -158,14 +160,14 @@ class Selection:
         """Return what the selector may see; None if nobody is there and free."""
         self.looked_s = time_s
         busy = self._busy if self._member is None else self._busy[self._member]
-        there = self.world.presence.available(self._everyone, time_s, number) & ~busy
+        there = self.context.availability.available(self._everyone, time_s, number) & ~busy
         everybody = bool(there.all())
         self.candidates = there.size if everybody else int(np.count_nonzero(there))
         if not self.candidates:
             return None
         candidates = None if everybody and self._member is None else self._everyone[there]
-        view = self.world.knowledge.view(number, self.env.now, candidates, wanted)
-        return OracleKnowledge(self.world, view).added() if isinstance(view, OracleView) else view
+        view = self.context.knowledge.view(number, self.env.now, candidates, wanted)
+        return OracleKnowledge(self.context, view).added() if isinstance(view, OracleView) else view
 
     def _some(self, number: int, view: RoundView) -> Cohort | None:
         """Return the selector's cohort, or None if it wants nobody."""
@@ -174,7 +176,7 @@ class Selection:
 
     def _ask(self, number: int, view: RoundView) -> Cohort:
         """Return the selector's cohort, cut down at random to what is wanted if it chose more."""
-        streams, (name, *keys) = self.world.streams, self._luck("selection", number)
+        streams, (name, *keys) = self.context.streams, self._luck("selection", number)
         chosen = self.selector.select(view, streams.generator(name, *keys))
         cohort = as_cohort(chosen, view, self.selector)
         if view.wanted is None or cohort.client.size <= view.wanted:

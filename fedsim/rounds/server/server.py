@@ -16,7 +16,7 @@ from fedsim.learning import Evaluation, Model
 from fedsim.rounds.audit.audit import Audit
 from fedsim.rounds.clients.dispatch import Dispatcher
 from fedsim.rounds.hierarchy.cloud import Cloud
-from fedsim.rounds.server.context import World
+from fedsim.rounds.server.context import ServerContext
 from fedsim.rounds.server.coordinator import Coordinator
 from fedsim.rounds.server.round_log import RoundLog
 from fedsim.rounds.server.selection import Selection
@@ -56,7 +56,7 @@ class Server:
     Parameters
     ----------
     env : Environment
-    world : World
+    context : ServerContext
     ending : Ending
     recorder : Recorder
     on_round : called after every round, if given
@@ -66,24 +66,24 @@ class Server:
     def __init__(
         self,
         env: Environment,
-        world: World,
+        context: ServerContext,
         ending: StoppingCriteria,
         recorder: Recorder,
         on_round: Callable[[Progress], None] | None = None,
         *,
         audit: bool = False,
     ) -> None:
-        self.env, self.world, self.ending, self.recorder = env, world, ending, recorder
+        self.env, self.context, self.ending, self.recorder = env, context, ending, recorder
         self._on_round = on_round
-        dispatcher = Dispatcher(env, world)
-        books = Audit(world.learner.samples.size, dispatcher.medium.air, world.batteries) if audit else None
+        dispatcher = Dispatcher(env, context.clients)
+        books = Audit(context.learner.samples.size, dispatcher.medium.air, context.clients.batteries) if audit else None
         recorder.accounts = None if books is None else books.accounts
         self._top: Coordinator | Cloud
-        if world.hierarchy is None:
-            choice = Selection(env, world, world.selector)
-            self._top = Coordinator(env, world, dispatcher, choice, RoundLog(recorder, world, books))
+        if context.hierarchy is None:
+            choice = Selection(env, context, context.selector)
+            self._top = Coordinator(env, context, dispatcher, choice, RoundLog(recorder, context, books))
         else:
-            self._top = Cloud(env, world, world.hierarchy, dispatcher, recorder, books)
+            self._top = Cloud(env, context, context.hierarchy, dispatcher, recorder, books)
         self._evaluated = 0
 
     def run(self) -> None:
@@ -106,9 +106,9 @@ class Server:
 
     def serve(self) -> Generator[Event, Any, None]:
         """Run round after round until the ending is reached."""
-        restart, process = self.world.server_restart, self.env.active_process
+        restart, process = self.context.server_restart, self.env.active_process
         if restart is not None and process is not None:
-            self.env.process(restart.strike(self.env, process, self.world.streams))
+            self.env.process(restart.strike(self.env, process, self.context.streams))
         opens_s = self._top.opens_s(1)
         if self._past(opens_s):
             raise ScenarioError(
@@ -143,8 +143,8 @@ class Server:
                 return True
             except Interrupt:
                 begun = yield from self._top.crash()
-                if self.world.server_restart is not None:
-                    yield self.env.timeout(self.world.server_restart.down_s)
+                if self.context.server_restart is not None:
+                    yield self.env.timeout(self.context.server_restart.down_s)
                 if begun:
                     return True
                 opens_s = self._top.opens_s(number)
@@ -154,7 +154,7 @@ class Server:
         if number == self._evaluated or (not last and number % self.ending.evaluate_every):
             return None
         self._evaluated = number
-        evaluation = self.world.learner.evaluate(model)
+        evaluation = self.context.learner.evaluate(model)
         if evaluation is not None:
             self.recorder.add_evaluation(
                 round=number,

@@ -10,7 +10,7 @@ from fedsim.history.outcomes import Fate
 from fedsim.learning import Model, Update
 from fedsim.rounds.aggregation.rules import AggregationRule, Arrivals
 from fedsim.rounds.clients.cohort import CohortRun, Members
-from fedsim.rounds.server.context import World
+from fedsim.rounds.server.context import ServerContext
 
 
 class UpdateBuffer:
@@ -20,21 +20,21 @@ class UpdateBuffer:
 
     Parameters
     ----------
-    world : World
+    context : ServerContext
     merger : makes models of updates
     needs : what the selector wants to be measured of updates
     """
 
-    def __init__(self, world: World, merger: AggregationRule, needs: tuple[str, ...]) -> None:
-        self.world, self._merger, self._needs = world, merger, needs
-        self._buffer: int | None = getattr(world.policy, "buffer", None)
+    def __init__(self, context: ServerContext, merger: AggregationRule, needs: tuple[str, ...]) -> None:
+        self.context, self._merger, self._needs = context, merger, needs
+        self._buffer: int | None = getattr(context.policy, "buffer", None)
         self._waiting: dict[CohortRun, list[int]] = {}
         self._unsorted: set[CohortRun] = set()
         self._version = 0
         self._new: dict[CohortRun, list[int]] = {}
         self._held: set[tuple[CohortRun, int]] = set()
         self.picked: NDArray[np.int64] = np.zeros(0, dtype=np.int64)
-        self._begun_with, self._sent = np.full((2, world.learner.samples.size), -1)
+        self._begun_with, self._sent = np.full((2, context.learner.samples.size), -1)
 
     def repeats(self, client: NDArray[np.int64], version: int) -> NDArray[np.int64]:
         """Return how many updates clients have sent that began with a version of the model."""
@@ -75,7 +75,7 @@ class UpdateBuffer:
         if self._buffer is not None:
             ready = _earliest(ready, self._buffer)
         before, self.picked = self.picked, np.zeros(0, dtype=np.int64)
-        if sum(members.size for _, members in ready) < max(1, self.world.minimum_updates, self._buffer or 1):
+        if sum(members.size for _, members in ready) < max(1, self.context.minimum_updates, self._buffer or 1):
             self.lose()
             return model
         arrivals = self._arrivals(ready, model.version, before)
@@ -143,7 +143,7 @@ class UpdateBuffer:
             here = members[np.isin(members, self._waiting.get(flight, []))]
             if here.size:
                 kept.append((flight, here))
-        values = self.world.learner.measure([update for part in kept for update in self._updates(*part)], self._needs)
+        values = self.context.learner.measure([update for part in kept for update in self._updates(*part)], self._needs)
         done = 0
         for flight, members in kept:
             part = slice(done, done + members.size)
@@ -156,7 +156,7 @@ class UpdateBuffer:
         for repeat in np.unique(flight.repeat[missing]).tolist():
             alike = missing[flight.repeat[missing] == repeat]
             releases = {at: flight.releases[i] for at, i in enumerate(alike.tolist()) if i in flight.releases}
-            made = self.world.learner.updates(
+            made = self.context.learner.updates(
                 flight.model, flight.cohort.client[alike], releases, flight.work[alike], repeat
             )
             flight.updates.update(zip(alike.tolist(), made, strict=True))
