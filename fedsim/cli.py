@@ -237,21 +237,22 @@ def _described(catalogue: "Registry", kind: str) -> tuple[str, str]:
 
 
 def _selectors(catalogue: "Registry") -> list[tuple[str, str]]:
-    """Return what each selector is, what it needs to know and what it costs on the air, in lines."""
+    """Return what each selector is, what it needs to know and which messages it costs, in lines."""
     from rich.markup import escape
+
+    from fedsim.selectors import SelectorInfo
 
     rows = []
     for kind in sorted(catalogue.kinds()):
-        found, (what, options) = catalogue.load(kind), _described(catalogue, kind)
-        measured = ", ".join(getattr(found, "needs", ()))
-        needs = [f"{measured} of delivered updates"] if measured else []
-        needs += ["answers to its questions"] * callable(getattr(found, "probe", None))
-        needs += ["what no server knows (an oracle)"] * bool(getattr(found, "oracle", False))
+        info, (what, options) = SelectorInfo.of(catalogue.load(kind)), _described(catalogue, kind)
+        needs = [f"{', '.join(info.needs)} of delivered updates"] if info.needs else []
+        needs += ["answers to its questions"] * info.probes
+        needs += ["what no server knows (an oracle)"] * info.oracle
         lines = {
             "needs to know": "; ".join(needs) or "nothing but the round view",
-            "on the air": getattr(found, "air", "") or "not stated",
+            "communication": info.communication or "not stated",
             "options": options,
-            "paper": getattr(found, "paper", "") or "not stated",
+            "paper": info.paper or "not stated",
         }
         told = "\n".join(f"[bold]{name}[/bold]: {escape(text)}" for name, text in lines.items())
         rows.append((kind, f"{escape(what)}\n{told}"))

@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 from simpy import Environment
 
-from fedsim.devices import Availability, Batteries, Charge, EligibilityCriterion, EligibleClients
+from fedsim.devices import Availability, Batteries, Charge, EligibilityCriterion, EligibleClients, Working
 from fedsim.devices.availability.on_off import OnOffProcess
+from fedsim.errors import ScenarioError
 from fedsim.history import History, Recorder
 from fedsim.learning import Learner
 from fedsim.privacy import PrivacyAccountant
@@ -24,8 +25,8 @@ from fedsim.rounds import (
     StoppingCriteria,
     Workload,
 )
-from fedsim.rounds.faults import Working
 from fedsim.scenario import Scenario
+from fedsim.selectors import SelectorPort
 from fedsim.streams import Streams
 
 
@@ -107,10 +108,10 @@ def build_context(scenario: Scenario, data_dir: str | Path | None, store: Any) -
     law = scenario.devices.compute
     compute = law.build(clients, streams, learner.flops_per_sample if law.uses_flops else None)
     accountant = None if privacy is None else PrivacyAccountant(privacy.budget, clients)
-    selector, edges = scenario.selector.build(), scenario.rounds.edges
-    workload = Workload(learner, getattr(selector, "needs", ()))
+    selector, edges = SelectorPort.of(scenario.selector.build()), scenario.rounds.edges
+    workload = Workload(learner, selector.needs)
     expected = None
-    if edges is not None or _wants_expected_times(selector):
+    if edges is not None or selector.oracle or selector.uses_features:
         expected = ExpectedTimes.of(links, compute, workload)
     faults = scenario.rounds.faults or Faults()
     devices_up = None if faults.client_crash is None else faults.client_crash.build(clients, streams)
@@ -145,8 +146,8 @@ def build_context(scenario: Scenario, data_dir: str | Path | None, store: Any) -
         knowledge=Knowledge(
             learner.samples,
             accountant,
-            expected.duration_s if expected is not None and getattr(selector, "oracle", False) else None,
-            expected.features if expected is not None and getattr(selector, "uses_features", False) else None,
+            expected.duration_s if expected is not None and selector.oracle else None,
+            expected.features if expected is not None and selector.uses_features else None,
         ),
         hierarchy=hierarchy,
         server_restart=faults.server_restart,
@@ -156,16 +157,17 @@ def build_context(scenario: Scenario, data_dir: str | Path | None, store: Any) -
 def _availability(
     scenario: Scenario, streams: Streams, learner: Learner, breakable: list[OnOffProcess | None]
 ) -> tuple[Availability, Batteries | None]:
-    """Return who is there, with all that can break working and, where devices have batteries, charged; and these."""
+    """Return the run's availability (online, device and link up, battery above threshold) and the batteries."""
     devices, clients = scenario.devices, scenario.crowd.clients
-    availability = devices.availability.build(clients, streams)
+    online = devices.availability.build(clients, streams)
+    if not isinstance(online, Availability):
+        raise ScenarioError(
+            f"devices.availability: {type(devices.availability).__name__}.build returned {online!r}; "
+            "allowed: an instance of fedsim.devices.Availability"
+        )
     energy = devices.energy
     batteries = energy.build(clients, streams, learner.flops_per_sample if energy.uses_flops else None)
-    conditions: list[EligibilityCriterion] = [Working(switched) for switched in breakable if switched is not None]
+    criteria: list[EligibilityCriterion] = [Working(process) for process in breakable if process is not None]
     if batteries is not None:
-        conditions.append(Charge(batteries))
-    return (EligibleClients(availability, conditions, np.arange(clients)) if conditions else availability), batteries
-
-
-def _wants_expected_times(selector: object) -> bool:
-    return bool(getattr(selector, "oracle", False) or getattr(selector, "uses_features", False))
+        criteria.append(Charge(batteries))
+    return (EligibleClients(online, criteria, np.arange(clients)) if criteria else online), batteries

@@ -2,11 +2,11 @@
 
 from typing import Annotated
 
-from fedsim.devices.availability.eligibility import Charge, EligibilityCriterion, EligibleClients
+from fedsim.devices.availability.eligibility import Charge, EligibilityCriterion, EligibleClients, Working
 from fedsim.devices.availability.independent import AVAILABILITIES, Always, Bernoulli
 from fedsim.devices.batteries import NEVER_EMPTY, Batteries, EnergyDemand, Prices
 from fedsim.devices.compute import COMPUTE_TIMES, Rate, ZeroCompute
-from fedsim.devices.contracts import Availability, AvailabilityModel, ComputeTime, ComputeTimes, Dropout, PhasedDropout
+from fedsim.devices.contracts import Availability, AvailabilityModel, ComputeTime, ComputeTimes, Dropout
 from fedsim.devices.dropout import DROPOUTS, Hazard, Never
 from fedsim.devices.energy import ENERGIES, Energy, NoEnergy
 from fedsim.devices.heterogeneity import HETEROGENEITY_LAWS
@@ -36,9 +36,9 @@ __all__ = [
     "Hazard",
     "Never",
     "NoEnergy",
-    "PhasedDropout",
     "Prices",
     "Rate",
+    "Working",
     "ZeroCompute",
 ]
 

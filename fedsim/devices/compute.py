@@ -75,9 +75,9 @@ class RateTimes:
     jitter_sigma: float
     streams: Streams
 
-    def duration_s(self, client: IntArray, round_: int, samples: FloatArray) -> FloatArray:
+    def duration_s(self, client: IntArray, draw: int, samples: FloatArray) -> FloatArray:
         """Return samples / speed times the jitter of each client in this round."""
-        z = normal_quantile(self.streams.uniform("compute-jitter", client, round_))
+        z = normal_quantile(self.streams.uniform("compute-jitter", client, draw))
         jitter = np.exp(self.jitter_sigma * z - self.jitter_sigma**2 / 2)
         return np.asarray(samples / self.speed[client] * jitter)
 
@@ -101,7 +101,7 @@ class ZeroCompute(Component):
 class ZeroTimes:
     """No work takes any time."""
 
-    def duration_s(self, client: IntArray, round_: int, samples: FloatArray) -> FloatArray:
+    def duration_s(self, client: IntArray, draw: int, samples: FloatArray) -> FloatArray:
         """Return zeros."""
         return np.zeros(np.shape(client))
 
@@ -130,10 +130,10 @@ class WorkTimes:
     streams: Streams
     fixed_samples: float | None = None
 
-    def duration_s(self, client: IntArray, round_: int, samples: FloatArray) -> FloatArray:
+    def duration_s(self, client: IntArray, draw: int, samples: FloatArray) -> FloatArray:
         """Return each client's samples times its mean time, times this round's jitter and slowdown."""
-        jitter = self.jitter.factor(self.streams.uniform("compute-jitter", client, round_))
-        slower = slowdown(self.streams.uniform("compute-load", client, round_), self.load)
+        jitter = self.jitter.factor(self.streams.uniform("compute-jitter", client, draw))
+        slower = slowdown(self.streams.uniform("compute-load", client, draw), self.load)
         return np.asarray(self._counted(samples) * self.s_per_sample[client] * jitter * slower)
 
     def expected_s(self, samples: FloatArray) -> FloatArray:

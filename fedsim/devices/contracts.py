@@ -1,27 +1,44 @@
-"""What the rest of fedsim asks of devices."""
+"""Interfaces between devices and the rounds that use them: compute times, availability, dropout.
 
-from typing import ClassVar, Protocol, Self, runtime_checkable
+A key of randomness is called `draw`: the same client and the same draw give the same random numbers.
+"""
+
+import math
+from abc import ABC, abstractmethod
+from typing import ClassVar, Literal, Protocol
+
+import numpy as np
 
 from fedsim.arrays import BoolArray, FloatArray, IntArray
 from fedsim.streams import Streams
 
+Kind = Literal["timed", "per-draw"]
+
 
 class ComputeTimes(Protocol):
-    """How long local work takes on each of the K devices of one run."""
+    """Durations of local work on each of the K devices of one run.
 
-    def duration_s(self, client: IntArray, round_: int, samples: FloatArray) -> FloatArray:
-        """Return how long each client's work takes in this round, shape (n,).
+    Every answer is a function of its arguments and of the run's seed alone.
+    """
+
+    def duration_s(self, client: IntArray, draw: int, samples: FloatArray) -> FloatArray:
+        """Return the duration of each client's work in seconds, >= 0, shape (n,).
 
         Parameters
         ----------
         client : ids in 0..K-1, shape (n,)
-        round_ : int, from 1
-        samples : how many samples each passes through its model, >= 0, shape (n,)
+        draw : key of the random numbers; a synchronous server's is the number of the round, from 1
+        samples : samples that each client passes through its model, >= 0, shape (n,)
         """
         ...
 
     def expected_s(self, samples: FloatArray) -> FloatArray:
-        """Return the mean duration for every client, given every client's samples, both of shape (K,)."""
+        """Return the mean duration over all draws for every client, in seconds, shape (K,).
+
+        Parameters
+        ----------
+        samples : samples that each client passes through its model, >= 0, shape (K,)
+        """
         ...
 
 
@@ -30,149 +47,178 @@ class ComputeTime(Protocol):
 
     Attributes
     ----------
-    uses_samples : whether it matters how many samples a client works through
-    uses_flops : whether it matters how many operations a sample takes
+    uses_flops : whether durations depend on the operations per sample
     """
 
     uses_flops: ClassVar[bool]
 
     @property
     def uses_samples(self) -> bool:
-        """Whether it matters how many samples a client works through."""
+        """Whether durations depend on the number of samples."""
         ...
 
     def build(self, clients: int, streams: Streams, flops_per_sample: float | None = None) -> ComputeTimes:
-        """Return the times of one run for this many clients.
+        """Return the compute times of one run.
 
         Parameters
         ----------
         clients : K
-        streams : the luck of the run
-        flops_per_sample : floating-point operations to train on one sample; None where nobody counts them
+        streams : random streams of the run
+        flops_per_sample : floating-point operations to train on one sample; None where no learner counts them
         """
         ...
 
 
-class Availability(Protocol):
-    """Which of the K clients of one run can be reached, and for how long.
+class Availability(ABC):
+    """Reachability of the K clients of one run, now and for how long.
 
-    Every answer is a function of the client, the instant, the round and the run's seed alone.
+    Every answer is a function of its arguments and of the run's seed alone: no call changes what another one returns.
+    The caller keeps the draw. It asks for a round's start with the number of the round as the draw, and keeps the draw
+    that `next_s` returns for all questions about that round.
+
+    Attributes
+    ----------
+    kind : ``"timed"`` if clients come and go with time, whatever the draw; ``"per-draw"`` if the state of each client
+        is drawn anew with each draw and holds as long as that draw does
+    retry_s : seconds between a draw without a client that can take part and the next draw; only for ``"per-draw"``
     """
 
-    def available(self, client: IntArray, time_s: float, round_: int) -> BoolArray:
-        """Return whether each client can be reached at an instant of a round, shape (n,)."""
-        ...
+    kind: Kind
+    retry_s: float = math.inf
 
-    def leaves_after_s(self, client: IntArray, time_s: float, round_: int, task_s: FloatArray) -> FloatArray:
-        """Return how long after an instant at which it is there each client leaves, shape (n,).
+    @abstractmethod
+    def available(self, client: IntArray, time_s: float, draw: int) -> BoolArray:
+        """Return whether each client can be reached at an instant, shape (n,).
 
         Parameters
         ----------
         client : ids in 0..K-1, shape (n,)
-        time_s : start of the task
-        round_ : int, from 1
-        task_s : how long each client's task would take, shape (n,); `inf` where it would never be done or nobody knows
-            A client of which nothing is known then is asked about again at the end of its task, and is lost at that
-            instant if the answer is that it has left before.
-
-        Returns
-        -------
-        array of shape (n,), seconds >= 0; `inf` for clients that do not leave
+        time_s : instant, >= 0
+        draw : key of the random numbers that holds at the instant, from 1
         """
-        ...
 
-    def opens_s(self, time_s: float, round_: int, client: IntArray | None = None) -> float:
-        """Return the first instant from ``time_s`` on at which anybody is available; `inf` if there is none.
+    @abstractmethod
+    def next_s(self, time_s: float, draw: int, client: IntArray | None = None) -> tuple[float, int]:
+        """Return the first instant from ``time_s`` on with an available client, and the draw that holds then.
 
         Parameters
         ----------
-        time_s : now
-        round_ : int, from 1
-        client : ids, shape (n,): look at these only, as they will be in this round; None for the whole crowd
+        time_s : instant, >= 0
+        draw : key of the random numbers that holds at ``time_s``, from 1
+        client : ids of the only clients that count, shape (n,); None for all
+            With ids given, a draw is not repeated: the draw returned is ``draw``.
+
+        Returns
+        -------
+        instant : `inf` if there is none
+        draw : ``draw``, or the key of a repeated draw
         """
-        ...
 
-    def part(self, client: IntArray) -> Self:
-        """Return the presence of some of the clients, ids ascending, as a crowd of their own.
+    @abstractmethod
+    def part(self, client: IntArray) -> "Availability":
+        """Return the availability of some of the clients as a crowd of their own, as an edge server sees them.
 
-        It says the same of each of them as long as somebody of the whole crowd and of the part is there; what it is
-        asked about others has no meaning. A round of it opens when somebody of the part is there.
+        Both say the same of a client wherever `next_s` has found an available one; ``next_s(time_s, draw)`` of the part
+        waits for a client of the part.
+
+        Parameters
+        ----------
+        client : ids in ascending order, shape (n,)
         """
-        ...
 
+    def leaves_after_s(self, client: IntArray, time_s: float, draw: int, task_s: FloatArray) -> FloatArray:
+        """Return the seconds from an instant until each client leaves, >= 0, shape (n,); `inf` if it stays.
 
-@runtime_checkable
-class TimedAvailability(Availability, Protocol):
-    """A presence that changes with time and says when."""
+        Parameters
+        ----------
+        client : ids of clients that are available at the instant, shape (n,)
+        time_s : start of the task
+        draw : key of the random numbers that holds at the instant, from 1
+        task_s : duration of each client's task, shape (n,); `inf` where it is unknown or has no end
+            A law that answers `inf` for an unknown duration is asked again at the end of the task, with the duration.
+            The client is lost at that instant if it has left before.
+        """
+        return np.full(np.shape(client), np.inf)
 
-    def state(self, client: IntArray, time_s: float) -> tuple[BoolArray, FloatArray]:
-        """Return whether each client is there at an instant, and how long until that changes, both of shape (n,)."""
-        ...
+    def earliest_s(self, client: IntArray, time_s: float, draw: int) -> FloatArray:
+        """Return the first instant from ``time_s`` on at which each client may be available in this draw, shape (n,).
 
+        It is ``time_s`` for an available client, and later or `inf` for another one.
 
-@runtime_checkable
-class DrawnAvailability(Availability, Protocol):
-    """A presence that is drawn for a round, and again if it is of no use; ``round_`` may be any number that is new.
-
-    Attributes
-    ----------
-    retry_s : how long the server waits before everybody is asked again
-    """
-
-    retry_s: float
+        Parameters
+        ----------
+        client : ids in 0..K-1, shape (n,)
+        time_s : instant, >= 0
+        draw : key of the random numbers that holds at the instant, from 1
+        """
+        return np.where(self.available(client, time_s, draw), time_s, np.inf)
 
 
 class AvailabilityModel(Protocol):
-    """A scenario's law of availability: settings that build the presence of one run.
+    """A scenario's law of availability: settings that build the availability of one run.
 
     Attributes
     ----------
-    may_leave : whether a client may leave in the middle of a participation
+    may_leave : whether a client may leave during a participation
     """
 
     may_leave: ClassVar[bool]
 
     def build(self, clients: int, streams: Streams) -> Availability:
-        """Return who is there in one run with this many clients."""
-        ...
-
-
-class Dropout(Protocol):
-    """When a client vanishes in the middle of a participation.
-
-    Attributes
-    ----------
-    possible : whether anybody can drop out at all
-    """
-
-    possible: ClassVar[bool]
-
-    def time_to_dropout_s(
-        self, client: IntArray, round_: int, streams: Streams, phases_s: FloatArray | None = None
-    ) -> FloatArray:
-        """Return how long after the start of its participation each client vanishes; `inf` for never.
+        """Return the availability of one run.
 
         Parameters
         ----------
-        client : ids in 0..K-1, shape (n,)
-        round_ : int, from 1
-        streams : the luck of the run
-        phases_s : planned time of downlink, compute and uplink of each client, shape (3, n)
-            Laws whose hazard differs between phases need the first two; the time of the last does not matter. Where
-            these are not known, because the downlink is shared, such a law is asked as a `PhasedDropout`.
+        clients : K
+        streams : random streams of the run
         """
         ...
 
 
-@runtime_checkable
-class PhasedDropout(Dropout, Protocol):
-    """A law whose hazard differs between the phases: a client vanishes when its summed hazard reaches its endurance."""
+class Dropout(ABC):
+    """A law of the instant at which a client vanishes during a participation.
 
-    @property
-    def rates_per_s(self) -> tuple[float, float, float]:
-        """Return the hazard of downlink, compute and uplink."""
-        ...
+    A law of your own derives from `fedsim.Component` and from this class.
 
-    def endurance(self, client: IntArray, round_: int, streams: Streams) -> FloatArray:
-        """Return the summed hazard (rate times seconds) at which each client vanishes, shape (n,)."""
-        ...
+    Stream: ``dropout`` by (client, draw).
+
+    Attributes
+    ----------
+    possible : whether a client can drop out at all
+    """
+
+    possible: ClassVar[bool] = True
+
+    @abstractmethod
+    def time_to_dropout_s(
+        self, client: IntArray, draw: int, streams: Streams, phases_s: FloatArray | None = None
+    ) -> FloatArray:
+        """Return the seconds from the start of its participation until each client vanishes, shape (n,); `inf`: never.
+
+        Parameters
+        ----------
+        client : ids in 0..K-1, shape (n,)
+        draw : key of the random numbers; a synchronous server's is the number of the round, from 1
+        streams : random streams of the run
+        phases_s : planned seconds of downlink, compute and uplink, shape (3, n)
+            Only laws with `phase_hazards` need the first two rows. The last row does not matter.
+        """
+
+    def phase_hazards(self) -> tuple[float, float, float] | None:
+        """Return the dropouts per second of downlink, compute and uplink; None if the hazard ignores the phases.
+
+        With hazards by phase, a client vanishes when its summed hazard reaches its `endurance`. The sum is taken on the
+        clock where the duration of a phase is unknown in advance, on shared media.
+        """
+        return None
+
+    def endurance(self, client: IntArray, draw: int, streams: Streams) -> FloatArray:
+        """Return an exponential number with mean 1 for each client: the summed hazard that it survives, shape (n,).
+
+        Parameters
+        ----------
+        client : ids in 0..K-1, shape (n,)
+        draw : key of the random numbers, from 1
+        streams : random streams of the run
+        """
+        return -np.log1p(-streams.uniform("dropout", client, draw))

@@ -1,7 +1,4 @@
-"""When clients vanish: lost connections, empty batteries, closed lids.
-
-Streams: ``dropout`` by (client, round).
-"""
+"""Laws of dropout: lost connections, closed applications, phones put away."""
 
 from typing import ClassVar, Self
 
@@ -9,13 +6,14 @@ import numpy as np
 from pydantic import NonNegativeFloat, PositiveFloat, model_validator
 
 from fedsim.arrays import FloatArray, IntArray
+from fedsim.devices.contracts import Dropout
 from fedsim.registry import Component, Registry
 from fedsim.streams import Streams
 
 DROPOUTS = Registry(
     "dropout law",
     "fedsim.dropouts",
-    ("time_to_dropout_s",),
+    ("time_to_dropout_s", "phase_hazards"),
     {
         "never": "fedsim.devices.dropout:Never",
         "hazard": "fedsim.devices.dropout:Hazard",
@@ -25,19 +23,19 @@ DROPOUTS = Registry(
 )
 
 
-class Never(Component):
-    """Nobody vanishes."""
+class Never(Component, Dropout):
+    """No client vanishes."""
 
     possible: ClassVar[bool] = False
 
     def time_to_dropout_s(
-        self, client: IntArray, round_: int, streams: Streams, phases_s: FloatArray | None = None
+        self, client: IntArray, draw: int, streams: Streams, phases_s: FloatArray | None = None
     ) -> FloatArray:
-        """Return `inf` for everybody."""
+        """Return `inf` for every client."""
         return np.full(np.shape(client), np.inf)
 
 
-class Hazard(Component):
+class Hazard(Component, Dropout):
     """A constant hazard: a participation of t seconds survives with probability ``exp(-rate_per_s * t)``.
 
     Attributes
@@ -45,30 +43,26 @@ class Hazard(Component):
     rate_per_s : dropouts per second of participation
     """
 
-    possible: ClassVar[bool] = True
-
     rate_per_s: PositiveFloat
 
     def time_to_dropout_s(
-        self, client: IntArray, round_: int, streams: Streams, phases_s: FloatArray | None = None
+        self, client: IntArray, draw: int, streams: Streams, phases_s: FloatArray | None = None
     ) -> FloatArray:
-        """Return an exponential time with mean ``1 / rate_per_s`` for each client in this round."""
-        return -np.log1p(-streams.uniform("dropout", client, round_)) / self.rate_per_s
+        """Return an exponential time with mean ``1 / rate_per_s`` for each client."""
+        return self.endurance(client, draw, streams) / self.rate_per_s
 
 
-class PhaseHazard(Component):
+class PhaseHazard(Component, Dropout):
     """A constant hazard in each phase: radio links break and phones are put away at rates of their own.
 
     A participation survives with probability ``exp(-(sum of rate times duration))`` over its three phases. The
     instant of the dropout is the one at which the summed hazard reaches an exponential number of mean 1. Where the
-    length of a phase is not known in advance, its hazard counts from the instant at which it begins.
+    duration of a phase is not known in advance, its hazard counts from the instant at which it begins.
 
     Attributes
     ----------
     downlink_per_s, compute_per_s, uplink_per_s : dropouts per second in each phase; at least one above 0
     """
-
-    possible: ClassVar[bool] = True
 
     downlink_per_s: NonNegativeFloat
     compute_per_s: NonNegativeFloat
@@ -76,28 +70,23 @@ class PhaseHazard(Component):
 
     @model_validator(mode="after")
     def _some_hazard(self) -> Self:
-        if not (self.downlink_per_s or self.compute_per_s or self.uplink_per_s):
+        if not any(self.phase_hazards()):
             raise ValueError("all rates are 0; allowed: at least one above 0, or the kind 'never'")
         return self
 
-    @property
-    def rates_per_s(self) -> tuple[float, float, float]:
+    def phase_hazards(self) -> tuple[float, float, float]:
         """Return the hazard of downlink, compute and uplink."""
         return self.downlink_per_s, self.compute_per_s, self.uplink_per_s
 
-    def endurance(self, client: IntArray, round_: int, streams: Streams) -> FloatArray:
-        """Return an exponential number with mean 1 for each client in this round."""
-        return -np.log1p(-streams.uniform("dropout", client, round_))
-
     def time_to_dropout_s(
-        self, client: IntArray, round_: int, streams: Streams, phases_s: FloatArray | None = None
+        self, client: IntArray, draw: int, streams: Streams, phases_s: FloatArray | None = None
     ) -> FloatArray:
-        """Return when each client's summed hazard is used up; `inf` if that is never."""
+        """Return the time at which each client's summed hazard reaches its endurance; `inf` if it never does."""
         if phases_s is None:
             raise ValueError("phases_s: a hazard by phase needs the planned times of the phases")
-        left = self.endurance(client, round_, streams)
+        left = self.endurance(client, draw, streams)
         began_s, gone_s = np.zeros(left.shape), np.full(left.shape, np.inf)
-        for rate, duration_s in zip(self.rates_per_s, (*phases_s[:2], np.full(left.shape, np.inf)), strict=True):
+        for rate, duration_s in zip(self.phase_hazards(), (*phases_s[:2], np.full(left.shape, np.inf)), strict=True):
             if rate > 0:
                 now = np.isinf(gone_s) & (left < rate * duration_s)
                 gone_s = np.where(now, began_s + left / rate, gone_s)

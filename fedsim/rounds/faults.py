@@ -18,13 +18,11 @@ import math
 from collections.abc import Generator, Iterator
 from typing import Annotated, Any, Self
 
-import numpy as np
 from pydantic import Field, PositiveFloat, model_validator
 from simpy import Environment, Event, Process
 
-from fedsim.arrays import BoolArray, FloatArray, IntArray
 from fedsim.clock import LastOfInstant, tie_s
-from fedsim.devices.availability.on_off import MarkovSojourns, OnOffProcess, Renewal, Sojourn
+from fedsim.devices.availability.on_off import MarkovSojourns, Renewal, Sojourn
 from fedsim.registry import Settings, refusal
 from fedsim.streams import Streams
 
@@ -136,24 +134,3 @@ class Faults(Settings):
     def may_lose_clients(self) -> bool:
         """Whether a client may be lost in the middle of a participation; a server that restarts knows that it did."""
         return self.client_crash is not None or self.link_outage is not None
-
-
-class Working:
-    """The condition that devices run, or that links work.
-
-    Parameters
-    ----------
-    switched : when each does
-    """
-
-    def __init__(self, switched: OnOffProcess) -> None:
-        self._switched = switched
-
-    def holds(self, client: IntArray, time_s: float) -> BoolArray:
-        """Return whether each works."""
-        return self._switched.state(client, time_s)[0]
-
-    def window_s(self, client: IntArray, time_s: float) -> tuple[FloatArray, FloatArray]:
-        """Return from when on each works again: now where it works; it always comes back."""
-        works, left_s = self._switched.state(client, time_s)
-        return np.where(works, time_s, time_s + left_s), np.full(client.size, np.inf)

@@ -4,6 +4,7 @@ from typing import Final
 
 from fedsim.arrays import BoolArray, FloatArray, IntArray
 from fedsim.registry import Registry
+from fedsim.selectors.adapter import SelectorInfo, SelectorPort
 from fedsim.selectors.baselines import All, Uniform
 from fedsim.selectors.contracts import (
     Answers,
@@ -20,7 +21,6 @@ from fedsim.selectors.oort.fedscale import OortFedScale
 from fedsim.selectors.oort.oort import Oort
 from fedsim.selectors.oracles import Fastest
 from fedsim.selectors.pause.pause import Pause
-from fedsim.selectors.validation import as_cohort, as_probe
 
 __all__ = [
     "SELECTORS",
@@ -41,9 +41,9 @@ __all__ = [
     "Reports",
     "RoundView",
     "Selector",
+    "SelectorInfo",
+    "SelectorPort",
     "Uniform",
-    "as_cohort",
-    "as_probe",
 ]
 
 SELECTORS: Final = Registry(

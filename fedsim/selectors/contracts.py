@@ -190,7 +190,7 @@ class Reports:
 
 @runtime_checkable
 class Selector(Protocol):
-    """What the server asks each round; an object may also carry ``paper``, ``needs``, ``oracle``, ``air``."""
+    """What the server asks each round; an object may also carry ``paper``, ``needs``, ``oracle``, ``communication``."""
 
     def select(self, view: RoundView, rng: np.random.Generator) -> Cohort:
         """Return who takes part in the round that begins now."""
@@ -209,14 +209,14 @@ class PublishedSelector:
     paper : where the method comes from
     needs : what of delivered updates it wants to be measured, some of `fedsim.measurements.MEASUREMENTS`
     oracle : whether it is given an `OracleView`
-    air : what it costs on the air beside models to the cohort and their updates: ``"a number up per update"``
+    communication : messages besides the cohort's models and updates: ``"a number up per update"``
     uses_features : whether clients declare features to it
     """
 
     paper: ClassVar[str] = ""
     needs: ClassVar[tuple[str, ...]] = ()
     oracle: ClassVar[bool] = False
-    air: ClassVar[str] = "nothing"
+    communication: ClassVar[str] = "nothing"
     uses_features: ClassVar[bool] = False
 
     def observe(self, reports: Reports) -> None:

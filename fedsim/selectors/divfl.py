@@ -55,7 +55,7 @@ class DivFl(PublishedSelector):
         "Submodular Maximization, ICLR 2022"
     )
     needs = ("update",)
-    air = "a round with everybody at the start"
+    communication = "a round with everybody at the start"
 
     def __init__(
         self,

@@ -50,7 +50,7 @@ class FedCs(PublishedSelector):
         "Nishio and Yonetani, Client Selection for Federated Learning with Heterogeneous Resources in Mobile Edge, "
         "ICC 2019, Algorithm 3"
     )
-    air = "a request down and two numbers up for a share of the crowd"
+    communication = "a request down and two numbers up for a share of the crowd"
 
     def __init__(
         self,

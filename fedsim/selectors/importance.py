@@ -43,7 +43,7 @@ class ImportanceSampling(PublishedSelector):
         "Research, 2022, equation (7)"
     )
     needs = ("update_norm",)
-    air = "nothing (the paper's: a model down and a number up for everybody)"
+    communication = "nothing (the paper's: a model down and a number up for everybody)"
 
     def __init__(
         self,

@@ -30,7 +30,7 @@ class LossProportional(PublishedSelector):
         "and Fleuret, Not All Samples Are Created Equal, ICML 2018"
     )
     needs = ("loss",)
-    air = "a number up per update"
+    communication = "a number up per update"
 
     def __init__(self, cohort: int, data_exponent: float = 0.0) -> None:
         check_whole("cohort", cohort, lowest=1)

@@ -39,7 +39,7 @@ class RpowD(PublishedSelector):
 
     paper = PAPER
     needs = ("loss",)
-    air = "a number up per update"
+    communication = "a number up per update"
 
     def __init__(self, cohort: int, candidates: int | None = None, weights: Weights = "equal") -> None:
         check_whole("cohort", cohort, lowest=1)
@@ -75,7 +75,7 @@ class PowD(PublishedSelector):
     """
 
     paper = PAPER
-    air = "a model down and a number up for d candidates"
+    communication = "a model down and a number up for d candidates"
 
     def __init__(
         self,
@@ -135,7 +135,7 @@ class CpowD(PowD):
         Size of the mini-batch.
     """
 
-    air = "a model down and a number up for d candidates, who look at a mini-batch only"
+    communication = "a model down and a number up for d candidates, who look at a mini-batch only"
 
     def __init__(
         self,

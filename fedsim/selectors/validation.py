@@ -38,15 +38,21 @@ def check_choice(name: str, value: object, *allowed: str) -> None:
         raise ValueError(f"{name}: {value!r} is not allowed; it must be {' or '.join(map(repr, allowed))}")
 
 
-def as_cohort(chosen: object, view: RoundView, source: object) -> Cohort:
-    """Return a selector's answer as a valid cohort of the candidates, or say what is wrong with it.
+def as_cohort(chosen: object, view: RoundView, name: str) -> Cohort:
+    """Return a selector's answer as a valid cohort of the candidates.
+
+    Parameters
+    ----------
+    chosen : Cohort or array of client ids
+        What ``select`` has returned.
+    view : what the selector was shown
+    name : of the selector, for messages
 
     Raises
     ------
     SelectorError
         If the ids are no distinct candidates, or a column has the wrong length or range.
     """
-    name = type(source).__name__
     cohort = chosen if isinstance(chosen, Cohort) else Cohort(np.asarray(chosen))
     client = _distinct_candidates(f"{name}.select", cohort.client, view)
     _check_column(name, "draws", cohort.draws, client.size, lowest=1)
@@ -57,15 +63,21 @@ def as_cohort(chosen: object, view: RoundView, source: object) -> Cohort:
     return Cohort(client, cohort.draws, cohort.weights, cohort.work)
 
 
-def as_probe(asked: object, view: RoundView, source: object) -> Probe:
-    """Return a selector's question as a valid one to candidates, or say what is wrong with it.
+def as_probe(asked: object, view: RoundView, name: str) -> Probe:
+    """Return a selector's question to clients as a valid one to candidates.
+
+    Parameters
+    ----------
+    asked : what ``probe`` has returned
+    view : what the selector was shown
+    name : of the selector, for messages
 
     Raises
     ------
     SelectorError
         If it is no `Probe`, the ids are no distinct candidates, or a size or time is out of range.
     """
-    name = f"{type(source).__name__}.probe"
+    name = f"{name}.probe"
     if not isinstance(asked, Probe):
         raise SelectorError(f"{name} returned {asked!r}; it must be a Probe, or None for no question")
     client = _distinct_candidates(name, asked.client, view)

@@ -8,8 +8,7 @@ from typing import Any, cast
 import numpy as np
 
 from fedsim.errors import SelectorError
-from fedsim.measurements import MEASUREMENTS
-from fedsim.selectors import Selector
+from fedsim.selectors import Selector, SelectorPort
 from fedsim.testing.server import AsynchronousServer, Server
 from fedsim.testing.trials import Played, Trial
 
@@ -47,7 +46,7 @@ def check_selector(
     if clients < 2 or rounds < 2:
         raise ValueError(f"clients and rounds: {clients!r} and {rounds!r} are not allowed; both must be at least 2")
     fresh = _factory(selector_or_factory)
-    _check_shape(fresh())
+    SelectorPort.of(fresh())  # refuses what is no selector before any round
     trials = (
         Trial("a crowd that stays", clients, features=3),
         Trial("a crowd without privacy", clients, budget=None),
@@ -83,25 +82,6 @@ def _factory(selector_or_factory: Selector | Callable[[], Selector]) -> Callable
             f"{type(given).__name__} cannot be deep-copied ({error}); hand over a function that makes one"
         ) from error
     return lambda: copy.deepcopy(prototype)
-
-
-def _check_shape(selector: object) -> None:
-    """Refuse an object without the methods, or with marks that fedsim would not understand."""
-    name = type(selector).__name__
-    for method in ("select", "observe"):
-        if not callable(getattr(selector, method, None)):
-            raise SelectorError(f"{name} is no selector: it has no method {method}")
-    needs = getattr(selector, "needs", ())
-    if isinstance(needs, str) or not set(needs) <= set(MEASUREMENTS):
-        raise SelectorError(f"{name}.needs: {needs!r} is not allowed; it must be a tuple of {MEASUREMENTS!r} or empty")
-    oracle = getattr(selector, "oracle", False)
-    if not isinstance(oracle, bool):
-        raise SelectorError(f"{name}.oracle: {oracle!r} is not allowed; it must be True or False")
-    air = getattr(selector, "air", "")
-    if not isinstance(air, str):
-        raise SelectorError(f"{name}.air: {air!r} is not allowed; it must be a short phrase")
-    if not callable(getattr(selector, "probe", print)):
-        raise SelectorError(f"{name}.probe is not allowed; it must be a method, or not be there")
 
 
 def _server(trial: Trial, seed: int, fresh: Callable[[], Selector]) -> Server:

@@ -1,15 +1,18 @@
 """A small synthetic server with one selector: what it shows it and what it tells it."""
 
+from collections.abc import Callable
 from dataclasses import replace
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fedsim.arrays import BoolArray, FloatArray, IntArray
 from fedsim.errors import SelectorError
-from fedsim.selectors import Answers, Cohort, OracleView, Probe, Reports, RoundView, Selector, as_cohort, as_probe
+from fedsim.selectors import Answers, Cohort, OracleView, Probe, Reports, RoundView, Selector, SelectorPort
 from fedsim.testing.trials import Played, Trial, Weather, global_luck, locked
+
+T = TypeVar("T")
 
 _DEADLINE_S: Final = 2.0
 _ASKING_S: Final = 0.3
@@ -25,9 +28,7 @@ class Server:
     """
 
     def __init__(self, trial: Trial, seed: int, selector: Selector) -> None:
-        self.trial, self.seed, self.selector = trial, seed, selector
-        self.name = type(selector).__name__
-        self.needs: tuple[str, ...] = tuple(getattr(selector, "needs", ()))
+        self.trial, self.seed, self.selector = trial, seed, SelectorPort.of(selector)
         rng = np.random.default_rng([seed, trial.clients])
         self.mean_s = rng.uniform(0.05, 1.0, trial.clients)
         self.samples = rng.integers(1, 200, trial.clients) * int(trial.samples)
@@ -50,27 +51,25 @@ class Server:
         present = (rng.random(trial.clients) < trial.present) & (not idle) & ~self._busy
         weather = self._weather(number, rng)
         view = self._view(number, np.flatnonzero(present), weather)
-        probe = self._question(number, view) if hasattr(self.selector, "probe") else None
+        probe = self._question(number, view)
         if probe is not None:
             # Asking takes time, and some have left when it is over.
             self.time_s += _ASKING_S
             view = self._view(number, np.flatnonzero(present & (weather.away_s > _ASKING_S)), weather)
             view = locked(replace(view, answers=self._answers(number, probe, weather, view)))
         # The key tells this generator from the weather's: a selector must not see the future by its own luck.
-        answer = self._ask("select", number, view, self._luck(number, 1))
-        cohort: Cohort = self._checked(as_cohort, number, answer, view)
+        cohort = self._ask("select", number, self.selector.select, view, self._luck(number, 1))
         if view.client.size and not cohort.client.size:
             raise SelectorError(
-                f"{self.name}.select returned nobody, though there are {view.client.size} candidates "
+                f"{self.selector.name}.select returned nobody, though there are {view.client.size} candidates "
                 f"({self._where(number)})"
             )
         self._settle(number, cohort, weather.turned_around() if tampered else weather)
         return Played(probe, cohort)
 
     def _question(self, number: int, view: RoundView) -> Probe | None:
-        asked = self._ask("probe", number, view, self._luck(number, 2))
-        probe: Probe | None = None if asked is None else self._checked(as_probe, number, asked, view)
-        return probe
+        ask = self.selector.probe
+        return None if ask is None else self._ask("probe", number, ask, view, self._luck(number, 2))
 
     def _luck(self, number: int, key: int) -> np.random.Generator:
         return np.random.default_rng([self.seed, self.trial.clients, number, key])
@@ -106,7 +105,7 @@ class Server:
             privacy_budget=budget,
             features=self.features[client],
         )
-        if getattr(self.selector, "oracle", False):
+        if self.selector.oracle:
             view = self._foreseen(view, weather)
         shown: RoundView = locked(view)
         return shown
@@ -159,7 +158,7 @@ class Server:
             client=client,
             delivered=delivered,
             duration_s=np.where(delivered, weather.duration_s[client], _DEADLINE_S),
-            loss=np.where(delivered & ("loss" in self.needs), weather.loss[client], np.nan),
+            loss=np.where(delivered & ("loss" in self.selector.needs), weather.loss[client], np.nan),
             measured=self._measured(client, delivered, weather),
         )
 
@@ -169,7 +168,7 @@ class Server:
         self.last_duration_s[client[delivered]] = reports.duration_s[delivered]
         self.last_loss[client[delivered]] = reports.loss[delivered]
         if self.trial.feedback:
-            self._ask("observe", number, locked(replace(reports, time_s=self.time_s)))
+            self._ask("observe", number, self.selector.observe, locked(replace(reports, time_s=self.time_s)))
 
     def _measured(self, client: IntArray, delivered: BoolArray, weather: Weather) -> dict[str, NDArray[Any]]:
         """Return what the selector's needs ask for, NaN for clients that did not deliver."""
@@ -185,13 +184,15 @@ class Server:
         }
         for column in columns.values():
             column[~delivered] = np.nan
-        return {name: columns[name] for name in self.needs}
+        return {name: columns[name] for name in self.selector.needs}
 
-    def _ask(self, method: str, number: int, *arguments: object) -> object:
+    def _ask(self, method: str, number: int, call: Callable[..., T], *arguments: object) -> T:
         """Call the selector, turning whatever it raises, or does to the global generators, into a message."""
-        luck = global_luck()
+        name, luck = f"{self.selector.name}.{method}", global_luck()
         try:
-            answer: object = getattr(self.selector, method)(*arguments)
+            answer = call(*arguments)
+        except SelectorError as error:
+            raise SelectorError(f"{error} ({self._where(number)})") from error
         except Exception as error:
             hint = ""
             if "read-only" in str(error):
@@ -199,20 +200,14 @@ class Server:
             elif isinstance(error, AttributeError) and error.name in _ORACLES_ONLY:
                 hint = f"; only a selector with oracle = True is shown {error.name}"
             raise SelectorError(
-                f"{self.name}.{method} failed with {type(error).__name__}: {error}{hint} ({self._where(number)})"
+                f"{name} failed with {type(error).__name__}: {error}{hint} ({self._where(number)})"
             ) from error
         if global_luck() != luck:
             raise SelectorError(
-                f"{self.name}.{method} drew from a global random generator; all luck must come from the rng that "
+                f"{name} drew from a global random generator; all luck must come from the rng that "
                 f"{method} is given ({self._where(number)})"
             )
         return answer
-
-    def _checked(self, check: Any, number: int, answer: object, view: RoundView) -> Any:
-        try:
-            return check(answer, view, self.selector)
-        except SelectorError as error:
-            raise SelectorError(f"{error} ({self._where(number)})") from error
 
     def _where(self, number: int) -> str:
         return f"in the trial with {self.trial.name}, round {number}"

@@ -5,11 +5,11 @@ from typing import Any
 
 import pytest
 import torch
-from tiny_images import Tiny
 
 from fedsim.learning import Dataset, Supervised
 from fedsim.learning.supervised import SupervisedLearner
 from fedsim.streams import Streams
+from tests.support.tiny_images import Tiny
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""Who can take part: clients that are there and meet conditions, such as a charged battery or a link that works."""
+"""Eligibility of clients: online, and besides with a charged battery, a running device and a link that is up."""
 
 import math
 from collections.abc import Sequence
@@ -7,123 +7,150 @@ from typing import Final, Protocol
 import numpy as np
 
 from fedsim.arrays import BoolArray, FloatArray, IntArray
+from fedsim.devices.availability.on_off import OnOffProcess
 from fedsim.devices.batteries import Batteries
-from fedsim.devices.contracts import Availability, DrawnAvailability, TimedAvailability
+from fedsim.devices.contracts import Availability
 
-_NEXT_TOSS: Final = 2**40
+_NEXT_DRAW: Final = 2**40
+"""Distance between a draw and its repetition; no round has a number as high."""
 
 
 class EligibilityCriterion(Protocol):
-    """What a client must meet beside being there."""
+    """A requirement of a client beside being online."""
 
     def holds(self, client: IntArray, time_s: float) -> BoolArray:
-        """Return whether each client meets it at an instant, shape (n,)."""
+        """Return whether each client meets the criterion at an instant, shape (n,).
+
+        Parameters
+        ----------
+        client : ids in 0..K-1, shape (n,)
+        time_s : instant, >= 0
+        """
         ...
 
     def window_s(self, client: IntArray, time_s: float) -> tuple[FloatArray, FloatArray]:
-        """Return between which instants each client may meet it next if it takes no part, both of shape (n,).
+        """Return the bounds of the time in which each client may meet the criterion next, both of shape (n,).
 
-        The first is not before ``time_s``, and is later for clients that do not meet it then; `inf` for never. Before
-        it a client surely does not meet it, and after the second it never will.
+        They hold for clients that take no part until then. Before the first bound a client surely does not meet the
+        criterion, and after the second it never will.
+
+        Parameters
+        ----------
+        client : ids in 0..K-1, shape (n,)
+        time_s : instant, >= 0
+
+        Returns
+        -------
+        from_s : ``time_s``, or later for clients that do not meet the criterion then; `inf` for never
+        until_s : `inf` for no end
         """
         ...
 
 
 class Charge:
-    """A battery that holds enough.
+    """A battery above the threshold.
 
     Parameters
     ----------
-    batteries : Batteries
+    batteries : the batteries of the run
     """
 
     def __init__(self, batteries: Batteries) -> None:
         self._batteries = batteries
 
     def holds(self, client: IntArray, time_s: float) -> BoolArray:
-        """Return whether each client is charged enough."""
+        """Return whether each client's battery is above the threshold."""
         return self._batteries.able(client, time_s)
 
     def window_s(self, client: IntArray, time_s: float) -> tuple[FloatArray, FloatArray]:
-        """Return from when until when each client is charged enough."""
+        """Return from when until when each client's battery is above the threshold."""
         from_s, until_s = (bound[client] for bound in self._batteries.able_s())
         return np.maximum(from_s, time_s), until_s
 
 
-class EligibleClients:
-    """A presence of which only those are available who meet some conditions; itself a presence.
-
-    When nobody who is there meets them all, a round opens at the first instant at which somebody does. Where presence
-    changes with time (`TimedAvailability`) that instant is found from change to change; where it is tossed
-    (`DrawnAvailability`), by
-    tossing again, each toss with luck of its own; and where it holds for a whole round, it is the instant at which the
-    first of those who are there meets the conditions.
+class Working:
+    """A device that runs, or a link that is up.
 
     Parameters
     ----------
-    presence : Presence
-    conditions : what clients must meet
-    client : ids of those whose presence it is
+    process : on while the device runs or the link is up
     """
 
-    def __init__(self, presence: Availability, conditions: Sequence[EligibilityCriterion], client: IntArray) -> None:
-        self._presence, self._conditions, self._everyone = presence, conditions, client
-        self._toss = (0, 0)
+    def __init__(self, process: OnOffProcess) -> None:
+        self._process = process
 
-    def available(self, client: IntArray, time_s: float, round_: int) -> BoolArray:
-        """Return whether each client is there and meets the conditions."""
-        there = self._presence.available(client, time_s, self._key(round_))
-        for condition in self._conditions:
-            there = there & condition.holds(client, time_s)
-        return np.asarray(there)
+    def holds(self, client: IntArray, time_s: float) -> BoolArray:
+        """Return whether each device runs, or each link is up."""
+        return self._process.state(client, time_s)[0]
 
-    def leaves_after_s(self, client: IntArray, time_s: float, round_: int, task_s: FloatArray) -> FloatArray:
-        """Return how long after an instant each client leaves; a condition that breaks is not its matter."""
-        return self._presence.leaves_after_s(client, time_s, self._key(round_), task_s)
+    def window_s(self, client: IntArray, time_s: float) -> tuple[FloatArray, FloatArray]:
+        """Return when each device or link works next, without an end: it always comes back."""
+        works, left_s = self._process.state(client, time_s)
+        return np.where(works, time_s, time_s + left_s), np.full(client.size, np.inf)
 
-    def opens_s(self, time_s: float, round_: int, client: IntArray | None = None) -> float:
-        """Return the first instant from ``time_s`` on at which anybody, or one of some clients, will do.
 
-        Of some clients only, presence is not tossed again.
-        """
-        looked_at = self._everyone if client is None else client
-        if client is None:
-            self._toss = (round_, round_)
-        now_s = self._presence.opens_s(time_s, self._key(round_), client)
-        while math.isfinite(now_s) and not self.available(looked_at, now_s, round_).any():
-            later_s = self._look_again_s(now_s, round_, looked_at, toss=client is None)
+class EligibleClients(Availability):
+    """The run's availability: online, device and link up, battery above threshold.
+
+    Where no online client meets all criteria, `next_s` searches for the first instant at which one does. Clients that
+    come and go with time are looked up from change to change. A draw without an eligible client is repeated every
+    `retry_s`, with random numbers of its own, unless only some clients count.
+
+    Parameters
+    ----------
+    online : availability of the clients before the criteria
+    criteria : what clients must meet besides
+    client : ids of the crowd, ascending, shape (n,)
+    """
+
+    def __init__(self, online: Availability, criteria: Sequence[EligibilityCriterion], client: IntArray) -> None:
+        self.kind, self.retry_s = online.kind, online.retry_s
+        self._online, self._criteria, self._client = online, criteria, client
+
+    def available(self, client: IntArray, time_s: float, draw: int) -> BoolArray:
+        """Return whether each client is online and meets the criteria."""
+        eligible = self._online.available(client, time_s, draw)
+        for criterion in self._criteria:
+            eligible = eligible & criterion.holds(client, time_s)
+        return np.asarray(eligible)
+
+    def leaves_after_s(self, client: IntArray, time_s: float, draw: int, task_s: FloatArray) -> FloatArray:
+        """Return the seconds until each client goes offline; crashes, outages and empty batteries are events."""
+        return self._online.leaves_after_s(client, time_s, draw, task_s)
+
+    def next_s(self, time_s: float, draw: int, client: IntArray | None = None) -> tuple[float, int]:
+        """Return the first instant at which a client is online and meets the criteria, and the draw that holds then."""
+        looked_at = self._client if client is None else client
+        repeats = client is None and self.kind == "per-draw"
+        now_s, draw = self._online.next_s(time_s, draw, client)
+        while math.isfinite(now_s) and not self.available(looked_at, now_s, draw).any():
+            if repeats:
+                wait_s = (
+                    float(self._possible_s(looked_at, now_s, np.full(looked_at.size, now_s)).min(initial=np.inf))
+                    - now_s
+                )
+                tries = max(1.0, math.ceil(wait_s / self.retry_s)) if math.isfinite(wait_s) else math.inf
+                later_s, draw = now_s + self.retry_s * tries, draw + _NEXT_DRAW
+            else:
+                later_s = float(self.earliest_s(looked_at, now_s, draw).min(initial=np.inf))
             if math.isinf(later_s):
-                return math.inf
+                return math.inf, draw
             # Sums may round to the present instant; time must go on.
-            later_s = max(later_s, math.nextafter(now_s, math.inf))
-            now_s = self._presence.opens_s(later_s, self._key(round_), client)
-        return now_s
+            now_s, draw = self._online.next_s(max(later_s, math.nextafter(now_s, math.inf)), draw, client)
+        return now_s, draw
+
+    def earliest_s(self, client: IntArray, time_s: float, draw: int) -> FloatArray:
+        """Return the first instant at which each client may be online and meet the criteria in this draw."""
+        return self._possible_s(client, time_s, self._online.earliest_s(client, time_s, draw))
 
     def part(self, client: IntArray) -> "EligibleClients":
-        """Return the presence of some of the clients, who meet the same conditions."""
-        return EligibleClients(self._presence.part(client), self._conditions, client)
+        """Return the availability of some of the clients, under the same criteria."""
+        return EligibleClients(self._online.part(client), self._criteria, client)
 
-    def _key(self, round_: int) -> int:
-        """Return what the presence is asked for in the place of the round: later tosses have numbers of their own."""
-        return self._toss[1] if self._toss[0] == round_ else round_
-
-    def _look_again_s(self, now_s: float, round_: int, client: IntArray, *, toss: bool) -> float:
-        """Return an instant before which none of some clients will do who does not now."""
-        if isinstance(self._presence, TimedAvailability):
-            there, left_s = self._presence.state(client, now_s)
-            return self._first_s(client, now_s, np.where(there, now_s, now_s + left_s))
-        if toss and isinstance(self._presence, DrawnAvailability):
-            retry_s = self._presence.retry_s
-            wait_s = self._first_s(client, now_s, np.full(client.size, now_s)) - now_s
-            self._toss = (round_, self._toss[1] + _NEXT_TOSS)
-            return now_s + retry_s * max(1.0, math.ceil(wait_s / retry_s)) if math.isfinite(wait_s) else math.inf
-        present = client[self._presence.available(client, now_s, self._key(round_))]
-        return self._first_s(present, now_s, np.full(present.size, now_s))
-
-    def _first_s(self, client: IntArray, now_s: float, comes_s: FloatArray) -> float:
-        """Return when the first of clients that come at some instants may meet the conditions; `inf` for never."""
-        last_s = np.full(client.size, np.inf)
-        for condition in self._conditions:
-            from_s, until_s = condition.window_s(client, now_s)
-            comes_s, last_s = np.maximum(comes_s, from_s), np.minimum(last_s, until_s)
-        return float(comes_s[comes_s <= last_s].min(initial=np.inf))
+    def _possible_s(self, client: IntArray, time_s: float, from_s: FloatArray) -> FloatArray:
+        """Return the first instant from given ones on at which each client may meet the criteria; `inf`: never."""
+        until_s = np.full(client.size, np.inf)
+        for criterion in self._criteria:
+            opens_s, closes_s = criterion.window_s(client, time_s)
+            from_s, until_s = np.maximum(from_s, opens_s), np.minimum(until_s, closes_s)
+        return np.where(from_s <= until_s, from_s, np.inf)

@@ -10,14 +10,16 @@ Streams of `Markov`: ``availability-start`` by client; ``availability-sojourn`` 
 """
 
 import copy
+from abc import abstractmethod
 from dataclasses import dataclass
-from typing import Annotated, ClassVar, Final, Protocol, Self
+from typing import Annotated, ClassVar, Final, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike
 from pydantic import Field
 
 from fedsim.arrays import BoolArray, FloatArray, IntArray
+from fedsim.devices.contracts import Availability, Kind
 from fedsim.registry import Component
 from fedsim.streams import Streams
 
@@ -42,28 +44,46 @@ def count_until(values: FloatArray, low: IntArray, high: IntArray, bound: ArrayL
     return np.asarray(left - low)
 
 
-class OnOffProcess:
-    """A presence that follows from a state, on or off, and the instant at which it changes.
+class OnOffProcess(Availability):
+    """An availability that follows from a state, on or off, and the instant at which it changes.
 
-    What was looked up for a client holds until its state changes, so that a round looks up only those that have
-    changed since the one before.
+    A state that was looked up is kept until it changes, so that a round looks up only those clients that have changed
+    since the round before; the answers do not depend on that.
 
     Parameters
     ----------
     clients : K
     """
 
+    kind: Kind = "timed"
+
     def __init__(self, clients: int) -> None:
         self._everyone = np.arange(clients, dtype=np.int64)
         self._on = np.zeros(clients, dtype=np.bool_)
         self._from_s, self._until_s = np.full(clients, np.inf), np.full(clients, -np.inf)
 
+    @abstractmethod
     def look_up(self, client: IntArray, time_s: float) -> tuple[BoolArray, FloatArray]:
-        """Return whether each client is there at an instant, and the later instant (or `inf`) of the next change."""
-        raise NotImplementedError
+        """Return whether each client is on at an instant, and the later instant (or `inf`) of the next change.
+
+        Parameters
+        ----------
+        client : ids in 0..K-1, shape (n,)
+        time_s : instant, >= 0
+
+        Returns
+        -------
+        on, until_s : both of shape (n,)
+        """
 
     def state(self, client: IntArray, time_s: float) -> tuple[BoolArray, FloatArray]:
-        """Return whether each client is there, and how long until that changes, >= 0 and perhaps `inf`."""
+        """Return whether each client is on, and the seconds until that changes, >= 0 and perhaps `inf`; shape (n,).
+
+        Parameters
+        ----------
+        client : ids in 0..K-1, shape (n,)
+        time_s : instant, >= 0
+        """
         client = np.asarray(client, dtype=np.int64)
         unknown = client[(self._from_s[client] > time_s) | (self._until_s[client] <= time_s)]
         if unknown.size:
@@ -71,29 +91,31 @@ class OnOffProcess:
             self._from_s[unknown] = time_s
         return self._on[client], np.maximum(self._until_s[client] - time_s, 0.0)
 
-    def available(self, client: IntArray, time_s: float, round_: int) -> BoolArray:
-        """Return whether each client is there at an instant."""
+    def available(self, client: IntArray, time_s: float, draw: int) -> BoolArray:
+        """Return whether each client is on at an instant."""
         return self.state(client, time_s)[0]
 
-    def leaves_after_s(self, client: IntArray, time_s: float, round_: int, task_s: FloatArray) -> FloatArray:
-        """Return how long each client is still there, however long its task takes; 0 if it is not."""
-        there, left_s = self.state(client, time_s)
-        return np.where(there, left_s, 0.0)
+    def leaves_after_s(self, client: IntArray, time_s: float, draw: int, task_s: FloatArray) -> FloatArray:
+        """Return the seconds until each client goes off, whatever the duration of its task; 0 if it is off."""
+        on, left_s = self.state(client, time_s)
+        return np.where(on, left_s, 0.0)
 
-    def opens_s(self, time_s: float, round_: int, client: IntArray | None = None) -> float:
-        """Return the first instant from ``time_s`` on at which anybody, or one of some clients, is there."""
+    def earliest_s(self, client: IntArray, time_s: float, draw: int) -> FloatArray:
+        """Return the first instant from ``time_s`` on at which each client is on, up to rounding."""
+        on, left_s = self.state(client, time_s)
+        return np.where(on, time_s, time_s + left_s)
+
+    def next_s(self, time_s: float, draw: int, client: IntArray | None = None) -> tuple[float, int]:
+        """Return the first instant from ``time_s`` on at which a client is on; the draw stays."""
         looked_at = self._everyone if client is None else client
-        there, left_s = self.state(looked_at, time_s)
-        if there.any():
-            return time_s
-        opens_s = time_s + float(left_s.min(initial=np.inf))
+        now_s = float(self.earliest_s(looked_at, time_s, draw).min(initial=np.inf))
         # The sum may round to just before the arrival; the next number is then at or after it.
-        while np.isfinite(opens_s) and not self.state(looked_at, opens_s)[0].any():
-            opens_s = float(np.nextafter(opens_s, np.inf))
-        return opens_s
+        while np.isfinite(now_s) and not self.state(looked_at, now_s)[0].any():
+            now_s = float(np.nextafter(now_s, np.inf))
+        return now_s, draw
 
-    def part(self, client: IntArray) -> Self:
-        """Return the presence of some of the clients; what was looked up and drawn is kept for all in one place."""
+    def part(self, client: IntArray) -> "OnOffProcess":
+        """Return the availability of some of the clients; the states looked up are kept in one place for all parts."""
         some = copy.copy(self)
         some._everyone = client
         return some

@@ -212,10 +212,10 @@ class TraceAvailability(OnOffProcess):
         until_s = began_s + np.where(there, np.where(whole, np.inf, leaves_s), np.where(empty, np.inf, following))
         return np.asarray(there), np.asarray(until_s)
 
-    def leaves_after_s(self, client: IntArray, time_s: float, round_: int, task_s: FloatArray) -> FloatArray:
+    def leaves_after_s(self, client: IntArray, time_s: float, draw: int, task_s: FloatArray) -> FloatArray:
         """Return how long each client is still there or, checked at the end point, when it leaves for good."""
         if self._checked == "whole-task":
-            return super().leaves_after_s(client, time_s, round_, task_s)
+            return super().leaves_after_s(client, time_s, draw, task_s)
         done = np.isfinite(task_s)
         away_s = np.where(done, self._away_s(client, time_s + np.where(done, task_s, 0.0)), 0.0)
         return np.where(away_s > 0, np.maximum(task_s - away_s, 0.0), np.inf)

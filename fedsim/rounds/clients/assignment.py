@@ -51,6 +51,7 @@ class Assignment:
     client : ids, shape (n,)
     number : round in which it begins
     turn : what the members' luck of this errand is keyed by: the round where a client is sent once a round at most
+    availability_draw : draw of availability that holds when the clients are looked at
     opens_s : instant at which the clients' presence is looked at
     bits : sizes of the message down and of the message up
     samples : that each passes through its model, shape (n,)
@@ -66,6 +67,7 @@ class Assignment:
     client: NDArray[np.int64]
     number: int
     turn: int
+    availability_draw: int
     opens_s: float
     bits: tuple[float, float]
     samples: NDArray[np.float64]

@@ -8,7 +8,6 @@ from numpy.typing import NDArray
 from simpy import Environment
 
 from fedsim.arrays import FloatArray
-from fedsim.devices import PhasedDropout
 from fedsim.errors import ScenarioError
 from fedsim.history.outcomes import COMPUTE, DOWNLINK, PHASES, UPLINK
 from fedsim.rounds.clients.assignment import Assignment
@@ -37,7 +36,7 @@ class Dispatcher:
     def __init__(self, env: Environment, context: ClientContext) -> None:
         self.env, self.context = env, context
         self.medium = TransferStarter.of(context.links, env, context.workload.down_bits)
-        self._phased = context.dropout if isinstance(context.dropout, PhasedDropout) else None
+        self._hazards = context.dropout.phase_hazards()
 
     def send(self, errand: Assignment, on_end: OnEnd | None = None) -> Participations:
         """Plan every member's waits as arrays and start its process.
@@ -54,12 +53,12 @@ class Dispatcher:
             outages = LinkOutages(self.env, context.links_up, client, errand.opens_s)
             known_s = outages.known_s(planned_s)
         samples, task_s = errand.samples * errand.share, known_s.sum(axis=0)
-        leaves_after_s = context.availability.leaves_after_s(client, errand.opens_s, errand.number, task_s)
+        leaves_after_s = context.availability.leaves_after_s(client, errand.opens_s, errand.availability_draw, task_s)
         stays = self._watch_ends(errand, task_s, leaves_after_s)
         leaves_after_s = np.minimum(leaves_after_s, self._breaks_after_s(errand, planned_s, outages))
         endurance: list[float] | None = None
-        if self._phased is not None and self.medium.downlink is not None:
-            endurance = self._phased.endurance(client, turn, context.streams).tolist()
+        if self._hazards is not None and self.medium.downlink is not None:
+            endurance = context.dropout.endurance(client, turn, context.streams).tolist()
         else:
             vanishes_s = context.dropout.time_to_dropout_s(client, turn, context.streams, planned_s)
             leaves_after_s = np.minimum(vanishes_s, leaves_after_s)
@@ -121,9 +120,8 @@ class Dispatcher:
         """Return what ends phases before their time; None for nothing."""
         if endurance is None and not empties and outages is None:
             return None
-        rates_per_s = (0.0, 0.0, 0.0) if self._phased is None else self._phased.rates_per_s
         unplanned = (UPLINK,) if self.medium.downlink is None else (DOWNLINK, UPLINK)
-        return Interruptions(rates_per_s, endurance, empties, outages, unplanned)
+        return Interruptions(self._hazards or (0.0, 0.0, 0.0), endurance, empties, outages, unplanned)
 
     def _breaks_after_s(self, errand: Assignment, planned_s: FloatArray, outages: LinkOutages | None) -> FloatArray:
         """Return how long from now on devices crash, or links fail in planned downlinks; `inf` for never."""
@@ -151,7 +149,7 @@ class Dispatcher:
             if not unknown[i]:
                 return True
             task_s, only = np.array([env.now - start_s]), errand.client[i : i + 1]
-            return bool(presence.leaves_after_s(only, errand.opens_s, errand.number, task_s)[0] >= task_s[0])
+            return bool(presence.leaves_after_s(only, errand.opens_s, errand.availability_draw, task_s)[0] >= task_s[0])
 
         return stays
 

@@ -9,15 +9,12 @@ from numpy.typing import NDArray
 from simpy import Environment, Event, Interrupt, Process
 
 from fedsim.clock import until
-from fedsim.devices import Availability
-from fedsim.errors import ScenarioError
 from fedsim.history.outcomes import RoundEnd
 from fedsim.history.recorder import Recorder
 from fedsim.learning import Model
 from fedsim.rounds.audit.audit import Audit
 from fedsim.rounds.clients.dispatch import Dispatcher
 from fedsim.rounds.hierarchy.cloud_rules import EdgeStatus
-from fedsim.rounds.hierarchy.edge_selector import EdgeSelector
 from fedsim.rounds.hierarchy.edge_server import EdgeCycle, EdgeServer
 from fedsim.rounds.hierarchy.settings import Hierarchy
 from fedsim.rounds.server.context import ServerContext
@@ -144,8 +141,8 @@ class Cloud:
         context, member, selector = self.context, hierarchy.members[at], hierarchy.selectors[at]
         only = len(hierarchy.members) == 1
         if not only:
-            streams, presence = context.streams.within("edge", at), _part(context.availability, member)
-            selector = EdgeSelector(selector, member, context.learner.samples)
+            streams, presence = context.streams.within("edge", at), context.availability.part(member)
+            selector = selector.at_edge(member, context.learner.samples)
             context = replace(context, streams=streams, availability=presence, selector=selector)
         choice = Selection(self.env, context, selector, None if only else member)
         records = RoundLog(self.records.recorder, context, audit, at, self.records, None if only else member)
@@ -248,18 +245,6 @@ class Cloud:
             staleness=staleness,
             weight=float(weight),
         )
-
-
-def _part(presence: Availability, member: NDArray[np.int64]) -> Availability:
-    """Return the presence of some clients, or refuse one of somebody else's that does not know what that is."""
-    part = getattr(presence, "part", None)
-    if part is None:
-        raise ScenarioError(
-            f"devices.availability: {type(presence).__name__} cannot say when some of the clients are there, which "
-            "several edge servers need; allowed: one with a method part(client)"
-        )
-    found: Availability = part(member)
-    return found
 
 
 def _number(visit: EdgeCycle) -> int:

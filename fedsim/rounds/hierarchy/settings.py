@@ -18,7 +18,7 @@ from fedsim.registry import Settings, Slot
 from fedsim.rounds.hierarchy.backhaul import BACKHAULS, Backhaul
 from fedsim.rounds.hierarchy.cloud_rules import CLOUD_RULES, CloudRule, Synchronous
 from fedsim.rounds.hierarchy.grouping import GROUPINGS, Grouping
-from fedsim.selectors import Selector
+from fedsim.selectors import SelectorPort
 
 
 class Edges(Settings):
@@ -62,7 +62,7 @@ class Hierarchy:
 
     edges: Edges
     members: list[IntArray]
-    selectors: list[Selector]
+    selectors: list[SelectorPort]
 
     @classmethod
     def of(
@@ -70,7 +70,7 @@ class Hierarchy:
         edges: Edges,
         links: Links,
         expected_s: NDArray[np.float64],
-        selector: Callable[[], Selector],
+        selector: Callable[[], object],
         minimum_updates: int = 1,
     ) -> Self:
         """Return the edge servers of a run.
@@ -107,4 +107,4 @@ class Hierarchy:
                 f"{sizes.min()} clients, which is never enough; allowed: 1 to {sizes.min()}"
             )
         members = [np.flatnonzero(edge == at) for at in range(sizes.size)]
-        return cls(edges, members, [selector() for _ in members])
+        return cls(edges, members, [SelectorPort.of(selector()) for _ in members])

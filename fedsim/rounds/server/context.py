@@ -10,7 +10,7 @@ from fedsim.rounds.hierarchy.settings import Hierarchy
 from fedsim.rounds.policies.contracts import RoundPolicy
 from fedsim.rounds.policies.late import Cancel, LateRule
 from fedsim.rounds.server.knowledge import Knowledge
-from fedsim.selectors import Selector
+from fedsim.selectors import SelectorPort
 from fedsim.streams import Streams
 
 
@@ -34,7 +34,7 @@ class ServerContext:
     streams: Streams
     availability: Availability
     learner: Learner
-    selector: Selector
+    selector: SelectorPort
     policy: RoundPolicy
     knowledge: Knowledge
     late: LateRule = field(default_factory=Cancel)

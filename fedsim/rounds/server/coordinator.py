@@ -66,7 +66,7 @@ class Coordinator:
         self._goes_on = self._asynchronous or getattr(policy, "goes_on", False)
         # Where everybody ends with the round, nobody needs to hear of single deliveries.
         self._outlive = self._asynchronous or not self._cancels
-        self._needs = tuple(getattr(choice.selector, "needs", ()))
+        self._needs = choice.selector.needs
         self._intake = UpdateBuffer(context, merger, self._needs)
         self._crew = Roster(env, choice, self._send, getattr(policy, "give_up_s", None))
         self.memory = PastRounds()
@@ -81,7 +81,7 @@ class Coordinator:
         """Return when a round can start: as soon as anybody is there, or now if somebody is at work anyway."""
         if self._goes_on and self._crew.outstanding:
             return float(self.env.now)
-        opens_s = self.context.availability.opens_s(self.env.now, number)
+        opens_s = self.choice.next_start_s(number)
         # Whoever is at work comes back, charged enough or not.
         return float(self.env.now) if opens_s == np.inf and self.choice.busy else opens_s
 
@@ -214,6 +214,7 @@ class Coordinator:
             client=client,
             number=number,
             turn=turn,
+            availability_draw=self.choice.draw(number),
             opens_s=self.env.now if opens_s is None else opens_s,
             bits=(context.clients.workload.down_bits, context.clients.workload.up_bits),
             samples=samples,

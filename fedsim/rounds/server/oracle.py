@@ -19,10 +19,12 @@ class OracleKnowledge:
     ----------
     context : ServerContext
     view : what the oracle sees otherwise
+    availability_draw : draw of availability that holds in the round
     """
 
     context: ServerContext
     view: OracleView
+    availability_draw: int
 
     def added(self) -> OracleView:
         """Return the view with its questions about the future."""
@@ -62,13 +64,13 @@ class OracleKnowledge:
 
     def stays(self, from_s: FloatArray, to_s: FloatArray) -> NDArray[np.bool_]:
         """Return which candidates will be there from so many seconds after now to so many, without a gap."""
-        presence, client, number = self.context.availability, self.view.client, self.view.round
+        presence, client, draw = self.context.availability, self.view.client, self.availability_draw
         starts_s = self.view.time_s + np.broadcast_to(from_s, client.shape)
         lasts_s = np.broadcast_to(to_s, client.shape) - np.broadcast_to(from_s, client.shape)
         there = np.zeros(client.size, dtype=bool)
         for start_s in np.unique(starts_s).tolist():
             of_them = np.flatnonzero(starts_s == start_s)
             these, task_s = client[of_them], lasts_s[of_them]
-            available = presence.available(these, start_s, number)
-            there[of_them] = available & (presence.leaves_after_s(these, start_s, number, task_s) >= task_s)
+            available = presence.available(these, start_s, draw)
+            there[of_them] = available & (presence.leaves_after_s(these, start_s, draw, task_s) >= task_s)
         return there

@@ -43,7 +43,7 @@ class Prober:
         self.env, self.context, self._dispatcher, self._records = env, context, dispatcher, records
         self._number = self._before = 0
 
-    def ask(self, number: int, model: Model, probe: Probe) -> Generator[Event, Any, Answers]:
+    def ask(self, number: int, model: Model, probe: Probe, availability_draw: int) -> Generator[Event, Any, Answers]:
         """Ask clients at the beginning of a round, and return what has arrived when the server stops waiting.
 
         The question's luck is not that of the participation that follows.
@@ -53,6 +53,7 @@ class Prober:
         number : of the round
         model : whose loss is asked for
         probe : Probe
+        availability_draw : draw of availability that holds in the round
         """
         self._before = self._before + 1 if number == self._number else 0
         self._number = number
@@ -63,6 +64,7 @@ class Prober:
             client=client,
             number=number,
             turn=turn,
+            availability_draw=availability_draw,
             opens_s=self.env.now,
             bits=(context.clients.workload.down_bits if probe.down_bits is None else probe.down_bits, probe.up_bits),
             samples=samples,

@@ -95,7 +95,7 @@ class Roster:
         SelectorError
             If nobody is at work and the selector wants none of those that are there: nothing would ever happen.
         """
-        if hasattr(self._choice.selector, "probe"):
+        if self._choice.selector.probe is not None:
             return self._fill_after_question(concurrency, ask)
         while self.outstanding < concurrency:
             cohort = self._choice.more(self.number, concurrency - self.outstanding)
@@ -185,7 +185,7 @@ class Roster:
                 self._call_after(max(comes_s - self.env.now, float(np.spacing(self.env.now))), self._look_again)
         elif not self.outstanding:
             raise SelectorError(
-                f"{type(self._choice.selector).__name__}.select returned nobody in round {self.number} and nobody is "
+                f"{self._choice.selector.name}.select returned nobody in round {self.number} and nobody is "
                 f"at work, though there are {self._choice.candidates} candidates"
             )
         return self.outstanding > 0 or comes_s < math.inf

@@ -11,11 +11,11 @@ from simpy import Environment, Event
 from fedsim.errors import SelectorError
 from fedsim.rounds.server.context import ServerContext
 from fedsim.rounds.server.oracle import OracleKnowledge
-from fedsim.selectors import Answers, Cohort, OracleView, Probe, RoundView, as_cohort, as_probe
+from fedsim.selectors import Answers, Cohort, OracleView, Probe, RoundView, SelectorPort
 
 Asking = Generator[Event, Any, Answers]
-Ask = Callable[[Probe], Asking]
-"""Puts a question to clients."""
+Ask = Callable[[Probe, int], Asking]
+"""Puts a question to clients, given the draw of their availability."""
 
 
 class Selection:
@@ -35,7 +35,7 @@ class Selection:
     """
 
     def __init__(
-        self, env: Environment, context: ServerContext, selector: Any, member: NDArray[np.int64] | None = None
+        self, env: Environment, context: ServerContext, selector: SelectorPort, member: NDArray[np.int64] | None = None
     ) -> None:
         self.env, self.context, self.selector = env, context, selector
         self.candidates = 0
@@ -45,6 +45,7 @@ class Selection:
         self._everyone = np.arange(clients, dtype=np.int64) if member is None else member
         self._busy = np.zeros(clients, dtype=bool)
         self._freed: Event | None = None
+        self._round_draw = (0, 0)
         self._drawn: dict[str, tuple[int, int]] = {}
 
     def choose(self, number: int, opens_s: float, wanted: int | None, ask: Ask) -> Generator[Event, Any, Cohort]:
@@ -74,7 +75,7 @@ class Selection:
         cohort = self._ask(number, view)
         if not cohort.client.size:
             raise SelectorError(
-                f"{type(self.selector).__name__}.select returned nobody in round {number}, "
+                f"{self.selector.name}.select returned nobody in round {number}, "
                 f"though there are {view.client.size} candidates"
             )
         return cohort
@@ -92,12 +93,12 @@ class Selection:
 
     def _answers(self, number: int, view: RoundView | None, ask: Ask) -> Generator[Event, Any, Answers | None]:
         """Return what clients answer to the selector's question; None if it has none."""
-        if view is None or not hasattr(self.selector, "probe"):
+        if view is None or self.selector.probe is None:
             return None
         probe = self.selector.probe(view, self.context.streams.generator(*self._luck("probe-selection", number)))
         if probe is None or not probe.client.size:
             return None
-        return (yield from ask(as_probe(probe, view, self.selector)))
+        return (yield from ask(probe, self.draw(number)))
 
     def beside(self, number: Callable[[], int], wanted: int | None, ask: Ask) -> Generator[Event, Any, Cohort | None]:
         """Return a cohort to send beside those that are at work; None as `more` does, without waiting for anybody.
@@ -115,9 +116,20 @@ class Selection:
         view = self._view(number, self.env.now, wanted)
         return None if view is None else self._some(number, view)
 
+    def draw(self, number: int) -> int:
+        """Return the draw of availability that holds in a round: its number, or the repeated draw found for it."""
+        of_round, draw = self._round_draw
+        return draw if of_round == number else number
+
+    def next_start_s(self, number: int) -> float:
+        """Return the first instant from now on with an available client in a round, whose draw holds from here on."""
+        start_s, draw = self.context.availability.next_s(self.env.now, number)
+        self._round_draw = number, draw
+        return start_s
+
     def anybody(self, time_s: float, number: int) -> bool:
-        """Return whether anybody is there at an instant of a round, free or not."""
-        return bool(self.context.availability.available(self._everyone, time_s, number).any())
+        """Return whether a client, idle or not, is available at an instant of a round."""
+        return bool(self.context.availability.available(self._everyone, time_s, self.draw(number)).any())
 
     @property
     def busy(self) -> bool:
@@ -140,10 +152,9 @@ class Selection:
     def comes_s(self, number: int) -> float:
         """Return the first instant from now on at which anybody is there and free; `inf` if nobody comes."""
         free = ~self._busy[self._everyone]
-        presence, now_s = self.context.availability, self.env.now
         if free.all():
-            return presence.opens_s(now_s, number)
-        return presence.opens_s(now_s, number, self._everyone[free])
+            return self.next_start_s(number)
+        return self.context.availability.next_s(self.env.now, self.draw(number), self._everyone[free])[0]
 
     def _somebody_free(self, number: int) -> Event | None:
         """Return the event of the next client that is done, or that comes and is free; None if there is none."""
@@ -160,14 +171,14 @@ class Selection:
         """Return what the selector may see; None if nobody is there and free."""
         self.looked_s = time_s
         busy = self._busy if self._member is None else self._busy[self._member]
-        there = self.context.availability.available(self._everyone, time_s, number) & ~busy
+        there = self.context.availability.available(self._everyone, time_s, self.draw(number)) & ~busy
         everybody = bool(there.all())
         self.candidates = there.size if everybody else int(np.count_nonzero(there))
         if not self.candidates:
             return None
         candidates = None if everybody and self._member is None else self._everyone[there]
         view = self.context.knowledge.view(number, self.env.now, candidates, wanted)
-        return OracleKnowledge(self.context, view).added() if isinstance(view, OracleView) else view
+        return OracleKnowledge(self.context, view, self.draw(number)).added() if isinstance(view, OracleView) else view
 
     def _some(self, number: int, view: RoundView) -> Cohort | None:
         """Return the selector's cohort, or None if it wants nobody."""
@@ -177,8 +188,7 @@ class Selection:
     def _ask(self, number: int, view: RoundView) -> Cohort:
         """Return the selector's cohort, cut down at random to what is wanted if it chose more."""
         streams, (name, *keys) = self.context.streams, self._luck("selection", number)
-        chosen = self.selector.select(view, streams.generator(name, *keys))
-        cohort = as_cohort(chosen, view, self.selector)
+        cohort = self.selector.select(view, streams.generator(name, *keys))
         if view.wanted is None or cohort.client.size <= view.wanted:
             return cohort
         rng = streams.generator("selection-cut", *keys)

@@ -94,7 +94,7 @@ class FedSuv(PublishedSelector):
 
     paper = "FedSUV: Validity and Utility-guided Client Selection for Federated Learning"
     needs = ("loss_rms", "accuracy_gain")
-    air = "two numbers up per update"
+    communication = "two numbers up per update"
     uses_features = True
 
     def __init__(

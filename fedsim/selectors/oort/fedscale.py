@@ -77,7 +77,7 @@ class OortFedScale(PublishedSelector):
         "and System Performance of Federated Learning at Scale, ICML 2022)"
     )
     needs = ("loss_rms",)
-    air = "a number up per update"
+    communication = "a number up per update"
     uses_features = True
 
     def __init__(

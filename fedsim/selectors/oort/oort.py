@@ -81,7 +81,7 @@ class Oort(PublishedSelector):
         "OSDI 2021"
     )
     needs = ("loss_rms",)
-    air = "a number up per update"
+    communication = "a number up per update"
     uses_features = True
 
     def __init__(

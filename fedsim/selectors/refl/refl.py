@@ -75,7 +75,7 @@ class Refl(PublishedSelector):
     """
 
     paper = PAPER
-    air = "nothing (the paper's: a slot down and a probability up per candidate)"
+    communication = "nothing (the paper's: a slot down and a probability up per candidate)"
 
     def __init__(
         self,

@@ -66,7 +66,7 @@ class Tifl(PublishedSelector):
 
     paper = "Chai et al., TiFL: A Tier-based Federated Learning System, HPDC 2020"
     needs = ("loss",)
-    air = "a request down and two numbers up per client once, or profiling rounds; a number up per update"
+    communication = "a request down and two numbers up per client once, or profiling rounds; a number up per update"
 
     def __init__(
         self,

@@ -1,0 +1,164 @@
+"""A selector as the server sees it: methods that give checked answers, and attributes that are declared and checked.
+
+Anything with ``select`` and ``observe`` is a selector. What such an object states about itself is read in this module
+only, once in a run; everything else in fedsim uses the fields of a `SelectorPort`.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any, Final, Self
+
+import numpy as np
+
+from fedsim.arrays import IntArray
+from fedsim.errors import SelectorError
+from fedsim.measurements import MEASUREMENTS
+from fedsim.selectors.contracts import Cohort, Probe, Reports, RoundView
+from fedsim.selectors.validation import as_cohort, as_probe
+
+_DEFAULTS: Final = {"needs": (), "oracle": False, "uses_features": False, "paper": "", "communication": ""}
+
+
+@dataclass(frozen=True, kw_only=True)
+class SelectorInfo:
+    """What a selector's class states about the method.
+
+    Attributes
+    ----------
+    name : name of the class, for messages
+    needs : measurements of delivered updates that the server must supply, some of `fedsim.measurements.MEASUREMENTS`
+    oracle : whether the selector is shown an `OracleView`
+    uses_features : whether clients declare features to the selector
+    probes : whether the selector has a method ``probe``
+    paper : where the method was published; empty if not stated
+    communication : messages besides the cohort's models and updates; empty if not stated
+    """
+
+    name: str
+    needs: tuple[str, ...] = ()
+    oracle: bool = False
+    uses_features: bool = False
+    probes: bool = False
+    paper: str = ""
+    communication: str = ""
+
+    @classmethod
+    def of(cls, selector: object) -> "SelectorInfo":
+        """Return what a selector, or the class of one, states about itself.
+
+        Raises
+        ------
+        SelectorError
+            If there is no method ``select`` or ``observe``, or an attribute has a value that is not allowed.
+        """
+        name = selector.__name__ if isinstance(selector, type) else type(selector).__name__
+        for method in ("select", "observe"):
+            if not callable(getattr(selector, method, None)):
+                raise SelectorError(f"{name} is no selector: it has no method {method}")
+        stated: dict[str, Any] = {
+            attribute: getattr(selector, attribute, default) for attribute, default in _DEFAULTS.items()
+        }
+        needs, probe = stated["needs"], getattr(selector, "probe", None)
+        if not isinstance(needs, tuple | list) or not all(need in MEASUREMENTS for need in needs):
+            allowed = f"it must be a tuple of {MEASUREMENTS!r} or empty"
+            raise SelectorError(f"{name}.needs: {needs!r} is not allowed; {allowed}")
+        for attribute in ("oracle", "uses_features"):
+            if not isinstance(stated[attribute], bool):
+                raise SelectorError(
+                    f"{name}.{attribute}: {stated[attribute]!r} is not allowed; it must be True or False"
+                )
+        for attribute in ("paper", "communication"):
+            if not isinstance(stated[attribute], str):
+                raise SelectorError(
+                    f"{name}.{attribute}: {stated[attribute]!r} is not allowed; it must be a short phrase"
+                )
+        if probe is not None and not callable(probe):
+            raise SelectorError(f"{name}.probe: {probe!r} is not allowed; it must be a method, or be left out")
+        return SelectorInfo(**{**stated, "name": name, "needs": tuple(needs), "probes": probe is not None})
+
+
+@dataclass(frozen=True, kw_only=True)
+class SelectorPort(SelectorInfo):
+    """A selector on a server: its answers are checked, and its attributes are known.
+
+    Attributes
+    ----------
+    select : returns the cohort of a round, checked to consist of candidates
+    observe : hands the server's reports to the selector
+    probe : returns the question to clients before the selection, or None for no question; None if the selector has
+        no such method
+    cohort : number of clients per round that the selector is set to; None if it has no whole number ``cohort``
+    """
+
+    select: Callable[[RoundView, np.random.Generator], Cohort]
+    observe: Callable[[Reports], None]
+    probe: Callable[[RoundView, np.random.Generator], Probe | None] | None = None
+    cohort: int | None = None
+
+    @classmethod
+    def of(cls, selector: object) -> Self:
+        """Return the port of an object with the methods of a selector; a port is returned as it is.
+
+        Raises
+        ------
+        SelectorError
+            If there is no method ``select`` or ``observe``, or an attribute has a value that is not allowed.
+        """
+        if isinstance(selector, cls):
+            return selector
+        info = SelectorInfo.of(selector)
+        if isinstance(selector, type):
+            raise SelectorError(f"{info.name} is a class; a server needs an object of it")
+        found: Any = selector
+        cohort = getattr(found, "cohort", None)
+
+        def select(view: RoundView, rng: np.random.Generator) -> Cohort:
+            return as_cohort(found.select(view, rng), view, info.name)
+
+        def probe(view: RoundView, rng: np.random.Generator) -> Probe | None:
+            asked = found.probe(view, rng)
+            return None if asked is None else as_probe(asked, view, info.name)
+
+        return cls(
+            **vars(info),
+            select=select,
+            observe=found.observe,
+            probe=probe if info.probes else None,
+            cohort=cohort if isinstance(cohort, int) and not isinstance(cohort, bool) else None,
+        )
+
+    def at_edge(self, members: IntArray, samples: IntArray) -> Self:
+        """Return this selector at an edge server, where the edge's clients are a crowd of their own with ids from 0.
+
+        The selector sees ids, number of clients and total samples of the edge; its answers are in ids of the whole
+        crowd.
+
+        Parameters
+        ----------
+        members : array of shape (n,), ascending
+            Ids of the edge's clients in the whole crowd.
+        samples : array of shape (K,)
+            Training samples of every client of the whole crowd.
+        """
+        total = int(samples[members].sum())
+
+        def local(client: IntArray) -> IntArray:
+            return np.searchsorted(members, client)
+
+        def seen(view: RoundView) -> RoundView:
+            answers = None if view.answers is None else replace(view.answers, client=local(view.answers.client))
+            client = local(view.client)
+            return replace(view, client=client, clients=members.size, total_samples=total, answers=answers)
+
+        def select(view: RoundView, rng: np.random.Generator) -> Cohort:
+            cohort = self.select(seen(view), rng)
+            return replace(cohort, client=members[cohort.client])
+
+        def probe(view: RoundView, rng: np.random.Generator) -> Probe | None:
+            asked = None if self.probe is None else self.probe(seen(view), rng)
+            return None if asked is None else replace(asked, client=members[asked.client])
+
+        def observe(reports: Reports) -> None:
+            self.observe(replace(reports, client=local(reports.client)))
+
+        return replace(self, select=select, observe=observe, probe=self.probe and probe)

@@ -1,0 +1,159 @@
+"""When a round can open: somebody is there and charged."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from fedsim.devices import Always, Bernoulli, Charge, EligibleClients
+from fedsim.devices.availability.on_off import Markov
+from fedsim.devices.availability.traces import Intervals, TraceAvailability
+from fedsim.devices.contracts import Availability
+from fedsim.streams import Streams
+from tests.support.worlds import batteries
+
+
+def traces(rows, period_s=1000.0):
+    """Return a presence from one list of (start, end) per client."""
+    owner = [client for client, row in enumerate(rows) for _ in row]
+    start, end = ([times[i] for row in rows for times in row] for i in (0, 1))
+    return TraceAvailability(Intervals.of(owner, start, end, [period_s] * len(rows)), np.arange(len(rows)))
+
+
+def charged(presence, power):
+    return EligibleClients(presence, [Charge(power)], np.arange(power.clients))
+
+
+def test_which_presence_is_which():
+    always, toss = Always().build(2, Streams(0)), Bernoulli(probability=0.5).build(2, Streams(0))
+    markov = Markov(mean_on_s=1.0, mean_off_s=1.0).build(2, Streams(0))
+    assert [law.kind for law in (always, toss, markov)] == ["timed", "per-draw", "timed"]
+    assert charged(toss, batteries([1.0, 1.0])).kind == "per-draw"
+    whole: Availability = charged(always, batteries([1.0, 1.0]))
+    assert whole.leaves_after_s(np.arange(2), 0.0, 1, np.ones(2)).tolist() == [math.inf] * 2
+
+
+def test_clients_that_are_always_there_open_the_round_when_the_first_is_charged():
+    """20, 40 and 10 J rise by 2 W; 50 J are there after 15, 5 and 20 s."""
+    there = charged(Always().build(3, Streams(0)), batteries([20.0, 40.0, 10.0], gain_w=2.0, least=50.0))
+    assert there.next_s(0.0, 1)[0] == 5.0
+    assert there.available(np.arange(3), 5.0, 1).tolist() == [False, True, False]
+    assert there.available(np.arange(3), 15.0, 1).tolist() == [True, True, False]
+    assert there.next_s(17.0, 2)[0] == 17.0
+    never = charged(Always().build(2, Streams(0)), batteries([20.0, 40.0], least=50.0))
+    assert never.next_s(0.0, 1)[0] == math.inf
+    draining = charged(Always().build(1, Streams(0)), batteries([60.0], gain_w=-1.0, least=50.0))
+    assert [draining.next_s(t, 1)[0] for t in (0.0, 10.0, 10.5)] == [0.0, 10.0, math.inf]
+
+
+def test_both_conditions_at_once_worked_by_hand():
+    """Client 0 is there but never charged, 1 is charged from 30 s on and there from 40 s on, 2 is charged at 35 s."""
+    power = batteries([0.0, 20.0, 15.0], gain_w=1.0, least=50.0)
+    power.begin(np.array([0]), 0.0, (1.0, 1.0), np.ones(1), np.ones(1))
+    there = charged(traces([[(0, 900)], [(0, 10), (40, 60)], [(20, 30), (70, 90)]]), power)
+    assert there.next_s(0.0, 1)[0] == 40.0
+    assert there.available(np.arange(3), 40.0, 1).tolist() == [False, True, False]
+    assert there.next_s(60.0, 1)[0] == 70.0
+
+
+def test_a_toss_that_shows_only_empty_ones_is_repeated_until_it_shows_a_charged_one():
+    """One of 50 clients is charged; tosses are 2 s apart and show it with probability 0.2, so the mean wait is 8 s."""
+    waits = []
+    for seed in range(400):
+        presence = Bernoulli(probability=0.2, retry_s=2.0).build(50, Streams(seed))
+        there = charged(presence, batteries([1.0] * 49 + [60.0], least=50.0))
+        opens_s, draw = there.next_s(10.0, 3)
+        assert there.available(np.arange(50), opens_s, draw).nonzero()[0].tolist() == [49]
+        waits.append(opens_s - 10.0)
+    assert all(wait % 2.0 == 0.0 for wait in waits)
+    error_s = 2.0 * math.sqrt(0.8) / 0.2 / math.sqrt(400)  # of a geometric number of tosses
+    assert np.mean(waits) == pytest.approx(8.0, abs=5 * error_s)
+
+
+def test_no_toss_is_made_before_anybody_is_charged():
+    """At 1e-3 W the first of two has 50 J after 10^4 s; a toss each second would take long."""
+    presence = Bernoulli(probability=1.0, retry_s=3.0).build(2, Streams(0))
+    there = charged(presence, batteries([40.0, 0.0], gain_w=1e-3, least=50.0))
+    assert there.next_s(0.0, 1)[0] == 10_002.0
+    assert charged(presence, batteries([40.0, 0.0], least=50.0)).next_s(0.0, 2)[0] == math.inf
+
+
+stretches = st.lists(st.tuples(st.integers(0, 99), st.integers(1, 30)), max_size=4)
+
+
+@given(
+    st.lists(st.tuples(stretches, st.integers(0, 100)), min_size=1, max_size=5),
+    st.sampled_from([-0.5, 0.0, 0.25, 2.0]),
+    st.integers(0, 150),
+)
+@settings(deadline=None)
+def test_a_round_opens_when_a_search_through_all_instants_says(lines, gain_w, time_s):
+    """The conditions change at multiples of a quarter of a second only (4 J at 0.25 W take 16 s, and so on)."""
+    rows = [[(start, min(start + length, 100)) for start, length in row] for row, _ in lines]
+    power = batteries([4.0 * (charge // 4) for _, charge in lines], gain_w=gain_w, least=60.0)
+    there = charged(traces(rows, period_s=100.0), power)
+    expected = math.inf
+    for step in range(4 * 700):
+        now_s = time_s + step / 4
+        at = now_s % 100.0
+        if any(
+            any(start <= at < end for start, end in row) and min(100.0, 4.0 * (charge // 4) + gain_w * now_s) >= 60.0
+            for row, (_, charge) in zip(rows, lines, strict=True)
+        ):
+            expected = now_s
+            break
+    assert there.next_s(float(time_s), 1)[0] == expected
+
+
+def test_some_clients_only():
+    """As worked by hand above; and clients of whom nothing is known of later tosses come in no other one."""
+    some = np.array([1, 2])
+    power = batteries([50.0, 20.0, 15.0], gain_w=1.0, least=50.0)
+    presence = traces([[(0, 900)], [(0, 10), (40, 60)], [(20, 30), (70, 90)]])
+    assert presence.next_s(12.0, 1, some)[0] == 20.0
+    assert presence.next_s(12.0, 1, some[:1])[0] == 40.0
+    there = charged(presence, power)
+    assert there.next_s(0.0, 1)[0] == 0.0
+    assert there.next_s(0.0, 1, some)[0] == 40.0
+    assert there.next_s(0.0, 1, some[1:])[0] == 70.0
+    always = Always().build(3, Streams(0))
+    assert (always.next_s(5.0, 1, some)[0], always.next_s(5.0, 1, some[:0])[0]) == (5.0, math.inf)
+    assert charged(always, power).next_s(0.0, 1, some)[0] == 30.0
+    toss = Bernoulli(probability=0.4).build(3, Streams(1))
+    for round_ in range(1, 60):
+        here = toss.available(np.arange(3), 0.0, round_)
+        both = charged(toss, batteries([50.0, 20.0, 15.0], gain_w=1.0, least=50.0))
+        assert toss.next_s(7.0, round_, some)[0] == (7.0 if here[some].any() else math.inf)
+        first_s = min([charged_s for charged_s, comes in ((30.0, here[1]), (35.0, here[2])) if comes], default=math.inf)
+        assert both.next_s(7.0, round_, some)[0] == first_s
+
+
+@pytest.mark.parametrize("kind", ["always", "bernoulli", "markov"])
+def test_answers_are_functions_of_their_arguments(kind):
+    """Of 40 clients three are charged; most draws of them are repeated, and no call changes another answer."""
+    laws = {
+        "always": Always(),
+        "bernoulli": Bernoulli(probability=0.1, retry_s=2.0),
+        "markov": Markov(mean_on_s=3.0, mean_off_s=30.0),
+    }
+    clients = np.arange(40)
+
+    def fresh():
+        return charged(laws[kind].build(40, Streams(3)), batteries([60.0, 55.0, 50.0] + [1.0] * 37, least=50.0))
+
+    asked_often, repeated = fresh(), 0
+    for number in range(1, 40):
+        time_s = 7.0 * number
+        before = asked_often.available(clients, time_s, number)
+        start_s, draw = asked_often.next_s(time_s, number)
+        repeated += draw != number
+        np.testing.assert_array_equal(asked_often.available(clients, time_s, number), before)
+        assert asked_often.available(clients, start_s, draw).any()
+        assert asked_often.next_s(start_s, draw) == (start_s, draw)
+        assert fresh().next_s(time_s, number) == (start_s, draw)
+        np.testing.assert_array_equal(
+            fresh().available(clients, start_s, draw), asked_often.available(clients, start_s, draw)
+        )
+    assert (repeated > 20) == (kind == "bernoulli")

@@ -1,0 +1,263 @@
+"""Who is there when: always, tosses, on/off chains and the hours of the day."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from pydantic import ValidationError
+from scipy import stats
+
+from fedsim.devices import AVAILABILITIES, Devices
+from fedsim.devices.availability.diurnal import DailyClocks, Diurnal, arrival_rates
+from fedsim.devices.availability.flash import Flash
+from fedsim.devices.availability.on_off import Markov, count_until
+from fedsim.streams import Streams
+
+
+def dkw(number):
+    """Return the Dvoretzky-Kiefer-Wolfowitz bound on a distribution function at 1e-6."""
+    return math.sqrt(math.log(2 / 1e-6) / (2 * number))
+
+
+def walk(presence, client, until_s):
+    """Return the sojourns of one client until an instant, by going from change to change."""
+    time_s, sojourns = 0.0, []
+    one = np.array([client])
+    while time_s < until_s:
+        on, left_s = presence.state(one, time_s)
+        sojourns.append((bool(on[0]), time_s, time_s + float(left_s[0])))
+        time_s = float(np.nextafter(time_s + left_s[0], np.inf))
+    return sojourns
+
+
+def test_always():
+    presence = AVAILABILITIES.make("always").build(3, Streams(0))
+    assert presence.available(np.array([0, 2]), 5.0, 1).tolist() == [True, True]
+    assert presence.leaves_after_s(np.array([0, 2]), 5.0, 1, np.ones(2)).tolist() == [math.inf] * 2
+    assert presence.next_s(5.0, 1)[0] == 5.0
+
+
+@pytest.mark.statistical
+def test_tosses_are_fair_and_independent_of_the_crowd():
+    clients, rounds, p = 400, 200, 0.3
+    law = AVAILABILITIES.make({"kind": "bernoulli", "probability": p})
+    presence, larger = law.build(clients, Streams(1)), law.build(clients + 5, Streams(1))
+    ids = np.arange(clients)
+    there = np.array([presence.available(ids, 0.0, r) for r in range(1, rounds + 1)])
+    error = math.sqrt(p * (1 - p) / there.size)
+    assert there.mean() == pytest.approx(p, abs=5 * error)
+    # Neighbouring rounds are independent: the share of clients there in both is p^2.
+    assert (there[1:] & there[:-1]).mean() == pytest.approx(p * p, abs=5 * p / math.sqrt(there.size))
+    np.testing.assert_array_equal(larger.available(ids, 0.0, 7), there[6])
+    assert presence.next_s(3.0, 4)[0] == 3.0
+
+
+@pytest.mark.statistical
+def test_a_toss_that_shows_nobody_is_repeated_until_somebody_comes():
+    """With 3 clients and p = 0.05 a toss shows somebody with q = 1 - 0.95^3: geometric waits, conditional crowds."""
+    p, rounds, ids = 0.05, 6000, np.arange(3)
+    presence = AVAILABILITIES.make({"kind": "bernoulli", "probability": p, "retry_s": 2.0}).build(3, Streams(2))
+    waits = np.array([presence.next_s(10.0, r)[0] - 10.0 for r in range(1, rounds + 1)])
+    crowds = np.array([presence.available(ids, 10.0, r) for r in range(1, rounds + 1)])
+    q = 1 - (1 - p) ** 3
+    assert crowds.any(axis=1).all()
+    tosses = waits / 2.0
+    np.testing.assert_array_equal(tosses, np.round(tosses))
+    for number in range(4):
+        share = q * (1 - q) ** number
+        assert (tosses == number).mean() == pytest.approx(share, abs=5 * math.sqrt(share / rounds))
+    # Given that anybody is there, each client is with probability p / q, whether the toss was repeated or not.
+    for kept in (waits == 0, waits > 0):
+        size = kept.sum()
+        np.testing.assert_allclose(crowds[kept].mean(axis=0), p / q, atol=5 * math.sqrt(0.25 / size))
+        both = p * p / q
+        assert (crowds[kept, 0] & crowds[kept, 2]).mean() == pytest.approx(both, abs=5 * math.sqrt(both / size))
+
+
+@pytest.mark.statistical
+def test_markov_sojourns_are_exponential_and_the_start_is_stationary():
+    clients, on_s, off_s = 4000, 30.0, 90.0
+    presence = Markov(mean_on_s=on_s, mean_off_s=off_s).build(clients, Streams(3))
+    ids = np.arange(clients)
+    error = math.sqrt(0.25 * 0.75 / clients)
+    for time_s in (0.0, 17.0, 5000.0):
+        assert presence.available(ids, time_s, 1).mean() == pytest.approx(0.25, abs=5 * error)
+    there, left_s = presence.state(ids, 3000.0)  # memoryless: what is left is exponential again
+    for state, mean_s in ((there, on_s), (~there, off_s)):
+        assert stats.kstest(left_s[state], stats.expon(scale=mean_s).cdf).statistic < dkw(state.sum())
+    sojourns = [s for client in range(40) for s in walk(presence, client, 4000.0)]
+    for on, mean_s in ((True, on_s), (False, off_s)):
+        lengths = [end - start for is_on, start, end in sojourns if is_on == on and start > 0]
+        assert len(lengths) > 1000
+        # Sojourns are kept if they begin before 4000 s, so that none is left out for being long.
+        assert stats.kstest(lengths, stats.expon(scale=mean_s).cdf).statistic < dkw(len(lengths))
+
+
+@given(st.lists(st.floats(0, 2000), min_size=2, max_size=5), st.integers(0, 5))
+@settings(deadline=None, max_examples=25)
+def test_answers_do_not_depend_on_what_was_asked_before(times_s, seed):
+    for law in (Markov(mean_on_s=7.0, mean_off_s=11.0), Diurnal(), Flash()):
+        wandering = law.build(6, Streams(seed))
+        for time_s in times_s:
+            fresh = law.build(9, Streams(seed))
+            some = np.array([4, 0, 5])
+            for mine, other in zip(wandering.state(some, time_s), fresh.state(some, time_s), strict=True):
+                np.testing.assert_array_equal(mine, other)
+
+
+@given(st.floats(0, 1e5), st.integers(0, 30))
+@settings(deadline=None, max_examples=60)
+def test_the_first_arrival_is_the_first_arrival(time_s, seed):
+    presence = Markov(mean_on_s=1.0, mean_off_s=200.0).build(3, Streams(seed))
+    opens_s = presence.next_s(time_s, 1)[0]
+    ids = np.arange(3)
+    assert presence.available(ids, opens_s, 1).any()
+    for share in (0.0, 0.3, 0.999):
+        before = time_s + share * (opens_s - time_s)
+        assert before >= opens_s or not presence.available(ids, before, 1).any()
+
+
+def test_a_client_is_there_until_it_leaves():
+    presence = Markov(mean_on_s=50.0, mean_off_s=50.0).build(200, Streams(4))
+    ids = np.arange(200)
+    there = np.flatnonzero(presence.available(ids, 10.0, 1))
+    leaves_s = presence.leaves_after_s(ids, 10.0, 1, np.ones(200))
+    assert np.all((leaves_s > 0) == np.isin(ids, there))
+    for client in there[:20]:
+        one = np.array([client])
+        assert presence.available(one, 10.0 + leaves_s[client] * (1 - 1e-9), 1)[0]
+        assert not presence.available(one, 10.0 + leaves_s[client] * (1 + 1e-9), 1)[0]
+
+
+@pytest.mark.statistical
+def test_shares_by_hour_are_those_asked_for():
+    """At half past every hour, on the first day and on the third."""
+    clients = 20_000
+    hours = np.arange(24)
+    shares = 0.3 + 0.2 * np.cos(2 * np.pi * (hours - 3) / 24)
+    presence = Diurnal(share_by_hour=tuple(shares), mean_session_s=1800.0).build(clients, Streams(5))
+    ids = np.arange(clients)
+    for day in (0, 2):
+        for hour in range(0, 24, 3):
+            online = presence.available(ids, 86400.0 * day + 3600.0 * hour + 1800.0, 1).mean()
+            share = shares[hour]
+            assert online == pytest.approx(share, abs=5 * math.sqrt(share * (1 - share) / clients))
+    there = presence.available(ids, 86400.0, 1)
+    left_s = presence.leaves_after_s(ids, 86400.0, 1, np.ones(clients))[there]
+    assert stats.kstest(left_s, stats.expon(scale=1800.0).cdf).statistic < dkw(left_s.size)
+
+
+@pytest.mark.statistical
+def test_hours_can_start_anywhere_and_clients_live_in_zones():
+    clients = 20_000
+    shares = (0.1,) * 12 + (0.8,) * 12
+    shifted = Diurnal(share_by_hour=shares, mean_session_s=600.0, start_hour=15.5).build(clients, Streams(6))
+    online = shifted.available(np.arange(clients), 0.0, 1).mean()
+    assert online == pytest.approx(0.8, abs=5 * math.sqrt(0.16 / clients))
+    world = Diurnal(share_by_hour=shares, mean_session_s=600.0, zones_h=24.0).build(clients, Streams(6))
+    mean = [world.available(np.arange(clients), time_s, 1).mean() for time_s in (0.0, 30_000.0, 60_000.0)]
+    np.testing.assert_allclose(mean, mean[0], atol=7 * math.sqrt(0.25 / clients))
+
+
+def test_rates_solve_the_balance_of_comings_and_goings():
+    """The oracle integrates p' = a (1 - p) - m p numerically over a day."""
+    from scipy.integrate import solve_ivp
+
+    shares = 0.2 + 0.1 * np.sin(2 * np.pi * np.arange(24) / 24)
+    mean_s = 1500.0
+    rates = arrival_rates(shares, mean_s)
+    share = shares[0]
+    for hour in range(24):
+        share = solve_ivp(
+            lambda _t, p, a=rates[hour]: a * (1 - p) - p / mean_s, (0, 3600), [share], rtol=1e-10, atol=1e-12
+        ).y[0, -1]
+        assert share == pytest.approx(shares[(hour + 1) % 24], rel=1e-7)
+    with pytest.raises(ValidationError, match=r"falls from 0\.9 to 0\.1"):
+        Diurnal(share_by_hour=(0.9,) + (0.1,) * 23, mean_session_s=86400.0)
+
+
+def test_the_daily_clocks():
+    """One runs at 2 from half past 0 to half past 12 and at 0.5 until half past 0; the other stands still at noon."""
+    clocks = DailyClocks([[2.0] * 12 + [0.5] * 12, [1.0] * 11 + [0.0] * 2 + [1.0] * 11])
+    hour = 3600.0
+
+    def later(clock, time_s, advance):
+        return clocks.later_s(np.array([clock]), np.array([time_s]), np.array([advance]))[0]
+
+    assert later(0, 0.5 * hour, 2 * hour) == pytest.approx(1.5 * hour)
+    assert later(0, 11.5 * hour, 3 * hour) == pytest.approx(14.5 * hour)
+    assert later(0, -0.5 * hour, 2.5 * hour) == pytest.approx(1.5 * hour), "half an hour of it at 0.5"
+    assert later(0, 3 * 86400.0, 30 * hour) == pytest.approx(4 * 86400.0), "a day of the clock"
+    assert later(1, 11 * hour, 0.5 * hour + 1.0) == pytest.approx(13.5 * hour + 1.0)
+    assert later(1, 12.7 * hour, 1.0) == pytest.approx(13.5 * hour + 1.0)
+    assert later(0, 5.0, math.inf) == later(0, math.inf, 5.0) == math.inf
+
+
+@given(st.floats(-1e6, 1e7), st.floats(0, 1e6), st.floats(0, 1e6))
+@settings(deadline=None, max_examples=200)
+def test_a_daily_clock_goes_on_from_where_it_is(time_s, first, second):
+    clocks = DailyClocks([[0.05, 3.0, 0.9, 1.7] * 6])
+    clock = np.zeros(1, dtype=int)
+
+    def later(time_s, advance):
+        return clocks.later_s(clock, np.array([time_s]), np.array([advance]))[0]
+
+    once, twice = later(time_s, first + second), later(later(time_s, first), second)
+    assert twice == pytest.approx(once, abs=1e-5)
+    assert later(time_s, 0.0) == pytest.approx(time_s, abs=1e-5)
+    assert time_s <= later(time_s, first) <= once + 1e-5
+
+
+@pytest.mark.parametrize(
+    "law", [Markov(mean_on_s=700.0, mean_off_s=1100.0), Diurnal(), Flash()], ids=lambda law: type(law).__name__
+)
+def test_sessions_of_a_window_are_those_that_one_meets_in_it(law):
+    presence, clients, from_s, until_s = law.build(30, Streams(12)), np.array([7, 3, 21, 22]), 9_000.0, 400_000.0
+    found = presence.sessions(clients, np.full(4, from_s), np.full(4, until_s))
+    for place, client in enumerate(clients):
+        met = [
+            (a, b)
+            for on, a, b in walk(law.build(30, Streams(12)), client, until_s)
+            if on and b > from_s and a < until_s
+        ]
+        mine = found.owner == place
+        np.testing.assert_allclose(found.start_s[mine], [max(a, from_s) for a, _ in met], rtol=1e-9)
+        np.testing.assert_allclose(found.end_s[mine], [min(b, until_s) for _, b in met], rtol=1e-9)
+    assert found.owner.size > 0
+    assert np.all(np.diff(found.owner) >= 0)
+
+
+@given(st.lists(st.lists(st.integers(0, 50), max_size=9), min_size=1, max_size=6), st.data())
+@settings(deadline=None, max_examples=100)
+def test_bisection_counts_as_a_slow_scan_does(rows, data):
+    rows = [sorted(row) for row in rows]
+    bounds = [data.draw(st.integers(-2, 52)) for _ in rows]
+    offset = np.cumsum([0, *map(len, rows)])
+    values = np.array([value for row in rows for value in row], dtype=float)
+    counted = count_until(values, offset[:-1], offset[1:], np.array(bounds, dtype=float))
+    assert counted.tolist() == [sum(v <= bound for v in row) for row, bound in zip(rows, bounds, strict=True)]
+
+
+@pytest.mark.parametrize(
+    ("table", "path"),
+    [
+        ({"kind": "bernoulli", "probability": 0.0}, ("availability", "probability")),
+        ({"kind": "markov", "mean_on_s": 1.0}, ("availability", "mean_off_s")),
+        ({"kind": "diurnal", "share_by_hour": [0.1] * 23}, ("availability", "share_by_hour")),
+        ({"kind": "flash", "never_share": 1.5}, ("availability", "never_share")),
+        ("sometimes", ("availability",)),
+    ],
+)
+def test_wrong_settings_are_refused_by_path(table, path):
+    with pytest.raises(ValidationError) as caught:
+        Devices.model_validate({"availability": table})
+    assert caught.value.errors()[0]["loc"] == path
+
+
+def test_availability_survives_a_round_trip():
+    for table in ("always", {"kind": "markov", "mean_on_s": 4, "mean_off_s": 5}, "diurnal", "flash"):
+        devices = Devices(availability=table)
+        assert Devices.model_validate(devices.model_dump()) == devices
+        assert devices.may_lose_clients == (table != "always")

@@ -1,0 +1,108 @@
+"""The presence of some of the clients, as a crowd of their own."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from fedsim.devices import Always, Bernoulli, Charge, EligibleClients
+from fedsim.devices.availability.on_off import Markov
+from fedsim.devices.availability.traces import Intervals, TraceAvailability
+from fedsim.streams import Streams
+from tests.support.worlds import batteries
+
+EVERYONE = np.arange(4)
+
+
+def traces(rows, period_s=100.0):
+    """Return a presence from one list of (start, end) per client."""
+    owner = [client for client, row in enumerate(rows) for _ in row]
+    start, end = ([times[i] for row in rows for times in row] for i in (0, 1))
+    return TraceAvailability(Intervals.of(owner, start, end, [period_s] * len(rows)), np.arange(len(rows)))
+
+
+def charged(presence, power):
+    return EligibleClients(presence, [Charge(power)], np.arange(power.clients))
+
+
+def test_a_part_opens_when_somebody_of_it_comes():
+    whole = traces([[(0, 10)], [(20, 30)], [(5, 8)], []])
+    assert [whole.part(np.array(part)).next_s(0.0, 1)[0] for part in ([1], [1, 2], [0, 3], [3])] == [20, 5, 0, math.inf]
+    part = whole.part(np.array([1, 2]))
+    assert whole.next_s(12.0, 1)[0] == 20.0, "the whole is as it was"
+    assert part.available(np.array([1, 2]), 6.0, 1).tolist() == [False, True]
+    assert part.leaves_after_s(np.array([1, 2]), 6.0, 1, np.ones(2)).tolist() == [0.0, 2.0]
+    always = Always().build(4, Streams(0)).part(np.array([2]))
+    assert (always.next_s(3.0, 1)[0], always.available(np.array([2]), 3.0, 1).tolist()) == (3.0, [True])
+
+
+@settings(deadline=None, max_examples=50)
+@given(
+    st.lists(st.floats(0, 300), min_size=1, max_size=5),
+    st.sets(st.integers(0, 7), min_size=1),
+    st.integers(0, 3),
+)
+def test_parts_and_whole_say_the_same_of_each_client_in_whatever_order_they_are_asked(times_s, chosen, seed):
+    law, member = Markov(mean_on_s=7.0, mean_off_s=30.0), np.array(sorted(chosen))
+    asked_first, fresh = law.build(8, Streams(seed)), law.build(8, Streams(seed))
+    part = asked_first.part(member)
+    for time_s in times_s:
+        np.testing.assert_array_equal(part.available(member, time_s, 1), fresh.available(member, time_s, 1))
+        opens_s = part.next_s(time_s, 1)[0]
+        assert part.available(member, opens_s, 1).any()
+        assert opens_s >= fresh.next_s(time_s, 1)[0]
+        np.testing.assert_array_equal(
+            asked_first.available(np.arange(8), opens_s, 1), fresh.available(np.arange(8), opens_s, 1)
+        )
+
+
+@pytest.mark.statistical
+def test_tosses_of_a_part_are_repeated_until_they_show_somebody_of_it():
+    """Two of 50 clients with p = 0.1: a toss shows one of them with q = 1 - 0.9^2 = 0.19, whatever the others do."""
+    p, rounds, member = 0.1, 6000, np.array([7, 30])
+    whole = Bernoulli(probability=p, retry_s=2.0).build(50, Streams(4))
+    part = whole.part(member)
+    tosses = np.array([part.next_s(10.0, r)[0] - 10.0 for r in range(1, rounds + 1)]) / 2.0
+    there = np.array([part.available(member, 10.0, r) for r in range(1, rounds + 1)])
+    q = 1 - (1 - p) ** 2
+    assert there.any(axis=1).all()
+    for number in range(4):
+        share = q * (1 - q) ** number
+        assert (tosses == number).mean() == pytest.approx(share, abs=5 * math.sqrt(share / rounds))
+    # Given that somebody is there, each is with p / q, and both are with p^2 / q.
+    for found, share in (
+        (there.mean(axis=0)[0], p / q),
+        (there.mean(axis=0)[1], p / q),
+        (there.all(axis=1).mean(), p * p / q),
+    ):
+        assert found == pytest.approx(share, abs=5 * math.sqrt(share / rounds))
+
+
+def test_the_part_that_is_everybody_has_the_luck_of_the_whole_and_another_part_has_its_own():
+    law = Bernoulli(probability=0.02, retry_s=1.0)
+    whole, same = law.build(4, Streams(1)), law.build(4, Streams(1)).part(EVERYONE)
+    waits = [[presence.next_s(0.0, r)[0] for r in range(1, 60)] for presence in (whole, same)]
+    assert waits[0] == waits[1]
+    assert max(waits[0]) > 0
+    pairs = [law.build(4, Streams(1)).part(np.array(part)) for part in ([0, 1], [2, 3])]
+    waits = [[presence.next_s(0.0, r)[0] for r in range(1, 60)] for presence in pairs]
+    assert waits[0] != waits[1]
+
+
+def test_a_part_waits_for_its_own_batteries():
+    """40, 20, 0 and 45 J rise by 2 W; 50 J are needed."""
+    power = batteries([40.0, 20.0, 0.0, 45.0], gain_w=2.0, least=50.0)
+    whole = charged(Always().build(4, Streams(0)), power)
+    parts = [whole.part(np.array(part)) for part in ([0, 1], [1, 2], [2])]
+    assert [part.next_s(0.0, 1)[0] for part in parts] == [5.0, 15.0, 25.0]
+    assert parts[1].available(np.array([1, 2]), 15.0, 1).tolist() == [True, False]
+    assert whole.next_s(0.0, 1)[0] == 2.5
+    coming = charged(traces([[(0, 90)], [(30, 40)], [(0, 90)], [(0, 90)]]), power)
+    assert coming.part(np.array([1])).next_s(0.0, 1)[0] == 30.0
+    assert coming.part(np.array([1, 2])).next_s(0.0, 1)[0] == 25.0
+    assert coming.part(np.array([1, 2])).next_s(26.0, 1)[0] == 26.0
+    # A toss every 3 s that always shows everybody: the first after 25 s is at 27 s.
+    tossed = charged(Bernoulli(probability=1.0, retry_s=3.0).build(4, Streams(0)), power)
+    assert tossed.part(np.array([2])).next_s(0.0, 1)[0] == 27.0

@@ -1,0 +1,151 @@
+"""Interval traces: lookup by bisection, periods, mapping, both rules of checking, and files."""
+
+import math
+import pickle
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from pyarrow import csv, parquet
+
+from fedsim.devices.availability.traces import Intervals, TraceAvailability, Traces, read_intervals
+from fedsim.errors import DataError
+from fedsim.streams import Streams
+
+# Device 0: there from 10 to 20 and 50 to 60 of 100 s. Device 1: from 0 to 5 and 35 to 40 of 40 s, so over midnight.
+# Device 2: never. Device 3: the whole of its 30 s.
+INTERVALS = Intervals.of([0, 0, 1, 1, 3], [50, 10, 35, 0, 0], [60, 20, 40, 5, 30], [100, 40, 70, 30])
+EACH = np.arange(4)
+
+
+def presence(checked="whole-task"):
+    return TraceAvailability(INTERVALS, EACH, checked)
+
+
+def test_lookup_by_hand():
+    trace = presence()
+    assert trace.available(EACH, 12.0, 1).tolist() == [True, False, False, True]
+    assert trace.available(EACH, 155.0, 1).tolist() == [True, True, False, True], "each its own period"
+    assert trace.leaves_after_s(EACH, 155.0, 1, np.ones(4)).tolist() == [5.0, 10.0, 0.0, math.inf]
+    assert trace.available(EACH[:2], 20.0, 1).tolist() == [False, False], "away from its end on"
+    only_first = TraceAvailability(INTERVALS, np.array([0, 2]))
+    assert [only_first.next_s(t, 1)[0] for t in (0.0, 15.0, 20.0, 60.0, 199.0)] == [10.0, 15.0, 50.0, 110.0, 210.0]
+    assert TraceAvailability(INTERVALS, np.array([2])).next_s(0.0, 1)[0] == math.inf
+
+
+def test_checked_at_the_end_point_only():
+    """A task of 40 s from 15 s: device 0 leaves at 20 and is back at 50; one of 30 s ends while it is away."""
+    clients, task_s = np.array([0, 0, 0, 0, 3]), np.array([40.0, 30.0, 5.0, math.inf, 1e6])
+    whole = TraceAvailability(INTERVALS, EACH).leaves_after_s(clients, 15.0, 1, task_s)
+    assert whole.tolist() == [5.0, 5.0, 5.0, 5.0, math.inf]
+    end = presence("end-point").leaves_after_s(clients, 15.0, 1, task_s)
+    assert end.tolist() == [math.inf, 5.0, math.inf, math.inf, math.inf]
+    # From 55 s over the end of the period: away since 60 when it ends at 105, there again at 112.
+    end = presence("end-point").leaves_after_s(np.array([0, 0]), 55.0, 1, np.array([50.0, 57.0]))
+    assert end.tolist() == [5.0, math.inf]
+
+
+intervals = st.lists(st.tuples(st.integers(0, 90), st.integers(1, 40)), max_size=6)
+
+
+@given(st.lists(intervals, min_size=1, max_size=5), st.integers(50, 130), st.integers(0, 2000))
+@settings(deadline=None, max_examples=150)
+def test_bisection_agrees_with_a_slow_scan(devices, period, quarter):
+    """Times in quarters of a second are exact; the oracle marks every quarter of the period."""
+    time_s = quarter / 4 + 0.125
+    there = np.zeros((len(devices), period), dtype=bool)
+    rows = [(d, start, start + length) for d, row in enumerate(devices) for start, length in row]
+    for d, start, end in rows:
+        there[d, start:end] = True
+    owner, start, end = (list(column) for column in zip(*rows, strict=True)) if rows else ([], [], [])
+    data = Intervals.of(owner, start, end, [period] * len(devices))
+    trace = TraceAvailability(data, np.arange(len(devices)))
+    np.testing.assert_allclose(data.fraction(), there.mean(axis=1))
+    found, left_s = trace.state(np.arange(len(devices)), time_s)
+    for d in range(len(devices)):
+        now = there[d, int(time_s) % period]
+        assert found[d] == now
+        second = int(time_s)
+        steps = next((n for n in range(1, 2 * period + 1) if there[d, (second + n) % period] != now), math.inf)
+        assert left_s[d] == pytest.approx(second + steps - time_s)
+
+
+def test_overlapping_and_touching_intervals_become_one():
+    data = Intervals.of([0, 0, 0, 1], [0, 5, 10, 2], [6, 10, 12, 3], [20, 20])
+    assert data.start_s.tolist() == [0, 2]
+    assert data.end_s.tolist() == [12, 3]
+    assert data.offset.tolist() == [0, 1, 2]
+
+
+BEHAVIOUR = {
+    3834: {"active": [100, 5000], "inactive": [900, 8000], "finish_time": 518400, "duration": 3800, "model": "a"},
+    7: {"active": [0, 300], "inactive": [200], "finish_time": 86400, "duration": 200},
+    8: {"active": [], "inactive": [], "finish_time": 86400, "duration": 0},
+}
+
+
+@pytest.mark.parametrize("protocol", range(6))
+def test_fedscales_behaviour_trace(tmp_path, protocol):
+    file = tmp_path / "client_behave_trace"
+    file.write_bytes(pickle.dumps(BEHAVIOUR, protocol=protocol))
+    data = read_intervals(file)
+    assert data.offset.tolist() == [0, 2, 4, 4]
+    assert data.start_s.tolist() == [100, 5000, 0, 300]
+    assert data.end_s.tolist() == [900, 8000, 200, 86400], "a last start without an end lasts to the period's end"
+    assert data.period_s.tolist() == [518400, 86400, 86400]
+
+
+def test_tables_in_every_format_hold_the_same(tmp_path):
+    columns = {"device": ["b", "a", "b"], "start_s": [1.0, 2.0, 30.0], "end_s": [3.0, 9.0, 31.0]}
+    table = pa.table({**columns, "period_s": [40.0, 10.0, 40.0]})
+    csv.write_csv(table, tmp_path / "trace.csv")
+    parquet.write_table(table, tmp_path / "trace.parquet")
+    np.savez(tmp_path / "trace.npz", offset=[0, 1, 3], start_s=[2, 1, 30], end_s=[9, 3, 31], period_s=[10, 40])
+    for name in ("trace.csv", "trace.parquet", "trace.npz"):
+        data = read_intervals(tmp_path / name)
+        assert data.offset.tolist() == [0, 1, 3]
+        assert (data.start_s.tolist(), data.end_s.tolist()) == ([2, 1, 30], [9, 3, 31])
+        assert data.period_s.tolist() == [10, 40]
+    csv.write_csv(pa.table(columns), tmp_path / "short.csv")
+    assert read_intervals(tmp_path / "short.csv", period_s=50.0).period_s.tolist() == [50, 50]
+    with pytest.raises(DataError, match="no column 'period_s'"):
+        read_intervals(tmp_path / "short.csv")
+
+
+def test_what_is_no_trace_is_refused(tmp_path):
+    bad = {
+        "numbers": [1, 2],
+        "nothing": {},
+        "no-times": {1: {"active": [1]}},
+        "words": {1: {"active": ["x"], "inactive": ["y"], "finish_time": 10}},
+        "too-many-ends": {1: {"active": [1], "inactive": [2, 3], "finish_time": 10}},
+        "no-period": {1: {"active": [1], "inactive": [2], "finish_time": 0}},
+        "no-entry": {1: 5},
+        "negative": {1: {"active": [-1], "inactive": [2], "finish_time": 9}},
+    }
+    for name, content in bad.items():
+        file = tmp_path / f"{name}.pkl"
+        file.write_bytes(pickle.dumps(content))
+        with pytest.raises(DataError, match=name):
+            read_intervals(file)
+    with pytest.raises(DataError, match="no such file"):
+        read_intervals(tmp_path / "missing.csv")
+    (tmp_path / "words.txt").write_text("hello")
+    with pytest.raises(DataError, match=r"allowed: \.csv"):
+        read_intervals(tmp_path / "words.txt")
+
+
+@pytest.mark.statistical
+def test_clients_get_devices_at_random_or_in_sequence(tmp_path):
+    file = tmp_path / "trace.npz"
+    np.savez(file, offset=np.arange(11), start_s=np.arange(10), end_s=np.arange(10) + 1, period_s=[10.0] * 10)
+    in_sequence = Traces(path=str(file), mapping="sequential").build(25, Streams(0))
+    assert in_sequence.available(np.arange(25), 3.5, 1).nonzero()[0].tolist() == [3, 13, 23]
+    clients = 20_000
+    at_random = Traces(path=str(file)).build(clients, Streams(0))
+    share = at_random.available(np.arange(clients), 3.5, 1)
+    assert share.mean() == pytest.approx(0.1, abs=5 * math.sqrt(0.09 / clients))
+    fewer = Traces(path=str(file)).build(50, Streams(0))
+    np.testing.assert_array_equal(fewer.available(np.arange(50), 3.5, 1), share[:50])

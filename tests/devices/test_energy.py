@@ -1,0 +1,160 @@
+"""Energy: prices, charges that change by themselves, and where a battery runs empty."""
+
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import ValidationError
+from scipy import stats
+
+from fedsim.devices import ENERGIES, NEVER_EMPTY, Devices, EnergyDemand
+from fedsim.devices.energy import Battery
+from fedsim.errors import ScenarioError
+from fedsim.streams import Streams
+from tests.support.worlds import batteries
+
+
+def test_none_looks_at_nothing():
+    law = ENERGIES.make("none")
+    assert law.build(10, Streams(0)) is None
+    assert (law.may_run_empty, law.uses_bits, law.uses_flops) == (False, False, False)
+    assert Devices().energy == law
+    assert not Devices().may_lose_clients
+    assert Devices(energy={"kind": "battery", "capacity_j": 1.0, "compute_w": 1.0}).may_lose_clients
+
+
+def test_defaults_are_the_slopes_of_huang_et_al():
+    """51.97 mW at 1 Mbit/s down and 438.39 mW at 1 Mbit/s up are so many joules for a megabit."""
+    law = Battery(capacity_j=1.0, compute_w=0.0)
+    assert law.receive_j_per_bit * 1e6 == pytest.approx(0.05197)
+    assert law.transmit_j_per_bit * 1e6 == pytest.approx(0.43839)
+    assert (law.initial_from, law.initial_to, law.idle_w, law.charge_w, law.least_charge) == (1.0, 1.0, 0.0, 0.0, 0.15)
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({}, "neither of compute_j_per_flop and compute_w is given; allowed: exactly one"),
+        ({"compute_w": 1.0, "compute_j_per_flop": 1e-9}, "both of compute_j_per_flop and compute_w"),
+        ({"compute_w": 1.0, "initial_from": 0.9, "initial_to": 0.3}, "initial_from = 0.9 is not allowed"),
+        ({"compute_w": 1.0, "initial_to": 1.1}, "less than or equal to 1"),
+        ({"compute_w": 1.0, "least_charge": 0.0}, "greater than 0"),
+        ({"compute_w": -1.0}, "greater than or equal to 0"),
+        ({"compute_w": 1.0, "capacity_j": 0.0}, "greater than 0"),
+    ],
+)
+def test_wrong_batteries_are_refused(options, said):
+    with pytest.raises(ValidationError, match=said):
+        Battery(**{"capacity_j": 10.0, **options})
+
+
+def test_operations_need_somebody_who_counts_them():
+    law = Battery(capacity_j=10.0, compute_j_per_flop=1e-3)
+    assert law.uses_flops
+    with pytest.raises(ScenarioError, match=r"devices\.energy: compute_j_per_flop needs a learner"):
+        law.build(3, Streams(0))
+    built = law.build(3, Streams(0), 200.0)
+    assert built.prices.sample_j == pytest.approx(0.2)
+    assert not Battery(capacity_j=10.0, compute_w=1.0, receive_j_per_bit=0.0, transmit_j_per_bit=0.0).uses_bits
+
+
+@pytest.mark.statistical
+def test_initial_charges_are_uniform_and_each_clients_own():
+    clients = 20_000
+    law = Battery(capacity_j=50.0, initial_from=0.2, initial_to=0.6, compute_w=1.0)
+    charge_j = law.build(clients, Streams(3)).charge_j(np.arange(clients), 0.0)
+    limit = math.sqrt(math.log(2 / 1e-6) / (2 * clients))  # Dvoretzky-Kiefer-Wolfowitz at 1e-6
+    assert stats.kstest(charge_j, stats.uniform(10.0, 20.0).cdf).statistic < limit
+    few = law.build(7, Streams(3)).charge_j(np.arange(7), 0.0)
+    np.testing.assert_array_equal(few, charge_j[:7])
+
+
+def test_charging_worked_by_hand():
+    """From 20 J of 100 at 2 W: 60 J are there at 20 s, it is full at 40 s; at -2 W it is empty at 10 s."""
+    client = np.array([0])
+    up, down = batteries([20.0], gain_w=2.0, least=60.0), batteries([20.0], gain_w=-2.0, least=5.0)
+    assert [up.charge_j(client, t)[0] for t in (0.0, 5.0, 20.0, 40.0, 1e6)] == [20, 30, 60, 100, 100]
+    assert [down.charge_j(client, t)[0] for t in (0.0, 5.0, 10.0, 1e6)] == [20, 10, 0, 0]
+    assert [bound.tolist() for bound in up.able_s()] == [[20.0], [math.inf]]
+    assert [bound.tolist() for bound in down.able_s()] == [[0.0], [7.5]]
+    assert [bool(up.able(client, t)[0]) for t in (19.9, 20.0, 1e9)] == [False, True, True]
+    assert [bool(down.able(client, t)[0]) for t in (0.0, 7.5, 7.6)] == [True, True, False]
+    still = batteries([20.0, 4.0], least=5.0)
+    assert [bound.tolist() for bound in still.able_s()] == [[0.0, math.inf], [math.inf, math.inf]]
+
+
+def test_a_client_at_work_neither_charges_nor_can_be_chosen():
+    power = batteries([20.0, 30.0], gain_w=1.0, least=5.0, receive=2.0, send=3.0, work_w=4.0, sample=0.5)
+    draw = power.begin(np.array([1]), 10.0, (1.5, 1.5), np.array([6.0]), np.array([0.25]))
+    assert draw.charge_j.tolist() == [40.0]
+    assert draw.cost_j.tolist() == [[3.0], [4.0], [4.5]]
+    assert not power.able(np.array([1]), 11.0)[0]
+    assert power.charge_j(np.array([1]), 15.0).tolist() == [40.0]
+    power.settle(np.array([1]), np.array([28.5]), np.array([20.0]))
+    assert power.charge_j(np.array([0, 1]), 22.0).tolist() == [42.0, 30.5]
+    assert power.able(np.array([1]), 20.0)[0]
+
+
+joules = st.floats(0.0, 100.0)
+seconds = st.floats(0.0, 200.0)
+
+
+@given(joules, st.floats(-3.0, 3.0), seconds, seconds)
+def test_recharging_in_two_steps_is_recharging_in_one_and_stays_within_the_battery(charge_j, gain_w, first_s, then_s):
+    client = np.array([0])
+    whole, steps = (batteries([charge_j], gain_w=gain_w) for _ in range(2))
+    at_s, end_s = np.array([first_s]), first_s + then_s
+    steps.settle(client, steps.charge_j(client, first_s), at_s)
+    expected = whole.charge_j(client, end_s)[0]
+    assert steps.charge_j(client, end_s)[0] == pytest.approx(expected, abs=1e-9)
+    assert 0.0 <= expected <= 100.0
+    assert expected == pytest.approx(min(100.0, max(0.0, charge_j + gain_w * end_s)), abs=1e-9)
+    assert (expected >= charge_j) if gain_w >= 0 else (expected <= charge_j)
+
+
+@given(joules, st.floats(-3.0, 3.0), st.floats(1.0, 100.0), seconds)
+def test_who_is_able_has_the_charge(charge_j, gain_w, least_j, time_s):
+    client, power = np.array([0]), batteries([charge_j], gain_w=gain_w, least=least_j)
+    held_j = power.charge_j(client, time_s)[0]
+    if abs(held_j - least_j) > 1e-9:
+        assert bool(power.able(client, time_s)[0]) == (held_j > least_j)
+
+
+def test_where_a_battery_runs_empty_worked_by_hand():
+    """Costs 2, 4 and 8 J: 1 J lasts for half the downlink, 5 J for 3/4 of the work, 8 J for 1/4 of the uplink."""
+    charge = np.array([1.0, 2.0, 5.0, 6.0, 8.0, 14.0, 20.0])
+    draw = EnergyDemand(np.arange(7), charge, np.repeat([[2.0], [4.0], [8.0]], 7, axis=1), np.ones(7))
+    phase, share = draw.runs_empty()
+    assert phase.tolist() == [0, 1, 1, 2, 2, NEVER_EMPTY, NEVER_EMPTY]
+    assert share.tolist() == [0.5, 0.0, 0.75, 0.0, 0.25, 1.0, 1.0]
+
+
+def test_a_charge_that_falls_short_by_rounding_pays():
+    costs = np.array([[0.1], [0.2], [0.3]])
+    assert 0.1 + 0.2 + 0.3 > 0.6
+    draw = EnergyDemand(np.array([0]), np.array([0.6]), costs, np.ones(1))
+    assert draw.runs_empty()[0].tolist() == [NEVER_EMPTY]
+    assert draw.spent_j(np.array([0]), np.ones((3, 1)), np.array([False])).tolist() == [0.6], "never more than there is"
+    assert EnergyDemand(np.array([0]), np.array([0.6 - 1e-9]), costs, np.ones(1)).runs_empty()[0].tolist() == [2]
+
+
+@given(st.integers(1, 60), st.lists(st.integers(0, 30), min_size=3, max_size=3))
+def test_a_battery_runs_empty_where_exact_arithmetic_says(charge, costs):
+    draw = EnergyDemand(np.array([0]), np.array([float(charge)]), np.array(costs, float)[:, None], np.ones(1))
+    (phase,), (share,) = draw.runs_empty()
+    left = Fraction(charge)
+    for number, cost in enumerate(costs):
+        if cost > left:
+            assert (phase, share) == (number, pytest.approx(float(left / cost)))
+            break
+        left -= cost
+    else:
+        assert phase == NEVER_EMPTY
+    done = np.array([[float(number < phase)] for number in range(3)])
+    if phase < NEVER_EMPTY:
+        done[phase] = share
+    spent = draw.spent_j(np.array([0]), done, np.array([phase < NEVER_EMPTY]))[0]
+    assert spent == pytest.approx(min(charge, sum(costs)))

@@ -1,0 +1,275 @@
+"""Whole runs with edge servers: what they have in common with flat ones, every rule at once, sameness, and learning."""
+
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from fedsim import Scenario, simulate
+from fedsim.errors import SelectorError
+from fedsim.selectors import SELECTORS
+from tests.end_to_end.test_every_selector import OPTIONS
+
+LAW = {"kind": "log-normal", "median_s": 0.5, "sigma": 0.6}
+LATENCY = {"kind": "latency", "downlink": LAW, "uplink": LAW}
+SHARED = {"kind": "cell", "downlink": {"sharing": "equal"}, "uplink": {"sharing": "equal"}}
+EDGES = {
+    "capacity_bps": 1e7,
+    "delay_s": 0.001,
+}
+GRAPH = {
+    "kind": "graph",
+    "topology": {"kind": "two-tier", "cells": 3, "site_distance_m": 50.0, "fronthaul": EDGES, "backhaul": EDGES},
+    "access": {"downlink_bps": 1e6, "uplink_bps": 1e5, "delay_s": 0.005},
+    "server": "edge-server",
+    "trouble": [{"kind": "outage-bursts", "mean_good_s": 5.0, "mean_bad_s": 1.0, "bad_factor": 0.1}],
+}
+WIRE = {"kind": "link", "rate_bps": 1e6, "delay_s": 0.05}
+PRIVACY = {
+    "budget": {"kind": "geometric", "epsilon": 40.0, "eta": 0.04},
+    "mechanism": {"kind": "laplace-coordinate", "delta_f": 0.012},
+}
+PAUSE = {"kind": "pause", "cohort": 4}
+DEADLINE = {"kind": "deadline", "deadline_s": 1.6}
+
+
+def scenario(edges=None, **tables):
+    rounds = {"count": 8, "policy": DEADLINE, **tables.pop("rounds", {})}
+    if edges is not None:
+        rounds["edges"] = {"grouping": {"kind": "order", "count": 1}, "backhaul": "none", **edges}
+    return Scenario(
+        **{
+            "name": "edges",
+            "crowd": {"clients": 18, "placement": {"kind": "disc", "radius_m": 60.0}},
+            "learning": {"kind": "none", "model_bits": 1e5, "samples_per_client": 20},
+            "network": LATENCY,
+            "devices": {"compute": {"kind": "rate", "samples_per_s": 100.0, "spread_sigma": 0.5}},
+            "rounds": rounds,
+            "selector": {"kind": "uniform", "cohort": 4},
+            "results": {"audit": True},
+            **tables,
+        }
+    )
+
+
+def but_for_the_edge(table):
+    """Return a table without the column that says which edge server it was."""
+    return table.drop_columns("edge") if "edge" in table.column_names else table
+
+
+MANY_KINDS = {
+    "wait for all": {"rounds": {"policy": "wait-for-all"}},
+    "deadline": {},
+    "stale": {"rounds": {"late": "stale"}},
+    "partial": {"rounds": {"late": "partial"}},
+    "fastest": {"rounds": {"policy": {"kind": "k-fastest", "k": 3}}},
+    "moving average": {"rounds": {"policy": {"kind": "moving-average", "initial_s": 3.0}}},
+    "FedBuff": {"rounds": {"policy": {"kind": "fedbuff", "buffer": 3, "concurrency": 6}}},
+    "FedAsync": {"rounds": {"policy": {"kind": "fedasync", "concurrency": 6}}},
+    "too few": {"rounds": {"minimum_updates": 4}},
+    "PAUSE": {"selector": PAUSE, "privacy": PRIVACY},
+    "shared cell": {"network": SHARED, "rounds": {"late": "drop"}},
+    "tosses": {"devices": {"availability": {"kind": "bernoulli", "probability": 0.03}}},
+    "on and off": {"devices": {"availability": {"kind": "markov", "mean_on_s": 2.0, "mean_off_s": 30.0}}},
+    "on and off, stale": {
+        "devices": {"availability": {"kind": "markov", "mean_on_s": 2.0, "mean_off_s": 30.0}},
+        "rounds": {"late": "stale"},
+    },
+    "dropouts": {"devices": {"dropout": {"kind": "hazard", "rate_per_s": 0.4}}},
+    "batteries": {
+        "devices": {
+            "energy": {
+                "kind": "battery",
+                "capacity_j": 10.0,
+                "initial_from": 0.1,
+                "initial_to": 0.6,
+                "least_charge": 0.2,
+                "compute_w": 5.0,
+                "charge_w": 0.5,
+            }
+        }
+    },
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("what", MANY_KINDS)
+def test_one_edge_server_without_a_backhaul_is_a_flat_server(what):
+    flat, one = simulate(scenario(**MANY_KINDS[what])), simulate(scenario({}, **MANY_KINDS[what]))
+    # The cloud's round ends when its edges have come, whatever ended theirs.
+    assert one.rounds.drop_columns("ended_by").equals(flat.rounds.drop_columns("ended_by"))
+    assert but_for_the_edge(one.participations).equals(but_for_the_edge(flat.participations))
+    assert one.accounts.equals(flat.accounts)
+    assert but_for_the_edge(one.edge_rounds).equals(flat.rounds)
+    assert set(one.column("participations", "edge")) == {0}
+    assert flat.participations.column("edge").null_count == flat.participations.num_rows >= 8
+
+
+def test_edge_rounds_between_merges_are_a_flat_servers_rounds():
+    """With e = 2 the cloud's round is two rounds of its only edge server, and the same learning otherwise."""
+    flat, one = simulate(scenario(rounds={"count": 16})), simulate(scenario({"rounds": 2}))
+    assert but_for_the_edge(one.edge_rounds).equals(flat.rounds)
+    assert one.column("rounds", "end_s").tolist() == flat.column("rounds", "end_s")[1::2].tolist()
+    assert one.column("rounds", "model_version").tolist() == flat.column("rounds", "model_version")[1::2].tolist()
+
+
+SYNCHRONOUS_POLICIES = [
+    "wait-for-all",
+    DEADLINE,
+    {"kind": "k-fastest", "k": 3, "max_wait_s": 9.0},
+    {"kind": "quorum", "share": 0.5, "max_wait_s": 5.0, "min_wait_s": 1.0},
+    {"kind": "adaptive-deadline", "initial_s": 2.0},
+    {"kind": "moving-average", "initial_s": 5.0, "target_share": 0.8},
+]
+ASYNCHRONOUS_POLICIES = [
+    {"kind": "fedbuff", "buffer": 3, "concurrency": 5},
+    {"kind": "fedasync", "concurrency": 5},
+]
+LATE = ["cancel", "drop", "stale", {"kind": "stale", "weight": "deviation", "max_staleness": 3}, "partial"]
+RULES = [(policy, None) for policy in ASYNCHRONOUS_POLICIES] + [
+    (policy, late)
+    for policy in SYNCHRONOUS_POLICIES
+    for late in LATE
+    if not (policy == "wait-for-all" and late == "partial")
+]
+
+
+@pytest.mark.parametrize("merging", ["synchronous", "asynchronous", "fedat"])
+@pytest.mark.parametrize("network", [LATENCY, SHARED, GRAPH], ids=["latency", "cell", "graph"])
+def test_every_policy_and_late_rule_runs_at_edges_under_the_audit(network, merging):
+    """Three edges of unequal speed, or the graph's, two rounds each; the audit stops what is wrong."""
+    grouping = {"kind": "latency", "count": 3}
+    if network is GRAPH:
+        if merging == "fedat":
+            network = {**GRAPH, "server": "cloud"}
+        else:
+            grouping = "site"
+    backhaul = "none" if network is not GRAPH and network["kind"] == "graph" else WIRE
+    backhaul = "network" if network is GRAPH else backhaul
+    for policy, late in RULES:
+        edges = {"grouping": grouping, "rounds": 2, "merging": merging, "backhaul": backhaul}
+        rounds = {"count": 3, "policy": policy, **({} if late is None else {"late": late})}
+        history = simulate(scenario(edges, network=network, rounds=rounds))
+        check_backhaul(history, backhaul)
+        assert history.rounds.num_rows == 3
+        assert history.column("rounds", "model_version")[-1] > 0
+
+
+def check_backhaul(history, backhaul):
+    """Check that visits follow one another, and that models go both ways unless the run ended."""
+    visits = history.edge_participations.to_pylist()
+    ended_s = {}
+    for visit in sorted(visits, key=lambda visit: (visit["start_s"], visit["edge"])):
+        assert visit["start_s"] >= ended_s.get(visit["edge"], 0.0)
+        ended_s[visit["edge"]] = visit["end_s"]
+        assert visit["downlink_s"] + visit["uplink_s"] <= visit["end_s"] - visit["start_s"] + 1e-9
+        if visit["staleness"] is not None:
+            sent_bits = 0.0 if backhaul == "none" else 1e5
+            assert (visit["downlink_bits"], visit["uplink_bits"]) == pytest.approx((sent_bits, sent_bits))
+            assert 0.0 <= visit["weight"] <= 1.0
+    assert max(ended_s.values()) <= history.column("rounds", "end_s")[-1]
+
+
+@pytest.mark.parametrize(("kind", "option"), [("cs-ucb-q", "rates"), ("pause-genie", "expected_reward")])
+def test_a_number_for_each_client_of_the_crowd_is_none_for_each_of_an_edge(kind, option):
+    edges = {"grouping": {"kind": "order", "count": 3}}
+    with pytest.raises(SelectorError, match=f"{option}: 18 numbers are not allowed.*6 clients of this server"):
+        simulate(scenario(edges, selector={"kind": kind, "cohort": 2, option: [0.1] * 18}))
+
+
+@pytest.mark.parametrize("kind", sorted(SELECTORS.builtin))
+def test_every_selector_runs_at_edges(kind):
+    """Each of three edges has a selector of its own, whose crowd is the edge's six clients."""
+    options = {"cohort": 2, "iterations": 20, **OPTIONS.get(kind, {})}
+    taken = {name: value for name, value in options.items() if name in SELECTORS.option_names(kind)}
+    edges = {"grouping": {"kind": "order", "count": 3}, "rounds": 2, "backhaul": WIRE}
+    history = simulate(scenario(edges, selector={"kind": kind, **taken}))
+    selected = history.column("edge_rounds", "selected")
+    assert selected.size == 48
+    assert np.all((selected >= 1) & (selected <= 6))
+    assert all(row["client"] // 6 == row["edge"] for row in history.participations.to_pylist())
+    assert len(set(history.column("participations", "client"))) >= 6
+
+
+def test_the_luck_of_edges_differs():
+    """Two edges of nine clients each: the same cohort of four at both in all of eight rounds would be no luck."""
+    history = simulate(scenario({"grouping": {"kind": "order", "count": 2}}, rounds={"policy": "wait-for-all"}))
+    cohorts = {edge: set() for edge in (0, 1)}
+    for row in history.participations.to_pylist():
+        cohorts[row["edge"]].add((row["round"], row["client"] - 9 * row["edge"]))
+    assert cohorts[0] != cohorts[1]
+
+
+def test_another_grouping_changes_nobodys_times():
+    """Each client's times depend on its own rounds alone."""
+    found = []
+    for count in (2, 6):
+        edges = {"grouping": {"kind": "order", "count": count}}
+        history = simulate(scenario(edges, selector="all", rounds={"policy": "wait-for-all"}))
+        rows = history.participations.to_pylist()
+        found.append({(row["client"], row["round"]): (row["downlink_s"], row["uplink_s"]) for row in rows})
+    assert found[0] == found[1]
+    assert len(found[0]) == 18 * 8
+
+
+DIGITS = {
+    "model": {"kind": "mlp", "hidden": [8]},
+    "local": {"optimizer": "adam", "learning_rate": 0.01, "batch_size": 20, "keep_optimizer_state": True},
+}
+TABLES = ("participations", "rounds", "evaluations", "edge_rounds", "edge_participations")
+SCRIPT = """
+import sys
+from fedsim import Scenario, simulate
+for text in sys.stdin.read().split("# next\\n"):
+    history = simulate(Scenario.from_toml(text))
+    print(*[getattr(history, name).to_pylist() for name in sys.argv[1:]])
+"""
+
+
+def test_same_in_another_process_with_another_hash_seed():
+    edges = {"grouping": {"kind": "order", "count": 3}, "rounds": 2, "backhaul": WIRE}
+    tables = {"learning": DIGITS, "selector": PAUSE, "privacy": PRIVACY, "rounds": {"count": 4, "late": "stale"}}
+    chosen = [scenario({**edges, "merging": merging}, **tables) for merging in ("synchronous", "asynchronous")]
+    done = subprocess.run(  # noqa: S603
+        [sys.executable, "-c", SCRIPT, *TABLES],
+        input="# next\n".join(one.to_toml() for one in chosen),
+        env={**os.environ, "PYTHONHASHSEED": "77"},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    for one, there in zip(chosen, done.stdout.splitlines(), strict=True):
+        history = simulate(one)
+        assert there == " ".join(str(getattr(history, name).to_pylist()) for name in TABLES)
+        assert history.evaluations.num_rows == 4
+
+
+def test_one_edge_learns_what_a_flat_server_does_bit_by_bit():
+    tables = {"learning": DIGITS, "rounds": {"count": 6, "policy": {"kind": "deadline", "deadline_s": 3.0}}}
+    flat, one = simulate(scenario(**tables)), simulate(scenario({}, **tables))
+    assert one.evaluations.equals(flat.evaluations)
+    assert flat.column("evaluations", "accuracy")[-1] > 0.4
+    many = simulate(scenario({"rounds": 3}, **{**tables, "rounds": {**tables["rounds"], "count": 2}}))
+    for name in ("time_s", "accuracy", "loss", "model_version"):
+        assert many.column("evaluations", name).tolist() == flat.column("evaluations", name)[2::3].tolist()
+
+
+def test_several_edges_of_everybody_learn_what_a_flat_server_does():
+    """With e = 1 and everybody taking part, the mean of the edges' means is FedAvg's, up to float32's rounding."""
+    tables = {"learning": DIGITS, "selector": "all", "rounds": {"count": 4, "policy": "wait-for-all"}}
+    flat = simulate(scenario(**tables))
+    three = simulate(scenario({"grouping": {"kind": "given", "edge": [0] * 3 + [1] * 5 + [2] * 10}}, **tables))
+    np.testing.assert_allclose(three.column("evaluations", "loss"), flat.column("evaluations", "loss"), rtol=1e-4)
+    twice = simulate(scenario({"grouping": {"kind": "order", "count": 3}, "rounds": 2}, **tables))
+    assert abs(twice.column("evaluations", "loss")[1] - flat.column("evaluations", "loss")[3]) > 1e-3
+
+
+@pytest.mark.parametrize("merging", ["asynchronous", "fedat"])
+def test_clouds_that_do_not_wait_learn_too(merging):
+    edges = {"grouping": {"kind": "latency", "count": 3}, "merging": merging}
+    rounds = {"count": 40, "policy": {"kind": "deadline", "deadline_s": 3.0}}
+    history = simulate(scenario(edges, learning=DIGITS, rounds=rounds, results={"evaluate_every": 10}))
+    accuracy = history.column("evaluations", "accuracy")
+    assert accuracy[0] < 0.5
+    assert accuracy[-1] > 0.6

@@ -1,0 +1,176 @@
+"""Whole runs with batteries that run empty, over every network and pair of sharing rules, with the audit looking on."""
+
+import json
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+
+from fedsim import Scenario, read_run, run, simulate
+from fedsim.errors import ScenarioError
+from fedsim.history.schema import ACCOUNTS
+from fedsim.network import NETWORKS
+from tests.end_to_end.test_networks import OPTIONS
+
+# 0.005 J down, 0.04 J of work and 0.044 J up for each participation, of at most 0.15 J.
+BATTERY = {
+    "kind": "battery",
+    "capacity_j": 0.15,
+    "initial_from": 0.05,
+    "compute_w": 0.2,
+    "charge_w": 0.004,
+    "idle_w": 0.001,
+    "least_charge": 0.02,
+}
+
+
+def scenario(**tables):
+    return Scenario(
+        **{
+            "name": "energy",
+            "crowd": {"clients": 16, "placement": {"kind": "disc", "radius_m": 60.0}},
+            "learning": {"kind": "none", "model_bits": 1e5, "samples_per_client": 20},
+            "network": "cell",
+            "devices": {"energy": BATTERY},
+            "rounds": {"count": 6, "policy": {"kind": "deadline", "deadline_s": 20.0}},
+            "selector": {"kind": "uniform", "cohort": 6},
+            "results": {"audit": True},
+            **tables,
+        }
+    )
+
+
+def check(history):
+    """Some ran empty, nobody paid more than there was, and every client's time adds up to the run."""
+    outcome, energy_j = (history.column("participations", name) for name in ("outcome", "energy_j"))
+    assert {"delivered", "dropped"} <= set(outcome)
+    assert energy_j.min() > 0
+    assert energy_j.max() <= 0.15
+    end_s = history.column("rounds", "end_s")[-1]
+    assert history.accounts.schema.equals(ACCOUNTS.arrow)
+    seconds = np.array([history.column("accounts", name) for name in ACCOUNTS.arrow.names[1:]])
+    np.testing.assert_allclose(seconds.sum(axis=0), end_s, rtol=1e-9)
+    assert seconds.shape == (6, 16)
+    assert np.all(seconds >= -1e-9)
+    selected = np.unique(history.column("participations", "client"))
+    np.testing.assert_allclose(np.delete(seconds[0], selected), end_s)
+
+
+@pytest.mark.parametrize("uplink", ["dedicated", "equal", "proportional-fair", "first-come", "minimum-makespan"])
+@pytest.mark.parametrize(
+    "downlink", ["dedicated", "equal", "proportional-fair", "first-come", "minimum-makespan", "multicast"]
+)
+def test_batteries_run_empty_over_every_pair_of_sharing_rules(downlink, uplink):
+    network = {"kind": "cell", "downlink": {"sharing": downlink}, "uplink": {"sharing": uplink}}
+    check(simulate(scenario(network=network)))
+
+
+@pytest.mark.parametrize("kind", sorted(NETWORKS.builtin))
+def test_batteries_run_empty_over_every_network_and_twice_the_same(kind):
+    chosen = scenario(network={"kind": kind, **OPTIONS.get(kind, {})})
+    history = simulate(chosen)
+    check(history)
+    assert history.participations.equals(simulate(chosen).participations)
+
+
+@pytest.mark.parametrize("downlink", ["dedicated", "multicast", "equal"])
+def test_batteries_hazards_and_absences_together(downlink):
+    devices = {
+        "energy": BATTERY,
+        "dropout": {"kind": "phase-hazard", "downlink_per_s": 0.5, "compute_per_s": 0.1, "uplink_per_s": 0.5},
+        "availability": {"kind": "markov", "mean_on_s": 20.0, "mean_off_s": 10.0},
+    }
+    network = {"kind": "cell", "downlink": {"sharing": downlink}}
+    history = simulate(scenario(network=network, devices=devices))
+    assert history.column("rounds", "dropped").sum() > 0
+    assert history.column("rounds", "candidates").max() < 16
+
+
+def test_batteries_change_no_other_luck():
+    """In the first round, who has enough does the same with and without batteries."""
+    full = {**BATTERY, "initial_from": 1.0}
+    with_, without = (simulate(scenario(devices=devices)) for devices in ({"energy": full}, {}))
+    times = ["client", "downlink_s", "compute_s", "uplink_s", "outcome"]
+    first = [history.participations.to_pandas().query("round == 1")[times] for history in (with_, without)]
+    assert first[0].equals(first[1])
+    assert without.column("participations", "energy_j").max() == 0.0
+
+
+def test_operations_are_those_that_the_learner_counts_on_its_model():
+    """An mlp from 64 through 8 to 10: 2 (64 * 8 + 8 * 10) operations forward, three times that in training."""
+    per_flop = 1e-6
+    chosen = scenario(
+        learning={
+            "model": {"kind": "mlp", "hidden": [8]},
+            "local": {"optimizer": "sgd", "learning_rate": 0.1, "batch_size": 20},
+        },
+        devices={
+            "energy": {
+                "kind": "battery",
+                "capacity_j": 1000.0,
+                "compute_j_per_flop": per_flop,
+                "receive_j_per_bit": 0.0,
+                "transmit_j_per_bit": 0.0,
+            }
+        },
+        rounds={"count": 1, "policy": {"kind": "deadline", "deadline_s": 60.0}},
+    )
+    rows = simulate(chosen).participations.to_pylist()
+    samples = 1437 // 16  # of the digits' training set, dealt out equally
+    flops = 3 * 2 * (64 * 8 + 8 * 10) * samples
+    assert rows
+    assert all(row["energy_j"] == pytest.approx(flops * per_flop, rel=0.02) for row in rows)
+
+
+@pytest.mark.parametrize(
+    ("learning", "energy", "network", "said"),
+    [
+        ({}, {"compute_w": 1.0}, "pause-two-speed", r"learning\.model_bits.*\n?.*devices\.energy needs the size"),
+        ({"model_bits": 1.0}, {"compute_j_per_flop": 1.0}, "pause-two-speed", r"learning\.samples_per_client"),
+        (
+            {"model_bits": 1.0, "samples_per_client": 3},
+            {"compute_j_per_flop": 1.0},
+            "pause-two-speed",
+            r"learning\.flops_per_sample",
+        ),
+    ],
+)
+def test_sizes_are_not_guessed_where_nothing_is_learned(learning, energy, network, said):
+    devices = {"compute": "zero", "energy": {"kind": "battery", "capacity_j": 1.0, **energy}}
+    with pytest.raises(ScenarioError, match=said):
+        scenario(learning={"kind": "none", **learning}, devices=devices, network=network)
+    known = {"kind": "none", "model_bits": 1.0, "samples_per_client": 3, "flops_per_sample": 5.0}
+    scenario(learning=known, devices=devices, network=network)
+
+
+def test_a_battery_round_trips_and_is_set_on_the_command_line():
+    chosen = scenario()
+    assert Scenario.from_toml(chosen.to_toml()) == chosen
+    changed = chosen.replace({"devices.energy.capacity_j": 0.3})
+    assert changed.devices.energy.capacity_j == 0.3
+    assert changed.digest() != chosen.digest()
+    assert chosen.replace({"devices.energy": "none"}).devices.energy.build(3, None) is None
+
+
+def test_a_crowd_without_a_charger_ends_the_run_when_it_is_used_up():
+    battery = {**BATTERY, "charge_w": 0.0, "idle_w": 0.0}
+    history = simulate(scenario(devices={"energy": battery}, rounds={**scenario().rounds.model_dump(), "count": 500}))
+    assert history.rounds.num_rows < 500
+    spent_j = history.participations.group_by("client").aggregate([("energy_j", "sum")])["energy_j_sum"].to_numpy()
+    assert np.all(spent_j <= 0.15 + 1e-12)
+    assert np.all(spent_j >= 0.05 * 0.15 - 0.02 * 0.15 - 1e-12)
+
+
+def test_an_audited_run_keeps_its_accounts_in_the_folder(tmp_path):
+    history = run(scenario(), tmp_path / "audited")
+    check(read_run(tmp_path / "audited"))
+    table = pq.read_table(tmp_path / "audited" / "accounts.parquet")
+    assert table.schema.equals(ACCOUNTS.arrow)
+    assert table.equals(history.accounts)
+    assert json.loads((tmp_path / "audited" / "run.json").read_text())["status"] == "finished"
+    plain = run(scenario(results={"audit": False}), tmp_path / "plain")
+    assert plain.accounts is None
+    assert not (tmp_path / "plain" / "accounts.parquet").exists()
+    assert read_run(tmp_path / "plain").accounts is None
+    run(scenario(results={"audit": False}), tmp_path / "audited", replace=True)
+    assert not (tmp_path / "audited" / "accounts.parquet").exists(), "nothing of another run is left"

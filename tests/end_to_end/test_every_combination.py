@@ -1,0 +1,106 @@
+"""Every policy with every late rule over every kind of network with every selector, and the audit looking on."""
+
+from contextlib import suppress
+from dataclasses import replace
+from functools import cache
+
+import pytest
+import simpy
+
+from fedsim import Scenario
+from fedsim.errors import ScenarioError
+from fedsim.history import Recorder
+from fedsim.rounds import LATE, POLICIES, Server, StoppingCriteria
+from fedsim.selectors import SELECTORS
+from fedsim.simulation import build_context
+from tests.contracts.test_catalogue_of_selectors import OPTIONS as SELECTOR_OPTIONS
+from tests.end_to_end.test_networks import OPTIONS as NETWORK_OPTIONS
+
+ROUNDS = 2
+CLIENTS = 5
+POLICY_OPTIONS = {
+    "adaptive-deadline": {"initial_s": 1.5, "shortest_s": 0.5},
+    "deadline": {"deadline_s": 2.0},
+    "fedasync": {"concurrency": 3},
+    "fedbuff": {"concurrency": 3, "buffer": 2, "max_staleness": 1, "give_up_s": 5.0},
+    "k-fastest": {"k": 2, "max_wait_s": 20.0},
+    "moving-average": {"initial_s": 2.0, "target_share": 0.7, "growth": 1.5},
+    "quorum": {"share": 0.5, "min_wait_s": 0.5, "max_wait_s": 3.0},
+    "safa": {"share": 0.4, "max_wait_s": 3.0, "lag": 1},
+    "wait-for-all": {},
+}
+LATE_OPTIONS = {"stale": {"weight": "deviation", "max_staleness": 2}}
+RULES = ("dedicated", "equal", "proportional-fair", "first-come", "minimum-makespan")
+
+
+def cell(downlink, uplink):
+    return {"kind": "cell", "downlink": {"sharing": downlink}, "uplink": {"sharing": uplink}}
+
+
+NETWORKS = {
+    "latency": {"kind": "latency", **NETWORK_OPTIONS["latency"]},
+    "fedscale": {"kind": "fedscale"},
+    "graph": {"kind": "graph", **NETWORK_OPTIONS["graph"]},
+    **{rule: cell(rule, rule) for rule in RULES},
+    "multicast": cell("multicast", "equal"),
+    "multicast-dedicated": cell("multicast", "dedicated"),
+}
+
+
+def scenario(network, kind, rounds):
+    names = SELECTORS.option_names(kind)
+    options = {
+        name: value for name, value in {**SELECTOR_OPTIONS.get(kind, [{}])[0], "cohort": 3}.items() if name in names
+    }
+    return Scenario(
+        name="combination",
+        crowd={"clients": CLIENTS, "placement": {"kind": "disc", "radius_m": 60.0}},
+        learning={"kind": "none", "model_bits": 3e5, "samples_per_client": 50},
+        network=network,
+        rounds={"count": ROUNDS, **rounds},
+        selector={"kind": kind, **options},
+        results={"audit": True},
+    )
+
+
+@cache
+def rules():
+    """Return every policy with every late rule that a scenario allows beside it, as built parts."""
+    pairs = []
+    for kind in sorted(POLICIES.builtin):
+        for late in sorted(LATE.builtin):
+            rounds = {
+                "policy": {"kind": kind, **POLICY_OPTIONS[kind]},
+                "late": {"kind": late, **LATE_OPTIONS.get(late, {})},
+            }
+            with suppress(ScenarioError):
+                built = scenario("pause-two-speed", "uniform", rounds).rounds
+                pairs.append((built.policy, built.late))
+    return pairs
+
+
+def test_all_rules_meet():
+    """Six policies take four late rules, but for partial work where nobody is late; three have their own."""
+    assert set(POLICY_OPTIONS) == set(POLICIES.builtin)
+    assert len(rules()) == 6 * 4 - 1 + 3
+
+
+def serve(chosen, policy, late):
+    context = replace(build_context(chosen, None, None), policy=policy, late=late)
+    recorder, env = Recorder("combination"), simpy.Environment()
+    server = Server(env, context, StoppingCriteria(count=ROUNDS), recorder, audit=True)
+    server.run()
+    return recorder.history()
+
+
+@pytest.mark.parametrize("kind", sorted(SELECTORS.builtin))
+@pytest.mark.parametrize("network", sorted(NETWORKS))
+def test_every_combination_runs_without_a_violation(network, kind):
+    chosen = scenario(NETWORKS[network], kind, {"policy": {"kind": "deadline", "deadline_s": 2.0}})
+    fates = set()
+    for policy, late in rules():
+        history = serve(chosen, policy, late)
+        assert history.rounds.num_rows == ROUNDS
+        assert history.participations.num_rows == history.column("rounds", "selected").sum()
+        fates |= set(history.column("participations", "fate"))
+    assert {"used", "stale-used", "wasted-late"} <= fates

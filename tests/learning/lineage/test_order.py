@@ -1,0 +1,158 @@
+"""The order in which handles are settled: nothing twice, ready trainings together, little kept."""
+
+import weakref
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from fedsim.learning import MemoryStore
+from fedsim.learning.lineage import order as settling
+from fedsim.learning.lineage.handles import TrainingResult
+from fedsim.learning.supervised import SupervisedLearner
+from tests.support.plain_learner import HalfWay, half_way_learner, updates
+
+TARGETS = [(4.0, 0.0), (0.0, 8.0), (-6.0, 2.0), (1.0, 1.0), (3.0, -5.0), (2.0, 2.0)]
+PAIRS = [(0, 1), (2, 3), (4, 5)]
+
+
+def even(count: int) -> np.ndarray:
+    return np.full(count, 1 / count)
+
+
+def two_edge_rounds(learner: SupervisedLearner) -> Any:
+    edges = []
+    for cell in PAIRS:
+        model = learner.initial()
+        for _ in range(2):
+            model = learner.aggregate(model, updates(learner, model, *cell), even(2))
+        edges.append(model)
+    return learner.merge(edges, even(3))
+
+
+def test_ready_trainings_of_all_edges_go_together() -> None:
+    learner, executor = half_way_learner(TARGETS)
+    learner.vector(two_edge_rounds(learner))
+    assert executor.batches == [[0, 1, 2, 3, 4, 5]] * 2
+
+
+def test_trainings_of_a_cohort_are_measured_in_one_batch() -> None:
+    learner, executor = half_way_learner(TARGETS)
+    start = learner.initial()
+    model = learner.aggregate(start, updates(learner, start, 3), np.ones(1))
+    learner.measure([*updates(learner, model, 5, 1), *updates(learner, start, 2)], ("loss",))
+    assert [sorted(batch) for batch in executor.batches] == [[2, 3], [1, 5]]
+
+
+@pytest.mark.parametrize("most", [1, 4, 256])
+def test_size_of_batches_changes_no_bit(most: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    learner, executor = half_way_learner(TARGETS)
+    expected = learner.vector(two_edge_rounds(learner)).tobytes()
+    monkeypatch.setattr(settling, "MOST_AT_ONCE", most)
+    learner, executor = half_way_learner(TARGETS)
+    assert learner.vector(two_edge_rounds(learner)).tobytes() == expected
+    assert max(map(len, executor.batches)) == min(most, 6)
+
+
+class Watched(HalfWay):
+    """Notes how many results of earlier batches are still in memory when a batch is trained."""
+
+    def __init__(self, targets: Sequence[Sequence[float]]) -> None:
+        super().__init__(targets)
+        self.results: list[weakref.ref[TrainingResult]] = []
+        self.alive: list[int] = []
+
+    def train(self, tasks: Any) -> list[TrainingResult]:
+        self.alive.append(sum(result() is not None for result in self.results))
+        results = super().train(tasks)
+        self.results += [weakref.ref(result) for result in results]
+        return results
+
+
+def test_what_is_needed_first_is_trained_first_and_soon_forgotten(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(settling, "MOST_AT_ONCE", 4)
+    learner, _ = half_way_learner(TARGETS, store=MemoryStore(limit_bytes=0))
+    executor = Watched(TARGETS)
+    learner._results.executor = executor
+    # Forty clients start from version 0 and arrive one after the other, as in FedAsync.
+    model = learner.initial()
+    work = 0.5 + np.arange(40) / 100  # no two alike
+    arrivals = learner.updates(model, np.arange(40) % 6, work=work)
+    for update in arrivals:
+        model = learner.aggregate(model, [update], np.array([0.5]), of="model")
+    del arrivals, update
+    learner.vector(model)
+    assert [client for batch in executor.batches for client in batch] == [k % 6 for k in range(40)]
+    assert max(executor.alive) <= 4
+
+
+Step = tuple[str, list[tuple[int, int]], int]
+STEPS = st.lists(
+    st.tuples(
+        st.sampled_from(["difference", "model", "merge"]),
+        st.lists(st.tuples(st.integers(0, 5), st.integers(0, 99)), min_size=1, max_size=4),
+        st.integers(0, 99),
+    ),
+    min_size=1,
+    max_size=12,
+)
+
+
+def grow(
+    learner: SupervisedLearner, steps: list[Step], after_each: Callable[[Any], object]
+) -> tuple[list[Any], set[str]]:
+    """Build models by random steps from any earlier ones, stale and branches included; and updates' digests."""
+    models: list[Any] = [learner.initial()]
+    used: set[str] = set()
+    for kind, members, choice in steps:
+        current = models[choice % len(models)]
+        if kind == "merge":
+            parents = [models[where % len(models)] for _, where in members]
+            models.append(learner.merge(parents, even(len(parents))))
+        else:
+            sent = [updates(learner, models[where % len(models)], client)[0] for client, where in members]
+            used.update(update.digest for update in sent)
+            way: Any = kind
+            models.append(learner.aggregate(current, sent, even(len(sent)) * 0.75, of=way))
+        after_each(models[-1])
+    return models, used
+
+
+def by_hand(steps: list[Step]) -> list[np.ndarray]:
+    """Return what `grow` must give, in float64 and from the formulas."""
+    targets = np.array(TARGETS)
+    models = [np.zeros(3)]
+    for kind, members, choice in steps:
+        current = models[choice % len(models)]
+        bases = [models[where % len(models)] for _, where in members]
+        if kind == "merge":
+            models.append(np.mean(bases, axis=0))
+            continue
+        sent = [np.append((targets[c] - b[:2]) / 2, 1) for (c, _), b in zip(members, bases, strict=True)]
+        if kind == "difference":
+            models.append(current + 0.75 * np.mean(sent, axis=0))
+        else:
+            models.append(0.25 * current + 0.75 * np.mean([b + h for b, h in zip(bases, sent, strict=True)], axis=0))
+    return models
+
+
+@settings(deadline=None, max_examples=150)
+@given(steps=STEPS, order=st.randoms(use_true_random=False))
+def test_any_lineage_gives_the_formulas_numbers_in_any_order(steps: list[Step], order: Any) -> None:
+    eager, stepwise = half_way_learner(TARGETS)
+    first, used = grow(eager, steps, eager.vector)
+    lazy, at_once = half_way_learner(TARGETS)
+    second, _ = grow(lazy, steps, lambda _: None)
+    for model in order.sample(second, len(second)):
+        lazy.vector(model)
+    for one, other, expected in zip(first, second, by_hand(steps), strict=True):
+        assert (one.digest, one.version) == (other.digest, other.version)
+        assert eager.vector(one).tobytes() == lazy.vector(other).tobytes()
+        # At most twelve steps, each rounding numbers below 200 to float32 a few times and at most tripling an error.
+        np.testing.assert_allclose(eager.vector(one), expected, rtol=1e-4, atol=1e-4)
+    assert sum(map(len, stepwise.batches)) == sum(map(len, at_once.batches)) == len(used)

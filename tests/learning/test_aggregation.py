@@ -1,0 +1,206 @@
+"""Aggregation of differences and of whole models, and merging, against vectors worked out by hand."""
+
+import gc
+import weakref
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from fedsim.errors import ScenarioError
+from fedsim.learning import Release
+from tests.support.asking import one_update
+from tests.support.plain_learner import Doubling, Halving, half_way_learner, updates
+
+# From (0, 0), half the way to the targets: client 0 sends (2, 0), client 1 (0, 4), client 2 (-3, 1); a 1 in the buffer.
+TARGETS = [(4.0, 0.0), (0.0, 8.0), (-6.0, 2.0)]
+
+
+def one(weight: float = 1.0) -> np.ndarray:
+    return np.array([weight])
+
+
+def test_fedbuff_adds_stale_differences_against_their_own_base() -> None:
+    learner, _ = half_way_learner(TARGETS)
+    start = learner.initial()
+    stale = updates(learner, start, 1)
+    model = learner.aggregate(start, updates(learner, start, 0), one())
+    np.testing.assert_array_equal(learner.vector(model), [2, 0, 1])
+    fresh = updates(learner, model, 2)  # half of (-6, 2) - (2, 0)
+    following = learner.aggregate(model, stale + fresh, np.array([0.25, 0.75]))
+    np.testing.assert_array_equal(learner.vector(following), [2 - 3.0, 0 + 1 + 0.75, 1 + 1])
+    assert following.version == 2
+
+
+def test_fedasync_mixes_the_stale_clients_whole_model() -> None:
+    learner, _ = half_way_learner(TARGETS)
+    start = learner.initial()
+    stale = updates(learner, start, 1)
+    model = learner.aggregate(start, updates(learner, start, 0), one(), of="model")
+    # 0.75 (2, 0, 1) + 0.25 ((0, 0, 0) + (0, 4, 1))
+    mixed = learner.aggregate(model, stale, one(0.25), of="model")
+    np.testing.assert_array_equal(learner.vector(mixed), [1.5, 1, 1])
+    added = learner.aggregate(model, stale, one(0.25))
+    np.testing.assert_array_equal(learner.vector(added), [2, 1, 1.25])
+    assert mixed.digest != added.digest
+
+
+def test_weights_of_sum_one_average_the_cached_models_alone() -> None:
+    learner, _ = half_way_learner(TARGETS)
+    start = learner.initial()
+    first = updates(learner, start, 0)
+    model = learner.aggregate(start, first, one())
+    later = learner.aggregate(model, updates(learner, model, 0), one())
+    cached = [*first, *updates(learner, model, 1)]  # whole models (2, 0, 1) and (2, 0, 1) + (-1, 4, 1)
+    expected = [0.25 * 2 + 0.75 * 1, 3, 0.25 + 1.5]
+    for current in (start, model, later):
+        found = learner.aggregate(current, cached, np.array([0.25, 0.75]), of="model")
+        np.testing.assert_array_equal(learner.vector(found), expected)
+
+
+def test_whole_models_use_what_was_sent_after_privacy() -> None:
+    learner, _ = half_way_learner(TARGETS, mechanism=Doubling())
+    start = learner.initial()
+    model = learner.aggregate(start, updates(learner, start, 0), one())
+    private = learner.updates(start, np.array([2, 1]), {1: Release(0.5, 1)})
+    found = learner.aggregate(model, private, np.array([0.0, 0.5]), of="model")
+    # 0.5 (2, 0, 1) + 0.5 ((0, 0, 0) + (0, 8, 1))
+    np.testing.assert_array_equal(learner.vector(found), [1, 4, 1])
+
+
+def test_another_servers_rule_is_applied_to_differences_from_the_model() -> None:
+    learner, _ = half_way_learner(TARGETS, server=Halving())
+    start = learner.initial()
+    stale = updates(learner, start, 1)
+    model = learner.aggregate(start, updates(learner, start, 0), one())
+    np.testing.assert_array_equal(learner.vector(model), [1, 0, 0.5])
+    # The client's model (0, 4, 1) is (-1, 4, 0.5) from the server's; half of it is taken.
+    found = learner.aggregate(model, stale, one(), of="model")
+    np.testing.assert_array_equal(learner.vector(found), [0.5, 2, 0.75])
+
+
+WEIGHTS = st.lists(st.floats(-2, 2), min_size=3, max_size=3).map(np.array)
+
+
+@settings(deadline=None)
+@given(weights=WEIGHTS, server=st.sampled_from([None, Halving()]))
+def test_both_ways_agree_where_every_base_is_the_model(weights: np.ndarray, server: Any) -> None:
+    learner, _ = half_way_learner(TARGETS, **({} if server is None else {"server": server}))
+    model = learner.aggregate(learner.initial(), updates(learner, learner.initial(), 0), one())
+    cohort = updates(learner, model, 0, 1, 2)
+    ways = [learner.aggregate(model, cohort, weights), learner.aggregate(model, cohort, weights, of="model")]
+    assert ways[0].digest == ways[1].digest
+    assert learner.vector(ways[0]).tobytes() == learner.vector(ways[1]).tobytes()
+
+
+def test_cloud_averages_its_edges_models() -> None:
+    learner, _ = half_way_learner(TARGETS)
+    start = learner.initial()
+    edge = learner.aggregate(start, updates(learner, start, 0), one())
+    edge = learner.aggregate(edge, updates(learner, edge, 0), one())  # (2, 0) and half of (2, 0) more
+    other = learner.aggregate(start, updates(learner, start, 1), one())
+    cloud = learner.merge([edge, other], np.array([0.75, 0.25]))
+    assert (edge.version, other.version, cloud.version) == (2, 1, 3)
+    assert learner.trainings == 0
+    np.testing.assert_array_equal(learner.vector(cloud), [2.25, 1, 1.75])
+    assert learner.evaluate(cloud).loss == 5
+    swapped, again = (learner.merge([other, edge], np.array(w)) for w in ([0.75, 0.25], [0.25, 0.75]))
+    assert len({cloud.digest, swapped.digest, again.digest}) == 3
+    np.testing.assert_array_equal(learner.vector(again), learner.vector(cloud))
+    twice = learner.merge([edge, edge], np.array([0.5, 0.5]))
+    np.testing.assert_array_equal(learner.vector(twice), learner.vector(edge))
+
+
+@pytest.mark.parametrize("weights", [[0.5, 0.4], [1.5, -0.5], [1.0], [np.nan, 1.0], []])
+def test_merging_takes_the_weights_of_a_mean(weights: list[float]) -> None:
+    learner, _ = half_way_learner(TARGETS)
+    models = [learner.initial(), learner.initial()]
+    with pytest.raises(ValueError, match="weights"):
+        learner.merge(models, np.array(weights))
+
+
+def test_wrong_ways_to_aggregate_are_refused() -> None:
+    learner, _ = half_way_learner(TARGETS)
+    start = learner.initial()
+    way: Any = "gradient"
+    with pytest.raises(ValueError, match=r"of: 'gradient'.*difference, model"):
+        learner.aggregate(start, updates(learner, start, 0), one(), of=way)
+    with pytest.raises(ScenarioError, match="no mechanism"):
+        learner.updates(start, np.array([0, 1]), {1: Release(0.5, 1)})
+
+
+def test_digest_of_whole_models_depends_on_every_ingredient() -> None:
+    learner, _ = half_way_learner(TARGETS)
+    start = learner.initial()
+    stale = updates(learner, start, 0, 1)
+    model, other = (learner.aggregate(start, updates(learner, start, c), one()) for c in (0, 1))
+    weights = np.array([0.3, 0.7])
+    made = [
+        learner.aggregate(model, stale, weights, of="model"),
+        learner.aggregate(other, stale, weights, of="model"),
+        learner.aggregate(model, stale[::-1], weights, of="model"),
+        learner.aggregate(model, stale, weights[::-1], of="model"),
+        learner.aggregate(model, updates(learner, other, 0, 1), weights, of="model"),
+        learner.aggregate(model, stale, weights),
+        learner.merge([model, other], weights),
+    ]
+    assert len({handle.digest for handle in made}) == len(made)
+
+
+def test_updates_of_a_cohort_are_those_of_its_members() -> None:
+    learner, _ = half_way_learner(TARGETS, mechanism=Doubling())
+    start, release = learner.initial(), Release(0.5, 3)
+    cohort = learner.updates(start, np.array([2, 0, 1]), {1: release}, np.array([1.0, 0.5, 0.25]))
+    singly = [
+        one_update(learner, start, 2),
+        one_update(learner, start, 0, release, 0.5),
+        one_update(learner, start, 1, None, 0.25),
+    ]
+    assert [update.digest for update in cohort] == [update.digest for update in singly]
+    # Half of the work goes half as far, and is then doubled on its way.
+    np.testing.assert_array_equal(learner.measure(cohort, ("update",))["update"], [[-3, 1], [2, 0], [0, 1]])
+    assert one_update(learner, start, 0, None, 1).digest == one_update(learner, start, 0).digest
+
+
+def test_bases_live_as_long_as_an_update_and_no_longer() -> None:
+    learner, _ = half_way_learner(TARGETS, store=None)
+    model = learner.initial()
+    late: list[Any] = []
+    bases = []
+    for k in range(6):
+        model = learner.aggregate(model, updates(learner, model, 0, 1), np.array([0.5, 0.5]))
+        bases.append(weakref.ref(model))
+        if k == 1:
+            late = updates(learner, model, 2)
+        learner.vector(model)
+    gc.collect()
+    assert [base() is None for base in bases] == [True, False, True, True, True, False]
+    learner.measure(late, ("loss",))
+    model = learner.aggregate(model, late, one(0.5), of="model")
+    late.clear()
+    gc.collect()
+    assert bases[1]() is not None  # the unsettled model still needs it
+    learner.vector(model)
+    gc.collect()
+    assert [base() is None for base in bases] == [True] * 6
+
+
+def test_the_same_client_and_version_in_two_branches_share_luck_but_not_digests() -> None:
+    learner, executor = half_way_learner(TARGETS)
+    start = learner.initial()
+    edges = [learner.aggregate(start, updates(learner, start, client), one()) for client in (0, 1)]
+    twins = [updates(learner, edge, 2)[0] for edge in edges]
+    assert twins[0].digest != twins[1].digest
+    learner.measure(twins, ("loss",))
+    luck = [executor.luck[2, learner.vector(edge).tobytes()] for edge in edges]
+    assert luck[0] == luck[1]
+    cloud = learner.merge(edges, np.array([0.5, 0.5]))
+    learner.measure(updates(learner, cloud, 2), ("loss",))
+    assert executor.luck[2, learner.vector(cloud).tobytes()] not in luck
+    before = learner.trainings
+    again = updates(learner, edges[0], 2)
+    assert again[0].digest == twins[0].digest
+    learner.measure(again, ("loss",))
+    assert learner.trainings == before

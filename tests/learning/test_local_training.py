@@ -1,0 +1,286 @@
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from pydantic import ValidationError
+from torch import nn
+
+from fedsim.learning import MLP, Dataset, LocalTraining
+from fedsim.learning.executors.sequential import SequentialExecutor
+from fedsim.learning.lineage.handles import TrainingTask
+from fedsim.registry import Component
+from tests.support.softmax_regression import cross_entropy, sample_losses, scaled, softmax, split_linear
+from tests.support.tiny_images import Tiny
+
+LOCALS = st.builds(
+    LocalTraining,
+    epochs=st.integers(1, 4),
+    batch_size=st.integers(2, 9),
+    max_batches=st.none() | st.integers(1, 12),
+    short_batch=st.sampled_from(["keep", "skip"]),
+)
+
+
+def walk(local: LocalTraining, samples: int, work: float, smallest: int) -> list[int]:
+    """Return the sizes of all batches of one participation, by doing what the settings say step by step."""
+    epoch = []
+    left = samples
+    while left:
+        size = min(left, local.batch_size)
+        left -= size
+        alone = not epoch
+        if size >= smallest and (size == local.batch_size or local.short_batch == "keep" or alone):
+            epoch.append(size)
+    planned = (epoch * local.epochs)[: local.max_batches]
+    wanted = next(n for n in range(len(planned) + 1) if n + 1e-9 >= work * len(planned))
+    return planned[: max(1, wanted)]
+
+
+@settings(deadline=None, max_examples=200)
+@given(local=LOCALS, samples=st.integers(2, 40), work=st.floats(0.01, 1.0), smallest=st.sampled_from([1, 2]))
+def test_arithmetic_of_work_agrees_with_walking_through_it(
+    local: LocalTraining, samples: int, work: float, smallest: int
+) -> None:
+    sizes = walk(local, samples, work, smallest)
+    assert int(local.batches(samples, work, smallest)) == len(sizes)
+    assert float(local.work_samples(samples, work, smallest)) == sum(sizes)
+
+
+def test_arithmetic_takes_whole_crowds() -> None:
+    local = LocalTraining(batch_size=10, epochs=2, max_batches=5)
+    samples, work = np.array([25, 100, 3]), np.array([1.0, 0.5, 1.0])
+    np.testing.assert_array_equal(local.batches(samples, work), [5, 3, 2])
+    np.testing.assert_array_equal(local.work_samples(samples, work), [45, 30, 6])
+
+
+@pytest.mark.parametrize(("work", "batches"), [(0.7, 7), (0.1, 1), (0.3, 3), (0.71, 8), (1e-6, 1), (1.0, 10)])
+def test_work_rounds_up_to_whole_batches(work: float, batches: int) -> None:
+    assert int(LocalTraining(batch_size=1).batches(10, work)) == batches
+
+
+class CountingNet(nn.Module):
+    """Softmax regression that notes the size of every training batch."""
+
+    def __init__(self, inputs: int, classes: int) -> None:
+        super().__init__()
+        self.dense = nn.Linear(inputs, classes)
+        self.sizes: list[int] = []
+
+    def forward(self, images: torch.Tensor) -> torch.Tensor:
+        self.sizes.append(len(images))
+        return self.dense(images.flatten(1))
+
+
+class Counting(Component):
+    def build(self, shape: tuple[int, int, int], classes: int) -> nn.Module:
+        return CountingNet(int(np.prod(shape)), classes)
+
+
+class Normed(Component):
+    dropout: float = 0.0
+
+    def build(self, shape: tuple[int, int, int], classes: int) -> nn.Module:
+        inputs = int(np.prod(shape))
+        return nn.Sequential(nn.Flatten(), nn.BatchNorm1d(inputs), nn.Dropout(self.dropout), nn.Linear(inputs, classes))
+
+
+def task(executor: SequentialExecutor, rows: np.ndarray, **changes: Any) -> TrainingTask:
+    options = {"base": executor.initial, "rows": rows, "work": 1.0, "rng": np.random.default_rng(5), **changes}
+    return TrainingTask(**options)
+
+
+@settings(deadline=None, max_examples=40)
+@given(local=LOCALS, samples=st.integers(2, 40), work=st.floats(0.01, 1.0))
+def test_trainer_does_exactly_the_batches_of_the_arithmetic(local: LocalTraining, samples: int, work: float) -> None:
+    executor = SequentialExecutor(Counting(), Tiny().load(), local, seed=0)
+    executor.train([task(executor, np.arange(samples), work=work)])
+    assert isinstance(executor.flat.module, CountingNet)
+    assert executor.flat.module.sizes == walk(local, samples, work, 1)
+
+
+@pytest.mark.parametrize(
+    ("work", "up", "down"),
+    [(1.0, 1.0, 1.0), (0.7, 0.7, 0.7), (0.71, 0.8, 0.7), (0.05, 0.1, 0.1), (0.99, 1.0, 0.9), (0.3, 0.3, 0.3)],
+)
+def test_whole_steps_of_ten_batches(work: float, up: float, down: float) -> None:
+    local = LocalTraining(batch_size=20, epochs=2)
+    samples = np.array([100])
+    assert local.whole_steps(samples, np.array([work]), up=True).tolist() == [pytest.approx(up)]
+    assert local.whole_steps(samples, np.array([work]), up=False).tolist() == [pytest.approx(down)]
+    assert local.batches(samples, up) == round(10 * up), "the share stands for itself"
+    assert local.batches(samples, down) == round(10 * down)
+
+
+@pytest.mark.parametrize(("momentum", "proximal"), [(0.0, 0.0), (0.5, 0.0), (0.0, 0.6), (0.5, 0.6)])
+def test_sgd_agrees_with_gradients_worked_out_by_hand(tiny: Dataset, momentum: float, proximal: float) -> None:
+    """With a proximal term the gradient gains proximal * (w - w_start); the losses told do not."""
+    local = LocalTraining(learning_rate=0.2, momentum=momentum, proximal=proximal, batch_size=8, epochs=2)
+    executor = SequentialExecutor(MLP(hidden=()), tiny, local, seed=1)
+    rows = np.arange(10, 30)
+    result = executor.train([task(executor, rows)])[0]
+
+    rng = np.random.default_rng(5)
+    rng.integers(2**63)  # torch's seed comes first, then one permutation per epoch
+    weights, bias = split_linear(executor.initial, tiny)
+    start, bias_start = weights, bias
+    speed, bias_speed, losses = np.zeros_like(weights), np.zeros_like(bias), []
+    for _ in range(2):
+        order = rows[rng.permutation(20)]
+        for batch in (order[:8], order[8:16], order[16:]):
+            images, labels = tiny.train_x[batch], tiny.train_y[batch]
+            losses += [cross_entropy(weights, bias, images, labels)] * len(batch)
+            # d loss / d scores = (softmax - one-hot) / batch size
+            slope = (softmax(scaled(images) @ weights.T + bias) - np.eye(3)[labels]) / len(batch)
+            speed = momentum * speed + slope.T @ scaled(images) + proximal * (weights - start)
+            bias_speed = momentum * bias_speed + slope.sum(axis=0) + proximal * (bias - bias_start)
+            weights, bias = weights - 0.2 * speed, bias - 0.2 * bias_speed
+    expected = np.concatenate([weights.ravel(), bias]) - executor.initial
+    np.testing.assert_allclose(result.difference, expected, atol=2e-6)
+    assert result.loss == pytest.approx(np.mean(losses), rel=1e-5)
+
+
+def test_adam_agrees_with_torch_on_an_ordinary_module(tiny: Dataset) -> None:
+    local = LocalTraining(optimizer="adam", learning_rate=0.01, batch_size=32, epochs=6)
+    executor = SequentialExecutor(MLP(hidden=(7,)), tiny, local, seed=1)
+    rows = np.arange(20)
+    result = executor.train([task(executor, rows)])[0]
+
+    net = nn.Sequential(nn.Linear(16, 7), nn.ReLU(), nn.Linear(7, 3))
+    nn.utils.vector_to_parameters(torch.from_numpy(executor.initial.copy()), net.parameters())
+    adam = torch.optim.Adam(net.parameters(), lr=0.01)
+    images = torch.from_numpy(scaled(tiny.train_x[rows])).float()
+    labels = torch.from_numpy(tiny.train_y[rows].copy())
+    for _ in range(6):
+        adam.zero_grad()
+        nn.functional.cross_entropy(net(images), labels).backward()
+        adam.step()
+    trained = nn.utils.parameters_to_vector(net.parameters()).detach().numpy()
+    np.testing.assert_allclose(executor.initial + result.difference, trained, atol=1e-5)
+
+
+@pytest.mark.parametrize("local", [{"optimizer": "adam", "learning_rate": 0.01}, {"momentum": 0.9}])
+def test_kept_state_over_two_trainings_equals_one_longer_training(tiny: Dataset, local: dict[str, Any]) -> None:
+    once = LocalTraining(batch_size=32, keep_optimizer_state=True, **local)
+    twice = once.model_copy(update={"epochs": 2})
+    short, long = (SequentialExecutor(MLP(), tiny, settings, seed=1) for settings in (once, twice))
+    rows = np.arange(16)
+    first = short.train([task(short, rows)])[0]
+    middle = short.initial + first.difference
+    second = short.train([task(short, rows, base=middle, state=first.state)])[0]
+    forgetful = short.train([task(short, rows, base=middle)])[0]
+    whole = long.train([task(long, rows)])[0].difference
+    # Batches hold all samples, in another order: sums differ by rounding alone.
+    np.testing.assert_allclose(first.difference + second.difference, whole, atol=1e-5)
+    assert np.abs(first.difference + forgetful.difference - whole).max() > 1e-3
+
+
+def test_state_is_left_behind_unless_it_is_kept(tiny: Dataset) -> None:
+    executor = SequentialExecutor(MLP(), tiny, LocalTraining(optimizer="adam"), seed=1)
+    first, second = executor.train([task(executor, np.arange(16))] * 1 + [task(executor, np.arange(16))])
+    assert first.state == {}
+    np.testing.assert_array_equal(first.difference, second.difference)
+
+
+def test_evaluation_agrees_with_numpy(tiny: Dataset) -> None:
+    executor = SequentialExecutor(MLP(hidden=()), tiny, LocalTraining(), seed=1)
+    weights, bias = split_linear(executor.initial, tiny)
+    right = (scaled(tiny.test_x) @ weights.T + bias).argmax(axis=1) == tiny.test_y
+    found = executor.evaluate(executor.initial)
+    assert found.accuracy == pytest.approx(right.mean(), abs=1e-12)
+    assert found.loss == pytest.approx(cross_entropy(weights, bias, tiny.test_x, tiny.test_y), rel=1e-5)
+
+
+@pytest.mark.filterwarnings("error")
+def test_results_do_not_depend_on_threads_or_on_torchs_own_luck() -> None:
+    data = Tiny(samples=900).load()  # five chunks of test images
+    before = torch.get_num_threads()
+    found = []
+    try:
+        for threads in (1, 3):
+            torch.set_num_threads(threads)
+            torch.manual_seed(threads)
+            luck = torch.random.get_rng_state()
+            executor = SequentialExecutor(Normed(dropout=0.5), data, LocalTraining(), seed=1)
+            result = executor.train([task(executor, np.arange(200))])[0]
+            found.append((result.difference.tobytes(), executor.evaluate(executor.initial + result.difference)))
+            assert torch.get_num_threads() == threads
+            assert torch.equal(torch.random.get_rng_state(), luck)
+    finally:
+        torch.set_num_threads(before)
+    assert found[0] == found[1]
+
+
+def test_dropout_draws_from_the_tasks_own_luck(tiny: Dataset) -> None:
+    executor = SequentialExecutor(Normed(dropout=0.5), tiny, LocalTraining(batch_size=96), seed=1)
+    rows = np.arange(96)
+    results = [executor.train([task(executor, rows, rng=np.random.default_rng(s))])[0] for s in (1, 1, 2)]
+    np.testing.assert_array_equal(results[0].difference, results[1].difference)
+    assert np.abs(results[0].difference - results[2].difference).max() > 1e-4
+
+
+def test_a_last_batch_of_one_is_left_out_with_batch_normalisation(tiny: Dataset) -> None:
+    executor = SequentialExecutor(Normed(), tiny, LocalTraining(batch_size=8), seed=1)
+    result = executor.train([task(executor, np.arange(17))])[0]
+    assert executor.smallest_batch == 2
+    assert result.difference[-1] == 2  # batch normalisation's counter: 8 + 8 samples, and not the single one
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"optimizer": "adam", "momentum": 0.5},
+        {"optimizer": "lbfgs"},
+        {"learning_rate": 0.0},
+        {"epochs": 0},
+        {"batch_size": 2.5},
+        {"max_batches": 0},
+        {"momentum": 1.0},
+        {"proximal": -0.1},
+        {"decay": 0.1},
+    ],
+)
+def test_wrong_settings_are_refused(wrong: dict[str, Any]) -> None:
+    with pytest.raises(ValidationError):
+        LocalTraining.model_validate(wrong)
+
+
+def test_root_mean_square_is_of_single_samples_in_the_first_pass(tiny: Dataset) -> None:
+    rows = np.arange(10, 30)
+    for epochs, work, seen in ((1, 1.0, 20), (3, 1.0, 20), (3, 1 / 9, 8)):
+        local = LocalTraining(learning_rate=0.2, batch_size=8, epochs=epochs)
+        executor = SequentialExecutor(MLP(hidden=()), tiny, local, seed=1)
+        result = executor.train([task(executor, rows, work=work)])[0]
+
+        rng = np.random.default_rng(5)
+        rng.integers(2**63)
+        order = rows[rng.permutation(20)]
+        weights, bias = split_linear(executor.initial, tiny)
+        losses: list[float] = []
+        for batch in (order[:8], order[8:16], order[16:]):
+            images, labels = tiny.train_x[batch], tiny.train_y[batch]
+            losses += sample_losses(weights, bias, images, labels).tolist()
+            slope = (softmax(scaled(images) @ weights.T + bias) - np.eye(3)[labels]) / len(batch)
+            weights, bias = weights - 0.2 * slope.T @ scaled(images), bias - 0.2 * slope.sum(axis=0)
+        expected = np.sqrt(np.mean(np.square(losses[:seen])))
+        assert result.loss_rms == pytest.approx(expected, rel=1e-5)
+        assert result.loss_rms > np.mean(losses[:seen])  # Jensen's inequality, strict for losses that differ
+
+
+def test_training_is_bit_by_bit_that_of_torchs_cross_entropy(tiny: Dataset, one_thread: None) -> None:
+    executor = SequentialExecutor(MLP(hidden=(7,)), tiny, LocalTraining(learning_rate=0.3, batch_size=20), seed=1)
+    result = executor.train([task(executor, np.arange(20))])[0]
+    rng = np.random.default_rng(5)
+    rng.integers(2**63)
+    order = rng.permutation(20)
+    vector = torch.from_numpy(executor.initial.copy())
+    net = nn.Sequential(nn.Linear(16, 7), nn.ReLU(), nn.Linear(7, 3))
+    nn.utils.vector_to_parameters(vector, net.parameters())
+    images = torch.from_numpy(tiny.train_x[order]).mul(2.0 / 255).sub(1.0).flatten(1)
+    loss = nn.functional.cross_entropy(net(images), torch.from_numpy(tiny.train_y[order]))
+    loss.backward()
+    slope = torch.cat([parameter.grad.reshape(-1) for parameter in net.parameters() if parameter.grad is not None])
+    assert result.loss == loss.item()
+    np.testing.assert_array_equal(result.difference, vector.add(slope, alpha=-0.3).numpy() - executor.initial)

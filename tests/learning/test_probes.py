@@ -1,0 +1,166 @@
+"""Probes of a model on clients' own data, and what training gains there, against softmax regression in NumPy."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+from fedsim.learning import MLP, Dataset, LocalTraining, MemoryStore, Supervised
+from fedsim.learning.executors.sequential import SequentialExecutor
+from fedsim.learning.supervised import SupervisedLearner
+from fedsim.registry import Component
+from fedsim.streams import Streams
+from tests.support.softmax_regression import accuracy, cross_entropy, split_linear
+from tests.support.tiny_images import Tiny
+
+ROWS = [np.arange(0, 30), np.array([80, 40, 31]), np.arange(50, 57)]
+CLIENTS = np.array([2, 0, 1])
+
+
+class Dropped(Component):
+    """Softmax regression behind dropout, which evaluation must not feel."""
+
+    def build(self, shape: tuple[int, int, int], classes: int) -> nn.Module:
+        return nn.Sequential(nn.Flatten(), nn.Dropout(0.9), nn.Linear(int(np.prod(shape)), classes))
+
+
+def make(data: Dataset, model: Any = None, store: Any = None, rows: Any = None) -> SupervisedLearner:
+    settings = Supervised(data=Tiny(), model=model or MLP(hidden=()), local=LocalTraining(learning_rate=0.3))
+    return SupervisedLearner(
+        data=data,
+        rows=rows or ROWS,
+        executor=SequentialExecutor(settings.model, data, settings.local, seed=1),
+        settings=settings,
+        seed=1,
+        streams=Streams(3),
+        store=store,
+    )
+
+
+def trained(learner: SupervisedLearner) -> Any:
+    start = learner.initial()
+    return learner.aggregate(start, learner.updates(start, np.array([0, 1])), np.array([0.5, 0.5]))
+
+
+@pytest.mark.parametrize("model", [None, Dropped()])
+def test_probe_is_the_mean_loss_on_all_of_a_clients_data(tiny: Dataset, model: Any) -> None:
+    learner = make(tiny, model)
+    where = trained(learner)
+    found = learner.probe_losses(where, CLIENTS, None, 1)
+    assert learner.trainings == 2  # those that the model descends from
+    weights, bias = split_linear(learner.vector(where), tiny)
+    expected = [cross_entropy(weights, bias, tiny.train_x[ROWS[c]], tiny.train_y[ROWS[c]]) for c in CLIENTS]
+    np.testing.assert_allclose(found, expected, rtol=1e-5)
+    np.testing.assert_array_equal(learner.probe_losses(where, CLIENTS, 30, 7), found)
+
+
+def test_mini_batch_is_drawn_for_client_and_round(tiny: Dataset) -> None:
+    learner = make(tiny)
+    start = learner.initial()
+    found = learner.probe_losses(start, CLIENTS, 4, 9)
+    weights, bias = split_linear(learner.vector(start), tiny)
+    expected = []
+    for client in CLIENTS.tolist():
+        order = Streams(3).generator("probe", client, 9).permutation(ROWS[client].size)
+        rows = ROWS[client][order[:4]]  # all three of client 1
+        expected.append(cross_entropy(weights, bias, tiny.train_x[rows], tiny.train_y[rows]))
+    np.testing.assert_allclose(found, expected, rtol=1e-5)
+    np.testing.assert_array_equal(learner.probe_losses(start, CLIENTS[1:], 4, 9), found[1:])
+    later = learner.probe_losses(start, CLIENTS, 4, 10)
+    assert (later == found).tolist() == [False, False, True]
+
+
+def test_probes_do_not_depend_on_company_or_threads() -> None:
+    data = Tiny(samples=900).load()
+    rows = [np.arange(0, 450), np.arange(450, 900)]  # three chunks each
+    before = torch.get_num_threads()
+    found = []
+    try:
+        for threads in (1, 3):
+            torch.set_num_threads(threads)
+            learner = make(data, rows=rows, store=MemoryStore(limit_bytes=0))
+            start = learner.initial()
+            both = learner.probe_losses(start, np.array([0, 1]), None, 1)
+            alone = [learner.probe_losses(start, np.array([c]), None, 1)[0] for c in (1, 0)]
+            found += [both.tolist(), alone[::-1]]
+            assert torch.get_num_threads() == threads
+    finally:
+        torch.set_num_threads(before)
+    assert found == [found[0]] * 4
+
+
+def test_probing_leaves_trainings_alone(tiny: Dataset) -> None:
+    probed, plain = make(tiny, Dropped()), make(tiny, Dropped())
+    model = trained(probed)
+    probed.probe_losses(probed.initial(), CLIENTS, 2, 1)
+    np.testing.assert_array_equal(probed.vector(model), plain.vector(trained(plain)))
+
+
+def counted(learner: SupervisedLearner, monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Return a list that grows by the number of parts of every call of the executor's `score`."""
+    calls: list[int] = []
+    executor = learner._results.executor
+    score: Callable[..., Any] = executor.score
+
+    def counting(vector: Any, rows: Any) -> Any:
+        calls.append(len(rows))
+        return score(vector, rows)
+
+    monkeypatch.setattr(executor, "score", counting)
+    return calls
+
+
+def test_a_probe_is_paid_for_once(tiny: Dataset, monkeypatch: pytest.MonkeyPatch) -> None:
+    store = MemoryStore()
+    learner, again = make(tiny, store=store), make(tiny, store=store)
+    calls, others = counted(learner, monkeypatch), counted(again, monkeypatch)
+    start = learner.initial()
+    first = learner.probe_losses(start, CLIENTS, None, 1)
+    np.testing.assert_array_equal(learner.probe_losses(start, CLIENTS, None, 2), first)
+    assert calls == [3]
+    learner.probe_losses(start, CLIENTS, 2, 1)
+    learner.probe_losses(start, CLIENTS, 2, 2)
+    learner.probe_losses(start, CLIENTS, 1, 2)
+    learner.probe_losses(trained(learner), CLIENTS[:1], None, 1)
+    assert calls == [3, 3, 3, 3, 1]
+    np.testing.assert_array_equal(again.probe_losses(again.initial(), CLIENTS, None, 1), first)
+    other = make(Tiny(salt=1).load(), store=store)
+    assert np.all(other.probe_losses(other.initial(), CLIENTS, None, 1) != first)
+    assert others == []
+
+
+def test_work_of_a_probe_is_a_third_of_training(tiny: Dataset) -> None:
+    learner = make(tiny)
+    np.testing.assert_allclose(learner.probe_samples(CLIENTS, None), [7 / 3, 10, 1])
+    np.testing.assert_allclose(learner.probe_samples(CLIENTS, 6), [2, 2, 1])
+    for probe in (
+        lambda: learner.probe_samples(CLIENTS, 0),
+        lambda: learner.probe_losses(learner.initial(), CLIENTS, 0, 1),
+    ):
+        with pytest.raises(ValueError, match="samples: 0"):
+            probe()
+
+
+def test_accuracy_gain_compares_the_clients_own_model_with_its_base(
+    tiny: Dataset, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    learner = make(tiny)
+    calls = counted(learner, monkeypatch)
+    start = learner.initial()
+    model = trained(learner)
+    cohort = [*learner.updates(start, np.array([0, 2])), *learner.updates(model, np.array([1, 0]))]
+    found = learner.measure(cohort, ("accuracy_gain",))["accuracy_gain"]
+    expected = []
+    for base, client in ((start, 0), (start, 2), (model, 1), (model, 0)):
+        images, labels = tiny.train_x[ROWS[client]], tiny.train_y[ROWS[client]]
+        alone = learner.aggregate(base, learner.updates(base, np.array([client])), np.ones(1))
+        after, before = (accuracy(*split_linear(learner.vector(m), tiny), images, labels) for m in (alone, base))
+        expected.append(after - before)
+    np.testing.assert_allclose(found, expected, atol=1e-12)
+    assert found[0] > 0.1
+    assert calls == [2, 1, 1, 2, 1, 1]  # each base for all that start from it, each client's own model
+    learner.measure(cohort, ("accuracy_gain",))
+    assert len(calls) == 6

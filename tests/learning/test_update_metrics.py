@@ -1,0 +1,116 @@
+"""What a server is told of updates, against numbers worked out by hand."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+
+from fedsim.learning import Release
+from fedsim.learning.supervised import SupervisedLearner
+from fedsim.measurements import MEASUREMENTS
+from tests.support.asking import losses
+from tests.support.plain_learner import Doubling, half_way_learner, updates
+
+Maker = Callable[..., SupervisedLearner]
+TARGETS = [(6.0, 8.0), (0.0, 8.0), (-6.0, 2.0)]
+
+
+def test_only_what_is_asked_for_is_worked_out() -> None:
+    learner, executor = half_way_learner(TARGETS)
+    cohort = updates(learner, learner.initial(), 2, 0)
+    assert learner.measure(cohort, ()) == {}
+    assert learner.trainings == 0
+    found = learner.measure(cohort, ("loss_rms", "update_norm", "loss", "update"))
+    assert list(found) == ["loss_rms", "update_norm", "loss", "update"]
+    assert executor.batches == [[2, 0]]
+    assert executor.scored == 0
+    assert (found["loss"].tolist(), found["loss_rms"].tolist()) == ([2.5, 0.5], [2.75, 0.75])
+    learner.measure(cohort, ("accuracy_gain",))
+    assert executor.scored == 4
+
+
+def test_updates_and_norms_are_of_the_parameters_as_they_were_sent() -> None:
+    learner, _ = half_way_learner(TARGETS, mechanism=Doubling())
+    cohort = learner.updates(learner.initial(), np.array([0, 1, 0]), {2: Release(0.5, 1)})
+    found = learner.measure(cohort, ("update", "update_norm"))
+    assert found["update"].dtype == np.float32
+    assert found["update"].tolist() == [[3, 4], [0, 4], [6, 8]]
+    assert found["update_norm"].tolist() == [5, 4, 10]
+
+
+def test_an_unknown_need_is_refused_with_those_allowed() -> None:
+    learner, _ = half_way_learner(TARGETS)
+    with pytest.raises(ValueError, match=r"needs: 'gradient'.*loss, loss_rms, accuracy_gain, update_norm, update"):
+        learner.measure([], ("loss", "gradient"))
+    shapes = {need: column.shape for need, column in learner.measure([], MEASUREMENTS).items()}
+    assert shapes == {**dict.fromkeys(MEASUREMENTS, (0,)), "update": (0, 2)}
+
+
+def test_measures_do_not_depend_on_batches_or_order(make_learner: Maker) -> None:
+    together, singly = make_learner(), make_learner()
+    model, other = together.initial(), singly.initial()
+    all_at_once = together.measure(together.updates(model, np.arange(6)), MEASUREMENTS)
+    for client in reversed(range(6)):
+        alone = singly.measure(singly.updates(other, np.array([client])), MEASUREMENTS)
+        for need in MEASUREMENTS:
+            assert alone[need][0].tobytes() == all_at_once[need][client].tobytes()
+    assert np.ptp(all_at_once["update_norm"]) > 0
+
+
+def test_losses_are_the_loss_column() -> None:
+    learner, _ = half_way_learner(TARGETS)
+    assert losses(learner, updates(learner, learner.initial(), 1, 2)).tolist() == [1.5, 2.5]
+
+
+def sent(*vectors: tuple[float, float]) -> tuple[SupervisedLearner, list[Any]]:
+    """Return a learner and updates of given vectors, from targets twice as far."""
+    learner, _ = half_way_learner([(2 * x, 2 * y) for x, y in vectors])
+    return learner, updates(learner, learner.initial(), *range(len(vectors)))
+
+
+def test_deviation_is_how_far_a_stale_update_moves_the_mean() -> None:
+    learner, found = sent((2, 0), (0, 2), (4, 4), (1, 1), (-1, -1))
+    fresh, stale = found[:2], found[2:]
+    # The mean is (1, 1). With (4, 4) it becomes (2, 2), (1, 1) away: 2 / 2. With (-1, -1) it becomes (1/3, 1/3).
+    np.testing.assert_allclose(learner.deviations(fresh, None, stale), [1, 0, 4 / 9], rtol=1e-12)
+    # Weights (3, 0) make the mean (2, 0). With (4, 4): ((4, 4) + 2 (2, 0)) / 3 is (2/3, 4/3) away: 20/9 / 4.
+    expected = [5 / 9, (1 / 9 + 1 / 9) / 4, (1 + 1 / 9) / 4]
+    np.testing.assert_allclose(learner.deviations(fresh, np.array([3.0, 0.0]), stale), expected, rtol=1e-12)
+
+
+def test_deviation_is_zero_where_there_is_nothing_to_deviate_from() -> None:
+    learner, found = sent((2, 1), (-2, -1), (4, 4))
+    assert learner.deviations([], None, found).tolist() == [0, 0, 0]
+    assert learner.deviations([], np.array([]), found).tolist() == [0, 0, 0]
+    assert learner.deviations(found[:1], np.zeros(1), found).tolist() == [0, 0, 0]
+    assert learner.trainings == 0
+    assert learner.deviations(found[:2], None, found[2:]).tolist() == [0]
+    assert learner.deviations(found, None, []).shape == (0,)
+    for weights in ([1.0], [1.0, -1.0], [1.0, np.inf]):
+        with pytest.raises(ValueError, match="fresh_weights"):
+            learner.deviations(found[:2], np.array(weights), found[2:])
+
+
+VECTORS = arrays(np.float32, st.tuples(st.integers(2, 7), st.just(2)), elements=st.floats(-100, 100, width=16))
+
+
+@settings(deadline=None)
+@given(vectors=VECTORS, scale=st.sampled_from([0.5, 8.0]))
+def test_deviation_follows_the_papers_formula_and_knows_no_scale(vectors: np.ndarray, scale: float) -> None:
+    wide = vectors.astype(np.float64)
+    fresh, stale, n = wide[:-1], wide[-1], len(wide) - 1
+    total = fresh.sum(axis=0)
+    learner, found = sent(*vectors.tolist())
+    deviation = learner.deviations(found[:-1], None, found[-1:])[0]
+    size = np.sum((total / n) ** 2)
+    if size < 1e-6:  # a mean of nearly zero, or exactly zero: no relative measure to compare
+        return
+    moved = (stale + total) / (n + 1) - total / n
+    # Float64 rounding of terms of at most 100 against a mean of at least 1e-3.
+    assert deviation == pytest.approx(np.sum(moved**2) / size, rel=1e-6, abs=1e-9)
+    larger, other = sent(*(scale * vectors).tolist())
+    assert larger.deviations(other[:-1], None, other[-1:])[0] == pytest.approx(deviation, rel=1e-12)

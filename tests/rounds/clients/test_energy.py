@@ -1,0 +1,273 @@
+"""Batteries in rounds worked by hand: where they run empty, what they pay, and when they can take part again."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from fedsim.devices import Batteries, EnergyDemand
+from fedsim.devices.availability.traces import Intervals, TraceAvailability
+from fedsim.errors import AuditError, ScenarioError
+from fedsim.network.medium.disciplines import EqualSharing, FirstCome, MinimumMakespan
+from fedsim.network.medium.multicast import Multicast
+from fedsim.privacy import GeometricBudget
+from fedsim.rounds import Deadline, WaitForAll
+from fedsim.rounds.clients.dispatch import Dispatcher
+from tests.support.worlds import CountingLearner, Pipe, Sequence, batteries, serve
+
+# Every client passes 10 samples, and messages have one bit: 3 J down, 5 J of work, 4 J up.
+PRICES = {"receive": 3.0, "sample": 0.5, "send": 4.0}
+RULES = {"equal": EqualSharing, "first-come": FirstCome, "minimum-makespan": MinimumMakespan}
+ROW = ("downlink_s", "compute_s", "uplink_s", "end_s", "downlink_bits", "uplink_bits", "energy_j", "outcome", "cut_in")
+
+
+def rows(history, *names):
+    return [tuple(row[name] for name in names or ROW) for row in history.participations.to_pylist()]
+
+
+BY_HAND = [
+    (1.5, (1.0, 0.0, 0.0, 1.0, 0.5, 0.0, 1.5, "dropped", "downlink")),
+    (3.0, (2.0, 0.0, 0.0, 2.0, 1.0, 0.0, 3.0, "dropped", "compute")),
+    (4.0, (2.0, 0.8, 0.0, 2.8, 1.0, 0.0, 4.0, "dropped", "compute")),
+    (8.0, (2.0, 4.0, 0.0, 6.0, 1.0, 0.0, 8.0, "dropped", "uplink")),
+    (10.0, (2.0, 4.0, 4.0, 10.0, 1.0, 0.5, 10.0, "dropped", "uplink")),
+    (12.0, (2.0, 4.0, 8.0, 14.0, 1.0, 1.0, 12.0, "delivered", None)),
+    (20.0, (2.0, 4.0, 8.0, 14.0, 1.0, 1.0, 12.0, "delivered", None)),
+]
+
+
+@pytest.mark.parametrize(("charge_j", "expected"), BY_HAND)
+@pytest.mark.parametrize("work", [{}, {"sample": 0.0, "work_w": 1.25}], ids=["by operation", "by second"])
+def test_a_battery_that_lasts_to_some_point_of_2_s_down_4_s_work_and_8_s_up(charge_j, expected, work):
+    power = batteries([charge_j], **{**PRICES, **work})
+    history, *_ = serve(Deadline(deadline_s=50), [2], [4], [8], batteries=power)
+    (row,) = rows(history)
+    assert row[:7] == pytest.approx(expected[:7])
+    assert row[7:] == expected[7:]
+    assert history.column("rounds", "duration_s").tolist() == [14.0 if row[7] == "delivered" else 50.0]
+
+
+def test_privacy_is_charged_only_to_those_whose_battery_reaches_the_upload():
+    power = batteries([7.9, 10.0, 12.0], **PRICES)
+    budget = GeometricBudget(epsilon=20.0, eta=0.1)
+    history, *_ = serve(Deadline(deadline_s=50), [2] * 3, [4] * 3, [8] * 3, batteries=power, budget=budget)
+    assert [value > 0 for (value,) in rows(history, "epsilon")] == [False, True, True]
+    assert [row[:2] for row in rows(history, "end_s", "cut_in")] == [
+        (pytest.approx(2 + 4 * 4.9 / 5), "compute"),
+        (pytest.approx(10.0), "uplink"),
+        (14.0, None),
+    ]
+
+
+@pytest.mark.parametrize("down", [None, EqualSharing])
+def test_work_that_takes_no_time_can_empty_a_battery(down):
+    links = None if down is None else Pipe([1], [1], down=down)
+    history, *_ = serve(Deadline(deadline_s=50), [1], [0], [1], batteries=batteries([4.0], **PRICES), links=links)
+    assert rows(history) == [(1.0, 0.0, 0.0, 1.0, 1.0, 0.0, 4.0, "dropped", "compute")]
+
+
+UPLOADS = {
+    "equal": [(0.0, 1.0, 1.0, 0.5, "dropped"), (0.0, 1.5, 1.5, 1.0, "delivered")],
+    "first-come": [(0.0, 0.5, 0.5, 0.5, "dropped"), (0.5, 1.0, 1.5, 1.0, "delivered")],
+    "minimum-makespan": [(0.0, 1.5, 1.5, 0.5, "dropped"), (0.0, 1.5, 1.5, 1.0, "delivered")],
+}
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_a_shared_upload_ends_with_the_bits_that_the_battery_pays_for(rule):
+    """One has 2 J for half a bit, the other 4 J for one; the pipe carries a bit per second."""
+    links = Pipe([0] * 2, [0] * 2, up=RULES[rule])
+    power = batteries([2.0, 4.0], send=4.0)
+    history, *_ = serve(Deadline(deadline_s=9), [0] * 2, [0] * 2, [0] * 2, links=links, batteries=power)
+    assert rows(history, "queue_s", "uplink_s", "end_s", "uplink_bits", "outcome") == UPLOADS[rule]
+    assert rows(history, "energy_j", "cut_in") == [(2.0, "uplink"), (4.0, None)]
+    assert links.up_medium.book().received == 1.5
+
+
+DOWNLOADS = {**UPLOADS, "multicast": [(0.0, 0.5, 0.5, 0.5, "dropped"), (0.0, 1.0, 1.0, 1.0, "delivered")]}
+
+
+@pytest.mark.parametrize("rule", DOWNLOADS)
+def test_a_shared_download_ends_with_the_bits_that_the_battery_pays_for(rule):
+    links = Pipe([0] * 2, [0] * 2, down={**RULES, "multicast": Multicast}[rule])
+    power = batteries([2.0, 4.0], receive=4.0)
+    history, *_ = serve(Deadline(deadline_s=9), [0] * 2, [0] * 2, [0] * 2, links=links, batteries=power)
+    assert rows(history, "queue_s", "downlink_s", "end_s", "downlink_bits", "outcome") == DOWNLOADS[rule]
+    assert rows(history, "energy_j", "cut_in") == [(2.0, "downlink"), (4.0, None)]
+
+
+def test_after_a_shared_downlink_the_battery_runs_empty_in_whichever_phase():
+    """The multicast is over at 1 s; then 4 s of work for 5 J and 8 s of a dedicated uplink for 4 J."""
+    links = Pipe([0] * 4, [8] * 4, down=Multicast)
+    power = batteries([1.5, 4.0, 10.0, 12.0], **PRICES)
+    history, *_ = serve(Deadline(deadline_s=50), [0] * 4, [4] * 4, [8] * 4, links=links, batteries=power)
+    expected = [
+        (0.5, 0.0, 0.0, 0.5, 0.5, 0.0, 1.5, "dropped", "downlink"),
+        (1.0, 0.8, 0.0, 1.8, 1.0, 0.0, 4.0, "dropped", "compute"),
+        (1.0, 4.0, 4.0, 9.0, 1.0, 0.5, 10.0, "dropped", "uplink"),
+        (1.0, 4.0, 8.0, 13.0, 1.0, 1.0, 12.0, "delivered", None),
+    ]
+    for row, worked in zip(rows(history), expected, strict=True):
+        assert row[:7] == pytest.approx(worked[:7])
+        assert row[7:] == worked[7:]
+
+
+def test_after_a_shared_downlink_a_shared_uplink_ends_with_the_bits_that_are_paid_for():
+    """Both upload from 5 s on; the first has 2 J left of 4."""
+    links = Pipe([0] * 2, [0] * 2, down=Multicast, up=EqualSharing)
+    power = batteries([10.0, 12.0], **PRICES)
+    history, *_ = serve(Deadline(deadline_s=50), [0] * 2, [4] * 2, [0] * 2, links=links, batteries=power)
+    assert rows(history) == [
+        (1.0, 4.0, 1.0, 6.0, 1.0, 0.5, 10.0, "dropped", "uplink"),
+        (1.0, 4.0, 1.5, 6.5, 1.0, 1.0, 12.0, "delivered", None),
+    ]
+
+
+def test_a_round_opens_when_the_first_has_recharged():
+    """12 J are spent by 14 s and 0 are left; at half a watt 12 J are back 24 s later."""
+    power = batteries([12.0], **PRICES, capacity=12.0, gain_w=0.5, least=12.0)
+    history, *_ = serve(WaitForAll(), [2], [4], [8], batteries=power, count=3)
+    assert history.column("rounds", "start_s").tolist() == [0.0, 38.0, 76.0]
+    assert history.column("participations", "energy_j").tolist() == [12.0] * 3
+
+
+def test_clients_with_too_little_charge_are_no_candidates_and_the_run_ends_when_none_is_left():
+    """From 30 and 20 J, 12 J a round, at least 12: both, then the first alone, then nobody ever again."""
+    history, selector, *_ = serve(
+        WaitForAll(), [2] * 2, [4] * 2, [8] * 2, batteries=batteries([30.0, 20.0], **PRICES, least=12.0), count=9
+    )
+    assert [view.client.tolist() for view in selector.views] == [[0, 1], [0]]
+    assert history.column("rounds", "candidates").tolist() == [2, 1]
+    assert history.column("evaluations", "round").tolist() == [1, 2]
+    with pytest.raises(ScenarioError, match="no round can start; the first client is available, and charged enough"):
+        serve(WaitForAll(), [1], [1], [1], batteries=batteries([1.0], least=2.0))
+
+
+def test_a_late_client_pays_for_what_it_did_and_charges_from_then_on():
+    """Cut at 4 s with 3 J down and half of the work, 9.5 J are left: too little for 10 J until 5 s, at half a watt."""
+    power = batteries([15.0, 50.0], **PRICES, gain_w=0.5, least=10.0)
+    history, selector, *_ = serve(
+        Deadline(deadline_s=4),
+        [2, 0.5],
+        [4, 0.5],
+        [8, 0.5],
+        batteries=power,
+        selector=Sequence([np.array([0]), np.array([1]), np.array([0])]),
+        count=3,
+    )
+    assert history.column("participations", "energy_j").tolist() == [5.5, 12.0, 5.5]
+    assert [view.client.tolist() for view in selector.views] == [[0, 1], [1], [0, 1]]
+    assert rows(history, "start_s", "outcome") == [(0.0, "late"), (4.0, "delivered"), (5.5, "late")]
+
+
+def test_whoever_leaves_before_its_battery_is_empty_keeps_the_rest():
+    history, *_ = serve(
+        Deadline(deadline_s=20), [2], [4], [8], batteries=batteries([10.0], **PRICES), leaves_s=[1.0], count=2
+    )
+    assert rows(history, "end_s", "energy_j", "cut_in") == [(1.0, 1.5, "downlink"), (21.0, 1.5, "downlink")]
+
+
+def test_availability_and_charge_must_meet():
+    """Charged enough at 10 s, there from 25 s on."""
+    there = TraceAvailability(Intervals.of([0, 0], [0, 25], [5, 90], [1000.0]), np.arange(1))
+    power = batteries([2.0], **PRICES, gain_w=1.0, least=12.0)
+    history, *_ = serve(Deadline(deadline_s=20), [2], [4], [8], batteries=power, presence=there)
+    assert history.column("rounds", "start_s").tolist() == [25.0]
+
+
+def test_without_batteries_the_column_is_zero():
+    history, *_ = serve(WaitForAll(), [2], [4], [8])
+    assert history.column("participations", "energy_j").tolist() == [0.0]
+
+
+def test_settling_members_one_by_one_is_settling_all_at_once(monkeypatch):
+    def run():
+        power = batteries([40.0, 9.0, 15.0], **PRICES, gain_w=0.1)
+        return serve(Deadline(deadline_s=15), [2] * 3, [4] * 3, [8] * 3, batteries=power, count=3)[0].participations
+
+    together, original = run(), Dispatcher.settle
+
+    def one_by_one(self, round_):
+        for i in reversed(range(round_.outcome.size)):
+            original(self, round_, np.array([i]))
+
+    monkeypatch.setattr(Dispatcher, "settle", one_by_one)
+    assert run().equals(together)
+
+
+def forget(self, client, charge_j, time_s, original=Batteries.settle):
+    original(self, client, charge_j + 1.0, time_s)
+
+
+def overcharge(self, members, done, emptied, original=EnergyDemand.spent_j):
+    return original(self, members, done, emptied) * 1.01
+
+
+def charge_at_work(self, client, time_s, bits, samples, compute_s, original=Batteries.begin):
+    draw = original(self, client, time_s, bits, samples, compute_s)
+    return EnergyDemand(draw.client, draw.charge_j + 0.1, draw.cost_j, draw.samples)
+
+
+def forget_the_work(self, client, time_s, bits, samples, compute_s, original=Batteries.begin):
+    draw = original(self, client, time_s, bits, samples, compute_s)
+    return EnergyDemand(draw.client, draw.charge_j, draw.cost_j * [[1.0], [0.0], [1.0]], draw.samples)
+
+
+@pytest.mark.parametrize(
+    ("place", "name", "fault"),
+    [
+        (Batteries, "settle", forget),
+        (EnergyDemand, "spent_j", overcharge),
+        (Batteries, "begin", charge_at_work),
+        (Batteries, "begin", forget_the_work),
+    ],
+)
+def test_the_audit_refuses_energy_that_does_not_add_up(place, name, fault, monkeypatch):
+    monkeypatch.setattr(place, name, fault)
+    with pytest.raises(AuditError, match="round 1, client 0: its battery held"):
+        serve(Deadline(deadline_s=50), [2, 2], [4, 4], [8, 8], batteries=batteries([40.0, 9.0], **PRICES))
+
+
+times = st.floats(0.0, 5.0)
+charges = st.floats(0.01, 30.0)
+
+
+@given(
+    st.lists(st.tuples(times, times, times, charges, st.floats(0.1, 30.0)), min_size=2, max_size=6),
+    st.sampled_from([None, "equal", "first-come", "minimum-makespan", "multicast"]),
+    st.sampled_from([None, "equal", "first-come", "minimum-makespan"]),
+    st.floats(0.5, 12.0),
+    st.sampled_from([-0.2, 0.0, 0.7]),
+)
+@settings(deadline=None, max_examples=200)
+def test_laws_of_energy_whatever_is_shared_and_cut(lines, down, up, deadline_s, gain_w):
+    """The audit looks on: it works out energy, bits and time anew."""
+    down_s, work_s, up_s, charge_j, leaves_s = map(list, zip(*lines, strict=True))
+    media = {**RULES, "multicast": Multicast, None: None}
+    links = Pipe(down_s, up_s, down=media[down], up=media[up])
+    power = batteries(charge_j, **PRICES, capacity=30.0, gain_w=gain_w)
+    history, *_ = serve(
+        Deadline(deadline_s=deadline_s), down_s, work_s, up_s, links=links, batteries=power, leaves_s=leaves_s, count=4
+    )
+    held = dict(enumerate(charge_j))
+    for client, energy_j, outcome, end_s, start_s in rows(history, "client", "energy_j", "outcome", "end_s", "start_s"):
+        assert 0.0 <= energy_j <= 12.0 + 1e-9
+        if gain_w <= 0:
+            assert energy_j <= held[client] + 1e-9
+            held[client] -= energy_j
+        if outcome == "delivered":
+            assert energy_j == pytest.approx(min(12.0, energy_j))
+            assert energy_j >= 12.0 - 1e-6
+        assert end_s >= start_s
+
+
+def test_learners_that_prescribe_work_pay_for_it():
+    """Half the samples cost half the operations."""
+
+    class Halved(CountingLearner):
+        def work_samples(self, client, work=None):
+            return self.samples[client] * 0.5
+
+    learner = Halved(np.array([10]))
+    history, *_ = serve(WaitForAll(), [2], [4], [8], batteries=batteries([20.0], **PRICES), learner=learner)
+    assert history.column("participations", "energy_j").tolist() == [9.5]

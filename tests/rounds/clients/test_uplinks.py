@@ -1,0 +1,121 @@
+"""Dedicated uplinks after a shared downlink are worked out for many members at once, and as if for each alone."""
+
+import numpy as np
+import pytest
+import simpy
+
+from fedsim import Scenario, simulate
+from fedsim.errors import ScenarioError
+from fedsim.network.cell.links import CellLinks
+from fedsim.network.medium.disciplines import EqualSharing, FirstCome
+from fedsim.network.medium.multicast import Multicast
+from fedsim.rounds import Deadline, WaitForAll
+from fedsim.rounds.clients.phases import DeferredUplinks
+from tests.support.worlds import Pipe, serve
+
+
+class Asked(Pipe):
+    """A pipe that writes down for whom uplinks are worked out together; they take longer the later they begin."""
+
+    def __init__(self, clients, down, delays_s=None):
+        super().__init__([0] * clients, [1] * clients, down=down)
+        self.asked = []
+        self.delays_s = [0.0] * clients if delays_s is None else delays_s
+
+    def uplink_s(self, client, round_, start_s, bits):
+        self.asked.append((client.tolist(), start_s.tolist()))
+        return self.up[client] + start_s / 10
+
+    def downlink(self, client, bits):
+        return self.down_medium.send(bits, 1.0, self.delays_s[client])
+
+
+@pytest.mark.parametrize("compute_s", [0.0, 2.0])
+@pytest.mark.parametrize("delays_s", [None, [0.3, 0.1, 0.4, 0.2]])
+def test_all_who_hear_a_multicast_are_worked_out_in_one_go(compute_s, delays_s):
+    """Also where the last bit travels differently long to each: the network says when it will arrive."""
+    links = Asked(4, Multicast, delays_s)
+    history, *_ = serve(WaitForAll(), [0] * 4, [compute_s] * 4, [0] * 4, links=links)
+    begins_s = 1.0 + np.array(delays_s or [0.0] * 4) + compute_s
+    assert len(links.asked) == 1
+    asked = dict(zip(*links.asked[0], strict=True))
+    assert [asked[client] for client in range(4)] == pytest.approx(begins_s.tolist())
+    rows = history.participations.to_pylist()
+    assert [row["uplink_s"] for row in rows] == pytest.approx((1 + begins_s / 10).tolist())
+    assert [row["end_s"] for row in rows] == pytest.approx((begins_s + 1 + begins_s / 10).tolist())
+
+
+def test_downlinks_that_end_at_one_instant_are_worked_out_together_without_work_to_do():
+    """Equal shares of a bit each: all four end at 4 s."""
+    links = Asked(4, EqualSharing)
+    serve(WaitForAll(), [0] * 4, [0] * 4, [0] * 4, links=links)
+    assert links.asked == [([0, 1, 2, 3], [4.0] * 4)]
+
+
+def test_those_known_when_the_first_needs_it_are_worked_out_together():
+    """Downlinks end at 1, 2, 3 and 4 s; the first has worked by 2.5 s, the third by 4.5 s."""
+    links = Asked(4, FirstCome)
+    serve(WaitForAll(), [0] * 4, [1.5] * 4, [0] * 4, links=links)
+    assert links.asked == [([0, 1], [2.5, 3.5]), ([2, 3], [4.5, 5.5])]
+
+
+def test_times_that_are_none_are_refused_also_when_they_are_worked_out_late():
+    class Broken(Asked):
+        def uplink_s(self, client, round_, start_s, bits):
+            return np.where(client == 2, self.wrong, 1.0)
+
+    links = Broken(4, Multicast)
+    for policy, wrong, why in (
+        (Deadline(deadline_s=9), np.nan, "times are at least 0"),
+        (Deadline(deadline_s=9), -1.0, "times are at least 0"),
+        (WaitForAll(), np.inf, "the policy waits for everyone"),
+    ):
+        links.wrong = wrong
+        with pytest.raises(ScenarioError, match=rf"round 1: the uplink of client 2 would take .* s; {why}"):
+            serve(policy, [0] * 4, [1] * 4, [0] * 4, links=links)
+
+
+def test_a_cell_is_asked_once_a_round_and_says_what_it_says_to_each_alone(monkeypatch):
+    """Every uplink that a run shows is what the links answer for that client and instant alone."""
+    calls, original = [], CellLinks.uplink_s
+
+    def count(self, client, round_, start_s, bits):
+        calls.append((self, client.size))
+        return original(self, client, round_, start_s, bits)
+
+    monkeypatch.setattr(CellLinks, "uplink_s", count)
+    history = simulate(
+        Scenario(
+            name="multicast",
+            crowd={"clients": 30},
+            learning={"kind": "none", "model_bits": 1e6, "samples_per_client": 10},
+            network={"kind": "cell", "downlink": {"sharing": "multicast"}},
+            devices={"compute": "zero"},
+            rounds={"count": 3, "policy": {"kind": "deadline", "deadline_s": 60.0}},
+            selector={"kind": "uniform", "cohort": 12},
+        )
+    )
+    assert [size for _, size in calls] == [12] * 3
+    links = calls[0][0]
+    rows = history.participations.to_pylist()
+    assert sum(row["outcome"] == "delivered" for row in rows) > 18
+    for row in rows:
+        if row["outcome"] == "delivered":
+            begins_s = np.array([row["start_s"] + row["downlink_s"] + row["queue_s"] + row["compute_s"]])
+            alone_s = original(links, np.array([row["client"]]), row["round"], begins_s, 1e6)
+            assert row["uplink_s"] == pytest.approx(alone_s[0], abs=1e-9)
+
+
+def test_a_length_is_worked_out_once():
+    env, asked = simpy.Environment(), []
+
+    def lengths_of(member, begins_s):
+        asked.append((member.tolist(), begins_s.tolist()))
+        return begins_s * 2
+
+    to_come = DeferredUplinks(env, [1.0, 2.0, 3.0], lengths_of)
+    assert [to_come.heard(0), to_come.heard(2)] == [1.0, 3.0]
+    assert [to_come.length_s(2), to_come.length_s(0)] == [6.0, 2.0]
+    assert to_come.heard(1) == 2.0
+    assert to_come.length_s(1) == 4.0
+    assert asked == [([0, 2], [1.0, 3.0]), ([1], [2.0])]

@@ -1,0 +1,246 @@
+"""Edge servers at which nobody is there, or never enough, and clouds that are stopped on the way."""
+
+import numpy as np
+import pytest
+import simpy
+
+from fedsim.devices import Always, Bernoulli
+from fedsim.devices.availability.traces import Intervals, TraceAvailability
+from fedsim.errors import ScenarioError
+from fedsim.history import Recorder
+from fedsim.rounds import (
+    ClientContext,
+    Deadline,
+    Edges,
+    Hierarchy,
+    Knowledge,
+    ServerContext,
+    WaitForAll,
+    Workload,
+)
+from fedsim.rounds.audit.audit import Audit
+from fedsim.rounds.clients.dispatch import Dispatcher
+from fedsim.rounds.hierarchy.cloud import Cloud
+from fedsim.rounds.policies.late import Stale
+from fedsim.selectors import SelectorPort
+from fedsim.streams import Streams
+from tests.support.worlds import CountingLearner, Everybody, FixedCompute, FixedDropout, FixedLinks, batteries, serve
+
+ZEROS = np.zeros(2)
+
+
+def traces(*rows, period_s=1000.0):
+    """Return a presence from one list of (start, end) per client."""
+    owner = [client for client, row in enumerate(rows) for _ in row]
+    start, end = ([times[i] for row in rows for times in row] for i in (0, 1))
+    return TraceAvailability(Intervals.of(owner, start, end, [period_s] * len(rows)), np.arange(len(rows)))
+
+
+def edges(merging, edge=(0, 1), **options):
+    """Return edge servers with clients as given."""
+    return Edges(**{"grouping": {"kind": "given", "edge": edge}, "merging": merging, "backhaul": "none", **options})
+
+
+def rows(table, *names):
+    """Return some columns of a table as rows."""
+    return [tuple(row[name] for name in names) for row in table.to_pylist()]
+
+
+SKIP = {"kind": "synchronous", "absent": "skip"}
+LATER = ([(0, 1000)], [(50, 1000)])
+NAMES = ("round", "edge", "start_s", "end_s", "edge_rounds", "weight")
+
+
+def run(merging, presence, *, count=3, work_s=(4.0, 4.0), **options):
+    """Run two edges of one client each, whose participations take 4 s of work."""
+    return serve(
+        Deadline(deadline_s=10), ZEROS, work_s, ZEROS, presence=presence, edges=edges(merging), count=count, **options
+    )[0]
+
+
+def test_a_synchronous_cloud_waits_for_the_clients_of_every_edge():
+    history = run("synchronous", traces(*LATER))
+    assert rows(history.edge_participations, *NAMES) == [
+        (1, 0, 0.0, 4.0, 1, 0.5),
+        (1, 1, 0.0, 54.0, 1, 0.5),
+        (2, 0, 54.0, 58.0, 1, 0.5),
+        (2, 1, 54.0, 58.0, 1, 0.5),
+        (3, 0, 58.0, 62.0, 1, 0.5),
+        (3, 1, 58.0, 62.0, 1, 0.5),
+    ]
+
+
+def test_or_goes_on_without_those_at_which_nobody_is():
+    history = run(SKIP, traces(*LATER), count=14)
+    found = rows(history.edge_participations, *NAMES)
+    assert found[:13] == [(number, 0, 4.0 * (number - 1), 4.0 * number, 1, 1.0) for number in range(1, 14)]
+    assert found[13:] == [(14, 0, 52.0, 56.0, 1, 0.5), (14, 1, 52.0, 56.0, 1, 0.5)]
+    assert rows(history.edge_rounds, "edge", "round")[-1] == (1, 14), "a round that is missed keeps its number"
+
+
+def test_an_edge_that_is_left_by_its_clients_brings_what_it_has_or_waits():
+    """Client 1 is there until 6 s and again from 20 s; its edge runs two rounds a visit and has done one by then."""
+    there = traces([(0, 1000)], [(0, 6), (20, 1000)])
+    for merging, end_s, done in ((SKIP, 8.0, 1), ("synchronous", 24.0, 2)):
+        history, _, _, _ = serve(
+            Deadline(deadline_s=10), ZEROS, [4, 6], ZEROS, presence=there, edges=edges(merging, rounds=2)
+        )
+        assert rows(history.edge_participations, "edge", "edge_rounds") == [(0, 2), (1, done)]
+        assert history.column("rounds", "end_s").tolist() == [max(8.0, 26.0 if done == 2 else end_s)]
+
+
+@pytest.mark.parametrize("merging", ["asynchronous", "fedat"])
+def test_an_asynchronous_cloud_goes_on_and_the_edge_comes_when_its_clients_do(merging):
+    """The edge waits before it fetches the model, so that it fetches the newest."""
+    history = run(merging, traces(*LATER), count=14)
+    names = ("round", "edge", "start_s", "end_s")
+    expected = [(number, 0, 4.0 * (number - 1), 4.0 * number) for number in range(1, 14)]
+    assert rows(history.edge_participations, *names)[:14] == [*expected, (14, 1, 50.0, 54.0)]
+    assert history.column("edge_participations", "start_version").tolist()[13] == 12
+
+
+@pytest.mark.parametrize("merging", ["synchronous", SKIP, "asynchronous", "fedat"])
+def test_an_edge_at_which_nobody_ever_comes_is_left_alone(merging):
+    history = run(merging, traces([(0, 1000)], []))
+    assert rows(history.edge_participations, "round", "edge")[:3] == [(1, 0), (2, 0), (3, 0)]
+    assert rows(history.rounds, "start_s", "end_s", "candidates") == [(0, 4, 1), (4, 8, 1), (8, 12, 1)]
+
+
+@pytest.mark.parametrize("merging", ["synchronous", SKIP, "asynchronous", "fedat"])
+def test_a_run_ends_when_nobody_is_there_any_more_before_its_end(merging):
+    """Both leave for good (the period is longer than the run) after two rounds; the next would start at 1,000 s."""
+    history = run(merging, traces([(0, 8)], [(0, 8)]), count=9, until_s=500.0)
+    assert history.column("rounds", "end_s").max() == 8.0
+    assert history.column("rounds", "model_version").max() >= 2
+    with pytest.raises(ScenarioError, match="no round can start"):
+        run(merging, traces([], []))
+    with pytest.raises(ScenarioError, match=r"rounds\.until_s"):
+        run(merging, traces([(90, 99)], [(80, 99)]), until_s=50.0)
+
+
+@pytest.mark.parametrize("merging", ["synchronous", "asynchronous"])
+def test_the_cloud_waits_until_anybody_is_there_at_all(merging):
+    history = run(merging, traces([(7, 1000)], [(40.5, 1000)]), count=1)
+    assert history.column("rounds", "start_s").tolist() == [7.0]
+    assert history.column("rounds", "end_s").tolist() == [44.5 if merging == "synchronous" else 11.0]
+
+
+@pytest.mark.parametrize("merging", ["synchronous", "asynchronous"])
+def test_nobody_is_ever_enough_and_no_time_passes_and_yet_the_run_ends(merging):
+    """Two updates are wanted and the only candidate of each edge delivers at once: eight rounds, all at 0 s."""
+    there = traces([(0, 1000)], [], [(0, 1000)], [])
+    history, _, learner, _ = serve(
+        Deadline(deadline_s=10), *[np.zeros(4)] * 3,
+        presence=there, edges=edges(merging, (0, 0, 1, 1)), minimum_updates=2, count=8,
+    )  # fmt: skip
+    assert history.rounds.num_rows == 8
+    assert history.column("rounds", "end_s").max() == 0.0
+    assert set(history.column("participations", "fate")) == {"wasted-unmerged"}
+    assert learner.aggregated == learner.merged == []
+
+
+def test_an_edge_waits_for_those_at_work_and_then_for_those_to_come():
+    """Client 1 is late at 1 s, leaves its work at 3 s and is back at 10 s; nobody else is at its edge."""
+    history, _, _, _ = serve(
+        Deadline(deadline_s=1), ZEROS, [0.5, 5.0], ZEROS,
+        presence=traces([(0, 1000)], [(0, 3), (10, 14), (30, 900)]), late=Stale(), edges=edges("synchronous"), count=3,
+    )  # fmt: skip
+    assert rows(history.edge_rounds, "edge", "round", "start_s", "end_s") == [
+        (0, 1, 0.0, 0.5),
+        (1, 1, 0.0, 1.0),
+        (0, 2, 1.0, 1.5),
+        (1, 2, 1.0, 11.0),
+        (0, 3, 11.0, 11.5),
+        (1, 3, 11.0, 31.0),
+    ]
+    of_client_1 = [row for row in rows(history.participations, "client", "start_s", "end_s", "outcome") if row[0] == 1]
+    assert of_client_1 == [(1, 0.0, 3.0, "dropped"), (1, 10.0, 14.0, "dropped"), (1, 30.0, 31.0, "late")]
+
+
+@pytest.mark.parametrize("merging", ["synchronous", "asynchronous"])
+def test_edges_wait_for_their_own_batteries(merging):
+    """50 J are needed: client 0 has them at 5 s, client 1 at 20 s, and a participation empties neither below 50 J."""
+    power = batteries([40.0, 10.0], gain_w=2.0, least=50.0, sample=0.0)
+    history = run(merging, Always().build(2, Streams(0)), batteries=power, count=2)
+    starts_s = dict(reversed(rows(history.participations, "client", "start_s")))
+    assert starts_s[0] == 5.0
+    assert history.column("edge_rounds", "start_s").tolist() == (
+        [5.0, 20.0, 24.0, 24.0] if merging == "synchronous" else [5.0, 9.0]
+    )
+
+
+@pytest.mark.parametrize("merging", ["synchronous", SKIP, "asynchronous"])
+def test_tossed_presences_show_somebody_at_each_edge_in_its_own_time(merging):
+    """Two clients of p = 0.1 each: most first tosses show nobody, and an edge's round has at least one candidate."""
+    presence = Bernoulli(probability=0.1, retry_s=3.0).build(4, Streams(5))
+    history, _, _, _ = serve(
+        WaitForAll(), [0] * 4, [1.0] * 4, [0] * 4, presence=presence, edges=edges(merging, (0, 1, 1, 0)), count=40
+    )
+    candidates = history.column("edge_rounds", "candidates")
+    assert candidates.min() >= 1
+    starts_s = history.column("edge_rounds", "start_s")
+    assert history.rounds.num_rows == 40
+    assert np.all(np.abs((starts_s - np.round(starts_s)) % 1.0) < 1e-9)
+    assert set(history.column("edge_rounds", "edge")) == {0, 1}
+
+
+LOST = {
+    "synchronous": [(1, 0.0, 6.0, "wasted-late")],
+    "asynchronous": [(0, 4.0, 6.0, "wasted-late"), (1, 0.0, 6.0, "wasted-late")],
+}
+
+
+@pytest.mark.parametrize("merging", LOST)
+def test_a_cloud_that_is_stopped_goes_on_from_its_last_model(merging):
+    """Stopped at 6 s: a synchronous cloud in its first round, an asynchronous one in its second; both go on at 7 s.
+
+    Participations take 4 and 7 s. The model that edge server 0 had brought to the synchronous cloud at 4 s is lost.
+    """
+    env, recorder, learner = simpy.Environment(), Recorder("test"), CountingLearner(np.full(2, 10))
+    links, work_s = FixedLinks(ZEROS, ZEROS), np.array([4.0, 7.0])
+    availability = Always().build(2, Streams(0))
+    context = ServerContext(
+        clients=ClientContext(
+            streams=Streams(0),
+            links=links,
+            compute=FixedCompute(work_s),
+            availability=availability,
+            dropout=FixedDropout([np.inf] * 2),
+            workload=Workload(learner),
+        ),
+        streams=Streams(0),
+        availability=availability,
+        learner=learner,
+        selector=SelectorPort.of(Everybody()),
+        policy=WaitForAll(),
+        knowledge=Knowledge(learner.samples, None, None),
+    )
+    hierarchy = Hierarchy.of(edges(merging), links, work_s, Everybody)
+    cloud = Cloud(env, context, hierarchy, Dispatcher(env, context.clients), recorder, Audit(2, None))
+
+    def serving(first):
+        try:
+            for number in range(first, 9):
+                yield from cloud.round(number, env.now)
+        except simpy.Interrupt:
+            yield from cloud.end()
+
+    process = env.process(serving(1))
+    env.run(until=6.0)
+    before = cloud.model.version
+    assert before == (0 if merging == "synchronous" else 1)
+    process.interrupt()
+    env.run(until=7.0)
+    assert not process.is_alive
+    assert cloud.model.version == before
+    env.process(serving(before + 1))
+    env.run(until=14.5)
+    history = recorder.history()
+    found = rows(history.participations, "client", "start_s", "end_s", "fate")
+    assert [row for row in found if row[2] == 6.0] == LOST[merging]
+    visits = rows(history.edge_participations, "round", "edge", "start_s", "end_s")
+    assert [row for row in visits if row[0] is None] == [
+        (None, 0, *((0.0, 4.0) if merging == "synchronous" else (4.0, 6.0))),
+        (None, 1, 0.0, 6.0),
+    ]
+    assert rows(history.rounds, "end_s", "model_version")[-1] == (14.0, 1 if merging == "synchronous" else 3)

@@ -1,0 +1,387 @@
+"""Asynchronous servers: everything that happens, worked by hand."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from fedsim.clock import instants
+from fedsim.errors import ScenarioError, SelectorError
+from fedsim.rounds.aggregation.staleness import Constant, Hinge
+from fedsim.rounds.policies.asynchronous import FedAsync, FedBuff
+from fedsim.rounds.server import roster as crew
+from tests.rounds.policies.test_synchronous import ends, told
+from tests.rounds.server.test_availability import presence
+from tests.support.worlds import CountingLearner, Everybody, FirstWanted, batteries, serve, timeline
+
+# Three clients that take 3, 5 and 8 s; the selector takes the lowest ids that are free.
+THREE = ([1, 1, 2], [1, 2, 3], [1, 2, 3])
+
+
+def rows(history, *names):
+    return [tuple(row[name] for name in names) for row in history.participations.to_pylist()]
+
+
+def test_fedasync():
+    """Staleness 0, 1, 1, 0 and 2: the factors are the inverse roots of 1, 2, 2, 1 and 3."""
+    history, selector, learner, _ = serve(FedAsync(concurrency=2), *THREE, count=5, selector=FirstWanted())
+    assert timeline(history) == told("""
+         0 round 1 begins
+         0 client 0 starts from 0
+         0 client 1 starts from 0
+         3 client 0 arrives: used
+         3 round 1 ends with model 1
+         3 round 2 begins
+         3 client 0 starts from 1
+         5 client 1 arrives: stale-used
+         5 round 2 ends with model 2
+         5 round 3 begins
+         5 client 1 starts from 2
+         6 client 0 arrives: stale-used
+         6 round 3 ends with model 3
+         6 round 4 begins
+         6 client 0 starts from 3
+         9 client 0 arrives: used
+         9 round 4 ends with model 4
+         9 round 5 begins
+         9 client 0 starts from 4
+        10 client 0 is cut off: wasted-late
+        10 client 1 arrives: stale-used
+        10 round 5 ends with model 5
+    """)
+    assert learner.aggregated == [
+        ([client], pytest.approx([0.6 / math.sqrt(n)])) for client, n in ((0, 1), (1, 2), (0, 2), (0, 1), (1, 3))
+    ]
+    assert [report.client.tolist() for report in selector.reports] == [[0], [1], [0], [0], [1]]
+
+
+def test_fedasync_mixes_whole_models():
+    class Strict(CountingLearner):
+        def aggregate(self, model, updates, weights, *, of="difference"):
+            assert of == "model"
+            return super().aggregate(model, updates, weights)
+
+    policy = FedAsync(concurrency=2, mixing=0.9, staleness=Hinge(a=10.0, b=0.0))
+    _, _, learner, _ = serve(policy, *THREE, count=5, selector=FirstWanted(), learner=Strict(np.full(3, 10)))
+    assert [weights[0] for _, weights in learner.aggregated] == pytest.approx([0.9, 0.9 / 11, 0.9 / 11, 0.9, 0.9 / 21])
+
+
+def test_fedbuff():
+    """Client 0 starts three times from version 0 or 1 while client 1 works once; weights are s / K."""
+    history, selector, learner, _ = serve(FedBuff(buffer=2, concurrency=2), *THREE, count=3, selector=FirstWanted())
+    assert timeline(history) == told("""
+         0 round 1 begins
+         0 client 0 starts from 0
+         0 client 1 starts from 0
+         3 client 0 arrives: used
+         3 client 0 starts from 0
+         5 client 1 arrives: used
+         5 round 1 ends with model 1
+         5 round 2 begins
+         5 client 1 starts from 1
+         6 client 0 arrives: stale-used
+         6 client 0 starts from 1
+         9 client 0 arrives: used
+         9 round 2 ends with model 2
+         9 round 3 begins
+         9 client 0 starts from 2
+        10 client 1 arrives: stale-used
+        10 client 1 starts from 2
+        12 client 0 arrives: used
+        12 client 1 is cut off: wasted-late
+        12 round 3 ends with model 3
+    """)
+    stale = 0.5 / math.sqrt(2)
+    assert learner.aggregated == [
+        ([0, 1], [0.5, 0.5]),
+        ([0, 0], pytest.approx([stale, 0.5])),
+        ([1, 0], pytest.approx([stale, 0.5])),
+    ]
+    assert [report.client.tolist() for report in selector.reports] == [[0, 1], [0, 0], [1, 0]]
+    assert [report.duration_s.tolist() for report in selector.reports] == [[3, 5], [3, 3], [5, 3]]
+
+
+def test_who_starts_again_from_the_same_version_sends_another_update():
+    """In rounds of four arrivals client 0 starts from version 0 at 0, 3 and 6 s, client 1 at 0 and 5 s."""
+    _, _, learner, _ = serve(FedBuff(buffer=4, concurrency=2), *THREE, count=2, selector=FirstWanted())
+    assert sorted(learner.repeats[:4]) == [(0, 0, 0), (0, 0, 1), (0, 0, 2), (0, 1, 0)]
+    assert sorted(learner.repeats[4:]) == [(0, 1, 1), (1, 0, 0), (1, 0, 1), (1, 1, 0)]
+
+
+def test_server_rate_and_law():
+    policy = FedBuff(buffer=2, concurrency=2, server_rate=3.0, staleness=Constant())
+    _, _, learner, _ = serve(policy, *THREE, count=3, selector=FirstWanted())
+    assert [weights for _, weights in learner.aggregated] == [[1.5, 1.5]] * 3
+
+
+def test_updates_beyond_the_staleness_limit_fill_no_buffer():
+    """Client 0's second update is one version behind; the buffer is full only with the next one at 10 s."""
+    policy = FedBuff(buffer=2, concurrency=2, max_staleness=0)
+    history, selector, learner, _ = serve(policy, *THREE, count=2, selector=FirstWanted())
+    assert timeline(history)[8:] == told("""
+         5 client 1 starts from 1
+         6 client 0 arrives: wasted-late
+         6 client 0 starts from 1
+         9 client 0 arrives: used
+         9 client 0 starts from 1
+        10 client 0 is cut off: wasted-late
+        10 client 1 arrives: used
+        10 round 2 ends with model 2
+    """)
+    assert [clients for clients, _ in learner.aggregated] == [[0, 1], [1, 0]]
+    assert selector.reports[1].delivered.tolist() == [True] * 3, "it did arrive"
+
+
+def test_who_does_not_deliver_is_given_up_and_replaced():
+    """Client 1 leaves 2 s after each start, which nobody sees; 4 s after its start its place is free."""
+    policy = FedBuff(buffer=2, concurrency=2, give_up_s=4.0)
+    history, selector, _, _ = serve(
+        policy, *THREE, count=2, selector=FirstWanted(), leaves_s=[np.inf, 2.0, np.inf]
+    )  # fmt: skip
+    assert timeline(history) == told("""
+         0 round 1 begins
+         0 client 0 starts from 0
+         0 client 1 starts from 0
+         2 client 1 is lost: wasted-dropped
+         3 client 0 arrives: used
+         3 client 0 starts from 0
+         4 client 1 starts from 0
+         6 client 0 arrives: used
+         6 client 1 is lost: wasted-dropped
+         6 round 1 ends with model 1
+         6 round 2 begins
+         6 client 0 starts from 1
+         8 client 1 starts from 1
+         9 client 0 arrives: used
+         9 client 0 starts from 1
+        10 client 1 is lost: wasted-dropped
+        12 client 0 arrives: used
+        12 round 2 ends with model 2
+    """)
+    assert [report.client.tolist() for report in selector.reports] == [[0, 0, 1], [0, 0, 1, 1]]
+    assert [report.delivered.tolist() for report in selector.reports] == [
+        [True, True, False],
+        [True, True, False, False],
+    ]
+    assert [report.duration_s.tolist()[-1] for report in selector.reports] == [4, 4], "how long the server waited"
+    assert all(1 not in view.client for view in selector.views if 2 <= view.time_s < 4), "nobody knows that it is free"
+
+
+def test_who_is_slow_is_cut_off_when_it_is_given_up_and_a_tie_is_delivered():
+    policy = FedBuff(buffer=2, concurrency=2, give_up_s=5.0)
+    history, _, _, _ = serve(policy, [1, 1, 1], [2, 3, 1], [2, 2, 1], count=1, selector=FirstWanted())
+    assert timeline(history) == told("""
+         0 round 1 begins
+         0 client 0 starts from 0
+         0 client 1 starts from 0
+         5 client 0 arrives: used
+         5 client 1 is cut off: wasted-late
+         5 client 0 starts from 0
+         5 client 1 starts from 0
+        10 client 0 arrives: used
+        10 client 1 is cut off: wasted-late
+        10 round 1 ends with model 1
+    """)
+
+
+@pytest.mark.parametrize("phases", [(0.1, 0.2, 0.3), (0.3, 0.2, 0.1), (0.2, 0.3, 0.1)])
+@pytest.mark.parametrize("starts_s", [0.0, 0.7])
+def test_an_update_that_arrives_as_it_is_given_up_is_used_whatever_the_digits_say(phases, starts_s):
+    there = presence([(starts_s, 100)])
+    policy = FedBuff(buffer=1, concurrency=1, give_up_s=0.6)
+    history, _, _, _ = serve(policy, *([phase] for phase in phases), presence=there, count=3)
+    assert list(history.column("participations", "fate")) == ["used"] * 3
+
+
+def test_more_than_a_buffer_at_once():
+    """All five arrive at 3 s: the first two make version 1, the next two, a version behind, version 2. Who started
+    later waits; those sent in their places begin after all of that.
+    """
+    history, selector, learner, _ = serve(
+        FedBuff(buffer=2, concurrency=5), [1] * 5, [1] * 5, [1] * 5, count=4, selector=FirstWanted()
+    )
+    half = 0.5 / math.sqrt(2)
+    assert learner.aggregated[:2] == [([0, 1], [0.5, 0.5]), ([2, 3], pytest.approx([half, half]))]
+    assert ends(history) == [3, 3, 6, 6]
+    third = 0.5 / math.sqrt(3)
+    assert learner.aggregated[2] == ([4, 0], pytest.approx([third, 0.5]))
+    assert [report.client.tolist() for report in selector.reports[:2]] == [[0, 1, 2, 3, 4], []]
+
+
+def test_ties_are_merged_one_by_one_in_the_order_of_their_starts():
+    """Client 2, at work since 0 s, and client 0, since 1 s, arrive at 4 s; then two others are sent."""
+
+    class Chosen(Everybody):
+        def select(self, view, rng):
+            super().select(view, rng)
+            return np.array([2, 3]) if len(self.views) == 1 else view.client[: view.wanted]
+
+    times = [1, 1, 1, 0], [1, 1, 2, 0], [1, 1, 1, 1]
+    history, _, learner, _ = serve(FedAsync(concurrency=2), *times, count=4, selector=Chosen())
+    assert timeline(history) == told("""
+         0 round 1 begins
+         0 client 2 starts from 0
+         0 client 3 starts from 0
+         1 client 3 arrives: used
+         1 round 1 ends with model 1
+         1 round 2 begins
+         1 client 0 starts from 1
+         4 client 0 arrives: stale-used
+         4 client 2 arrives: stale-used
+         4 round 2 ends with model 2
+         4 round 3 ends with model 3
+         4 round 3 begins
+         4 round 4 begins
+         4 client 0 starts from 3
+         4 client 1 starts from 3
+         7 client 0 arrives: used
+         7 client 1 arrives: wasted-unmerged
+         7 round 4 ends with model 4
+    """)
+    assert [clients for clients, _ in learner.aggregated] == [[3], [2], [0], [0]]
+    assert rows(history, "client", "staleness")[:3] == [(3, 0), (2, 1), (0, 1)]
+
+
+@pytest.mark.parametrize("times", [([0.3, 0.1], [0.2, 0.2], [0.1, 0.3]), ([0.1, 0.3], [0.2, 0.2], [0.3, 0.1])], ids=str)
+@pytest.mark.parametrize("order", [[0, 1], [1, 0]])
+def test_the_order_of_ties_does_not_depend_on_the_last_digits_of_the_clock(times, order):
+    """0.6 s in two ways that differ in the last digit: they are merged in the order in which they were sent."""
+
+    class Ordered(Everybody):
+        def select(self, view, rng):
+            super().select(view, rng)
+            return np.array(order) if len(self.views) == 1 else view.client[: view.wanted]
+
+    _, _, learner, _ = serve(FedAsync(concurrency=2), *times, count=2, selector=Ordered())
+    assert [client for [client], _ in learner.aggregated] == order
+
+
+def test_instants_are_numbered_in_their_order_and_near_ones_are_one():
+    times_s = np.array([0.7, 0.1 + 0.2 + 0.3, 0.3 + 0.2 + 0.1, 0.7 + 1e-12, 0.0])
+    assert instants(times_s).tolist() == [2, 1, 1, 3, 0]
+    assert instants(np.zeros(0)).tolist() == []
+
+
+def test_concurrency_is_filled_up_as_soon_as_somebody_comes():
+    """Client 0 is there from 0 s, client 1 from 2 s and client 2 from 2.5 s; three shall be at work."""
+    there = presence([(0, 100)], [(2, 100)], [(2.5, 100)])
+    history, _, _, _ = serve(FedBuff(buffer=3, concurrency=3), [10] * 3, [0] * 3, [0] * 3, presence=there)
+    assert timeline(history)[:6] == told("""
+         0 round 1 begins
+         0 client 0 starts from 0
+         2 client 1 starts from 0
+         2.5 client 2 starts from 0
+        10 client 0 arrives: used
+        10 client 0 starts from 0
+    """)
+
+
+def test_nobody_there_takes_time_and_no_loops():
+    """The only client is there from 7 to 10 s and from 40 s on, and takes 3 s."""
+    there = presence([(7, 10), (40, 100)])
+    history, selector, _, _ = serve(FedBuff(buffer=1, concurrency=4), [1], [1], [1], presence=there, count=3)
+    assert ends(history) == [10, 43, 46]
+    assert [view.time_s for view in selector.views] == [7, 40, 43]
+    in_mid_round, selector, _, _ = serve(FedBuff(buffer=2, concurrency=4), [1], [1], [1], presence=there)
+    assert ends(in_mid_round) == [43]
+    assert [view.time_s for view in selector.views] == [7, 40]
+
+
+@given(st.lists(st.floats(0.001, 50), min_size=1, max_size=4), st.integers(1, 3), st.integers(1, 3))
+@settings(deadline=None, max_examples=60)
+def test_the_server_looks_for_clients_only_when_something_happens(comings_s, buffer, concurrency):
+    """Comings at any instants: the selector is asked once for each of them and for each arrival at most."""
+    there = presence(*([(come_s, 1000)] for come_s in comings_s))
+    clients = len(comings_s)
+    history, selector, _, _ = serve(
+        FedBuff(buffer=buffer, concurrency=concurrency), [1.1] * clients, [0.1] * clients, [0.1] * clients,
+        presence=there, count=3,
+    )  # fmt: skip
+    assert history.rounds.num_rows == 3
+    assert len(selector.views) <= clients + history.participations.num_rows + 1
+
+
+def test_a_buffer_that_nobody_will_fill_is_never_merged():
+    """The only client delivers once, and then its battery is as good as empty for ever."""
+    cells = batteries([3.5], work_w=3.0, least=1.0)
+    policy = FedBuff(buffer=2, concurrency=1, give_up_s=9.0)
+    history, _, learner, _ = serve(policy, [1], [1], [1], batteries=cells, count=5)
+    assert learner.aggregated == []
+    assert rows(history, "fate") == [("wasted-unmerged",)]
+    assert ends(history) == [3]
+
+
+def test_a_run_goes_on_while_somebody_is_at_work_though_nobody_is_there():
+    """Both come once and stay as long as their work takes; the second round begins when nobody is left."""
+    there = presence([(0, 3)], [(0, 5)])
+    history, _, _, _ = serve(FedBuff(buffer=1, concurrency=2), *[row[:2] for row in THREE], presence=there, count=2)
+    assert ends(history) == [3, 5]
+
+
+def test_a_selector_that_wants_nobody_is_refused_only_if_nobody_is_at_work():
+    class Once(Everybody):
+        def select(self, view, rng):
+            super().select(view, rng)
+            return view.client[:1] if len(self.views) == 1 else view.client[:0]
+
+    with pytest.raises(
+        SelectorError, match=r"Once\.select returned nobody in round 2 and nobody is at work, though there"
+    ):
+        serve(FedAsync(concurrency=2), *THREE, count=2, selector=Once())
+
+
+def test_links_that_carry_nothing_need_somebody_to_give_up():
+    with pytest.raises(ScenarioError, match="would take inf s"):
+        serve(FedBuff(buffer=1, concurrency=2), [1, 1], [1, 1], [1, np.inf])
+    history, _, _, _ = serve(FedBuff(buffer=2, concurrency=2, give_up_s=4.0), [1, 1], [1, 1], [1, np.inf], count=2)
+    assert [row for row in rows(history, "client", "end_s", "outcome") if row[0]] == [
+        (1, end_s, "late") for end_s in (4, 8, 12)
+    ]
+    assert ends(history) == [6, 12]
+
+
+def test_empty_batteries_are_found_out_when_their_clients_are_given_up():
+    """Each participation takes 3 J and 3 s; client 1 has 2 J, and gets 0.2 J a second when it is idle, from 2 s on."""
+    cells = batteries([50.0, 2.0], work_w=3.0, gain_w=0.25, least=1.0)
+    policy = FedBuff(buffer=2, concurrency=2, give_up_s=5.0)
+    history, selector, _, _ = serve(policy, [1, 1], [1, 1], [1, 1], batteries=cells, count=2)
+    client_1 = [row for row in rows(history, "client", "start_s", "end_s", "outcome") if row[0] == 1]
+    assert client_1[0] == (1, 0.0, 1 + 2 / 3, "dropped")
+    assert client_1[1][1] == pytest.approx(1 + 2 / 3 + 4), "charged to 1 J again, which is after 5 s"
+    assert selector.reports[0].client.tolist() == [0, 0, 1]
+
+
+def test_delivered_is_counted_when_it_is_settled():
+    history, _, _, _ = serve(FedBuff(buffer=2, concurrency=2), *THREE, count=3, selector=FirstWanted())
+    assert history.column("rounds", "delivered").tolist() == [2, 2, 2]
+    assert history.column("rounds", "selected").tolist() == [3, 2, 2]
+    assert history.column("rounds", "stale_used").tolist() == [0, 1, 1]
+
+
+def test_patience_begins_anew_with_every_delivery(monkeypatch):
+    """Client 0 delivers every 3 s; client 1 never does, and is given up after 4 s again and again."""
+    monkeypatch.setattr(crew, "PATIENCE", 2)
+    policy = FedBuff(buffer=1, concurrency=2, give_up_s=4.0)
+    history, *_ = serve(policy, [1, 9], [1, 9], [1, 9], count=12)
+    assert rows(history, "client", "outcome").count((1, "late")) > 4
+
+
+def test_every_selection_in_a_round_has_luck_of_its_own():
+    class Lucky(Everybody):
+        def select(self, view, rng):
+            lucks.append((view.round, rng.random()))
+            return super().select(view, rng)[: view.wanted]
+
+    lucks = []
+    serve(FedBuff(buffer=6, concurrency=2), *THREE, count=2, selector=Lucky())
+    assert max([number for number, _ in lucks].count(number) for number in (1, 2)) > 2
+    assert len({luck for _, luck in lucks}) == len(lucks)
+
+
+def test_giving_up_for_ever_is_refused(monkeypatch):
+    """Both need 3 s and are given 2 s."""
+    monkeypatch.setattr(crew, "PATIENCE", 20)
+    with pytest.raises(ScenarioError, match=r"give_up_s: 2\.0 is not allowed; 20 clients in a row were given up"):
+        serve(FedBuff(buffer=1, concurrency=2, give_up_s=2.0), [1, 1], [1, 1], [1, 1])

@@ -1,0 +1,329 @@
+"""When synchronous servers close their rounds: everything that happens, worked by hand."""
+
+import numpy as np
+import pytest
+
+from fedsim import Scenario
+from fedsim.errors import ScenarioError
+from fedsim.rounds import Deadline, WaitForAll
+from fedsim.rounds.policies.adaptive import MovingAverage, QuantileDeadline
+from fedsim.rounds.policies.contracts import PastRounds
+from fedsim.rounds.policies.count_based import KFastest, Quorum
+from fedsim.selectors import Probe
+from tests.support.worlds import Everybody, FirstWanted, Sequence, serve, timeline
+
+# Four clients that take 3, 5, 8 and 12 s: downlink, work, uplink.
+FOUR = ([1, 1, 2, 2], [1, 2, 3, 5], [1, 2, 3, 5])
+
+
+def told(story):
+    """Return a story of lines "second what" as a list of pairs."""
+    lines = [line.split(maxsplit=1) for line in story.strip().splitlines()]
+    return [(float(second), what) for second, what in lines]
+
+
+def ends(history):
+    return history.column("rounds", "end_s").tolist()
+
+
+def used(history):
+    """Return the clients whose updates went into each round's aggregate."""
+    rows = history.participations.to_pylist()
+    return [
+        [row["client"] for row in rows if row["served_round"] == number] for number in history.column("rounds", "round")
+    ]
+
+
+def test_wait_for_all():
+    history, _, learner, _ = serve(WaitForAll(), *FOUR, count=2)
+    assert timeline(history) == told("""
+         0 round 1 begins
+         0 client 0 starts from 0
+         0 client 1 starts from 0
+         0 client 2 starts from 0
+         0 client 3 starts from 0
+         3 client 0 arrives: used
+         5 client 1 arrives: used
+         8 client 2 arrives: used
+        12 client 3 arrives: used
+        12 round 1 ends with model 1
+        12 round 2 begins
+        12 client 0 starts from 1
+        12 client 1 starts from 1
+        12 client 2 starts from 1
+        12 client 3 starts from 1
+        15 client 0 arrives: used
+        17 client 1 arrives: used
+        20 client 2 arrives: used
+        24 client 3 arrives: used
+        24 round 2 ends with model 2
+    """)
+    assert learner.aggregated == [([0, 1, 2, 3], [0.25] * 4)] * 2
+
+
+def test_deadline():
+    """Client 2 arrives exactly then and counts."""
+    history, _, learner, _ = serve(Deadline(deadline_s=8), *FOUR)
+    assert timeline(history) == told("""
+         0 round 1 begins
+         0 client 0 starts from 0
+         0 client 1 starts from 0
+         0 client 2 starts from 0
+         0 client 3 starts from 0
+         3 client 0 arrives: used
+         5 client 1 arrives: used
+         8 client 2 arrives: used
+         8 client 3 is cut off: wasted-late
+         8 round 1 ends with model 1
+    """)
+    assert learner.aggregated == [([0, 1, 2], pytest.approx([1 / 3] * 3))]
+
+
+def test_k_fastest_of_an_over_selected_cohort():
+    """2 times 1.3 is 2.6, so 3 are asked for; the round ends with the second."""
+    history, selector, _, _ = serve(KFastest(k=2), *FOUR, selector=FirstWanted())
+    assert selector.views[0].wanted == 3
+    assert timeline(history) == told("""
+         0 round 1 begins
+         0 client 0 starts from 0
+         0 client 1 starts from 0
+         0 client 2 starts from 0
+         3 client 0 arrives: used
+         5 client 1 arrives: used
+         5 client 2 is cut off: wasted-late
+         5 round 1 ends with model 1
+    """)
+
+
+def test_k_fastest_keeps_what_a_selector_gives_beyond_the_wish_out_by_lot():
+    history, _, _, _ = serve(KFastest(k=1, over_selection=2.0), *FOUR, count=40)
+    assert np.all(history.column("rounds", "selected") == 2)
+    assert len(set(history.column("participations", "client"))) == 4
+
+
+def test_k_fastest_of_fewer_than_k_waits_for_all_of_them():
+    history, _, _, _ = serve(KFastest(k=3), *FOUR, selector=Sequence([np.array([0, 2])]))
+    assert ends(history) == [8]
+    assert used(history) == [[0, 2]]
+
+
+def test_k_fastest_waits_no_longer_than_its_longest_wait():
+    history, _, _, _ = serve(KFastest(k=3, max_wait_s=5.0), *FOUR, count=2)
+    assert ends(history) == [5, 10]
+    assert used(history) == [[0, 1], [0, 1]]
+
+
+@pytest.mark.parametrize(
+    ("k", "over_selection", "wanted"), [(20, 1.3, 26), (100, 1.3, 130), (5, 1.3, 7), (10, 1.1, 11)]
+)
+def test_how_many_are_asked_for(k, over_selection, wanted):
+    assert KFastest(k=k, over_selection=over_selection).wanted == wanted
+
+
+@pytest.mark.parametrize("order", [[0, 1, 2], [2, 1, 0], [1, 2, 0]])
+@pytest.mark.parametrize(
+    "policy",
+    [
+        KFastest(k=1, over_selection=3.0),
+        Quorum(share=0.1, max_wait_s=9.0),
+        MovingAverage(initial_s=9, target_share=0.1),
+    ],
+    ids=lambda policy: type(policy).__name__,
+)
+def test_whoever_arrives_at_the_instant_that_ends_a_round_counts(policy, order):
+    """0.6 s in two ways that differ in the last digit; client 2 takes 0.7 s."""
+    columns = [0.1, 0.3, 0.5], [0.2, 0.2, 0.1], [0.3, 0.1, 0.1]
+    assert 0.1 + 0.2 + 0.3 > 0.3 + 0.2 + 0.1
+    history, _, _, _ = serve(policy, *columns, selector=Sequence([np.array(order)]))
+    assert sorted(used(history)[0]) == [0, 1]
+    assert ends(history) == [pytest.approx(0.6)]
+
+
+def test_quorum_waits_at_least_and_at_most():
+    """Half of four have delivered after 5 s."""
+    assert ends(serve(Quorum(share=0.5, max_wait_s=9.0), *FOUR)[0]) == [5]
+    least, _, _, _ = serve(Quorum(share=0.5, min_wait_s=8.0, max_wait_s=9.0), *FOUR)
+    assert timeline(least)[5:] == told("""
+         3 client 0 arrives: used
+         5 client 1 arrives: used
+         8 client 2 arrives: used
+         8 client 3 is cut off: wasted-late
+         8 round 1 ends with model 1
+    """)
+    most, _, _, _ = serve(Quorum(share=0.9, min_wait_s=2.0, max_wait_s=9.0), *FOUR)
+    assert (ends(most), used(most)) == ([9], [[0, 1, 2]])
+    alone, _, _, _ = serve(Quorum(share=0.5, min_wait_s=8.0, max_wait_s=9.0), [1], [1], [1])
+    assert ends(alone) == [3], "the least wait is over when everybody has delivered"
+    tied, _, _, _ = serve(Quorum(share=0.5, min_wait_s=9.0, max_wait_s=9.0), *FOUR)
+    assert ends(tied) == [9]
+
+
+def test_quantile_deadline_grows_until_it_knows_the_quantile():
+    """The half of the durations seen: beyond 4 s, so 6 s; of eight the fourth is beyond 6 s, so 9 s; of twelve the
+    sixth, and then of sixteen the eighth, is 8 s.
+    """
+    history, _, _, _ = serve(QuantileDeadline(quantile=0.5, initial_s=4.0), *FOUR, count=5)
+    assert np.diff(ends(history), prepend=0).tolist() == [4, 6, 9, 8, 8]
+    assert used(history) == [[0], [0, 1], [0, 1, 2], [0, 1, 2], [0, 1, 2]]
+
+
+def test_quantile_deadline_looks_at_its_window_and_keeps_its_bounds():
+    last, _, _, _ = serve(QuantileDeadline(quantile=0.25, window=1, initial_s=9.0, margin=1.5), *FOUR, count=3)
+    assert np.diff(ends(last), prepend=0).tolist() == [9, 4.5, 4.5], "the fastest of four takes 3 s"
+    least, _, _, _ = serve(QuantileDeadline(quantile=0.25, initial_s=9.0, shortest_s=6.0), *FOUR, count=3)
+    assert np.diff(ends(least), prepend=0).tolist() == [9, 6, 6]
+    most, _, _, _ = serve(QuantileDeadline(quantile=1.0, initial_s=4.0, longest_s=7.0), *FOUR, count=4)
+    assert np.diff(ends(most), prepend=0).tolist() == [4, 6, 7, 7]
+
+
+@pytest.mark.parametrize(
+    ("quantile", "expected"), [(0.8, 8.0), (0.81, 9.0), (0.28, 3.0), (1.0, 10.0), (0.001, 1.0), (0.7, 7.0)]
+)
+def test_the_quantile_is_the_smallest_number_that_so_many_do_not_exceed(quantile, expected):
+    seen = PastRounds(rounds_s=[10.0], durations_s=[np.arange(10.0, 0.0, -1.0)], deadline_s=50.0)
+    assert QuantileDeadline(quantile=quantile, initial_s=1.0).closes_after_s(seen) == expected
+    of_25 = PastRounds(rounds_s=[25.0], durations_s=[np.arange(1.0, 26.0)], deadline_s=50.0)
+    assert QuantileDeadline(quantile=0.28, initial_s=1.0).closes_after_s(of_25) == 7.0
+
+
+def test_the_quantile_looks_back_as_far_as_its_window():
+    """Two clients took 1 s, two 2 s and two 3 s: of all six the second is 1 s, of the last four 2 s, of two 3 s."""
+    seen = PastRounds(rounds_s=[1.0, 2.0, 3.0], durations_s=[np.full(2, s) for s in (1.0, 2.0, 3.0)], deadline_s=9.0)
+    for window, quantile, expected_s in ((3, 0.5, 2.0), (3, 0.3, 1.0), (2, 0.3, 2.0), (1, 0.3, 3.0)):
+        policy = QuantileDeadline(quantile=quantile, window=window, initial_s=1.0)
+        assert policy.closes_after_s(seen) == expected_s
+
+
+def test_moving_average_follows_the_rounds():
+    """Everybody is done after 12 s: mu = 20, 3/4 of 12 + 1/4 of 20 = 14, 3/4 of 12 + 1/4 of 14 = 12.5."""
+    history, _, _, _ = serve(MovingAverage(initial_s=20.0), *FOUR, count=3)
+    assert ends(history) == [12, 24, 36]
+    policy = MovingAverage(initial_s=20.0)
+    memory = PastRounds()
+    expected_s = [20.0, 14.0, 12.5, 12.125]
+    for mu_s in expected_s:
+        assert policy.closes_after_s(memory) == mu_s
+        memory.rounds_s.append(12.0)
+        memory.durations_s.append(np.array([3.0, 5.0, 8.0, 12.0]))
+        memory.deadline_s = mu_s
+
+
+def test_a_moving_average_grows_only_where_too_few_delivered():
+    """3/4 of 12 s and 1/4 of 20 s are 14 s: that if three of four are enough, and half as much again if not."""
+    seen = PastRounds(rounds_s=[12.0], durations_s=[np.array([3.0, 5.0, 12.0, np.inf])], deadline_s=20.0)
+    for target_share, mu_s in ((0.75, 14.0), (0.76, 21.0)):
+        assert MovingAverage(growth=1.5, target_share=target_share).closes_after_s(seen) == mu_s
+
+
+def test_moving_average_with_a_target_share():
+    history, _, _, _ = serve(MovingAverage(initial_s=20.0, target_share=0.75), *FOUR, count=2)
+    assert (ends(history), used(history)) == ([8, 16], [[0, 1, 2], [0, 1, 2]])
+
+
+def test_moving_average_shrinks_to_its_own_deadline_and_grows_if_told_to():
+    """Client 3 misses mu = 10 s, which stays (the paper) or becomes 15 s, in which everybody is done after 12 s."""
+    stays, _, _, _ = serve(MovingAverage(initial_s=10.0), *FOUR, count=3)
+    assert ends(stays) == [10, 20, 30]
+    grows, _, _, _ = serve(MovingAverage(initial_s=10.0, growth=1.5), *FOUR, count=3)
+    assert ends(grows) == [10, 22, 34]
+    assert used(grows) == [[0, 1, 2], [0, 1, 2, 3], [0, 1, 2, 3]]
+
+
+def test_growth_does_not_depend_on_the_rounding_of_the_clock():
+    """A round of 0.1 s from an instant that is not a binary fraction lasts a little less by subtraction."""
+    history, _, _, _ = serve(MovingAverage(initial_s=0.1, growth=2.0), [0.3, 9.0], [0, 0], [0, 0], count=3)
+    np.testing.assert_allclose(np.diff(ends(history), prepend=0), [0.1, 0.2, 0.4], rtol=1e-12)
+
+
+def test_asking_clients_first_is_not_part_of_the_wait():
+    """Asking both takes 2 s. Client 0 takes 3 s, so that mu = 3/4 of 3 + 1/4 of 4 = 3.25, too short for client 1."""
+
+    class Asks(Sequence):
+        def probe(self, view, rng):
+            return Probe(client=view.client, asks="resources", up_bits=1.0)
+
+    selector = Asks([np.array([0]), np.array([1])])
+    history, _, _, _ = serve(MovingAverage(initial_s=4.0), [1, 1], [1, 2], [1, 1], selector=selector, count=2)
+    assert ends(history) == [5, 10.25]
+    assert used(history) == [[0], []]
+
+
+@pytest.mark.parametrize(
+    "policy",
+    [
+        Deadline(deadline_s=2.0),
+        KFastest(k=2, over_selection=2.0, max_wait_s=2.0),
+        Quorum(share=0.5, min_wait_s=1.0, max_wait_s=2.0),
+        QuantileDeadline(initial_s=2.0, growth=1.0),
+        MovingAverage(initial_s=2.0),
+    ],
+    ids=lambda policy: type(policy).__name__,
+)
+def test_an_empty_round_costs_time_and_leaves_the_model(policy):
+    history, selector, learner, _ = serve(policy, *FOUR, count=3)
+    assert ends(history) == [2, 4, 6]
+    assert learner.aggregated == []
+    assert history.column("rounds", "model_version").tolist() == [0, 0, 0]
+    assert selector.reports[2].delivered.tolist() == [False] * 4
+    assert selector.reports[2].duration_s.tolist() == [2.0] * 4
+    assert set(history.column("participations", "fate")) == {"wasted-late"}
+
+
+def test_too_few_updates_are_thrown_away():
+    """Two arrive in each round of 5 s, and three are needed."""
+    history, selector, learner, _ = serve(Deadline(deadline_s=5), *FOUR, count=2, minimum_updates=3)
+    assert timeline(history)[5:11] == told("""
+         3 client 0 arrives: wasted-unmerged
+         5 client 1 arrives: wasted-unmerged
+         5 client 2 is cut off: wasted-late
+         5 client 3 is cut off: wasted-late
+         5 round 1 ends with model 0
+         5 round 2 begins
+    """)
+    assert learner.asked == [], "nobody trains for nothing"
+    assert selector.reports[0].delivered.tolist() == [True, True, False, False], "the server has seen them arrive"
+    assert selector.views[1].last_duration_s.tolist()[:2] == [3, 5]
+    enough, _, _, _ = serve(Deadline(deadline_s=5), *FOUR, minimum_updates=2)
+    assert used(enough) == [[0, 1]]
+
+
+def test_a_loss_that_was_asked_for_is_known_of_updates_that_are_thrown_away():
+    class Curious(Everybody):
+        needs = ("loss",)
+
+    _, selector, learner, _ = serve(Deadline(deadline_s=5), *FOUR, count=2, minimum_updates=3, selector=Curious())
+    np.testing.assert_array_equal(selector.reports[0].loss, [0.0, 1.0, np.nan, np.nan])
+    np.testing.assert_array_equal(selector.views[1].last_loss, [0.0, 1.0, np.nan, np.nan])
+    assert learner.aggregated == []
+
+
+@pytest.mark.parametrize(
+    ("rounds", "said"),
+    [
+        (
+            {"policy": {"kind": "quorum", "share": 0.5, "min_wait_s": 3.0, "max_wait_s": 2.0}},
+            "min_wait_s = 3.0 is longer",
+        ),
+        (
+            {"policy": {"kind": "adaptive-deadline", "initial_s": 3.0, "longest_s": 2.0}},
+            "initial_s = 3.0 does not lie between shortest_s = 0.0 and longest_s = 2.0",
+        ),
+        ({"policy": {"kind": "k-fastest", "k": 0}}, "k: 0 is not allowed"),
+        ({"policy": {"kind": "k-fastest", "k": 2, "over_selection": 0.9}}, "over_selection: 0.9 is not allowed"),
+        ({"policy": {"kind": "k-fastest", "k": 2}, "late": "partial"}, "nobody is"),
+        ({"policy": "wait-for-all", "late": "partial"}, "nobody is"),
+        ({"policy": {"kind": "fedbuff", "concurrency": 3}, "late": "stale"}, "has a rule of its own"),
+        ({"policy": {"kind": "fedbuff", "concurrency": 3, "buffer": 2}, "minimum_updates": 3}, "allowed: 1 to 2"),
+    ],
+)
+def test_rules_that_contradict_each_other_are_refused(rounds, said):
+    with pytest.raises(ScenarioError, match=said):
+        Scenario(
+            name="x", crowd={"clients": 5}, learning="none", network="pause-two-speed", selector="all",
+            rounds={"count": 1, **rounds}, devices={"compute": "zero"},
+        )  # fmt: skip
+    partial = {"policy": {"kind": "k-fastest", "k": 2, "max_wait_s": 9.0}, "late": "partial"}
+    Scenario(
+        name="x", crowd={"clients": 5}, learning="none", network="pause-two-speed", selector="all",
+        rounds={"count": 1, **partial}, devices={"compute": "zero"},
+    )  # fmt: skip

@@ -1,0 +1,122 @@
+"""What availability does to rounds: candidates, waiting, leaving in mid-task."""
+
+import numpy as np
+import pytest
+
+from fedsim import Scenario, simulate
+from fedsim.devices.availability.traces import Intervals, TraceAvailability
+from fedsim.errors import ScenarioError
+from fedsim.privacy import GeometricBudget
+from fedsim.rounds import Deadline, Knowledge, WaitForAll
+from tests.support.worlds import Everybody, Sequence, serve
+
+
+def presence(*rows, period_s=1000.0):
+    """Return a presence from one list of (start, end) per client."""
+    owner = [client for client, row in enumerate(rows) for _ in row]
+    start, end = ([times[i] for row in rows for times in row] for i in (0, 1))
+    return TraceAvailability(Intervals.of(owner, start, end, [period_s] * len(rows)), np.arange(len(rows)))
+
+
+def test_only_clients_that_are_there_are_candidates():
+    there = presence([(0, 100)], [(50, 100)], [(0, 6), (9, 100)])
+    history, selector, _, _ = serve(Deadline(deadline_s=10), [1] * 3, [1] * 3, [1] * 3, presence=there, count=3)
+    assert [view.client.tolist() for view in selector.views] == [[0, 2], [0, 2], [0]]
+    assert history.column("rounds", "candidates").tolist() == [2, 2, 1]
+    assert selector.views[0].clients == 3
+    assert selector.views[0].total_samples == 30
+
+
+def test_every_column_is_cut_alike():
+    budget = GeometricBudget(epsilon=10.0, eta=0.04)
+    there = presence([(0, 3)], [(0, 1000)], [(0, 1000)])
+    selector = Sequence([np.array([0, 2]), np.array([1])])
+    serve(WaitForAll(), [1] * 3, [1] * 3, [1] * 3, presence=there, selector=selector, budget=budget, count=2)
+    view = selector.views[1]
+    assert view.client.tolist() == [1, 2]
+    assert view.samples.tolist() == [10, 10]
+    assert view.participations.tolist() == [0, 1]
+    np.testing.assert_array_equal(view.last_duration_s, [np.nan, 3.0])
+    assert view.last_loss.size == 2
+    assert view.privacy_spent[0] == 0 < view.privacy_spent[1]
+    assert view.features.shape == (2, 0)
+    cut = Knowledge(np.array([1, 2, 3]), None, np.array([4.0, 5.0, 6.0])).view(1, 0.0, np.array([0, 2]))
+    assert cut.expected_duration_s.tolist() == [4.0, 6.0]
+    assert not cut.samples.flags.writeable
+
+
+def test_the_server_waits_until_somebody_is_there():
+    """The first client comes at 7; it leaves when its round is done; the next comes at 40.5."""
+    there = presence([(7, 10)], [(40.5, 60)])
+    history, selector, _, _ = serve(WaitForAll(), [1, 1], [1, 1], [1, 1], presence=there, count=3)
+    assert history.column("rounds", "start_s").tolist() == [7, 40.5, 43.5]
+    assert [view.client.tolist() for view in selector.views] == [[0], [1], [1]]
+
+
+def test_leaving_in_mid_task_is_a_dropout_at_that_instant():
+    there = presence([(0, 4)], [(0, 1000)])
+    history, _, learner, _ = serve(Deadline(deadline_s=10), [1, 1], [2, 2], [3, 3], presence=there)
+    gone, kept = history.participations.to_pylist()
+    assert (gone["outcome"], gone["cut_in"], gone["end_s"]) == ("dropped", "uplink", 4.0)
+    assert kept["outcome"] == "delivered"
+    assert [client for _, client, _, _ in learner.asked] == [1]
+
+
+def test_the_earlier_of_dropout_and_leaving_counts_and_a_tie_is_delivered():
+    there = presence([(0, 4)], [(0, 4)], [(0, 6)])
+    history, _, _, _ = serve(
+        Deadline(deadline_s=10), [1] * 3, [2] * 3, [3] * 3, presence=there, leaves_s=[2.5, np.inf, np.inf]
+    )
+    rows = history.participations.to_pylist()
+    assert [(row["outcome"], row["end_s"]) for row in rows] == [("dropped", 2.5), ("dropped", 4.0), ("delivered", 6.0)]
+
+
+def test_a_run_ends_when_nobody_comes_before_its_end():
+    there = presence([(0, 6)])
+    history, _, _, _ = serve(WaitForAll(), [1], [1], [1], presence=there, count=9, until_s=500.0, evaluate_every=5)
+    assert history.column("rounds", "start_s").tolist() == [0, 3]
+    assert history.column("evaluations", "round").tolist() == [2], "the last round is evaluated"
+    with pytest.raises(ScenarioError, match="no round can start"):
+        serve(WaitForAll(), [1], [1], [1], presence=presence([]))
+    with pytest.raises(ScenarioError, match=r"rounds\.until_s"):
+        serve(WaitForAll(), [1], [1], [1], presence=presence([(90, 99)]), until_s=50.0)
+
+
+def scenario(**tables):
+    return Scenario(
+        **{
+            "name": "present",
+            "crowd": {"clients": 30},
+            "learning": {"kind": "none"},
+            "network": {"kind": "pause-two-speed"},
+            "devices": {"compute": "zero", "availability": {"kind": "markov", "mean_on_s": 2.0, "mean_off_s": 20.0}},
+            "rounds": {"count": 200, "policy": {"kind": "deadline", "deadline_s": 0.8}},
+            "selector": {"kind": "uniform", "cohort": 5},
+            **tables,
+        }
+    )
+
+
+def test_a_whole_run_with_clients_that_come_and_go():
+    history = simulate(scenario())
+    candidates, selected = (history.column("rounds", name) for name in ("candidates", "selected"))
+    assert np.all(selected == np.minimum(5, candidates))
+    assert candidates.min() >= 1
+    assert candidates.max() < 12
+    assert history.column("rounds", "dropped").sum() > 0
+    assert history.rounds.equals(simulate(scenario()).rounds)
+
+
+def test_a_policy_that_waits_for_everyone_does_not_fit_clients_that_leave():
+    with pytest.raises(ScenarioError, match=r"rounds\.policy.*\n?.*devices\.availability"):
+        scenario(rounds={"count": 2})
+    scenario(
+        rounds={"count": 2}, devices={"compute": "zero", "availability": {"kind": "bernoulli", "probability": 0.5}}
+    )
+
+
+def test_the_views_of_a_full_crowd_are_not_copied():
+    selector = Everybody()
+    serve(WaitForAll(), [1, 1], [1, 1], [1, 1], selector=selector)
+    knowledge = Knowledge(np.array([1, 2]), None, None)
+    assert np.shares_memory(knowledge.view(1, 0.0).samples, knowledge.samples)

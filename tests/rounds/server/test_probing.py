@@ -1,0 +1,260 @@
+"""Questions to clients before a selection take time, bits and energy, and their answers may be late."""
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from fedsim import Scenario, simulate
+from fedsim.errors import SelectorError
+from fedsim.rounds import Deadline, WaitForAll
+from fedsim.rounds.policies.late import Stale
+from fedsim.rounds.server.oracle import OracleKnowledge
+from fedsim.rounds.server.selection import _still_there
+from fedsim.selectors import Answers, OracleView, Probe
+from tests.rounds.server.test_availability import presence
+from tests.support.worlds import CountingLearner, Everybody, batteries, serve
+
+
+class Asking(Everybody):
+    """Asks some clients, and then selects all that have answered, or everybody if nobody has."""
+
+    def __init__(self, **probe):
+        super().__init__()
+        self.asked = probe
+
+    def probe(self, view, rng):
+        return Probe(**{"asks": "loss", "up_bits": 0.0, **self.asked})
+
+    def select(self, view, rng):
+        super().select(view, rng)
+        return view.answers.client if view.answers.client.size else view.client
+
+
+def ids(*client):
+    return np.array(client, dtype=np.int64)
+
+
+def test_a_question_takes_down_work_and_up_before_the_cohort_is_sent():
+    """Client 1 answers at 1 + 2 + 4 = 7 s; then client 0 and 1 take part, the slower for 7 s again."""
+    selector = Asking(client=ids(0, 1))
+    history, selector, _, _ = serve(
+        WaitForAll(), [1, 1, 1], [2, 2, 2], [0.5, 4, 9], selector=selector, learner=CountingLearner(np.full(3, 10))
+    )
+    assert history.probes is not None
+    assert [
+        (row["round"], row["client"], row["start_s"], row["end_s"], row["outcome"], row["downlink_bits"])
+        for row in history.probes.to_pylist()
+    ] == [(1, 0, 0.0, 3.5, "delivered", 1.0), (1, 1, 0.0, 7.0, "delivered", 1.0)]
+    assert history.column("participations", "start_s").tolist() == [7.0, 7.0]
+    assert history.column("participations", "end_s").tolist() == [10.5, 14.0]
+    assert history.column("rounds", "duration_s").tolist() == [14.0]
+    answers = selector.views[0].answers
+    assert answers.client.tolist() == [0, 1]
+    assert answers.loss.tolist() == [0.0, 1.0], "what the learner says of clients 0 and 1"
+    assert selector.reports[0].duration_s.tolist() == [3.5, 7.0], "from the start of the participation"
+
+
+def test_whoever_has_not_answered_in_time_is_cut_off_and_an_answer_at_that_instant_counts():
+    selector = Asking(client=ids(0, 1, 2), wait_s=3.5)
+    history, selector, _, _ = serve(Deadline(deadline_s=100), [1, 1, 1], [2, 2, 2], [0.5, 4, 0.5], selector=selector)
+    rows = history.probes.to_pylist()
+    assert [(row["outcome"], row["end_s"], row["uplink_s"]) for row in rows] == [
+        ("delivered", 3.5, 0.5),
+        ("late", 3.5, 0.5),
+        ("delivered", 3.5, 0.5),
+    ]
+    assert selector.views[0].answers.client.tolist() == [0, 2]
+    assert history.column("participations", "client").tolist() == [0, 2]
+
+
+def test_nobody_answers_in_time_and_the_round_goes_on_with_everybody():
+    selector = Asking(client=ids(0, 1), wait_s=0.25)
+    history, selector, _, _ = serve(WaitForAll(), [1, 1], [2, 2], [1, 1], selector=selector)
+    assert selector.views[0].answers.client.size == 0
+    assert history.column("rounds", "end_s").tolist() == [4.25]
+
+
+def test_whoever_leaves_does_not_answer_and_the_server_does_not_wait_for_it():
+    selector = Asking(client=ids(0, 1))
+    history, selector, _, _ = serve(
+        Deadline(deadline_s=50), [1, 1], [2, 2], [1, 9], selector=selector, leaves_s=[np.inf, 5]
+    )
+    assert selector.views[0].answers.client.tolist() == [0]
+    assert history.probes.to_pylist()[1]["outcome"] == "dropped"
+    assert history.column("participations", "start_s").tolist() == [5.0]
+
+
+def test_whoever_has_answered_and_gone_is_not_among_the_answers():
+    """Client 0 answers at 3.5 s and is there to 5 s; the answer of client 1 is there at 7 s."""
+    there = presence([(0, 5), (90, 99)], [(0, 99)])
+    history, selector, _, _ = serve(
+        WaitForAll(), [1, 1], [2, 2], [0.5, 4], selector=Asking(client=ids(0, 1)), presence=there
+    )
+    assert history.column("probes", "outcome").tolist() == ["delivered", "delivered"]
+    assert selector.views[0].client.tolist() == selector.views[0].answers.client.tolist() == [1]
+    assert selector.views[0].answers.loss.tolist() == [1.0]
+
+
+def test_a_question_about_resources_takes_no_work_and_is_answered_with_means():
+    selector = Asking(client=ids(0, 1), asks="resources", down_bits=3.0, up_bits=5.0)
+    history, selector, _, _ = serve(WaitForAll(), [1, 2], [4, 8], [0.5, 0.25], selector=selector)
+    answers = selector.views[0].answers
+    assert (answers.compute_s.tolist(), answers.uplink_s.tolist()) == ([4.0, 8.0], [0.5, 0.25])
+    assert np.isnan(answers.loss).all()
+    assert history.column("probes", "compute_s").tolist() == [0.0, 0.0]
+    assert history.column("probes", "downlink_bits").tolist() == [3.0, 3.0]
+    assert history.column("probes", "uplink_bits").tolist() == [5.0, 5.0]
+    assert history.column("participations", "start_s").tolist() == [2.25, 2.25]
+
+
+@pytest.mark.parametrize(
+    ("probe", "said"),
+    [
+        ({"client": ids(0, 0)}, "a client twice"),
+        ({"client": ids(7)}, "no candidates"),
+        ({"client": ids(0), "asks": "colour"}, "allowed: 'loss', 'resources'"),
+        ({"client": ids(0), "up_bits": -1.0}, "up_bits = -1.0"),
+        ({"client": ids(0), "samples": 0}, "samples = 0"),
+    ],
+)
+def test_a_wrong_question_is_refused(probe, said):
+    with pytest.raises(SelectorError, match=said):
+        serve(WaitForAll(), [1, 1], [1, 1], [1, 1], selector=Asking(**probe))
+
+
+def test_over_a_shared_cell_a_question_is_paid_for_on_the_air_and_the_audit_agrees():
+    class Everyone(Asking):
+        def probe(self, view, rng):
+            return Probe(client=view.client, asks="loss", up_bits=64.0, samples=4)
+
+    direction = {"sharing": "equal", "bandwidth_hz": 1e6}
+    scenario = Scenario(
+        name="asked",
+        crowd={"clients": 12},
+        learning={"kind": "none", "model_bits": 1e5, "samples_per_client": 30},
+        network={"kind": "cell", "downlink": direction, "uplink": direction},
+        devices={"compute": {"kind": "rate", "samples_per_s": 50.0, "jitter_sigma": 0.0}},
+        rounds={"count": 2, "policy": {"kind": "deadline", "deadline_s": 30.0}},
+        selector=Everyone(),
+        results={"audit": True},
+    )
+    history = simulate(scenario)
+    work_s = history.column("probes", "compute_s")
+    np.testing.assert_allclose(work_s, history.column("participations", "compute_s") * (4 / 3) / 30, rtol=1e-9)
+    assert history.column("probes", "uplink_bits").tolist() == [64.0] * 24
+    np.testing.assert_array_less(history.column("probes", "end_s"), history.column("participations", "start_s") + 1e-12)
+
+
+def test_whoever_is_asked_again_as_soon_as_it_has_come_back_late_pays_for_all_in_order():
+    """The only client is late at 5.75 s and at work to 8 s, when it is asked for 4 s.
+
+    3 J down, 2 s of work at 1 W, and 4 J up for an update, none for an answer of no bits.
+    """
+    history, _, _, _ = serve(
+        Deadline(deadline_s=1.75),
+        *([1], [2], [1]),
+        selector=Asking(client=ids(0)),
+        late=Stale(),
+        batteries=batteries([100.0], receive=3.0, work_w=1.0, send=4.0),
+        count=2,
+    )
+    asked = [(row["start_s"], row["end_s"], row["energy_j"]) for row in history.probes.to_pylist()]
+    assert asked == [(0, 4, 5), (8, 12, 5)]
+    took_part = [
+        (row["start_s"], row["end_s"], row["fate"], row["energy_j"]) for row in history.participations.to_pylist()
+    ]
+    assert took_part == [(4, 8, "stale-used", 9), (12, 13.75, "wasted-late", 3.75)]
+    accounts = {name: column[0] for name, column in history.accounts.to_pydict().items()}
+    assert accounts == {
+        "client": 0,
+        "idle_s": 0.0,
+        "downlink_s": 4.0,
+        "compute_s": 6.0,
+        "queue_s": 0.0,
+        "uplink_s": 3.0,
+        "cut_off_s": 0.75,
+    }
+
+
+def test_an_oracle_may_ask_for_the_coming_durations_and_who_stays():
+    seen = {}
+
+    class Oracle(Everybody):
+        oracle = True
+
+        def select(self, view, rng):
+            assert isinstance(view, OracleView)
+            seen["duration_s"] = view.coming_duration_s()
+            seen["stay"] = view.stays(np.zeros(view.client.size), np.full(view.client.size, 2.0))
+            return view.client
+
+    law = {"kind": "log-normal", "median_s": 0.3, "sigma": 0.4}
+    scenario = Scenario(
+        name="oracle",
+        crowd={"clients": 5},
+        learning={"kind": "none", "samples_per_client": 30},
+        network={"kind": "latency", "downlink": law, "uplink": law},
+        rounds={"count": 1},
+        selector=Oracle(),
+    )
+    history = simulate(scenario)
+    lasted_s = history.column("participations", "end_s") - history.column("participations", "start_s")
+    np.testing.assert_allclose(seen["duration_s"], lasted_s, rtol=1e-12)
+    assert seen["stay"].all()
+
+
+def test_the_luck_of_a_question_is_not_that_of_the_participation_after_it():
+    class Everyone(Asking):
+        def probe(self, view, rng):
+            return Probe(client=view.client, asks="loss", up_bits=64.0)
+
+    law = {"kind": "log-normal", "median_s": 0.3, "sigma": 0.4}
+    history = simulate(
+        Scenario(
+            name="asked",
+            crowd={"clients": 6},
+            learning={"kind": "none", "samples_per_client": 30},
+            network={"kind": "latency", "downlink": law, "uplink": law},
+            rounds={"count": 3},
+            selector=Everyone(),
+        )
+    )
+    asked_s, took_s = (
+        np.concatenate([history.column(table, name) for name in ("downlink_s", "uplink_s")])
+        for table in ("probes", "participations")
+    )
+    assert asked_s.size == took_s.size == 36
+    assert not np.isclose(asked_s, took_s).any()
+
+
+def test_who_stays_is_there_at_the_beginning_and_until_the_end():
+    """From 10 s to 20 s after 100 s: 0 leaves at 115 s, 1 is away until 112 s, 2 has come at 108 s, 3 never leaves."""
+
+    class Presence:
+        leaves_s = np.array([115.0, 105.0, 105.0, np.inf])
+        returns_s = np.array([118.0, 112.0, 108.0, np.inf])
+
+        def available(self, client, time_s, round_):
+            return (time_s < self.leaves_s[client]) | (time_s >= self.returns_s[client])
+
+        def leaves_after_s(self, client, start_s, round_, task_s):
+            return np.where(start_s < self.leaves_s[client], self.leaves_s[client] - start_s, np.inf)
+
+    view = SimpleNamespace(client=np.arange(4), round=1, time_s=100.0)
+    foresight = OracleKnowledge(SimpleNamespace(presence=Presence()), view, availability_draw=1)
+    assert foresight.stays(np.full(4, 10.0), np.full(4, 20.0)).tolist() == [False, False, True, True]
+    assert foresight.stays(np.array([10.0, 12.0, 7.0, 0.0]), np.array([15.0, 20.0, 20.0, 20.0])).tolist() == [
+        True,
+        True,
+        False,
+        True,
+    ]
+
+
+def test_answers_of_those_that_have_left_since_are_not_shown():
+    answers = Answers(
+        client=ids(1, 4, 6), loss=np.array([1.0, 2.0, 3.0]), compute_s=np.zeros(3), uplink_s=np.array([7.0, 8.0, 9.0])
+    )
+    kept = _still_there(answers, SimpleNamespace(client=ids(0, 1, 6)))
+    assert (kept.client.tolist(), kept.loss.tolist(), kept.uplink_s.tolist()) == ([1, 6], [1.0, 3.0], [7.0, 9.0])

@@ -1,0 +1,275 @@
+"""Rounds in worlds of fixed times, against expectations worked by hand."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from fedsim.errors import ScenarioError, SelectorError
+from fedsim.privacy import GeometricBudget
+from fedsim.rounds import Deadline, WaitForAll
+from fedsim.rounds.aggregation.staleness import Polynomial
+from fedsim.rounds.policies.late import Stale
+from fedsim.selectors import Cohort
+from tests.support.worlds import CountingLearner, Everybody, Sequence, serve
+
+
+def participations(history):
+    return history.participations.to_pylist()
+
+
+def test_wait_for_all_ends_with_the_slowest_client():
+    history, selector, _, _ = serve(WaitForAll(), [1, 2], [3, 1], [0.5, 4], count=2)
+    assert history.column("rounds", "start_s").tolist() == [0, 7]
+    assert history.column("rounds", "end_s").tolist() == [7, 14]
+    first = participations(history)[0]
+    assert first == {
+        "round": 1,
+        "edge": None,
+        "client": 0,
+        "draws": 1,
+        "weight": 0.5,
+        "work": 1.0,
+        "start_s": 0.0,
+        "downlink_s": 1.0,
+        "compute_s": 3.0,
+        "uplink_s": 0.5,
+        "queue_s": 0.0,
+        "end_s": 4.5,
+        "downlink_bits": 1.0,
+        "uplink_bits": 1.0,
+        "outcome": "delivered",
+        "cut_in": None,
+        "fate": "used",
+        "start_version": 0,
+        "served_round": 1,
+        "staleness": 0,
+        "epsilon": 0.0,
+        "energy_j": 0.0,
+    }
+    assert selector.reports[0].duration_s.tolist() == [4.5, 7.0]
+    assert selector.reports[1].time_s == 14
+
+
+def test_deadline_cuts_each_client_in_the_phase_it_is_in():
+    history, selector, learner, _ = serve(Deadline(deadline_s=5), [1, 6, 1, 1], [1, 1, 9, 1], [1, 1, 1, 4])
+    rows = participations(history)
+    assert [row["outcome"] for row in rows] == ["delivered", "late", "late", "late"]
+    assert [row["cut_in"] for row in rows] == [None, "downlink", "compute", "uplink"]
+    assert [(row["downlink_s"], row["compute_s"], row["uplink_s"]) for row in rows] == [
+        (1, 1, 1),
+        (5, 0, 0),
+        (1, 4, 0),
+        (1, 1, 3),
+    ]
+    assert [row["end_s"] for row in rows] == [3, 5, 5, 5]
+    assert [row["weight"] for row in rows] == [1, 0, 0, 0]
+    assert history.column("rounds", "end_s").tolist() == [5]
+    assert selector.reports[0].delivered.tolist() == [True, False, False, False]
+    assert selector.reports[0].duration_s.tolist() == [3, 5, 5, 5]
+    assert [client for _, client, _, _ in learner.asked] == [0], "late clients are never asked for an update"
+
+
+def test_round_ends_early_when_all_have_delivered():
+    history, _, _, _ = serve(Deadline(deadline_s=100), [1, 1], [1, 1], [1, 2])
+    assert history.column("rounds", "duration_s").tolist() == [4]
+
+
+@pytest.mark.parametrize("order", [[0, 1], [1, 0]])
+@pytest.mark.parametrize("phases", [(1.0, 2.0, 3.0), (6.0, 0.0, 0.0), (0.0, 0.0, 6.0)])
+def test_upload_that_ends_exactly_at_the_deadline_is_delivered(order, phases):
+    """Whatever order the events were created in: the tied client comes first or last in the cohort."""
+    slow = (6.0, 6.0, 6.0)
+    columns = [[phases[p] if client == 0 else slow[p] for client in range(2)] for p in range(3)]
+    history, _, _, _ = serve(Deadline(deadline_s=6.0), *columns, selector=Sequence([np.array(order)]))
+    outcomes = {row["client"]: row["outcome"] for row in participations(history)}
+    assert outcomes == {0: "delivered", 1: "late"}
+
+
+def test_a_deadline_created_before_the_upload_still_comes_after_it():
+    """Two rounds: the second starts at an instant that is not a binary fraction."""
+    history, _, _, _ = serve(Deadline(deadline_s=0.3), [0.1, 1.0], [0.1, 1.0], [0.1, 1.0], count=3)
+    assert [row["outcome"] for row in participations(history)] == ["delivered", "late"] * 3
+
+
+@given(st.lists(st.integers(1, 999), min_size=3, max_size=3), st.integers(0, 30))
+@settings(deadline=None, max_examples=200)
+def test_tie_holds_for_decimal_times(milliseconds, rounds_before):
+    """Times in whole milliseconds: their sum in decimal is the deadline, whatever binary makes of it."""
+    down, work, up = (value / 1000 for value in milliseconds)
+    cohorts = [np.array([1])] * rounds_before + [np.array([0, 1])]
+    history, _, _, _ = serve(
+        Deadline(deadline_s=sum(milliseconds) / 1000),
+        [down, 1e9],
+        [work, 1e9],
+        [up, 1e9],
+        selector=Sequence(cohorts),
+        count=len(cohorts),
+    )
+    assert [row["outcome"] for row in participations(history)] == ["late"] * rounds_before + ["delivered", "late"]
+
+
+def test_one_unit_later_than_a_tie_is_late():
+    history, _, _, _ = serve(Deadline(deadline_s=6.0), [1], [2], [3 + 1e-9])
+    assert participations(history)[0]["outcome"] == "late"
+
+
+def test_a_client_that_leaves_is_dropped_at_that_instant_and_the_server_waits_on():
+    history, selector, learner, _ = serve(Deadline(deadline_s=10), [1, 1], [4, 4], [2, 2], leaves_s=[3.0, np.inf])
+    gone, kept = participations(history)
+    assert (gone["outcome"], gone["cut_in"], gone["compute_s"], gone["end_s"]) == ("dropped", "compute", 2.0, 3.0)
+    assert kept["outcome"] == "delivered"
+    assert history.column("rounds", "duration_s").tolist() == [10], "a server cannot tell dropped from late"
+    assert selector.reports[0].duration_s.tolist() == [10, 7]
+    assert [client for _, client, _, _ in learner.asked] == [1]
+    row = history.rounds.to_pylist()[0]
+    assert (row["selected"], row["delivered"], row["late"], row["dropped"]) == (2, 1, 0, 1)
+
+
+def test_a_round_without_deliveries_leaves_the_model_and_costs_time():
+    history, _, learner, _ = serve(Deadline(deadline_s=1), [9], [9], [9], count=2)
+    assert learner.aggregated == []
+    assert history.column("rounds", "model_version").tolist() == [0, 0]
+    assert history.column("rounds", "end_s").tolist() == [1, 2]
+
+
+def test_privacy_is_charged_when_an_upload_starts():
+    """Client 0 delivers, 1 is cut during its upload, 2 while it computes: the first two have leaked."""
+    budget = GeometricBudget(epsilon=10.0, eta=0.04)
+    history, selector, learner, ledger = serve(
+        Deadline(deadline_s=5), [1, 1, 1], [1, 1, 9], [1, 9, 1], budget=budget, count=2
+    )
+    first = 10.0 * (np.exp(0.04) - 1) * np.exp(-0.04)
+    second = first * np.exp(-0.04)
+    charged = history.column("participations", "epsilon")
+    np.testing.assert_allclose(charged, [first, first, 0, second, second, 0], rtol=1e-12)
+    np.testing.assert_allclose(ledger.spent, [first + second, first + second, 0], rtol=1e-12)
+    assert selector.views[0].privacy_spent.tolist() == [0, 0, 0]
+    np.testing.assert_allclose(selector.views[1].privacy_spent, [first, first, 0], rtol=1e-12)
+    assert [release.index for _, _, release, _ in learner.asked] == [1, 2]
+
+
+def test_views_hold_what_the_server_has_learned():
+    selector = Sequence([np.array([0]), np.array([1]), np.array([0, 2])])
+    serve(Deadline(deadline_s=5), [1, 1, 9], [1, 1, 1], [1, 2, 1], selector=selector, count=3)
+    last = selector.views[2]
+    assert last.participations.tolist() == [1, 1, 0]
+    np.testing.assert_array_equal(last.last_duration_s, [3, 4, np.nan])
+    assert (last.round, last.time_s, last.clients, last.total_samples) == (3, 7.0, 3, 30)
+
+
+def test_prescribed_weights_draws_and_work_are_honoured():
+    learner = CountingLearner(np.array([10, 30, 60]))
+    cohorts = [
+        Cohort(np.array([0, 1]), draws=np.array([2, 1])),
+        Cohort(np.array([1, 2]), weights=np.array([0.5, 0.5]), work=np.array([1.0, 0.25])),
+        Cohort(np.array([0, 1, 2]), weights=np.array([0.2, 0.3, 0.5])),
+    ]
+    up = [1, 1, 1]
+    serve(WaitForAll(), [0, 0, 0], [0, 0, 0], up, selector=Sequence(cohorts), learner=learner, count=3)
+    assert learner.aggregated[0] == ([0, 1], pytest.approx([20 / 50, 30 / 50]))
+    assert learner.aggregated[1] == ([1, 2], [0.5, 0.5])
+    assert learner.aggregated[2] == ([0, 1, 2], pytest.approx([0.2, 0.3, 0.5]))
+    assert [work for _, _, _, work in learner.asked] == [1, 1, 1, 0.25, 1, 1, 1]
+
+
+def test_those_that_delivered_carry_the_whole_prescribed_weight():
+    learner = CountingLearner(np.array([10, 10, 10]))
+    cohort = Cohort(np.array([0, 1, 2]), weights=np.array([0.2, 0.3, 0.5]))
+    serve(Deadline(deadline_s=2), [1, 1, 9], [0] * 3, [0.5] * 3, selector=Sequence([cohort]), learner=learner)
+    assert learner.aggregated == [([0, 1], pytest.approx([0.4, 0.6]))]
+
+
+@pytest.mark.parametrize(("last_s", "delivered", "weights"), [(1, [0, 1, 2], [0.2, 0.5, 0.7]), (9, [0, 1], [0.4, 1.0])])
+def test_prescribed_weights_need_not_add_up_to_one(last_s, delivered, weights):
+    """As those of importance sampling, which are unbiased as they are; those that delivered carry 1.4 in all."""
+    learner = CountingLearner(np.array([10, 10, 10]))
+    cohort = Cohort(np.array([0, 1, 2]), weights=np.array([0.2, 0.5, 0.7]))
+    serve(Deadline(deadline_s=3), [1, 1, last_s], [0] * 3, [0.5] * 3, selector=Sequence([cohort]), learner=learner)
+    assert learner.aggregated == [(delivered, pytest.approx(weights))]
+
+
+def test_stale_updates_share_the_prescribed_weight_of_the_newest_cohort():
+    """Of weights 0.2, 0.3 and 1.5 the third is late, and half a count beside 0.4 of a cohort that weighs 0.4."""
+    learner = CountingLearner(np.array([10, 10, 10]))
+    cohorts = [
+        Cohort(np.array([0, 1, 2]), weights=np.array([0.2, 0.3, 1.5])),
+        Cohort(np.array([0]), weights=np.array([0.4])),
+    ]
+    world = [1, 1, 2], [0] * 3, [0.5] * 3
+    options = {"late": Stale(weight=Polynomial(a=1.0)), "selector": Sequence(cohorts), "learner": learner, "count": 2}
+    serve(Deadline(deadline_s=2), *world, **options)
+    assert learner.aggregated == [
+        ([0, 1], pytest.approx([2.0 * 0.4, 2.0 * 0.6])),
+        ([2, 0], pytest.approx([0.4 * 0.75 / 1.15, 0.4 * 0.4 / 1.15])),
+    ]
+
+
+def test_losses_are_computed_only_for_selectors_that_ask():
+    class Curious(Everybody):
+        needs = ("loss",)
+
+    _, plain, _, _ = serve(WaitForAll(), [1, 1], [1, 1], [1, 1], count=2)
+    _, curious, _, _ = serve(WaitForAll(), [1, 1], [1, 1], [1, 1], selector=Curious(), count=2)
+    assert np.isnan(plain.reports[0].loss).all()
+    assert curious.reports[0].loss.tolist() == [0.0, 1.0]
+    assert curious.views[1].last_loss.tolist() == [0.0, 1.0]
+
+
+def test_endings():
+    times = ([1], [1], [1])
+    history, _, _, _ = serve(WaitForAll(), *times, count=10, until_s=6.0)
+    assert history.rounds.num_rows == 2, "the round that would start at 6 s does not start"
+    learner = CountingLearner(np.array([1]), accuracies=[0.1, 0.9, 0.95])
+    history, _, _, _ = serve(WaitForAll(), *times, count=10, target_accuracy=0.9, learner=learner)
+    assert history.rounds.num_rows == 2
+    history, _, learner, _ = serve(WaitForAll(), *times, count=7, evaluate_every=3)
+    assert history.column("evaluations", "round").tolist() == [3, 6, 7], "the last round is always evaluated"
+
+
+def test_waiting_for_a_link_that_carries_nothing_is_refused():
+    with pytest.raises(
+        ScenarioError, match="round 1: the uplink of client 1 would take inf s; the policy waits for everyone"
+    ):
+        serve(WaitForAll(), [1, 1], [1, 1], [1, np.inf])
+    history, _, _, _ = serve(Deadline(deadline_s=3), [1, 1], [1, 1], [1, np.inf])
+    assert [row["outcome"] for row in participations(history)] == ["delivered", "late"]
+    with pytest.raises(ScenarioError, match="would take nan s"):
+        serve(Deadline(deadline_s=3), [np.nan], [1], [1])
+
+
+def test_nobody_is_refused():
+    with pytest.raises(SelectorError, match="returned nobody in round 1"):
+        serve(WaitForAll(), [1], [1], [1], selector=Sequence([np.array([], dtype=int)]))
+
+
+phase_s = st.floats(0, 10, allow_nan=False)
+
+
+@given(
+    st.lists(st.tuples(phase_s, phase_s, phase_s, st.floats(0.01, 40)), min_size=1, max_size=6),
+    st.floats(0.1, 25),
+    st.integers(1, 4),
+)
+@settings(deadline=None, max_examples=150)
+def test_laws_of_a_round(clients, deadline_s, count):
+    down, work, up, leaves = (list(column) for column in zip(*clients, strict=True))
+    history, _, learner, _ = serve(Deadline(deadline_s=deadline_s), down, work, up, leaves_s=leaves, count=count)
+    rows = participations(history)
+    assert len(rows) == count * len(clients), "outcomes partition the cohort"
+    for row in rows:
+        spent = row["downlink_s"] + row["compute_s"] + row["uplink_s"]
+        assert row["end_s"] - row["start_s"] == pytest.approx(spent, abs=1e-9), "time adds up"
+        planned = down[row["client"]] + work[row["client"]] + up[row["client"]]
+        if row["outcome"] == "delivered":
+            assert spent == pytest.approx(planned)
+            assert spent <= min(deadline_s, leaves[row["client"]]) + 1e-9
+        else:
+            assert row["cut_in"] in ("downlink", "compute", "uplink")
+            limit = deadline_s if row["outcome"] == "late" else leaves[row["client"]]
+            assert spent == pytest.approx(limit)
+    starts, ends = history.column("rounds", "start_s"), history.column("rounds", "end_s")
+    assert np.all(ends >= starts)
+    assert starts[1:].tolist() == ends[:-1].tolist(), "simulated time never runs backwards"
+    delivered = {(row["round"], row["client"]) for row in rows if row["outcome"] == "delivered"}
+    assert len(learner.asked) == len(delivered), "no update of a late or dropped client is asked for"

@@ -1,0 +1,295 @@
+"""The laws of faults: exponential times, shares of time, what is refused, whole runs with everything that breaks."""
+
+import itertools
+import math
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+from pydantic import ValidationError
+from scipy import stats
+
+from fedsim import Scenario, simulate
+from fedsim.devices import Always, Bernoulli, Charge, EligibleClients, Working
+from fedsim.devices.availability.traces import Intervals, TraceAvailability
+from fedsim.errors import ScenarioError
+from fedsim.rounds import Faults
+from fedsim.rounds.faults import ClientCrash, LinkOutage, ServerRestart
+from fedsim.streams import Streams
+from tests.support.worlds import batteries
+
+CRASH, OUTAGE = {"mean_up_s": 6.0, "mean_down_s": 2.0}, {"mean_up_s": 4.0, "mean_down_s": 1.0}
+RESTART = {"mean_up_s": 3.0, "down_s": 1.5}
+ALL = {"client_crash": CRASH, "link_outage": OUTAGE, "server_restart": RESTART}
+
+
+@pytest.mark.statistical
+def test_times_between_crashes_of_a_server_are_exponential_and_follow_its_downtime():
+    law = ServerRestart(mean_up_s=5.0, down_s=2.0)
+    crashes_s = np.array(list(itertools.islice(law.crashes_s(Streams(3)), 4000)))
+    up_s = np.diff(crashes_s, prepend=-2.0) - 2.0
+    distance = stats.kstest(up_s, stats.expon(scale=5.0).cdf).statistic
+    assert distance < math.sqrt(math.log(2 / 1e-6) / (2 * up_s.size))
+    again = itertools.islice(law.crashes_s(Streams(3)), 10)
+    assert list(again) == crashes_s[:10].tolist()
+
+
+@pytest.mark.statistical
+def test_devices_and_links_break_independently_for_their_shares_of_the_time():
+    """Up for 6 of 8 s and for 4 of 5 s on average: both for 0.6 of the time; 400 instants far apart of 50 clients."""
+    clients = np.arange(50)
+    devices = ClientCrash(**CRASH).build(50, Streams(1))
+    links = LinkOutage(**OUTAGE).build(50, Streams(1))
+    devices_up, links_up = (
+        np.array([switched.state(clients, 20.0 * at)[0] for at in range(400)]) for switched in (devices, links)
+    )
+    for up, share in ((devices_up, 0.75), (links_up, 0.8), (devices_up & links_up, 0.6)):
+        assert up.mean() == pytest.approx(share, abs=5 * math.sqrt(share * (1 - share) / up.size))
+
+
+def timing(**rounds):
+    return Scenario(
+        name="broken",
+        crowd={"clients": 40},
+        learning={"kind": "none", "model_bits": 1e6, "samples_per_client": 100},
+        network={
+            "kind": "latency",
+            "downlink": {"kind": "shifted-exponential", "shift_s": 0.0, "scale_s": 0.2},
+            "uplink": {"kind": "shifted-exponential", "shift_s": 0.0, "scale_s": 0.5},
+        },
+        devices={"compute": {"kind": "rate", "samples_per_s": 100.0}},
+        rounds={"count": 30, "policy": {"kind": "deadline", "deadline_s": 3.0}, **rounds},
+        selector={"kind": "uniform", "cohort": 10},
+        results={"audit": True},
+    )
+
+
+@pytest.mark.statistical
+def test_a_task_survives_crashes_with_the_probability_of_an_exponential_time():
+    """Tasks of 2 s: each survives with probability exp(-2 / 6), whatever came before, as exponential times forget."""
+    history = simulate(
+        timing(count=400, faults={"client_crash": CRASH}, policy={"kind": "deadline", "deadline_s": 2.5}).replace(
+            {
+                "network.downlink": {"kind": "constant", "value_s": 1.0},
+                "network.uplink": {"kind": "constant", "value_s": 1.0},
+                "devices.compute": "zero",
+            }
+        )
+    )
+    dropped = history.column("participations", "outcome") == "dropped"
+    p = 1 - math.exp(-2 / 6)
+    assert dropped.mean() == pytest.approx(p, abs=5 * math.sqrt(p * (1 - p) / dropped.size))
+    candidates = history.column("rounds", "candidates")
+    assert candidates.mean() == pytest.approx(30, abs=5 * math.sqrt(40 * 0.75 * 0.25 / 400) * 2)
+
+
+POLICIES = (
+    {"kind": "deadline", "deadline_s": 1.8},
+    {"kind": "k-fastest", "k": 6, "max_wait_s": 4.0},
+    {"kind": "quorum", "share": 0.5, "max_wait_s": 5.0, "min_wait_s": 1.0},
+    {"kind": "adaptive-deadline", "initial_s": 3.0},
+    {"kind": "fedbuff", "buffer": 5, "concurrency": 10, "give_up_s": 4.0},
+    {"kind": "fedasync", "concurrency": 10, "give_up_s": 4.0},
+    {"kind": "safa", "share": 0.2, "max_wait_s": 5.0},
+)
+SYNCHRONOUS = POLICIES[:4]
+NETWORKS = {
+    "latency": {},
+    "shared": {
+        "network": {
+            "kind": "cell",
+            "downlink": {"sharing": "equal", "bandwidth_hz": 5e6},
+            "uplink": {"sharing": "first-come", "bandwidth_hz": 5e6},
+        }
+    },
+    "multicast": {"network": {"kind": "cell", "downlink": {"sharing": "multicast"}}},
+}
+CASES = [(policy, "cancel") for policy in POLICIES] + list(itertools.product(SYNCHRONOUS, ("drop", "stale", "partial")))
+
+
+@pytest.mark.parametrize("network", NETWORKS)
+@pytest.mark.parametrize(
+    ("policy", "late"), CASES, ids=lambda value: value if isinstance(value, str) else value["kind"]
+)
+def test_every_rule_gets_through_everything_that_breaks_and_every_participation_has_a_fate(policy, late, network):
+    count = 150 if policy["kind"] == "fedasync" else 30
+    history = simulate(timing(policy=policy, late=late, faults=ALL, count=count).replace(NETWORKS[network]))
+    participations, rounds = history.participations.to_pandas(), history.rounds.to_pandas()
+    assert len(participations) == rounds["selected"].sum()
+    assert participations["fate"].notna().all()
+    assert (participations["end_s"] >= participations["start_s"]).all()
+    served = participations["fate"].isin(["used", "stale-used"])
+    assert (participations["outcome"][served] != "dropped").all()
+    ends = rounds.set_index("round")["end_s"]
+    assert (participations["end_s"][served] <= ends.loc[participations["served_round"][served]].to_numpy()).all()
+    crashed = rounds["ended_by"] == "restart"
+    assert not participations["served_round"].isin(rounds["round"][crashed]).any()
+    assert crashed.any()
+    assert (np.diff(rounds["model_version"])[crashed.to_numpy()[1:]] == 0).all()
+    # The next round begins when the server is back, at the earliest.
+    gap_s = rounds["start_s"].to_numpy()[1:] - rounds["end_s"].to_numpy()[:-1]
+    assert (gap_s[crashed.to_numpy()[:-1]] >= 1.5 - 1e-9).all()
+    if policy["kind"] not in ("fedbuff", "fedasync"):
+        counted = rounds[["delivered", "late", "dropped"]].sum(axis=1)
+        assert (counted == rounds["selected"]).all()
+
+
+@pytest.mark.parametrize("merging", ["synchronous", "asynchronous"])
+@pytest.mark.parametrize("policy", [POLICIES[0], POLICIES[4]], ids=lambda policy: policy["kind"])
+def test_edge_servers_get_through_everything_that_breaks(policy, merging):
+    edges = {
+        "grouping": {"kind": "order", "count": 4},
+        "rounds": 2,
+        "merging": merging,
+        "backhaul": {"kind": "link", "rate_bps": 1e7, "delay_s": 0.01},
+    }
+    faults = {**ALL, "server_restart": {"mean_up_s": 4.0, "down_s": 1.5}}
+    policy = {**policy, "concurrency": 4, "buffer": 3} if "concurrency" in policy else policy
+    chosen = timing(policy=policy, edges=edges, faults=faults, count=30)
+    history = simulate(chosen.replace({"selector.cohort": 5}))
+    participations, rounds = history.participations.to_pandas(), history.rounds.to_pandas()
+    edge_rounds = history.edge_rounds.to_pandas()
+    assert participations["fate"].notna().all()
+    crashed = rounds[rounds["ended_by"] == "restart"]
+    assert len(crashed) > 1
+    for end_s in crashed["end_s"]:
+        assert not ((edge_rounds["start_s"] < end_s) & (edge_rounds["end_s"] > end_s)).any()
+        assert not ((participations["start_s"] < end_s) & (participations["end_s"] > end_s)).any()
+        # The servers are down.
+        assert not ((participations["start_s"] > end_s) & (participations["start_s"] < end_s + 1.5 - 1e-9)).any()
+    # Those under way when an asynchronous run ends stand in no round.
+    assert len(participations) >= edge_rounds["selected"].sum() == rounds["selected"].sum()
+    assert simulate(chosen.replace({"selector.cohort": 5})).participations.equals(history.participations)
+
+
+SCRIPT = """
+import sys
+from fedsim import Scenario, simulate
+history = simulate(Scenario.from_toml(sys.stdin.read()))
+print(history.participations.to_pylist(), history.rounds.to_pylist())
+"""
+
+
+@pytest.mark.parametrize("policy", [POLICIES[0], POLICIES[4]], ids=lambda policy: policy["kind"])
+def test_the_same_in_another_process_with_another_hash_seed(policy):
+    chosen = timing(policy=policy, faults=ALL)
+    history = simulate(chosen)
+    assert history.participations.equals(simulate(chosen).participations)
+    done = subprocess.run(  # noqa: S603
+        [sys.executable, "-c", SCRIPT],
+        input=chosen.to_toml(),
+        env={**os.environ, "PYTHONHASHSEED": "5"},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout == f"{history.participations.to_pylist()} {history.rounds.to_pylist()}\n"
+
+
+def test_a_scenario_without_faults_is_what_it_was():
+    assert "faults" not in timing().to_toml()
+    assert timing().describe() == timing(faults={}).describe() | {"rounds": timing().describe()["rounds"]}
+    assert simulate(timing()).participations.equals(simulate(timing(faults={})).participations)
+    changed = timing(faults=ALL).replace({"rounds.faults.server_restart.down_s": 3.0})
+    assert changed.rounds.faults.server_restart.down_s == 3.0
+
+
+@pytest.mark.parametrize(
+    "faults", [{"client_crash": CRASH}, {"link_outage": OUTAGE}], ids=lambda faults: next(iter(faults))
+)
+def test_who_waits_for_everybody_does_not_fit_clients_that_break(faults):
+    with pytest.raises(ScenarioError, match=r"rounds\.policy: 'wait-for-all' is not allowed.*rounds\.faults.*deadline"):
+        timing(policy="wait-for-all", faults=faults)
+    with pytest.raises(ScenarioError, match="give_up_s"):
+        timing(policy={"kind": "fedbuff", "concurrency": 3}, faults=faults)
+
+
+def test_who_waits_for_everybody_fits_a_server_that_restarts():
+    history = simulate(timing(policy="wait-for-all", faults={"server_restart": RESTART}))
+    assert set(history.column("rounds", "ended_by")) == {"enough", "restart"}
+
+
+@pytest.mark.parametrize(
+    ("faults", "message"),
+    [
+        ({"server_restart": {"down_s": 1.0}}, r"rounds\.faults\.server_restart: .*needs either at_s or mean_up_s"),
+        ({"server_restart": {"at_s": [3.0], "mean_up_s": 2.0, "down_s": 1.0}}, "needs either at_s or mean_up_s"),
+        ({"server_restart": {"at_s": [], "down_s": 1.0}}, r"rounds\.faults\.server_restart\.at_s"),
+        (
+            {"server_restart": {"at_s": [5.0, 3.0], "down_s": 1.0}},
+            r"at_s: 3\.0 is not after .* 5\.0 s; allowed: ascend",
+        ),
+        ({"server_restart": {"at_s": [5.0, 6.0], "down_s": 1.0}}, r"more than down_s = 1\.0 s apart"),
+        ({"server_restart": {"at_s": [0.0], "down_s": 1.0}}, "greater than 0"),
+        ({"server_restart": {"at_s": [4.0]}}, r"down_s: is missing"),
+        ({"client_crash": {"mean_up_s": 1.0}}, r"rounds\.faults\.client_crash\.mean_down_s: is missing"),
+        ({"link_outage": {"mean_up_s": 0.0, "mean_down_s": 1.0}}, r"link_outage\.mean_up_s: 0\.0 is not allowed"),
+        ({"client_crashes": CRASH}, r"client_crashes: there is no such option \(did you mean 'client_crash'\?\)"),
+    ],
+)
+def test_what_makes_no_sense_is_refused(faults, message):
+    with pytest.raises(ScenarioError, match=message):
+        timing(faults=faults)
+
+
+def test_faults_are_a_value():
+    assert Faults() == Faults()
+    assert not Faults(server_restart=RESTART).may_lose_clients
+    with pytest.raises(ValidationError):
+        Faults(client_crash=CRASH).client_crash.mean_up_s = 3.0
+
+
+stretches = st.lists(st.tuples(st.integers(0, 99), st.integers(1, 30)), max_size=4)
+
+
+def switched(lines, period_s=100.0):
+    """Return who is on when, from a list of (start, length) for each client, in whole seconds, period after period."""
+    owner = [client for client, row in enumerate(lines) for _ in row]
+    starts = [start for row in lines for start, _ in row]
+    ends = [min(start + length, 100) for row in lines for start, length in row]
+    return TraceAvailability(Intervals.of(owner, starts, ends, [period_s] * len(lines)), np.arange(len(lines)))
+
+
+def on(row, now_s):
+    return any(start <= now_s % 100 < min(start + length, 100) for start, length in row)
+
+
+@given(
+    st.lists(st.tuples(stretches, stretches, stretches, st.booleans()), min_size=1, max_size=4),
+    st.booleans(),
+    st.integers(0, 150),
+)
+@settings(deadline=None)
+def test_a_round_opens_when_a_search_through_all_instants_says(lines, always, time_s):
+    """Presence, devices and links change at whole seconds; a battery is charged from 50 s on, or from the start."""
+    there, runs, works, full = map(list, zip(*lines, strict=True))
+    count = len(lines)
+    power = batteries([60.0 if one else 10.0 for one in full], gain_w=1.0, least=60.0)
+    conditions = [Working(switched(runs)), Charge(power), Working(switched(works))]
+    inner = Always().build(count, Streams(0)) if always else switched(there)
+    narrowed = EligibleClients(inner, conditions, np.arange(count))
+    expected = [
+        now_s
+        for now_s in range(time_s, time_s + 400)
+        for i in range(count)
+        if (always or on(there[i], now_s)) and on(runs[i], now_s) and on(works[i], now_s) and (full[i] or now_s >= 50)
+    ]
+    # Where all are on at times, but never together for ever, there is nothing to be found.
+    assume(expected)
+    assert narrowed.next_s(float(time_s), 1) == (expected[0], 1)
+
+
+def test_a_toss_is_repeated_until_it_shows_somebody_whose_device_runs():
+    """Of 30 clients only the last runs, from 7 s on; tosses are 2 s apart."""
+    running = switched([[]] * 29 + [[(7, 90)]])
+    tossed = Bernoulli(probability=0.3, retry_s=2.0).build(30, Streams(0))
+    narrowed = EligibleClients(tossed, [Working(running)], np.arange(30))
+    for round_ in range(1, 30):
+        start_s, draw = narrowed.next_s(0.0, round_)
+        assert start_s >= 8.0
+        assert start_s % 2.0 == 0.0
+        assert narrowed.available(np.arange(30), start_s, draw).nonzero()[0].tolist() == [29]

@@ -1,0 +1,272 @@
+"""FedSUV as a whole: Algorithm 1 on crowds small enough to follow by hand."""
+
+import math
+
+import numpy as np
+import pytest
+
+from fedsim.errors import SelectorError
+from fedsim.selectors import FedSuv
+from tests.support.synthetic_rounds import reports_of, rng, view_of
+
+DELTA = 0.1
+ALPHA = 1 + math.sqrt(math.log(40) / 2)
+
+
+def beta(clients, number):
+    return 2 * math.log(clients * math.pi**2 * number**2 / (3 * DELTA))
+
+
+def teach(selector, tries, clients=10, features=None, **reported):
+    """Let a selector make its first round's acquaintance and report each client (delivered, utility) some times."""
+    selector.select(view_of(1, clients, features=features), rng())
+    for client, (delivered, utility), times in tries:
+        for _ in range(times):
+            selector.observe(reports_of([client], delivered, loss_rms=utility, **reported))
+
+
+def test_rectangles_by_hand():
+    """Alone: theta = s / (1 + n) with width alpha / sqrt(1 + n); utility n y / (n + noise^2) with its deviation."""
+    selector = FedSuv(1, delta=DELTA, noise=0.5, utility_scale=1.0, keep=10)
+    teach(selector, [(0, (True, 2.0), 3), (1, (False, 0.0), 1)], clients=4)
+    selector.select(view_of(2, 4), rng())
+    found = selector.rectangle(np.arange(3))
+    centre, width = np.array([3 / 4, 0.0, 0.0]), ALPHA / np.sqrt([4, 2, 1])
+    np.testing.assert_allclose(found.validity_low, centre - width)
+    np.testing.assert_allclose(found.validity_high, centre + width)
+    mean, variance = np.array([3 * 2.0 / 3.25, 0.0, 0.0]), np.array([0.25 / 3.25, 1.0, 1.0])
+    # Those without a utility keep the narrower side of round 1: beta grows with the round.
+    spread = np.sqrt([beta(4, 2), beta(4, 1), beta(4, 1)] * variance)
+    np.testing.assert_allclose(found.utility_low, np.maximum(mean - spread, -math.sqrt(beta(4, 1))))
+    np.testing.assert_allclose(found.utility_high, np.minimum(mean + spread, math.sqrt(beta(4, 1))))
+
+
+@pytest.mark.parametrize(
+    ("gain", "options", "utility"),
+    [
+        (0.3, {}, 40 * 0.5 * 0.3),
+        (0.3, {"samples_per_round": 10}, 10 * 0.5 * 0.3),
+        (0.3, {"samples_per_round": 100}, 40 * 0.5 * 0.3),
+        (-0.3, {}, 0.0),
+        (-0.3, {"negative_gain": "keep"}, -40 * 0.5 * 0.3),
+    ],
+)
+def test_utility_is_loss_times_gain(gain, options, utility):
+    """L = |B| sqrt(mean loss^2) and u = L Delta; the middle of the interval is n u / (n + noise^2)."""
+    selector = FedSuv(1, noise=0.1, utility_scale=100.0, keep=10, **options)
+    selector.select(view_of(1, 3, samples=np.full(3, 40)), rng())
+    selector.observe(reports_of([2], loss_rms=0.5, gain=gain))
+    selector.select(view_of(2, 3, samples=np.full(3, 40)), rng())
+    found = selector.rectangle(np.array([2]))
+    assert (found.utility_low + found.utility_high)[0] / 2 == pytest.approx(utility / 1.01, abs=1e-12)
+
+
+def test_who_did_not_deliver_tells_nothing_of_its_utility():
+    selector = FedSuv(1, utility_scale=1.0, keep=10)
+    teach(selector, [(0, (False, 5.0), 4)], clients=2)
+    selector.select(view_of(2, 2), rng())
+    low, high = selector.rectangle(np.array([0])).utility_low, selector.rectangle(np.array([0])).utility_high
+    assert low == -high
+
+
+def test_without_a_scale_utilities_are_measured_by_their_root_mean_square():
+    selector = FedSuv(1, noise=0.5, delta=DELTA, keep=10)
+    teach(selector, [(0, (True, 3.0), 1), (1, (True, 4.0), 1)], clients=3)
+    assert selector.utility_unit == pytest.approx(math.sqrt(12.5))
+    selector.select(view_of(2, 3), rng())
+    assert selector.rectangle(np.array([2])).utility_high[0] == pytest.approx(math.sqrt(12.5 * beta(3, 2)))
+
+
+def test_before_the_first_utility_rectangles_have_no_end():
+    selector = FedSuv(2)
+    selector.select(view_of(1, 5), rng())
+    assert np.all(selector.rectangle(np.arange(5)).utility_high == np.inf)
+    assert np.all(np.isfinite(selector.rectangle(np.arange(5)).validity_high))
+
+
+def test_the_first_cohort_is_drawn_by_the_rng():
+    first = {tuple(FedSuv(3).select(view_of(1, 20), rng(seed)).client.tolist()) for seed in range(8)}
+    assert len(first) > 4
+
+
+def test_those_of_low_validity_are_eliminated_by_hand():
+    """After n failures the upper bound alpha / sqrt(1 + n) falls below the best lower bound n / (1 + n) - the same."""
+    tries = 60
+    assert ALPHA / math.sqrt(tries + 1) < tries / (tries + 1) - ALPHA / math.sqrt(tries + 1)
+    selector = FedSuv(1)
+    teach(selector, [(0, (True, 1.0), tries), (1, (False, 1.0), tries)], clients=10)
+    assert selector.left.tolist() == list(range(10))
+    selector.select(view_of(2), rng())
+    assert 1 not in selector.left
+    assert 0 in selector.left
+
+
+def failing(clients, failed, rho, **options):
+    """Return what is left after `failed` clients have failed often and client 0 has delivered often."""
+    selector = FedSuv(1, rho=rho, utility_scale=1.0, **options)
+    teach(selector, [(0, (True, 0.0), 80), *((k, (False, 0.0), 80 + k) for k in range(1, failed + 1))], clients=clients)
+    selector.select(view_of(2, clients), rng())
+    return selector.left
+
+
+def test_one_elimination_may_go_beyond_rho_unless_it_is_a_cap():
+    assert failing(10, 6, rho=0.4).tolist() == [0, 7, 8, 9]
+    # The more failures, the lower the upper bound: the last four go.
+    assert failing(10, 6, rho=0.4, elimination="cap").tolist() == [0, 1, 2, 7, 8, 9]
+
+
+def test_nobody_is_eliminated_once_rho_is_reached():
+    assert failing(10, 6, rho=0.0).tolist() == list(range(10))
+
+
+def test_as_many_as_are_selected_stay():
+    assert failing(10, 9, rho=0.4, keep=4).tolist() == [0, 1, 2, 3]
+    assert failing(10, 9, rho=0.4).tolist() == [0]
+
+
+def test_the_dominated_leave_those_of_least_utility_first():
+    """Client 0 delivers much, 1 to 3 deliver as surely but little: their best corners fall below its worst."""
+    few = {k: (True, 0.01 * k) for k in (1, 2, 3)}
+    tries = [(0, (True, 50.0), 3000), *((k, few[k], 30) for k in few)]
+    one, two = FedSuv(1, utility_scale=1.0, rho=0.0, ridge=1e-3), FedSuv(1, utility_scale=1.0, rho=0.0, keep=2)
+    for selector in (one, two):
+        teach(selector, tries, clients=4)
+        selector.observe(reports_of([1, 2, 3], delivered=False))
+        for _ in range(900):
+            selector.observe(reports_of([1, 2, 3], delivered=[False] * 3))
+        selector.select(view_of(2, 4), rng())
+    assert one.left.tolist() == [0]
+    assert two.left.tolist() == [0, 3]
+
+
+def test_the_widest_rectangle_first_and_then_the_highest_bounds_of_utility():
+    """Client 3 was never heard of: the widest. 0 and 2 have the highest bounds of those heard of, 1 the lowest."""
+    selector = FedSuv(3, utility_scale=1.0, rho=0.0, keep=4)
+    teach(selector, [(0, (True, 9.0), 5), (1, (True, 7.0), 5), (2, (True, 8.0), 5)], clients=4)
+    assert selector.select(view_of(2, 4), rng()).client.tolist() == [0, 2, 3]
+    # With places for one only the widest goes, however low its bound is.
+    assert selector.select(view_of(3, 4, wanted=1), rng()).client.tolist() == [3]
+
+
+def test_the_cohort_is_filled_with_those_removed_last():
+    selector = FedSuv(1, utility_scale=1.0)
+    selector.select(view_of(1, 6), rng())
+    selector._removed_in[:] = [3, 0, 2, 3, 1, 0]
+    selector._rectangles._high[1] = [1.0, 9.0, 9.0, 2.0, 9.0, 9.0]
+    away = view_of(4, 6, client=[0, 1, 2, 3, 4], wanted=3)
+    assert selector._choose(away, rng()).tolist() == [1, 3, 0]
+    assert FedSuv(1, fill="none").select(away, rng()).client.size == 3
+    selector.fill = "none"
+    assert selector._choose(away, rng()).tolist() == [1]
+
+
+def test_away_clients_stay_in_the_pool():
+    selector = FedSuv(2)
+    selector.select(view_of(1, 8, client=[0, 1, 2]), rng())
+    assert selector.left.tolist() == list(range(8))
+    assert np.all(np.isinf(selector.rectangle(np.arange(3, 8)).validity_high))
+
+
+def test_learning_from_features_carries_over():
+    """Clients with x near 1 deliver and are useful; those never tried are told by their features."""
+    x = np.linspace(0, 1, 40)[:, None]
+    selector = FedSuv(2, utility_scale=1.0, keep=40, rho=0.0)
+    selector.select(view_of(1, 40, features=x), rng())
+    for k in range(0, 40, 2):
+        for _ in range(8):
+            selector.observe(reports_of([k], delivered=k >= 20, loss_rms=k / 40))
+    selector.select(view_of(2, 40, features=x), rng())
+    found = selector.rectangle(np.arange(1, 40, 2))
+    middle = (found.utility_low + found.utility_high) / 2
+    assert np.all(np.diff(found.validity_low + found.validity_high) > 0)
+    np.testing.assert_allclose(middle[10:], np.arange(21, 40, 2) / 40, atol=0.02)
+
+
+def test_meeting_the_crowd_bit_by_bit_gives_what_meeting_it_at_once_gives():
+    """The models are made anew whenever twice as many are known; the last time here is when everybody is."""
+    features = np.random.default_rng(4).random((32, 3))
+    at_once = FedSuv(4, utility_scale=1.0, keep=32, rho=0.0, when_disjoint="restart")
+    bit_by_bit = FedSuv(4, utility_scale=1.0, keep=32, rho=0.0, when_disjoint="restart")
+    at_once.select(view_of(1, 32, features=features), rng())
+    for step, known in enumerate((2, 4, 5, 9, 16), start=1):
+        bit_by_bit.select(view_of(step, 32, client=np.arange(known), features=features), rng())
+        for selector in (at_once, bit_by_bit):
+            selector.observe(reports_of(np.arange(known), delivered=np.arange(known) % 3 > 0, loss_rms=step / 5))
+    bit_by_bit.select(view_of(6, 32, features=features), rng())
+    everybody = np.arange(32)
+    for left, right in zip(
+        vars(at_once._beliefs.bounds(everybody, 7)).values(),
+        vars(bit_by_bit._beliefs.bounds(everybody, 7)).values(),
+        strict=True,
+    ):
+        np.testing.assert_allclose(left, right, atol=1e-6)
+
+
+def test_reports_before_the_first_selection_are_harmless():
+    selector = FedSuv(2)
+    selector.observe(reports_of([0]))
+    assert selector.select(view_of(1, 4), rng()).client.size == 2
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+def test_features_that_are_no_numbers_are_refused(value):
+    with pytest.raises(SelectorError, match="features must be finite"):
+        FedSuv(2).select(view_of(1, 2, features=[1.0, value]), rng())
+
+
+def test_features_may_not_change_their_number():
+    selector = FedSuv(2)
+    selector.select(view_of(1, 4, features=np.ones((4, 2))), rng())
+    with pytest.raises(SelectorError, match="after 2 columns"):
+        selector.select(view_of(2, 4, features=np.ones((4, 3))), rng())
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"cohort": 0}, "cohort: 0 is not allowed"),
+        ({"basis": 0}, "basis: 0 is not allowed"),
+        ({"keep": 0}, "keep: 0 is not allowed"),
+        ({"samples_per_round": 0}, "samples_per_round: 0 is not allowed"),
+        ({"rho": 1.1}, "rho: 1.1 is not allowed; it must be at most 1"),
+        ({"delta": 1.0}, "delta: 1.0 is not allowed; it must be below 1"),
+        ({"delta": 0.0}, "delta: 0.0 is not allowed"),
+        ({"ridge": 0.0}, "ridge: 0.0 is not allowed"),
+        ({"noise": 0.0}, "noise: 0.0 is not allowed"),
+        ({"length_scale": -1.0}, "length_scale: -1.0 is not allowed"),
+        ({"utility_scale": 0.0}, "utility_scale: 0.0 is not allowed"),
+        ({"scaling": "log"}, "scaling: 'log' is not allowed; it must be 'rank' or 'range' or 'none'"),
+        ({"kernel": "cubic"}, "kernel: 'cubic' is not allowed"),
+        ({"elimination": "all"}, "elimination: 'all' is not allowed"),
+        ({"fill": "all"}, "fill: 'all' is not allowed"),
+        ({"negative_gain": "abs"}, "negative_gain: 'abs' is not allowed"),
+        ({"when_disjoint": "union"}, "when_disjoint: 'union' is not allowed"),
+    ],
+)
+def test_refuses(options, message):
+    with pytest.raises(ValueError, match=f"^{message}"):
+        FedSuv(**{"cohort": 5, **options})
+
+
+def test_all_clients_count_in_beta_also_those_never_met():
+    """|X| of (5) is the crowd: three of ten are candidates, and without a utility the bound is sqrt(beta) itself."""
+    selector = FedSuv(1, delta=DELTA, utility_scale=1.0)
+    selector.select(view_of(3, 10, client=[2, 5, 6]), rng())
+    assert selector.rectangle(np.array([5])).utility_high[0] == pytest.approx(math.sqrt(beta(10, 3)))
+
+
+def test_the_intersection_decides_who_is_dominated():
+    """(8): in round 2 the bounds of 0 and 1 lie apart; late ones overlap, as beta has grown, but R does not grow."""
+    selector = FedSuv(1, utility_scale=1.0, rho=0.0, keep=2, noise=0.8, delta=DELTA)
+    teach(selector, [(0, (True, 2.0), 3000), (1, (True, 1.0), 30)], clients=2)
+    for _ in range(900):
+        selector.observe(reports_of([1], delivered=False))
+    deviation = 1 / np.sqrt(1 + np.array([3000, 30]) / 0.8**2)
+    middle = 1 - deviation**2
+    gap = 2 * middle[0] - middle[1]
+    assert math.sqrt(beta(2, 2)) * deviation.sum() < gap < math.sqrt(beta(2, 10**9)) * deviation.sum()
+    selector.select(view_of(2, 2), rng())
+    assert selector.left.tolist() == [0, 1]
+    selector.keep = 1
+    selector.select(view_of(10**9, 2), rng())
+    assert selector.left.tolist() == [0]

@@ -1,0 +1,262 @@
+"""Every way to search for PAUSE's cohort, the Genie, BSFL, and what they share, against numbers worked by hand."""
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+
+from fedsim.errors import SelectorError
+from fedsim.selectors import SELECTORS, OracleView, Pause
+from fedsim.selectors.pause import enumeration as pause_enumeration
+from fedsim.selectors.pause.bsfl import Bsfl
+from fedsim.selectors.pause.energy import Terms
+from fedsim.selectors.pause.enumeration import PauseEnumeration, enumerated_cohort
+from fedsim.selectors.pause.genie import PauseGenie, largest_reward_gap, least_difference, regret_bound
+from fedsim.selectors.pause.pause import best_cohort
+from fedsim.selectors.pause.sa_pause import SaPause, VanillaSaPause
+from tests.support.rounds_by_hand import play, reports_of, view_of
+
+PRIMES = np.array([101, 113, 131, 149, 167, 191, 211, 241, 283])  # no two shares of them tie over 40 rounds
+
+
+def terms_of(latency, bonus, m):
+    """Terms whose bonus is the one given: alpha is m and gamma 0."""
+    columns = [np.array(values, dtype=float) for values in (latency, bonus, np.zeros(len(latency)))]
+    return Terms(np.arange(len(latency)), *columns, float(m), 0.0, m)
+
+
+def oracle_view(durations_s, **changes):
+    view = view_of(clients=len(durations_s), **changes)
+    return OracleView(**vars(view), expected_duration_s=np.array(durations_s))
+
+
+def test_energy_and_reward_by_hand():
+    ucb, g, p = np.array([0.9, 0.6, 0.4]), np.array([0.02, 0.3, -0.1]), np.array([1.0, 0.5, 0.8])
+    terms = Terms(np.arange(3), ucb, g, p, alpha=2.0, gamma=4.0, m=2)
+    # (18) of {0, 1}: 0.6 + 2/2 (0.02 + 0.3) + 4/2 (1 + 0.5) = 3.92; (9) with 0.1 and 0.25 s: 0.05/0.25 + 0.32 + 3.
+    assert terms.energy(np.array([0, 1])) == pytest.approx(3.92)
+    assert terms.reward(np.array([0, 1]), min(0.05 / 0.1, 0.05 / 0.25)) == pytest.approx(3.52)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_enumeration_and_the_exact_method_agree(seed):
+    rng = np.random.default_rng(seed)
+    for _ in range(40):
+        size = int(rng.integers(2, 10))
+        m = int(rng.integers(1, size))
+        ucb, bonus = rng.normal(size=size), rng.normal(size=size) / m
+        ucb[rng.random(size) < 0.3] = math.inf
+        assert enumerated_cohort(ucb, bonus, m, rng).tolist() == best_cohort(ucb, bonus, m, rng).tolist()
+
+
+def test_both_are_the_same_selector_where_nothing_is_tied():
+    rng = np.random.default_rng(3)
+    duration_s, cohorts = rng.uniform(0.05, 1.0, 9), []
+    for kind in (Pause, PauseEnumeration):
+        selector, participations = kind(3), np.zeros(9, dtype=np.int64)
+        chosen = []
+        for number in range(1, 40):
+            view = view_of(number, 9, samples=PRIMES, total_samples=1587, participations=participations.copy())
+            chosen.append(selector.select(view, np.random.default_rng(0)).client.tolist())
+            participations[chosen[-1]] += 1
+            selector.observe(reports_of(chosen[-1], duration_s[chosen[-1]]))
+        cohorts.append(chosen)
+    assert cohorts[0] == cohorts[1]
+
+
+def test_enumeration_finds_sets_of_negative_energy():
+    chosen = enumerated_cohort(np.array([-3.0, -1.0, -2.0]), np.zeros(3), 2, np.random.default_rng(0))
+    assert chosen.tolist() == [1, 2]
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize("chunk", [2, 2**15])
+def test_enumeration_draws_among_equal_sets(chunk, monkeypatch):
+    """{0, 1}, {0, 2} and {3, 4} tie: they overlap, and yet each is as likely, however many are looked at at once."""
+    monkeypatch.setattr(pause_enumeration, "_CHUNK", chunk)
+    ucb, draws, seen = np.array([1.0, 1.0, 1.0, 2.0, 2.0]), 3000, {}
+    bonus, rng = np.array([2.0, 1.0, 1.0, 1.0, 1.0]), np.random.default_rng(5)
+    # {0, 1} and {0, 2}: 1 + 3; {0, 3} and {0, 4}: 1 + 3; {3, 4}: 2 + 2.
+    for _ in range(draws):
+        members = tuple(enumerated_cohort(ucb, bonus, 2, rng).tolist())
+        seen[members] = seen.get(members, 0) + 1
+    assert set(seen) == {(0, 1), (0, 2), (0, 3), (0, 4), (3, 4)}
+    five_sigma = 5 * math.sqrt(draws * 0.2 * 0.8)
+    assert all(abs(count - draws / 5) < five_sigma for count in seen.values())
+
+
+def test_enumeration_refuses_what_would_take_for_ever():
+    with pytest.raises(SelectorError, match=r"53194089192720 sets of 15 among 60 candidates.*'pause'"):
+        enumerated_cohort(np.ones(60), np.zeros(60), 15, np.random.default_rng(0))
+
+
+@pytest.mark.parametrize("kind", [SaPause, VanillaSaPause])
+@pytest.mark.parametrize("start", ["random", "last"])
+def test_long_walks_at_high_temperature_see_the_best_of_few_sets(kind, start):
+    """28 sets, 3,000 iterations: a walk that is nearly random sees all of them."""
+    rng = np.random.default_rng(1)
+    for _ in range(5):
+        terms = terms_of(rng.random(8), rng.random(8), 2)
+        best = max(terms.energy(np.array(s)) for s in itertools.combinations(range(8), 2))
+        chosen = kind(2, kappa=1.0, start=start).search(terms, rng)
+        assert terms.energy(chosen) == pytest.approx(best)
+
+
+@pytest.mark.parametrize("kind", [SaPause, VanillaSaPause])
+def test_the_first_rounds_cover_everybody_and_late_comers_are_taken_in(kind):
+    cohorts, participations = play(kind(5, iterations=20), 6, 30, np.linspace(0.05, 1.0, 30))
+    assert sorted(np.concatenate(cohorts).tolist()) == list(range(30))
+    assert np.all(participations == 1)
+    cohorts, participations = play(kind(4, iterations=400), 3, 10, np.linspace(0.05, 1.0, 10))
+    assert np.all(participations >= 1)  # two untried in round 3: their UCB is no obstacle, their g and p are best
+
+
+@pytest.mark.parametrize("kind", [SaPause, VanillaSaPause])
+def test_a_warm_start_begins_at_the_last_cohort(kind):
+    """One iteration changes one client at most; from a random set four of 200 would hardly ever be the same."""
+    cold, warm = ([], [])
+    for start, shared in (("random", cold), ("last", warm)):
+        cohorts, _ = play(kind(4, iterations=1, start=start), 80, 200, np.full(200, 0.3))
+        shared += [len(set(a) & set(b)) for a, b in itertools.pairwise(map(np.ndarray.tolist, cohorts[49:]))]
+    assert min(warm) >= 3
+    assert max(cold) < 3
+
+
+@pytest.mark.parametrize("kind", [SaPause, VanillaSaPause])
+def test_a_warm_start_knows_clients_by_their_ids_and_rounds_in_which_all_were_taken(kind):
+    there, selector = np.arange(100, 140), kind(3, iterations=1, start="last")
+    selector.observe(reports_of(np.arange(140), 0.3))
+
+    def chosen(client):
+        view = view_of(50, 140, client=client, participations=np.ones(len(client), dtype=np.int64))
+        return set(selector.select(view, np.random.default_rng(0)).client.tolist())
+
+    first = chosen(there)
+    assert len(first & chosen(there)) >= 2  # one iteration, one other client at most
+    assert chosen([131, 133, 137]) == {131, 133, 137}
+    assert len({131, 133, 137} & chosen(there)) >= 2
+
+
+def moves_down(selector, gap, generalisation_gap, walks=4000):
+    """The share of first moves from the better to the worse of two clients."""
+    moved = 0
+    for number in range(walks):
+        latency, g = np.array([1.0 + gap, 1.0]), np.array([generalisation_gap, 0.0])
+        terms = Terms(np.arange(2), latency, g, np.zeros(2), selector.alpha, selector.gamma, 1)
+        selector._last = np.array([0])
+        walk = selector.walk(terms, np.random.default_rng(number))
+        walk.run(1)
+        moved += walk.members == [1]
+    return moved / walks
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize("kappa", [1.0, 3.0])
+def test_first_temperature_of_sa_pause(kappa):
+    """The gap of two sets is C itself, and tau_1 = C / (kappa log 2): a worse one is accepted with 2^-kappa."""
+    share = moves_down(SaPause(1, alpha=2.0, kappa=kappa, start="last"), gap=0.5, generalisation_gap=0.2)
+    assert abs(share - 2**-kappa) < 5 * math.sqrt(2**-kappa / 4000)
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize(
+    ("alpha", "gamma", "kappa", "c"), [(2.0, 1.0, 1.0, 6.0), (0.5, 0.0, 1.0, 2.0), (0.0, 3.0, 1.0, 4.0), (1, 1, 2, 4)]
+)
+def test_first_temperature_of_vanilla_sa(alpha, gamma, kappa, c):
+    """C = 2 alpha + gamma + 1; a gap of C is accepted with exp(-kappa log 2)."""
+    selector = VanillaSaPause(1, alpha=alpha, gamma=gamma, kappa=kappa, start="last")
+    expected = 2**-kappa
+    assert abs(moves_down(selector, gap=c, generalisation_gap=0.0) - expected) < 5 * math.sqrt(expected / 4000)
+
+
+@pytest.mark.parametrize(
+    "kind", ["bsfl", "cs-ucb", "cs-ucb-q", "pause", "pause-enumeration", "pause-vanilla-sa", "sa-pause"]
+)
+@pytest.mark.parametrize(("wanted", "taken"), [(None, 3), (1, 1), (5, 5), (0, 0), (99, 12)])
+def test_as_many_as_the_server_wants(kind, wanted, taken):
+    selector = SELECTORS.make_recipe({"kind": kind, "cohort": 3}).build()
+    for number in (1, 2):
+        cohort = selector.select(view_of(number, 12, wanted=wanted), np.random.default_rng(number)).client
+        assert len(set(cohort.tolist())) == taken
+        selector.observe(reports_of(np.arange(12), np.linspace(0.1, 1.0, 12)))
+
+
+def test_the_genie_by_hand():
+    """mu from 0.1, 0.2 and 0.5 s is 0.5, 0.25, 0.1; m = 2 with alpha 0 and gamma 1."""
+    view = oracle_view([0.1, 0.2, 0.5], privacy_spent=np.array([16.0, 14.0, 0.0]))
+    genie = PauseGenie(2, tau_min_s=0.05, alpha=0.0, gamma=1.0)
+    assert genie.latency(view).tolist() == pytest.approx([0.5, 0.25, 0.1])
+    # p = 0.2, 0.3, 1: {0, 1} has 0.25 + 0.25; {0, 2} 0.1 + 0.6; {1, 2} 0.1 + 0.65.
+    assert genie.select(view, np.random.default_rng(0)).client.tolist() == [1, 2]
+    # Had client 2 leaked as much as client 0: 0.25 + 0.25, 0.1 + 0.2, 0.1 + 0.25.
+    drained = oracle_view([0.1, 0.2, 0.5], privacy_spent=np.array([16.0, 14.0, 16.0]))
+    assert genie.select(drained, np.random.default_rng(0)).client.tolist() == [0, 1]
+
+
+def test_the_genie_believes_what_it_is_told():
+    genie = PauseGenie(1, alpha=0.0, gamma=0.0, expected_reward=[0.2, 0.9, 0.4])
+    assert genie.select(view_of(1, 3), np.random.default_rng(0)).client.tolist() == [1]
+    assert genie.latency(view_of(1, 3, client=[0, 2])).tolist() == [0.2, 0.4]
+
+
+def test_the_genie_needs_to_know():
+    with pytest.raises(SelectorError, match="oracle"):
+        PauseGenie(1).select(view_of(1, 3), np.random.default_rng(0))
+    with pytest.raises(SelectorError, match=r"expected_reward: 2 numbers.*3 clients"):
+        PauseGenie(1, expected_reward=[0.1, 0.2]).select(view_of(1, 3), np.random.default_rng(0))
+    with pytest.raises(SelectorError, match=r"expected_reward: 4 numbers.*3 clients of this server"):
+        PauseGenie(1, expected_reward=[0.1, 0.2, 0.3, 0.4]).select(view_of(1, 3), np.random.default_rng(0))
+
+
+def test_the_bound_of_theorem_3_by_hand():
+    mu = np.array([0.9, 0.5, 0.2])
+    assert largest_reward_gap(2.0, 1.0, mu) == pytest.approx(2 * 2 + 1 + 0.7)
+    assert least_difference(mu) == pytest.approx(0.3)
+    # K (Delta + delta) (4 (m + 1) log n / delta^2 + 1 + 2 pi^2 / 3) with m = 2, delta 0.3, n = e and e^2.
+    constant = 1 + 2 * 9.869604401089358 / 3
+    expected = [3 * 6.0 * (12 / 0.09 + constant), 3 * 6.0 * (24 / 0.09 + constant)]
+    bound = regret_bound(np.array([math.e, math.e**2]), 2, 2.0, 1.0, mu, 0.3)
+    np.testing.assert_allclose(bound, expected, rtol=1e-12)
+
+
+def test_defaults_are_those_of_the_published_runs():
+    pause, bsfl = Pause(5), Bsfl(5)
+    assert (pause.tau_min_s, pause.alpha, pause.beta, pause.gamma, pause.zeta) == (0.05, 100.0, 2.0, 5.0, 1.0)
+    assert (bsfl.tau_min_s, bsfl.alpha, bsfl.beta, bsfl.gamma, bsfl.zeta) == (0.05, 1.0, 2.0, 0.0, 1.0)
+
+
+def test_bsfl_is_pause_without_privacy():
+    options = {"tau_min_s": 0.05, "alpha": 1.0, "beta": 2.0}
+    bsfl, pause = Bsfl(3, **options), Pause(3, **options, gamma=0.0)
+    duration_s = np.random.default_rng(0).uniform(0.05, 1.0, 15)
+    for ours, theirs in zip(play(bsfl, 60, 15, duration_s)[0], play(pause, 60, 15, duration_s)[0], strict=True):
+        assert ours.tolist() == theirs.tolist()
+
+
+@pytest.mark.parametrize(("confidence", "factor"), [("cohort", 3), ("crowd", 10)])
+def test_bsfl_confidence_by_hand(confidence, factor):
+    bsfl = Bsfl(2, tau_min_s=0.1, confidence=confidence)
+    bsfl.observe(reports_of([0], [0.4]))
+    ucb = bsfl.ucb(view_of(9, 10, client=[0, 1], participations=np.array([4, 0])))
+    assert ucb[0] == pytest.approx(0.25 + math.sqrt(factor * math.log(8) / 4))
+    assert ucb[1] == math.inf
+
+
+@pytest.mark.parametrize(
+    ("kind", "options", "names"),
+    [
+        (SaPause, {"iterations": 0}, "iterations: 0"),
+        (SaPause, {"kappa": 0.0}, "kappa: 0.0"),
+        (VanillaSaPause, {"start": "warm"}, "start: 'warm'"),
+        (SaPause, {"zeta": 0.0}, "zeta: 0.0"),
+        (PauseEnumeration, {"beta": 0.9}, "beta: 0.9"),
+        (PauseGenie, {"expected_reward": [0.5, 1.5]}, r"expected_reward\[1\]: 1.5"),
+        (PauseGenie, {"expected_reward": [-0.5]}, r"expected_reward\[0\]: -0.5"),
+        (Bsfl, {"confidence": "m"}, "confidence: 'm'"),
+        (Bsfl, {"alpha": -1.0}, "alpha: -1.0"),
+    ],
+)
+def test_refuses(kind, options, names):
+    with pytest.raises(ValueError, match=f"^{names} is not allowed; it must be "):
+        kind(**{"cohort": 5, **options})

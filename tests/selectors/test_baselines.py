@@ -1,0 +1,98 @@
+"""Uniform, all, the fastest in expectation, and the catalogue they stand in."""
+
+import math
+
+import numpy as np
+import pytest
+
+from fedsim.errors import SelectorError
+from fedsim.selectors import SELECTORS, All, Fastest, OracleView, RoundView, Uniform
+
+COLUMNS = {
+    "round": 1,
+    "time_s": 0.0,
+    "total_samples": 100,
+    "privacy_budget": None,
+}
+
+
+def view_of(client, expected_duration_s=None):
+    client = np.asarray(client, dtype=np.int64)
+    columns = {
+        **COLUMNS,
+        "clients": 100,
+        "client": client,
+        "samples": np.ones(client.size, dtype=np.int64),
+        "participations": np.zeros(client.size, dtype=np.int64),
+        "last_duration_s": np.full(client.size, np.nan),
+        "last_loss": np.full(client.size, np.nan),
+        "privacy_spent": np.zeros(client.size),
+        "features": np.zeros((client.size, 0)),
+    }
+    if expected_duration_s is None:
+        return RoundView(**columns)
+    return OracleView(**columns, expected_duration_s=np.asarray(expected_duration_s, dtype=float))
+
+
+def rng():
+    return np.random.default_rng(11)
+
+
+@pytest.mark.statistical
+def test_uniform_takes_every_pair_equally_often():
+    draws, generator, view = 12_000, rng(), view_of([2, 3, 5, 7])
+    counts: dict[tuple[int, ...], int] = {}
+    for _ in range(draws):
+        pair = tuple(Uniform(2).select(view, generator).client.tolist())
+        counts[pair] = counts.get(pair, 0) + 1
+    five_sigma = 5 * math.sqrt(draws * (1 / 6) * (5 / 6))
+    assert len(counts) == 6
+    assert all(abs(count - draws / 6) < five_sigma for count in counts.values())
+
+
+@pytest.mark.parametrize("selector", [Uniform(5), Fastest(5), All()], ids=["uniform", "fastest", "all"])
+@pytest.mark.parametrize("client", [[], [4], [1, 8, 9], [0, 1, 2, 3, 4]])
+def test_candidates_no_more_than_the_cohort_are_all_taken(selector, client):
+    assert selector.select(view_of(client, np.ones(len(client))), rng()).client.tolist() == client
+
+
+def test_all_takes_all():
+    assert All().select(view_of(range(50)), rng()).client.tolist() == list(range(50))
+
+
+def test_fastest_takes_the_least_expected_and_lower_ids_first():
+    view = view_of([3, 5, 8, 9], [0.5, 0.2, 0.5, 0.1])
+    assert Fastest(3).select(view, rng()).client.tolist() == [3, 5, 9]
+
+
+def test_fastest_refuses_the_view_of_a_real_server():
+    with pytest.raises(SelectorError, match="oracle"):
+        Fastest(1).select(view_of([0, 1]), rng())
+
+
+def test_the_oracles_are_known_by_name():
+    oracles = {kind for kind in SELECTORS.builtin if SELECTORS.load(kind).oracle}
+    assert oracles == {"fastest", "pause-genie", "refl-oracle", "soonest"}
+
+
+@pytest.mark.parametrize("selector", [Uniform, Fastest])
+@pytest.mark.parametrize("cohort", [0, -3, 1.5, True, "5", None])
+def test_refuses_a_cohort_that_is_no_positive_number(selector, cohort):
+    with pytest.raises(ValueError, match=r"^cohort: .* is not allowed; it must be a whole number of at least 1"):
+        selector(cohort)
+
+
+@pytest.mark.parametrize("kind", sorted(SELECTORS.builtin))
+def test_the_catalogue_builds_each_from_a_table_and_back(kind):
+    options = {"all": {}, "fedcs": {"deadline_s": 2.0}, "cpow-d": {"cohort": 7, "samples": 10}}
+    table = {"kind": kind, **options.get(kind, {"cohort": 7})}
+    recipe = SELECTORS.make_recipe(table)
+    described = SELECTORS.describe(SELECTORS.make_recipe(recipe.build()))
+    assert {name: described[name] for name in table} == table
+    assert recipe.build() is not recipe.build()
+
+
+@pytest.mark.parametrize("kind", sorted(SELECTORS.builtin))
+def test_each_says_where_it_comes_from_and_what_it_costs(kind):
+    assert SELECTORS.load(kind).paper
+    assert SELECTORS.load(kind).communication

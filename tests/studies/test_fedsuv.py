@@ -1,0 +1,115 @@
+"""The study of FedSUV's section 6.3: what it measures, by hand, and what it shows at small size."""
+
+import importlib
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from fedsim.selectors import FedSuv, Uniform
+
+FOLDER = Path(__file__).parents[2] / "scenarios" / "fedsuv"
+
+
+@pytest.fixture
+def world(monkeypatch):
+    monkeypatch.syspath_prepend(FOLDER)
+    return importlib.import_module("fig6_world")
+
+
+def crowd_of(world, validity, utility):
+    return world.Crowd(np.array(validity), np.array(utility), np.zeros((len(validity), 0)))
+
+
+def test_area_by_hand(world):
+    """Below (0.2, 0.9), (0.5, 0.7) and (0.8, 0.5); (0.4, 0.6) adds nothing."""
+    area = world.area(np.array([0.5, 0.4, 0.8, 0.2]), np.array([0.7, 0.6, 0.5, 0.9]))
+    assert area == pytest.approx(0.2 * 0.9 + 0.3 * 0.7 + 0.3 * 0.5)
+
+
+def test_front_by_hand(world):
+    crowd = crowd_of(world, [0.5, 0.4, 0.8, 0.2, 0.8, 0.5], [0.7, 0.6, 0.5, 0.9, 0.4, 0.6])
+    assert crowd.front.tolist() == [2, 0, 3]
+    np.testing.assert_allclose(world.distance_to_front(crowd)[[0, 1, 4]], [0.0, np.hypot(0.1, 0.1), 0.1])
+
+
+def test_grid_has_one_client_in_each_block(world):
+    crowd = world.make_crowd(9, "grid", "means", 0)
+    places = sorted(zip(crowd.validity.tolist(), crowd.utility.tolist(), strict=True))
+    thirds = [1 / 6, 1 / 2, 5 / 6]
+    np.testing.assert_allclose(places, [(v, u) for v in thirds for u in thirds])
+    with pytest.raises(SystemExit, match="no square number"):
+        world.make_crowd(10, "grid", "means", 0)
+
+
+@pytest.mark.statistical
+def test_expectations_are_what_clients_do(world):
+    """All of two clients take part in each of 4,000 rounds; five standard errors."""
+    crowd = crowd_of(world, [0.3, 0.9], [0.2, 0.6])
+    heard = []
+
+    class Listening(Uniform):
+        def observe(self, reports):
+            heard.append(np.where(reports.delivered, reports.measured["loss_rms"], np.nan))
+
+    rounds = 4000
+    played = world.play(Listening(2), crowd, rounds, seed=3)
+    error = np.sqrt(crowd.validity * (1 - crowd.validity) / rounds)
+    assert np.all(np.abs(played.delivered / rounds - crowd.validity) < 5 * error)
+    count = np.count_nonzero(~np.isnan(heard), axis=0)
+    error = np.sqrt(crowd.utility * (1 - crowd.utility) / 25 / count)
+    assert np.all(np.abs(np.nanmean(heard, axis=0) - crowd.utility) < 5 * error)
+
+
+def test_selectors_face_the_same_luck(world):
+    """Who is selected beside a client does not change what becomes of it."""
+    crowd = world.make_crowd(25, "random", "none", 1)
+    streams = world.Streams(4)
+    alone = world._reports(crowd, streams, 7, np.array([11]))
+    among = world._reports(crowd, streams, 7, np.array([3, 11, 20]))
+    assert alone.duration_s[0] == among.duration_s[1]
+    np.testing.assert_array_equal(alone.loss[0], among.loss[1])
+
+
+@pytest.mark.statistical
+def test_fedsuv_gives_up_low_validity_and_its_regret_ends(world):
+    """What Fig. 6 and Theorem 5.5 say, on 400 clients."""
+    crowd = world.make_crowd(400, "grid", "means", 0)
+    played = world.play(FedSuv(10, utility_scale=1.0), crowd, 80, seed=0)
+    low = crowd.validity < 0.4
+    assert played.candidate_rounds[low].mean() < 0.6 * played.candidate_rounds[~low].mean()
+    assert all(played.validity_holds)
+    assert all(played.utility_holds)
+    uniform = world.play(Uniform(10), crowd, 80, seed=0)
+    assert sum(played.regret[-20:]) < 0.1 * sum(uniform.regret[-20:])
+
+
+@pytest.mark.parametrize("features", ["means", "mixed", "none"])
+def test_study_runs_and_draws(features, tmp_path):
+    options = ["--clients", "49", "--rounds", "4", "--seeds", "2", "--coverage-runs", "1", "--layout", "random"]
+    told = subprocess.run(  # noqa: S603
+        [sys.executable, FOLDER / "fig6_selection.py", *options, "--features", features, "--out", tmp_path],
+        env={**os.environ, "OMP_NUM_THREADS": "1"},
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout
+    assert all(name in told for name in ("FedSUV", "Oort", "uniform", "Theorem 5.3"))
+    assert {path.name for path in tmp_path.iterdir()} == {"heatmaps.png", "regret.png", "coverage.png"}
+
+
+def test_measures_by_hand(world):
+    """Clients at (0.2, 0.9), (0.8, 0.5), (0.5, 0.1) and (0.3, 0.3); the first two are the front.
+
+    The third is 0.5 away from it and the fourth 0.539. Of ten selections four, three, two and one, five of them
+    delivered.
+    """
+    study = importlib.import_module("fig6_selection")
+    crowd = crowd_of(world, [0.2, 0.8, 0.5, 0.3], [0.9, 0.5, 0.1, 0.3])
+    played = world.Played(np.array([10, 40, 30, 20]), np.array([4, 3, 2, 1]), np.array([1, 3, 1, 0]), [0.25, 0.5])
+    found = study.measures(played, crowd)
+    worth = (4 * 0.2 * 0.9 + 3 * 0.8 * 0.5 + 2 * 0.5 * 0.1 + 0.3 * 0.3) / 10
+    assert found == pytest.approx([15, 35, 0.5, 0.7, 0.5, worth, 0.75])

@@ -1,0 +1,253 @@
+"""The studies of PAUSE run, draw, and measure what they say."""
+
+import itertools
+import math
+import os
+import subprocess
+import sys
+from importlib import import_module
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy.integrate import quad
+from scipy.stats import norm
+
+from fedsim import Scenario, simulate
+
+FOLDER = Path(__file__).parents[2] / "scenarios" / "pause"
+STUDIES = {
+    "annealing.py": (["--walks", "2", "--iterations", "100", "--rounds", "5"], {"best_set.png", "gap.png"}),
+    "regret.py": (["--rounds", "30", "--seeds", "2"], {"regret.png", "regret_paper_weights.png"}),
+}
+
+
+@pytest.fixture
+def modules(monkeypatch):
+    """Return what imports a module that stands beside the studies."""
+    monkeypatch.syspath_prepend(FOLDER)
+    return import_module
+
+
+@pytest.mark.parametrize("name", sorted(STUDIES))
+def test_study_runs_and_draws(name, tmp_path):
+    options, figures = STUDIES[name]
+    printed = subprocess.run(  # noqa: S603
+        [sys.executable, FOLDER / name, *options, "--out", tmp_path / "out"],
+        cwd=tmp_path,
+        env={**os.environ, "OMP_NUM_THREADS": "1"},
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout
+    assert "PAUSE" in printed
+    assert {path.name for path in (tmp_path / "out").iterdir()} == figures
+
+
+def test_rounds_on_arrays_are_those_of_the_simulator(modules):
+    """The same selector and seed meet the same latencies under a server's clock."""
+    rounds = modules("array_rounds")
+    history = simulate(
+        Scenario(
+            name="two-speed",
+            seed=5,
+            crowd={"clients": 12},
+            learning={"kind": "none", "model_bits": 1.0, "samples_per_client": 1},
+            network="pause-two-speed",
+            devices={"compute": "zero"},
+            rounds={"count": 8},
+            selector={"kind": "uniform", "cohort": 4},
+        )
+    )
+    client, number, took_s = (history.column("participations", name) for name in ("client", "round", "uplink_s"))
+    ours = rounds.two_speed(12).duration_s(8, seed=5)
+    np.testing.assert_allclose(ours[number - 1, client], took_s, rtol=1e-12)
+
+
+def expected_by_quadrature(centre_s, std_s, floor_s):
+    """E[floor / max(floor, X)] of a normal X, over its density and the point mass at the floor."""
+    above, _ = quad(lambda x: floor_s / x * norm.pdf(x, centre_s, std_s), floor_s, centre_s + 12 * std_s, limit=200)
+    return norm.cdf(floor_s, centre_s, std_s) + above
+
+
+def test_expected_rewards_in_closed_form(modules):
+    crowd = modules("array_rounds").Crowd(np.array([0.06, 0.2, 0.8]))
+    expected = [expected_by_quadrature(centre_s, 0.05, 0.05) for centre_s in (0.06, 0.2, 0.8)]
+    np.testing.assert_allclose(crowd.expected_reward(), expected, rtol=1e-4)
+
+
+@pytest.mark.statistical
+def test_expected_smallest_reward_against_a_sample(modules):
+    crowd = modules("array_rounds").Crowd(np.array([0.06, 0.09, 0.12]))
+    duration_s = crowd.duration_s(20_000, seed=3)
+    smallest = 0.05 / duration_s[:, [0, 2]].max(axis=1)
+    error = smallest.std() / math.sqrt(smallest.size)
+    assert abs(crowd.expected_smallest(np.array([0, 2])) - smallest.mean()) < 5 * error
+
+
+def test_regret_is_nothing_for_the_genie_and_never_falls_by_its_measure(modules):
+    regret = modules("regret")
+    for setting in regret.settings():
+        genie = regret.follow(setting, "Genie", 60, seed=0)
+        uniform = regret.follow(setting, "uniform", 60, seed=0)
+        assert genie.agreed[-1] == 60
+        assert np.all(genie.by_measure == 0)
+        assert np.all(np.diff(uniform.by_measure) >= -1e-12)
+        assert uniform.by_measure[-1] > 5
+        assert np.all(uniform.regret < next(iter(setting.bounds(np.arange(1.0, 61.0)).values())))
+
+
+def test_regret_of_uniform_selection_worked_out_again(modules):
+    """By enumeration and quadrature, from the cohorts alone; where sets tie by (10) the Genie may take any of them."""
+    rounds, setting = modules("array_rounds"), modules("regret").settings()[1]
+    crowd, n, m = setting.crowd, 12, 3
+    run = modules("regret").follow(setting, "uniform", n, seed=4)
+    mu = [expected_by_quadrature(centre_s, 0.05, 0.05) for centre_s in crowd.centre_s]
+    times = [0] * 12
+    played = rounds.play(setting.policies()["uniform"](), crowd, n, seed=4)
+    gained = (np.diff(column, prepend=0.0) for column in (run.by_measure, run.regret, run.reward))
+    for t, (one, lost, regret, reward) in enumerate(zip(played, *gained, strict=True), start=1):
+        missing = [m / 12 - count / max(t - 1, 1) for count in times]
+        g = [math.copysign(short**2, short) for short in missing]
+        # (6) and (7): of a budget of 1 the i-th time costs (e^0.04 - 1) e^(-0.04 i).
+        p = [1 - sum(math.expm1(0.04) * math.exp(-0.04 * i) for i in range(1, count + 1)) for count in times]
+        bonus = [(100 * g[k] + 5 * p[k]) / m for k in range(12)]
+        measure = {s: min(mu[k] for k in s) + sum(bonus[k] for k in s) for s in itertools.combinations(range(12), m)}
+        own, best = tuple(one.members.tolist()), max(measure.values())
+        earned = sum(bonus[k] for k in own) + expected_smallest(crowd.centre_s[list(own)])
+        could = [
+            sum(bonus[k] for k in s) + expected_smallest(crowd.centre_s[list(s)])
+            for s, value in measure.items()
+            if value > best - 1e-3
+        ]
+        assert lost == pytest.approx(best - measure[own], abs=1e-3)
+        assert min(could) - earned - 2e-3 < regret < max(could) - earned + 2e-3
+        assert reward == pytest.approx(earned, abs=1e-3)
+        for k in own:
+            times[k] += 1
+
+
+def expected_smallest(centre_s, std_s=0.05, floor_s=0.05):
+    """E[floor / max(floor, X)] of the largest X, by its density: the sum over k of k's times the others' laws."""
+
+    def density(x):
+        below = norm.cdf(x, centre_s, std_s)
+        return sum(norm.pdf(x, c, std_s) * np.delete(below, i).prod() for i, c in enumerate(centre_s))
+
+    above, _ = quad(lambda x: floor_s / x * density(x), floor_s, centre_s.max() + 12 * std_s, limit=200)
+    return float(norm.cdf(floor_s, centre_s, std_s).prod() + above)
+
+
+def test_means_errors_and_fits_by_hand(modules):
+    curves = modules("regret_curves")
+    mean, error = curves.mean_and_error([np.array([1.0, 2.0]), np.array([3.0, 2.0])])
+    assert (mean.tolist(), error.tolist()) == ([2.0, 2.0], [pytest.approx(1.0), 0.0])
+    n = np.arange(1.0, 1001)
+    curve = np.where(n < 100, 500.0, 7 + 3 * np.log(n))  # what comes before the last nine tenths is left out
+    fitted, left = curves.fit(n, curve, np.log)
+    assert fitted[99:] == pytest.approx(curve[99:])
+    assert left == pytest.approx(0.0, abs=1e-20)
+    assert curves.fit(n, 10 * curve, np.positive)[1] == pytest.approx(curves.fit(n, curve, np.positive)[1])
+    assert curves.fit(n, curve, np.positive)[1] > 0.05
+
+
+def test_gaps_of_annealing_by_hand(modules):
+    """Six sets of energies 1, 1, 1, 2, 2, 3: a random one has 5/3, which is 4/3 below the best."""
+    annealing = modules("annealing")
+    terms = modules("fedsim.selectors.pause.energy").Terms(
+        np.arange(4), np.array([1.0, 2.0, 3.0, 4.0]), np.zeros(4), np.zeros(4), 2.0, 1.0, 2
+    )
+    state = annealing.State(1, terms, np.array([1, 3]))
+    found = annealing.quality(annealing.Search(1.0), [state], [1, 3, 10, 100], seeds=50)
+    assert np.all(np.diff(found.lost) <= 0)
+    assert (found.lost[-1], found.hit[-1]) == (0.0, 1.0)
+    # The mean of 100 random sets has a standard error of 0.075, and 5 times 0.075 is 0.28 of 4/3.
+    assert found.gap[:3] * 4 / 3 == pytest.approx(found.lost[:3], rel=0.28 / 0.72)
+    rng = np.random.default_rng(0)
+    assert annealing.Search(1.0, warm=True).walk(state, rng).members == [1, 3]
+    assert len({tuple(annealing.Search(1.0).walk(state, rng).members) for _ in range(30)}) > 2
+    assert annealing.Search(3.0, vanilla=True).walk(state, rng)._heat == pytest.approx((2 * 2 + 1 + 1) / 3)
+
+
+def test_the_chain_of_two_clients_by_hand(modules):
+    """m = 1 of two clients with a gap of C: at j = 1 the best is left with 1/2 and found with 1."""
+    terms = modules("fedsim.selectors.pause.energy").Terms(
+        np.arange(2), np.array([1.0, 0.0]), np.zeros(2), np.zeros(2), 1.0, 1.0, 1
+    )
+    chain = modules("annealing_chain").chain_of(terms, np.arange(2))
+    assert chain.joined.tolist() == [[False, True], [True, False]]
+    # From 1/2 each: 1/2 + 1/2 - 1/2 * 2^-1, then on with 3^-1.
+    assert chain.chances(1.0, [1, 2]) == pytest.approx([0.75, 0.25 + 0.75 * (1 - 1 / 3)])
+    # The equilibrium gives the best set (j + 1) / (j + 2): one half at once.
+    assert chain.iterations_until_even(1.0) == 0.0
+
+
+def chain_without_ties(modules, clients=7, m=4):
+    luck = np.random.default_rng(2).random((3, clients))
+    terms = modules("fedsim.selectors.pause.energy").Terms(np.arange(clients), *luck, 1.0, 1.0, m)
+    return modules("annealing_chain").chain_of(terms, np.arange(clients)), terms
+
+
+def test_the_chain_joins_active_and_passive_neighbours(modules):
+    """R1 and R2, pair by pair."""
+    chain, terms = chain_without_ties(modules)
+    sets = [frozenset(members) for members in chain.sets.tolist()]
+    passive_only = 0
+    for (i, one), (j, other) in itertools.product(enumerate(sets), repeat=2):
+        active = [
+            len(one & other) == 3 and one - other == {min(one, key=values.__getitem__)}
+            for values in (terms.latency, terms.privacy, terms.generalisation)
+        ]
+        back = [
+            len(one & other) == 3 and other - one == {min(other, key=values.__getitem__)}
+            for values in (terms.latency, terms.privacy, terms.generalisation)
+        ]
+        assert chain.joined[i, j] == (any(active) or any(back))
+        passive_only += any(back) and not any(active)
+    assert passive_only > 0
+
+
+def test_the_chain_is_even_in_equilibrium_when_it_says_so(modules):
+    """At the temperature of that iteration the stationary law of the moves gives the best set one half."""
+    chain, _ = chain_without_ties(modules)
+    heat = 0.5
+    tau = heat / (chain.iterations_until_even(heat) * math.log(10))
+    gain = np.minimum(chain.energy[None, :] - chain.energy[:, None], 0.0)
+    moves = chain.joined / chain.joined.sum(axis=1)[:, None] * np.exp(gain / tau)
+    moves += np.diag(1 - moves.sum(axis=1))
+    law = np.full(chain.energy.size, 1 / chain.energy.size)
+    for _ in range(20_000):
+        law = law @ moves
+    assert law[chain.best].sum() == pytest.approx(0.5, abs=1e-6)
+
+
+def seen_by(chain, heat, steps):
+    """Return the chance that a walk has seen a best set, from a uniform start: it ends where it meets one."""
+    law, seen = np.full(chain.energy.size, 1 / chain.energy.size), 0.0
+    degree = chain.joined.sum(axis=1)[:, None]
+    for step in range(1, steps + 1):
+        seen, law = seen + law[chain.best].sum(), np.where(chain.best, 0.0, law)
+        gain = np.minimum(chain.energy[None, :] - chain.energy[:, None], 0.0)
+        moves = chain.joined / degree * np.exp(gain * math.log(1 + step) / heat)
+        law = law @ moves + law * (1 - moves.sum(axis=1))
+    return float(seen + law[chain.best].sum())
+
+
+@pytest.mark.statistical
+def test_walks_are_at_the_best_set_as_often_as_the_chain_says(modules):
+    annealing, chains = modules("annealing"), modules("annealing_chain")
+    state = next(annealing.states(modules("array_rounds").two_speed(8), 2, (100.0, 2.0, 5.0, 1.0), [30]))
+    # Where g and p are tied the walk draws an order of its own, the chain is given one: no ties here.
+    luck = np.random.default_rng(0).random((2, 8))
+    columns = {"generalisation": luck[0] / 100, "privacy": luck[1]}
+    terms = type(state.terms)(**{**{name: getattr(state.terms, name) for name in FIELDS}, **columns})
+    chain, heat, walks = chains.chain_of(terms, np.arange(8)), annealing.energy_range(terms, 1e-9) / 10, 400
+    (exact,) = chain.chances(heat, [50])
+    on, seen = annealing.walks_to_best(chain, terms, heat, [50], walks)
+    assert abs(on[0] - exact) < 5 * math.sqrt(exact * (1 - exact) / walks)
+    expected = seen_by(chain, heat, 50)
+    assert abs(seen[0] - expected) < 5 * math.sqrt(expected * (1 - expected) / walks)
+    assert expected > exact + 5 * math.sqrt(0.25 / walks)
+
+
+FIELDS = ("client", "latency", "generalisation", "privacy", "alpha", "gamma", "m")

@@ -1,0 +1,115 @@
+"""Every scenario and study that is shipped runs, at tiny size."""
+
+import importlib
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from fedsim import Scenario, simulate
+
+SCENARIOS = Path(__file__).parents[2] / "scenarios"
+FILES = sorted(SCENARIOS.rglob("*.toml"))
+STUDIES = {
+    "cell_edge.py": ["--rounds", "3"],
+    "cohort_size.py": ["--rounds", "3"],
+    "compare_selectors.py": ["--seconds", "4", "--seeds", "1", "--selectors", "uniform", "pow-d"],
+    "deadline_share.py": ["--rounds", "3"],
+    "deadline_whatif.py": ["--rounds", "3"],
+    "edge_or_cell.py": ["--rounds", "3", "--seeds", "1"],
+    "straggler_whatif.py": ["--seconds", "4", "--seeds", "1"],
+    "validate_laws.py": ["--quick"],
+}
+WITHOUT_PICTURES = {"validate_laws.py"}
+LAWS = (
+    *("free space", "UMa", "UMi", "RMa", "InH", "InF-SL", "InF-DL", "InF-SH", "InF-DH", "outdoor to indoor"),
+    *("LOS share", "sigma in dB", "correlation over", "correlation between sites", "Rayleigh: Kolmogorov-Smirnov"),
+    *("Rician K", "Nakagami", "ergodic capacity", "outage", "10^4 Rayleigh blocks", "M/M/1 processor sharing"),
+    *("M/G/1 hyperexponential processor sharing", "M/D/1 first come", "max-min", "Gilbert-Elliott mean sojourn"),
+    *("CQI 15 (64qam)", "CQI 15 (256qam)", "four attempts alone", "proportional fair in blocks", "multicast to 10"),
+    *("high-loss building in a cell", "Pollaczek-Khinchine", "Little, M/M/1", "on/off Markov", "diurnal, share online"),
+    *("FLASH session in s, 50%", "FLASH gap in s, 90%", "FLASH sessions per day, mean", "FLASH share online at 4 h"),
+    *("largest hour over smallest", "FedScale, share of devices", "largest of 100"),
+)
+NEEDS_DATA = {"mnist", "fashion-mnist", "cifar-10"}
+BASELINES = [
+    {},
+    {"selector.kind": "uniform"},
+    {"selector.kind": "fastest"},
+    {"selector.kind": "all", "privacy": "none"},
+]
+
+
+def test_all_studies_are_listed_here():
+    assert {path.name for path in SCENARIOS.glob("*.py")} == STUDIES.keys()
+
+
+@pytest.mark.parametrize("file", FILES, ids=lambda path: path.stem)
+def test_scenario_is_valid_and_says_what_it_shows(file):
+    assert file.read_text().startswith("# ")
+    assert Scenario.from_toml(Scenario.load(file).to_toml()) == Scenario.load(file)
+
+
+@pytest.mark.parametrize("file", FILES, ids=lambda path: path.stem)
+@pytest.mark.parametrize("baseline", BASELINES, ids=lambda values: "-".join(map(str, values.values())) or "itself")
+def test_scenario_runs_on_digits(file, baseline):
+    scenario = Scenario.load(file).replace({"rounds.count": 2, "crowd.clients": 20, **baseline})
+    if scenario.learning.data != Scenario.load(SCENARIOS / "quickstart.toml").learning.data:
+        scenario = scenario.replace({"learning.data": "digits", "learning.model": {"kind": "mlp"}})
+    history = simulate(scenario)
+    assert history.rounds.num_rows == 2
+    assert history.evaluations.num_rows == 2
+
+
+@pytest.mark.data
+@pytest.mark.parametrize("file", [path for path in FILES if path.parent.name == "pause"], ids=lambda path: path.stem)
+def test_paper_scenario_runs_on_its_own_data(file, data_dir):
+    scenario = Scenario.load(file).replace({"rounds.count": 1, "selector.cohort": 2, "learning.local.max_batches": 2})
+    history = simulate(scenario, data_dir=data_dir)
+    assert 0 < history.column("evaluations", "accuracy")[0] < 1
+
+
+def run_study(name, folder, *options):
+    return subprocess.run(  # noqa: S603
+        [sys.executable, SCENARIOS / name, *STUDIES[name], *options],
+        cwd=folder,
+        env={**os.environ, "OMP_NUM_THREADS": "1"},
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout
+
+
+@pytest.mark.parametrize("name", sorted(STUDIES.keys() - WITHOUT_PICTURES))
+def test_study_runs_and_draws(name, tmp_path):
+    assert run_study(name, tmp_path, "--out", tmp_path / "out").strip()
+    assert {path.suffix for path in (tmp_path / "out").iterdir()} == {".png"}
+
+
+@pytest.mark.statistical
+def test_every_law_stands_in_the_validation_table(tmp_path):
+    """The command ends with status 0 only if no law is beyond its limit."""
+    table = run_study("validate_laws.py", tmp_path).splitlines()
+    rows = [cells for cells in (re.split(r"\s{2,}", line.strip()) for line in table) if len(cells) == 4][1:]
+    laws = " | ".join(law for law, *_ in rows)
+    for law in LAWS:
+        assert law in laws
+    assert all(abs(float(errors)) < 4.5 for *_, errors in rows)
+    # Nothing is drawn in a path loss: equal or not.
+    assert {errors for law, *_, errors in rows if re.search(r" N?LOS \d+ m$", law)} == {"0"}
+
+
+@pytest.mark.parametrize(("errors", "status"), [(4.4, 0), (-4.6, 1), (float("inf"), 1), (float("nan"), 1)])
+def test_validation_fails_beyond_the_limit(errors, status, monkeypatch, capsys):
+    monkeypatch.syspath_prepend(SCENARIOS)
+    study = importlib.import_module("validate_laws")
+    row = importlib.import_module("validation").Row("law of the jungle", 1.0, 2.0, errors)
+    monkeypatch.setattr(study, "GROUPS", {"One": lambda _: [row]})
+    monkeypatch.setattr(sys, "argv", ["validate_laws.py"])
+    with pytest.raises(SystemExit) as ended:
+        study.main()
+    assert int(ended.value.code) == status
+    assert "law of the jungle" in capsys.readouterr().out

@@ -1,0 +1,276 @@
+"""Small worlds whose every time is written down, so that a test can work out by hand what must happen."""
+
+import copy
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+import simpy
+
+from fedsim.devices import Always, Batteries, Charge, Dropout, EligibleClients, Prices, Working
+from fedsim.history import Recorder
+from fedsim.learning import Evaluation
+from fedsim.privacy import PrivacyAccountant
+from fedsim.rounds import Cancel, ClientContext, Hierarchy, Knowledge, Server, ServerContext, StoppingCriteria, Workload
+from fedsim.selectors import SelectorPort
+from fedsim.streams import Streams
+
+
+class FixedLinks:
+    """Downlink and uplink take what a table says, whatever the round."""
+
+    def __init__(self, downlink_s, uplink_s):
+        self.down, self.up = np.asarray(downlink_s, float), np.asarray(uplink_s, float)
+
+    def downlink_s(self, client, round_, start_s, bits):
+        return self.down[client]
+
+    def uplink_s(self, client, round_, start_s, bits):
+        return self.up[client]
+
+    def expected_downlink_s(self, bits):
+        return self.down
+
+    def expected_uplink_s(self, bits):
+        return self.up
+
+
+class Pipe(FixedLinks):
+    """One pipe of 1 bit/s in each shared direction; messages have one bit, so a client alone takes 1 s."""
+
+    def __init__(self, downlink_s, uplink_s, *, down=None, up=None):
+        super().__init__(downlink_s, uplink_s)
+        self.rules, self.shared_downlink, self.shared_uplink = (down, up), down is not None, up is not None
+
+    def open(self, env):
+        self.down_medium, self.up_medium = (rule and rule(env, 1.0) for rule in self.rules)
+        return self
+
+    def downlink(self, client, bits):
+        return self.down_medium.send(bits, 1.0 if self.down[client] < np.inf else 0.0)
+
+    def uplink(self, client, bits):
+        return self.up_medium.send(bits, 1.0)
+
+    def books(self):
+        media = {"down": self.down_medium, "up": self.up_medium}
+        # A multicast has its spectrum inside.
+        return {name: getattr(medium, "medium", medium).book() for name, medium in media.items() if medium is not None}
+
+
+class FixedCompute:
+    """Work takes what a table says."""
+
+    def __init__(self, seconds):
+        self.seconds = np.asarray(seconds, float)
+
+    def duration_s(self, client, draw, samples):
+        return self.seconds[client]
+
+    def expected_s(self, samples):
+        return self.seconds
+
+
+class FixedDropout(Dropout):
+    """Clients leave at the given second after the start of the round; inf for never."""
+
+    def __init__(self, seconds):
+        self.seconds = np.asarray(seconds, float)
+
+    def time_to_dropout_s(self, client, draw, streams, phases_s=None):
+        return self.seconds[client]
+
+
+def batteries(charge_j, *, receive=0.0, sample=0.0, work_w=0.0, send=0.0, capacity=100.0, gain_w=0.0, least=1e-9):
+    """Return batteries with the charges given; prices are per bit, per sample and per second of work."""
+    prices = Prices(receive_j_per_bit=receive, transmit_j_per_bit=send, sample_j=sample, compute_w=work_w)
+    charge = np.asarray(charge_j, float)
+    return Batteries(prices, capacity_j=capacity, idle_gain_w=gain_w, least_j=least, charge_j=charge)
+
+
+@dataclass
+class CountedModel:
+    version: int
+    digest: str = ""
+
+
+@dataclass
+class CountingLearner:
+    """Learns nothing and writes down everything that it is asked."""
+
+    samples: np.ndarray
+    model_bits: float = 1.0
+    accuracies: list = field(default_factory=list)
+    asked: list = field(default_factory=list)
+    repeats: list = field(default_factory=list)
+    aggregated: list = field(default_factory=list)
+    merged: list = field(default_factory=list)
+    evaluated: list = field(default_factory=list)
+
+    def work_samples(self, client, work=None):
+        return self.samples[client].astype(float)
+
+    def whole_steps(self, client, work, *, up):
+        return work
+
+    def initial(self):
+        return CountedModel(0)
+
+    def updates(self, model, client, releases=None, work=None, repeat=0):
+        shares = np.ones(len(client)) if work is None else work
+        self.repeats += [(model.version, one, repeat) for one in client.tolist()]
+        for i, one in enumerate(client.tolist()):
+            self.asked.append((model.version, one, (releases or {}).get(i), shares[i]))
+        return client.tolist()
+
+    def aggregate(self, model, updates, weights, *, of="difference"):
+        self.aggregated.append((list(updates), list(weights)))
+        return CountedModel(model.version + 1)
+
+    def merge(self, models, weights, version=None):
+        self.merged.append(([model.version for model in models], list(weights)))
+        return CountedModel(max(model.version for model in models) + 1 if version is None else version)
+
+    def measure(self, updates, needs):
+        return {need: np.array([float(update) for update in updates]) for need in needs}
+
+    def deviations(self, fresh, fresh_weights, stale):
+        return np.zeros(len(stale))
+
+    def probe_losses(self, model, client, samples, round_):
+        return client.astype(float)
+
+    def probe_samples(self, client, samples):
+        return self.samples[client] / 3
+
+    def evaluate(self, model):
+        self.evaluated.append(model.version)
+        accuracy = self.accuracies[len(self.evaluated) - 1] if self.accuracies else 0.5
+        return Evaluation(accuracy, 1.0)
+
+
+class Everybody:
+    """Selects every candidate and keeps what it is shown (a copy: views are live) and told."""
+
+    def __init__(self):
+        self.views, self.reports = [], []
+
+    def select(self, view, rng):
+        self.views.append(copy.deepcopy(view))
+        return view.client
+
+    def observe(self, reports):
+        self.reports.append(reports)
+
+
+class Sequence(Everybody):
+    """Selects the cohorts of a list, one after another."""
+
+    def __init__(self, cohorts):
+        super().__init__()
+        self.cohorts = cohorts
+
+    def select(self, view, rng):
+        super().select(view, rng)
+        return self.cohorts[view.round - 1]
+
+
+class FirstWanted(Everybody):
+    """Selects as many candidates as the server asks for, those with the lowest ids."""
+
+    def select(self, view, rng):
+        return super().select(view, rng)[: view.wanted]
+
+
+def timeline(history):
+    """Return all that happened as a list of (second, what), in the order of time; at equal times as listed here."""
+    happened = []
+    for row in history.rounds.to_pylist():
+        happened += [
+            (row["start_s"], 3, f"round {row['round']} begins"),
+            (row["end_s"], 2, f"round {row['round']} ends with model {row['model_version']}"),
+        ]
+    for row in history.participations.to_pylist():
+        client = f"client {row['client']}"
+        happened += [
+            (row["start_s"], 4, f"{client} starts from {row['start_version']}"),
+            (row["end_s"], 1, f"{client} {_ENDS[row['cut_in'] is None, row['outcome'] == 'dropped']}: {row['fate']}"),
+        ]
+    return [(time_s, what) for time_s, _, what in sorted(happened)]
+
+
+_ENDS = {(True, False): "arrives", (False, False): "is cut off", (False, True): "is lost"}
+
+
+def serve(
+    policy,
+    downlink_s,
+    compute_s,
+    uplink_s,
+    *,
+    leaves_s=None,
+    presence=None,
+    selector=None,
+    budget=None,
+    learner=None,
+    links=None,
+    dropout=None,
+    batteries=None,
+    audit=True,
+    late=None,
+    minimum_updates=1,
+    edges=None,
+    selectors=None,
+    devices_up=None,
+    links_up=None,
+    server_restart=None,
+    streams=None,
+    **ending,
+):
+    """Run a server in a world of fixed times, or over the links given; return history, selector, learner and ledger.
+
+    With edges, the selectors are those of the edge servers, each of them everybody if none are given.
+    """
+    clients = len(downlink_s)
+    learner = learner or CountingLearner(np.full(clients, 10))
+    selector = selector or Everybody()
+    ledger = None if budget is None else PrivacyAccountant(budget, clients)
+    presence = presence or Always().build(clients, Streams(0))
+    conditions = [Working(switched) for switched in (devices_up, links_up) if switched is not None]
+    conditions += [] if batteries is None else [Charge(batteries)]
+    streams = streams or Streams(0)
+    presence = EligibleClients(presence, conditions, np.arange(clients)) if conditions else presence
+    context = ServerContext(
+        clients=ClientContext(
+            streams=streams,
+            links=links or FixedLinks(downlink_s, uplink_s),
+            compute=FixedCompute(compute_s),
+            availability=presence,
+            dropout=dropout or FixedDropout([np.inf] * clients if leaves_s is None else leaves_s),
+            workload=Workload(learner, getattr(selector, "needs", ())),
+            accountant=ledger,
+            batteries=batteries,
+            devices_up=devices_up,
+            links_up=links_up,
+        ),
+        streams=streams,
+        availability=presence,
+        learner=learner,
+        selector=SelectorPort.of(selector),
+        policy=policy,
+        late=late or Cancel(),
+        minimum_updates=minimum_updates,
+        knowledge=Knowledge(learner.samples, ledger, None),
+        server_restart=server_restart,
+    )
+    if edges is not None:
+        made = iter(selectors or ())
+        expected_s = np.sum([downlink_s, compute_s, uplink_s], axis=0)
+        hierarchy = Hierarchy.of(
+            edges, context.clients.links, expected_s, lambda: next(made, Everybody()), minimum_updates
+        )
+        context = replace(context, hierarchy=hierarchy)
+    env = simpy.Environment()
+    recorder = Recorder("test")
+    server = Server(env, context, StoppingCriteria(**{"count": 1, **ending}), recorder, audit=audit)
+    server.run()
+    return recorder.history(), selector, learner, ledger
