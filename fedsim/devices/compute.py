@@ -10,6 +10,7 @@ import numpy as np
 from pydantic import Field, NonNegativeFloat, PositiveFloat, model_validator
 
 from fedsim.arrays import FloatArray, IntArray
+from fedsim.capabilities import FLOPS, SAMPLES
 from fedsim.devices.heterogeneity import (
     HETEROGENEITY_LAWS,
     Fixed,
@@ -34,7 +35,7 @@ COMPUTE_TIMES = Registry(
         "fedscale": "fedsim.devices.compute:FedScale",
         "zero": "fedsim.devices.compute:ZeroCompute",
     },
-    attributes=("uses_samples", "uses_flops"),
+    attributes=("requires",),
 )
 
 Sigma = Annotated[float, Field(ge=0, le=10)]
@@ -53,8 +54,7 @@ class Rate(Component):
     jitter_sigma : standard deviation of the logarithm of the jitter
     """
 
-    uses_samples: ClassVar[bool] = True
-    uses_flops: ClassVar[bool] = False
+    requires: ClassVar[frozenset[str]] = frozenset({SAMPLES})
 
     samples_per_s: PositiveFloat
     spread_sigma: Sigma = 0.5
@@ -89,8 +89,7 @@ class RateTimes:
 class ZeroCompute(Component):
     """Work takes no time, said by name: for studies of latency alone."""
 
-    uses_samples: ClassVar[bool] = False
-    uses_flops: ClassVar[bool] = False
+    requires: ClassVar[frozenset[str]] = frozenset()
 
     def build(self, clients: int, streams: Streams, flops_per_sample: float | None = None) -> "ZeroTimes":
         """Return times that are all zero."""
@@ -161,8 +160,7 @@ class Flops(Component):
     load : mean share of time for which a device is busy with other things, drawn for each client and round
     """
 
-    uses_samples: ClassVar[bool] = True
-    uses_flops: ClassVar[bool] = True
+    requires: ClassVar[frozenset[str]] = frozenset({SAMPLES, FLOPS})
 
     flops_per_s: PositiveFloat
     spread: Annotated[HeterogeneityLaw, Slot(HETEROGENEITY_LAWS)] = LogNormalSpread(sigma=0.5)
@@ -216,8 +214,6 @@ class FedScale(Component):
     jitter, load : as in `Flops`
     """
 
-    uses_flops: ClassVar[bool] = False
-
     batch_size: Annotated[int, Field(ge=1)] | None = None
     steps: Annotated[int, Field(ge=1)] | None = None
     law: Literal["uniform", "phones"] = "uniform"
@@ -227,9 +223,9 @@ class FedScale(Component):
     load: Load = 0.0
 
     @property
-    def uses_samples(self) -> bool:
-        """Whether it matters how many samples a client works through."""
-        return self.steps is None
+    def requires(self) -> frozenset[str]:
+        """The number of samples, unless steps are given."""
+        return frozenset({SAMPLES} if self.steps is None else ())
 
     @model_validator(mode="after")
     def _both_or_neither(self) -> Self:

@@ -1,10 +1,11 @@
 """What the rest of fedsim asks of a network, and what a network asks of its parts."""
 
-from typing import ClassVar, Protocol, runtime_checkable
+from typing import Protocol, runtime_checkable
 
 from simpy import Environment, Event
 
 from fedsim.arrays import FloatArray, IntArray
+from fedsim.capabilities import Capable
 from fedsim.streams import Streams
 
 
@@ -44,17 +45,14 @@ class Links(Protocol):
         ...
 
 
-class Network(Protocol):
+class Network(Capable, Protocol):
     """A scenario's network: settings that build the links of one run.
 
     Attributes
     ----------
-    uses_bits : whether sizes matter; where False, bits are ignored and may be 0
-    uses_positions : whether it matters where clients stand; where False, only the number of rows is read
+    requires : ``{"model-bits"}`` if the size of messages matters; without it bits are ignored and may be 0
+    provides : ``"sites"`` if transfers end at one of several sites
     """
-
-    uses_bits: ClassVar[bool]
-    uses_positions: ClassVar[bool]
 
     def build(self, positions_m: FloatArray, streams: Streams) -> Links:
         """Return the links of one run for clients at positions of shape (K, 2), base station at the origin."""

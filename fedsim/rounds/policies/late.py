@@ -8,6 +8,7 @@ from typing import Annotated, ClassVar, Final, Protocol
 
 from pydantic import Field
 
+from fedsim.capabilities import TIME_LIMIT, Capable
 from fedsim.learning import Learner
 from fedsim.registry import Component, Registry, Slot
 from fedsim.rounds.aggregation.rules import AggregationRule, FedAvgRule
@@ -27,7 +28,7 @@ LATE: Final = Registry(
 )
 
 
-class LateRule(Protocol):
+class LateRule(Capable, Protocol):
     """What becomes of late clients.
 
     A rule may also have ``least_work`` (float in (0, 1)): clients that see that they would be late do less, down
@@ -98,6 +99,7 @@ class Partial(Component):
     """
 
     cancels: ClassVar[bool] = True
+    requires: ClassVar[frozenset[str]] = frozenset({TIME_LIMIT})
     least_work: Annotated[float, Field(gt=0, le=1)] = 0.1
 
     def merger(self, learner: Learner) -> AggregationRule:
