@@ -9,7 +9,7 @@ from typing import Annotated, ClassVar, Final, Literal, Self
 import numpy as np
 from pydantic import Field, NonNegativeFloat, PositiveFloat, model_validator
 
-from fedsim.arrays import FloatArray, IntArray
+from fedsim.arrays import FloatArray, IntArray, normal_quantile
 from fedsim.capabilities import FLOPS, SAMPLES
 from fedsim.devices.heterogeneity import (
     HETEROGENEITY_LAWS,
@@ -17,7 +17,6 @@ from fedsim.devices.heterogeneity import (
     HeterogeneityLaw,
     LogNormalSpread,
     mean_slowdown,
-    normal_quantile,
     slowdown,
 )
 from fedsim.errors import DataError, ScenarioError

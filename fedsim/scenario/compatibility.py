@@ -12,8 +12,7 @@ from fedsim.devices import Devices
 from fedsim.learning import LearnerSettings
 from fedsim.network import NETWORKS, Network
 from fedsim.registry import Recipe, suggest
-from fedsim.rounds import BACKHAULS, CLOUD_RULES, GROUPINGS, LATE, POLICIES, Edges, RoundPolicy
-from fedsim.rounds.policies.contracts import PastRounds
+from fedsim.rounds import BACKHAULS, CLOUD_RULES, GROUPINGS, LATE, POLICIES, Edges
 from fedsim.scenario.sections import Crowd, Rounds
 from fedsim.selectors import SelectorPort
 
@@ -110,7 +109,7 @@ def _about_requirements(
     """Yield each name that a part requires and no part provides."""
     lossy = devices.may_lose_clients or (rounds.faults is not None and rounds.faults.may_lose_clients)
     parts: dict[str, names.Capable] = {
-        "rounds.policy": _of_policy(rounds.policy),
+        "rounds.policy": rounds.policy,
         "rounds.late": rounds.late,
         "learning": learning,
         "network": network,
@@ -163,16 +162,6 @@ def _lacking(name: str, path: str, kinds: Mapping[str, str], provided: frozenset
     return tuple(path.split(".")), kinds.get(path), message
 
 
-def _of_policy(policy: RoundPolicy) -> names.Capabilities:
-    time_limit_s = getattr(policy, "closes_after_s", None)
-    limited = time_limit_s is not None and time_limit_s(PastRounds()) is not None
-    provides = {names.TIME_LIMIT: limited, names.EDGES: getattr(policy, "at_edges", True)}
-    return names.Capabilities(
-        requires=frozenset(() if policy.ends_without_everyone else {names.NO_LOSSES}),
-        provides=frozenset(name for name, has in provides.items() if has),
-    )
-
-
 def _about_sizes(crowd: Crowd, rounds: Rounds, selector: Recipe) -> Iterator[Problem]:
     """Yield numbers of clients and of updates that can never be reached."""
     cohort = selector.options.get("cohort")
@@ -184,8 +173,8 @@ def _about_sizes(crowd: Crowd, rounds: Rounds, selector: Recipe) -> Iterator[Pro
             cohort,
             f"a cohort cannot be larger than the crowd; allowed: 1 to crowd.clients = {crowd.clients}",
         )
-    most = getattr(rounds.policy, "buffer", rounds.minimum_updates)
-    if rounds.minimum_updates > most:
+    most = rounds.policy.traits.buffer_size
+    if most is not None and rounds.minimum_updates > most:
         yield (
             ("rounds", "minimum_updates"),
             rounds.minimum_updates,
@@ -201,7 +190,7 @@ def _about_sizes(crowd: Crowd, rounds: Rounds, selector: Recipe) -> Iterator[Pro
 def _about_policy(rounds: Rounds) -> Iterator[Problem]:
     """Yield a late rule beside a policy that has an aggregation rule of its own."""
     late = LATE.kind_of(rounds.late)
-    if hasattr(rounds.policy, "merger") and late != "cancel":
+    if rounds.policy.has_own_aggregation and late != "cancel":
         yield (
             ("rounds", "late"),
             late,
