@@ -247,6 +247,7 @@ class Registry:
 
     def _check_methods(self, found: Any) -> None:
         missing = [name for name in self.methods if not callable(getattr(found, name, None))]
+        missing += sorted(set(getattr(found, "__abstractmethods__", ())) - set(missing))
         if missing:
             raise refusal(
                 "not_a_part",

@@ -12,6 +12,7 @@ from fedsim.devices.availability.on_off import OnOffProcess
 from fedsim.errors import ScenarioError
 from fedsim.history import History, Recorder
 from fedsim.learning import Learner
+from fedsim.network.contracts import build_links
 from fedsim.privacy import PrivacyAccountant
 from fedsim.rounds import (
     ClientContext,
@@ -104,7 +105,7 @@ def build_context(scenario: Scenario, data_dir: str | Path | None, store: Any) -
         store=store,
         data_dir=None if data_dir is None else Path(data_dir),
     )
-    links = scenario.network.build(scenario.crowd.placement.positions(clients, streams), streams)
+    links = build_links(scenario.network, scenario.crowd.placement.positions(clients, streams), streams)
     law = scenario.devices.compute
     compute = law.build(clients, streams, learner.flops_per_sample if law.uses_flops else None)
     accountant = None if privacy is None else PrivacyAccountant(privacy.budget, clients)

@@ -10,14 +10,13 @@ from typing import Annotated, ClassVar, Final, Literal, Self
 import numpy as np
 from pydantic import Field, NonNegativeFloat, PositiveFloat, model_validator
 
-from fedsim.arrays import FloatArray, IntArray
+from fedsim.arrays import FloatArray, IntArray, normal_quantile
 from fedsim.devices.heterogeneity import (
     HETEROGENEITY_LAWS,
     Fixed,
     HeterogeneityLaw,
     LogNormal,
     mean_slowdown,
-    normal_quantile,
     slowdown,
 )
 from fedsim.errors import DataError, ScenarioError

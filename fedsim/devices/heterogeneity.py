@@ -9,7 +9,7 @@ from typing import Annotated, Final, Protocol
 import numpy as np
 from pydantic import Field
 
-from fedsim.arrays import FloatArray
+from fedsim.arrays import FloatArray, normal_quantile
 from fedsim.registry import Component, Registry
 
 HETEROGENEITY_LAWS: Final = Registry(
@@ -43,13 +43,6 @@ class HeterogeneityLaw(Protocol):
     def allows(self, heterogeneity: float) -> bool:
         """Return whether the law exists at this multiple of its own spread, with mean 1."""
         ...
-
-
-def normal_quantile(u: FloatArray) -> FloatArray:
-    """Return the standard normal quantile of each level in (0, 1), of the same shape."""
-    from scipy.special import ndtri  # a tenth of a second that `fedsim --help` need not pay
-
-    return np.asarray(ndtri(u))
 
 
 class Fixed(Component):

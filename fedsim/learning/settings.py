@@ -9,6 +9,8 @@ from pydantic import Field
 from fedsim.learning.contracts import Learner
 from fedsim.learning.data.datasets import DATASETS, DatasetPart, Digits
 from fedsim.learning.data.partitions import PARTITIONS, EqualPartition, Partition
+from fedsim.learning.executors.choice import ExecutorChoice
+from fedsim.learning.executors.contracts import TrainingSetup
 from fedsim.learning.lineage.store import Store
 from fedsim.learning.local_training import LocalTraining
 from fedsim.learning.models.settings import MLP, MODELS, ModelPart
@@ -49,6 +51,7 @@ class LearnerSettings(Protocol):
         mechanism: Any = None,
         store: Store | None = None,
         data_dir: Path | None = None,
+        executor: ExecutorChoice | None = None,
     ) -> Learner:
         """Return a fresh learner.
 
@@ -62,6 +65,8 @@ class LearnerSettings(Protocol):
             Where results of training are kept and looked up; runs may share one.
         data_dir : path, optional
             Where data sets are looked for; see `fedsim.learning.data_folder`.
+        executor : ExecutorChoice, optional
+            What computes trainings; one client after the other by default.
         """
         ...
 
@@ -71,7 +76,7 @@ class Supervised(Component):
 
     Attributes
     ----------
-    data, split, model, server : parts of the catalogues DATASETS, SPLITS, MODELS and AGGREGATORS
+    data, split, model, server : entries of `DATASETS`, `PARTITIONS`, `MODELS` and `SERVER_OPTIMIZERS`
     local : LocalTraining
     model_bits : float > 0, optional
         Size of the model, and of an update, on the air, to stand for a bigger network; otherwise 32 bits for
@@ -99,6 +104,7 @@ class Supervised(Component):
         mechanism: Any = None,
         store: Store | None = None,
         data_dir: Path | None = None,
+        executor: ExecutorChoice | None = None,
     ) -> Learner:
         """Return a fresh learner; loads the data, imports torch and draws the initial weights.
 
@@ -109,7 +115,7 @@ class Supervised(Component):
         ScenarioError
             If the parts do not fit together: too few samples for the clients, images too small for the model.
         """
-        from fedsim.learning.executors.sequential import SequentialExecutor
+        from fedsim.learning.models.flat_module import build_flat
         from fedsim.learning.supervised import SupervisedLearner
 
         data = self.data.load(data_dir)
@@ -118,7 +124,8 @@ class Supervised(Component):
         return SupervisedLearner(
             data=data,
             rows=rows,
-            executor=SequentialExecutor(self.model, data, self.local, seed),
+            layout=build_flat(self.model, data.shape, data.classes, seed).layout,
+            executor=(executor or ExecutorChoice()).build(TrainingSetup(self.model, data, self.local, seed)),
             settings=self,
             seed=seed,
             streams=streams,

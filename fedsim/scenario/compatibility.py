@@ -34,7 +34,7 @@ def _about_rules(edges: Edges, policy: RoundPolicy) -> Iterator[Problem]:
             f"it weighs tiers by how fast they are, and the grouping {grouping!r} does not order them; allowed: "
             "grouping = 'latency', or the merging 'synchronous' or 'asynchronous'",
         )
-    if not getattr(policy, "at_edges", True):
+    if "edges" not in policy.traits.provides:
         yield (
             ("rounds", "policy"),
             POLICIES.kind_of(policy),

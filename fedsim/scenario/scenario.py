@@ -6,6 +6,7 @@ thing and has the same digest.
 
 import hashlib
 import json
+import math
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
@@ -22,7 +23,7 @@ from fedsim.network import NETWORKS, Network
 from fedsim.privacy import Privacy
 from fedsim.registry import Recipe, Settings, Slot, refusal
 from fedsim.rounds import LATE, POLICIES
-from fedsim.rounds.policies.contracts import PastRounds
+from fedsim.rounds.policies.round import PastRounds
 from fedsim.scenario.compatibility import edge_problems
 from fedsim.scenario.file_digests import contents
 from fedsim.scenario.messages import explain
@@ -74,7 +75,7 @@ class Scenario(Settings):
                 f"a cohort cannot be larger than the crowd; allowed: 1 to crowd.clients = {self.crowd.clients}",
             )
         breakable = (self.devices, self.rounds.faults)
-        if not self.rounds.policy.ends_without_everyone and any(part and part.may_lose_clients for part in breakable):
+        if not self.rounds.policy.traits.tolerates_losses and any(part and part.may_lose_clients for part in breakable):
             _refuse(
                 ("rounds", "policy"),
                 POLICIES.describe(self.rounds.policy)["kind"],
@@ -92,22 +93,21 @@ class Scenario(Settings):
         """Refuse rules for rounds that contradict each other."""
         rounds, policy = self.rounds, self.rounds.policy
         kind, late = POLICIES.describe(policy)["kind"], LATE.describe(rounds.late)["kind"]
-        if hasattr(policy, "merger") and late != "cancel":
+        if policy.has_own_aggregation and late != "cancel":
             _refuse(
                 ("rounds", "late"),
                 late,
                 f"the policy {kind!r} has a rule of its own for updates that come late; allowed: leave it out",
             )
-        closes_after_s = getattr(policy, "closes_after_s", None)
-        if late == "partial" and (closes_after_s is None or closes_after_s(PastRounds()) is None):
+        if late == "partial" and policy.time_limit_s(PastRounds()) == math.inf:
             _refuse(
                 ("rounds", "late"),
                 late,
                 f"clients do less work when they see that they would be late, and with the policy {kind!r} nobody is; "
                 "allowed: a policy whose rounds last no longer than is known when they begin",
             )
-        most = getattr(policy, "buffer", rounds.minimum_updates)
-        if rounds.minimum_updates > most:
+        most = policy.traits.buffer_size
+        if most is not None and rounds.minimum_updates > most:
             _refuse(
                 ("rounds", "minimum_updates"),
                 rounds.minimum_updates,

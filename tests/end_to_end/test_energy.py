@@ -10,7 +10,7 @@ from fedsim import Scenario, read_run, run, simulate
 from fedsim.errors import ScenarioError
 from fedsim.history.schema import ACCOUNTS
 from fedsim.network import NETWORKS
-from tests.end_to_end.test_networks import OPTIONS
+from tests.support.options import NETWORK_OPTIONS
 
 # 0.005 J down, 0.04 J of work and 0.044 J up for each participation, of at most 0.15 J.
 BATTERY = {
@@ -67,7 +67,7 @@ def test_batteries_run_empty_over_every_pair_of_sharing_rules(downlink, uplink):
 
 @pytest.mark.parametrize("kind", sorted(NETWORKS.builtin))
 def test_batteries_run_empty_over_every_network_and_twice_the_same(kind):
-    chosen = scenario(network={"kind": kind, **OPTIONS.get(kind, {})})
+    chosen = scenario(network={"kind": kind, **NETWORK_OPTIONS.get(kind, {})})
     history = simulate(chosen)
     check(history)
     assert history.participations.equals(simulate(chosen).participations)

@@ -16,10 +16,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 from pydantic import Field
 
-from fedsim.arrays import BoolArray, FloatArray, IntArray
+from fedsim.arrays import BoolArray, FloatArray, IntArray, normal_quantile
 from fedsim.devices.availability.diurnal import DAY_S, DailyClocks
 from fedsim.devices.availability.on_off import Renewal
-from fedsim.devices.heterogeneity import normal_quantile
 from fedsim.registry import Component
 from fedsim.streams import Streams
 

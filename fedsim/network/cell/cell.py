@@ -11,7 +11,6 @@ from pydantic import Field, PositiveFloat
 
 from fedsim.arrays import FloatArray
 from fedsim.network.cell.links import CellLinks
-from fedsim.network.contracts import Links
 from fedsim.network.medium.cell import Sharing
 from fedsim.network.radio.channel import Channel
 from fedsim.network.radio.contracts import Fading, PathLoss
@@ -85,8 +84,8 @@ class Cell(Component):
     rate: Annotated[RateLaw, Slot(RATES)] = Shannon()
     sites: Sites | None = None
 
-    def build(self, positions_m: FloatArray, streams: Streams) -> Links:
-        """Return the links of one run: `CellLinks`, or around them `SharedCellLinks` if a direction is shared.
+    def build(self, positions_m: FloatArray, streams: Streams) -> CellLinks:
+        """Return the links of one run.
 
         Raises
         ------
@@ -97,17 +96,13 @@ class Cell(Component):
         distance_m, loss_db = radio.losses(positions_m)
         serving = np.argmin(loss_db[:, : 1 if self.sites is None else self.sites.serving], axis=1)
         down, up = radio.snrs(loss_db, serving)
-        links = CellLinks(
+        return CellLinks(
             Channel(down, self.downlink.bandwidth_hz, self.fading, "fading-downlink", streams, self.rate),
             Channel(up, self.uplink.bandwidth_hz, self.fading, "fading-uplink", streams, self.rate),
             distance_m[np.arange(serving.size), serving] / SPEED_OF_LIGHT_M_PER_S,
             serving,
+            (self.downlink.sharing, self.uplink.sharing),
         )
-        if self.downlink.sharing == self.uplink.sharing == "dedicated":
-            return links
-        from fedsim.network.cell.links import SharedCellLinks
-
-        return SharedCellLinks(links, self.downlink.sharing, self.uplink.sharing)
 
     def losses(self, positions_m: FloatArray, sites_m: FloatArray, streams: Streams) -> tuple[FloatArray, FloatArray]:
         """Return the distance in metres and the path loss with shadowing in dB of each client and site, (K, S)."""

@@ -22,44 +22,58 @@ The rules are:
 """
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import numpy as np
 from simpy import Environment
 
-from fedsim.network.contracts import Transfer
+from fedsim.arrays import FloatArray, IntArray
+from fedsim.network.contracts import SharedMedium, SpectrumBook, Transfer
 from fedsim.network.medium.disciplines import EqualSharing, FirstCome, MinimumMakespan
 from fedsim.network.medium.multicast import Multicast
 from fedsim.network.medium.proportional_fair import ProportionalFair
-from fedsim.network.medium.spectrum import SharedSpectrum, SpectrumBook
+from fedsim.network.medium.spectrum import SharedSpectrum
 from fedsim.network.radio.channel import Channel
-from fedsim.network.radio.multiuser_diversity import DiversityGain
-
-if TYPE_CHECKING:
-    from fedsim.network.cell.links import CellLinks, SharedCellLinks
 
 Sharing = Literal["dedicated", "equal", "proportional-fair", "first-come", "minimum-makespan"]
 
 Rule = Sharing | Literal["multicast"]
 
 
-class CellMedium:
-    """The spectrum of a cell on the clock of one run; each serving site shares out its own."""
+class CellMedium(SharedMedium):
+    """The spectrum of a cell on the clock of one run; each serving site has a spectrum of its own in each direction.
 
-    def __init__(self, env: Environment, links: "SharedCellLinks") -> None:
-        self._down = Direction(env, links.alone, links.alone.downlink, links.downlink)
-        self._up = Direction(env, links.alone, links.alone.uplink, links.uplink)
+    Parameters
+    ----------
+    env : Environment
+    channels : of the downlink and of the uplink
+    sharing : rules of the downlink and of the uplink
+    serving : index of the site that serves each client, shape (K,)
+    delay_s : propagation delay of each client in seconds, shape (K,)
+    """
+
+    def __init__(
+        self,
+        env: Environment,
+        channels: tuple[Channel, Channel],
+        sharing: tuple[Rule, Rule],
+        serving: IntArray,
+        delay_s: FloatArray,
+    ) -> None:
+        self._down, self._up = (
+            Direction(env, channel, rule, serving, delay_s) for channel, rule in zip(channels, sharing, strict=True)
+        )
 
     def downlink(self, client: int, bits: float) -> Transfer:
-        """Start to send the server's message to a client."""
+        """Start a transfer from the server to a client."""
         return self._down.send(client, bits)
 
     def uplink(self, client: int, bits: float) -> Transfer:
-        """Start to send a client's message to the server."""
+        """Start a transfer from a client to the server."""
         return self._up.send(client, bits)
 
     def books(self) -> dict[str, SpectrumBook]:
-        """Return what has been carried in each shared direction of each site."""
+        """Return the work done in each shared direction of each site."""
         directions = {"downlink": self._down, "uplink": self._up}
         return {
             f"{name} of site {site}": medium.book()
@@ -69,21 +83,21 @@ class CellMedium:
 
 
 class Direction:
-    """One direction of a cell: a medium for each serving site, and every client's efficiency and propagation delay.
+    """One direction of a cell: a spectrum for each serving site; parameters as in `CellMedium`.
 
     Attributes
     ----------
-    media : site to medium; empty where bandwidth is dedicated
+    media : spectrum of each site; empty where bandwidth is dedicated
     """
 
-    def __init__(self, env: Environment, links: "CellLinks", channel: Channel, rule: Rule) -> None:
+    def __init__(self, env: Environment, channel: Channel, rule: Rule, serving: IntArray, delay_s: FloatArray) -> None:
         self._senders: dict[int, SharedSpectrum | Multicast] = {}
         if rule != "dedicated":
             make = _maker(env, channel, rule)
-            self._senders = {site: make() for site in np.unique(links.serving).tolist()}
+            self._senders = {site: make() for site in np.unique(serving).tolist()}
             self._efficiency: list[float] = (channel.ergodic_rate_bps / channel.bandwidth_hz).tolist()
-            self._delay_s: list[float] = links.delay_s.tolist()
-            self._site: list[int] = links.serving.tolist()
+            self._delay_s: list[float] = delay_s.tolist()
+            self._site: list[int] = serving.tolist()
         self.media = {
             site: sender.medium if isinstance(sender, Multicast) else sender for site, sender in self._senders.items()
         }
@@ -97,13 +111,18 @@ class Direction:
 
 def _maker(env: Environment, channel: Channel, rule: Rule) -> Callable[[], SharedSpectrum | Multicast]:
     """Return what makes the medium of one site."""
-    if rule == "proportional-fair":
-        gains = DiversityGain(channel.rate, channel.fading, channel.snr)
-        return lambda: ProportionalFair(env, channel.bandwidth_hz, gains)
-    kinds: dict[Rule, type[SharedSpectrum] | type[Multicast]] = {
+    if rule == "multicast":
+        return lambda: Multicast(env, channel.bandwidth_hz)
+    kinds = {
         "equal": EqualSharing,
+        "proportional-fair": ProportionalFair,
         "first-come": FirstCome,
         "minimum-makespan": MinimumMakespan,
-        "multicast": Multicast,
     }
-    return lambda: kinds[rule](env, channel.bandwidth_hz)
+
+    def make() -> SharedSpectrum:
+        discipline = kinds[rule]()
+        discipline.prepare(channel)
+        return SharedSpectrum(env, channel.bandwidth_hz, discipline)
+
+    return make

@@ -1,7 +1,7 @@
 """What lies between edge servers and the cloud, on the clock."""
 
 from collections.abc import Callable
-from typing import ClassVar, Final, Protocol, runtime_checkable
+from typing import ClassVar, Final, Protocol
 
 import numpy as np
 from pydantic import NonNegativeFloat, PositiveFloat
@@ -83,24 +83,6 @@ class Wire(Component):
         return carry
 
 
-@runtime_checkable
-class Reaching(Links, Protocol):
-    """Links that know how edge servers reach a cloud."""
-
-    def to_cloud(self) -> tuple[list[str], str]:
-        """Return the names of the edge servers that serve clients, in their order, and the name of the cloud."""
-        ...
-
-
-@runtime_checkable
-class Routed(SharedMedium, Protocol):
-    """Shared links over which others than clients can send."""
-
-    def transfer(self, source: str, target: str, bits: float) -> Transfer:
-        """Start a transfer between two nodes."""
-        ...
-
-
 class ThroughNetwork(Component):
     """Models travel over the links of a graph network, which they share with the messages of clients.
 
@@ -118,22 +100,23 @@ class ThroughNetwork(Component):
         ScenarioError
             If the network has no such nodes or no way between them.
         """
-        if not (isinstance(links, Reaching) and isinstance(air, Routed)):
+        routed = None if air is None else air.routed()
+        if routed is None:
             raise ScenarioError(
                 "rounds.edges.backhaul: 'network' is not allowed with a network in which only clients send; "
                 "allowed: 'link', 'none', or a network of kind 'graph'"
             )
-        names, cloud = links.to_cloud()
+        names, cloud = routed.edge_routes()
 
         def carry(edge: int, up: bool) -> Transfer:
             ends = (names[edge], cloud) if up else (cloud, names[edge])
-            return air.transfer(*ends, bits)
+            return routed.transfer(*ends, bits)
 
         return carry
 
 
-class OnWire:
-    """One model on its way over a wire; fulfils `fedsim.network.contracts.Transfer`.
+class OnWire(Transfer):
+    """The transfer of one model over a wired link.
 
     Attributes
     ----------

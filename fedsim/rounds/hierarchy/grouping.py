@@ -55,13 +55,12 @@ class BySite(Component):
         ScenarioError
             If the network does not know sites.
         """
-        serving = getattr(links, "serving", None)
-        if serving is None:
+        if links.serving is None:
             raise ScenarioError(
                 "rounds.edges.grouping: 'site' is not allowed with a network without sites; "
                 "allowed: 'order', 'latency', 'given', or a network of cells"
             )
-        return np.asarray(np.unique(serving, return_inverse=True)[1], dtype=np.int64)
+        return np.asarray(np.unique(links.serving, return_inverse=True)[1], dtype=np.int64)
 
 
 class ByOrder(Component):
