@@ -8,10 +8,10 @@ from scipy.spatial.distance import pdist, squareform
 
 from fedsim.arrays import FloatArray, IntArray
 from fedsim.selectors.clustered.bins import bins_by_cluster
-from fedsim.selectors.contracts import Cohort, PublishedSelector, Reports, RoundView, check_whole, cohort_size
-from fedsim.selectors.sampling import data_sizes, tally
+from fedsim.selectors.contracts import Cohort, PublishedSelector, Reports, RoundView
+from fedsim.selectors.sampling import cohort_size, data_sizes, tally
 from fedsim.selectors.update_distances import METRICS, Metric, UpdateDistances
-from fedsim.selectors.validation import check_choice
+from fedsim.selectors.validation import check_choice, check_whole_numbers
 
 
 class ClusteredBySimilarity(PublishedSelector):
@@ -48,7 +48,7 @@ class ClusteredBySimilarity(PublishedSelector):
     def __init__(
         self, cohort: int, similarity: Metric = "angle", matrix: Literal["paper", "reference-code"] = "paper"
     ) -> None:
-        check_whole("cohort", cohort, lowest=1)
+        check_whole_numbers(1, cohort=cohort)
         check_choice("similarity", similarity, *METRICS)
         check_choice("matrix", matrix, "paper", "reference-code")
         self.cohort, self.similarity, self.matrix = cohort, similarity, matrix

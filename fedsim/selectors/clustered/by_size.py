@@ -3,8 +3,9 @@
 import numpy as np
 
 from fedsim.selectors.clustered.bins import Bins, bins_by_size
-from fedsim.selectors.contracts import Cohort, PublishedSelector, RoundView, check_whole, cohort_size
-from fedsim.selectors.sampling import data_sizes, tally
+from fedsim.selectors.contracts import Cohort, PublishedSelector, RoundView
+from fedsim.selectors.sampling import cohort_size, data_sizes, tally
+from fedsim.selectors.validation import check_whole_numbers
 
 
 class ClusteredBySize(PublishedSelector):
@@ -31,7 +32,7 @@ class ClusteredBySize(PublishedSelector):
     )
 
     def __init__(self, cohort: int) -> None:
-        check_whole("cohort", cohort, lowest=1)
+        check_whole_numbers(1, cohort=cohort)
         self.cohort = cohort
 
     def select(self, view: RoundView, rng: np.random.Generator) -> Cohort:

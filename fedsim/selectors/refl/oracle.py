@@ -6,10 +6,10 @@ import numpy as np
 
 from fedsim.arrays import BoolArray, FloatArray
 from fedsim.errors import SelectorError
-from fedsim.selectors.contracts import Cohort, OracleView, PublishedSelector, Reports, RoundView, cohort_size
+from fedsim.selectors.contracts import Cohort, OracleView, PublishedSelector, Reports, RoundView
 from fedsim.selectors.refl.refl import PAPER, check_pace
 from fedsim.selectors.refl.state import Pace, target
-from fedsim.selectors.sampling import lowest
+from fedsim.selectors.sampling import cohort_size, lowest
 from fedsim.selectors.validation import check_choice, check_shares
 
 

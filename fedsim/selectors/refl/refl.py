@@ -9,19 +9,11 @@ from typing import Final
 
 import numpy as np
 
-from fedsim.selectors.contracts import (
-    Cohort,
-    PublishedSelector,
-    Reports,
-    RoundView,
-    check_number,
-    check_whole,
-    cohort_size,
-)
+from fedsim.selectors.contracts import Cohort, PublishedSelector, Reports, RoundView
 from fedsim.selectors.refl.forecast import SeasonalForecast
 from fedsim.selectors.refl.state import Pace, target
-from fedsim.selectors.sampling import lowest
-from fedsim.selectors.validation import check_numbers, check_shares
+from fedsim.selectors.sampling import cohort_size, lowest
+from fedsim.selectors.validation import check_numbers, check_shares, check_whole_numbers
 
 _DIGITS: Final = 9
 """Decimals of a probability that count."""
@@ -95,9 +87,9 @@ class Refl(PublishedSelector):
         if not periods:
             raise ValueError("periods_s: [] is not allowed; it must have at least one period, or be left out for a day")
         for period_s in periods:
-            check_number("periods_s", period_s, lowest=0, above=True)
-        check_whole("harmonics", harmonics, lowest=1)
-        check_number("ridge", ridge, lowest=0, above=True)
+            check_numbers(0, above=True, periods_s=period_s)
+        check_whole_numbers(1, harmonics=harmonics)
+        check_numbers(0, above=True, ridge=ridge)
         self.cohort, self.hold_off = cohort, hold_off
         self.adaptive_target, self.least_share = adaptive_target, least_share
         self.slot_s, self.initial_s, self.alpha = slot_s, initial_s, alpha
@@ -129,8 +121,8 @@ def check_pace(
     cohort: int, hold_off: int, least_share: float, slot_s: float | None, initial_s: float, alpha: float
 ) -> None:
     """Refuse options of either form of REFL that are out of range."""
-    check_whole("cohort", cohort, lowest=1)
-    check_whole("hold_off", hold_off, lowest=0)
+    check_whole_numbers(1, cohort=cohort)
+    check_whole_numbers(0, hold_off=hold_off)
     check_shares(least_share=least_share, alpha=alpha)
     check_numbers(0, above=True, initial_s=initial_s)
     check_numbers(0, above=True, optional=True, slot_s=slot_s)

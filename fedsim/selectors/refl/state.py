@@ -28,7 +28,7 @@ class Pace:
     def __init__(self, hold_off: int, initial_s: float, alpha: float) -> None:
         self.hold_off, self.mu_s, self.alpha = hold_off, initial_s, alpha
         self._round, self._start_s = 0, 0.0
-        self._sent = InFlight()
+        self._in_flight = InFlight()
         self._selected: IntArray = np.zeros(0, dtype=np.int64)
         self._since_s: FloatArray = np.zeros(0)
         self._takes_s: FloatArray = np.zeros(0)
@@ -40,7 +40,7 @@ class Pace:
             self._selected = np.pad(self._selected, (0, missing), constant_values=-self.hold_off - 1)
             self._since_s = np.pad(self._since_s, (0, missing), constant_values=np.nan)
             self._takes_s = np.pad(self._takes_s, (0, missing), constant_values=np.nan)
-        self._sent.meet(view)
+        self._in_flight.meet(view)
         self._since_s[view.client] = np.nan
         if view.round != self._round:
             self._round, self._start_s = view.round, view.time_s
@@ -48,11 +48,11 @@ class Pace:
     @property
     def not_heard_of(self) -> IntArray:
         """The clients that an asynchronous server has sent and knows nothing of since."""
-        return self._sent.client
+        return self._in_flight.client
 
     def missed(self, view: RoundView) -> IntArray:
         """Return the clients that did not deliver and may be at work still: selected lately and not back."""
-        away = ~np.isnan(self._since_s) & ~self._sent.busy
+        away = ~np.isnan(self._since_s) & ~self._in_flight.mask
         return np.flatnonzero(away & (view.round - self._selected <= self.hold_off))
 
     def held_off(self, view: RoundView) -> BoolArray:
@@ -74,17 +74,17 @@ class Pace:
 
     def sent(self, client: IntArray, view: RoundView) -> None:
         """Take down who has been selected."""
-        self._sent.sent(client)
+        self._in_flight.sent(client)
         self._selected[client] = view.round
         self._since_s[client] = view.time_s
 
     def learn(self, reports: Reports) -> None:
         """Take in how long the round was, and who has delivered."""
         self.mu_s = (1 - self.alpha) * (reports.time_s - self._start_s) + self.alpha * self.mu_s
-        self._sent.heard(reports)
+        self._in_flight.heard(reports)
         done = reports.client[reports.delivered]
         self._takes_s[done] = reports.duration_s[reports.delivered]
-        self._since_s[done[~self._sent.busy[done]]] = np.nan
+        self._since_s[done[~self._in_flight.mask[done]]] = np.nan
 
 
 def target(size: int, due: int, adaptive: bool, least_share: float) -> int:

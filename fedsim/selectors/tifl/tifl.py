@@ -8,10 +8,10 @@ from typing import Final, Literal
 import numpy as np
 
 from fedsim.arrays import BoolArray, FloatArray, IntArray
-from fedsim.selectors.contracts import Cohort, Probe, PublishedSelector, Reports, RoundView, check_number, cohort_size
-from fedsim.selectors.sampling import lowest
+from fedsim.selectors.contracts import Cohort, Probe, PublishedSelector, Reports, RoundView
+from fedsim.selectors.sampling import cohort_size, lowest
 from fedsim.selectors.tifl.profile import Profile
-from fedsim.selectors.validation import check_choice, check_numbers, check_wholes
+from fedsim.selectors.validation import check_choice, check_numbers, check_whole_numbers
 
 Policy = Literal["adaptive", "uniform", "random", "fast", "slow"]
 
@@ -82,8 +82,8 @@ class Tifl(PublishedSelector):
         down_bits: float = 256.0,
         up_bits: float = 256.0,
     ) -> None:
-        check_wholes(1, cohort=cohort, tiers=tiers, interval=interval, tries=tries)
-        check_wholes(1, optional=True, credits=credits)
+        check_whole_numbers(1, cohort=cohort, tiers=tiers, interval=interval, tries=tries)
+        check_whole_numbers(1, optional=True, credits=credits)
         check_choice("policy", policy, "adaptive", "uniform", "random", "fast", "slow")
         _check_probabilities(tiers, policy, probabilities)
         check_choice("profiling", profiling, "probe", "rounds")
@@ -222,6 +222,6 @@ def _check_probabilities(tiers: int, policy: Policy, probabilities: list[float] 
             raise ValueError(f"policy: 'random' is not allowed with {tiers} tiers; it is defined for {len(_RANDOM)}")
         return
     for number in probabilities:
-        check_number("probabilities", number, lowest=0)
+        check_numbers(0, probabilities=number)
     if len(probabilities) != tiers or not sum(probabilities) > 0:
         raise ValueError(f"probabilities: {probabilities!r} is not allowed; it must be {tiers} numbers, not all 0")
