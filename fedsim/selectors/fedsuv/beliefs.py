@@ -113,7 +113,7 @@ class Beliefs:
         self._process.observe(client[heard], utility[heard])
 
     def bounds(self, client: IntArray, round_: int) -> Bounds:
-        """Return Q_t (6) of known clients, the intervals (4) and (5), with t the round and |X| the size of the crowd."""
+        """Return Q_t (6) of known clients, the intervals (4) and (5), with t the round and |X| the crowd's size."""
         if self.columns == 0:
             validity_low, validity_high = self._disjoint.interval(client)
         else:

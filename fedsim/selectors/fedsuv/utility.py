@@ -102,7 +102,7 @@ class UtilityProcess:
         self._variance = np.einsum("nm,nm->n", self._coordinates @ self._covariance, self._coordinates)
 
     def posterior(self, client: IntArray) -> tuple[FloatArray, FloatArray]:
-        """Return means, in the unit of the observations, and standard deviations, in units of the prior's; shapes (n,)."""
+        """Return means (unit of the observations) and standard deviations (units of the prior's), shapes (n,)."""
         count, rest, noise = self.count[client], self._remainder[client], self.noise**2
         share = rest * count / (rest * count + noise)
         average = self.total[client] / np.maximum(count, 1.0)

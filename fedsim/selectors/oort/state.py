@@ -60,7 +60,7 @@ class OortState:
         self.batch[view.client] = np.minimum(view.samples, self.samples_per_round or np.inf)
 
     def learn(self, reports: Reports) -> FloatArray:
-        """Store the outcomes of a round, and return the statistical utilities of its deliveries, shape (deliveries,)."""
+        """Store the outcomes of a round, and return the statistical utilities of its k deliveries, shape (k,)."""
         client, delivered = reports.client, reports.delivered
         loss = reports.measured.get("loss_rms", np.ones(client.size))
         utility = self.batch[client] * np.where(np.isfinite(loss), loss, 1.0)

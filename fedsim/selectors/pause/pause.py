@@ -22,8 +22,8 @@ class Pause(PauseBandit):
     """Select by the arg max of equation (14) over all sets of m clients, in O(K log K).
 
     The energy of a set is its smallest UCB plus ``alpha / m`` times its generalisation rewards plus
-    ``gamma / m`` times its privacy rewards. Ties are broken by the greatest smallest UCB, then at random. Parameters are
-    those of `fedsim.selectors.pause.energy.PauseBandit`.
+    ``gamma / m`` times its privacy rewards. Ties are broken by the greatest smallest UCB, then at random.
+    Parameters are those of `fedsim.selectors.pause.energy.PauseBandit`.
     """
 
     def search(self, terms: Terms, rng: np.random.Generator) -> IntArray:
