@@ -16,6 +16,10 @@ class SelectorError(FedsimError):
     """A selector broke its contract: it returned something that is no cohort of the candidates."""
 
 
+class ContractError(FedsimError):
+    """A part of the user's own does not keep the contract of its kind."""
+
+
 class DataError(FedsimError):
     """A data set is missing, incomplete or not in the form it should have."""
 

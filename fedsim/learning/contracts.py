@@ -1,15 +1,17 @@
 """What a simulation asks of learning, without torch: handles, not numbers.
 
-A model and an update are handles with a lineage. Asking for an update computes nothing; work happens when
-somebody needs a number, for the updates that were delivered. An update that nobody uses is never trained.
+A model and an update are handles with a lineage. Asking for an update computes nothing. Trainings run when a number is
+needed, for the updates that were delivered; an update that is never used is never trained.
 """
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol, get_args
 
-import numpy as np
 from numpy.typing import NDArray
+
+from fedsim.arrays import FloatArray, IntArray
+from fedsim.learning.server_optimizers import ServerOptimizer
 
 Of = Literal["difference", "model"]
 """What a server's rule combines: the clients' differences, or their whole models."""
@@ -83,15 +85,15 @@ class Learner(Protocol):
         ...
 
     @property
-    def samples(self) -> NDArray[np.int64]:
+    def samples(self) -> IntArray:
         """Training samples of every client, shape (K,)."""
         ...
 
-    def work_samples(self, client: NDArray[np.int64], work: NDArray[np.float64] | None = None) -> NDArray[np.float64]:
+    def work_samples(self, client: IntArray, work: FloatArray | None = None) -> FloatArray:
         """Return how many samples each client passes through its model in one local training."""
         ...
 
-    def whole_steps(self, client: NDArray[np.int64], work: NDArray[np.float64], *, up: bool) -> NDArray[np.float64]:
+    def whole_steps(self, client: IntArray, work: FloatArray, *, up: bool) -> FloatArray:
         """Return the share of each client's work nearest to a wish that is a whole number of its steps, at least one.
 
         Parameters
@@ -109,9 +111,9 @@ class Learner(Protocol):
     def updates(
         self,
         model: Model,
-        client: NDArray[np.int64],
+        client: IntArray,
         releases: Mapping[int, Release] | None = None,
-        work: NDArray[np.float64] | None = None,
+        work: FloatArray | None = None,
         repeat: int = 0,
     ) -> list[Update]:
         """Return what each client of a cohort would send after training from a model; computes nothing.
@@ -128,7 +130,7 @@ class Learner(Protocol):
         ...
 
     def aggregate(
-        self, model: Model, updates: Sequence[Update], weights: NDArray[np.float64], *, of: Of = "difference"
+        self, model: Model, updates: Sequence[Update], weights: FloatArray, *, of: Of = "difference"
     ) -> Model:
         """Return the next model from delivered updates with their weights; computes nothing.
 
@@ -145,15 +147,51 @@ class Learner(Protocol):
             ``"model"``: (1 - sum of w_i) model + sum of w_i (base_i + h_i), FedAsync's mixing (Xie et al., 2019,
             Algorithm 1) with one update, SAFA's average of cached models (Wu et al., 2021) with weights of sum 1.
             Both are the same where every base_i is ``model``.
+
+            That is federated averaging. Another server optimiser steps from ``model`` with what averaging would add to
+            it, and with the state that ``model`` carries; see `fedsim.learning.server_optimizers`.
         """
         ...
 
-    def merge(self, models: Sequence[Model], weights: NDArray[np.float64], version: int | None = None) -> Model:
+    def merge(self, models: Sequence[Model], weights: FloatArray, version: int | None = None) -> Model:
         """Return the weighted mean of whole models, such as edge servers'; computes nothing.
 
         The cloud's step of hierarchical federated averaging (Liu et al., "Client-edge-cloud hierarchical federated
-        learning", ICC 2020, Algorithm 1). Weights are at least 0 and sum to 1. The version is one more than the
-        highest of the models' if none is given.
+        learning", ICC 2020, Algorithm 1). No server optimiser takes part: see `server_step`.
+
+        Parameters
+        ----------
+        models : n of them
+        weights : at least 0, of sum 1, shape (n,)
+        version : of the mean; one more than the highest of the models' if it is None
+        """
+        ...
+
+    def trained(self, base: Model, update: Update) -> Model:
+        """Return a client's own model: the one that it started from plus what it sent; computes nothing.
+
+        No server optimiser takes part. SAFA's cache holds such models.
+        """
+        ...
+
+    def server_step(self, model: Model, mean: Model, optimizer: ServerOptimizer | None = None) -> Model:
+        """Return the server optimiser's step from a server's model with the update ``mean - model``.
+
+        With federated averaging that is ``mean`` itself. The version is that of ``mean``; nothing is computed.
+
+        Parameters
+        ----------
+        model : the server's present model, which carries the state of its optimiser
+        mean : where federated averaging would go, as made by `merge`
+        optimizer : a cloud's own rule; the learner's if it is None
+        """
+        ...
+
+    def with_state_of(self, model: Model, previous: Model) -> Model:
+        """Return a model with the state that the server optimiser had in another one; computes nothing.
+
+        An edge server that fetches the cloud's model goes on from the state of its own last model: states are not sent
+        over the backhaul. With an optimiser that keeps no state it is ``model`` itself.
         """
         ...
 
@@ -188,8 +226,8 @@ class Learner(Protocol):
         ...
 
     def deviations(
-        self, fresh: Sequence[Update], fresh_weights: NDArray[np.float64] | None, stale: Sequence[Update]
-    ) -> NDArray[np.float64]:
+        self, fresh: Sequence[Update], fresh_weights: FloatArray | None, stale: Sequence[Update]
+    ) -> FloatArray:
         """Return how far each stale update deviates from the mean of the fresh ones, REFL's Lambda_s.
 
         With m the mean of n fresh updates it is ``|(u + n m) / (n + 1) - m|^2 / |m|^2`` for a stale update u: by
@@ -211,9 +249,7 @@ class Learner(Protocol):
         """
         ...
 
-    def probe_losses(
-        self, model: Model, client: NDArray[np.int64], samples: int | None, round_: int
-    ) -> NDArray[np.float64]:
+    def probe_losses(self, model: Model, client: IntArray, samples: int | None, round_: int) -> FloatArray:
         """Return the mean loss of a model on each client's own data, without training; NaN without learning.
 
         What power-of-choice asks its candidates for (Cho, Wang and Joshi, "Client selection in federated learning:
@@ -235,7 +271,7 @@ class Learner(Protocol):
         """
         ...
 
-    def probe_samples(self, client: NDArray[np.int64], samples: int | None) -> NDArray[np.float64]:
+    def probe_samples(self, client: IntArray, samples: int | None) -> FloatArray:
         """Return the work of a probe as a number of samples trained on, for each client.
 
         A forward pass is a third of a training pass, see `fedsim.learning.local_training.FORWARD_AND_BACKWARD`.

@@ -6,9 +6,12 @@ from typing import Annotated, Any, ClassVar, Final, Protocol
 import numpy as np
 from pydantic import Field
 
+from fedsim.capabilities import FLOPS, MODEL_BITS, SAMPLES, Capable
 from fedsim.learning.contracts import Learner
 from fedsim.learning.data.datasets import DATASETS, DatasetPart, Digits
 from fedsim.learning.data.partitions import PARTITIONS, EqualPartition, Partition
+from fedsim.learning.executors.choice import ExecutorChoice
+from fedsim.learning.executors.contracts import TrainingSetup
 from fedsim.learning.lineage.store import Store
 from fedsim.learning.local_training import LocalTraining
 from fedsim.learning.models.settings import MLP, MODELS, ModelPart
@@ -17,30 +20,13 @@ from fedsim.registry import Component, Registry, Slot
 from fedsim.streams import Streams
 
 
-class LearnerSettings(Protocol):
+class LearnerSettings(Capable, Protocol):
     """What a scenario asks of its learning table.
 
     Attributes
     ----------
-    trains : whether anything is learned
+    provides : of ``"model-bits"``, ``"samples"`` and ``"flops"`` what the learner of a run knows
     """
-
-    trains: ClassVar[bool]
-
-    @property
-    def model_bits(self) -> float | None:
-        """Size of the model on the air as the scenario says it; None if it follows from the model."""
-        ...
-
-    @property
-    def flops_per_sample(self) -> float | None:
-        """Operations to train on one sample as the scenario says it; None if they are counted on the model."""
-        ...
-
-    @property
-    def knows_samples(self) -> bool:
-        """Whether the clients' numbers of samples are known."""
-        ...
 
     def build(
         self,
@@ -49,6 +35,7 @@ class LearnerSettings(Protocol):
         mechanism: Any = None,
         store: Store | None = None,
         data_dir: Path | None = None,
+        executor: ExecutorChoice | None = None,
     ) -> Learner:
         """Return a fresh learner.
 
@@ -62,6 +49,8 @@ class LearnerSettings(Protocol):
             Where results of training are kept and looked up; runs may share one.
         data_dir : path, optional
             Where data sets are looked for; see `fedsim.learning.data_folder`.
+        executor : ExecutorChoice, optional
+            What computes trainings; one client after the other by default.
         """
         ...
 
@@ -71,7 +60,7 @@ class Supervised(Component):
 
     Attributes
     ----------
-    data, split, model, server : parts of the catalogues DATASETS, SPLITS, MODELS and AGGREGATORS
+    data, split, model, server : entries of `DATASETS`, `PARTITIONS`, `MODELS` and `SERVER_OPTIMIZERS`
     local : LocalTraining
     model_bits : float > 0, optional
         Size of the model, and of an update, on the air, to stand for a bigger network; otherwise 32 bits for
@@ -81,8 +70,7 @@ class Supervised(Component):
         model, see `fedsim.learning.models.flops`.
     """
 
-    trains: ClassVar[bool] = True
-    knows_samples: ClassVar[bool] = True
+    provides: ClassVar[frozenset[str]] = frozenset({FLOPS, MODEL_BITS, SAMPLES})
 
     data: Annotated[DatasetPart, Slot(DATASETS)] = Digits()
     split: Annotated[Partition, Slot(PARTITIONS)] = EqualPartition()
@@ -99,6 +87,7 @@ class Supervised(Component):
         mechanism: Any = None,
         store: Store | None = None,
         data_dir: Path | None = None,
+        executor: ExecutorChoice | None = None,
     ) -> Learner:
         """Return a fresh learner; loads the data, imports torch and draws the initial weights.
 
@@ -109,7 +98,7 @@ class Supervised(Component):
         ScenarioError
             If the parts do not fit together: too few samples for the clients, images too small for the model.
         """
-        from fedsim.learning.executors.sequential import SequentialExecutor
+        from fedsim.learning.models.flat_module import build_flat
         from fedsim.learning.supervised import SupervisedLearner
 
         data = self.data.load(data_dir)
@@ -118,7 +107,8 @@ class Supervised(Component):
         return SupervisedLearner(
             data=data,
             rows=rows,
-            executor=SequentialExecutor(self.model, data, self.local, seed),
+            layout=build_flat(self.model, data.shape, data.classes, seed).layout,
+            executor=(executor or ExecutorChoice()).build(TrainingSetup(self.model, data, self.local, seed)),
             settings=self,
             seed=seed,
             streams=streams,
@@ -133,5 +123,5 @@ LEARNERS: Final = Registry(
     ("build",),
     {"supervised": "fedsim.learning.settings:Supervised", "none": "fedsim.learning.timing_only:NoLearning"},
     default="supervised",
-    attributes=("trains", "model_bits", "knows_samples", "flops_per_sample"),
+    attributes=("provides",),
 )

@@ -10,26 +10,33 @@ from typing import Any, Protocol, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from fedsim.arrays import Vector
+from fedsim.arrays import FloatArray, IntArray, Vector
 from fedsim.errors import ScenarioError
 from fedsim.learning.contracts import Evaluation, Model, Of, Release, Update, check_of
 from fedsim.learning.data.datasets import Dataset
-from fedsim.learning.executors.contracts import Executor
+from fedsim.learning.executors.contracts import Executor, OptimizerState, TrainingJob
 from fedsim.learning.lineage.computation import Computation
 from fedsim.learning.lineage.handles import (
+    Combined,
     ModelHandle,
-    State,
     StateHandle,
     Training,
-    TrainingTask,
     UpdateHandle,
     description,
     digest_of,
 )
 from fedsim.learning.lineage.store import MemoryStore, Store
 from fedsim.learning.local_training import LocalTraining, checked_probe, probe_samples
+from fedsim.learning.models.layout import ModelLayout
 from fedsim.learning.models.settings import ModelPart
-from fedsim.learning.server_optimizers import ServerOptimizer, checked_weights, difference_from, weighted_mean
+from fedsim.learning.server_optimizers import (
+    ServerOptimizer,
+    aggregated,
+    checked_weights,
+    difference_from,
+    stepped,
+    weighted_mean,
+)
 from fedsim.learning.update_metrics import deviations, measure
 from fedsim.streams import Streams
 from fedsim.units import BITS_PER_FLOAT32
@@ -89,7 +96,8 @@ class SupervisedLearner:
         self,
         *,
         data: Dataset,
-        rows: Sequence[NDArray[np.int64]],
+        rows: Sequence[IntArray],
+        layout: ModelLayout,
         executor: Executor,
         settings: TrainingSettings,
         seed: int,
@@ -99,17 +107,18 @@ class SupervisedLearner:
     ) -> None:
         self.samples = np.array([part.size for part in rows], dtype=np.int64)
         self.store: Store = MemoryStore() if store is None else store
-        self._results = Computation(executor, rows, data.digest, streams, mechanism, self.store)
-        self._smallest_batch, self._streams = executor.smallest_batch, streams
+        self._results = Computation(layout, executor, rows, data.digest, streams, mechanism, self.store)
+        self._smallest_batch, self._streams = layout.smallest_batch, streams
         self._model, self._shape, self._classes = settings.model, data.shape, data.classes
         self._flops_per_sample = settings.flops_per_sample
         self._local, self._server, self._mechanism = settings.local, settings.server, mechanism
-        self.model_bits: float = settings.model_bits or float(BITS_PER_FLOAT32 * executor.initial.size)
+        self.model_bits: float = settings.model_bits or float(BITS_PER_FLOAT32 * layout.initial.size)
         self._states: dict[int, StateHandle] = {}
         self._refuse_clients_without_a_batch()
-        self._task = digest_of(data.digest, description(settings.model), description(settings.local))
+        task = (data.digest, description(settings.model), description(settings.local))
+        self._task = digest_of(*task, *self._results.fingerprint)
         start = digest_of("initial", description(settings.model), str(data.shape), data.classes, seed)
-        self._initial = ModelHandle(start, 0, vector=executor.initial)
+        self._initial = ModelHandle(start, 0, vector=layout.initial)
 
     @property
     def trainings(self) -> int:
@@ -123,12 +132,12 @@ class SupervisedLearner:
 
         return self._flops_per_sample or training_flops(self._model, self._shape, self._classes)
 
-    def work_samples(self, client: NDArray[np.int64], work: NDArray[np.float64] | None = None) -> NDArray[np.float64]:
+    def work_samples(self, client: IntArray, work: FloatArray | None = None) -> FloatArray:
         """Return how many samples each client passes through its model in one local training."""
         share = 1.0 if work is None else work
         return self._local.work_samples(self.samples[client], share, self._smallest_batch)
 
-    def whole_steps(self, client: NDArray[np.int64], work: NDArray[np.float64], *, up: bool) -> NDArray[np.float64]:
+    def whole_steps(self, client: IntArray, work: FloatArray, *, up: bool) -> FloatArray:
         """Return the share of each client's work nearest to a wish that is a whole number of its batches."""
         return self._local.whole_steps(self.samples[client], work, self._smallest_batch, up=up)
 
@@ -139,9 +148,9 @@ class SupervisedLearner:
     def updates(
         self,
         model: Model,
-        client: NDArray[np.int64],
+        client: IntArray,
         releases: Mapping[int, Release] | None = None,
-        work: NDArray[np.float64] | None = None,
+        work: FloatArray | None = None,
         repeat: int = 0,
     ) -> list[Update]:
         """Return what each client of a cohort would send after training from a model; computes nothing.
@@ -165,12 +174,12 @@ class SupervisedLearner:
         ]
 
     def aggregate(
-        self, model: Model, updates: Sequence[Update], weights: NDArray[np.float64], *, of: Of = "difference"
+        self, model: Model, updates: Sequence[Update], weights: FloatArray, *, of: Of = "difference"
     ) -> Model:
         """Return the next model from delivered updates with their weights; computes nothing.
 
-        The server's rule combines differences: what was sent, or with ``of = "model"`` what was sent plus the
-        client's base minus ``model``, rounded to float32.
+        Differences are combined: what was sent, or with ``of = "model"`` what was sent plus the client's base minus
+        ``model``, rounded to float32.
 
         Raises
         ------
@@ -180,18 +189,19 @@ class SupervisedLearner:
         check_of(of)
         current, delivered = cast(ModelHandle, model), [cast(UpdateHandle, update) for update in updates]
         chosen = checked_weights(weights, len(delivered), "updates")
-        if self._local.keep_optimizer_state:
-            self._states.update({update.client: update.training.state for update in delivered})
+        self._keep_states(delivered)
         # With every base the model itself both ways give the same numbers, and so get the same digest.
         moved = of == "model" and any(update.base.digest != current.digest for update in delivered)
 
-        def combine() -> Vector:
+        def combine() -> Combined:
             sent = [self._results.sent(update) for update in delivered]
             if moved:
-                # The bases are settled, since the trainings have run.
+                # The bases have their numbers, since the trainings have run.
                 pairs = zip(sent, delivered, strict=True)
                 sent = [difference_from(current.vector, update.base.vector, vector) for vector, update in pairs]
-            return self._server.aggregate(current.vector, sent, chosen)
+            return aggregated(
+                self._server, self._results.layout.parameters, current.vector, sent, chosen, current.server_state
+            )
 
         lineage = [current.digest, *(update.digest for update in delivered)]
         rule = "aggregate-models" if moved else "aggregate"
@@ -199,7 +209,7 @@ class SupervisedLearner:
         trainings = [update.training for update in delivered]
         return ModelHandle(digest, current.version + 1, [current, *trainings], combine)
 
-    def merge(self, models: Sequence[Model], weights: NDArray[np.float64], version: int | None = None) -> Model:
+    def merge(self, models: Sequence[Model], weights: FloatArray, version: int | None = None) -> Model:
         """Return the weighted mean of whole models; computes nothing. Sums are taken in float64, in their order.
 
         Raises
@@ -210,33 +220,68 @@ class SupervisedLearner:
         merged = [cast(ModelHandle, model) for model in models]
         chosen = checked_weights(weights, len(merged), "models", of_a_mean=True)
 
-        def combine() -> Vector:
-            return weighted_mean([model.vector for model in merged], chosen)
+        def combine() -> Combined:
+            return weighted_mean([model.vector for model in merged], chosen), None
 
         digest = digest_of("merge", *(model.digest for model in merged), chosen.tobytes())
         after = max(model.version for model in merged) + 1 if version is None else version
         return ModelHandle(digest, after, merged, combine)
+
+    def trained(self, base: Model, update: Update) -> Model:
+        """Return a client's own model: the one that it started from plus what it sent; computes nothing."""
+        start, sent = cast(ModelHandle, base), cast(UpdateHandle, update)
+        self._keep_states([sent])
+
+        def combine() -> Combined:
+            return (start.vector.astype(np.float64) + self._results.sent(sent)).astype(np.float32), None
+
+        digest = digest_of("trained", start.digest, sent.digest)
+        return ModelHandle(digest, start.version + 1, [start, sent.training], combine)
+
+    def server_step(self, model: Model, mean: Model, optimizer: ServerOptimizer | None = None) -> Model:
+        """Return the server optimiser's step from a server's model with the update ``mean - model``."""
+        current, target, rule = cast(ModelHandle, model), cast(ModelHandle, mean), optimizer or self._server
+        if rule.adds_update:
+            return mean
+
+        def combine() -> Combined:
+            update = (target.vector.astype(np.float64) - current.vector).astype(np.float32)
+            return stepped(rule, self._results.layout.parameters, current.vector, update, current.server_state)
+
+        digest = digest_of("server-step", description(rule), current.digest, target.digest)
+        return ModelHandle(digest, target.version, [current, target], combine)
+
+    def with_state_of(self, model: Model, previous: Model) -> Model:
+        """Return a model with the state that the server optimiser had in another one; computes nothing."""
+        current, last = cast(ModelHandle, model), cast(ModelHandle, previous)
+        if self._server.adds_update or current is last:
+            return model
+
+        def combine() -> Combined:
+            return current.vector, last.server_state
+
+        digest = digest_of("with-state-of", current.digest, last.digest)
+        return ModelHandle(digest, current.version, [current, last], combine)
 
     def measure(self, updates: Sequence[Update], needs: Collection[str]) -> dict[str, NDArray[Any]]:
         """Return what a server wants to know of delivered updates, training where it has not been done."""
         return measure(self._results, [cast(UpdateHandle, update) for update in updates], needs)
 
     def deviations(
-        self, fresh: Sequence[Update], fresh_weights: NDArray[np.float64] | None, stale: Sequence[Update]
-    ) -> NDArray[np.float64]:
+        self, fresh: Sequence[Update], fresh_weights: FloatArray | None, stale: Sequence[Update]
+    ) -> FloatArray:
         """Return how far each stale update deviates from the mean of the fresh ones, REFL's Lambda_s."""
         both = [[cast(UpdateHandle, update) for update in part] for part in (fresh, stale)]
         return deviations(self._results, both[0], fresh_weights, both[1])
 
-    def probe_losses(
-        self, model: Model, client: NDArray[np.int64], samples: int | None, round_: int
-    ) -> NDArray[np.float64]:
+    def probe_losses(self, model: Model, client: IntArray, samples: int | None, round_: int) -> FloatArray:
         """Return the mean loss of a model on each client's own data, or on a mini-batch of it."""
         handle, most = cast(ModelHandle, model), None if samples is None else checked_probe(samples)
-        scores = self._results.scores(handle.digest, self.vector(handle), client.tolist(), most, round_)
+        start = (handle.digest, self.vector(handle))
+        scores = self._results.scores([start] * len(client), client.tolist(), most, round_)
         return np.array([score.loss for score in scores], dtype=np.float64)
 
-    def probe_samples(self, client: NDArray[np.int64], samples: int | None) -> NDArray[np.float64]:
+    def probe_samples(self, client: IntArray, samples: int | None) -> FloatArray:
         """Return the work of a probe as a number of samples trained on, for each client."""
         return probe_samples(self.samples[client], samples)
 
@@ -257,14 +302,19 @@ class SupervisedLearner:
         before = None if previous is None else previous.digest
         digest = digest_of("training", self._task, base.digest, results.shards[client], stream, work, before)
 
-        def make_task(vector: Vector, state: State) -> TrainingTask:
-            return results.task(client, keys, work, vector, state)
+        def make_job(vector: Vector, state: OptimizerState) -> TrainingJob:
+            return results.job(client, keys, work, vector, state)
 
-        training = Training(digest, base, previous, make_task)
+        training = Training(digest, base, previous, make_job)
         if release is not None:
             noise = self._streams.digest("privacy-noise", client, release.index)
             digest = digest_of("release", digest, description(self._mechanism), release.epsilon, noise)
         return UpdateHandle(digest, client, base, training, release)
+
+    def _keep_states(self, delivered: Sequence[UpdateHandle]) -> None:
+        """Let the clients' next trainings go on from the optimiser states that these updates left."""
+        if self._local.keep_optimizer_state:
+            self._states.update({update.client: update.training.state for update in delivered})
 
     def _refuse_clients_without_a_batch(self) -> None:
         least = self._smallest_batch

@@ -3,14 +3,18 @@
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
+from fedsim.arrays import FloatArray, IntArray
+from fedsim.capabilities import FLOPS, MODEL_BITS, SAMPLES
 from fedsim.learning.contracts import Evaluation, Learner, Model, Of, Release, Update, check_of
+from fedsim.learning.executors.choice import ExecutorChoice
 from fedsim.learning.local_training import probe_samples
+from fedsim.learning.server_optimizers import ServerOptimizer
 from fedsim.measurements import check_needs
 from fedsim.registry import Component
 from fedsim.streams import Streams
@@ -29,16 +33,15 @@ class NoLearning(Component):
         Floating-point operations to train on one sample, forward and backward; devices that compute by them need it.
     """
 
-    trains: ClassVar[bool] = False
-
     model_bits: Annotated[float, Field(gt=0)] | None = None
     samples_per_client: Annotated[int, Field(ge=1)] | None = None
     flops_per_sample: Annotated[float, Field(gt=0)] | None = None
 
     @property
-    def knows_samples(self) -> bool:
-        """Whether the clients' numbers of samples are known; they are reported as zero otherwise."""
-        return self.samples_per_client is not None
+    def provides(self) -> frozenset[str]:
+        """Names of the values that are given; a number of samples that is not given is reported as zero."""
+        given = {MODEL_BITS: self.model_bits, SAMPLES: self.samples_per_client, FLOPS: self.flops_per_sample}
+        return frozenset(name for name, value in given.items() if value is not None)
 
     def build(
         self,
@@ -47,6 +50,7 @@ class NoLearning(Component):
         mechanism: object | None = None,
         store: Any = None,
         data_dir: Path | None = None,
+        executor: ExecutorChoice | None = None,
     ) -> Learner:
         """Return a learner that only counts versions; all but the number of clients is ignored."""
         samples = np.full(clients, self.samples_per_client or 0, dtype=np.int64)
@@ -71,17 +75,15 @@ class TimingUpdate:
 class TimingLearner:
     """Counts versions of a model that has no numbers; what would be computed is NaN, zero or empty."""
 
-    def __init__(
-        self, model_bits: float | None, samples: NDArray[np.int64], flops_per_sample: float | None = None
-    ) -> None:
+    def __init__(self, model_bits: float | None, samples: IntArray, flops_per_sample: float | None = None) -> None:
         self.model_bits, self.samples, self.flops_per_sample = model_bits, samples, flops_per_sample
 
-    def work_samples(self, client: NDArray[np.int64], work: NDArray[np.float64] | None = None) -> NDArray[np.float64]:
+    def work_samples(self, client: IntArray, work: FloatArray | None = None) -> FloatArray:
         """Return the samples of one pass over each client's data, times its share of the work."""
         passed = self.samples[client].astype(np.float64)
         return passed if work is None else passed * work
 
-    def whole_steps(self, client: NDArray[np.int64], work: NDArray[np.float64], *, up: bool) -> NDArray[np.float64]:
+    def whole_steps(self, client: IntArray, work: FloatArray, *, up: bool) -> FloatArray:
         """Return the wish: work without numbers has no steps."""
         return work
 
@@ -92,24 +94,36 @@ class TimingLearner:
     def updates(
         self,
         model: Model,
-        client: NDArray[np.int64],
+        client: IntArray,
         releases: Mapping[int, Release] | None = None,
-        work: NDArray[np.float64] | None = None,
+        work: FloatArray | None = None,
         repeat: int = 0,
     ) -> list[Update]:
         """Return one and the same handle for everybody, so that a cohort costs nothing per client."""
         return [TimingUpdate(f"{model.digest}-update")] * len(client)
 
     def aggregate(
-        self, model: Model, updates: Sequence[Update], weights: NDArray[np.float64], *, of: Of = "difference"
+        self, model: Model, updates: Sequence[Update], weights: FloatArray, *, of: Of = "difference"
     ) -> Model:
         """Return the next version."""
         check_of(of)
         return _version(model.version + 1)
 
-    def merge(self, models: Sequence[Model], weights: NDArray[np.float64], version: int | None = None) -> Model:
+    def merge(self, models: Sequence[Model], weights: FloatArray, version: int | None = None) -> Model:
         """Return the version that is given, or the one after the highest of the models'."""
         return _version(max(model.version for model in models) + 1 if version is None else version)
+
+    def trained(self, base: Model, update: Update) -> Model:
+        """Return a model one version after the base."""
+        return _version(base.version + 1)
+
+    def server_step(self, model: Model, mean: Model, optimizer: ServerOptimizer | None = None) -> Model:
+        """Return the mean."""
+        return mean
+
+    def with_state_of(self, model: Model, previous: Model) -> Model:
+        """Return the model: without numbers there is no state."""
+        return model
 
     def measure(self, updates: Sequence[Update], needs: Collection[str]) -> dict[str, NDArray[Any]]:
         """Return NaN for every number, and for ``"update"`` vectors of no coordinates, shape (n, 0)."""
@@ -118,18 +132,16 @@ class TimingLearner:
         return {need: empty if need == "update" else np.full(len(updates), np.nan) for need in needs}
 
     def deviations(
-        self, fresh: Sequence[Update], fresh_weights: NDArray[np.float64] | None, stale: Sequence[Update]
-    ) -> NDArray[np.float64]:
+        self, fresh: Sequence[Update], fresh_weights: FloatArray | None, stale: Sequence[Update]
+    ) -> FloatArray:
         """Return zero for every stale update."""
         return np.zeros(len(stale))
 
-    def probe_losses(
-        self, model: Model, client: NDArray[np.int64], samples: int | None, round_: int
-    ) -> NDArray[np.float64]:
+    def probe_losses(self, model: Model, client: IntArray, samples: int | None, round_: int) -> FloatArray:
         """Return NaN for every client."""
         return np.full(len(client), np.nan)
 
-    def probe_samples(self, client: NDArray[np.int64], samples: int | None) -> NDArray[np.float64]:
+    def probe_samples(self, client: IntArray, samples: int | None) -> FloatArray:
         """Return a third of the samples that a probe takes of each client, as evaluating is a third of training."""
         return probe_samples(self.samples[client], samples)
 

@@ -1,4 +1,4 @@
-"""What a server is told of delivered updates, and how far stale ones stray from fresh ones.
+"""What a server is told of delivered updates, and how far stale ones deviate from fresh ones.
 
 The meaning of every name is in `fedsim.learning.contracts.Learner.measure`.
 """
@@ -21,7 +21,7 @@ def measure(results: Computation, updates: Updates, needs: Collection[str]) -> d
     """Return each measure asked for, one element (or row) per update."""
     check_needs(needs)
     if needs:
-        results.settle([update.training for update in updates])
+        results.materialize([update.training for update in updates])
     ways: dict[str, Callable[[], NDArray[Any]]] = {
         "loss": lambda: np.array([result_of(update).loss for update in updates], dtype=np.float64),
         "loss_rms": lambda: np.array([result_of(update).loss_rms for update in updates], dtype=np.float64),
@@ -43,8 +43,8 @@ def deviations(results: Computation, fresh: Updates, fresh_weights: FloatArray |
         raise ValueError(f"fresh_weights: {fresh_weights!r}; one finite number >= 0 for each of {len(fresh)} updates")
     if not len(stale) or not weights.sum() > 0:
         return np.zeros(len(stale))
-    results.settle([update.training for update in (*fresh, *stale)])
-    mean = np.zeros(results.executor.parameters)
+    results.materialize([update.training for update in (*fresh, *stale)])
+    mean = np.zeros(results.layout.parameters)
     for update, share in zip(fresh, (weights / weights.sum()).tolist(), strict=True):
         mean += share * _parameters_sent(results, update).astype(np.float64)
     scale = (len(fresh) + 1) ** 2 * _square_sum(mean)
@@ -54,7 +54,7 @@ def deviations(results: Computation, fresh: Updates, fresh_weights: FloatArray |
 
 
 def _parameters_sent(results: Computation, update: UpdateHandle) -> Vector:
-    return results.sent(update)[: results.executor.parameters]
+    return results.sent(update)[: results.layout.parameters]
 
 
 def _square_sum(vector: NDArray[np.floating[Any]]) -> float:
@@ -63,23 +63,17 @@ def _square_sum(vector: NDArray[np.floating[Any]]) -> float:
 
 
 def _accuracy_gain(results: Computation, updates: Updates) -> FloatArray:
-    """Return accuracy after minus before; a base's accuracy is worked out for all that start from it at once."""
-    bases: dict[str, list[int]] = {}
-    for i, update in enumerate(updates):
-        bases.setdefault(update.base.digest, []).append(i)
-    gain = np.zeros(len(updates))
-    for digest, members in bases.items():
-        base = results.vector(updates[members[0]].base)
-        before = results.scores(digest, base, [updates[i].client for i in members])
-        for i, score in zip(members, before, strict=True):
-            training, client = updates[i].training, updates[i].client
-            own = results.scores(training.digest, base + result_of(updates[i]).difference, [client])
-            gain[i] = own[0].accuracy - score.accuracy
-    return gain
+    """Return accuracy after minus before, shape (n,); all that start from one base are evaluated together."""
+    client = [update.client for update in updates]
+    bases = {update.base.digest: results.vector(update.base) for update in updates}
+    before = results.scores([(update.base.digest, bases[update.base.digest]) for update in updates], client)
+    own = [(update.training.digest, bases[update.base.digest] + result_of(update).difference) for update in updates]
+    after = results.scores(own, client)
+    return np.array([later.accuracy - sooner.accuracy for later, sooner in zip(after, before, strict=True)])
 
 
 def _vectors(results: Computation, updates: Updates) -> NDArray[np.float32]:
-    vectors = np.empty((len(updates), results.executor.parameters), dtype=np.float32)
+    vectors = np.empty((len(updates), results.layout.parameters), dtype=np.float32)
     for row, update in zip(vectors, updates, strict=True):
         row[:] = _parameters_sent(results, update)
     return vectors

@@ -75,10 +75,10 @@ def test_another_servers_rule_is_applied_to_differences_from_the_model() -> None
     start = learner.initial()
     stale = updates(learner, start, 1)
     model = learner.aggregate(start, updates(learner, start, 0), one())
-    np.testing.assert_array_equal(learner.vector(model), [1, 0, 0.5])
-    # The client's model (0, 4, 1) is (-1, 4, 0.5) from the server's; half of it is taken.
+    np.testing.assert_array_equal(learner.vector(model), [1, 0, 1])
+    # The client's model (0, 4, 1) is (-1, 4, 0) from the server's; of parameters half is taken, buffers are averaged.
     found = learner.aggregate(model, stale, one(), of="model")
-    np.testing.assert_array_equal(learner.vector(found), [0.5, 2, 0.75])
+    np.testing.assert_array_equal(learner.vector(found), [0.5, 2, 1])
 
 
 WEIGHTS = st.lists(st.floats(-2, 2), min_size=3, max_size=3).map(np.array)
@@ -194,11 +194,11 @@ def test_the_same_client_and_version_in_two_branches_share_luck_but_not_digests(
     twins = [updates(learner, edge, 2)[0] for edge in edges]
     assert twins[0].digest != twins[1].digest
     learner.measure(twins, ("loss",))
-    luck = [executor.luck[2, learner.vector(edge).tobytes()] for edge in edges]
+    luck = [executor.draws[2, learner.vector(edge).tobytes()] for edge in edges]
     assert luck[0] == luck[1]
     cloud = learner.merge(edges, np.array([0.5, 0.5]))
     learner.measure(updates(learner, cloud, 2), ("loss",))
-    assert executor.luck[2, learner.vector(cloud).tobytes()] not in luck
+    assert executor.draws[2, learner.vector(cloud).tobytes()] not in luck
     before = learner.trainings
     again = updates(learner, edges[0], 2)
     assert again[0].digest == twins[0].digest

@@ -9,8 +9,8 @@ from pydantic import ValidationError
 from torch import nn
 
 from fedsim.learning import MLP, Dataset, LocalTraining
+from fedsim.learning.executors.contracts import EvaluationJob, TrainingJob, TrainingSetup
 from fedsim.learning.executors.sequential import SequentialExecutor
-from fedsim.learning.lineage.handles import TrainingTask
 from fedsim.registry import Component
 from tests.support.softmax_regression import cross_entropy, sample_losses, scaled, softmax, split_linear
 from tests.support.tiny_images import Tiny
@@ -87,15 +87,21 @@ class Normed(Component):
         return nn.Sequential(nn.Flatten(), nn.BatchNorm1d(inputs), nn.Dropout(self.dropout), nn.Linear(inputs, classes))
 
 
-def task(executor: SequentialExecutor, rows: np.ndarray, **changes: Any) -> TrainingTask:
-    options = {"base": executor.initial, "rows": rows, "work": 1.0, "rng": np.random.default_rng(5), **changes}
-    return TrainingTask(**options)
+def task(executor: SequentialExecutor, rows: np.ndarray, **changes: Any) -> TrainingJob:
+    options = {
+        "base": executor.flat.layout.initial,
+        "rows": rows,
+        "work": 1.0,
+        "rng": np.random.default_rng(5),
+        **changes,
+    }
+    return TrainingJob(**options)
 
 
 @settings(deadline=None, max_examples=40)
 @given(local=LOCALS, samples=st.integers(2, 40), work=st.floats(0.01, 1.0))
 def test_trainer_does_exactly_the_batches_of_the_arithmetic(local: LocalTraining, samples: int, work: float) -> None:
-    executor = SequentialExecutor(Counting(), Tiny().load(), local, seed=0)
+    executor = SequentialExecutor(TrainingSetup(Counting(), Tiny().load(), local, seed=0))
     executor.train([task(executor, np.arange(samples), work=work)])
     assert isinstance(executor.flat.module, CountingNet)
     assert executor.flat.module.sizes == walk(local, samples, work, 1)
@@ -118,13 +124,13 @@ def test_whole_steps_of_ten_batches(work: float, up: float, down: float) -> None
 def test_sgd_agrees_with_gradients_worked_out_by_hand(tiny: Dataset, momentum: float, proximal: float) -> None:
     """With a proximal term the gradient gains proximal * (w - w_start); the losses told do not."""
     local = LocalTraining(learning_rate=0.2, momentum=momentum, proximal=proximal, batch_size=8, epochs=2)
-    executor = SequentialExecutor(MLP(hidden=()), tiny, local, seed=1)
+    executor = SequentialExecutor(TrainingSetup(MLP(hidden=()), tiny, local, seed=1))
     rows = np.arange(10, 30)
     result = executor.train([task(executor, rows)])[0]
 
     rng = np.random.default_rng(5)
     rng.integers(2**63)  # torch's seed comes first, then one permutation per epoch
-    weights, bias = split_linear(executor.initial, tiny)
+    weights, bias = split_linear(executor.flat.layout.initial, tiny)
     start, bias_start = weights, bias
     speed, bias_speed, losses = np.zeros_like(weights), np.zeros_like(bias), []
     for _ in range(2):
@@ -137,19 +143,19 @@ def test_sgd_agrees_with_gradients_worked_out_by_hand(tiny: Dataset, momentum: f
             speed = momentum * speed + slope.T @ scaled(images) + proximal * (weights - start)
             bias_speed = momentum * bias_speed + slope.sum(axis=0) + proximal * (bias - bias_start)
             weights, bias = weights - 0.2 * speed, bias - 0.2 * bias_speed
-    expected = np.concatenate([weights.ravel(), bias]) - executor.initial
+    expected = np.concatenate([weights.ravel(), bias]) - executor.flat.layout.initial
     np.testing.assert_allclose(result.difference, expected, atol=2e-6)
     assert result.loss == pytest.approx(np.mean(losses), rel=1e-5)
 
 
 def test_adam_agrees_with_torch_on_an_ordinary_module(tiny: Dataset) -> None:
     local = LocalTraining(optimizer="adam", learning_rate=0.01, batch_size=32, epochs=6)
-    executor = SequentialExecutor(MLP(hidden=(7,)), tiny, local, seed=1)
+    executor = SequentialExecutor(TrainingSetup(MLP(hidden=(7,)), tiny, local, seed=1))
     rows = np.arange(20)
     result = executor.train([task(executor, rows)])[0]
 
     net = nn.Sequential(nn.Linear(16, 7), nn.ReLU(), nn.Linear(7, 3))
-    nn.utils.vector_to_parameters(torch.from_numpy(executor.initial.copy()), net.parameters())
+    nn.utils.vector_to_parameters(torch.from_numpy(executor.flat.layout.initial.copy()), net.parameters())
     adam = torch.optim.Adam(net.parameters(), lr=0.01)
     images = torch.from_numpy(scaled(tiny.train_x[rows])).float()
     labels = torch.from_numpy(tiny.train_y[rows].copy())
@@ -158,17 +164,17 @@ def test_adam_agrees_with_torch_on_an_ordinary_module(tiny: Dataset) -> None:
         nn.functional.cross_entropy(net(images), labels).backward()
         adam.step()
     trained = nn.utils.parameters_to_vector(net.parameters()).detach().numpy()
-    np.testing.assert_allclose(executor.initial + result.difference, trained, atol=1e-5)
+    np.testing.assert_allclose(executor.flat.layout.initial + result.difference, trained, atol=1e-5)
 
 
 @pytest.mark.parametrize("local", [{"optimizer": "adam", "learning_rate": 0.01}, {"momentum": 0.9}])
 def test_kept_state_over_two_trainings_equals_one_longer_training(tiny: Dataset, local: dict[str, Any]) -> None:
     once = LocalTraining(batch_size=32, keep_optimizer_state=True, **local)
     twice = once.model_copy(update={"epochs": 2})
-    short, long = (SequentialExecutor(MLP(), tiny, settings, seed=1) for settings in (once, twice))
+    short, long = (SequentialExecutor(TrainingSetup(MLP(), tiny, settings, seed=1)) for settings in (once, twice))
     rows = np.arange(16)
     first = short.train([task(short, rows)])[0]
-    middle = short.initial + first.difference
+    middle = short.flat.layout.initial + first.difference
     second = short.train([task(short, rows, base=middle, state=first.state)])[0]
     forgetful = short.train([task(short, rows, base=middle)])[0]
     whole = long.train([task(long, rows)])[0].difference
@@ -178,17 +184,17 @@ def test_kept_state_over_two_trainings_equals_one_longer_training(tiny: Dataset,
 
 
 def test_state_is_left_behind_unless_it_is_kept(tiny: Dataset) -> None:
-    executor = SequentialExecutor(MLP(), tiny, LocalTraining(optimizer="adam"), seed=1)
+    executor = SequentialExecutor(TrainingSetup(MLP(), tiny, LocalTraining(optimizer="adam"), seed=1))
     first, second = executor.train([task(executor, np.arange(16))] * 1 + [task(executor, np.arange(16))])
     assert first.state == {}
     np.testing.assert_array_equal(first.difference, second.difference)
 
 
 def test_evaluation_agrees_with_numpy(tiny: Dataset) -> None:
-    executor = SequentialExecutor(MLP(hidden=()), tiny, LocalTraining(), seed=1)
-    weights, bias = split_linear(executor.initial, tiny)
+    executor = SequentialExecutor(TrainingSetup(MLP(hidden=()), tiny, LocalTraining(), seed=1))
+    weights, bias = split_linear(executor.flat.layout.initial, tiny)
     right = (scaled(tiny.test_x) @ weights.T + bias).argmax(axis=1) == tiny.test_y
-    found = executor.evaluate(executor.initial)
+    found = executor.evaluate([EvaluationJob(executor.flat.layout.initial)])[0]
     assert found.accuracy == pytest.approx(right.mean(), abs=1e-12)
     assert found.loss == pytest.approx(cross_entropy(weights, bias, tiny.test_x, tiny.test_y), rel=1e-5)
 
@@ -203,9 +209,14 @@ def test_results_do_not_depend_on_threads_or_on_torchs_own_luck() -> None:
             torch.set_num_threads(threads)
             torch.manual_seed(threads)
             luck = torch.random.get_rng_state()
-            executor = SequentialExecutor(Normed(dropout=0.5), data, LocalTraining(), seed=1)
+            executor = SequentialExecutor(TrainingSetup(Normed(dropout=0.5), data, LocalTraining(), seed=1))
             result = executor.train([task(executor, np.arange(200))])[0]
-            found.append((result.difference.tobytes(), executor.evaluate(executor.initial + result.difference)))
+            found.append(
+                (
+                    result.difference.tobytes(),
+                    executor.evaluate([EvaluationJob(executor.flat.layout.initial + result.difference)]),
+                )
+            )
             assert torch.get_num_threads() == threads
             assert torch.equal(torch.random.get_rng_state(), luck)
     finally:
@@ -214,7 +225,7 @@ def test_results_do_not_depend_on_threads_or_on_torchs_own_luck() -> None:
 
 
 def test_dropout_draws_from_the_tasks_own_luck(tiny: Dataset) -> None:
-    executor = SequentialExecutor(Normed(dropout=0.5), tiny, LocalTraining(batch_size=96), seed=1)
+    executor = SequentialExecutor(TrainingSetup(Normed(dropout=0.5), tiny, LocalTraining(batch_size=96), seed=1))
     rows = np.arange(96)
     results = [executor.train([task(executor, rows, rng=np.random.default_rng(s))])[0] for s in (1, 1, 2)]
     np.testing.assert_array_equal(results[0].difference, results[1].difference)
@@ -222,9 +233,9 @@ def test_dropout_draws_from_the_tasks_own_luck(tiny: Dataset) -> None:
 
 
 def test_a_last_batch_of_one_is_left_out_with_batch_normalisation(tiny: Dataset) -> None:
-    executor = SequentialExecutor(Normed(), tiny, LocalTraining(batch_size=8), seed=1)
+    executor = SequentialExecutor(TrainingSetup(Normed(), tiny, LocalTraining(batch_size=8), seed=1))
     result = executor.train([task(executor, np.arange(17))])[0]
-    assert executor.smallest_batch == 2
+    assert executor.flat.layout.smallest_batch == 2
     assert result.difference[-1] == 2  # batch normalisation's counter: 8 + 8 samples, and not the single one
 
 
@@ -251,13 +262,13 @@ def test_root_mean_square_is_of_single_samples_in_the_first_pass(tiny: Dataset) 
     rows = np.arange(10, 30)
     for epochs, work, seen in ((1, 1.0, 20), (3, 1.0, 20), (3, 1 / 9, 8)):
         local = LocalTraining(learning_rate=0.2, batch_size=8, epochs=epochs)
-        executor = SequentialExecutor(MLP(hidden=()), tiny, local, seed=1)
+        executor = SequentialExecutor(TrainingSetup(MLP(hidden=()), tiny, local, seed=1))
         result = executor.train([task(executor, rows, work=work)])[0]
 
         rng = np.random.default_rng(5)
         rng.integers(2**63)
         order = rows[rng.permutation(20)]
-        weights, bias = split_linear(executor.initial, tiny)
+        weights, bias = split_linear(executor.flat.layout.initial, tiny)
         losses: list[float] = []
         for batch in (order[:8], order[8:16], order[16:]):
             images, labels = tiny.train_x[batch], tiny.train_y[batch]
@@ -270,12 +281,14 @@ def test_root_mean_square_is_of_single_samples_in_the_first_pass(tiny: Dataset) 
 
 
 def test_training_is_bit_by_bit_that_of_torchs_cross_entropy(tiny: Dataset, one_thread: None) -> None:
-    executor = SequentialExecutor(MLP(hidden=(7,)), tiny, LocalTraining(learning_rate=0.3, batch_size=20), seed=1)
+    executor = SequentialExecutor(
+        TrainingSetup(MLP(hidden=(7,)), tiny, LocalTraining(learning_rate=0.3, batch_size=20), seed=1)
+    )
     result = executor.train([task(executor, np.arange(20))])[0]
     rng = np.random.default_rng(5)
     rng.integers(2**63)
     order = rng.permutation(20)
-    vector = torch.from_numpy(executor.initial.copy())
+    vector = torch.from_numpy(executor.flat.layout.initial.copy())
     net = nn.Sequential(nn.Linear(16, 7), nn.ReLU(), nn.Linear(7, 3))
     nn.utils.vector_to_parameters(vector, net.parameters())
     images = torch.from_numpy(tiny.train_x[order]).mul(2.0 / 255).sub(1.0).flatten(1)
@@ -283,4 +296,6 @@ def test_training_is_bit_by_bit_that_of_torchs_cross_entropy(tiny: Dataset, one_
     loss.backward()
     slope = torch.cat([parameter.grad.reshape(-1) for parameter in net.parameters() if parameter.grad is not None])
     assert result.loss == loss.item()
-    np.testing.assert_array_equal(result.difference, vector.add(slope, alpha=-0.3).numpy() - executor.initial)
+    np.testing.assert_array_equal(
+        result.difference, vector.add(slope, alpha=-0.3).numpy() - executor.flat.layout.initial
+    )

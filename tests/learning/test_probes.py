@@ -9,7 +9,9 @@ import torch
 from torch import nn
 
 from fedsim.learning import MLP, Dataset, LocalTraining, MemoryStore, Supervised
+from fedsim.learning.executors.contracts import TrainingSetup
 from fedsim.learning.executors.sequential import SequentialExecutor
+from fedsim.learning.models.flat_module import build_flat
 from fedsim.learning.supervised import SupervisedLearner
 from fedsim.registry import Component
 from fedsim.streams import Streams
@@ -32,7 +34,8 @@ def make(data: Dataset, model: Any = None, store: Any = None, rows: Any = None) 
     return SupervisedLearner(
         data=data,
         rows=rows or ROWS,
-        executor=SequentialExecutor(settings.model, data, settings.local, seed=1),
+        layout=build_flat(settings.model, data.shape, data.classes, 1).layout,
+        executor=SequentialExecutor(TrainingSetup(settings.model, data, settings.local, seed=1)),
         settings=settings,
         seed=1,
         streams=Streams(3),
@@ -100,16 +103,16 @@ def test_probing_leaves_trainings_alone(tiny: Dataset) -> None:
 
 
 def counted(learner: SupervisedLearner, monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """Return a list that grows by the number of parts of every call of the executor's `score`."""
+    """Return a list that grows by the number of parts of every call of the executor's `evaluate`."""
     calls: list[int] = []
     executor = learner._results.executor
-    score: Callable[..., Any] = executor.score
+    evaluate: Callable[..., Any] = executor.evaluate
 
-    def counting(vector: Any, rows: Any) -> Any:
-        calls.append(len(rows))
-        return score(vector, rows)
+    def counting(jobs: Any) -> Any:
+        calls.append(len(jobs))
+        return evaluate(jobs)
 
-    monkeypatch.setattr(executor, "score", counting)
+    monkeypatch.setattr(executor, "evaluate", counting)
     return calls
 
 
@@ -161,6 +164,6 @@ def test_accuracy_gain_compares_the_clients_own_model_with_its_base(
         expected.append(after - before)
     np.testing.assert_allclose(found, expected, atol=1e-12)
     assert found[0] > 0.1
-    assert calls == [2, 1, 1, 2, 1, 1]  # each base for all that start from it, each client's own model
+    assert calls == [4, 4]  # the bases together, then the clients' own models together
     learner.measure(cohort, ("accuracy_gain",))
     assert len(calls) == 6

@@ -13,6 +13,7 @@ from pydantic import Field
 from fedsim.errors import ScenarioError
 from fedsim.learning import LEARNERS, FedAvg, Release, Supervised
 from fedsim.learning.lineage.handles import description, digest_of
+from fedsim.learning.server_optimizers import aggregated
 from fedsim.learning.supervised import SupervisedLearner
 from fedsim.registry import Component
 from fedsim.streams import Streams
@@ -98,7 +99,7 @@ FLOATS = st.floats(-100, 100, width=32)
 )
 def test_aggregate_of_equal_updates_is_that_update(base: Any, update: Any, parts: list[float]) -> None:
     weights = np.array(parts) / np.sum(parts)
-    found = FedAvg().aggregate(base, [update] * len(parts), weights)
+    found, _ = aggregated(FedAvg(), base.size, base, [update] * len(parts), weights, None)
     # One rounding of a float32 of at most 200, and float64 noise far below it.
     np.testing.assert_allclose(found, base.astype(np.float64) + update, atol=2e-5)
 
@@ -281,7 +282,7 @@ def test_settings_are_written_and_read_again() -> None:
     described = LEARNERS.describe(learning)
     assert LEARNERS.make(described) == learning
     assert described["split"]["alpha"] == 0.3
-    assert Supervised.trains
+    assert Supervised.provides == {"flops", "model-bits", "samples"}
 
 
 @pytest.mark.statistical

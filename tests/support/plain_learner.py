@@ -5,8 +5,11 @@ from typing import Any
 
 import numpy as np
 
+from fedsim.arrays import Vector
 from fedsim.learning import Evaluation, MemoryStore, Model, Supervised
-from fedsim.learning.lineage.handles import TrainingResult, TrainingTask
+from fedsim.learning.executors.contracts import SEQUENTIAL, EvaluationJob, TrainingJob, TrainingResult
+from fedsim.learning.models.layout import ModelLayout
+from fedsim.learning.server_optimizers import ServerOptimizer, ServerState
 from fedsim.learning.supervised import SupervisedLearner
 from fedsim.registry import Component
 from fedsim.streams import Streams
@@ -20,12 +23,11 @@ class Doubling(Component):
         return np.where(buffers, update, 2 * update).astype(np.float32)
 
 
-class Halving(Component):
+class Halving(ServerOptimizer):
     """A server's rule that goes half the way of federated averaging."""
 
-    def aggregate(self, base: np.ndarray, differences: Sequence[np.ndarray], weights: np.ndarray) -> np.ndarray:
-        total = sum((w * h.astype(float) for w, h in zip(weights, differences, strict=True)), np.zeros(base.size))
-        return (base + 0.5 * total).astype(np.float32)
+    def step(self, model: Vector, update: Vector, state: ServerState) -> tuple[Vector, ServerState]:
+        return (model + 0.5 * update.astype(float)).astype(np.float32), state
 
 
 class HalfWay:
@@ -34,35 +36,40 @@ class HalfWay:
     Attributes
     ----------
     batches : clients of every batch of trainings
-    luck : first number of every training's stream, by client and base
+    draws : first number of every training's stream, by client and base
     scored : how many parts of the training set were scored
     """
 
+    fingerprint = SEQUENTIAL
+
     def __init__(self, targets: Sequence[Sequence[float]]) -> None:
         self.targets = np.array(targets, dtype=np.float64)
-        self.initial = np.zeros(3, dtype=np.float32)
-        self.parameters, self.smallest_batch = 2, 1
-        self.exempt_mask = np.array([False, False, True])
+        self.max_batch = 256
         self.batches: list[list[int]] = []
-        self.luck: dict[tuple[int, bytes], int] = {}
+        self.draws: dict[tuple[int, bytes], int] = {}
         self.scored = 0
 
-    def train(self, tasks: Sequence[TrainingTask]) -> list[TrainingResult]:
-        clients = [int(task.rows[0]) for task in tasks]
+    def train(self, jobs: Sequence[TrainingJob]) -> list[TrainingResult]:
+        clients = [int(job.rows[0]) for job in jobs]
         self.batches.append(clients)
         results = []
-        for client, task in zip(clients, tasks, strict=True):
-            self.luck[client, task.base.tobytes()] = int(task.rng.integers(2**60))
-            way = task.work * (self.targets[client] - task.base[:2]) / 2
+        for client, job in zip(clients, jobs, strict=True):
+            self.draws[client, job.base.tobytes()] = int(job.rng.integers(2**60))
+            way = job.work * (self.targets[client] - job.base[:2]) / 2
             results.append(TrainingResult(np.array([*way, 1], np.float32), client + 0.5, client + 0.75, {}))
         return results
 
-    def evaluate(self, vector: np.ndarray) -> Evaluation:
-        return Evaluation(0.5, float(vector.sum()))
+    def evaluate(self, jobs: Sequence[EvaluationJob]) -> list[Evaluation]:
+        return [self._evaluate(job) for job in jobs]
 
-    def score(self, vector: np.ndarray, rows: Sequence[np.ndarray]) -> list[Evaluation]:
-        self.scored += len(rows)
-        return [Evaluation(0.5, float(np.sum((vector[:2] - self.targets[part[0]]) ** 2))) for part in rows]
+    def _evaluate(self, job: EvaluationJob) -> Evaluation:
+        if job.rows is None:
+            return Evaluation(0.5, float(job.model.sum()))
+        self.scored += 1
+        return Evaluation(0.5, float(np.sum((job.model[:2] - self.targets[job.rows[0]]) ** 2)))
+
+
+LAYOUT = ModelLayout(np.zeros(3, dtype=np.float32), 2, np.array([False, False, True]), 1)
 
 
 def half_way_learner(targets: Sequence[Sequence[float]], **options: Any) -> tuple[SupervisedLearner, HalfWay]:
@@ -72,6 +79,7 @@ def half_way_learner(targets: Sequence[Sequence[float]], **options: Any) -> tupl
     learner = SupervisedLearner(
         data=Tiny().load(),
         rows=[np.array([client]) for client in range(len(targets))],
+        layout=LAYOUT,
         executor=executor,
         settings=settings,
         seed=0,

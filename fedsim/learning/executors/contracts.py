@@ -1,51 +1,128 @@
-"""fedsim.learning.executors.contracts."""
+"""What trains and evaluates: batches of jobs in, results out, in the jobs' order.
 
-from collections.abc import Sequence
-from typing import Protocol, TypeVar
+An executor knows neither rounds nor clients nor handles. It is chosen outside the scenario, and a result does not
+depend on which one computes it, up to the tolerance that its ``fingerprint`` stands for.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
-from fedsim.arrays import Vector
+from fedsim.arrays import IntArray, Vector
 from fedsim.learning.contracts import Evaluation
-from fedsim.learning.lineage.handles import TrainingResult, TrainingTask
-from fedsim.learning.lineage.store import Kept
+from fedsim.learning.data.datasets import Dataset
+from fedsim.learning.local_training import LocalTraining
+from fedsim.learning.models.settings import ModelPart
 
-Asked = TypeVar("Asked")
-Found = TypeVar("Found", bound=Kept)
+SEQUENTIAL: Final = "sequential"
+"""The fingerprint of the executor that trains one client after the other, and of all that give the same bits."""
+
+OptimizerState = Mapping[str, Vector]
+"""State of a client's optimiser between two trainings, under the names that torch gives its arrays."""
+
+
+@dataclass(frozen=True)
+class TrainingSetup:
+    """What all jobs of one run have in common.
+
+    Attributes
+    ----------
+    model : settings of the model; its ``build`` makes the module
+    data : images and labels
+    local : local training
+    seed : of the initial weights, in [0, 2**63)
+    """
+
+    model: ModelPart
+    data: Dataset
+    local: LocalTraining
+    seed: int
+
+
+@dataclass(frozen=True)
+class TrainingJob:
+    """All that is needed to train one client.
+
+    Attributes
+    ----------
+    base : float32 array of shape (d,) to start from
+    rows : the client's samples in the training set, shape (n,)
+    work : share of the local work to do, in (0, 1]
+    rng : generator at the start of the training's own stream. It gives first the seed of torch's draws (dropout), then
+        one permutation of the samples for each epoch
+    state : optimiser state to go on from; empty for a fresh optimiser
+    """
+
+    base: Vector
+    rows: IntArray
+    work: float
+    rng: np.random.Generator
+    state: OptimizerState = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class TrainingResult:
+    """What a training gave.
+
+    Attributes
+    ----------
+    difference : float32 array of shape (d,), trained model minus base, buffers included
+    loss : mean training loss over the samples passed
+    loss_rms : root mean square of the losses of single samples during the first pass over the client's data
+    state : optimiser state after it; empty unless it is kept
+    """
+
+    difference: Vector
+    loss: float
+    loss_rms: float
+    state: OptimizerState
+
+    @property
+    def nbytes(self) -> int:
+        """Memory that it takes, bytes."""
+        return self.difference.nbytes + sum(values.nbytes for values in self.state.values())
+
+
+@dataclass(frozen=True)
+class EvaluationJob:
+    """A model and the samples that it is evaluated on, in evaluation mode.
+
+    Attributes
+    ----------
+    model : float32 array of shape (d,)
+    rows : samples of the training set, shape (n,), n at least 1; None for the whole test set
+    """
+
+    model: Vector
+    rows: IntArray | None = None
 
 
 class Executor(Protocol):
-    """What computes batches of trainings; every executor gives the same results."""
+    """Computes jobs for one `TrainingSetup`; made by a call ``(setup, device)``.
+
+    Attributes
+    ----------
+    fingerprint : what its results are equal to, bit by bit: `SEQUENTIAL`, or a name of its own with whatever its bits
+        depend on. A store keeps results of different fingerprints apart
+    max_batch : most trainings that it is given at once, at least 1
+    """
 
     @property
-    def initial(self) -> Vector:
-        """The model of version 0."""
-        ...
-
-    @property
-    def parameters(self) -> int:
-        """How many coordinates of a model, the first ones, are parameters; the others are buffers."""
-        ...
-
-    @property
-    def exempt_mask(self) -> NDArray[np.bool_]:
-        """Coordinates that a privacy mechanism may let pass in clear."""
+    def fingerprint(self) -> str:
+        """What the results are equal to, bit by bit."""
         ...
 
     @property
-    def smallest_batch(self) -> int:
-        """Fewest samples a batch must have."""
+    def max_batch(self) -> int:
+        """Most trainings in one call."""
         ...
 
-    def train(self, tasks: Sequence[TrainingTask]) -> list[TrainingResult]:
-        """Return what each client learns."""
+    def train(self, jobs: Sequence[TrainingJob]) -> Sequence[TrainingResult]:
+        """Return what each job learns, in their order; a result depends on its own job alone."""
         ...
 
-    def evaluate(self, vector: Vector) -> Evaluation:
-        """Return how good a model is on the test set."""
-        ...
-
-    def score(self, vector: Vector, rows: Sequence[NDArray[np.int64]]) -> list[Evaluation]:
-        """Return how good a model is on each of several parts of the training set, without training."""
+    def evaluate(self, jobs: Sequence[EvaluationJob]) -> Sequence[Evaluation]:
+        """Return accuracy and mean loss of each job, in their order; a result depends on its own job alone."""
         ...

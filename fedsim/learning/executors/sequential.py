@@ -1,124 +1,110 @@
 """The executor "one at a time": trains one client after the other in this process."""
 
 import contextlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import TypeVar
+from itertools import groupby
+from typing import Final
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn import functional
 
+from fedsim.arrays import FloatArray, IntArray, Vector
+from fedsim.errors import FedsimError
 from fedsim.learning.contracts import Evaluation
-from fedsim.learning.data.datasets import Dataset
-from fedsim.learning.lineage.handles import TrainingResult, TrainingTask
+from fedsim.learning.executors.contracts import SEQUENTIAL, EvaluationJob, TrainingJob, TrainingResult, TrainingSetup
 from fedsim.learning.local_training import LocalTraining
-from fedsim.learning.models.flat_module import FlatModule
-from fedsim.learning.models.settings import ModelPart
+from fedsim.learning.models.flat_module import build_flat
 
 # Small enough for a chunk's activations to stay in the cache of one core.
-_CHUNK = 200
+_CHUNK: Final = 200
 
-T = TypeVar("T")
+Chunk = tuple[Tensor, Tensor]
+"""Images, uint8 of shape (n, h, w, c), and their labels, shape (n,)."""
 
 
 class SequentialExecutor:
-    """Trains clients one after the other, on one thread, bitwise the same on every run.
+    """Trains clients one after the other, each on one thread, with the same bits on every run.
 
     Parameters
     ----------
-    model : settings of the model
-    data : Dataset
-    local : LocalTraining
-    seed : int in [0, 2**63)
-        Of the initial weights, which torch draws by its default rules.
+    setup : TrainingSetup
+    device : ``"cpu"``
 
     Attributes
     ----------
-    flat : FlatModule
-    initial : float32 vector, the model of version 0
+    fingerprint : `SEQUENTIAL`
+    max_batch : 256; results of so many trainings take 26 MB with the 25,818 parameters of PAUSE's perceptron
+    flat : the one module that all jobs share
+
+    Raises
+    ------
+    FedsimError
+        If another device is asked for.
     """
 
-    def __init__(self, model: ModelPart, data: Dataset, local: LocalTraining, seed: int) -> None:
-        self._data, self._local = data, local
+    fingerprint: str = SEQUENTIAL
+    max_batch: int = 256
+
+    def __init__(self, setup: TrainingSetup, device: str = "cpu") -> None:
+        if device != "cpu":
+            raise FedsimError(f"device: {device!r} is not allowed with the executor 'sequential'; allowed: 'cpu'")
+        data = setup.data
+        self._data, self._local = data, setup.local
         self._test_x, self._test_y = (torch.from_numpy(part.copy()) for part in (data.test_x, data.test_y))
-        with torch.random.fork_rng(devices=[]):
-            torch.default_generator.manual_seed(seed)
-            self.flat = FlatModule(model.build(data.shape, data.classes))
-        self.initial = self.flat.vector.numpy().copy()
-        self.initial.flags.writeable = False
-        self._optimizer = _optimizer(self.flat.parameters, local)
+        self.flat = build_flat(setup.model, data.shape, data.classes, setup.seed)
+        self._optimizer = _optimizer(self.flat.parameters, setup.local)
 
-    @property
-    def smallest_batch(self) -> int:
-        """Fewest samples a batch must have: 2 with batch normalisation, else 1."""
-        return 2 if self.flat.has_batch_norm else 1
-
-    @property
-    def exempt_mask(self) -> NDArray[np.bool_]:
-        """Coordinates that a privacy mechanism may let pass in clear: batch normalisation and buffers."""
-        return self.flat.exempt_mask
-
-    @property
-    def parameters(self) -> int:
-        """How many coordinates of a model, the first ones, are parameters; the others are buffers."""
-        return self.flat.parameters.numel()
-
-    def train(self, tasks: Sequence[TrainingTask]) -> list[TrainingResult]:
-        """Return what each client learns; results depend on their own task alone.
-
-        The luck of a task comes from its own generator: first the seed of torch's draws (dropout), then one
-        permutation of the samples per epoch.
-        """
+    def train(self, jobs: Sequence[TrainingJob]) -> list[TrainingResult]:
+        """Return what each client learns."""
         with _one_thread():
-            return [self._train(task) for task in tasks]
+            return [self._train(job) for job in jobs]
 
-    def evaluate(self, vector: NDArray[np.float32]) -> Evaluation:
-        """Return accuracy and mean loss on the whole test set.
+    def evaluate(self, jobs: Sequence[EvaluationJob]) -> list[Evaluation]:
+        """Return accuracy and mean loss of each job.
 
-        Chunks are of a fixed size and each is computed on one thread, so that the result does not depend on
-        how many threads share them.
+        Samples of a job are passed in chunks of a fixed size, each on one thread, so that a result depends neither on
+        the other jobs nor on how many threads share the chunks.
         """
-        scores = self._scores(vector, self._test_chunk, range(0, len(self._data.test_y), _CHUNK))
-        right, loss = np.sum(scores, axis=0) / len(self._data.test_y)
-        return Evaluation(accuracy=float(right), loss=float(loss))
+        found: list[Evaluation] = []
+        for _, group in groupby(jobs, lambda job: id(job.model)):
+            found += self._evaluate(list(group))
+        return found
 
-    def score(self, vector: NDArray[np.float32], rows: Sequence[NDArray[np.int64]]) -> list[Evaluation]:
-        """Return how good a model is on each of several parts of the training set.
-
-        Each part is passed in chunks of its own, so that its numbers do not depend on the other parts.
-        """
-        chunks = [part[start : start + _CHUNK] for part in rows for start in range(0, part.size, _CHUNK)]
-        owner = np.repeat(np.arange(len(rows)), [-(-part.size // _CHUNK) for part in rows])
-        totals = np.zeros((len(rows), 2))
-        np.add.at(totals, owner, self._scores(vector, self._training_chunk, chunks))
+    def _evaluate(self, jobs: Sequence[EvaluationJob]) -> list[Evaluation]:
+        """Return the evaluations of jobs of one model."""
+        sizes = [len(self._test_y) if job.rows is None else job.rows.size for job in jobs]
+        chunks = [(job.rows, start) for job, size in zip(jobs, sizes, strict=True) for start in range(0, size, _CHUNK)]
+        owner = np.repeat(np.arange(len(jobs)), [-(-size // _CHUNK) for size in sizes])
+        totals = np.zeros((len(jobs), 2))
+        np.add.at(totals, owner, self._scores(jobs[0].model, chunks))
         return [
-            Evaluation(accuracy=right / part.size, loss=loss / part.size)
-            for (right, loss), part in zip(totals.tolist(), rows, strict=True)
+            Evaluation(accuracy=right / size, loss=loss / size)
+            for (right, loss), size in zip(totals.tolist(), sizes, strict=True)
         ]
 
-    def _train(self, task: TrainingTask) -> TrainingResult:
+    def _train(self, job: TrainingJob) -> TrainingResult:
         with torch.random.fork_rng(devices=[]):
-            torch.default_generator.manual_seed(int(task.rng.integers(2**63)))
-            self.flat.load(task.base)
+            torch.default_generator.manual_seed(int(job.rng.integers(2**63)))
+            self.flat.load(job.base)
             self.flat.module.train()
-            self._set_state(task.state)
-            loss, loss_rms = self._run(task)
-        difference = self.flat.vector.numpy() - task.base
+            self._set_state(job.state)
+            loss, loss_rms = self._run(job)
+        difference = self.flat.vector.numpy() - job.base
         difference.flags.writeable = False
         return TrainingResult(difference, loss, loss_rms, self._get_state())
 
-    def _run(self, task: TrainingTask) -> tuple[float, float]:
-        """Do the task's batches; return the mean loss over the samples passed and the first pass's `loss_rms`."""
+    def _run(self, job: TrainingJob) -> tuple[float, float]:
+        """Do the job's batches; return the mean loss over the samples passed and the first pass's `loss_rms`."""
         module, step, gradient = self.flat.module, self._optimizer.step, self.flat.gradient
         weights, proximal = self.flat.parameters.data, self._local.proximal
         start = weights.clone() if proximal else weights
-        first_pass = int(self._local.batches_per_epoch(task.rows.size, self.smallest_batch))
+        first_pass = int(self._local.batches_per_epoch(job.rows.size, self.flat.layout.smallest_batch))
         total, passed = 0.0, 0
         seen: list[tuple[Tensor, Tensor]] = []
-        for images, labels in self._batches(task):
+        for images, labels in self._batches(job):
             gradient.zero_()
             # The two steps of functional.cross_entropy, bit by bit; the first is also what the squares are made of.
             log_probabilities = functional.log_softmax(module(images), dim=1)
@@ -133,54 +119,53 @@ class SequentialExecutor:
                 seen.append((log_probabilities.detach(), labels))
         return total / passed, _loss_rms(seen)
 
-    def _batches(self, task: TrainingTask) -> Iterator[tuple[Tensor, Tensor]]:
+    def _batches(self, job: TrainingJob) -> Iterator[Chunk]:
         """Yield images and labels of each batch; an epoch's images are gathered and scaled at once."""
-        size, count = self._local.batch_size, task.rows.size
-        each = int(self._local.batches_per_epoch(count, self.smallest_batch))
-        left = int(self._local.batches(count, task.work, self.smallest_batch))
+        size, count = self._local.batch_size, job.rows.size
+        each = int(self._local.batches_per_epoch(count, self.flat.layout.smallest_batch))
+        left = int(self._local.batches(count, job.work, self.flat.layout.smallest_batch))
         while left:
             now = min(each, left)
-            rows = task.rows[task.rng.permutation(count)[: now * size]]
+            rows = job.rows[job.rng.permutation(count)[: now * size]]
             images = _scaled(torch.from_numpy(self._data.train_x[rows]), self._data.pixel_max)
             labels = torch.from_numpy(self._data.train_y[rows])
             yield from zip(torch.split(images, size), torch.split(labels, size), strict=True)
             left -= now
 
-    def _scores(
-        self, vector: NDArray[np.float32], chunk: Callable[[T], tuple[Tensor, Tensor]], parts: Sequence[T]
-    ) -> NDArray[np.float64]:
-        """Return right answers and summed loss of a model on each part, shape (parts, 2)."""
-        self.flat.load(vector)
+    def _scores(self, model: Vector, chunks: Sequence[tuple[IntArray | None, int]]) -> FloatArray:
+        """Return right answers and summed loss of a model on each chunk, shape (chunks, 2)."""
+        self.flat.load(model)
         self.flat.module.eval()
 
-        def score(part: T) -> tuple[float, float]:
-            images, labels = chunk(part)
+        def score(chunk: tuple[IntArray | None, int]) -> tuple[float, float]:
+            images, labels = self._samples(*chunk)
             with torch.inference_mode():
                 scores = self.flat.module(_scaled(images, self._data.pixel_max))
                 loss = functional.cross_entropy(scores, labels, reduction="sum")
                 return float((scores.argmax(1) == labels).sum()), float(loss)
 
-        workers = min(torch.get_num_threads(), len(parts))
+        workers = min(torch.get_num_threads(), len(chunks))
         with _one_thread():
             if workers <= 1:
-                return np.array([score(part) for part in parts]).reshape(-1, 2)
+                return np.array([score(chunk) for chunk in chunks]).reshape(-1, 2)
             with ThreadPoolExecutor(workers, initializer=torch.set_num_threads, initargs=(1,)) as pool:
-                return np.array(list(pool.map(score, parts)))
+                return np.array(list(pool.map(score, chunks)))
 
-    def _test_chunk(self, start: int) -> tuple[Tensor, Tensor]:
-        return self._test_x[start : start + _CHUNK], self._test_y[start : start + _CHUNK]
+    def _samples(self, rows: IntArray | None, start: int) -> Chunk:
+        """Return a chunk of samples of the training set, or of the test set, from a place on."""
+        if rows is None:
+            return self._test_x[start : start + _CHUNK], self._test_y[start : start + _CHUNK]
+        chosen = rows[start : start + _CHUNK]
+        return torch.from_numpy(self._data.train_x[chosen]), torch.from_numpy(self._data.train_y[chosen])
 
-    def _training_chunk(self, rows: NDArray[np.int64]) -> tuple[Tensor, Tensor]:
-        return torch.from_numpy(self._data.train_x[rows]), torch.from_numpy(self._data.train_y[rows])
-
-    def _set_state(self, state: Mapping[str, NDArray[np.float32]]) -> None:
+    def _set_state(self, state: Mapping[str, Vector]) -> None:
         self._optimizer.state.clear()
         if state:
             self._optimizer.state[self.flat.parameters] = {
                 name: torch.from_numpy(values.copy()) for name, values in state.items()
             }
 
-    def _get_state(self) -> dict[str, NDArray[np.float32]]:
+    def _get_state(self) -> dict[str, Vector]:
         if not self._local.keep_optimizer_state:
             return {}
         state = self._optimizer.state[self.flat.parameters]

@@ -1,25 +1,26 @@
-"""Handles: what a number would be, before anybody needs it.
+"""Handles: what a number would be, before it is needed.
 
-A model descends from the model before it and from updates, or from several models that are merged; an update from
-a training; a training from a model and, where optimiser state is kept, from the client's state before. Each has a
-digest of everything that determines its numbers. Once settled, models and trainings hold their values and let go
-of their parents, so that memory does not grow with the rounds. An update keeps the model alive that its training
-starts from, for as long as somebody holds the update: a stale one may yet be combined with it.
+A model descends from the model before it and from updates, or from several models of which it is the mean; an update
+from a training; a training from a model and, where optimiser state is kept, from the client's state before. Each has a
+digest of everything that determines its numbers. A model or a training that has its numbers lets go of its parents, so
+that memory does not grow with the rounds. An update keeps the model alive that its training starts from, as long as the
+update itself lives: a stale update may yet be combined with it.
 """
 
 import hashlib
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Final
 
-import numpy as np
-from numpy.typing import NDArray
 from pydantic import BaseModel
 
 from fedsim.arrays import Vector
 from fedsim.learning.contracts import Evaluation, Release
+from fedsim.learning.executors.contracts import OptimizerState, TrainingJob, TrainingResult
+from fedsim.learning.server_optimizers import ServerState
 
-State = Mapping[str, Vector]
+Combined = tuple[Vector, ServerState | None]
+"""Numbers of a model, shape (d,), and the state of the server optimiser that made it; None for none."""
 
 
 def digest_of(*ingredients: str | bytes | float | None) -> str:
@@ -42,65 +43,27 @@ def description(part: object) -> str:
     return f"{type(part).__module__}:{type(part).__qualname__} {settings}"
 
 
-@dataclass(frozen=True)
-class TrainingTask:
-    """All that an executor needs to train one client.
-
-    Attributes
-    ----------
-    base : float32 vector to start from
-    rows : the client's samples in the training set
-    work : share of the local work to do, in (0, 1]
-    rng : generator at the start of the training's own stream
-    state : optimiser state to go on from; empty for a fresh optimiser
-    """
-
-    base: Vector
-    rows: NDArray[np.int64]
-    work: float
-    rng: np.random.Generator
-    state: State = field(default_factory=dict)
-
-
-@dataclass(frozen=True)
-class TrainingResult:
-    """What a training gave.
-
-    Attributes
-    ----------
-    difference : float32 vector, trained model minus base, buffers included
-    loss : mean training loss over the samples passed
-    loss_rms : root mean square of the losses of single samples during the first pass over the client's data
-    state : optimiser state after it; empty unless it is kept
-    """
-
-    difference: Vector
-    loss: float
-    loss_rms: float
-    state: State
-
-    @property
-    def nbytes(self) -> int:
-        """Memory that it takes."""
-        return self.difference.nbytes + sum(values.nbytes for values in self.state.values())
-
-
 class StateHandle:
-    """The optimiser state that a training leaves; keeps the training only until it has run."""
+    """The optimiser state that a training leaves; keeps the training alive only until it has run."""
 
     def __init__(self, training: "Training") -> None:
         self.digest: Final = training.digest
         self.training: Training | None = training
-        self.value: State = {}
+        self.value: OptimizerState = {}
 
 
 class Training:
-    """One client's local training, run at most once, when somebody needs it.
+    """One client's local training, which runs at most once, when its result is needed.
+
+    Parameters
+    ----------
+    digest : hash of base, client's data, settings, stream, work and the optimiser state before
+    base : the model that it starts from
+    previous : the state that it goes on from; None for a fresh optimiser
+    make_job : makes the job from the numbers of base and state
 
     Attributes
     ----------
-    digest : hash of base, client's data, settings, stream, work and the optimiser state before
-    task : makes the task from the settled parents; dropped once it has run
     result : None until it has run
     state : what a later training of the same client may go on from
     """
@@ -110,32 +73,32 @@ class Training:
         digest: str,
         base: "ModelHandle",
         previous: StateHandle | None,
-        make_task: Callable[[Vector, State], TrainingTask],
+        make_job: Callable[[Vector, OptimizerState], TrainingJob],
     ) -> None:
         self.digest: Final = digest
         self.result: TrainingResult | None = None
         self.state: Final = StateHandle(self)
         self._base: ModelHandle | None = base
         self._previous = previous
-        self._make_task = make_task
+        self._make_job = make_job
 
     @property
-    def settled(self) -> bool:
+    def materialized(self) -> bool:
         """Whether it has run."""
         return self.result is not None
 
     def parents(self) -> "Sequence[ModelHandle | Training]":
-        """Return what must be settled before it can run."""
+        """Return what must have its numbers before it can run."""
         before = self._previous.training if self._previous is not None else None
         return [node for node in (self._base, before) if node is not None]
 
-    def task(self) -> TrainingTask:
-        """Return what an executor must do; its parents are settled."""
+    def job(self) -> TrainingJob:
+        """Return what an executor must do; its parents have their numbers."""
         if self._base is None:
             raise RuntimeError(f"training {self.digest} has run already")
-        return self._make_task(self._base.vector, self._previous.value if self._previous is not None else {})
+        return self._make_job(self._base.vector, self._previous.value if self._previous is not None else {})
 
-    def settle(self, result: TrainingResult) -> None:
+    def materialize(self, result: TrainingResult) -> None:
         """Take the result and let go of the parents."""
         self.result = result
         self.state.value, self.state.training = result.state, None
@@ -154,15 +117,21 @@ class UpdateHandle:
 
 
 class ModelHandle:
-    """A global model: its numbers once settled, its ancestors before.
+    """A server's model: its numbers once they are needed, its ancestors before.
 
-    Attributes
+    It is given its numbers (``vector``), or its parents and how their numbers are combined.
+
+    Parameters
     ----------
     digest : hash of everything that determines the numbers
     version : how many aggregations led to it
-    evaluation : how good it is, once somebody has asked
+    parents : models and trainings that it descends from
+    combine : gives numbers and server state once all parents have theirs
+    vector : the numbers, where they are known, shape (d,)
 
-    It is given its numbers (``vector``), or its parents and how they are combined once they are settled.
+    Attributes
+    ----------
+    evaluation : accuracy and loss on the test set, once they have been asked for
     """
 
     def __init__(
@@ -170,33 +139,39 @@ class ModelHandle:
         digest: str,
         version: int,
         parents: "Sequence[ModelHandle | Training]" = (),
-        combine: Callable[[], Vector] | None = None,
+        combine: Callable[[], Combined] | None = None,
         vector: Vector | None = None,
     ) -> None:
         self.digest: Final = digest
         self.version: Final = version
         self.evaluation: Evaluation | None = None
         self._parents, self._combine, self._vector = tuple(parents), combine, vector
+        self._server_state: ServerState | None = None
 
     @property
-    def settled(self) -> bool:
+    def materialized(self) -> bool:
         """Whether its numbers are known."""
         return self._vector is not None
 
     @property
     def vector(self) -> Vector:
-        """The numbers; the handle must be settled."""
+        """The numbers, shape (d,); they must be known."""
         if self._vector is None:
-            raise RuntimeError(f"model {self.digest} of version {self.version} is not settled yet")
+            raise RuntimeError(f"the numbers of model {self.digest} of version {self.version} are not known yet")
         return self._vector
 
+    @property
+    def server_state(self) -> ServerState | None:
+        """State of the server optimiser after the step that gave this model; None where no step gave it."""
+        return self._server_state
+
     def parents(self) -> "Sequence[ModelHandle | Training]":
-        """Return what must be settled before it can be."""
+        """Return what must have its numbers before it can."""
         return self._parents
 
-    def settle(self) -> None:
-        """Combine the parents, which are settled, and let go of them."""
+    def materialize(self) -> None:
+        """Combine the parents, which have their numbers, and let go of them."""
         if self._combine is None:
             raise RuntimeError(f"model {self.digest} of version {self.version} has no parents")
-        self._vector = self._combine()
+        self._vector, self._server_state = self._combine()
         self._parents, self._combine = (), None

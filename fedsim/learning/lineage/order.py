@@ -2,37 +2,34 @@
 
 Executors that stack trainings or share them among processes live from large batches; memory lives from results
 that are used soon after they are computed. So trainings that are ready go together, whatever branch of the
-lineage they belong to, those first that are needed first, and at most `MOST_AT_ONCE` before the models that can be
+lineage they belong to, those first that are needed first, and at most one batch before the models that can be
 combined are combined.
 """
 
 import heapq
 from collections.abc import Callable, Sequence
-from typing import Final
 
 from fedsim.learning.lineage.handles import ModelHandle, Training
 
 Node = ModelHandle | Training
 
-MOST_AT_ONCE: Final = 256
-"""Trainings in one batch; their results take 26 MB with the 25,818 parameters of PAUSE's perceptron."""
 
-
-def settle(wanted: Sequence[Node], run: Callable[[Sequence[Training]], None]) -> None:
-    """Settle nodes and all their ancestors.
+def materialize(wanted: Sequence[Node], run: Callable[[Sequence[Training]], None], max_batch: int) -> None:
+    """Give nodes and all their ancestors their numbers.
 
     Parameters
     ----------
-    wanted : models and trainings; settled ones among them cost nothing
-    run : settles a batch of trainings whose parents are settled
+    wanted : models and trainings; those that have their numbers cost nothing
+    run : runs a batch of trainings whose parents have their numbers
+    max_batch : most trainings in one batch
     """
     waiting = _Waiting(wanted)
     while True:
         while waiting.models:
             model = waiting.models.pop()
-            model.settle()
+            model.materialize()
             waiting.done(model)
-        batch = waiting.next_trainings()
+        batch = waiting.next_trainings(max_batch)
         if not batch:
             return
         run(batch)
@@ -41,11 +38,11 @@ def settle(wanted: Sequence[Node], run: Callable[[Sequence[Training]], None]) ->
 
 
 class _Waiting:
-    """The unsettled nodes; one that is settled is forgotten, so that it can let go of its memory.
+    """The nodes without numbers; one that gets them is forgotten, so that it can let go of its memory.
 
     Attributes
     ----------
-    models : those that can be settled now
+    models : those whose parents all have their numbers
     """
 
     def __init__(self, wanted: Sequence[Node]) -> None:
@@ -55,20 +52,20 @@ class _Waiting:
         self._missing: dict[Node, int] = {}
         self._heirs: dict[Node, list[Node]] = {}
         for rank, node in enumerate(_in_order_of_need(wanted)):
-            parents = {parent for parent in node.parents() if not parent.settled}
+            parents = {parent for parent in node.parents() if not parent.materialized}
             self._ranks[node], self._missing[node] = rank, len(parents)
             for parent in parents:
                 self._heirs.setdefault(parent, []).append(node)
             if not parents:
                 self._release(node)
 
-    def next_trainings(self) -> list[Training]:
+    def next_trainings(self, most: int) -> list[Training]:
         """Take out the next batch of trainings that can run."""
-        count = min(MOST_AT_ONCE, len(self._trainings))
+        count = min(most, len(self._trainings))
         return [heapq.heappop(self._trainings)[1] for _ in range(count)]
 
     def done(self, node: Node) -> None:
-        """Take note that a node has been settled."""
+        """Take note that a node has its numbers."""
         for heir in self._heirs.pop(node, ()):
             self._missing[heir] -= 1
             if not self._missing[heir]:
@@ -84,7 +81,7 @@ class _Waiting:
 
 
 def _in_order_of_need(wanted: Sequence[Node]) -> list[Node]:
-    """Return the unsettled ones among nodes and their ancestors, each after its parents, without recursion."""
+    """Return those without numbers among nodes and their ancestors, each after its parents, without recursion."""
     order: list[Node] = []
     seen: set[Node] = set()
     stack = [(node, False) for node in reversed(wanted)]
@@ -92,7 +89,7 @@ def _in_order_of_need(wanted: Sequence[Node]) -> list[Node]:
         node, after_parents = stack.pop()
         if after_parents:
             order.append(node)
-        elif not node.settled and node not in seen:
+        elif not node.materialized and node not in seen:
             seen.add(node)
             stack.append((node, True))
             stack.extend((parent, False) for parent in reversed(node.parents()))

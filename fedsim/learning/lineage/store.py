@@ -4,7 +4,7 @@ from collections import OrderedDict
 from typing import Final, Protocol
 
 from fedsim.learning.contracts import Evaluation
-from fedsim.learning.lineage.handles import TrainingResult
+from fedsim.learning.executors.contracts import TrainingResult
 
 Kept = TrainingResult | Evaluation
 
@@ -14,7 +14,7 @@ _EVALUATION_BYTES: Final = 512
 
 
 class Store(Protocol):
-    """What a learner asks of a store."""
+    """Results under digests; several runs may share one."""
 
     def get(self, digest: str) -> Kept | None:
         """Return the result kept under a digest, or None."""

@@ -7,6 +7,8 @@ import torch
 from torch import Tensor, nn
 
 from fedsim.arrays import Vector
+from fedsim.learning.models.layout import ModelLayout
+from fedsim.learning.models.settings import ModelPart, Shape
 
 _NORMS = (nn.BatchNorm1d, nn.BatchNorm2d, nn.BatchNorm3d, nn.SyncBatchNorm)
 _COUNTER = "num_batches_tracked"
@@ -26,12 +28,9 @@ class FlatModule:
     vector : float32 tensor of shape (d,)
     parameters : nn.Parameter of shape (p,), the first p coordinates of the vector
     gradient : float32 tensor of shape (p,), the gradient of the parameters
-    buffer_mask : bool array of shape (d,)
-        Coordinates that are buffers.
-    exempt_mask : bool array of shape (d,)
-        All coordinates of batch normalisation (weights, biases, statistics, counters) and all other buffers:
-        what the PAUSE code sends in clear.
-    has_batch_norm : bool
+    layout : ModelLayout
+        Its initial numbers are those that the module came with. Exempt are all numbers of batch normalisation
+        (weights, biases, statistics, counters) and all other buffers: what the PAUSE code sends in clear.
     """
 
     def __init__(self, module: nn.Module) -> None:
@@ -48,10 +47,15 @@ class FlatModule:
         self._move(parameters, buffers, sizes)
         norms = [(name, layer) for name, layer in module.named_modules() if isinstance(layer, _NORMS)]
         prefixes = tuple(f"{name}." if name else "" for name, _ in norms)
-        self.has_batch_norm = bool(norms)
-        self.buffer_mask = np.arange(sum(sizes)) >= count
         normed = [bool(norms) and name.startswith(prefixes) for name, _ in (*parameters, *buffers)]
-        self.exempt_mask = np.repeat(normed, sizes) | self.buffer_mask
+        initial = self._numbers.copy()
+        initial.flags.writeable = False
+        self.layout = ModelLayout(
+            initial=initial,
+            parameters=count,
+            exempt=np.repeat(normed, sizes) | (np.arange(sum(sizes)) >= count),
+            smallest_batch=2 if norms else 1,
+        )
 
     def load(self, vector: Vector) -> None:
         """Take over all numbers of a model."""
@@ -73,6 +77,21 @@ class FlatModule:
                 # `.data` gives each buffer a version counter of its own: layers that update theirs in the same
                 # forward pass would otherwise look to autograd as if they overwrote one another's.
                 setattr(self.module.get_submodule(owner), last, piece.view(buffer.shape).data)
+
+
+def build_flat(model: ModelPart, shape: Shape, classes: int, seed: int) -> FlatModule:
+    """Return a fresh model with the initial weights of a seed, which torch draws by its default rules.
+
+    Parameters
+    ----------
+    model : settings of the model
+    shape : channels, height, width of an image
+    classes : number of classes
+    seed : in [0, 2**63)
+    """
+    with torch.random.fork_rng(devices=[]):
+        torch.default_generator.manual_seed(seed)
+        return FlatModule(model.build(shape, classes))
 
 
 def _changing_buffers(module: nn.Module) -> Iterator[tuple[str, Tensor]]:

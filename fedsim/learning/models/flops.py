@@ -1,17 +1,13 @@
 """How many floating-point operations a model costs, counted on the model itself."""
 
-from typing import TYPE_CHECKING
-
 import torch
 from torch.utils.flop_counter import FlopCounterMode
 
 from fedsim.learning.local_training import FORWARD_AND_BACKWARD
-
-if TYPE_CHECKING:
-    from fedsim.learning.models.settings import ModelPart, Shape
+from fedsim.learning.models.settings import ModelPart, Shape
 
 
-def training_flops(model: "ModelPart", shape: "Shape", classes: int) -> float:
+def training_flops(model: ModelPart, shape: Shape, classes: int) -> float:
     """Return the floating-point operations of one sample in training: three times those forward.
 
     Forward they are counted by torch while a blank image passes through a fresh module: two for each multiply-add

@@ -1,4 +1,4 @@
-"""The order in which handles are settled: nothing twice, ready trainings together, little kept."""
+"""The order in which handles get their numbers: nothing twice, ready trainings together, little kept."""
 
 import weakref
 from collections.abc import Callable, Sequence
@@ -10,8 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fedsim.learning import MemoryStore
-from fedsim.learning.lineage import order as settling
-from fedsim.learning.lineage.handles import TrainingResult
+from fedsim.learning.executors.contracts import TrainingResult
 from fedsim.learning.supervised import SupervisedLearner
 from tests.support.plain_learner import HalfWay, half_way_learner, updates
 
@@ -48,11 +47,11 @@ def test_trainings_of_a_cohort_are_measured_in_one_batch() -> None:
 
 
 @pytest.mark.parametrize("most", [1, 4, 256])
-def test_size_of_batches_changes_no_bit(most: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_size_of_batches_changes_no_bit(most: int) -> None:
     learner, executor = half_way_learner(TARGETS)
     expected = learner.vector(two_edge_rounds(learner)).tobytes()
-    monkeypatch.setattr(settling, "MOST_AT_ONCE", most)
     learner, executor = half_way_learner(TARGETS)
+    executor.max_batch = most
     assert learner.vector(two_edge_rounds(learner)).tobytes() == expected
     assert max(map(len, executor.batches)) == min(most, 6)
 
@@ -72,12 +71,10 @@ class Watched(HalfWay):
         return results
 
 
-def test_what_is_needed_first_is_trained_first_and_soon_forgotten(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(settling, "MOST_AT_ONCE", 4)
+def test_what_is_needed_first_is_trained_first_and_soon_forgotten() -> None:
     learner, _ = half_way_learner(TARGETS, store=MemoryStore(limit_bytes=0))
     executor = Watched(TARGETS)
+    executor.max_batch = 4
     learner._results.executor = executor
     # Forty clients start from version 0 and arrive one after the other, as in FedAsync.
     model = learner.initial()

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from fedsim.learning import Evaluation, MemoryStore
-from fedsim.learning.lineage.handles import TrainingResult
+from fedsim.learning.executors.contracts import TrainingResult
 from fedsim.learning.supervised import SupervisedLearner
 
 Maker = Callable[..., SupervisedLearner]

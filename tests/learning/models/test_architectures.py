@@ -9,8 +9,8 @@ from torch import nn
 
 from fedsim.errors import ScenarioError
 from fedsim.learning import CNN3, MLP, MODELS, Dataset, LocalTraining, Supervised
+from fedsim.learning.executors.contracts import TrainingJob, TrainingSetup
 from fedsim.learning.executors.sequential import SequentialExecutor
-from fedsim.learning.lineage.handles import TrainingTask
 from fedsim.learning.models.flat_module import FlatModule
 from fedsim.streams import Streams
 
@@ -81,10 +81,10 @@ def load_paper_net(net: PaperNet, module: nn.Module) -> None:
 def test_training_cnn3_agrees_with_an_ordinary_module_buffers_included() -> None:
     data = colour_images()
     local = LocalTraining(learning_rate=0.05, batch_size=24, epochs=3)
-    executor = SequentialExecutor(CNN3(), data, local, seed=3)
+    executor = SequentialExecutor(TrainingSetup(CNN3(), data, local, seed=3))
     net = PaperNet()
     load_paper_net(net, executor.flat.module)
-    task = TrainingTask(executor.initial, np.arange(24), 1.0, np.random.default_rng(0))
+    task = TrainingJob(executor.flat.layout.initial, np.arange(24), 1.0, np.random.default_rng(0))
     result = executor.train([task])[0]
 
     images = torch.from_numpy(data.train_x.transpose(0, 3, 1, 2) / 127.5 - 1).float()
@@ -96,7 +96,7 @@ def test_training_cnn3_agrees_with_an_ordinary_module_buffers_included() -> None
         sgd.step()
     trained = CNN3().build(data.shape, 10)
     flat = FlatModule(trained)
-    flat.load(executor.initial + result.difference)
+    flat.load(executor.flat.layout.initial + result.difference)
     expected = PaperNet()
     load_paper_net(expected, trained)
     for name, value in net.state_dict().items():
@@ -129,9 +129,10 @@ def test_vector_holds_parameters_then_buffers_and_the_masks_say_which() -> None:
     # weight 9, bias 3, norm 3 + 3, frozen 2; seen 1, running mean 3 and variance 3, counter 1
     assert flat.vector.numel() == 20 + 8
     assert names == ["frozen", "first.weight", "first.bias", "norm.weight", "norm.bias"]
-    assert flat.buffer_mask.tolist() == [False] * 20 + [True] * 8
-    assert flat.exempt_mask.tolist() == [False] * 14 + [True] * 6 + [True] * 8
-    assert flat.has_batch_norm
+    assert flat.layout.parameters == 20
+    assert flat.layout.exempt.tolist() == [False] * 14 + [True] * 6 + [True] * 8
+    assert flat.layout.smallest_batch == 2
+    np.testing.assert_array_equal(flat.layout.initial, flat.vector.detach().numpy())
 
 
 def test_loading_moves_every_number_and_training_writes_into_the_vector() -> None:
@@ -159,6 +160,8 @@ def test_initial_weights_come_from_the_seed_alone(kind: str) -> None:
     made = []
     for seed, noise in ((1, 0), (1, 9), (2, 0)):
         torch.manual_seed(noise)
-        made.append(SequentialExecutor(MODELS.make(kind), data, LocalTraining(), seed).initial)
+        made.append(
+            SequentialExecutor(TrainingSetup(MODELS.make(kind), data, LocalTraining(), seed)).flat.layout.initial
+        )
     np.testing.assert_array_equal(made[0], made[1])
     assert np.any(made[0] != made[2])

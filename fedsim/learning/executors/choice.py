@@ -1,0 +1,82 @@
+"""Which executor computes a run: named by the caller or the environment, never by the scenario."""
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final, Self, cast
+
+from pydantic_core import PydanticCustomError
+
+from fedsim.errors import ContractError, FedsimError
+from fedsim.learning.executors.contracts import SEQUENTIAL, Executor, TrainingSetup
+from fedsim.registry import Registry
+
+EXECUTORS: Final = Registry(
+    "executor",
+    "fedsim.executors",
+    ("train", "evaluate"),
+    {SEQUENTIAL: "fedsim.learning.executors.sequential:SequentialExecutor"},
+)
+
+ENVIRONMENT_VARIABLE: Final = "FEDSIM_EXECUTOR"
+"""Names the executor of runs that name none themselves."""
+
+MakeExecutor = Callable[[TrainingSetup, str], Executor]
+
+
+@dataclass(frozen=True)
+class ExecutorChoice:
+    """An executor that has not been built yet.
+
+    Attributes
+    ----------
+    executor : a kind of `EXECUTORS`, ``"module:Class"``, or what makes one of a setup and a device
+    device : where it computes, in torch's words: ``"cpu"``, ``"cuda:0"``
+    """
+
+    executor: str | MakeExecutor = SEQUENTIAL
+    device: str = "cpu"
+
+    @classmethod
+    def of(cls, executor: str | MakeExecutor | None = None, device: str = "cpu") -> Self:
+        """Return the choice of a caller, or with None that of the environment, or else the sequential one.
+
+        Parameters
+        ----------
+        executor, device : as the attributes
+
+        Raises
+        ------
+        FedsimError
+            If there is no executor of that name.
+        """
+        chosen = executor or os.environ.get(ENVIRONMENT_VARIABLE) or SEQUENTIAL
+        if isinstance(chosen, str) and ":" not in chosen and chosen not in EXECUTORS.kinds():
+            _load(chosen)
+        return cls(chosen, device)
+
+    def build(self, setup: TrainingSetup) -> Executor:
+        """Return a fresh executor.
+
+        Raises
+        ------
+        FedsimError
+            If it cannot be loaded, or not compute on the device.
+        ContractError
+            If it does not say its fingerprint or its largest batch.
+        """
+        make = _load(self.executor) if isinstance(self.executor, str) else self.executor
+        made = make(setup, self.device)
+        name, fingerprint, most = type(made).__name__, cast(object, made.fingerprint), cast(object, made.max_batch)
+        if not (isinstance(fingerprint, str) and fingerprint):
+            raise ContractError(f"{name}.fingerprint: {fingerprint!r} is not allowed; it must be a text")
+        if not (isinstance(most, int) and most >= 1):
+            raise ContractError(f"{name}.max_batch: {most!r} is not allowed; it must be at least 1")
+        return made
+
+
+def _load(kind: str) -> MakeExecutor:
+    try:
+        return EXECUTORS.load(kind)
+    except PydanticCustomError as error:
+        raise FedsimError(f"executor: {error.message()}") from None
