@@ -77,7 +77,11 @@ class Reader:
                 (self.folder / block.file).write_text(block.text)
             if block.language != "text":
                 read = {"python": self._python, "toml": self._toml, "console": self._console}[block.language]
-                read(block)
+                try:
+                    read(block)
+                except Exception as error:
+                    error.add_note(f"in the block at {block.place}")
+                    raise
         sys.modules.pop(self._module, None)
 
     @property
