@@ -40,6 +40,7 @@ def test_links_lead_somewhere(page):
     assert not [target for target in targets if target and not (page.parent / target).exists()]
 
 
+@FINISHED
 @every_page
 def test_paths_exist(page):
     """A path is written from the root of the repository or from the page; a file that the page shows counts too."""
