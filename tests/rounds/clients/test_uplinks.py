@@ -106,16 +106,17 @@ def test_a_cell_is_asked_once_a_round_and_says_what_it_says_to_each_alone(monkey
             assert row["uplink_s"] == pytest.approx(alone_s[0], abs=1e-9)
 
 
-def test_a_length_is_worked_out_once():
+def test_a_duration_is_computed_once():
     env, asked = simpy.Environment(), []
 
-    def lengths_of(member, begins_s):
-        asked.append((member.tolist(), begins_s.tolist()))
-        return begins_s * 2
+    def duration_of(member, starts_s):
+        asked.append((member.tolist(), starts_s.tolist()))
+        return starts_s * 2
 
-    to_come = DeferredUplinks(env, [1.0, 2.0, 3.0], lengths_of)
-    assert [to_come.heard(0), to_come.heard(2)] == [1.0, 3.0]
-    assert [to_come.length_s(2), to_come.length_s(0)] == [6.0, 2.0]
-    assert to_come.heard(1) == 2.0
-    assert to_come.length_s(1) == 4.0
+    deferred = DeferredUplinks(env, [1.0, 2.0, 3.0], duration_of)
+    deferred.downlink_ended(0, 1.0)
+    deferred.downlink_ended(2, 3.0)
+    assert [deferred.duration_s(2), deferred.duration_s(0)] == [6.0, 2.0]
+    deferred.downlink_ended(1, 2.0)
+    assert deferred.duration_s(1) == 4.0
     assert asked == [([0, 2], [1.0, 3.0]), ([1], [2.0])]
