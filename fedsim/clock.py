@@ -18,7 +18,6 @@ __all__ = [
     "instants",
     "rest_of_instant",
     "tie_s",
-    "until",
     "wait_until",
 ]
 

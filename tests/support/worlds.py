@@ -7,6 +7,7 @@ import numpy as np
 import simpy
 
 from fedsim.devices import Always, Batteries, Charge, Dropout, EligibleClients, Prices, Working
+from fedsim.devices.availability.traces import Intervals, TraceAvailability
 from fedsim.history import Recorder
 from fedsim.learning import Evaluation
 from fedsim.network.contracts import Directions, Links, SharedMedium
@@ -88,6 +89,13 @@ class FixedDropout(Dropout):
         return self.seconds[client]
 
 
+def presence(*rows, period_s=1000.0):
+    """Return a presence from one list of (start, end) per client."""
+    owner = [client for client, row in enumerate(rows) for _ in row]
+    start, end = ([times[i] for row in rows for times in row] for i in (0, 1))
+    return TraceAvailability(Intervals.of(owner, start, end, [period_s] * len(rows)), np.arange(len(rows)))
+
+
 def batteries(charge_j, *, receive=0.0, sample=0.0, work_w=0.0, send=0.0, capacity=100.0, gain_w=0.0, least=1e-9):
     """Return batteries with the charges given; prices are per bit, per sample and per second of work."""
     prices = Prices(receive_j_per_bit=receive, transmit_j_per_bit=send, sample_j=sample, compute_w=work_w)
@@ -138,6 +146,15 @@ class CountingLearner:
         self.merged.append(([model.version for model in models], list(weights)))
         return CountedModel(max(model.version for model in models) + 1 if version is None else version)
 
+    def trained(self, base, update):
+        return CountedModel(base.version + 1)
+
+    def server_step(self, model, mean, optimizer=None):
+        return mean
+
+    def with_state_of(self, model, previous):
+        return model
+
     def measure(self, updates, needs):
         return {need: np.array([float(update) for update in updates]) for need in needs}
 
@@ -187,26 +204,6 @@ class FirstWanted(Everybody):
 
     def select(self, view, rng):
         return super().select(view, rng)[: view.wanted]
-
-
-def timeline(history):
-    """Return all that happened as a list of (second, what), in the order of time; at equal times as listed here."""
-    happened = []
-    for row in history.rounds.to_pylist():
-        happened += [
-            (row["start_s"], 3, f"round {row['round']} begins"),
-            (row["end_s"], 2, f"round {row['round']} ends with model {row['model_version']}"),
-        ]
-    for row in history.participations.to_pylist():
-        client = f"client {row['client']}"
-        happened += [
-            (row["start_s"], 4, f"{client} starts from {row['start_version']}"),
-            (row["end_s"], 1, f"{client} {_ENDS[row['cut_in'] is None, row['outcome'] == 'dropped']}: {row['fate']}"),
-        ]
-    return [(time_s, what) for time_s, _, what in sorted(happened)]
-
-
-_ENDS = {(True, False): "arrives", (False, False): "is cut off", (False, True): "is lost"}
 
 
 def serve(

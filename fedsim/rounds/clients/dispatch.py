@@ -122,7 +122,7 @@ class Dispatcher:
             chosen = np.arange(demand.client.size) if members is None else members
             client, ended_s = demand.client[chosen], participations.ended_s[chosen]
             spent_j = demand.spent_j(chosen, participations.done(chosen), participations.emptied[chosen])
-            batteries.settle(client, demand.charge_j[chosen] - spent_j, ended_s)
+            batteries.end(client, demand.charge_j[chosen] - spent_j, ended_s)
             participations.energy_j[chosen] = spent_j
             participations.left_j[chosen] = batteries.charge_j(client, ended_s)
 

@@ -59,7 +59,7 @@ def test_those_known_when_the_first_needs_it_are_worked_out_together():
     assert links.asked == [([0, 1], [2.5, 3.5]), ([2, 3], [4.5, 5.5])]
 
 
-def test_times_that_are_none_are_refused_also_when_they_are_worked_out_late():
+def test_impossible_times_are_refused_also_when_they_are_computed_late():
     class Broken(Asked):
         def uplink_s(self, client, draw, start_s, bits):
             return np.where(client == 2, self.wrong, 1.0)
@@ -68,7 +68,7 @@ def test_times_that_are_none_are_refused_also_when_they_are_worked_out_late():
     for policy, wrong, why in (
         (Deadline(deadline_s=9), np.nan, "times are at least 0"),
         (Deadline(deadline_s=9), -1.0, "times are at least 0"),
-        (WaitForAll(), np.inf, "the policy waits for everyone"),
+        (WaitForAll(), np.inf, "the policy waits for every client"),
     ):
         links.wrong = wrong
         with pytest.raises(ScenarioError, match=rf"round 1: the uplink of client 2 would take .* s; {why}"):

@@ -10,9 +10,8 @@ from fedsim.rounds.policies.count_based import Quorum
 from fedsim.rounds.policies.late import Stale
 from fedsim.rounds.policies.safa import Safa
 from fedsim.selectors import Probe
-from tests.rounds.policies.test_synchronous import ends, told
-from tests.rounds.server.test_availability import presence
-from tests.support.worlds import CountingLearner, Everybody, serve, timeline
+from tests.support.stories import ends, timeline, told
+from tests.support.worlds import CountingLearner, Everybody, presence, serve
 
 # Three clients that take 3, 5 and 8 s.
 THREE = ([1, 1, 2], [1, 2, 3], [1, 2, 3])
@@ -37,8 +36,8 @@ class Halving(CountingLearner):
         super().updates(model, client, releases, work, repeat)
         return [2.0**k - model.value / 2 for k in client.tolist()]
 
-    def aggregate(self, model, updates, weights, *, of="difference"):
-        return Number(model.version + 1, model.value + float(np.dot(updates, weights)))
+    def trained(self, base, update):
+        return Number(base.version + 1, base.value + update)
 
     def merge(self, models, weights, version=None):
         assert np.all(weights >= 0)

@@ -10,28 +10,11 @@ from fedsim.rounds.policies.adaptive import MovingAverage, QuantileDeadline
 from fedsim.rounds.policies.count_based import KFastest, Quorum
 from fedsim.rounds.policies.round import PastRounds
 from fedsim.selectors import Probe
-from tests.support.worlds import Everybody, FirstWanted, Sequence, serve, timeline
+from tests.support.stories import ends, timeline, told, used
+from tests.support.worlds import Everybody, FirstWanted, Sequence, serve
 
 # Four clients that take 3, 5, 8 and 12 s: downlink, work, uplink.
 FOUR = ([1, 1, 2, 2], [1, 2, 3, 5], [1, 2, 3, 5])
-
-
-def told(story):
-    """Return a story of lines "second what" as a list of pairs."""
-    lines = [line.split(maxsplit=1) for line in story.strip().splitlines()]
-    return [(float(second), what) for second, what in lines]
-
-
-def ends(history):
-    return history.column("rounds", "end_s").tolist()
-
-
-def used(history):
-    """Return the clients whose updates went into each round's aggregate."""
-    rows = history.participations.to_pylist()
-    return [
-        [row["client"] for row in rows if row["served_round"] == number] for number in history.column("rounds", "round")
-    ]
 
 
 def test_wait_for_all():

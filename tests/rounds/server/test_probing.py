@@ -12,8 +12,7 @@ from fedsim.rounds.policies.late import Stale
 from fedsim.rounds.server.oracle import OracleKnowledge
 from fedsim.rounds.server.selection import _still_there
 from fedsim.selectors import Answers, OracleView, Probe
-from tests.rounds.server.test_availability import presence
-from tests.support.worlds import CountingLearner, Everybody, batteries, serve
+from tests.support.worlds import CountingLearner, Everybody, batteries, presence, serve
 
 
 class Asking(Everybody):
