@@ -12,7 +12,7 @@ from fedsim.devices import Availability, Batteries, Charge, EligibilityCriterion
 from fedsim.devices.availability.on_off import OnOffProcess
 from fedsim.errors import ScenarioError
 from fedsim.history import History, Recorder
-from fedsim.learning import Learner
+from fedsim.learning import ExecutorChoice, Learner, MakeExecutor
 from fedsim.network.contracts import build_links
 from fedsim.privacy import PrivacyAccountant
 from fedsim.rounds import (
@@ -44,6 +44,11 @@ class Simulation:
         Keeps results of training under their digests; runs that share one never pay for a training twice.
     on_round : optional
         Called after every round with a `Progress`.
+    executor : optional
+        What computes trainings and evaluations: a kind of `fedsim.learning.EXECUTORS`, ``"module:Class"``, or what
+        makes one. ``FEDSIM_EXECUTOR`` or ``"sequential"`` by default. The history does not depend on it.
+    device : optional
+        Where the executor computes, in torch's words.
     """
 
     def __init__(
@@ -53,10 +58,12 @@ class Simulation:
         data_dir: str | Path | None = None,
         store: Any = None,
         on_round: Callable[[Progress], None] | None = None,
+        executor: str | MakeExecutor | None = None,
+        device: str = "cpu",
     ) -> None:
         self.scenario = scenario
         self.recorder = Recorder(scenario.name)
-        self.context = build_context(scenario, data_dir, store)
+        self.context = build_context(scenario, data_dir, store, ExecutorChoice.of(executor, device))
         ending = StoppingCriteria(
             count=scenario.rounds.count,
             until_s=scenario.rounds.until_s,
@@ -83,6 +90,8 @@ def simulate(
     data_dir: str | Path | None = None,
     store: Any = None,
     on_round: Callable[[Progress], None] | None = None,
+    executor: str | MakeExecutor | None = None,
+    device: str = "cpu",
 ) -> History:
     """Run a scenario and return its history; nothing is written. See `Simulation` for the arguments.
 
@@ -91,10 +100,15 @@ def simulate(
     >>> history = simulate(Scenario.load("scenarios/quickstart.toml"))  # doctest: +SKIP
     >>> history.time_to_accuracy(0.8)  # doctest: +SKIP
     """
-    return Simulation(scenario, data_dir=data_dir, store=store, on_round=on_round).run()
+    simulation = Simulation(
+        scenario, data_dir=data_dir, store=store, on_round=on_round, executor=executor, device=device
+    )
+    return simulation.run()
 
 
-def build_context(scenario: Scenario, data_dir: str | Path | None, store: Any) -> ServerContext:
+def build_context(
+    scenario: Scenario, data_dir: str | Path | None = None, store: Any = None, executor: ExecutorChoice | None = None
+) -> ServerContext:
     """Return everything a server process meets, built from a scenario and its one seed."""
     streams = Streams(scenario.seed)
     clients = scenario.crowd.clients
@@ -105,6 +119,7 @@ def build_context(scenario: Scenario, data_dir: str | Path | None, store: Any) -
         mechanism=None if privacy is None else privacy.mechanism,
         store=store,
         data_dir=None if data_dir is None else Path(data_dir),
+        executor=executor,
     )
     links = build_links(scenario.network, scenario.crowd.placement.positions(clients, streams), streams)
     law = scenario.devices.compute

@@ -4,7 +4,7 @@ Streams: ``fading-downlink`` and ``fading-uplink`` by (client, block), separate 
 different carriers (frequency-division duplex). Path loss and shadowing are common to both.
 """
 
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, ClassVar
 
 import numpy as np
 from pydantic import Field, PositiveFloat
@@ -12,7 +12,7 @@ from pydantic import Field, PositiveFloat
 from fedsim.arrays import FloatArray
 from fedsim.capabilities import MODEL_BITS, SITES
 from fedsim.network.cell.links import CellLinks
-from fedsim.network.medium.cell import Sharing
+from fedsim.network.medium.cell import SHARINGS, Sharing, SharingSlot
 from fedsim.network.radio.channel import Channel
 from fedsim.network.radio.contracts import Fading, PathLoss
 from fedsim.network.radio.fading import FADINGS, Rayleigh
@@ -34,7 +34,7 @@ class Downlink(CellLink):
     TR 36.814, annex A.2).
     """
 
-    sharing: Sharing | Literal["multicast"] = "dedicated"
+    sharing: Annotated[Sharing, SharingSlot(SHARINGS, recipe=True, words=("dedicated", "multicast"))] = "dedicated"
     bandwidth_hz: PositiveFloat = 1e6
     power_dbm: PowerDbm = 36.0
     noise_figure_db: NoiseFigureDb = 9.0
@@ -47,7 +47,7 @@ class Uplink(CellLink):
     figure of 5 dB (same studies). So an uplink has 9 dB less SNR than a downlink.
     """
 
-    sharing: Sharing = "dedicated"
+    sharing: Annotated[Sharing, SharingSlot(SHARINGS, recipe=True)] = "dedicated"
     bandwidth_hz: PositiveFloat = 1e6
     power_dbm: PowerDbm = 23.0
     noise_figure_db: NoiseFigureDb = 5.0

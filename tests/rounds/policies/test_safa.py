@@ -36,8 +36,8 @@ class Halving(CountingLearner):
         super().updates(model, client, releases, work, repeat)
         return [2.0**k - model.value / 2 for k in client.tolist()]
 
-    def aggregate(self, model, updates, weights, *, of="difference"):
-        return Number(model.version + 1, model.value + float(np.dot(updates, weights)))
+    def trained(self, base, update):
+        return Number(base.version + 1, base.value + update)
 
     def merge(self, models, weights, version=None):
         assert np.all(weights >= 0)
