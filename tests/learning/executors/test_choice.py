@@ -51,7 +51,7 @@ def losses(**options: Any) -> list[float]:
     return list(history.evaluations.column("loss").to_pylist())
 
 
-@pytest.mark.parametrize("executor", ["sequential", Alike, f"{__name__}:Alike", lambda *given: Alike(*given)])
+@pytest.mark.parametrize("executor", ["sequential", Alike, f"{__name__}:Alike"])
 def test_results_do_not_depend_on_the_executor(executor: Any) -> None:
     assert losses(executor=executor) == losses()
 
