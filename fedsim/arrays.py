@@ -17,3 +17,15 @@ Whole = Annotated[int, Field(ge=1)]
 """A setting that is a count of at least one."""
 Seconds = Annotated[float, Field(gt=0)]
 """A setting that is a time above zero."""
+
+
+def normal_quantile(u: FloatArray) -> FloatArray:
+    """Return the quantile of the standard normal distribution, of the shape of u.
+
+    Parameters
+    ----------
+    u : probabilities in (0, 1), any shape
+    """
+    from scipy.special import ndtri  # a tenth of a second that `fedsim --help` need not pay
+
+    return np.asarray(ndtri(u))

@@ -104,7 +104,7 @@ def plot(
     """Draw one figure with a curve for each run."""
     from typing import cast
 
-    from fedsim.history.figures import draw
+    from fedsim.history import draw
     from fedsim.results import read_run
 
     histories = [read_run(folder) for folder in runs]
@@ -201,6 +201,7 @@ def _catalogues() -> "dict[str, Registry]":
     from fedsim.learning import DATASETS, EXECUTORS, LEARNERS, MODELS, PARTITIONS, SERVER_OPTIMIZERS
     from fedsim.network import FADINGS, LATENCY_LAWS, NETWORKS, PATH_LOSSES, PLACEMENTS, RATES, SHADOWINGS
     from fedsim.network.graph.access import ACCESSES
+    from fedsim.network.medium.cell import SHARINGS
     from fedsim.network.medium.failures import FAILURES
     from fedsim.network.topology.generators import LAYOUTS
     from fedsim.network.topology.mobility import MOBILITIES
@@ -224,6 +225,7 @@ def _catalogues() -> "dict[str, Registry]":
         "shadowings": SHADOWINGS,
         "fadings": FADINGS,
         "rates": RATES,
+        "sharings": SHARINGS,
         "topologies": LAYOUTS,
         "accesses": ACCESSES,
         "mobilities": MOBILITIES,

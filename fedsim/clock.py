@@ -1,13 +1,48 @@
 """The same instant on a floating-point clock, and waiting for it."""
 
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 from simpy import Environment, Event
 
+__all__ = [
+    "TIE_ULPS",
+    "Environment",
+    "Event",
+    "LastOfInstant",
+    "Waiting",
+    "call_after",
+    "call_when",
+    "instants",
+    "rest_of_instant",
+    "tie_s",
+    "wait_until",
+]
+
 Waiting = Generator[Event, Any, None]
+
+
+def call_when(event: Event, callback: Callable[[Event], None]) -> None:
+    """Call a function when an event is processed; an event that is already processed calls nothing."""
+    if event.callbacks is not None:
+        event.callbacks.append(callback)
+
+
+def call_after(env: Environment, delay_s: float, callback: Callable[[Event], None], value: object = None) -> Event:
+    """Call a function after a delay, as one event of its own, which is returned.
+
+    Parameters
+    ----------
+    env : Environment
+    delay_s : float >= 0
+    callback : called with the event
+    value : what the event carries
+    """
+    event = env.timeout(delay_s, value)
+    call_when(event, callback)
+    return event
 
 
 def wait_until(env: Environment, time_s: float) -> Waiting:
@@ -36,15 +71,15 @@ class LastOfInstant(Event):
         env.schedule(self, priority=_AFTER_ALL_OTHERS + after_its_like, delay=delay_s)  # type: ignore[arg-type]
 
 
-def until(env: Environment, enough: Event, delay_s: float) -> Waiting:
-    """Wait until an event or the end of a delay, whichever is first; what ends exactly then still happens."""
-    yield enough | LastOfInstant(env, delay_s)
+def first_of(env: Environment, enough: Event, limit: LastOfInstant) -> Waiting:
+    """Wait until an event or a limit, whichever is first; events of the limit's instant still happen before the end."""
+    yield enough | limit
     while not enough.triggered and (tied_s := tie_s(env)):
         yield LastOfInstant(env, tied_s)
 
 
 def rest_of_instant(env: Environment) -> Waiting:
-    """Wait for whatever else happens at the present instant."""
+    """Wait for all other events of the present instant."""
     yield LastOfInstant(env, 0.0)
     while tied_s := tie_s(env):
         yield LastOfInstant(env, tied_s)

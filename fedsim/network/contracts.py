@@ -1,128 +1,238 @@
-"""What the rest of fedsim asks of a network, and what a network asks of its parts."""
+"""The contracts of a network: its settings, the links of one run, a shared medium and one transfer over it.
 
-from typing import ClassVar, Protocol, runtime_checkable
+Derive from `Links`, `SharedMedium` and `Transfer`: members that a network has nothing to say about have defaults.
+"""
 
-from simpy import Environment, Event
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import ClassVar, NamedTuple, Protocol
 
 from fedsim.arrays import FloatArray, IntArray
+from fedsim.capabilities import Capable
+from fedsim.clock import Environment, Event
+from fedsim.errors import ScenarioError
 from fedsim.streams import Streams
 
 
-class Links(Protocol):
-    """The links between the server and all K clients of one run.
+class Directions(NamedTuple):
+    """Whether something holds for the downlink and for the uplink."""
 
-    Every answer is a function of the client, the round or the instant, and the run's seed alone: it never
-    depends on who else is asked about or on what was asked before.
+    down: bool = False
+    up: bool = False
+
+
+class Transfer(ABC):
+    """One transfer over a shared medium.
+
+    Attributes
+    ----------
+    done : event that triggers when the last bit has arrived; never if the link carries nothing
+    announces_arrival : whether `arrives_s` is finite before `done` triggers
     """
 
-    def downlink_s(self, client: IntArray, round_: int, start_s: FloatArray, bits: float) -> FloatArray:
-        """Return how long the server's message takes to each client.
+    __slots__ = ()
+
+    announces_arrival: ClassVar[bool] = False
+
+    done: Event
+
+    @abstractmethod
+    def cancel(self) -> None:
+        """End the transfer now and free its share of the medium; `done` never triggers then.
+
+        After the end of the transfer, or a second time, the call has no effect.
+        """
+
+    @abstractmethod
+    def sent_bits(self) -> float:
+        """Return the number of bits carried so far."""
+
+    def queued_s(self) -> float:
+        """Return the seconds for which the transfer has waited for a free medium; 0 on media without a queue."""
+        return 0.0
+
+    def arrives_s(self) -> float:
+        """Return the instant at which the last bit arrives; `inf` while it is unknown."""
+        return math.inf
+
+
+@dataclass(frozen=True)
+class SpectrumBook:
+    """The work of a medium up to now, each entry counted on its own; work in Hz s.
+
+    Attributes
+    ----------
+    carried : work done, counted on the medium's clock
+    received, lost, under_way : work done for transfers that have ended, were cancelled, or are in progress
+    most : work that the bandwidth would have allowed
+    presence_s : integral over time of the number of transfers in progress
+    sojourn_s : sum over all transfers of the time for which they have been in progress
+    """
+
+    carried: float
+    received: float
+    lost: float
+    under_way: float
+    most: float
+    presence_s: float
+    sojourn_s: float
+
+
+class SharedMedium(ABC):
+    """Shared links on the clock of one run. A transfer starts when the method is called.
+
+    Only the directions that `Links.shared` names are used.
+    """
+
+    @abstractmethod
+    def downlink(self, client: int, bits: float) -> Transfer:
+        """Start a transfer from the server to a client.
+
+        Parameters
+        ----------
+        client : id in 0..K-1
+        bits : size of the message, >= 0
+        """
+
+    @abstractmethod
+    def uplink(self, client: int, bits: float) -> Transfer:
+        """Start a transfer from a client to the server; parameters as in `downlink`."""
+
+    def books(self) -> Mapping[str, SpectrumBook]:
+        """Return the work of each part of the medium by its name, for the audit; empty without spectrum."""
+        return {}
+
+    def routed(self) -> "RoutedMedium | None":
+        """Return the medium as one that joins any two nodes; None where only clients and the server send."""
+        return None
+
+
+class RoutedMedium(SharedMedium):
+    """A shared medium that joins any two nodes of a network."""
+
+    @abstractmethod
+    def transfer(self, source: str, target: str, bits: float) -> Transfer:
+        """Start a transfer between two nodes.
+
+        Parameters
+        ----------
+        source, target : names of the nodes
+        bits : size of the message, >= 0
+        """
+
+    @abstractmethod
+    def edge_routes(self) -> tuple[list[str], str]:
+        """Return the names of the edge servers that serve clients, in the order of their numbers, and of the cloud.
+
+        Raises
+        ------
+        ScenarioError
+            If there is not exactly one cloud, or no route between it and one of the edge servers.
+        """
+
+    def routed(self) -> "RoutedMedium":
+        """Return the medium itself."""
+        return self
+
+
+class Links(ABC):
+    """The links between the server and all K clients of one run.
+
+    Every answer is a function of the client, the draw or the instant, and the run's seed alone: it depends neither on
+    the other clients of the call nor on earlier calls. In a shared direction the answers hold for a client that has
+    the medium to itself; the transfers themselves run on the medium that `open` returns.
+
+    Attributes
+    ----------
+    shared : directions in which clients share a medium
+    serving : index of the site or server at which each client's transfers end, shape (K,); None without sites
+    """
+
+    shared: Directions = Directions()
+    serving: IntArray | None = None
+
+    @abstractmethod
+    def downlink_s(self, client: IntArray, draw: int, start_s: FloatArray, bits: float) -> FloatArray:
+        """Return the duration of the server's message to each client.
 
         Parameters
         ----------
         client : ids in 0..K-1, shape (n,)
-        round_ : int, from 1
-        start_s : simulated time at which each client's transfer starts, shape (n,)
-        bits : size of the message, the same for all
+        draw : int >= 1
+            Key of the randomness of these transfers, one for each participation of a client.
+        start_s : instant at which each client's transfer starts, in simulated seconds, shape (n,)
+        bits : size of the message, the same for all clients
 
         Returns
         -------
         array of shape (n,), seconds >= 0; `inf` where a link carries nothing
         """
-        ...
 
-    def uplink_s(self, client: IntArray, round_: int, start_s: FloatArray, bits: float) -> FloatArray:
-        """Return how long each client's message takes to the server; as `downlink_s`."""
-        ...
+    @abstractmethod
+    def uplink_s(self, client: IntArray, draw: int, start_s: FloatArray, bits: float) -> FloatArray:
+        """Return the duration of each client's message to the server; parameters and result as in `downlink_s`."""
 
+    @abstractmethod
     def expected_downlink_s(self, bits: float) -> FloatArray:
-        """Return the expected duration of a downlink for every client, shape (K,)."""
-        ...
+        """Return the expected duration of a downlink for every client, in seconds, shape (K,)."""
 
+    @abstractmethod
     def expected_uplink_s(self, bits: float) -> FloatArray:
-        """Return the expected duration of an uplink for every client, shape (K,)."""
-        ...
+        """Return the expected duration of an uplink for every client, in seconds, shape (K,)."""
+
+    def open(self, env: Environment) -> SharedMedium:
+        """Return the medium of the shared directions on the clock of one run."""
+        raise NotImplementedError(f"{type(self).__name__} shares no direction, so it has no medium to open")
 
 
-class Network(Protocol):
+class Network(Capable, Protocol):
     """A scenario's network: settings that build the links of one run.
 
     Attributes
     ----------
-    uses_bits : whether sizes matter; where False, bits are ignored and may be 0
-    uses_positions : whether it matters where clients stand; where False, only the number of rows is read
+    requires : ``{"model-bits"}`` if the size of messages matters; without it bits are ignored and may be 0
+    provides : ``"sites"`` if transfers end at one of several sites
     """
 
-    uses_bits: ClassVar[bool]
-    uses_positions: ClassVar[bool]
-
     def build(self, positions_m: FloatArray, streams: Streams) -> Links:
-        """Return the links of one run for clients at positions of shape (K, 2), base station at the origin."""
+        """Return the links of one run.
+
+        Parameters
+        ----------
+        positions_m : positions of the clients in metres, the base station at the origin, shape (K, 2)
+        streams : random streams of the run
+        """
         ...
+
+
+def build_links(network: Network, positions_m: FloatArray, streams: Streams) -> Links:
+    """Return the links that a network builds for one run; parameters as in `Network.build`.
+
+    Raises
+    ------
+    ScenarioError
+        If the result does not derive from `Links`, or shares a direction without a medium to open.
+    """
+    links: object = network.build(positions_m, streams)
+    built = f"network: {type(network).__name__}.build returned a {type(links).__name__}"
+    if not isinstance(links, Links):
+        raise ScenarioError(f"{built}, which is not allowed; it must derive from fedsim.network.Links")
+    if any(links.shared) and type(links).open is Links.open:
+        raise ScenarioError(f"{built} that shares a direction; it must have a method open")
+    return links
 
 
 class Placement(Protocol):
-    """Where clients stand."""
+    """The positions of the clients of a scenario."""
 
     def positions(self, clients: int, streams: Streams) -> FloatArray:
-        """Return the positions of all clients in metres, shape (clients, 2), base station at the origin."""
+        """Return the positions of all clients in metres, the base station at the origin, shape (clients, 2).
+
+        Parameters
+        ----------
+        clients : number of clients
+        streams : random streams of the run
+        """
         ...
-
-
-class Transfer(Protocol):
-    """One transfer on its way over something shared.
-
-    One that may have to wait until the medium is free says so by a method ``queued_s()``, the seconds it has waited.
-
-    Attributes
-    ----------
-    done : event that triggers when the last bit has arrived; never if the links carry nothing
-    """
-
-    done: Event
-
-    def cancel(self) -> None:
-        """Give up and free at this instant what is held; `done` never triggers then. Again, or late: nothing."""
-        ...
-
-    def sent_bits(self) -> float:
-        """Return how many bits have been carried so far."""
-        ...
-
-
-class SharedMedium(Protocol):
-    """Shared links, opened on the clock of one run. A transfer starts when it is asked for."""
-
-    def downlink(self, client: int, bits: float) -> Transfer:
-        """Start to send the server's message to a client."""
-        ...
-
-    def uplink(self, client: int, bits: float) -> Transfer:
-        """Start to send a client's message to the server."""
-        ...
-
-
-@runtime_checkable
-class SharedLinks(Links, Protocol):
-    """Links of which at least one direction is shared.
-
-    What `Links` promises holds as if each client were alone: ``expected_*_s``, and ``*link_s`` in the direction
-    that is not shared.
-
-    Attributes
-    ----------
-    shared_downlink, shared_uplink : whether transfers in this direction are flows
-    """
-
-    shared_downlink: bool
-    shared_uplink: bool
-
-    def open(self, env: Environment) -> SharedMedium:
-        """Return the medium on the clock of one run; it is asked for flows in the shared directions only."""
-        ...
-
-
-def queued_s(flow: Transfer) -> float:
-    """Return how long a flow has waited for its medium to be free; 0 for those that never wait."""
-    waited = getattr(flow, "queued_s", None)
-    return 0.0 if waited is None else float(waited())

@@ -11,7 +11,7 @@ from typing import Annotated, Protocol
 import numpy as np
 from pydantic import Field, NonNegativeFloat, PositiveFloat
 
-from fedsim.arrays import FloatArray
+from fedsim.arrays import FloatArray, normal_quantile
 from fedsim.registry import Component, Registry
 
 
@@ -43,13 +43,6 @@ LATENCY_LAWS = Registry(
 
 # A log-normal factor's mean is exp(sigma^2 / 2): 10 is far beyond any use and still far from overflow.
 Sigma = Annotated[float, Field(ge=0, le=10)]
-
-
-def normal_quantile(u: FloatArray) -> FloatArray:
-    """Return the standard normal quantile of each number in (0, 1)."""
-    from scipy.special import ndtri  # a tenth of a second that `fedsim --help` need not pay
-
-    return np.asarray(ndtri(u))
 
 
 def floored_normal_mean(centre: FloatArray, std: float, floor: float) -> FloatArray:

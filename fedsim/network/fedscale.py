@@ -9,9 +9,10 @@ from typing import Annotated, ClassVar, Final, Self
 import numpy as np
 from pydantic import Field, PositiveFloat, model_validator
 
-from fedsim.arrays import FloatArray, IntArray
+from fedsim.arrays import FloatArray, IntArray, normal_quantile
+from fedsim.capabilities import MODEL_BITS
 from fedsim.errors import DataError
-from fedsim.network.distributions import normal_quantile
+from fedsim.network.contracts import Links
 from fedsim.registry import Component
 from fedsim.streams import Streams
 from fedsim.traces import Assignment, entries_of, read_capacities
@@ -38,8 +39,7 @@ class FedScaleNetwork(Component):
     mapping : how clients get entries of the file; the devices of the same kind give them the same ones
     """
 
-    uses_bits: ClassVar[bool] = True
-    uses_positions: ClassVar[bool] = False
+    requires: ClassVar[frozenset[str]] = frozenset({MODEL_BITS})
 
     median_kbps: PositiveFloat = 6100.0
     sigma: Annotated[float, Field(ge=0, le=10)] = 1.10
@@ -73,16 +73,16 @@ class FedScaleNetwork(Component):
 
 
 @dataclass(frozen=True)
-class RateLinks:
+class RateLinks(Links):
     """Links of a constant rate; `rate_bps` has shape (K,)."""
 
     rate_bps: FloatArray
 
-    def downlink_s(self, client: IntArray, round_: int, start_s: FloatArray, bits: float) -> FloatArray:
+    def downlink_s(self, client: IntArray, draw: int, start_s: FloatArray, bits: float) -> FloatArray:
         """Return the bits over each client's rate."""
         return np.asarray(bits / self.rate_bps[client])
 
-    def uplink_s(self, client: IntArray, round_: int, start_s: FloatArray, bits: float) -> FloatArray:
+    def uplink_s(self, client: IntArray, draw: int, start_s: FloatArray, bits: float) -> FloatArray:
         """Return the bits over each client's rate."""
         return np.asarray(bits / self.rate_bps[client])
 

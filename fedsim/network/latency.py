@@ -9,8 +9,9 @@ from typing import Annotated, ClassVar, Self
 import numpy as np
 from pydantic import NonNegativeFloat, model_validator
 
-from fedsim.arrays import FloatArray, IntArray
-from fedsim.network.distributions import LATENCY_LAWS, LatencyLaw, Sigma, floored_normal_mean, normal_quantile
+from fedsim.arrays import FloatArray, IntArray, normal_quantile
+from fedsim.network.contracts import Links
+from fedsim.network.distributions import LATENCY_LAWS, LatencyLaw, Sigma, floored_normal_mean
 from fedsim.registry import Component, Slot
 from fedsim.streams import Streams
 
@@ -27,8 +28,7 @@ class LatencyNetwork(Component):
         this is the standard deviation of its logarithm. At 0 all clients are alike.
     """
 
-    uses_bits: ClassVar[bool] = False
-    uses_positions: ClassVar[bool] = False
+    requires: ClassVar[frozenset[str]] = frozenset()
 
     downlink: Annotated[LatencyLaw, Slot(LATENCY_LAWS)]
     uplink: Annotated[LatencyLaw, Slot(LATENCY_LAWS)]
@@ -42,7 +42,7 @@ class LatencyNetwork(Component):
 
 
 @dataclass(frozen=True)
-class LatencyLinks:
+class LatencyLinks(Links):
     """The links of a `LatencyNetwork`; `factor` has shape (K,)."""
 
     downlink: LatencyLaw
@@ -50,14 +50,14 @@ class LatencyLinks:
     factor: FloatArray
     streams: Streams
 
-    def downlink_s(self, client: IntArray, round_: int, start_s: FloatArray, bits: float) -> FloatArray:
+    def downlink_s(self, client: IntArray, draw: int, start_s: FloatArray, bits: float) -> FloatArray:
         """Return the draw of each client in this round; start and bits do not matter."""
-        drawn = self.downlink.quantile(self.streams.uniform("latency-downlink", client, round_))
+        drawn = self.downlink.quantile(self.streams.uniform("latency-downlink", client, draw))
         return self.factor[client] * drawn
 
-    def uplink_s(self, client: IntArray, round_: int, start_s: FloatArray, bits: float) -> FloatArray:
+    def uplink_s(self, client: IntArray, draw: int, start_s: FloatArray, bits: float) -> FloatArray:
         """Return the draw of each client in this round; start and bits do not matter."""
-        drawn = self.uplink.quantile(self.streams.uniform("latency-uplink", client, round_))
+        drawn = self.uplink.quantile(self.streams.uniform("latency-uplink", client, draw))
         return self.factor[client] * drawn
 
     def expected_downlink_s(self, bits: float) -> FloatArray:
@@ -91,8 +91,7 @@ class TwoSpeed(Component):
     floor_s : tau_min; draws below it become it (a point mass, not a redraw)
     """
 
-    uses_bits: ClassVar[bool] = False
-    uses_positions: ClassVar[bool] = False
+    requires: ClassVar[frozenset[str]] = frozenset()
 
     fast_from_s: NonNegativeFloat = 0.05
     fast_to_s: NonNegativeFloat = 0.20
@@ -128,7 +127,7 @@ def _climb(low: float, high: float, number: int) -> FloatArray:
 
 
 @dataclass(frozen=True)
-class TwoSpeedLinks:
+class TwoSpeedLinks(Links):
     """The links of a `TwoSpeed` population; `centre_s` has shape (K,)."""
 
     centre_s: FloatArray
@@ -136,13 +135,13 @@ class TwoSpeedLinks:
     floor_s: float
     streams: Streams
 
-    def downlink_s(self, client: IntArray, round_: int, start_s: FloatArray, bits: float) -> FloatArray:
+    def downlink_s(self, client: IntArray, draw: int, start_s: FloatArray, bits: float) -> FloatArray:
         """Return zeros: the whole latency of a participation lies on the uplink."""
         return np.zeros(np.shape(client))
 
-    def uplink_s(self, client: IntArray, round_: int, start_s: FloatArray, bits: float) -> FloatArray:
+    def uplink_s(self, client: IntArray, draw: int, start_s: FloatArray, bits: float) -> FloatArray:
         """Return the total latency of each client in this round."""
-        z = normal_quantile(self.streams.uniform("latency-uplink", client, round_))
+        z = normal_quantile(self.streams.uniform("latency-uplink", client, draw))
         return np.maximum(self.floor_s, self.centre_s[client] + self.std_s * z)
 
     def expected_downlink_s(self, bits: float) -> FloatArray:

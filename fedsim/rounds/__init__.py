@@ -8,10 +8,17 @@ from fedsim.rounds.hierarchy.backhaul import BACKHAULS
 from fedsim.rounds.hierarchy.cloud_rules import CLOUD_RULES
 from fedsim.rounds.hierarchy.grouping import GROUPINGS
 from fedsim.rounds.hierarchy.settings import Edges, Hierarchy
-from fedsim.rounds.policies.contracts import POLICIES, RoundPolicy
+from fedsim.rounds.policies.contracts import (
+    POLICIES,
+    AsynchronousPolicy,
+    RoundPolicy,
+    ServerPort,
+    ServerTraits,
+    SynchronousPolicy,
+)
 from fedsim.rounds.policies.deadline import Deadline, WaitForAll
 from fedsim.rounds.policies.late import LATE, Cancel, LateRule
-from fedsim.rounds.policies.round import Round
+from fedsim.rounds.policies.round import PastRounds, Round
 from fedsim.rounds.server.context import ServerContext
 from fedsim.rounds.server.knowledge import Knowledge
 from fedsim.rounds.server.server import Progress, Server, StoppingCriteria
@@ -22,6 +29,7 @@ __all__ = [
     "GROUPINGS",
     "LATE",
     "POLICIES",
+    "AsynchronousPolicy",
     "Cancel",
     "ClientContext",
     "Deadline",
@@ -31,12 +39,16 @@ __all__ = [
     "Hierarchy",
     "Knowledge",
     "LateRule",
+    "PastRounds",
     "Progress",
     "Round",
     "RoundPolicy",
     "Server",
     "ServerContext",
+    "ServerPort",
+    "ServerTraits",
     "StoppingCriteria",
+    "SynchronousPolicy",
     "WaitForAll",
     "Workload",
 ]

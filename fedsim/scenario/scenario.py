@@ -21,9 +21,7 @@ from fedsim.learning import LEARNERS, LearnerSettings
 from fedsim.network import NETWORKS, Network
 from fedsim.privacy import Privacy
 from fedsim.registry import Recipe, Settings, Slot, refusal
-from fedsim.rounds import LATE, POLICIES
-from fedsim.rounds.policies.contracts import PastRounds
-from fedsim.scenario.compatibility import edge_problems
+from fedsim.scenario.compatibility import problems
 from fedsim.scenario.file_digests import contents
 from fedsim.scenario.messages import explain
 from fedsim.scenario.overrides import override
@@ -66,83 +64,14 @@ class Scenario(Settings):
 
     @model_validator(mode="after")
     def _fits_together(self) -> Self:
-        cohort = self.selector.options.get("cohort", getattr(self.selector.prototype, "cohort", None))
-        if isinstance(cohort, int) and cohort > self.crowd.clients:
-            _refuse(
-                ("selector", "cohort"),
-                cohort,
-                f"a cohort cannot be larger than the crowd; allowed: 1 to crowd.clients = {self.crowd.clients}",
-            )
-        breakable = (self.devices, self.rounds.faults)
-        if not self.rounds.policy.ends_without_everyone and any(part and part.may_lose_clients for part in breakable):
-            _refuse(
-                ("rounds", "policy"),
-                POLICIES.describe(self.rounds.policy)["kind"],
-                "a round that waits for everyone never ends when a client is lost (devices.dropout, "
-                "devices.availability, devices.energy, rounds.faults); allowed: a policy with a deadline or a longest "
-                "wait, or give_up_s for an asynchronous one",
-            )
-        self._check_rounds()
-        for problem in edge_problems(self.rounds.edges, self.rounds.policy, self.network, self.crowd.clients):
-            _refuse(*problem)
-        self._check_timing_only()
+        found = problems(self.crowd, self.learning, self.network, self.devices, self.rounds, self.selector)
+        errors: list[InitErrorDetails] = [
+            {"type": refusal("does_not_fit", "{message}", message=message), "loc": path, "input": value}
+            for path, value, message in found
+        ]
+        if errors:
+            raise ValidationError.from_exception_data("Scenario", errors)
         return self
-
-    def _check_rounds(self) -> None:
-        """Refuse rules for rounds that contradict each other."""
-        rounds, policy = self.rounds, self.rounds.policy
-        kind, late = POLICIES.describe(policy)["kind"], LATE.describe(rounds.late)["kind"]
-        if hasattr(policy, "merger") and late != "cancel":
-            _refuse(
-                ("rounds", "late"),
-                late,
-                f"the policy {kind!r} has a rule of its own for updates that come late; allowed: leave it out",
-            )
-        closes_after_s = getattr(policy, "closes_after_s", None)
-        if late == "partial" and (closes_after_s is None or closes_after_s(PastRounds()) is None):
-            _refuse(
-                ("rounds", "late"),
-                late,
-                f"clients do less work when they see that they would be late, and with the policy {kind!r} nobody is; "
-                "allowed: a policy whose rounds last no longer than is known when they begin",
-            )
-        most = getattr(policy, "buffer", rounds.minimum_updates)
-        if rounds.minimum_updates > most:
-            _refuse(
-                ("rounds", "minimum_updates"),
-                rounds.minimum_updates,
-                f"the policy {kind!r} merges {most} at a time, which is never enough; allowed: 1 to {most}",
-            )
-
-    def _check_timing_only(self) -> None:
-        """Refuse to guess the size of a model or of the data where nothing is learned."""
-        learning, compute, energy = self.learning, self.devices.compute, self.devices.energy
-        if learning.trains:
-            return
-        users = {"this network": self.network.uses_bits, "devices.energy": energy.uses_bits}
-        if self.rounds.edges is not None:
-            users["rounds.edges.backhaul"] = self.rounds.edges.backhaul.uses_bits
-        if any(users.values()) and learning.model_bits is None:
-            user = next(user for user, uses in users.items() if uses)
-            _refuse(
-                ("learning", "model_bits"),
-                None,
-                f"{user} needs the size of the model in bits when nothing is learned; allowed: any number > 0",
-            )
-        if (compute.uses_samples or energy.uses_flops) and not learning.knows_samples:
-            _refuse(
-                ("learning", "samples_per_client"),
-                None,
-                "these devices need to know how many samples a client has when nothing is learned; allowed: any whole "
-                "number >= 1, or devices.compute = 'zero' and no devices.energy.compute_j_per_flop",
-            )
-        if (compute.uses_flops or energy.uses_flops) and learning.flops_per_sample is None:
-            _refuse(
-                ("learning", "flops_per_sample"),
-                None,
-                "these devices need to know how many operations a sample takes when nothing is learned; allowed: any "
-                "number > 0, or a devices.compute and a devices.energy.compute_w that do not count operations",
-            )
 
     def digest(self) -> str:
         """Return the SHA-256 of the resolved scenario and of the files it reads, as 64 hexadecimal digits."""
@@ -222,12 +151,3 @@ class Scenario(Settings):
             reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
             raise ScenarioError(f"{path}: cannot be read: {reason}; a scenario is a TOML file") from None
         return cls.from_toml(text, source=str(path), values=values)
-
-
-def _refuse(path: tuple[str, ...], value: object, message: str) -> None:
-    error: InitErrorDetails = {
-        "type": refusal("does_not_fit", "{message}", message=message),
-        "loc": path,
-        "input": value,
-    }
-    raise ValidationError.from_exception_data("Scenario", [error])

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from scipy.integrate import trapezoid
 from scipy.special import ndtr
 
-from fedsim.network.distributions import normal_quantile
+from fedsim.arrays import normal_quantile
 from fedsim.selectors import Reports, RoundView, Selector
 from fedsim.streams import Streams
 

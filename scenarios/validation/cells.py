@@ -9,7 +9,7 @@ from scipy import special
 from simpy import Environment
 
 from fedsim.network import Cell, ModulationAndCoding, Rayleigh, UrbanMacro
-from fedsim.network.cell.links import CellLinks, SharedCellLinks
+from fedsim.network.cell.links import CellLinks
 from fedsim.network.medium.multicast import Multicast
 from fedsim.network.radio.channel import SHANNON_LIMIT, Channel
 from fedsim.network.radio.multiuser_diversity import efficiency_of_best
@@ -119,10 +119,10 @@ def proportional_fair(effort: float) -> Iterator[Row]:
         found = float(efficiency_of_best(SHANNON_LIMIT, Rayleigh(), np.array([10.0]), users)[0])
         yield exact(f"proportional fair, bit/s/Hz of the best of {users}", found, best_of(10.0, users), QUADRATURE)
     channel = Channel(np.array([10.0, 1.0]), 1.0, Rayleigh(), "fading-uplink", Streams(16))
-    alone = CellLinks(channel, channel, np.zeros(2), np.zeros(2, dtype=np.int64))
     env = Environment()
-    air = SharedCellLinks(alone, "dedicated", "proportional-fair").open(env)
-    flows = [air.uplink(client, 8.0) for client in (0, 1)]
+    sharing = "dedicated", "proportional-fair"
+    medium = CellLinks(channel, channel, np.zeros(2), np.zeros(2, dtype=np.int64), sharing).open(env)
+    flows = [medium.uplink(client, 8.0) for client in (0, 1)]
     first_s = 2 * 8 / best_of(10.0, 2)
     second_s = first_s + (8 - first_s * best_of(1.0, 2) / 2) / capacity(1.0)
     for name, flow, ends_s in zip(("stronger", "weaker"), flows, (first_s, second_s), strict=True):

@@ -1,7 +1,7 @@
 """Shared media on the clock, outages, and devices that straggle."""
 
 import math
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 from simpy import Environment, Event
 
-from fedsim.devices.heterogeneity import ShiftedExponentialSpread
+from fedsim.devices import heterogeneity
 from fedsim.network import ShiftedExponential
 from fedsim.network.graph.graph import Graph
 from fedsim.network.graph.links import GraphLinks
-from fedsim.network.medium.disciplines import EqualSharing, FirstCome, MinimumMakespan
+from fedsim.network.medium.disciplines import Discipline, EqualSharing, FirstCome, MinimumMakespan
 from fedsim.network.medium.fluid import Fluid
 from fedsim.network.medium.graph import GraphMedium
 from fedsim.network.medium.spectrum import SharedSpectrum
@@ -52,13 +52,13 @@ def queues(effort: float) -> Iterator[Row]:
     exponential, constant = rng.exponential(1.0, number), np.ones(number)
     uneven = rng.exponential(np.where(rng.random(number) < 0.9, 0.5, 5.5))
     for name, work in (("M/M/1", exponential), ("M/D/1", constant), ("M/G/1 hyperexponential", uneven)):
-        served = serve(EqualSharing, work, 1)
+        served = serve(EqualSharing(), work, 1)
         yield batch_mean_of(f"{name} processor sharing, mean sojourn", served.took_s, 1 / (1 - LOAD))
         if work is exponential:
             yield from little("M/M/1 processor sharing", served, LOAD / (1 - LOAD))
     squares = 0.9 * 2 * 0.5**2 + 0.1 * 2 * 5.5**2
     for name, work, square in (("M/D/1", constant, 1.0), ("M/G/1 hyperexponential", uneven, squares)):
-        served, waits = serve(FirstCome, work, 2), LOAD * square / (2 * (1 - LOAD))
+        served, waits = serve(FirstCome(), work, 2), LOAD * square / (2 * (1 - LOAD))
         yield batch_mean_of(f"{name} first come (TDMA), mean sojourn", served.took_s, 1 + waits)
         yield batch_mean_of(f"{name} first come, mean wait (Pollaczek-Khinchine)", served.waited_s, waits)
         if work is uneven:
@@ -71,10 +71,10 @@ def little(name: str, served: Served, theory: float) -> Iterator[Row]:
     yield mean_of(f"Little, {name}: mean number present", served.present, theory)
 
 
-def serve(make: Callable[[Environment, float], SharedSpectrum], work: FloatArray, seed: int) -> Served:
+def serve(discipline: Discipline, work: FloatArray, seed: int) -> Served:
     """Let transfers come at random over a medium of 1 Hz until all have ended."""
     env = Environment()
-    medium = make(env, 1.0)
+    medium = SharedSpectrum(env, 1.0, discipline)
     gaps = np.random.default_rng(seed).exponential(1 / LOAD, work.size)
     took, waited = np.zeros(work.size), np.zeros(work.size)
     present_s = [0.0]
@@ -109,21 +109,21 @@ def shares(_effort: float) -> Iterator[Row]:
     for name, flow, rate in zip(("long flow", "flow on 10", "flow on 6"), flows, (3.0, 7.0, 3.0), strict=True):
         yield exact(f"max-min on a line of 10 and 6: {name}", flow.rate_bps(), rate)
     env = Environment()
-    medium = MinimumMakespan(env, 4.0)
+    medium = SharedSpectrum(env, 4.0, MinimumMakespan())
     cohort = [medium.send(bits, efficiency).done for bits, efficiency in ((8.0, 2.0), (9.0, 1.0), (3.0, 3.0))]
     env.run(until=cohort[0])
     yield exact("minimum makespan of works 4, 9, 1 over 4 Hz", env.now, 14 / 4)
 
 
-class WatchedAir(GraphMedium):
-    """Links that write down when they turn good or bad: (instant, factor of the capacity) by the first link."""
+class WatchedMedium(GraphMedium):
+    """Links that record when they turn good or bad: (instant, factor of the capacity) by the first link."""
 
-    def __init__(self, env: Environment, links: GraphLinks) -> None:
+    def __init__(self, env: Environment, links: GraphLinks, streams: Streams) -> None:
         self.turns: dict[int, list[tuple[float, float]]] = {}
-        super().__init__(env, links)
+        super().__init__(env, links.attach(), streams, links.edge_routes)
 
     def scale(self, links: Sequence[int], cause: int, factor: float) -> None:
-        """Write down the turn, and turn."""
+        """Record the turn, and turn."""
         self.turns.setdefault(links[0], []).append((self.env.now, factor))
         super().scale(links, cause, factor)
 
@@ -140,11 +140,14 @@ def bursts(effort: float) -> Iterator[Row]:
         }
     )
     env = Environment()
-    air = WatchedAir(env, network.build(np.zeros((clients, 2)), Streams(4)))
-    flows = [air.uplink(client, 1e12) for client in range(clients)]
+    streams = Streams(4)
+    medium = WatchedMedium(env, network.build(np.zeros((clients, 2)), streams), streams)
+    for number_of, failure in enumerate(network.trouble):
+        failure.start(medium, number_of)
+    flows = [medium.uplink(client, 1e12) for client in range(clients)]
     env.run(until=until_s)
     lengths: dict[float, list[float]] = {0.0: [], 1.0: []}
-    for turns in air.turns.values():
+    for turns in medium.turns.values():
         for state, length in lengths.items():
             stays = [end - start for (start, factor), (end, _) in pairwise(turns) if factor == state]
             length.extend(stays[:number])
@@ -167,5 +170,5 @@ def stragglers(effort: float) -> Iterator[Row]:
         harmonic = sum(1 / k for k in range(1, n + 1))
         largest_s = ShiftedExponential(shift_s=0.5, scale_s=2.0).quantile(u).max(axis=1)
         yield mean_of(f"largest of {n} latencies 0.5 s + Exp(2 s)", largest_s, 0.5 + 2 * harmonic)
-        factor = ShiftedExponentialSpread(shift=0.4).factor(u).max(axis=1)
+        factor = heterogeneity.ShiftedExponential(shift=0.4).factor(u).max(axis=1)
         yield mean_of(f"largest of {n} compute factors 0.4 + Exp(0.6)", factor, 0.4 + 0.6 * harmonic)

@@ -10,7 +10,7 @@ import pytest
 from fedsim import Scenario, simulate
 from fedsim.errors import SelectorError
 from fedsim.selectors import SELECTORS
-from tests.end_to_end.test_every_selector import OPTIONS
+from tests.support.options import SELECTOR_RUN_OPTIONS
 
 LAW = {"kind": "log-normal", "median_s": 0.5, "sigma": 0.6}
 LATENCY = {"kind": "latency", "downlink": LAW, "uplink": LAW}
@@ -181,7 +181,7 @@ def test_a_number_for_each_client_of_the_crowd_is_none_for_each_of_an_edge(kind,
 @pytest.mark.parametrize("kind", sorted(SELECTORS.builtin))
 def test_every_selector_runs_at_edges(kind):
     """Each of three edges has a selector of its own, whose crowd is the edge's six clients."""
-    options = {"cohort": 2, "iterations": 20, **OPTIONS.get(kind, {})}
+    options = {"cohort": 2, "iterations": 20, **SELECTOR_RUN_OPTIONS.get(kind, {})}
     taken = {name: value for name, value in options.items() if name in SELECTORS.option_names(kind)}
     edges = {"grouping": {"kind": "order", "count": 3}, "rounds": 2, "backhaul": WIRE}
     history = simulate(scenario(edges, selector={"kind": kind, **taken}))

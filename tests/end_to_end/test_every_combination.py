@@ -13,8 +13,7 @@ from fedsim.history import Recorder
 from fedsim.rounds import LATE, POLICIES, Server, StoppingCriteria
 from fedsim.selectors import SELECTORS
 from fedsim.simulation import build_context
-from tests.contracts.test_catalogue_of_selectors import OPTIONS as SELECTOR_OPTIONS
-from tests.end_to_end.test_networks import OPTIONS as NETWORK_OPTIONS
+from tests.support.options import NETWORK_OPTIONS, SELECTOR_OPTIONS
 
 ROUNDS = 2
 CLIENTS = 5

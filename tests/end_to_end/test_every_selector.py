@@ -5,8 +5,8 @@ import pytest
 
 from fedsim import Scenario, simulate
 from fedsim.selectors import SELECTORS
+from tests.support.options import SELECTOR_RUN_OPTIONS
 
-OPTIONS = {"fedcs": {"deadline_s": 2.0, "share": 0.5, "wait_s": 0.5}, "cpow-d": {"samples": 10, "wait_s": 0.5}}
 COMES_AND_GOES = Scenario(
     name="field",
     crowd={"clients": 16},
@@ -31,7 +31,7 @@ COMES_AND_GOES = Scenario(
 
 
 def run(kind, **changes):
-    options = {"kind": kind, **OPTIONS.get(kind, {})}
+    options = {"kind": kind, **SELECTOR_RUN_OPTIONS.get(kind, {})}
     if "cohort" in SELECTORS.option_names(kind):
         options["cohort"] = 5
     return simulate(COMES_AND_GOES.replace({"selector": options, **changes}))
@@ -59,7 +59,7 @@ def test_what_it_asks_costs_time_and_bits(kind):
     asked = history.probes
     assert asked is not None
     selector = SELECTORS.make_recipe(
-        {"kind": kind, **({"cohort": 5} if kind != "fedcs" else {}), **OPTIONS.get(kind, {})}
+        {"kind": kind, **({"cohort": 5} if kind != "fedcs" else {}), **SELECTOR_RUN_OPTIONS.get(kind, {})}
     )
     answered = np.array(asked.column("outcome").to_pylist()) == "delivered"
     assert np.all(asked.column("uplink_bits").to_numpy()[answered] == selector.build().up_bits)

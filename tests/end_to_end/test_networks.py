@@ -6,22 +6,8 @@ import pytest
 from fedsim import Scenario, simulate
 from fedsim.devices import AVAILABILITIES
 from fedsim.network import NETWORKS
+from tests.support.options import NETWORK_OPTIONS
 
-LAW = {"kind": "log-normal", "median_s": 1.0, "sigma": 0.5}
-OPTIONS = {
-    "latency": {"downlink": LAW, "uplink": LAW},
-    "graph": {
-        "topology": {
-            "kind": "two-tier",
-            "cells": 3,
-            "site_distance_m": 50.0,
-            "fronthaul": {"capacity_bps": 1e7, "delay_s": 0.001},
-            "backhaul": {"capacity_bps": 1e6, "delay_s": 0.02},
-        },
-        "access": {"downlink_bps": 1e6, "uplink_bps": 1e5, "delay_s": 0.005},
-        "trouble": [{"kind": "outage-bursts", "mean_good_s": 5.0, "mean_bad_s": 1.0, "bad_factor": 0.1}],
-    },
-}
 AVAILABILITY_OPTIONS = {
     "bernoulli": {"probability": 0.5},
     "markov": {"mean_on_s": 60.0, "mean_off_s": 30.0},
@@ -58,7 +44,7 @@ def check(history):
 
 @pytest.mark.parametrize("kind", sorted(NETWORKS.builtin))
 def test_every_network_carries_a_run_twice_the_same(kind):
-    chosen = scenario(network={"kind": kind, **OPTIONS.get(kind, {})})
+    chosen = scenario(network={"kind": kind, **NETWORK_OPTIONS.get(kind, {})})
     history = simulate(chosen)
     check(history)
     assert history.participations.equals(simulate(chosen).participations)
@@ -69,13 +55,13 @@ def test_every_network_carries_a_run_twice_the_same(kind):
 def test_moving_clients_of_a_graph_with_a_radio_carry_a_run_twice_the_same(cell, spectrum):
     network = {
         "kind": "graph",
-        **OPTIONS["graph"],
+        **NETWORK_OPTIONS["graph"],
         "access": {"kind": "radio", "cell": cell, "spectrum": spectrum, "delay_s": 0.005},
         "mobility": {"kind": "random-waypoint", "radius_m": 80.0, "slowest_m_per_s": 5.0, "fastest_m_per_s": 20.0},
         "handover": {"reselect_after_s": 0.5, "hysteresis_db": 1.0},
         "interruption_s": 0.05,
         "trouble": [
-            *OPTIONS["graph"]["trouble"],
+            *NETWORK_OPTIONS["graph"]["trouble"],
             {"kind": "loss", "node": "bs-0", "from_s": 0.5, "duration_s": 4.0},
         ],
     }

@@ -24,8 +24,7 @@ from fedsim.rounds.policies.count_based import KFastest, Quorum
 from fedsim.rounds.policies.late import Drop, Partial, Stale
 from fedsim.rounds.policies.safa import Safa
 from fedsim.rounds.server import roster as crew
-from tests.rounds.server.test_availability import presence
-from tests.support.worlds import CountingLearner, Everybody, FirstWanted, Pipe, batteries, serve
+from tests.support.worlds import CountingLearner, Everybody, FirstWanted, Pipe, batteries, presence, serve
 
 ROUNDS = 4
 FIRST = 10.0 * (np.exp(0.04) - 1) * np.exp(-0.04)

@@ -282,7 +282,7 @@ def test_settings_are_written_and_read_again() -> None:
     described = LEARNERS.describe(learning)
     assert LEARNERS.make(described) == learning
     assert described["split"]["alpha"] == 0.3
-    assert Supervised.trains
+    assert Supervised.provides == {"flops", "model-bits", "samples"}
 
 
 @pytest.mark.statistical

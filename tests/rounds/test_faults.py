@@ -21,6 +21,7 @@ from fedsim.rounds.policies.late import Partial, Stale
 from fedsim.rounds.policies.safa import Safa
 from fedsim.selectors import Probe
 from fedsim.streams import Streams
+from tests.support.stories import rows
 from tests.support.worlds import CountingLearner, Everybody, Pipe, Sequence, batteries, serve
 
 LONG_S = 1000.0
@@ -34,15 +35,6 @@ def working(*rows):
 
 
 ALWAYS = [(0, LONG_S)]
-
-
-def rows(history, *names):
-    found = [tuple(row[name] for name in names) for row in history.participations.to_pylist()]
-    return [row[0] for row in found] if len(names) == 1 else found
-
-
-def rounds(history, *names):
-    return [tuple(row[name] for name in names) for row in history.rounds.to_pylist()]
 
 
 # A client has 1 s of downlink, 2 s of work and 3 s of uplink.
@@ -60,9 +52,11 @@ def rounds(history, *names):
 def test_a_crash_in_mid_task_is_a_dropout_at_that_instant(up, expected):
     history, *_ = serve(Deadline(deadline_s=10), [1], [2], [3], devices_up=working(up))
     names = ("outcome", "cut_in", "downlink_s", "compute_s", "uplink_s", "end_s", "downlink_bits", "uplink_bits")
-    assert rows(history, *names) == [expected]
-    assert rows(history, "fate") == ["used" if expected[0] == "delivered" else "wasted-dropped"]
-    assert rounds(history, "end_s") == [(6.0 if expected[0] == "delivered" else 10.0,)]
+    assert rows(history.participations, *names) == [expected]
+    assert history.participations.column("fate").to_pylist() == [
+        "used" if expected[0] == "delivered" else "wasted-dropped"
+    ]
+    assert rows(history.rounds, "end_s") == [(6.0 if expected[0] == "delivered" else 10.0,)]
 
 
 def test_who_is_down_is_no_candidate_and_the_server_waits_until_somebody_is_back():
@@ -71,8 +65,8 @@ def test_who_is_down_is_no_candidate_and_the_server_waits_until_somebody_is_back
     up = working([(0, 4), (12, 99)], [(0, 7), (20, 99)])
     history, *_ = serve(Deadline(deadline_s=10), [1] * 2, [2] * 2, [3] * 2, devices_up=up, selector=selector, count=3)
     assert [view.client.tolist() for view in selector.views] == [[0, 1], [0], [0]]
-    assert rounds(history, "start_s", "end_s", "candidates") == [(0, 10, 2), (12, 18, 1), (18, 24, 1)]
-    assert rows(history, "client", "outcome", "end_s") == [
+    assert rows(history.rounds, "start_s", "end_s", "candidates") == [(0, 10, 2), (12, 18, 1), (18, 24, 1)]
+    assert rows(history.participations, "client", "outcome", "end_s") == [
         (0, "dropped", 4),
         (1, "delivered", 6),
         (0, "delivered", 18),
@@ -104,7 +98,7 @@ COLUMNS = (
 def test_a_link_that_fails_loses_transfers_and_lets_work_go_on(case):
     up, expected = BY_HAND[case]
     history, *_ = serve(Deadline(deadline_s=20), [1], [2], [3], links_up=working(up))
-    assert rows(history, *COLUMNS) == [pytest.approx(expected, abs=1e-12)]
+    assert rows(history.participations, *COLUMNS) == [pytest.approx(expected, abs=1e-12)]
 
 
 def test_a_client_whose_link_is_down_is_no_candidate():
@@ -112,7 +106,7 @@ def test_a_client_whose_link_is_down_is_no_candidate():
     up = working([(0, 5), (6.5, 99)], [(0, 99)])
     history, *_ = serve(WaitForAll(), [1] * 2, [2] * 2, [2] * 2, links_up=up, selector=selector, count=3)
     assert [view.client.tolist() for view in selector.views] == [[0, 1], [1], [0, 1]]
-    assert rounds(history, "start_s", "candidates") == [(0, 2), (5, 1), (10, 2)]
+    assert rows(history.rounds, "start_s", "candidates") == [(0, 2), (5, 1), (10, 2)]
 
 
 @pytest.mark.parametrize("uplink", [EqualSharing, FirstCome])
@@ -125,7 +119,7 @@ def test_a_transfer_that_is_lost_frees_the_shared_medium(uplink):
     up = working([(0, 3.5), (90, 99)], ALWAYS)
     links = Pipe([1, 1], [1, 1], up=uplink)
     history, *_ = serve(Deadline(deadline_s=20), [1] * 2, [2] * 2, [1] * 2, links=links, links_up=up)
-    lost, sent = rows(history, "outcome", "cut_in", "end_s", "uplink_bits", "queue_s")
+    lost, sent = rows(history.participations, "outcome", "cut_in", "end_s", "uplink_bits", "queue_s")
     if uplink is EqualSharing:
         assert lost == pytest.approx(("dropped", "uplink", 3.5, 0.25, 0.0))
         assert sent == pytest.approx(("delivered", None, 4.25, 1.0, 0.0))
@@ -139,7 +133,10 @@ def test_an_upload_waits_for_its_link_and_then_for_the_medium():
     up = working([(0, 2), (5, 99)], ALWAYS)
     links = Pipe([1, 1], [1, 1], up=FirstCome)
     history, *_ = serve(Deadline(deadline_s=20), [1] * 2, [2, 3.5], [1] * 2, links=links, links_up=up)
-    assert rows(history, "client", "queue_s", "uplink_s", "end_s") == [(0, 2.5, 1.0, 6.5), (1, 0.0, 1.0, 5.5)]
+    assert rows(history.participations, "client", "queue_s", "uplink_s", "end_s") == [
+        (0, 2.5, 1.0, 6.5),
+        (1, 0.0, 1.0, 5.5),
+    ]
 
 
 @pytest.mark.parametrize("down", [EqualSharing, Multicast])
@@ -154,11 +151,11 @@ def test_links_fail_in_flows_down_and_hold_uploads_after_them(down, up_rule):
     rule = Multicast if down is Multicast else down
     links = Pipe([1, 1], [1, 1], down=rule, up=up_rule)
     history, *_ = serve(Deadline(deadline_s=20), [1] * 2, [2] * 2, [1] * 2, links=links, links_up=up)
-    kept, lost = rows(history, "outcome", "cut_in", "end_s")
+    kept, lost = rows(history.participations, "outcome", "cut_in", "end_s")
     assert lost == ("dropped", "downlink", 0.5)
     if down is EqualSharing:
         # The other is alone on the pipe from 0.5 s on.
-        assert rows(history, "downlink_s")[0] == pytest.approx(1.25)
+        assert history.participations.column("downlink_s").to_pylist()[0] == pytest.approx(1.25)
     assert kept == ("delivered", None, pytest.approx(10.0))
 
 
@@ -168,9 +165,9 @@ def test_privacy_is_charged_when_a_held_upload_begins_and_never_if_it_does_not()
     history, _, _, ledger = serve(
         Deadline(deadline_s=10), [1] * 3, [2] * 3, [3] * 3, links_up=up, budget=budget, count=1
     )
-    assert [value > 0 for value in rows(history, "epsilon")] == [True, False, True]
+    assert [value > 0 for value in history.participations.column("epsilon").to_pylist()] == [True, False, True]
     assert ledger.spent[0] == ledger.spent[2] > ledger.spent[1] == 0
-    assert rows(history, "outcome") == ["delivered", "late", "delivered"]
+    assert history.participations.column("outcome").to_pylist() == ["delivered", "late", "delivered"]
 
 
 def test_a_battery_pays_for_what_a_held_upload_sends():
@@ -178,7 +175,7 @@ def test_a_battery_pays_for_what_a_held_upload_sends():
     power = batteries([10.0, 12.0], receive=3.0, sample=0.5, send=4.0)
     up = working([(0, 2), (5, 99)], [(0, 2), (5, 99)])
     history, *_ = serve(Deadline(deadline_s=20), [1] * 2, [2] * 2, [3] * 2, links_up=up, batteries=power)
-    assert rows(history, "outcome", "end_s", "uplink_bits", "energy_j", "queue_s") == [
+    assert rows(history.participations, "outcome", "end_s", "uplink_bits", "energy_j", "queue_s") == [
         ("dropped", 6.5, 0.5, 10.0, 2.0),
         ("delivered", 8.0, 1.0, 12.0, 2.0),
     ]
@@ -202,7 +199,9 @@ def test_shortened_work_after_a_shared_downlink_is_paid_for_as_far_as_it_got(up,
         links_up=None if up is None else working(*up),
         batteries=batteries([50.0], **prices),
     )
-    assert rows(history, "work", "compute_s", "cut_in", "energy_j") == [pytest.approx((0.8, 4.0, "compute", due_j))]
+    assert rows(history.participations, "work", "compute_s", "cut_in", "energy_j") == [
+        pytest.approx((0.8, 4.0, "compute", due_j))
+    ]
 
 
 def restart(*at_s, down_s=3.0):
@@ -216,14 +215,14 @@ def test_a_server_that_crashes_loses_what_is_in_the_air_and_what_has_arrived():
     history, *_ = serve(
         WaitForAll(), *times, server_restart=restart(4.0, 15.0), learner=learner, selector=selector, count=4
     )
-    assert rounds(history, "round", "start_s", "end_s", "model_version", "ended_by") == [
+    assert rows(history.rounds, "round", "start_s", "end_s", "model_version", "ended_by") == [
         (1, 0, 4, 0, "restart"),
         (2, 7, 13, 1, "enough"),
         (3, 13, 15, 1, "restart"),
         (4, 18, 24, 2, "enough"),
     ]
-    assert rounds(history, "selected", "delivered", "late", "dropped")[0] == (2, 1, 1, 0)
-    assert rows(history, "round", "client", "outcome", "fate", "end_s", "cut_in") == [
+    assert rows(history.rounds, "selected", "delivered", "late", "dropped")[0] == (2, 1, 1, 0)
+    assert rows(history.participations, "round", "client", "outcome", "fate", "end_s", "cut_in") == [
         (1, 0, "delivered", "wasted-unmerged", 3, None),
         (1, 1, "late", "wasted-late", 4, "uplink"),
         (2, 0, "delivered", "used", 10, None),
@@ -233,7 +232,9 @@ def test_a_server_that_crashes_loses_what_is_in_the_air_and_what_has_arrived():
         (4, 0, "delivered", "used", 21, None),
         (4, 1, "delivered", "used", 24, None),
     ]
-    assert rows(history, "start_version")[2:] == [0, 0, 1, 1, 1, 1], "it goes on from its last model"
+    assert history.participations.column("start_version").to_pylist()[2:] == [0, 0, 1, 1, 1, 1], (
+        "it goes on from its last model"
+    )
     assert [version for version, *_ in learner.asked] == [0, 0, 1, 1], "nothing that was lost is trained"
     assert [reports.round for reports in selector.reports] == [2, 4], "a crashed server has nothing to tell"
 
@@ -242,9 +243,9 @@ def test_a_server_that_crashes_loses_what_is_in_the_air_and_what_has_arrived():
 def test_what_happens_at_the_instant_of_a_crash_has_happened(policy, up_s):
     """The round ends at 6 s, by its last update or by its deadline, and so does the server."""
     history, *_ = serve(policy, [1, 1], [1, 2], [1, up_s], server_restart=restart(6.0), count=3)
-    assert rounds(history, "start_s", "end_s", "model_version")[0] == (0, 6, 1)
-    assert rounds(history, "start_s", "end_s", "ended_by")[1] == (6, 6, "restart")
-    assert rounds(history, "start_s", "end_s")[2] == (9, 15)
+    assert rows(history.rounds, "start_s", "end_s", "model_version")[0] == (0, 6, 1)
+    assert rows(history.rounds, "start_s", "end_s", "ended_by")[1] == (6, 6, "restart")
+    assert rows(history.rounds, "start_s", "end_s")[2] == (9, 15)
 
 
 @pytest.mark.parametrize(
@@ -264,15 +265,15 @@ def test_what_happens_at_the_instant_of_a_crash_has_happened(policy, up_s):
 def test_a_later_round_that_ends_at_the_instant_of_a_crash_has_ended_too(policy):
     """Client 0 takes 6 s and client 1 takes 60 s, so that every rule ends rounds at 6 s and at 12 s."""
     history, *_ = serve(policy, [2, 20], [2, 20], [2, 20], server_restart=restart(12.0), count=3)
-    assert rounds(history, "start_s", "end_s", "model_version")[:2] == [(0, 6, 1), (6, 12, 2)]
-    assert rounds(history, "start_s", "end_s", "ended_by")[2] == (12, 12, "restart")
+    assert rows(history.rounds, "start_s", "end_s", "model_version")[:2] == [(0, 6, 1), (6, 12, 2)]
+    assert rows(history.rounds, "start_s", "end_s", "ended_by")[2] == (12, 12, "restart")
 
 
 def test_the_instant_of_a_crash_does_not_depend_on_the_last_digits_of_the_clock():
     """Three rounds of 0.1 s end at 0.30000000000000004 s, the server at 0.3 s."""
     history, *_ = serve(Deadline(deadline_s=0.1), [0.05, 1], [0, 0], [0, 0], server_restart=restart(0.3), count=4)
-    assert [end for (end,) in rounds(history, "ended_by")] == ["deadline", "deadline", "deadline", "restart"]
-    assert rounds(history, "model_version") == [(1,), (2,), (3,), (3,)]
+    assert [end for (end,) in rows(history.rounds, "ended_by")] == ["deadline", "deadline", "deadline", "restart"]
+    assert rows(history.rounds, "model_version") == [(1,), (2,), (3,), (3,)]
 
 
 @pytest.mark.parametrize("seed", range(8))
@@ -286,7 +287,7 @@ def test_an_asynchronous_server_tosses_again_when_those_that_are_there_have_lost
         links_up=up,
         count=2,
     )
-    used = [row for row in rows(history, "client", "fate", "start_s") if row[1] == "used"]
+    used = [row for row in rows(history.participations, "client", "fate", "start_s") if row[1] == "used"]
     assert [client for client, _, _ in used] == [1, 1]
     assert used[0][2] >= 2.0
 
@@ -298,7 +299,7 @@ def test_a_server_that_crashes_while_nobody_is_there_opens_the_round_when_it_is_
     history, *_ = serve(
         Deadline(deadline_s=9), [1] * 2, [1] * 2, [1] * 2, presence=up, server_restart=restart(4.0), selector=selector
     )
-    assert rounds(history, "round", "start_s", "end_s", "ended_by") == [(1, 7, 10, "enough")]
+    assert rows(history.rounds, "round", "start_s", "end_s", "ended_by") == [(1, 7, 10, "enough")]
     assert [view.client.tolist() for view in selector.views] == [[1]]
 
 
@@ -315,7 +316,7 @@ def test_a_run_is_over_if_nobody_comes_before_its_end_when_the_server_is_back():
         evaluate_every=5,
         until_s=25.0,
     )
-    assert rounds(history, "round", "end_s", "ended_by") == [(1, 3, "enough")]
+    assert rows(history.rounds, "round", "end_s", "ended_by") == [(1, 3, "enough")]
     assert history.column("evaluations", "round").tolist() == [1], "the last round is evaluated"
 
 
@@ -339,13 +340,13 @@ def test_a_buffered_server_loses_its_buffer_and_fills_it_anew():
         server_restart=restart(6.5, down_s=1.0),
         count=3,
     )
-    assert rounds(history, "round", "start_s", "end_s", "ended_by", "model_version") == [
+    assert rows(history.rounds, "round", "start_s", "end_s", "ended_by", "model_version") == [
         (1, 0, 4, "enough", 1),
         (2, 4, 6.5, "restart", 1),
         (3, 7.5, 11.5, "enough", 2),
     ]
-    assert rounds(history, "selected", "delivered", "late", "dropped")[1] == (2, 1, 2, 0)
-    assert rows(history, "client", "start_s", "end_s", "fate", "start_version") == [
+    assert rows(history.rounds, "selected", "delivered", "late", "dropped")[1] == (2, 1, 2, 0)
+    assert rows(history.participations, "client", "start_s", "end_s", "fate", "start_version") == [
         (0, 0, 3, "used", 0),
         (1, 0, 4, "used", 0),
         (0, 3, 6, "wasted-unmerged", 0),
@@ -368,7 +369,7 @@ def test_clients_given_up_before_a_crash_are_not_given_up_again():
         server_restart=restart(5.0, down_s=1.0),
         count=4,
     )
-    starts, ends = (np.array(rows(history, name)) for name in ("start_s", "end_s"))
+    starts, ends = (np.array(history.participations.column(name).to_pylist()) for name in ("start_s", "end_s"))
     for instant in np.unique(starts):
         assert np.count_nonzero((starts <= instant) & (instant < ends)) <= 2
 
@@ -378,12 +379,12 @@ def test_stale_updates_in_the_air_are_lost_with_the_server_and_counted_once():
     history, *_ = serve(
         Deadline(deadline_s=5), [1, 1], [1, 6], [1, 1], late=Stale(), server_restart=restart(7.0), count=3
     )
-    assert rounds(history, "start_s", "end_s", "selected", "delivered", "late", "ended_by") == [
+    assert rows(history.rounds, "start_s", "end_s", "selected", "delivered", "late", "ended_by") == [
         (0, 5, 2, 1, 1, "deadline"),
         (5, 7, 1, 0, 1, "restart"),
         (10, 15, 2, 1, 1, "deadline"),
     ]
-    assert rows(history, "client", "start_s", "fate", "end_s") == [
+    assert rows(history.participations, "client", "start_s", "fate", "end_s") == [
         (0, 0, "used", 3),
         (1, 0, "wasted-late", 7),
         (0, 5, "wasted-late", 7),
@@ -396,7 +397,7 @@ def test_batteries_of_clients_that_are_cut_off_by_a_crash_are_settled():
     """5 J of work were half done at the crash; the clients take part again afterwards."""
     power = batteries([50.0], receive=3.0, sample=0.5, send=4.0)
     history, *_ = serve(WaitForAll(), [1], [2], [1], batteries=power, server_restart=restart(2.0), count=2)
-    assert rows(history, "fate", "start_s", "end_s", "energy_j") == [
+    assert rows(history.participations, "fate", "start_s", "end_s", "energy_j") == [
         ("wasted-late", 0, 2, 5.5),
         ("used", 5, 9, 12.0),
     ]
@@ -445,7 +446,7 @@ def test_whatever_breaks_each_client_does_what_its_own_faults_say(lines, deadlin
         if any(abs(end - at) < 1e-9 for _, end in links[i] for at in (start_s + down[i], ready_s, begins_s, done_s)):
             continue  # what comes first of two things at one instant depends on the last digit
         first_s = min((instant for instant in lost_s if instant is not None), default=math.inf)
-        over_s = next(end for (end,) in rounds(history, "end_s") if end > start_s or end == row["end_s"])
+        over_s = next(end for (end,) in rows(history.rounds, "end_s") if end > start_s or end == row["end_s"])
         expected = min(first_s, done_s, over_s)
         assert row["end_s"] == pytest.approx(expected, abs=1e-9)
         if abs(first_s - done_s) > 1e-9 and abs(first_s - over_s) > 1e-9 and abs(done_s - over_s) > 1e-9:
@@ -463,7 +464,7 @@ def test_both_can_break_while_an_upload_waits_for_its_link():
         links_up=working([(0, 2), (5, 99)]),
         devices_up=working([(0, 4), (9, 99)]),
     )
-    assert rows(history, *COLUMNS) == [("dropped", "uplink", 1, 2, 0, 1, 4, 1, 0)]
+    assert rows(history.participations, *COLUMNS) == [("dropped", "uplink", 1, 2, 0, 1, 4, 1, 0)]
 
 
 def test_faults_do_not_depend_on_who_is_selected():
@@ -474,8 +475,8 @@ def test_faults_do_not_depend_on_who_is_selected():
     alone, *_ = serve(
         Deadline(deadline_s=6), [1] * 2, [2] * 2, [3] * 2, devices_up=working(*up), selector=Sequence(cohorts), count=2
     )
-    assert rows(both, "client", "outcome", "end_s")[::2] == [(0, "dropped", 3.5), (0, "dropped", 9.5)]
-    assert rows(alone, "client", "outcome", "end_s") == [(1, "delivered", 6), (0, "dropped", 9.5)]
+    assert rows(both.participations, "client", "outcome", "end_s")[::2] == [(0, "dropped", 3.5), (0, "dropped", 9.5)]
+    assert rows(alone.participations, "client", "outcome", "end_s") == [(1, "delivered", 6), (0, "dropped", 9.5)]
 
 
 class Asking(Everybody):
@@ -488,7 +489,7 @@ class Asking(Everybody):
 def test_a_server_that_crashes_while_it_asks_loses_the_answers():
     """The question takes 3 s and 4 s; the server crashes at 3.5 s, and asks again from 6.5 s to 10.5 s."""
     history, *_ = serve(WaitForAll(), [1, 1], [1, 2], [1, 1], selector=Asking(), server_restart=restart(3.5), count=2)
-    assert rounds(history, "start_s", "end_s", "selected", "ended_by") == [
+    assert rows(history.rounds, "start_s", "end_s", "selected", "ended_by") == [
         (0, 3.5, 0, "restart"),
         (6.5, 14.5, 2, "enough"),
     ]
@@ -506,7 +507,10 @@ def test_what_breaks_and_is_repaired_while_a_question_is_answered_is_forgotten()
         Deadline(deadline_s=9), [1, 1], [3, 1], [1, 1], selector=Asking(), links_up=links, devices_up=devices
     )
     assert [row["outcome"] for row in history.probes.to_pylist()] == ["delivered", "delivered"]
-    assert rows(history, "client", "outcome", "start_s", "end_s") == [(0, "delivered", 5, 10), (1, "delivered", 5, 8)]
+    assert rows(history.participations, "client", "outcome", "start_s", "end_s") == [
+        (0, "delivered", 5, 10),
+        (1, "delivered", 5, 8),
+    ]
 
 
 # Participations take 3 and 4 s at edge server 0, and 5, 3 and 7 s at edge server 1; a model takes 0.75 s to the cloud.
@@ -523,7 +527,7 @@ def test_a_cloud_that_crashes_takes_its_edge_servers_with_it():
     history, *_ = serve(
         WaitForAll(), *EDGE_TIMES_S, edges=edge_servers(), server_restart=restart(6.0, down_s=2.0), count=2
     )
-    assert rounds(history, "start_s", "end_s", "selected", "delivered", "late", "model_version", "ended_by") == [
+    assert rows(history.rounds, "start_s", "end_s", "selected", "delivered", "late", "model_version", "ended_by") == [
         (0, 6, 5, 4, 1, 0, "restart"),
         (8, 16.5, 5, 5, 0, 1, "enough"),
     ]
@@ -537,7 +541,7 @@ def test_a_cloud_that_crashes_takes_its_edge_servers_with_it():
         (0, 2, 8.75, 12.75, "enough"),
         (1, 2, 8.75, 15.75, "enough"),
     ]
-    assert rows(history, "edge", "round", "client", "end_s", "fate")[:5] == [
+    assert rows(history.participations, "edge", "round", "client", "end_s", "fate")[:5] == [
         (0, 1, 0, 3.75, "used"),
         (0, 1, 1, 4.75, "used"),
         (1, 1, 2, 5.75, "wasted-unmerged"),
@@ -561,13 +565,13 @@ def test_an_asynchronous_cloud_goes_on_from_its_last_model():
         learner=learner,
         count=4,
     )
-    assert rounds(history, "start_s", "end_s", "model_version", "ended_by") == [
+    assert rows(history.rounds, "start_s", "end_s", "model_version", "ended_by") == [
         (0, 5.5, 1, "enough"),
         (5.5, 6, 1, "restart"),
         (8, 13.5, 2, "enough"),
         (13.5, 16.5, 3, "enough"),
     ]
-    assert rounds(history, "selected", "late")[1] == (3, 1)
+    assert rows(history.rounds, "selected", "late")[1] == (3, 1)
     started = [(row["client"], row["start_s"], row["start_version"]) for row in history.participations.to_pylist()]
     assert (0, 8.75, 1) in started
     assert (4, 8.75, 1) in started
@@ -592,4 +596,4 @@ def test_edge_servers_that_ask_their_clients_crash_in_the_middle_of_it(merging):
         (3, "delivered", 3.75),
         (4, "late", 4),
     ]
-    assert rounds(history, "end_s", "selected", "ended_by")[0] == (4, 0, "restart")
+    assert rows(history.rounds, "end_s", "selected", "ended_by")[0] == (4, 0, "restart")

@@ -6,41 +6,13 @@ import numpy as np
 import pytest
 
 from fedsim.errors import SelectorError
-from fedsim.selectors import SELECTORS, All, Fastest, OracleView, RoundView, Uniform
-
-COLUMNS = {
-    "round": 1,
-    "time_s": 0.0,
-    "total_samples": 100,
-    "privacy_budget": None,
-}
-
-
-def view_of(client, expected_duration_s=None):
-    client = np.asarray(client, dtype=np.int64)
-    columns = {
-        **COLUMNS,
-        "clients": 100,
-        "client": client,
-        "samples": np.ones(client.size, dtype=np.int64),
-        "participations": np.zeros(client.size, dtype=np.int64),
-        "last_duration_s": np.full(client.size, np.nan),
-        "last_loss": np.full(client.size, np.nan),
-        "privacy_spent": np.zeros(client.size),
-        "features": np.zeros((client.size, 0)),
-    }
-    if expected_duration_s is None:
-        return RoundView(**columns)
-    return OracleView(**columns, expected_duration_s=np.asarray(expected_duration_s, dtype=float))
-
-
-def rng():
-    return np.random.default_rng(11)
+from fedsim.selectors import SELECTORS, All, Fastest, Uniform
+from tests.support.views import rng, view_of
 
 
 @pytest.mark.statistical
 def test_uniform_takes_every_pair_equally_often():
-    draws, generator, view = 12_000, rng(), view_of([2, 3, 5, 7])
+    draws, generator, view = 12_000, rng(11), view_of([2, 3, 5, 7])
     counts: dict[tuple[int, ...], int] = {}
     for _ in range(draws):
         pair = tuple(Uniform(2).select(view, generator).client.tolist())
@@ -53,15 +25,15 @@ def test_uniform_takes_every_pair_equally_often():
 @pytest.mark.parametrize("selector", [Uniform(5), Fastest(5), All()], ids=["uniform", "fastest", "all"])
 @pytest.mark.parametrize("client", [[], [4], [1, 8, 9], [0, 1, 2, 3, 4]])
 def test_candidates_no_more_than_the_cohort_are_all_taken(selector, client):
-    assert selector.select(view_of(client, np.ones(len(client))), rng()).client.tolist() == client
+    assert selector.select(view_of(client, oracle={}), rng()).client.tolist() == client
 
 
 def test_all_takes_all():
-    assert All().select(view_of(range(50)), rng()).client.tolist() == list(range(50))
+    assert All().select(view_of(50), rng()).client.tolist() == list(range(50))
 
 
 def test_fastest_takes_the_least_expected_and_lower_ids_first():
-    view = view_of([3, 5, 8, 9], [0.5, 0.2, 0.5, 0.1])
+    view = view_of([3, 5, 8, 9], oracle={"expected_duration_s": np.array([0.5, 0.2, 0.5, 0.1])})
     assert Fastest(3).select(view, rng()).client.tolist() == [3, 5, 9]
 
 

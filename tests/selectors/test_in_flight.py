@@ -12,30 +12,30 @@ from fedsim.selectors.in_flight import InFlight
 from fedsim.selectors.oracles import Soonest
 from fedsim.selectors.refl.refl import Refl
 from fedsim.selectors.update_distances import UpdateDistances
-from tests.support.synthetic_rounds import replace_one_by_one, reports_of, rng, view_of
+from tests.support.views import measured_reports_of, replace_one_by_one, rng, view_of
 
 CLIENTS, CONCURRENCY = 60, 10
 
 
 def test_who_is_at_work_by_hand():
     at_work = InFlight()
-    at_work.meet(view_of(1, 6))
+    at_work.meet(view_of(6))
     assert at_work.share(3) == 1
     at_work.sent(np.array([1, 2, 4]))
     assert at_work.share(1) == 1 / 4
-    at_work.heard(reports_of([2]))
+    at_work.heard(measured_reports_of([2]))
     assert at_work.client.tolist() == [1, 4]
-    at_work.meet(view_of(2, 6, client=[0, 1, 2]))  # 1 is free: it has delivered and is reported on later
+    at_work.meet(view_of([0, 1, 2], clients=6, round=2))  # 1 is free: it has delivered and is reported on later
     at_work.sent(np.array([1]))
-    at_work.heard(reports_of([1]))
+    at_work.heard(measured_reports_of([1]))
     assert at_work.client.tolist() == [1, 4]  # 1 works again
-    at_work.heard(reports_of([1, 4, 4]))
+    at_work.heard(measured_reports_of([1, 4, 4]))
     assert at_work.client.size == 0
     assert at_work.share(0) == 0
 
 
 def test_before_anybody_was_met_reports_are_harmless():
-    InFlight().heard(reports_of([3]))
+    InFlight().heard(measured_reports_of([3]))
 
 
 @pytest.mark.parametrize(("method", "least"), [(Oort, 0.2), (OortFedScale, 0.3)])
@@ -61,9 +61,9 @@ def test_epsilon_decays_as_much_in_ten_questions_as_in_a_round_of_ten(method):
 
 def test_fedscale_s_pacer_moves_once_a_round():
     selector = OortFedScale(2, pacer_step=1, pacer_delta=5.0)
-    selector.select(view_of(1, 8), rng())
+    selector.select(view_of(8), rng())
     for _ in range(3):
-        selector.select(view_of(2, 8, wanted=1), rng())
+        selector.select(view_of(8, round=2, wanted=1), rng())
     assert selector._percentile == 35.0
 
 
@@ -79,11 +79,11 @@ def test_fedsuv_takes_the_widest_once_in_a_cohort():
 def test_fedsuv_keeps_as_many_as_are_at_work():
     """All but one have failed for sure: with four at work and one asked for five stay, not the one alone."""
     selector = FedSuv(4, utility_scale=1.0)
-    working = selector.select(view_of(1, 10), rng()).client
+    working = selector.select(view_of(10), rng()).client
     for client in range(10):
         for _ in range(80):
             selector._beliefs.observe(np.array([client]), np.array([client == 0]), np.array([np.nan]))
-    selector.select(view_of(2, 10, client=np.setdiff1d(np.arange(10), working), wanted=1), rng())
+    selector.select(view_of(np.setdiff1d(np.arange(10), working), clients=10, round=2, wanted=1), rng())
     assert selector.left.size == 5
     assert 0 in selector.left
 
@@ -97,12 +97,12 @@ def test_a_client_reported_twice_is_learned_twice(features):
     client, delivered, utility = [0, 1, 0, 0], np.array([True, True, True, False]), np.array([2.0, 5.0, 4.0, 0.0])
     at_once, apart = (FedSuv(1, noise=0.5, utility_scale=100.0, keep=4) for _ in range(2))
     for selector in (at_once, apart):
-        selector.select(view_of(1, 4, client=[0, 1], features=features), rng())
-    at_once.observe(reports_of(client, delivered, utility))
+        selector.select(view_of([0, 1], clients=4, features=features), rng())
+    at_once.observe(measured_reports_of(client, delivered, utility))
     for i in range(4):
-        apart.observe(reports_of(client[i : i + 1], delivered[i], utility[i]))
+        apart.observe(measured_reports_of(client[i : i + 1], delivered[i], utility[i]))
     for selector in (at_once, apart):
-        selector.select(view_of(2, 4, features=features), rng())
+        selector.select(view_of(4, round=2, features=features), rng())
     found, expected = (selector.rectangle(np.arange(4)) for selector in (at_once, apart))
     for side, right in zip(vars(found).values(), vars(expected).values(), strict=True):
         np.testing.assert_allclose(side, right)
@@ -114,7 +114,7 @@ def test_a_client_reported_twice_is_learned_twice(features):
 def test_of_a_client_reported_twice_the_last_update_counts():
     distances = UpdateDistances("euclidean")
     update = np.array([[0.0], [1.0], [5.0], [3.0]], dtype=np.float32)
-    reports = reports_of([2, 7, 2, 4])
+    reports = measured_reports_of([2, 7, 2, 4])
     reports.measured["update"] = update
     distances.learn(reports)
     assert sorted(distances.heard.tolist()) == [2, 4, 7]
@@ -124,12 +124,14 @@ def test_of_a_client_reported_twice_the_last_update_counts():
 def test_divfl_counts_those_at_work_as_chosen():
     """On a line 0, 1, 2, 10, 11 the one in the middle is 2; with it at work, 3 and 4 shorten the sum most."""
     selector = DivFl(2, start="zero")
-    reports = reports_of(range(5))
+    reports = measured_reports_of(range(5))
     reports.measured["update"] = np.array([[0.0], [1.0], [2.0], [10.0], [11.0]], dtype=np.float32)
-    selector.select(view_of(1, 5), rng())
+    selector.select(view_of(5), rng())
     selector.observe(reports)
-    assert selector.select(view_of(2, 5, wanted=1), rng()).client.tolist() == [2]
-    chosen = [selector.select(view_of(2, 5, client=[0, 1, 3, 4], wanted=1), rng(seed)).client[0] for seed in range(9)]
+    assert selector.select(view_of(5, round=2, wanted=1), rng()).client.tolist() == [2]
+    chosen = [
+        selector.select(view_of([0, 1, 3, 4], clients=5, round=2, wanted=1), rng(seed)).client[0] for seed in range(9)
+    ]
     assert set(chosen) == {3, 4}
 
 
@@ -149,8 +151,8 @@ def test_refl_breaks_ties_of_equal_histories_at_random(clients):
     times = np.zeros(clients)
     selector = Refl(1, hold_off=0)
     for number in range(1, 601):
-        chosen = selector.select(view_of(number, clients, time_s=17.3 * number), rng(number)).client
-        selector.observe(reports_of(chosen, number=number))
+        chosen = selector.select(view_of(clients, round=number, time_s=17.3 * number), rng(number)).client
+        selector.observe(measured_reports_of(chosen, number=number))
         times[chosen] += 1
     assert np.all(np.abs(times - 600 / clients) < 5 * math.sqrt(600 / clients))
 

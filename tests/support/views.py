@@ -1,30 +1,43 @@
-"""Views, answers and reports made by hand, with what a test does not care about filled in."""
+"""Round views, answers and reports for selectors that a test asks by hand; what a test does not name has a default."""
 
 import numpy as np
 
 from fedsim.selectors import Answers, OracleView, Reports, RoundView
 
 
-def view_of(client=4, *, oracle=None, **columns):
-    """Return a view of so many candidates, or of these ids; columns are given as lists."""
+def view_of(client=4, *, clients=None, features=None, oracle=None, **columns):
+    """Return a view of the candidates: a number of clients, or their ids.
+
+    Parameters
+    ----------
+    client : number of candidates, or their ids
+    clients : number of clients of the server; by default the highest candidate and all below it
+    features : rows of all clients, from which those of the candidates are taken
+    oracle : columns that only an oracle sees; with them the view is an `OracleView`
+    columns : every other field of `RoundView`, by default those of clients with one sample that never took part
+    """
     client = np.arange(client) if np.isscalar(client) else np.asarray(client, dtype=np.int64)
-    n = client.size
+    n, clients = client.size, max(int(client.max(initial=-1)) + 1, 1) if clients is None else clients
+    declared = np.zeros((clients, 0)) if features is None else np.asarray(features, dtype=float).reshape(clients, -1)
+    number = columns.get("round", 1)
     known = {
-        "round": 1,
-        "time_s": 0.0,
-        "clients": max(int(client.max(initial=-1)) + 1, 1),
+        "round": number,
+        "time_s": float(number),
+        "clients": clients,
         "client": client,
         "samples": np.ones(n, dtype=np.int64),
-        "total_samples": n,
+        "total_samples": clients,
         "participations": np.zeros(n, dtype=np.int64),
         "last_duration_s": np.full(n, np.nan),
         "last_loss": np.full(n, np.nan),
         "privacy_spent": np.zeros(n),
         "privacy_budget": None,
-        "features": np.zeros((n, 0)),
+        "features": declared[client],
     }
     known |= {name: np.asarray(value) if isinstance(value, list) else value for name, value in columns.items()}
-    return RoundView(**known) if oracle is None else OracleView(**known, expected_duration_s=np.ones(n), **oracle)
+    return (
+        RoundView(**known) if oracle is None else OracleView(**{**known, "expected_duration_s": np.ones(n), **oracle})
+    )
 
 
 def answers_of(client, *, loss=None, compute_s=None, uplink_s=None):
@@ -38,20 +51,76 @@ def answers_of(client, *, loss=None, compute_s=None, uplink_s=None):
     )
 
 
-def reports_of(client, *, round_=1, time_s=1.0, delivered=None, duration_s=None, loss=None, **measured):
-    """Return reports in which everybody has delivered after a second unless it is said otherwise."""
-    n = len(client)
+def reports_of(client, duration_s=1.0, *, delivered=True, number=1, time_s=None, loss=np.nan, **measured):
+    """Return the reports on a cohort; scalars hold for each of its clients, and measurements are as given."""
+    client = np.atleast_1d(np.asarray(client, dtype=np.int64))
+
+    def column(value, dtype=float):
+        return np.broadcast_to(np.asarray(value, dtype=dtype), client.shape).copy()
+
     return Reports(
-        round=round_,
-        time_s=time_s,
-        client=np.asarray(client, dtype=np.int64),
-        delivered=np.ones(n, dtype=bool) if delivered is None else np.asarray(delivered, dtype=bool),
-        duration_s=np.ones(n) if duration_s is None else np.asarray(duration_s, dtype=float),
-        loss=np.full(n, np.nan) if loss is None else np.asarray(loss, dtype=float),
+        round=number,
+        time_s=float(number) if time_s is None else time_s,
+        client=client,
+        delivered=column(delivered, bool),
+        duration_s=column(duration_s),
+        loss=column(loss),
         measured={name: np.asarray(value) for name, value in measured.items()},
+    )
+
+
+def measured_reports_of(client, delivered=True, loss_rms=1.0, gain=1.0, duration_s=1.0, number=1):
+    """Return reports with the root mean square of losses and the gain of accuracy of those that have delivered."""
+    shape = np.shape(client)
+
+    def told(value):
+        return np.where(delivered, np.broadcast_to(value, shape).astype(float), np.nan)
+
+    return reports_of(
+        client,
+        duration_s,
+        delivered=delivered,
+        number=number,
+        loss=told(loss_rms),
+        loss_rms=told(loss_rms),
+        accuracy_gain=told(gain),
     )
 
 
 def rng(seed=0):
     """Return a generator."""
     return np.random.default_rng(seed)
+
+
+def play(selector, rounds, clients, duration_s, seed=0):
+    """Play rounds with a constant duration per client; return cohorts and participations."""
+    participations, cohorts = np.zeros(clients, dtype=np.int64), []
+    for number in range(1, rounds + 1):
+        spent = 20.0 * (1 - np.exp(-0.04 * participations))
+        view = view_of(
+            clients, round=number, participations=participations.copy(), privacy_spent=spent, privacy_budget=20.0
+        )
+        chosen = selector.select(view, np.random.default_rng([seed, number])).client
+        cohorts.append(chosen)
+        participations[chosen] += 1
+        selector.observe(reports_of(chosen, duration_s[chosen], number=number))
+    return cohorts, participations
+
+
+def replace_one_by_one(selector, clients, concurrency, versions, features=None, **told):
+    """Yield the first cohort of an asynchronous server, and then the client that replaces the one in flight longest.
+
+    Each delivery makes a version of the model and is reported before the next client is asked for.
+    """
+    participations, working, wanted = np.zeros(clients, dtype=np.int64), [], concurrency
+    for number in range(1, versions + 1):
+        free = np.setdiff1d(np.arange(clients), working)
+        view = view_of(
+            free, clients=clients, round=number, features=features, wanted=wanted, participations=participations[free]
+        )
+        chosen = selector.select(view, rng(number)).client
+        participations[chosen] += 1
+        working += chosen.tolist()
+        yield chosen
+        done, wanted = working.pop(0), 1
+        selector.observe(measured_reports_of([done], number=number, **{name: at[done] for name, at in told.items()}))

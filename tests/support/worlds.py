@@ -7,24 +7,33 @@ import numpy as np
 import simpy
 
 from fedsim.devices import Always, Batteries, Charge, Dropout, EligibleClients, Prices, Working
+from fedsim.devices.availability.traces import Intervals, TraceAvailability
 from fedsim.history import Recorder
 from fedsim.learning import Evaluation
+from fedsim.network.contracts import Directions, Links, SharedMedium
+from fedsim.network.medium.multicast import Multicast
+from fedsim.network.medium.spectrum import SharedSpectrum
 from fedsim.privacy import PrivacyAccountant
 from fedsim.rounds import Cancel, ClientContext, Hierarchy, Knowledge, Server, ServerContext, StoppingCriteria, Workload
 from fedsim.selectors import SelectorPort
 from fedsim.streams import Streams
 
 
-class FixedLinks:
+def opened(env, rule, bandwidth_hz=1.0):
+    """Return a medium that follows a discipline, or multicasts."""
+    return rule(env, bandwidth_hz) if rule is Multicast else SharedSpectrum(env, bandwidth_hz, rule())
+
+
+class FixedLinks(Links):
     """Downlink and uplink take what a table says, whatever the round."""
 
     def __init__(self, downlink_s, uplink_s):
         self.down, self.up = np.asarray(downlink_s, float), np.asarray(uplink_s, float)
 
-    def downlink_s(self, client, round_, start_s, bits):
+    def downlink_s(self, client, draw, start_s, bits):
         return self.down[client]
 
-    def uplink_s(self, client, round_, start_s, bits):
+    def uplink_s(self, client, draw, start_s, bits):
         return self.up[client]
 
     def expected_downlink_s(self, bits):
@@ -34,15 +43,15 @@ class FixedLinks:
         return self.up
 
 
-class Pipe(FixedLinks):
+class Pipe(FixedLinks, SharedMedium):
     """One pipe of 1 bit/s in each shared direction; messages have one bit, so a client alone takes 1 s."""
 
     def __init__(self, downlink_s, uplink_s, *, down=None, up=None):
         super().__init__(downlink_s, uplink_s)
-        self.rules, self.shared_downlink, self.shared_uplink = (down, up), down is not None, up is not None
+        self.rules, self.shared = (down, up), Directions(down is not None, up is not None)
 
     def open(self, env):
-        self.down_medium, self.up_medium = (rule and rule(env, 1.0) for rule in self.rules)
+        self.down_medium, self.up_medium = (rule and opened(env, rule) for rule in self.rules)
         return self
 
     def downlink(self, client, bits):
@@ -78,6 +87,13 @@ class FixedDropout(Dropout):
 
     def time_to_dropout_s(self, client, draw, streams, phases_s=None):
         return self.seconds[client]
+
+
+def presence(*rows, period_s=1000.0):
+    """Return a presence from one list of (start, end) per client."""
+    owner = [client for client, row in enumerate(rows) for _ in row]
+    start, end = ([times[i] for row in rows for times in row] for i in (0, 1))
+    return TraceAvailability(Intervals.of(owner, start, end, [period_s] * len(rows)), np.arange(len(rows)))
 
 
 def batteries(charge_j, *, receive=0.0, sample=0.0, work_w=0.0, send=0.0, capacity=100.0, gain_w=0.0, least=1e-9):
@@ -188,26 +204,6 @@ class FirstWanted(Everybody):
 
     def select(self, view, rng):
         return super().select(view, rng)[: view.wanted]
-
-
-def timeline(history):
-    """Return all that happened as a list of (second, what), in the order of time; at equal times as listed here."""
-    happened = []
-    for row in history.rounds.to_pylist():
-        happened += [
-            (row["start_s"], 3, f"round {row['round']} begins"),
-            (row["end_s"], 2, f"round {row['round']} ends with model {row['model_version']}"),
-        ]
-    for row in history.participations.to_pylist():
-        client = f"client {row['client']}"
-        happened += [
-            (row["start_s"], 4, f"{client} starts from {row['start_version']}"),
-            (row["end_s"], 1, f"{client} {_ENDS[row['cut_in'] is None, row['outcome'] == 'dropped']}: {row['fate']}"),
-        ]
-    return [(time_s, what) for time_s, _, what in sorted(happened)]
-
-
-_ENDS = {(True, False): "arrives", (False, False): "is cut off", (False, True): "is lost"}
 
 
 def serve(

@@ -4,15 +4,15 @@ Streams: ``fading-downlink`` and ``fading-uplink`` by (client, block), separate 
 different carriers (frequency-division duplex). Path loss and shadowing are common to both.
 """
 
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, ClassVar
 
 import numpy as np
 from pydantic import Field, PositiveFloat
 
 from fedsim.arrays import FloatArray
+from fedsim.capabilities import MODEL_BITS, SITES
 from fedsim.network.cell.links import CellLinks
-from fedsim.network.contracts import Links
-from fedsim.network.medium.cell import Sharing
+from fedsim.network.medium.cell import SHARINGS, Sharing, SharingSlot
 from fedsim.network.radio.channel import Channel
 from fedsim.network.radio.contracts import Fading, PathLoss
 from fedsim.network.radio.fading import FADINGS, Rayleigh
@@ -34,7 +34,7 @@ class Downlink(CellLink):
     TR 36.814, annex A.2).
     """
 
-    sharing: Sharing | Literal["multicast"] = "dedicated"
+    sharing: Annotated[Sharing, SharingSlot(SHARINGS, recipe=True, words=("dedicated", "multicast"))] = "dedicated"
     bandwidth_hz: PositiveFloat = 1e6
     power_dbm: PowerDbm = 36.0
     noise_figure_db: NoiseFigureDb = 9.0
@@ -47,7 +47,7 @@ class Uplink(CellLink):
     figure of 5 dB (same studies). So an uplink has 9 dB less SNR than a downlink.
     """
 
-    sharing: Sharing = "dedicated"
+    sharing: Annotated[Sharing, SharingSlot(SHARINGS, recipe=True)] = "dedicated"
     bandwidth_hz: PositiveFloat = 1e6
     power_dbm: PowerDbm = 23.0
     noise_figure_db: NoiseFigureDb = 5.0
@@ -73,8 +73,8 @@ class Cell(Component):
     sites : the sites on the same frequencies; None where the one at the origin is alone
     """
 
-    uses_bits: ClassVar[bool] = True
-    uses_positions: ClassVar[bool] = True
+    requires: ClassVar[frozenset[str]] = frozenset({MODEL_BITS})
+    provides: ClassVar[frozenset[str]] = frozenset({SITES})
 
     downlink: Downlink = Downlink()
     uplink: Uplink = Uplink()
@@ -85,8 +85,8 @@ class Cell(Component):
     rate: Annotated[RateLaw, Slot(RATES)] = Shannon()
     sites: Sites | None = None
 
-    def build(self, positions_m: FloatArray, streams: Streams) -> Links:
-        """Return the links of one run: `CellLinks`, or around them `SharedCellLinks` if a direction is shared.
+    def build(self, positions_m: FloatArray, streams: Streams) -> CellLinks:
+        """Return the links of one run.
 
         Raises
         ------
@@ -97,17 +97,13 @@ class Cell(Component):
         distance_m, loss_db = radio.losses(positions_m)
         serving = np.argmin(loss_db[:, : 1 if self.sites is None else self.sites.serving], axis=1)
         down, up = radio.snrs(loss_db, serving)
-        links = CellLinks(
+        return CellLinks(
             Channel(down, self.downlink.bandwidth_hz, self.fading, "fading-downlink", streams, self.rate),
             Channel(up, self.uplink.bandwidth_hz, self.fading, "fading-uplink", streams, self.rate),
             distance_m[np.arange(serving.size), serving] / SPEED_OF_LIGHT_M_PER_S,
             serving,
+            (self.downlink.sharing, self.uplink.sharing),
         )
-        if self.downlink.sharing == self.uplink.sharing == "dedicated":
-            return links
-        from fedsim.network.cell.links import SharedCellLinks
-
-        return SharedCellLinks(links, self.downlink.sharing, self.uplink.sharing)
 
     def losses(self, positions_m: FloatArray, sites_m: FloatArray, streams: Streams) -> tuple[FloatArray, FloatArray]:
         """Return the distance in metres and the path loss with shadowing in dB of each client and site, (K, S)."""

@@ -12,18 +12,16 @@ import numpy as np
 from pydantic import Field, NonNegativeFloat, field_validator, model_validator
 
 from fedsim.arrays import FloatArray
+from fedsim.capabilities import ENDS_AT_CLOUD, ENDS_AT_EDGES, MOBILITY, MODEL_BITS, ROUTES, SITES
 from fedsim.network.graph.access import ACCESSES, Access
-from fedsim.network.graph.links import GraphLinks, _first_links
+from fedsim.network.graph.links import GraphLinks, StationAccess
 from fedsim.network.medium.failures import FAILURES, Failure
-from fedsim.network.medium.graph import GraphMedium
-from fedsim.network.topology.attachment import station_sites_m
+from fedsim.network.topology.attachment import InitialAccess, station_sites_m
 from fedsim.network.topology.generators import LAYOUTS, Given
 from fedsim.network.topology.handover import HandoverRule
 from fedsim.network.topology.mobility import MOBILITIES, Mobility, Walk, standing
 from fedsim.registry import Component, Slot
 from fedsim.streams import Streams
-
-__all__ = ["Graph", "GraphLinks", "GraphMedium"]
 
 
 class Layout(Protocol):
@@ -54,8 +52,7 @@ class Graph(Component):
     interruption_s : how long a client's access carries nothing after each handover
     """
 
-    uses_bits: ClassVar[bool] = True
-    uses_positions: ClassVar[bool] = True
+    requires: ClassVar[frozenset[str]] = frozenset({MODEL_BITS})
 
     topology: Annotated[Layout, Slot(LAYOUTS)]
     access: Annotated[Access, Slot(ACCESSES)] | None = None
@@ -64,6 +61,12 @@ class Graph(Component):
     mobility: Annotated[Mobility, Slot(MOBILITIES)] | None = None
     handover: HandoverRule = HandoverRule()
     interruption_s: NonNegativeFloat = 0.0
+
+    @property
+    def provides(self) -> frozenset[str]:
+        """Where transfers end, and whether clients move."""
+        ends = {ENDS_AT_CLOUD} if self.server == "cloud" else {ENDS_AT_EDGES, SITES, ROUTES}
+        return frozenset(ends | ({MOBILITY} if self.mobility is not None else set()))
 
     @field_validator("topology", mode="before")
     @classmethod
@@ -91,14 +94,14 @@ class Graph(Component):
             x_m, y_m = positions_m[client].tolist()
             return Walk(movement(client, (x_m, y_m)))
 
-        coverage = first = None
+        access = None
         if self.access is not None:
-            places_m, start_s = positions_m, np.zeros(1)
-            if self.mobility is not None:
+            moves = self.mobility is not None
+            places_m = positions_m
+            if moves:
+                start_s = np.zeros(1)
                 places_m = np.concatenate([walk_of(client).at(start_s, 0.0) for client in range(len(positions_m))])
-            sites_m = station_sites_m(graph)
-            coverage = self.access.build(sites_m, places_m, self.mobility is not None, streams)
-            first = _first_links(self.access, coverage, places_m)
-        links = GraphLinks(self, graph, len(positions_m), coverage, first, walk_of, streams)
-        links.check()
-        return links
+            coverage = self.access.build(station_sites_m(graph), places_m, moves, streams)
+            first = InitialAccess.strongest(coverage, places_m, self.access.delay_s, self.access.shares_airtime)
+            access = StationAccess(coverage, first, walk_of, moves, self.handover, self.interruption_s)
+        return GraphLinks(graph, self.server, len(positions_m), access, self.trouble, streams)

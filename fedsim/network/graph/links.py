@@ -1,76 +1,115 @@
-"""fedsim.network.graph.links."""
+"""The links of a graph: alone by the narrowest link, shared on a medium with its association and failures."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, Literal
 
 import networkx as nx
 import numpy as np
-from simpy import Environment
 
 from fedsim.arrays import FloatArray, IntArray
+from fedsim.clock import Environment
 from fedsim.errors import ScenarioError
-from fedsim.network.graph.access import Access
+from fedsim.network.contracts import Directions, Links
+from fedsim.network.medium.association import Association
+from fedsim.network.medium.failures import Failure
 from fedsim.network.medium.graph import GraphMedium
 from fedsim.network.topology.attachment import NEAREST_SERVER, AttachedTopology, InitialAccess
 from fedsim.network.topology.coverage import Coverage
+from fedsim.network.topology.handover import HandoverRule
 from fedsim.network.topology.mobility import Walk
 from fedsim.streams import Streams
 
-if TYPE_CHECKING:
-    from fedsim.network.graph.graph import Graph
-
-
-def _first_links(access: Access, coverage: Coverage, places_m: FloatArray) -> InitialAccess:
-    """Return the links of clients to their strongest stations."""
-    view = coverage.view(np.arange(len(places_m)), places_m)
-    station = np.argmax(view.signal_db, axis=1)
-    down_bps, up_bps = view.rates_bps(station).T
-    return InitialAccess(station, down_bps, up_bps, access.delay_s, access.shares_airtime)
-
 
 @dataclass(frozen=True)
-class GraphLinks:
-    """The links of a `Graph`; what a run changes lives in the `GraphMedium` that `open` returns.
+class StationAccess:
+    """The access of clients to base stations that they may change.
 
     Attributes
     ----------
-    clients : how many there are
-    coverage, first : what base stations offer, and to which clients are attached at time 0; None if the graph says so
-    walk_of : gives the way of a client by its id
+    coverage : what base stations offer at each place
+    first : the base station of each client at time 0, and its links
+    walk_of : returns the walk of a client by its id
+    moves : whether clients move
+    handover : when a client changes to another base station
+    interruption_s : for how long its access carries nothing after a handover
     """
 
-    shared_downlink: ClassVar[bool] = True
-    shared_uplink: ClassVar[bool] = True
-
-    settings: "Graph"
-    graph: "nx.Graph[Any]"
-    clients: int
-    coverage: Coverage | None
-    first: InitialAccess | None
+    coverage: Coverage
+    first: InitialAccess
     walk_of: Callable[[int], Walk]
-    streams: Streams
+    moves: bool
+    handover: HandoverRule
+    interruption_s: float
+
+    def changes_stations(self, stations: int) -> bool:
+        """Return whether a client's access may change among this number of base stations."""
+        alone = stations == 1 and np.isinf(self.coverage.step_m)
+        return not alone and (self.moves or (stations > 1 and self.handover.reselect_after_s is not None))
+
+
+class GraphLinks(Links):
+    """The links of a `Graph`; what a run changes lives in the `GraphMedium` that `open` returns.
+
+    Parameters
+    ----------
+    graph : networkx graph with the attributes of `Node` and `Edge`
+    server : kind of the nodes at which transfers end
+    clients : number of clients
+    access : how clients reach base stations; None if the graph names the clients
+    failures : in the order of their numbers
+    streams : random streams of the run
+
+    Raises
+    ------
+    ScenarioError
+        If the graph lacks an attribute, a server, a client or a route between a client and the server.
+    """
+
+    serving: IntArray
+
+    def __init__(
+        self,
+        graph: "nx.Graph[Any]",
+        server: Literal["cloud", "edge-server"],
+        clients: int,
+        access: StationAccess | None,
+        failures: Sequence[Failure],
+        streams: Streams,
+    ) -> None:
+        self._graph, self._server, self._clients, self.access = graph, server, clients, access
+        self._failures, self._streams = failures, streams
+        self.shared = Directions(down=True, up=True)
+        self.serving = self._serving()
 
     def attach(self) -> AttachedTopology:
-        """Return the topology as it is at time 0, fresh."""
-        return AttachedTopology(self.graph, self.settings.server, self.clients, self.first)
-
-    def roams(self, stations: int) -> bool:
-        """Return whether clients' access may change among so many base stations."""
-        moves, rule = self.settings.mobility is not None, self.settings.handover
-        alone = stations == 1 and (self.coverage is None or np.isinf(self.coverage.step_m))
-        return not alone and (moves or (stations > 1 and rule.reselect_after_s is not None))
+        """Return the topology as it is at time 0, newly built."""
+        first = None if self.access is None else self.access.first
+        return AttachedTopology(self._graph, self._server, self._clients, first)
 
     def open(self, env: Environment) -> GraphMedium:
-        """Return the shared links on the clock of one run, with its trouble and movement under way."""
-        return GraphMedium(env, self)
+        """Return the shared links on the clock of one run, with its association and failures started."""
+        attached, access = self.attach(), self.access
+        medium = GraphMedium(env, attached, self._streams, self.edge_routes)
+        if access is not None and access.changes_stations(len(attached.stations)):
+            medium.association = Association(
+                medium,
+                attached,
+                access.coverage,
+                access.handover,
+                access.interruption_s,
+                access.first.station,
+                access.walk_of,
+            )
+        for number, failure in enumerate(self._failures):
+            failure.start(medium, number)
+        return medium
 
-    def downlink_s(self, client: IntArray, round_: int, start_s: FloatArray, bits: float) -> FloatArray:
+    def downlink_s(self, client: IntArray, draw: int, start_s: FloatArray, bits: float) -> FloatArray:
         """Return how long a client alone in the sound network takes; on the clock, use `open`."""
         return self.expected_downlink_s(bits)[client]
 
-    def uplink_s(self, client: IntArray, round_: int, start_s: FloatArray, bits: float) -> FloatArray:
+    def uplink_s(self, client: IntArray, draw: int, start_s: FloatArray, bits: float) -> FloatArray:
         """Return how long a client alone in the sound network takes; on the clock, use `open`."""
         return self.expected_uplink_s(bits)[client]
 
@@ -85,15 +124,7 @@ class GraphLinks:
         """Return ``bits / narrowest link + delay`` of each client; as `expected_downlink_s`."""
         return self._alone_s(bits, lambda client: (client, NEAREST_SERVER))
 
-    @cached_property
-    def serving(self) -> IntArray:
-        """Which of the servers each client's transfers end at, in the sound network, where it stands first."""
-        attached = self.attach()
-        place = {server: at for at, server in enumerate(attached.servers)}
-        ends = (attached.way((node, NEAREST_SERVER))[0] for node in attached.topology.client_node)
-        return np.array([place[server] for _, server in ends], dtype=np.int64)
-
-    def to_cloud(self) -> tuple[list[str], str]:
+    def edge_routes(self) -> tuple[list[str], str]:
         """Return the names of the edge servers that serve clients, in their order, and the name of the cloud.
 
         Raises
@@ -112,14 +143,19 @@ class GraphLinks:
                 raise ScenarioError(f"network: edge server {names[server]!r} has no way to and from the cloud")
         return [names[server] for server in servers], names[clouds[0]]
 
-    def check(self) -> None:
-        """Refuse a network in which a client and the server cannot reach each other."""
-        attached, ways = self.attach(), ((True, "to"), (False, "from"))
+    def _serving(self) -> IntArray:
+        """Return the index of the server of each client at time 0, refusing a client without a route each way."""
+        attached = self.attach()
+        index = {server: at for at, server in enumerate(attached.servers)}
+        serving = []
         for client, node in enumerate(attached.topology.client_node):
-            for inward, word in ways:
-                if attached.way((node, NEAREST_SERVER) if inward else (NEAREST_SERVER, node))[1] is None:
-                    name = attached.topology.names[node]
-                    raise ScenarioError(f"network: client {client} (node {name!r}) has no way {word} the server")
+            (_, server), up = attached.way((node, NEAREST_SERVER))
+            down = attached.way((NEAREST_SERVER, node))[1]
+            if up is None or down is None:
+                name, word = attached.topology.names[node], "to" if up is None else "from"
+                raise ScenarioError(f"network: client {client} (node {name!r}) has no way {word} the server")
+            serving.append(index[server])
+        return np.array(serving, dtype=np.int64)
 
     def _alone_s(self, bits: float, ends: Callable[[int], tuple[int, int]]) -> FloatArray:
         attached = self.attach()
@@ -131,4 +167,5 @@ class GraphLinks:
                 rate_bps = np.min(capacity_bps[list(route.links)] / route.weights)
                 sent_s = bits / rate_bps if rate_bps > 0 else (np.inf if bits > 0 else 0.0)
                 alone_s[client] = sent_s + route.delay_s
-        return alone_s if self.settings.mobility is None else np.minimum(alone_s, np.finfo(np.float64).max)
+        moves = self.access is not None and self.access.moves
+        return alone_s if not moves else np.minimum(alone_s, np.finfo(np.float64).max)

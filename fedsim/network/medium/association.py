@@ -6,12 +6,12 @@ follows it: it looks ahead over measurements by arithmetic and waits for the fir
 """
 
 import math
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, Protocol
 
 import numpy as np
-from simpy import Event
+from simpy import Environment, Event
 
 from fedsim.arrays import BoolArray, FloatArray, IntArray
 from fedsim.network.medium.fluid import FluidTransfer
@@ -19,10 +19,6 @@ from fedsim.network.topology.attachment import AttachedTopology
 from fedsim.network.topology.coverage import Coverage, View
 from fedsim.network.topology.handover import HandoverRule, Watch
 from fedsim.network.topology.mobility import Walk
-
-if TYPE_CHECKING:
-    from fedsim.network.medium.graph import GraphMedium
-
 
 _AHEAD: Final = 64
 Process = Generator[Event, Any, None]
@@ -62,12 +58,31 @@ class Outlook:
         return float(self.watch.times_s[self.rows[-1]])
 
 
+class AccessLinks(Protocol):
+    """The part of a medium that an association changes: the access links of clients.
+
+    Attributes
+    ----------
+    env : Environment
+    """
+
+    env: Environment
+
+    def join(self, client: int, station: int, rates_bps: Sequence[float]) -> bool:
+        """Let the access of a client lead to a base station from now on; return whether anything has changed."""
+        ...
+
+    def find_routes(self, flows: Iterable[FluidTransfer]) -> None:
+        """Let what remains of transfers take the routes that are the shortest now."""
+        ...
+
+
 class Association:
     """The attachments of all clients of one run.
 
     Parameters
     ----------
-    air : whose links and routes follow
+    medium : its access links and routes follow
     attached : the topology with its clients as of time 0
     coverage : what the stations offer
     rule : of handovers, and of looking for another station
@@ -82,7 +97,7 @@ class Association:
 
     def __init__(
         self,
-        air: "GraphMedium",
+        medium: AccessLinks,
         attached: AttachedTopology,
         coverage: Coverage,
         rule: HandoverRule,
@@ -91,13 +106,18 @@ class Association:
         walk_of: Callable[[int], Walk],
     ) -> None:
         self.handovers: list[Handover] = []
-        self._air, self._env, self._attached, self._coverage = air, air.env, attached, coverage
+        self._medium, self._env, self._attached, self._coverage = medium, medium.env, attached, coverage
         self._rule, self._interruption_s = rule, interruption_s
         self._station: list[int] = station.tolist()
         self._walk_of, self._walks = walk_of, dict[int, Walk]()
         self._flows: dict[int, list[FluidTransfer]] = {}
         self._tickets: dict[int, object] = {}
-        self._news = air.env.event()
+        self._client_at = {node: client for client, node in enumerate(attached.topology.client_node)}
+        self._news = medium.env.event()
+
+    def clients_at(self, nodes: Iterable[int]) -> list[int]:
+        """Return the clients among some nodes."""
+        return [self._client_at[node] for node in nodes if node in self._client_at]
 
     def connect(self, client: int) -> None:
         """Attach a client that is about to begin a transfer to the strongest station, unless it has one on its way.
@@ -203,7 +223,7 @@ class Association:
         """Let a client's access carry nothing, or give it back."""
         for link in self._attached.access[client]:
             self._attached.topology.lose_link(link, lost)
-        self._air.find_routes(self._under_way(client))
+        self._medium.find_routes(self._under_way(client))
 
     def _attach(self, client: int, station: int, view: View) -> None:
         """Join a client to a station at the rates that it has where it is."""
@@ -211,8 +231,8 @@ class Association:
 
     def _join(self, client: int, station: int, rates_bps: list[float]) -> None:
         self._station[client] = station
-        if self._air.join(client, self._attached.stations[station], rates_bps):
-            self._air.find_routes(self._under_way(client))
+        if self._medium.join(client, self._attached.stations[station], rates_bps):
+            self._medium.find_routes(self._under_way(client))
 
     def _record(self, client: int, station: int) -> None:
         old, new = (self._attached.topology.names[self._attached.stations[i]] for i in (self._station[client], station))

@@ -1,154 +1,222 @@
-"""Rules by which a medium's bandwidth is shared: equally, in turn, and so that all finish together."""
+"""Service disciplines: rules by which the transfers on a medium share its bandwidth, as arithmetic without a clock.
 
+A discipline counts work in Hz s, the bits of a transfer over the spectral efficiency of its link in bit/s/Hz.
+`fedsim.network.medium.spectrum` holds the clock: it tells a discipline how much work the medium has done, and asks it
+for the next end.
+"""
+
+from abc import ABC, abstractmethod
 from collections import deque
+from collections.abc import Collection
 from heapq import heappop, heappush
-from typing import Final
+from typing import Final, Protocol
 
-from simpy import Environment
-
-from fedsim.network.medium.spectrum import SharedSpectrum, SpectrumTransfer
+from fedsim.network.radio.channel import Channel
 
 _LEAST_SCALE: Final = 1e-100
 
 
-class EqualSharing(SharedSpectrum):
-    """Everybody present has the same share of the bandwidth: egalitarian processor sharing.
+class Job(Protocol):
+    """One transfer as a discipline sees it: hashable, and equal to itself only.
 
-    The medium's own clock shows the work that each of those present has been given since it was last empty, so a
-    transfer's end on that clock is known when it comes and never changes; a heap of these ends makes coming, going and
-    ending O(log n) (virtual time, as in Parekh and Gallager, "A generalized processor sharing approach to flow
-    control", IEEE/ACM Trans. Networking 1(3), 1993).
-
-    Parameters
+    Attributes
     ----------
-    env : Environment
-    bandwidth_hz : float > 0
+    bits : size, > 0
+    work : bits over the spectral efficiency of the link in Hz s, > 0 and finite
     """
 
-    def __init__(self, env: Environment, bandwidth_hz: float) -> None:
-        super().__init__(env, bandwidth_hz)
-        self._given = 0.0
-        self._heap: list[tuple[float, int, SpectrumTransfer]] = []
-        self._came = 0
+    @property
+    def bits(self) -> float:
+        """Size in bits."""
+        ...
 
-    def _join(self, transfer: SpectrumTransfer) -> None:
-        if self.present == 1:
-            self._given = 0.0
+    @property
+    def work(self) -> float:
+        """Work for the medium in Hz s."""
+        ...
+
+
+class Discipline(ABC):
+    """A rule by which jobs share a medium; an object serves one direction of one site in one run.
+
+    Which jobs are in service, and in which proportion they share the work, changes with `join` and `leave` only; in
+    between, the medium calls `advance` with less work than remains until the next end, or exactly as much.
+    `fedsim.testing.check_discipline` checks a discipline.
+    """
+
+    def prepare(self, channel: Channel) -> None:
+        """Take what the rule needs of a cell's radio, before the first job; by default nothing."""
+        return
+
+    @abstractmethod
+    def join(self, job: Job) -> None:
+        """Add a job that starts now."""
+
+    @abstractmethod
+    def leave(self, job: Job) -> None:
+        """Remove a job that has ended or is cancelled; a job that is not present changes nothing."""
+
+    @abstractmethod
+    def advance(self, work: float) -> None:
+        """Divide work of the medium in Hz s among the jobs present; called only while there are any."""
+
+    @abstractmethod
+    def served(self, job: Job) -> float:
+        """Return the work done for a job that is present, in Hz s."""
+
+    @abstractmethod
+    def next_end(self) -> tuple[float, Job]:
+        """Return the work of the whole medium in Hz s until the next job ends, and that job.
+
+        The answer holds for the jobs present now; called only while there are any.
+        """
+
+    @abstractmethod
+    def in_service(self) -> Collection[Job]:
+        """Return the jobs that are served now. Large collections should find a member in constant time."""
+
+    def rate_hz(self, bandwidth_hz: float) -> float:
+        """Return the work in Hz s that a medium of some bandwidth does in a second; by default its bandwidth."""
+        return bandwidth_hz
+
+
+class EqualSharing(Discipline):
+    """Equal shares of the bandwidth for all jobs present: egalitarian processor sharing.
+
+    A virtual clock shows the work that each job present has been given since the medium was last empty. The end of a
+    job on that clock is known when it joins and never changes, so that a heap of these ends makes joining, leaving and
+    ending O(log n) (virtual time, as in Parekh and Gallager, "A generalized processor sharing approach to flow
+    control", IEEE/ACM Trans. Networking 1(3), 1993).
+    """
+
+    def __init__(self) -> None:
+        self._virtual_time = 0.0
+        self._virtual_finish: dict[Job, float] = {}
+        self._heap: list[tuple[float, int, Job]] = []
+        self._joined = 0
+
+    def join(self, job: Job) -> None:
+        """Add a job in O(log n)."""
+        if not self._virtual_finish:
+            self._virtual_time = 0.0
             self._heap.clear()
-        transfer.began_s = transfer.came_s
-        transfer.mark = self._given + transfer.work
-        self._came += 1
-        heappush(self._heap, (transfer.mark, self._came, transfer))
+        finish = self._virtual_time + job.work
+        self._virtual_finish[job] = finish
+        self._joined += 1
+        heappush(self._heap, (finish, self._joined, job))
 
-    def _drop(self, transfer: SpectrumTransfer) -> None:
-        """Leave it in the heap: whoever looks for the next end passes over those that are gone."""
+    def leave(self, job: Job) -> None:
+        """Remove a job; its entry in the heap stays until it is the first."""
+        self._virtual_finish.pop(job, None)
 
-    def _work(self, work: float) -> None:
-        self._given += work / self.present
+    def advance(self, work: float) -> None:
+        """Give every job present the same part of the work."""
+        self._virtual_time += work / len(self._virtual_finish)
 
-    def _served(self, transfer: SpectrumTransfer) -> float:
-        return self._given - (transfer.mark - transfer.work)
+    def served(self, job: Job) -> float:
+        """Return the virtual time since the job joined."""
+        return self._virtual_time - (self._virtual_finish[job] - job.work)
 
-    def _left(self) -> float:
-        return (self._next().mark - self._given) * self.present
-
-    def _next(self) -> SpectrumTransfer:
-        while not self._heap[0][2].there:
+    def next_end(self) -> tuple[float, Job]:
+        """Return the virtual time until the first end, times the number of jobs, and that job."""
+        while self._heap[0][2] not in self._virtual_finish:
             heappop(self._heap)
-        return self._heap[0][2]
+        finish, _, job = self._heap[0]
+        return (finish - self._virtual_time) * len(self._virtual_finish), job
 
-    def _there(self) -> list[SpectrumTransfer]:
-        return [transfer for _, _, transfer in self._heap if transfer.there]
-
-
-class FirstCome(SharedSpectrum):
-    """One at a time with the whole bandwidth, in the order in which they come: TDMA with whole messages."""
-
-    def __init__(self, env: Environment, bandwidth_hz: float) -> None:
-        super().__init__(env, bandwidth_hz)
-        self._queue: deque[SpectrumTransfer] = deque()
-        self._to_do = 0.0
-
-    def _join(self, transfer: SpectrumTransfer) -> None:
-        self._queue.append(transfer)
-        if self.present == 1:
-            self._begin()
-
-    def _drop(self, transfer: SpectrumTransfer) -> None:
-        if self._queue[0] is transfer:
-            self._begin()
-
-    def _begin(self) -> None:
-        """Give the medium to the first in the queue that is still there."""
-        while self._queue and not self._queue[0].there:
-            self._queue.popleft()
-        if self._queue:
-            self._queue[0].began_s, self._to_do = self.env.now, self._queue[0].work
-
-    def _work(self, work: float) -> None:
-        self._to_do -= work
-
-    def _served(self, transfer: SpectrumTransfer) -> float:
-        return transfer.work - self._to_do if self._queue[0] is transfer else 0.0
-
-    def _left(self) -> float:
-        return self._to_do
-
-    def _next(self) -> SpectrumTransfer:
-        return self._queue[0]
-
-    def _there(self) -> list[SpectrumTransfer]:
-        return [transfer for transfer in self._queue if transfer.there]
+    def in_service(self) -> Collection[Job]:
+        """Return all jobs present."""
+        return self._virtual_finish.keys()
 
 
-class MinimumMakespan(SharedSpectrum):
-    """Shares in proportion to what each has still to do, so that all present finish at the same instant.
+class FirstCome(Discipline):
+    """The whole bandwidth for one job at a time, in the order of joining: TDMA with whole messages."""
+
+    def __init__(self) -> None:
+        self._queue: deque[Job] = deque()
+        self._present: set[Job] = set()
+        self._remaining = 0.0
+
+    def join(self, job: Job) -> None:
+        """Append a job to the queue."""
+        self._queue.append(job)
+        self._present.add(job)
+        if len(self._queue) == 1:
+            self._remaining = job.work
+
+    def leave(self, job: Job) -> None:
+        """Remove a job; if it was the one in service, the next begins."""
+        self._present.discard(job)
+        if self._queue and self._queue[0] is job:
+            while self._queue and self._queue[0] not in self._present:
+                self._queue.popleft()
+            if self._queue:
+                self._remaining = self._queue[0].work
+
+    def advance(self, work: float) -> None:
+        """Give all work to the first job."""
+        self._remaining -= work
+
+    def served(self, job: Job) -> float:
+        """Return the work done for the first job, and 0 for the others."""
+        return job.work - self._remaining if self._queue[0] is job else 0.0
+
+    def next_end(self) -> tuple[float, Job]:
+        """Return what remains of the first job, and that job."""
+        return self._remaining, self._queue[0]
+
+    def in_service(self) -> Collection[Job]:
+        """Return the first job."""
+        return (self._queue[0],) if self._queue else ()
+
+
+class MinimumMakespan(Discipline):
+    """Shares in proportion to what remains of each job, so that all jobs present end at the same instant.
 
     For a cohort that starts together, this is the split of least makespan: with works ``w_k`` and bandwidth B, client k
     gets ``b_k = B w_k / sum(w)`` and all end after ``sum(w) / B``, which no rule can beat, because the medium is never
-    idle. Whoever comes later makes it split anew; the bandwidth stays in full use, so the last end is the least
-    possible for any times of coming, ``max over s of (s + work that comes from s on / B)``, without knowing them in
+    idle. A job that joins later makes it split anew; the bandwidth stays in full use, so the last end is the least
+    possible for any times of joining, ``max over s of (s + work that joins from s on / B)``, without knowing them in
     advance. (A constant split that solves ``sum(w_k / (T - s_k)) = B`` leaves bandwidth idle until the last has
-    come, and its T is later.)
+    joined, and its T is later.)
 
-    All shrink by one common factor: what a transfer has still to do is its mark times the scale, and coming, going and
-    the passing of time are O(1).
+    All jobs shrink by one common factor: what remains of a job is a constant of its own times a common scale, and
+    joining, leaving and advancing are O(1).
     """
 
-    def __init__(self, env: Environment, bandwidth_hz: float) -> None:
-        super().__init__(env, bandwidth_hz)
-        self._to_do, self._scale = 0.0, 1.0
-        self._members: dict[int, SpectrumTransfer] = {}
+    def __init__(self) -> None:
+        self._remaining, self._scale = 0.0, 1.0
+        self._unscaled: dict[Job, float] = {}
 
-    def _join(self, transfer: SpectrumTransfer) -> None:
-        if self.present == 1:
-            self._to_do, self._scale = 0.0, 1.0
+    def join(self, job: Job) -> None:
+        """Add a job in O(1)."""
+        if not self._unscaled:
+            self._remaining, self._scale = 0.0, 1.0
         elif self._scale < _LEAST_SCALE:
-            for member in self._members.values():
-                member.mark *= self._scale
+            self._unscaled = {other: remaining * self._scale for other, remaining in self._unscaled.items()}
             self._scale = 1.0
-        transfer.began_s = transfer.came_s
-        transfer.mark = transfer.work / self._scale
-        self._to_do += transfer.work
-        self._members[id(transfer)] = transfer
+        self._unscaled[job] = job.work / self._scale
+        self._remaining += job.work
 
-    def _drop(self, transfer: SpectrumTransfer) -> None:
-        del self._members[id(transfer)]
-        self._to_do = max(0.0, self._to_do - transfer.mark * self._scale)
+    def leave(self, job: Job) -> None:
+        """Remove a job in O(1)."""
+        if job in self._unscaled:
+            self._remaining = max(0.0, self._remaining - self._unscaled.pop(job) * self._scale)
 
-    def _work(self, work: float) -> None:
-        left = max(0.0, self._to_do - work)
-        self._scale *= left / self._to_do if self._to_do else 0.0
-        self._to_do = left
+    def advance(self, work: float) -> None:
+        """Give each job a part of the work in proportion to what remains of it."""
+        remaining = max(0.0, self._remaining - work)
+        self._scale *= remaining / self._remaining if self._remaining else 0.0
+        self._remaining = remaining
 
-    def _served(self, transfer: SpectrumTransfer) -> float:
-        return transfer.work - transfer.mark * self._scale
+    def served(self, job: Job) -> float:
+        """Return the work of the job less what remains of it."""
+        return job.work - self._unscaled[job] * self._scale
 
-    def _left(self) -> float:
-        return self._to_do
+    def next_end(self) -> tuple[float, Job]:
+        """Return what remains of all jobs, and the first of them."""
+        return self._remaining, next(iter(self._unscaled))
 
-    def _next(self) -> SpectrumTransfer:
-        return next(iter(self._members.values()))
-
-    def _there(self) -> list[SpectrumTransfer]:
-        return list(self._members.values())
+    def in_service(self) -> Collection[Job]:
+        """Return all jobs present."""
+        return self._unscaled.keys()

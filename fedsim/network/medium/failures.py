@@ -4,18 +4,15 @@ Stream: ``outage-bursts`` by (number of the trouble, name of the edge), so that 
 """
 
 from collections.abc import Generator
-from typing import TYPE_CHECKING, Annotated, Any, Protocol, Self
+from typing import Annotated, Any, Protocol, Self
 
 import numpy as np
 from pydantic import Field, NonNegativeFloat, PositiveFloat, model_validator
 from simpy import Event
 
 from fedsim.clock import wait_until
+from fedsim.network.medium.graph import GraphMedium
 from fedsim.registry import Component, Registry
-
-if TYPE_CHECKING:
-    from fedsim.network.medium.graph import GraphMedium
-
 
 FAILURES = Registry(
     "trouble",
@@ -34,7 +31,7 @@ Process = Generator[Event, Any, None]
 class Failure(Protocol):
     """Something that goes wrong: settings that start their processes on the air of one run."""
 
-    def start(self, air: "GraphMedium", number: int) -> None:
+    def start(self, medium: GraphMedium, number: int) -> None:
         """Start the processes; the number counts the troubles of the network from 0."""
         ...
 
@@ -58,23 +55,23 @@ class OutageBursts(Component):
     bad_factor: Annotated[float, Field(ge=0, lt=1)] = 0.0
     edges: Annotated[tuple[Ends, ...], Field(min_length=1, strict=False)] | None = None
 
-    def start(self, air: "GraphMedium", number: int) -> None:
+    def start(self, medium: GraphMedium, number: int) -> None:
         """Start one process per edge."""
-        for name, links in air.edges(self.edges):
-            luck = air.streams.generator("outage-bursts", number, name)
-            air.env.process(self._burst(air, number, links, luck))
+        for name, links in medium.edges(self.edges):
+            rng = medium.streams.generator("outage-bursts", number, name)
+            medium.env.process(self._burst(medium, number, links, rng))
 
-    def _burst(self, air: "GraphMedium", number: int, links: list[int], luck: np.random.Generator) -> Process:
-        bad = luck.random() < self.mean_bad_s / (self.mean_good_s + self.mean_bad_s)
-        until_s = air.env.now + luck.exponential(self.mean_bad_s if bad else self.mean_good_s)
+    def _burst(self, medium: GraphMedium, number: int, links: list[int], rng: np.random.Generator) -> Process:
+        bad = rng.random() < self.mean_bad_s / (self.mean_good_s + self.mean_bad_s)
+        until_s = medium.env.now + rng.exponential(self.mean_bad_s if bad else self.mean_good_s)
         while True:
-            air.scale(links, number, self.bad_factor if bad else 1.0)
-            yield air.env.timeout(max(0.0, until_s - air.env.now))
+            medium.scale(links, number, self.bad_factor if bad else 1.0)
+            yield medium.env.timeout(max(0.0, until_s - medium.env.now))
             # Nobody sees an idle edge: it sleeps, and catches up on its sojourns when something is to flow there.
-            yield air.fluid.in_use(links)
-            while until_s <= air.env.now:
+            yield medium.fluid.in_use(links)
+            while until_s <= medium.env.now:
                 bad = not bad
-                until_s += luck.exponential(self.mean_bad_s if bad else self.mean_good_s)
+                until_s += rng.exponential(self.mean_bad_s if bad else self.mean_good_s)
 
 
 class Outage(Component):
@@ -102,17 +99,17 @@ class Outage(Component):
             raise ValueError("a loss needs either a node or an edge")
         return self
 
-    def start(self, air: "GraphMedium", number: int) -> None:
+    def start(self, medium: GraphMedium, number: int) -> None:
         """Start the process."""
         if self.node is not None:
-            node = air.topology.node(self.node)
-            air.env.process(self._lose(air, node, []))
+            node = medium.topology.node(self.node)
+            medium.env.process(self._lose(medium, node, []))
         elif self.edge is not None:
-            ((_, links),) = air.edges((self.edge,))
-            air.env.process(self._lose(air, None, links))
+            ((_, links),) = medium.edges((self.edge,))
+            medium.env.process(self._lose(medium, None, links))
 
-    def _lose(self, air: "GraphMedium", node: int | None, links: list[int]) -> Process:
-        yield from wait_until(air.env, self.from_s)
-        air.lose(node, links, True)
-        yield from wait_until(air.env, self.from_s + self.duration_s)
-        air.lose(node, links, False)
+    def _lose(self, medium: GraphMedium, node: int | None, links: list[int]) -> Process:
+        yield from wait_until(medium.env, self.from_s)
+        medium.lose(node, links, True)
+        yield from wait_until(medium.env, self.from_s + self.duration_s)
+        medium.lose(node, links, False)

@@ -5,19 +5,21 @@ changes of one instant are worked out together, once.
 """
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 from simpy import Environment, Event
 
 from fedsim.arrays import FloatArray
+from fedsim.clock import call_after
+from fedsim.network.contracts import Transfer
 from fedsim.network.topology.flow_state import FlowState, Route
 
 __all__ = ["Fluid", "FluidTransfer", "Route"]
 
 
-class FluidTransfer:
-    """One transfer in a `Fluid`; fulfils `fedsim.network.contracts.Transfer`.
+class FluidTransfer(Transfer):
+    """One transfer in a `Fluid`.
 
     Attributes
     ----------
@@ -61,9 +63,7 @@ class FluidTransfer:
         """Let the last bit travel."""
         self._sent_bits = self.bits
         delay_s = self.route.delay_s if self.route else 0.0
-        arrival = self._fluid.env.timeout(delay_s)
-        if arrival.callbacks is not None:
-            arrival.callbacks.append(self._arrive)
+        call_after(self._fluid.env, delay_s, self._arrive)
 
     def _arrive(self, _event: Event) -> None:
         if not self._cancelled:
@@ -188,7 +188,7 @@ class Fluid:
         """Have the rates worked out once all that happens in this instant has happened."""
         if not self._changed:
             self._changed = True
-            self._call_after(0.0, self._settle)
+            call_after(self.env, 0.0, self._settle)
 
     def _settle(self, _event: Event) -> None:
         if self._changed:
@@ -205,7 +205,7 @@ class Fluid:
         # One that comes too early only looks and sets the next; so a later completion needs no new event.
         if time_s < self._wakes_s:
             self._wakes_s = time_s
-            self._wake = self._call_after(max(0.0, time_s - self.env.now), self._complete)
+            self._wake = call_after(self.env, max(0.0, time_s - self.env.now), self._complete)
 
     def _complete(self, event: Event) -> None:
         if event is not self._wake:
@@ -224,10 +224,3 @@ class Fluid:
             flow = self.flows[slot]
             self._let_go(flow, slot)
             flow.all_sent()
-
-    def _call_after(self, delay_s: float, callback: Callable[[Event], None]) -> Event:
-        event = self.env.timeout(delay_s)
-        # SimPy empties an event's callbacks once it is processed; a fresh one always has the list.
-        if event.callbacks is not None:
-            event.callbacks.append(callback)
-        return event

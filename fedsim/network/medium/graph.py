@@ -1,56 +1,49 @@
-"""A graph's links on the clock of one run: flows that share them, and what changes while they do."""
+"""The links of a graph on the clock of one run: transfers that share them, and links that change meanwhile."""
 
-from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
 from simpy import Environment
 
 from fedsim.errors import ScenarioError
+from fedsim.network.contracts import RoutedMedium
 from fedsim.network.medium.association import Association, Handover
 from fedsim.network.medium.fluid import Fluid, FluidTransfer
-from fedsim.network.topology.attachment import NEAREST_SERVER
+from fedsim.network.topology.attachment import NEAREST_SERVER, AttachedTopology
+from fedsim.streams import Streams
 
-if TYPE_CHECKING:
-    from fedsim.network.graph.links import GraphLinks
+EdgeRoutes = Callable[[], tuple[list[str], str]]
 
 
-class GraphMedium:
-    """A graph's links on the clock of one run; fulfils `fedsim.network.contracts.SharedMedium`.
+class GraphMedium(RoutedMedium):
+    """The links of a graph on the clock of one run.
+
+    Parameters
+    ----------
+    env : Environment
+    attached : the topology with its clients as of time 0; the medium changes it
+    streams : random streams of the run
+    edge_routes : returns the names of the edge servers that serve clients, and of the cloud
 
     Attributes
     ----------
     topology : Topology as it is now
     fluid : Fluid
+    association : of clients that may change their base station; None if none does
     """
 
-    def __init__(self, env: Environment, links: "GraphLinks") -> None:
-        self.env, self.streams = env, links.streams
-        self._attached = links.attach()
-        self.topology = self._attached.topology
+    def __init__(self, env: Environment, attached: AttachedTopology, streams: Streams, edge_routes: EdgeRoutes) -> None:
+        self.env, self.streams, self._attached, self._edge_routes = env, streams, attached, edge_routes
+        self.topology = attached.topology
         self._capacity_bps = self.topology.resources_bps()
         self.fluid = Fluid(env, self._capacity_bps)
         self._factors: dict[int, dict[int, float]] = {}
-        self._roaming: Association | None = None
-        self._client_at: dict[int, int] = {}
-        if links.coverage is not None and links.first is not None and links.roams(len(self._attached.stations)):
-            self._roaming = Association(
-                self,
-                self._attached,
-                links.coverage,
-                links.settings.handover,
-                links.settings.interruption_s,
-                links.first.station,
-                links.walk_of,
-            )
-            self._client_at = {node: client for client, node in enumerate(self.topology.client_node)}
-        for number, trouble in enumerate(links.settings.trouble):
-            trouble.start(self, number)
+        self.association: Association | None = None
 
     @property
     def handovers(self) -> list[Handover]:
-        """Those that have been, in order."""
-        return [] if self._roaming is None else self._roaming.handovers
+        """Handovers up to now, in order."""
+        return [] if self.association is None else self.association.handovers
 
     def downlink(self, client: int, bits: float) -> FluidTransfer:
         """Start a transfer from the server to a client now."""
@@ -66,6 +59,10 @@ class GraphMedium:
         if ends[0] == ends[1]:
             raise ScenarioError(f"network: a transfer from {source!r} to itself is not allowed")
         return self._begin(ends, bits)
+
+    def edge_routes(self) -> tuple[list[str], str]:
+        """Return the names of the edge servers that serve clients, in the order of their numbers, and of the cloud."""
+        return self._edge_routes()
 
     def edges(self, chosen: Sequence[tuple[str, str]] | None = None) -> list[tuple[str, list[int]]]:
         """Return (name, links) of the edges between given nodes, or of all wireless ones.
@@ -116,8 +113,8 @@ class GraphMedium:
             self.topology.lose_node(node, lost)
         for link in links:
             self.topology.lose_link(link, lost)
-        if node is not None and self._roaming is not None:
-            self._roaming.stations_changed()
+        if node is not None and self.association is not None:
+            self.association.stations_changed()
         self.find_routes(self.fluid.flows.values())
 
     def find_routes(self, flows: Iterable[FluidTransfer]) -> None:
@@ -133,16 +130,15 @@ class GraphMedium:
         return " - ".join(sorted((one, other))), links
 
     def _begin(self, ends: tuple[int, int], bits: float) -> FluidTransfer:
-        roaming = self._roaming
-        if roaming is None:
+        if self.association is None:
             return self._start(ends, bits)
-        clients = [self._client_at[node] for node in ends if node in self._client_at]
+        clients = self.association.clients_at(ends)
         for client in clients:
-            roaming.connect(client)
-        flow = self._start(ends, bits)
+            self.association.connect(client)
+        transfer = self._start(ends, bits)
         for client in clients:
-            roaming.begun(client, flow)
-        return flow
+            self.association.begun(client, transfer)
+        return transfer
 
     def _start(self, ends: tuple[int, int], bits: float) -> FluidTransfer:
         ends, route = self._attached.way(ends)

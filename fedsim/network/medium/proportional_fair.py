@@ -1,89 +1,90 @@
-"""A shared medium whose users are served when their fading is at its best."""
+"""The discipline of a scheduler that serves each client in the blocks in which its fading is at its best."""
 
-from typing import Protocol
+from collections.abc import Collection
 
 import numpy as np
-from simpy import Environment
 
-from fedsim.arrays import FloatArray
-from fedsim.network.medium.spectrum import SharedSpectrum, SpectrumTransfer
-
-
-class Gains(Protocol):
-    """How many times more work a hertz does for users when it is theirs in good moments only."""
-
-    def kind(self, efficiency: float) -> int:
-        """Return the kind of a user of this mean efficiency in bit/s/Hz."""
-        ...
-
-    def of(self, users: int) -> FloatArray:
-        """Return the gain of each kind, at least 1, while so many of any kind are present."""
-        ...
+from fedsim.network.medium.disciplines import Discipline, Job
+from fedsim.network.radio.channel import Channel
+from fedsim.network.radio.multiuser_diversity import DiversityGain
 
 
-class ProportionalFair(SharedSpectrum):
-    """Everybody present has the same share of the time, and more work done in it the more are present.
+class ProportionalFair(Discipline):
+    """Equal shares of the time for all jobs present, with more work done in it the more jobs are present.
 
-    As gains differ between users, so do the speeds at which their work is done, and no common clock tells their ends;
-    coming, going and ending are array operations over those present.
+    As gains differ between clients, so do the speeds at which their work is done, and no common clock tells their ends;
+    joining, leaving and ending are array operations over the jobs present.
 
     Parameters
     ----------
-    env : Environment
-    bandwidth_hz : float > 0
-    gains : for each user present (`fedsim.network.radio.multiuser_diversity.DiversityGain`)
+    gains : factor by which a hertz does more work, for each client and number of clients; None takes it from `prepare`
     """
 
-    def __init__(self, env: Environment, bandwidth_hz: float, gains: Gains) -> None:
-        super().__init__(env, bandwidth_hz)
-        self._gains = gains
-        self._members: list[SpectrumTransfer] = []
-        # Rows as in `_members`; what stands beyond them does not matter.
-        self._left_hz_s = np.zeros(8)
+    def __init__(self, gains: DiversityGain | None = None) -> None:
+        self.gains = gains
+        self._jobs: list[Job] = []
+        # Rows as in `_jobs`; rows beyond have no meaning.
+        self._remaining = np.zeros(8)
         self._kind = np.zeros(8, dtype=np.intp)
         self._gain = np.ones(0)
         self._gain_sum = 0.0
 
-    def rate_hz(self) -> float:
-        """Return the bandwidth, times the mean gain of those who are present."""
-        return self.bandwidth_hz * self._gain_sum / len(self._members) if self._members else self.bandwidth_hz
+    def prepare(self, channel: Channel) -> None:
+        """Take the gains of the cell's rate law, at each client's own mean SNR."""
+        if self.gains is None:
+            self.gains = channel.diversity_gain
 
-    def _join(self, transfer: SpectrumTransfer) -> None:
-        row = len(self._members)
+    def rate_hz(self, bandwidth_hz: float) -> float:
+        """Return the bandwidth times the mean gain of the jobs present."""
+        return bandwidth_hz * self._gain_sum / len(self._jobs) if self._jobs else bandwidth_hz
+
+    def join(self, job: Job) -> None:
+        """Add a job in O(n)."""
+        row = len(self._jobs)
         if row == self._kind.size:
-            self._left_hz_s, self._kind = (np.concatenate([rows, rows]) for rows in (self._left_hz_s, self._kind))
-        transfer.began_s = transfer.came_s
-        self._members.append(transfer)
-        self._left_hz_s[row], self._kind[row] = transfer.work, self._gains.kind(transfer.bits / transfer.work)
-        self._look()
+            self._remaining, self._kind = (np.concatenate([rows, rows]) for rows in (self._remaining, self._kind))
+        self._jobs.append(job)
+        self._remaining[row], self._kind[row] = job.work, self._known_gains().kind(job.bits / job.work)
+        self._update_gains()
 
-    def _drop(self, transfer: SpectrumTransfer) -> None:
-        row, last = self._members.index(transfer), len(self._members) - 1
-        del self._members[row]
-        for rows in (self._left_hz_s, self._kind):
+    def leave(self, job: Job) -> None:
+        """Remove a job in O(n)."""
+        if job not in self._jobs:
+            return
+        row, last = self._jobs.index(job), len(self._jobs) - 1
+        del self._jobs[row]
+        for rows in (self._remaining, self._kind):
             rows[row:last] = rows[row + 1 : last + 1]
-        self._look()
+        self._update_gains()
 
-    def _look(self) -> None:
-        """Find the gains of those who are present now."""
-        users = len(self._members)
+    def advance(self, work: float) -> None:
+        """Give each job a part of the work in proportion to its gain."""
+        remaining = self._remaining[: len(self._jobs)]
+        remaining -= self._gain * (work / self._gain_sum)
+        np.maximum(remaining, 0.0, out=remaining)
+
+    def served(self, job: Job) -> float:
+        """Return the work of the job less what remains of it."""
+        return job.work - float(self._remaining[self._jobs.index(job)])
+
+    def next_end(self) -> tuple[float, Job]:
+        """Return the least time until an end as work of the medium, and the job that ends then."""
+        share = self._remaining[: len(self._jobs)] / self._gain
+        row = int(share.argmin())
+        return float(share[row]) * self._gain_sum, self._jobs[row]
+
+    def in_service(self) -> Collection[Job]:
+        """Return all jobs present."""
+        return self._jobs
+
+    def _update_gains(self) -> None:
+        """Look up the gains of the jobs present for their number."""
+        users = len(self._jobs)
         if users:
-            self._gain = self._gains.of(users)[self._kind[:users]]
+            self._gain = self._known_gains().of(users)[self._kind[:users]]
             self._gain_sum = float(self._gain.sum())
 
-    def _work(self, work: float) -> None:
-        left = self._left_hz_s[: len(self._members)]
-        left -= self._gain * (work / self._gain_sum)
-        np.maximum(left, 0.0, out=left)
-
-    def _served(self, transfer: SpectrumTransfer) -> float:
-        return transfer.work - float(self._left_hz_s[self._members.index(transfer)])
-
-    def _left(self) -> float:
-        return float((self._left_hz_s[: len(self._members)] / self._gain).min()) * self._gain_sum
-
-    def _next(self) -> SpectrumTransfer:
-        return self._members[int((self._left_hz_s[: len(self._members)] / self._gain).argmin())]
-
-    def _there(self) -> list[SpectrumTransfer]:
-        return list(self._members)
+    def _known_gains(self) -> DiversityGain:
+        if self.gains is None:
+            raise RuntimeError("a proportional-fair discipline needs gains, or prepare() with a channel")
+        return self.gains

@@ -1,57 +1,37 @@
 """Spectrum that several transfers share, on the clock.
 
-A medium has so much bandwidth; a transfer is so much work for it, in Hz s: its bits over its link's spectral efficiency
-in bit/s/Hz. Counting work rather than bits lets links of unlike quality share one clock. Shares change only when
-somebody comes or goes, and a medium keeps one pending timer, for the next end. A transfer that has been carried
-arrives after its propagation delay, during which the medium is free for others.
+A transfer is work for the medium in Hz s: its bits over its link's spectral efficiency in bit/s/Hz. Counting work
+rather than bits lets links of unlike quality share one clock. A `Discipline` says who gets which share; shares change
+only when a transfer starts, ends or is cancelled, and a medium keeps one pending timer, for the next end. A transfer
+that has been carried arrives after its propagation delay, during which the medium is free for others.
 """
 
 import math
-from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from collections.abc import Callable
 from typing import Final
 
 from simpy import Environment, Event
 
+from fedsim.clock import call_after
+from fedsim.network.contracts import SpectrumBook, Transfer
+from fedsim.network.medium.disciplines import Discipline, Job
+
 SAME_INSTANT_ULPS: Final = 4
-"""Ends within so many units in the last place of the present instant are now: sums in another order differ so."""
+"""Ends within this many units in the last place of the present instant are now: sums in another order differ so."""
 
 
-@dataclass(frozen=True)
-class SpectrumBook:
-    """What a medium has done so far, each entry counted on its own; work in Hz s.
-
-    Attributes
-    ----------
-    carried : work done, counted on the medium's clock
-    received, lost, under_way : work done for transfers that ended, were cancelled, or are still there
-    most : work that the bandwidth would have allowed
-    presence_s : integral over time of the number of transfers there
-    sojourn_s : sum over all transfers of the time they have been there
-    """
-
-    carried: float
-    received: float
-    lost: float
-    under_way: float
-    most: float
-    presence_s: float
-    sojourn_s: float
-
-
-class SpectrumTransfer:
-    """One transfer over a medium: a flow.
+class SpectrumTransfer(Transfer):
+    """One transfer over a spectrum: a `Job` of its discipline.
 
     Attributes
     ----------
     done : event that triggers when the last bit has arrived
-    bits, work : its size, and what it asks of the medium in Hz s
+    bits, work : its size, and its work for the medium in Hz s
     delay_s : propagation delay
-    came_s, began_s : when it was asked for, and when it was first served
-    mark : its place on the medium's own clock
-    there : whether the medium is busy with it, or it waits for that
-    served : work done for it when it left the medium
-    given_up, arrived : whether it was cancelled, or is complete at the receiver
+    came_s : instant of its start
+    began_s : instant at which its service began; None before
+    work_done : work done for it when it left the medium, in Hz s
+    cancelled, arrived : whether it was cancelled, or is complete at the receiver
     """
 
     __slots__ = (
@@ -60,62 +40,67 @@ class SpectrumTransfer:
         "began_s",
         "bits",
         "came_s",
+        "cancelled",
         "delay_s",
         "done",
-        "given_up",
-        "mark",
-        "served",
-        "there",
         "work",
+        "work_done",
     )
 
     def __init__(self, medium: "SharedSpectrum", bits: float, work: float, delay_s: float) -> None:
         self._medium, self.bits, self.work, self.delay_s = medium, bits, work, delay_s
         self.done = Event(medium.env)
-        self.came_s = medium.env.now
+        self.came_s: float = medium.env.now
         self.began_s: float | None = None
-        self.mark = self.served = 0.0
-        self.there = self.given_up = self.arrived = False
+        self.work_done = 0.0
+        self.cancelled = self.arrived = False
 
     def cancel(self) -> None:
-        """Give up and free the share at this instant; nothing if it has arrived."""
-        if not (self.given_up or self.arrived):
-            self.given_up = True
+        """End the transfer now and free its share; nothing if it has arrived."""
+        if not (self.cancelled or self.arrived):
+            self.cancelled = True
             self._medium.forget(self)
 
     def sent_bits(self) -> float:
-        """Return how many bits have been carried so far."""
-        served = self._medium.served(self) if self.there else self.served
-        return self.bits if served >= self.work else self.bits * max(0.0, served / self.work)
+        """Return the number of bits carried so far."""
+        work_done = self._medium.work_done(self)
+        return self.bits if work_done >= self.work else self.bits * max(0.0, work_done / self.work)
 
     def queued_s(self) -> float:
-        """Return how long it has waited for its turn."""
+        """Return the seconds between the start of the transfer and the begin of its service, or now."""
         return (self._medium.env.now if self.began_s is None else self.began_s) - self.came_s
 
     def arrive(self, _event: Event | None = None) -> None:
-        """Tell that the last bit is there, unless the transfer was given up on its way."""
-        if not self.given_up:
+        """Trigger `done`, unless the transfer was cancelled during its propagation delay."""
+        if not self.cancelled:
             self.arrived = True
             self.done.succeed()
 
 
-class SharedSpectrum(ABC):
-    """Bandwidth and a rule by which those present share it.
+class SharedSpectrum:
+    """Bandwidth shared by transfers according to a discipline.
 
     Parameters
     ----------
     env : Environment
     bandwidth_hz : float > 0
+    discipline : without jobs, and of this medium alone
     """
 
-    def __init__(self, env: Environment, bandwidth_hz: float) -> None:
-        self.env, self.bandwidth_hz = env, bandwidth_hz
-        self.present = 0
+    def __init__(self, env: Environment, bandwidth_hz: float, discipline: Discipline) -> None:
+        self.env, self.bandwidth_hz, self.discipline = env, bandwidth_hz, discipline
+        self._present: dict[Job, SpectrumTransfer] = {}
+        self._waiting: dict[Job, Callable[[], None] | None] = {}
         self._seen_s = env.now
         self._timer: Event | None = None
         self._fires_s = math.inf
         self._carried = self._received = self._lost = 0.0
         self._most = self._presence_s = self._sojourn_s = self._came_s = 0.0
+
+    @property
+    def present(self) -> int:
+        """Number of transfers on the medium, in service or waiting."""
+        return len(self._present)
 
     def send(self, bits: float, efficiency: float, delay_s: float = 0.0) -> SpectrumTransfer:
         """Start a transfer now.
@@ -132,10 +117,11 @@ class SharedSpectrum(ABC):
             self._catch_up()
             if self._fires_s - self.env.now <= 2 * SAME_INSTANT_ULPS * math.ulp(self.env.now):
                 self._end_due()
-            transfer.there = True
-            self.present += 1
             self._came_s += transfer.came_s
-            self._join(transfer)
+            self._present[transfer] = transfer
+            self._waiting[transfer] = None
+            self.discipline.join(transfer)
+            self._begin_service()
             self._plan()
         else:
             transfer.began_s = transfer.came_s
@@ -143,62 +129,79 @@ class SharedSpectrum(ABC):
                 self._send_on(transfer)
         return transfer
 
+    def when_begun(self, transfer: SpectrumTransfer, callback: Callable[[], None]) -> None:
+        """Call a function when the service of a transfer begins; at once if it has begun."""
+        if transfer.began_s is None:
+            self._waiting[transfer] = callback
+        else:
+            callback()
+
     def forget(self, transfer: SpectrumTransfer) -> None:
-        """Take a transfer that was given up off the medium; its share goes to the others at once."""
-        if transfer.there:
+        """Remove a cancelled transfer from the medium; its share goes to the others at once."""
+        if transfer in self._present:
             self._catch_up()
-            transfer.served = self._served(transfer)
-            self._lost += transfer.served
+            transfer.work_done = self.discipline.served(transfer)
+            self._lost += transfer.work_done
             self._let_go(transfer)
             self._plan()
-        elif transfer.served:
-            self._received -= transfer.served
-            self._lost += transfer.served
+        elif transfer.work_done:
+            self._received -= transfer.work_done
+            self._lost += transfer.work_done
 
-    def served(self, transfer: SpectrumTransfer) -> float:
-        """Return the work done so far for a transfer that is there."""
+    def work_done(self, transfer: SpectrumTransfer) -> float:
+        """Return the work done so far for a transfer, in Hz s."""
+        if transfer not in self._present:
+            return transfer.work_done
         self._catch_up()
-        return self._served(transfer)
+        return self.discipline.served(transfer)
 
     def book(self) -> SpectrumBook:
-        """Return what has been done up to now."""
+        """Return the work done up to now."""
         self._catch_up()
-        under_way = math.fsum(self._served(transfer) for transfer in self._there())
+        under_way = math.fsum(self.discipline.served(transfer) for transfer in self._present)
         sojourn_s = self._sojourn_s + self.present * self.env.now - self._came_s
         return SpectrumBook(
             self._carried, self._received, self._lost, under_way, self._most, self._presence_s, sojourn_s
         )
 
-    def rate_hz(self) -> float:
-        """Return the work done per second while somebody is there."""
-        return self.bandwidth_hz
+    def _rate_hz(self) -> float:
+        return self.discipline.rate_hz(self.bandwidth_hz)
 
     def _catch_up(self) -> None:
-        """Do the work of the time since this was last called."""
+        """Do the work of the time since the last call."""
         elapsed_s = self.env.now - self._seen_s
         if elapsed_s > 0:
             self._seen_s = self.env.now
             self._presence_s += self.present * elapsed_s
-            work = self.rate_hz() * elapsed_s
+            work = self._rate_hz() * elapsed_s
             self._most += work
-            if self.present:
+            if self._present:
                 self._carried += work
-                self._work(work)
+                self.discipline.advance(work)
+
+    def _begin_service(self) -> None:
+        """Stamp the transfers whose service begins now."""
+        if self._waiting:
+            served = self.discipline.in_service()
+            fewer, others = (self._waiting, served) if len(self._waiting) <= len(served) else (served, self._waiting)
+            for job in [job for job in fewer if job in others]:
+                callback = self._waiting.pop(job)
+                self._present[job].began_s = self.env.now
+                if callback is not None:
+                    callback()
 
     def _plan(self) -> None:
-        """See that a timer fires no later than the next end.
+        """Have a timer fire no later than the next end.
 
-        One that fires too early (more have come since) plans anew; so those who come cost no event of their own.
+        A timer that fires too early (transfers have started since) plans anew, so that a start costs no event.
         """
-        if not self.present:
+        if not self._present:
             self._timer, self._fires_s = None, math.inf
             return
-        delay_s = max(0.0, self._left() / self.rate_hz())
+        delay_s = max(0.0, self.discipline.next_end()[0] / self._rate_hz())
         fires_s = self.env.now + delay_s
         if fires_s < self._fires_s:
-            self._timer, self._fires_s = self.env.timeout(delay_s), fires_s
-            if self._timer.callbacks is not None:
-                self._timer.callbacks.append(self._on_time)
+            self._timer, self._fires_s = call_after(self.env, delay_s, self._on_time), fires_s
 
     def _on_time(self, event: Event) -> None:
         if event is self._timer:
@@ -208,55 +211,29 @@ class SharedSpectrum(ABC):
             self._plan()
 
     def _end_due(self) -> None:
-        """Let go of everybody whose end is now."""
-        while self.present and self._left() <= SAME_INSTANT_ULPS * math.ulp(self.env.now) * self.rate_hz():
-            transfer = self._next()
-            transfer.served = transfer.work
+        """End all transfers whose end is now."""
+        while self._present:
+            left, job = self.discipline.next_end()
+            if left > SAME_INSTANT_ULPS * math.ulp(self.env.now) * self._rate_hz():
+                return
+            transfer = self._present[job]
+            transfer.work_done = transfer.work
             self._received += transfer.work
             self._let_go(transfer)
             self._send_on(transfer)
 
     def _let_go(self, transfer: SpectrumTransfer) -> None:
-        transfer.there = False
-        self._drop(transfer)
-        self.present -= 1
+        del self._present[transfer]
+        self._waiting.pop(transfer, None)
+        self.discipline.leave(transfer)
+        self._begin_service()
         self._came_s -= transfer.came_s
         self._sojourn_s += self.env.now - transfer.came_s
-        if not self.present:
+        if not self._present:
             self._came_s = 0.0
 
     def _send_on(self, transfer: SpectrumTransfer) -> None:
         if transfer.delay_s > 0:
-            timeout = self.env.timeout(transfer.delay_s)
-            if timeout.callbacks is not None:
-                timeout.callbacks.append(transfer.arrive)
+            call_after(self.env, transfer.delay_s, transfer.arrive)
         else:
             transfer.arrive()
-
-    @abstractmethod
-    def _join(self, transfer: SpectrumTransfer) -> None:
-        """Take a transfer in; it counts as present."""
-
-    @abstractmethod
-    def _drop(self, transfer: SpectrumTransfer) -> None:
-        """Take a transfer out that is given up or has ended; it still counts as present."""
-
-    @abstractmethod
-    def _work(self, work: float) -> None:
-        """Share out work among those present."""
-
-    @abstractmethod
-    def _served(self, transfer: SpectrumTransfer) -> float:
-        """Return the work done for a transfer that is there."""
-
-    @abstractmethod
-    def _left(self) -> float:
-        """Return the work of the whole medium until the next end, with those present now."""
-
-    @abstractmethod
-    def _next(self) -> SpectrumTransfer:
-        """Return the transfer that ends next."""
-
-    @abstractmethod
-    def _there(self) -> list[SpectrumTransfer]:
-        """Return everybody present."""

@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike
 
 from fedsim.arrays import FloatArray, IntArray
 from fedsim.network.radio.contracts import Fading
+from fedsim.network.radio.multiuser_diversity import DiversityGain
 from fedsim.network.radio.spectral_efficiency import RateLaw, Shannon
 from fedsim.streams import Streams
 from fedsim.units import db_to_linear, thermal_noise_dbm
@@ -85,6 +86,11 @@ class Channel:
     def ergodic_rate_bps(self) -> FloatArray:
         """Mean rate of every client over its fading, shape (K,)."""
         return self.bandwidth_hz * self.rate.mean_efficiency(self.snr, self.fading)
+
+    @cached_property
+    def diversity_gain(self) -> DiversityGain:
+        """Gain of every client from a scheduler that serves it in its best blocks."""
+        return DiversityGain(self.rate, self.fading, self.snr)
 
     def expected_s(self, bits: float) -> FloatArray:
         """Return ``bits / ergodic rate`` for every client, shape (K,); `inf` where nothing gets through.

@@ -1,7 +1,7 @@
 """What clients receive from sites and sites from clients: losses, and the SNR of a link, whoever serves whom."""
 
 from functools import cached_property
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import Annotated, Final, Protocol
 
 import numpy as np
 from pydantic import Field, PositiveFloat
@@ -9,17 +9,82 @@ from pydantic import Field, PositiveFloat
 from fedsim.arrays import FloatArray, IntArray
 from fedsim.errors import ScenarioError
 from fedsim.network.radio.channel import mean_snr
-from fedsim.network.radio.contracts import RandomPathLoss
+from fedsim.network.radio.contracts import Fading, PathLoss, RandomPathLoss
 from fedsim.network.radio.interference import CommonInterference, EffectiveSnr, interference_states
+from fedsim.network.radio.shadowing import Shadowing
+from fedsim.network.radio.sites import Sites
+from fedsim.network.radio.spectral_efficiency import RateLaw
 from fedsim.registry import Settings
 from fedsim.streams import Streams
 from fedsim.units import db_to_linear, thermal_noise_dbm
 
-if TYPE_CHECKING:
-    from fedsim.network.cell.cell import Cell
-
-
 _USUAL_SIGMA_DB: Final = 8.0
+
+
+PowerDbm = Annotated[float, Field(ge=-100, le=100)]
+NoiseFigureDb = Annotated[float, Field(ge=0, le=50)]
+
+
+class CellLink(Settings):
+    """One direction of a cell.
+
+    Attributes
+    ----------
+    sharing : whose the bandwidth is; `fedsim.network.medium.cell` says what each rule means
+        ``"dedicated"``: each client's own, however many take part. Else it is the whole cell's in this direction,
+        shared by those who transfer: ``"equal"``, ``"proportional-fair"``, ``"first-come"``, ``"minimum-makespan"``
+    bandwidth_hz : each client's dedicated share, or the whole cell's where it is shared
+    power_dbm : power radiated within that bandwidth, antenna gains of both ends included
+    noise_figure_db : of the receiver
+    """
+
+    bandwidth_hz: PositiveFloat
+    power_dbm: PowerDbm
+    noise_figure_db: NoiseFigureDb
+
+
+class RadioSettings(Protocol):
+    """The options of a cell's radio; `fedsim.network.cell.cell.Cell` describes each."""
+
+    @property
+    def downlink(self) -> CellLink:
+        """Base station to client."""
+        ...
+
+    @property
+    def uplink(self) -> CellLink:
+        """Client to base station."""
+        ...
+
+    @property
+    def path_loss(self) -> PathLoss:
+        """Law of the loss over distance."""
+        ...
+
+    @property
+    def shadowing_sigma_db(self) -> float | None:
+        """Standard deviation of the shadowing; None for that of the path loss."""
+        ...
+
+    @property
+    def shadowing(self) -> Shadowing:
+        """Law of the shadowing of clients and sites."""
+        ...
+
+    @property
+    def fading(self) -> Fading:
+        """Law of the gain in each coherence time."""
+        ...
+
+    @property
+    def rate(self) -> RateLaw:
+        """Spectral efficiency at an SNR."""
+        ...
+
+    @property
+    def sites(self) -> Sites | None:
+        """The sites on the same frequencies; None where there is one site."""
+        ...
 
 
 class LinkBudget:
@@ -32,7 +97,7 @@ class LinkBudget:
     streams : the run's luck
     """
 
-    def __init__(self, cell: "Cell", sites_m: FloatArray, streams: Streams) -> None:
+    def __init__(self, cell: RadioSettings, sites_m: FloatArray, streams: Streams) -> None:
         self.cell, self.sites_m, self._streams = cell, sites_m, streams
         self._environment = cell.path_loss if isinstance(cell.path_loss, RandomPathLoss) else None
 
@@ -127,31 +192,9 @@ class LinkBudget:
         return loss, sigma_db if sigma is None else np.full_like(distance_m, sigma)
 
 
-def _noise_mw(link: "CellLink") -> float:
+def _noise_mw(link: CellLink) -> float:
     return float(db_to_linear(thermal_noise_dbm(link.bandwidth_hz, link.noise_figure_db)))
 
 
-def _snr(link: "CellLink", loss_db: FloatArray) -> FloatArray:
+def _snr(link: CellLink, loss_db: FloatArray) -> FloatArray:
     return mean_snr(link.power_dbm, loss_db, link.bandwidth_hz, link.noise_figure_db)
-
-
-PowerDbm = Annotated[float, Field(ge=-100, le=100)]
-NoiseFigureDb = Annotated[float, Field(ge=0, le=50)]
-
-
-class CellLink(Settings):
-    """One direction of a cell.
-
-    Attributes
-    ----------
-    sharing : whose the bandwidth is; `fedsim.network.medium.cell` says what each rule means
-        ``"dedicated"``: each client's own, however many take part. Else it is the whole cell's in this direction,
-        shared by those who transfer: ``"equal"``, ``"proportional-fair"``, ``"first-come"``, ``"minimum-makespan"``
-    bandwidth_hz : each client's dedicated share, or the whole cell's where it is shared
-    power_dbm : power radiated within that bandwidth, antenna gains of both ends included
-    noise_figure_db : of the receiver
-    """
-
-    bandwidth_hz: PositiveFloat
-    power_dbm: PowerDbm
-    noise_figure_db: NoiseFigureDb

@@ -14,9 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field, PositiveFloat
 
-from fedsim.arrays import FloatArray, IntArray
+from fedsim.arrays import FloatArray, IntArray, normal_quantile
 from fedsim.errors import ScenarioError
-from fedsim.network.distributions import normal_quantile
 from fedsim.registry import Component, Registry
 from fedsim.streams import Key, Streams
 

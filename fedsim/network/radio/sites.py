@@ -7,8 +7,7 @@ from typing import Annotated, Final, Self
 import numpy as np
 from pydantic import Field, PositiveFloat, model_validator
 
-from fedsim.arrays import FloatArray
-from fedsim.network.distributions import normal_quantile
+from fedsim.arrays import FloatArray, normal_quantile
 from fedsim.network.radio.contracts import Fading
 from fedsim.network.radio.interference import hypercube, interference_states
 from fedsim.registry import Settings

@@ -1,13 +1,14 @@
 """Which base station serves a client, and which server it talks to."""
 
 from dataclasses import dataclass
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, Self
 
 import networkx as nx
 import numpy as np
 
 from fedsim.arrays import FloatArray, IntArray
 from fedsim.errors import ScenarioError
+from fedsim.network.topology.coverage import Coverage
 from fedsim.network.topology.flow_state import Route
 from fedsim.network.topology.topology import Node, Topology, read_graph
 
@@ -32,6 +33,21 @@ class InitialAccess:
     uplink_bps: FloatArray
     delay_s: float
     shares_airtime: bool
+
+    @classmethod
+    def strongest(cls, coverage: Coverage, places_m: FloatArray, delay_s: float, shares_airtime: bool) -> Self:
+        """Return the links of clients to their strongest stations.
+
+        Parameters
+        ----------
+        coverage : what base stations offer at each place
+        places_m : positions of the clients at time 0 in metres, shape (K, 2)
+        delay_s, shares_airtime : as the attributes
+        """
+        view = coverage.view(np.arange(len(places_m)), places_m)
+        station = np.argmax(view.signal_db, axis=1)
+        down_bps, up_bps = view.rates_bps(station).T
+        return cls(station, down_bps, up_bps, delay_s, shares_airtime)
 
 
 def station_sites_m(graph: "nx.Graph[Any]") -> FloatArray:

@@ -1,8 +1,9 @@
-"""How the updates that have arrived become the next model."""
+"""The rules by which updates that have arrived become the next model."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Self
 
 import numpy as np
 
@@ -13,19 +14,19 @@ from fedsim.rounds.aggregation.staleness import StalenessLaw
 
 @dataclass(frozen=True, kw_only=True)
 class Arrivals:
-    """Updates that wait to be merged, in the order of their clients' starts and places in the cohort.
+    """Updates that wait for an aggregation, ordered by the dispatch of their cohort and the place in it.
 
     Attributes
     ----------
     client : ids, shape (n,)
-    updates : one for each
-    base : the model that each client started from
-    weight : of each before staleness and scaling, >= 0, shape (n,)
-    total : what the weights of a whole cohort add up to
+    updates : one per client
+    base : model that each client started from
+    weight : weight of each before staleness and scaling, >= 0, shape (n,)
+    total : sum of the weights of a whole cohort
     staleness : aggregations since each client started, shape (n,)
-    arrived_s : when each arrived, shape (n,)
+    arrived_s : instant of each arrival, shape (n,)
     picked_before : whether the last aggregation used a new update of the same client, shape (n,)
-    held : whether it was kept back by the last merge, shape (n,)
+    held : whether the last aggregation kept it, shape (n,)
     """
 
     client: IntArray
@@ -41,45 +42,53 @@ class Arrivals:
 
 @dataclass(frozen=True)
 class Aggregated:
-    """What has become of arrivals.
+    """The next model, and what became of the arrivals.
 
     Attributes
     ----------
-    model : the next one
-    weight : with which each update was merged, shape (n,); NaN for those that went into no model
-    held : which are kept back for the next merge, shape (n,); None for none
+    model : the next model
+    weight : weight of each update in it, shape (n,); NaN for updates that no model used
+    held : updates that are kept for the next aggregation, shape (n,)
     """
 
     model: Model
     weight: FloatArray
-    held: BoolArray | None = None
+    held: BoolArray
+
+    @classmethod
+    def of_all(cls, model: Model, weight: FloatArray) -> Self:
+        """Return the result of an aggregation that keeps no update."""
+        return cls(model, weight, np.zeros(weight.size, dtype=bool))
 
 
-class AggregationRule(Protocol):
-    """Turns arrivals into the next model; may have memory, and lives as long as one run.
+class AggregationRule(ABC):
+    """How arrivals become the next model; one object lives as long as one run, and may have memory."""
 
-    It may have two more methods: ``sent(client, model)`` is told who starts from which model, and
-    ``deprecate(model)`` is called at the beginning of every round, when the policy has a ``lag``, before those that
-    are too far behind are cut off.
-    """
-
+    @abstractmethod
     def accepts(self, staleness: IntArray, late: BoolArray) -> BoolArray:
-        """Return which updates shall wait to be merged; the others are thrown away as they arrive.
+        """Return which updates wait for an aggregation, shape (n,); the others are discarded as they arrive.
 
         Parameters
         ----------
         staleness : aggregations since each client started, shape (n,)
-        late : whose round was over before it delivered, shape (n,)
+        late : clients whose round was over before they delivered, shape (n,)
         """
-        ...
 
-    def merge(self, model: Model, arrivals: Arrivals) -> Aggregated:
-        """Return the next model; called only if enough has arrived."""
-        ...
+    @abstractmethod
+    def aggregate(self, model: Model, arrivals: Arrivals) -> Aggregated:
+        """Return the next model; called only when enough updates have arrived."""
+
+    def on_dispatch(self, client: IntArray, model: Model) -> None:
+        """Note that clients, shape (n,), start from the newest model."""
+        return
+
+    def on_round_start(self, model: Model) -> None:
+        """Note the newest model at the start of a round, before clients are selected."""
+        return
 
 
 @dataclass(frozen=True)
-class FedAvgRule:
+class FedAvgRule(AggregationRule):
     """FedAvg over fresh updates and, discounted, stale ones.
 
     An update of weight w and staleness s counts ``w * law(s)``; the counts are scaled to add up to the cohort's
@@ -87,8 +96,8 @@ class FedAvgRule:
 
     Attributes
     ----------
-    law : how much stale updates count; None throws away what is late
-    max_staleness : those staler than this are thrown away; None for no limit
+    law : how much stale updates count; None discards late updates
+    max_staleness : staler updates are discarded; None for no limit
     """
 
     learner: Learner
@@ -96,21 +105,21 @@ class FedAvgRule:
     max_staleness: int | None = None
 
     def accepts(self, staleness: IntArray, late: BoolArray) -> BoolArray:
-        """Return which updates come in time, or are to be discounted and not too stale."""
+        """Return which updates are in time, or discounted and not too stale."""
         return ~late if self.law is None else fresh_enough(staleness, self.max_staleness)
 
-    def merge(self, model: Model, arrivals: Arrivals) -> Aggregated:
+    def aggregate(self, model: Model, arrivals: Arrivals) -> Aggregated:
         """Return the next model and the weights."""
         counts = arrivals.weight
         if self.law is not None:
             counts = counts * discount(self.learner, self.law, arrivals)
         share = counts.sum()
         weight = counts / share * arrivals.total if share > 0 else np.zeros(counts.size)
-        return Aggregated(self.learner.aggregate(model, arrivals.updates, weight), weight)
+        return Aggregated.of_all(self.learner.aggregate(model, arrivals.updates, weight), weight)
 
 
 @dataclass(frozen=True)
-class FedBuffRule:
+class FedBuffRule(AggregationRule):
     """FedBuff's step; see `fedsim.rounds.policies.asynchronous.FedBuff`."""
 
     learner: Learner
@@ -123,14 +132,14 @@ class FedBuffRule:
         """Return which updates are not too stale."""
         return fresh_enough(staleness, self.max_staleness)
 
-    def merge(self, model: Model, arrivals: Arrivals) -> Aggregated:
+    def aggregate(self, model: Model, arrivals: Arrivals) -> Aggregated:
         """Return ``model + server_rate / buffer * sum of law(staleness) * delta``."""
         weight = self.server_rate / self.buffer * discount(self.learner, self.law, arrivals)
-        return Aggregated(self.learner.aggregate(model, arrivals.updates, weight), weight)
+        return Aggregated.of_all(self.learner.aggregate(model, arrivals.updates, weight), weight)
 
 
 @dataclass(frozen=True)
-class FedAsyncRule:
+class FedAsyncRule(AggregationRule):
     """FedAsync's step; see `fedsim.rounds.policies.asynchronous.FedAsync`."""
 
     learner: Learner
@@ -142,19 +151,19 @@ class FedAsyncRule:
         """Return which updates are not too stale."""
         return fresh_enough(staleness, self.max_staleness)
 
-    def merge(self, model: Model, arrivals: Arrivals) -> Aggregated:
-        """Return ``(1 - a) model + a (what the client trained)``, ``a = mixing * law(staleness)``; there is one."""
+    def aggregate(self, model: Model, arrivals: Arrivals) -> Aggregated:
+        """Return ``(1 - a) model + a x_k``, ``a = mixing * law(staleness)``; there is one arrival."""
         weight = self.mixing * discount(self.learner, self.law, arrivals)
-        return Aggregated(self.learner.aggregate(model, arrivals.updates, weight, of="model"), weight)
+        return Aggregated.of_all(self.learner.aggregate(model, arrivals.updates, weight, of="model"), weight)
 
 
 def fresh_enough(staleness: IntArray, max_staleness: int | None) -> BoolArray:
-    """Return which are not staler than allowed."""
+    """Return which updates are not staler than allowed, shape (n,)."""
     return np.ones(staleness.size, dtype=bool) if max_staleness is None else staleness <= max_staleness
 
 
 def discount(learner: Learner, law: StalenessLaw, arrivals: Arrivals) -> FloatArray:
-    """Return the law's factor for each arrival, asking the learner how far they lie apart only if it matters."""
+    """Return the law's factor for each arrival, shape (n,); deviations are measured only where the law uses them."""
     staleness = arrivals.staleness
     deviation = np.zeros(staleness.size)
     fresh, stale = np.flatnonzero(staleness == 0), np.flatnonzero(staleness > 0)

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from fedsim.devices import Batteries
 from fedsim.errors import AuditError
-from fedsim.network.medium.spectrum import SpectrumBook
+from fedsim.network.contracts import SharedMedium, SpectrumBook
 from fedsim.rounds.audit.energy import EnergyBook
 from fedsim.rounds.clients.record import ParticipationRecords
 
@@ -28,7 +28,7 @@ class Audit:
     Parameters
     ----------
     clients : number of clients of the crowd
-    air : what is shared on the run's clock; its books are checked if it has a method ``books()``
+    air : what is shared on the run's clock; its books are checked
     batteries : those of the run, as they are before the first round; None where energy is not looked at
 
     Attributes
@@ -36,10 +36,10 @@ class Audit:
     time_s : array of shape (6, K), seconds of every client by `USES`, up to the end of its last participation
     """
 
-    def __init__(self, clients: int, air: object | None, batteries: Batteries | None = None) -> None:
+    def __init__(self, clients: int, air: SharedMedium | None, batteries: Batteries | None = None) -> None:
         self.time_s = np.zeros((len(USES), clients))
         self._now_s, self._ended_s = 0.0, np.zeros(clients)
-        self._books = getattr(air, "books", dict)
+        self._books = dict if air is None else air.books
         self._energy = None if batteries is None else EnergyBook(batteries)
 
     def accounts(self) -> dict[str, NDArray[Any]]:

@@ -93,7 +93,7 @@ class Dispatcher:
             chosen = np.arange(draw.client.size) if members is None else members
             client, ended_s = draw.client[chosen], there.ended_s[chosen]
             spent_j = draw.spent_j(chosen, there.done(chosen), there.emptied[chosen])
-            batteries.settle(client, draw.charge_j[chosen] - spent_j, ended_s)
+            batteries.end(client, draw.charge_j[chosen] - spent_j, ended_s)
             there.energy_j[chosen], there.left_j[chosen] = spent_j, batteries.charge_j(client, ended_s)
 
     def _plan(self, errand: Assignment) -> FloatArray:

@@ -10,7 +10,7 @@ from simpy import Environment, Event, Interrupt
 from fedsim.arrays import FloatArray, IntArray
 from fedsim.clock import TIE_ULPS
 from fedsim.devices.availability.on_off import OnOffProcess
-from fedsim.network.contracts import Transfer, queued_s
+from fedsim.network.contracts import Transfer
 
 _EPSILON: Final = float(np.finfo(np.float64).eps)
 
@@ -63,7 +63,7 @@ class LinkOutages:
         return back_s - now_s
 
 
-class DeferredTransfer:
+class DeferredTransfer(Transfer):
     """A transfer that begins when its link is back; a `Transfer`.
 
     Parameters
@@ -99,7 +99,7 @@ class DeferredTransfer:
     def queued_s(self) -> float:
         """Return how long it has waited for its link, and then for a medium to be free."""
         held_s = min(self._wait_s, self._env.now - self._since_s)
-        return held_s if self._flow is None else held_s + queued_s(self._flow)
+        return held_s if self._flow is None else held_s + self._flow.queued_s()
 
     def _carry(self) -> Generator[Event, Any, None]:
         try:

@@ -17,7 +17,7 @@ from simpy import Environment, Event, Interrupt, Process, Timeout
 
 from fedsim.devices import EnergyDemand
 from fedsim.history.outcomes import COMPUTE, DOWNLINK, PHASES, UPLINK, Outcome
-from fedsim.network.contracts import Transfer, queued_s
+from fedsim.network.contracts import Transfer
 from fedsim.rounds.clients.interruptions import BatteryEmpty, Interruptions
 
 Begin = Callable[[int], Transfer | float]
@@ -210,8 +210,8 @@ class Participations:
         finally:
             flow.cancel()
             self._watched.pop(i, None)
-            self.queue_s[i] += queued_s(flow)
-            self.spent_s[phase, i] = max(0.0, self.env.now - began_s - queued_s(flow))
+            self.queue_s[i] += flow.queued_s()
+            self.spent_s[phase, i] = max(0.0, self.env.now - began_s - flow.queued_s())
             self.sent_bits[phase // 2, i] = flow.sent_bits()
         if limits is not None:
             limits.passed(i, phase, self.env.now - began_s)

@@ -15,7 +15,7 @@ from fedsim.devices import NEVER_EMPTY, EnergyDemand
 from fedsim.history.outcomes import COMPUTE, DOWNLINK, UPLINK
 from fedsim.learning import Release
 from fedsim.network import Links
-from fedsim.network.contracts import SharedLinks, SharedMedium, Transfer
+from fedsim.network.contracts import SharedMedium, Transfer
 from fedsim.rounds.clients.assignment import Assignment
 from fedsim.rounds.clients.context import ClientContext
 from fedsim.rounds.clients.interruptions import BatteryEmpty, Interruptions
@@ -50,14 +50,14 @@ class TransferStarter:
     @classmethod
     def of(cls, links: Links, env: Environment, bits: float) -> Self:
         """Open the links of a run in which messages have so many bits."""
-        if not isinstance(links, SharedLinks) or not (links.shared_downlink or links.shared_uplink):
+        if not any(links.shared):
             return cls(env)
         air = links.open(env)
         return cls(
             env,
             air,
-            air.downlink if links.shared_downlink else None,
-            air.uplink if links.shared_uplink else None,
+            air.downlink if links.shared.down else None,
+            air.uplink if links.shared.up else None,
             np.isinf([links.expected_downlink_s(bits), links.expected_uplink_s(bits)]),
         )
 
@@ -87,7 +87,7 @@ class DeferredUplinks:
 
     def follow(self, i: int, flow: Transfer) -> Transfer:
         """Keep an eye on a member's downlink if it tells when it will be over; return it."""
-        if hasattr(flow, "arrives_s"):
+        if flow.announces_arrival:
             self._announced[i] = flow
         return flow
 
@@ -107,8 +107,7 @@ class DeferredUplinks:
 
     def _work_out(self) -> None:
         for i, flow in list(self._announced.items()):
-            arrives_s: float = getattr(flow, "arrives_s", math.inf)
-            if arrives_s < math.inf:
+            if (arrives_s := flow.arrives_s()) < math.inf:
                 self._begins_s[i] = arrives_s + self._compute_s[i]
                 del self._announced[i]
         members = np.fromiter(self._begins_s, dtype=np.int64, count=len(self._begins_s))

@@ -1,12 +1,13 @@
 """What lies between edge servers and the cloud, on the clock."""
 
 from collections.abc import Callable
-from typing import ClassVar, Final, Protocol, runtime_checkable
+from typing import ClassVar, Final, Protocol
 
 import numpy as np
 from pydantic import NonNegativeFloat, PositiveFloat
 from simpy import Environment, Event
 
+from fedsim.capabilities import MODEL_BITS, ROUTES, Capable
 from fedsim.errors import ScenarioError
 from fedsim.network import Links
 from fedsim.network.contracts import SharedMedium, Transfer
@@ -24,19 +25,17 @@ BACKHAULS: Final = Registry(
         "network": "fedsim.rounds.hierarchy.backhaul:ThroughNetwork",
         "none": "fedsim.rounds.hierarchy.backhaul:NoBackhaul",
     },
-    attributes=("uses_bits",),
+    attributes=("requires",),
 )
 
 
-class Backhaul(Protocol):
+class Backhaul(Capable, Protocol):
     """What lies between edge servers and the cloud.
 
     Attributes
     ----------
-    uses_bits : whether the size of a model matters
+    requires : ``"model-bits"`` if the size of a model matters; ``"routes"`` if it travels over the clients' network
     """
-
-    uses_bits: ClassVar[bool]
 
     def open(self, env: Environment, links: Links, air: SharedMedium | None, bits: float) -> Carry | None:
         """Return how to send models of so many bits in one run; None if nothing lies between.
@@ -53,7 +52,7 @@ class Backhaul(Protocol):
 class NoBackhaul(Component):
     """Edge servers and cloud are one place, as tiers of clients are: nothing is sent between them."""
 
-    uses_bits: ClassVar[bool] = False
+    requires: ClassVar[frozenset[str]] = frozenset()
 
     def open(self, env: Environment, links: Links, air: SharedMedium | None, bits: float) -> Carry | None:
         """Return None."""
@@ -69,7 +68,7 @@ class Wire(Component):
     delay_s : propagation and forwarding
     """
 
-    uses_bits: ClassVar[bool] = True
+    requires: ClassVar[frozenset[str]] = frozenset({MODEL_BITS})
 
     rate_bps: PositiveFloat
     delay_s: NonNegativeFloat
@@ -83,24 +82,6 @@ class Wire(Component):
         return carry
 
 
-@runtime_checkable
-class Reaching(Links, Protocol):
-    """Links that know how edge servers reach a cloud."""
-
-    def to_cloud(self) -> tuple[list[str], str]:
-        """Return the names of the edge servers that serve clients, in their order, and the name of the cloud."""
-        ...
-
-
-@runtime_checkable
-class Routed(SharedMedium, Protocol):
-    """Shared links over which others than clients can send."""
-
-    def transfer(self, source: str, target: str, bits: float) -> Transfer:
-        """Start a transfer between two nodes."""
-        ...
-
-
 class ThroughNetwork(Component):
     """Models travel over the links of a graph network, which they share with the messages of clients.
 
@@ -108,7 +89,7 @@ class ThroughNetwork(Component):
     models as they do messages.
     """
 
-    uses_bits: ClassVar[bool] = True
+    requires: ClassVar[frozenset[str]] = frozenset({MODEL_BITS, ROUTES})
 
     def open(self, env: Environment, links: Links, air: SharedMedium | None, bits: float) -> Carry | None:
         """Return how to send a model over the routes between an edge server's node and the cloud's.
@@ -118,22 +99,23 @@ class ThroughNetwork(Component):
         ScenarioError
             If the network has no such nodes or no way between them.
         """
-        if not (isinstance(links, Reaching) and isinstance(air, Routed)):
+        routed = None if air is None else air.routed()
+        if routed is None:
             raise ScenarioError(
                 "rounds.edges.backhaul: 'network' is not allowed with a network in which only clients send; "
                 "allowed: 'link', 'none', or a network of kind 'graph'"
             )
-        names, cloud = links.to_cloud()
+        names, cloud = routed.edge_routes()
 
         def carry(edge: int, up: bool) -> Transfer:
             ends = (names[edge], cloud) if up else (cloud, names[edge])
-            return air.transfer(*ends, bits)
+            return routed.transfer(*ends, bits)
 
         return carry
 
 
-class OnWire:
-    """One model on its way over a wire; fulfils `fedsim.network.contracts.Transfer`.
+class OnWire(Transfer):
+    """The transfer of one model over a wired link.
 
     Attributes
     ----------

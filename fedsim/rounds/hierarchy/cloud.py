@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from simpy import Environment, Event, Interrupt, Process
 
-from fedsim.clock import until
+from fedsim.clock import rest_of_instant
 from fedsim.history.outcomes import RoundEnd
 from fedsim.history.recorder import Recorder
 from fedsim.learning import Model
@@ -189,7 +189,7 @@ class Cloud:
                 self._news = self.env.event()
                 yield self._news
                 # Whoever else comes at this instant is looked at together with the first.
-                yield from until(self.env, self.env.event(), 0.0)
+                yield from rest_of_instant(self.env)
             self._queue, self._arrived = sorted(self._arrived, key=_number), []
         return [self._queue.pop(0)]
 

@@ -1,37 +1,35 @@
-"""Deadlines that follow what the server has seen of past rounds."""
+"""Deadlines that follow the durations of past rounds."""
 
 from typing import Annotated, ClassVar, Self
 
 import numpy as np
 from pydantic import Field, model_validator
-from simpy import Environment
+from simpy import Event
 
 from fedsim.arrays import Seconds
-from fedsim.clock import Waiting, rest_of_instant, until
-from fedsim.registry import Component, refusal
-from fedsim.rounds.policies.contracts import PastRounds, at_least
-from fedsim.rounds.policies.round import Round
+from fedsim.registry import refusal
+from fedsim.rounds.policies.contracts import SynchronousPolicy
+from fedsim.rounds.policies.round import PastRounds, Round, at_least
 
 
-class QuantileDeadline(Component):
+class QuantileDeadline(SynchronousPolicy):
     """The deadline is a quantile of the durations seen in past rounds, times a margin.
 
-    With n durations it is the ``ceil(quantile * n)``-th smallest. A client that did not deliver in time counts as one
-    whose duration is beyond every other: the server had seen no more of it when the round ended, and to leave it out
-    would shrink the deadline round after round. If the quantile falls among those, the deadline becomes the last one
-    times ``growth``.
+    With n durations it is the ``ceil(quantile * n)``-th smallest. A client that did not deliver in time counts as
+    slower than every other: the server has no longer duration of it, and without it the deadline would shrink round
+    after round. If the quantile falls among such clients, the deadline is the last one times ``growth``.
 
     Attributes
     ----------
-    quantile : float in (0, 1], share of the clients that the deadline shall let in
+    quantile : float in (0, 1], share of the clients that the deadline is meant for
     margin : float > 0, factor on the quantile
-    window : int >= 1, how many past rounds are looked at
+    window : int >= 1, how many past rounds count
     initial_s : deadline of the first round
     growth : float >= 1
-    shortest_s, longest_s : the deadline is never outside of these; ``longest_s = None`` for no limit
+    shortest_s, longest_s : bounds of the deadline; ``longest_s = None`` for no upper bound
     """
 
-    ends_without_everyone: ClassVar[bool] = True
+    takes_ties: ClassVar[bool] = False
 
     quantile: Annotated[float, Field(gt=0, le=1)] = 0.8
     margin: Annotated[float, Field(gt=0)] = 1.0
@@ -55,22 +53,22 @@ class QuantileDeadline(Component):
             )
         return self
 
-    def closes_after_s(self, memory: PastRounds) -> float:
+    def time_limit_s(self, past: PastRounds) -> float:
         """Return the deadline of the coming round."""
-        if not memory.durations_s:
+        if not past.durations_s:
             return self.initial_s
-        seen_s = np.sort(np.concatenate(memory.durations_s[-self.window :]))
+        seen_s = np.sort(np.concatenate(past.durations_s[-self.window :]))
         wished_s = float(seen_s[at_least(self.quantile, seen_s.size) - 1]) * self.margin
         if np.isinf(wished_s):
-            wished_s = memory.deadline_s * self.growth
+            wished_s = past.deadline_s * self.growth
         return max(self.shortest_s, wished_s if self.longest_s is None else min(wished_s, self.longest_s))
 
-    def wait(self, env: Environment, round_: Round) -> Waiting:
-        """Wait until everybody has delivered or this round's deadline has passed."""
-        yield from until(env, round_.everyone, round_.closes_after_s)
+    def enough(self, round_: Round) -> Event:
+        """Return the event of the last delivery."""
+        return round_.everyone
 
 
-class MovingAverage(Component):
+class MovingAverage(SynchronousPolicy):
     """REFL's deadline: a moving average of the durations of past rounds.
 
     ``mu <- (1 - alpha) * duration of the last round + alpha * mu`` (Abdelmoniem et al., "REFL: Resource-Efficient
@@ -83,27 +81,24 @@ class MovingAverage(Component):
     ----------
     initial_s : mu of the first round, the reference code's 1000 s
     alpha : float in [0, 1), the paper's 0.25
-    target_share : float in (0, 1], share of the cohort that ends the round; everybody by default
+    target_share : float in (0, 1], share of the cohort that ends the round; the whole cohort by default
     growth : float >= 1, factor on mu after a round in which too few delivered; 1 in the paper
     """
-
-    ends_without_everyone: ClassVar[bool] = True
 
     initial_s: Seconds = 1000.0
     alpha: Annotated[float, Field(ge=0, lt=1)] = 0.25
     target_share: Annotated[float, Field(gt=0, le=1)] = 1.0
     growth: Annotated[float, Field(ge=1)] = 1.0
 
-    def closes_after_s(self, memory: PastRounds) -> float:
+    def time_limit_s(self, past: PastRounds) -> float:
         """Return mu."""
-        if not memory.rounds_s:
+        if not past.rounds_s:
             return self.initial_s
-        mu_s = (1 - self.alpha) * memory.rounds_s[-1] + self.alpha * memory.deadline_s
-        seen_s = memory.durations_s[-1]
+        mu_s = (1 - self.alpha) * past.rounds_s[-1] + self.alpha * past.deadline_s
+        seen_s = past.durations_s[-1]
         reached = np.count_nonzero(np.isfinite(seen_s)) >= at_least(self.target_share, seen_s.size)
         return mu_s if reached else mu_s * self.growth
 
-    def wait(self, env: Environment, round_: Round) -> Waiting:
-        """Wait until the target share has delivered or mu has passed."""
-        yield from until(env, round_.delivered(at_least(self.target_share, round_.size)), round_.closes_after_s)
-        yield from rest_of_instant(env)
+    def enough(self, round_: Round) -> Event:
+        """Return the event at which the target share of the cohort has delivered."""
+        return round_.delivered(at_least(self.target_share, round_.size))

@@ -1,24 +1,44 @@
-"""fedsim.rounds.policies.contracts."""
+"""What a policy states and does: traits of the server, the time limit of a round, and when the round is over.
 
+Two kinds cover most methods: a `SynchronousPolicy` states which event is enough, an `AsynchronousPolicy` keeps a number
+of clients in flight. A method of a third kind, such as SAFA, derives from `RoundPolicy` and runs its rounds itself.
+
+Equal times
+-----------
+Events of the instant at which a round ends belong to the round, whatever order they were created in: an upload that
+ends exactly at a deadline counts as delivered, and so does one that ends together with the k-th fastest. The event that
+ends a round has the lowest priority of all events of its instant. Two sums for one instant may differ in the last bits
+(0.1 + 0.2 + 0.3 is not 0.6 in binary), so instants within `fedsim.clock.TIE_ULPS` units in the last place count as one.
+Updates that arrive at one instant are taken in the order in which their clients were sent, and within a cohort in
+the order in which the selector named them. A client that replaces another is sent after all arrivals of that instant.
+"""
+
+import difflib
 import math
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Protocol
+from abc import ABC, abstractmethod
+from collections.abc import Generator
+from dataclasses import dataclass, fields
+from typing import Annotated, Any, ClassVar, Final, Protocol, Self, final
 
-import numpy as np
-from numpy.typing import NDArray
+from pydantic import Field, model_validator
 from simpy import Environment, Event
 
-from fedsim.clock import Waiting
-from fedsim.registry import Registry
-
-if TYPE_CHECKING:
-    from fedsim.rounds.policies.round import Round
-
+from fedsim.arrays import IntArray, Seconds, Whole
+from fedsim.capabilities import EDGES, NO_LOSSES, TIME_LIMIT
+from fedsim.clock import Waiting, first_of, rest_of_instant
+from fedsim.history.outcomes import RoundEnd
+from fedsim.learning import Learner
+from fedsim.registry import Component, Registry, Slot, refusal
+from fedsim.rounds.aggregation.rules import AggregationRule
+from fedsim.rounds.aggregation.staleness import STALENESS, Polynomial, StalenessLaw
+from fedsim.rounds.clients.cohort import CohortRun
+from fedsim.rounds.policies.round import PastRounds, Round
+from fedsim.selectors import Cohort
 
 POLICIES = Registry(
     "policy",
     "fedsim.policies",
-    ("wait",),
+    ("run", "time_limit_s", "aggregation"),
     {
         "adaptive-deadline": "fedsim.rounds.policies.adaptive:QuantileDeadline",
         "deadline": "fedsim.rounds.policies.deadline:Deadline",
@@ -30,102 +50,259 @@ POLICIES = Registry(
         "safa": "fedsim.rounds.policies.safa:Safa",
         "wait-for-all": "fedsim.rounds.policies.deadline:WaitForAll",
     },
-    attributes=("ends_without_everyone",),
+    attributes=("traits",),
 )
 
+Running = Generator[Event, Any, RoundEnd]
+"""A policy's round on the clock; its value is what has ended the round."""
 
-class RoundPolicy(Protocol):
-    """The rule by which a server closes its rounds.
 
-    A policy may have more than this; each is absent unless its class has it:
-
-    * ``wanted`` (int): how many clients the server asks the selector for, instead of the selector's own number;
-    * ``concurrency`` (int): the server is asynchronous and sends clients on their way only when the policy calls
-      ``round_.fill``, so that no more than these are at work at any time;
-    * ``buffer`` (int): how many updates make a new model, with an asynchronous server;
-    * ``give_up_s`` (float): how long an asynchronous server waits for a client before it sends another;
-    * ``closes_after_s(memory)``: how long the server waits at most once the coming round's cohort has been sent,
-      known when the round begins, or None;
-    * ``merger(learner)``: how arrivals become the next model, instead of what the scenario's ``late`` says; then also
-      ``cancels`` (bool): whether those that are late are cut off, as the late rules say;
-    * ``goes_on`` (bool): a round may begin without a cohort as long as some of those sent before are at work;
-    * ``lag`` (int): those that work on a model so many versions old and older are cut off when a round begins;
-    * ``at_edges`` (bool): False if it cannot run at an edge server below a cloud.
+@dataclass(frozen=True, kw_only=True)
+class ServerTraits:
+    """How a server works under a policy.
 
     Attributes
     ----------
-    ends_without_everyone : whether a round also ends if a selected client never delivers
+    cohort_size : clients that the server asks the selector for; None for the selector's own number
+    concurrency : clients that an asynchronous server keeps in flight; None for a server that sends one cohort a round
+    buffer_size : updates that an aggregation takes, the earliest first; None for all that have arrived
+    give_up_after_s : longest time for which an asynchronous server waits for one client; inf for no limit
+    overlaps_rounds : whether clients stay in flight when a round ends, and a round may begin while all are in flight
+    tolerates_losses : whether a round ends although a client of its cohort never delivers
+    provides : abilities that other parts of a scenario may require; ``"edges"``: it runs at an edge server
     """
 
-    @property
-    def ends_without_everyone(self) -> bool:
-        """Whether a round also ends if a selected client never delivers."""
-        ...
-
-    def wait(self, env: Environment, round_: "Round") -> Waiting:
-        """Yield events until the server stops waiting."""
-        ...
-
-
-@dataclass
-class PastRounds:
-    """What a server remembers of its past rounds.
-
-    Attributes
-    ----------
-    rounds_s : how long each lasted, from when its cohort was sent (or it began, with an asynchronous server)
-    durations_s : what each saw of its cohort's durations, one array a round; inf for those that did not deliver
-    deadline_s : longest that the last round could have lasted; inf for no limit
-    picked : clients of whom the last round's aggregate took a new update; none if there was no aggregate
-    """
-
-    rounds_s: list[float] = field(default_factory=list)
-    durations_s: list[NDArray[np.float64]] = field(default_factory=list)
-    deadline_s: float = math.inf
-    picked: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
+    cohort_size: int | None = None
+    concurrency: int | None = None
+    buffer_size: int | None = None
+    give_up_after_s: float = math.inf
+    overlaps_rounds: bool = False
+    tolerates_losses: bool = True
+    provides: frozenset[str] = frozenset({EDGES})
 
 
 class ServerPort(Protocol):
-    """What a round asks of the server that runs it.
+    """What a policy may ask of the server that runs its rounds.
 
     Attributes
     ----------
     env : Environment
-    clients : number of clients of the crowd
-    memory : of past rounds
     """
 
     env: Environment
-    clients: int
-    memory: PastRounds
 
     @property
-    def outstanding(self) -> int:
-        """How many clients were sent and have not been heard of."""
+    def buffered(self) -> int:
+        """How many updates have arrived and wait for an aggregation, whenever their clients started."""
         ...
 
     @property
-    def waiting(self) -> int:
-        """How many updates wait to be merged."""
+    def in_flight(self) -> int:
+        """How many clients were sent and have not delivered, as far as the server knows; lost ones are among them."""
         ...
 
-    def waiting_clients(self) -> NDArray[np.int64]:
-        """Return the clients whose updates wait to be merged."""
+    def select(self, round_: Round, cohort_size: int | None) -> Generator[Event, Any, Cohort | None]:
+        """Return the round's cohort; None if no client is available and others are in flight."""
         ...
 
-    def fill(self, number: int, concurrency: int) -> bool:
-        """Send clients in a round until so many are at work."""
+    def dispatch(self, cohort: Cohort, round_: Round) -> CohortRun:
+        """Send the round's cohort from the newest model."""
         ...
 
-    def change(self) -> Event:
-        """Return the event of the next thing that happens to the server."""
+    def refill(self, round_: Round, concurrency: int) -> bool:
+        """Send clients until a number of them are in flight; return whether any is or will be available."""
+        ...
+
+    def cancel_older_than(self, lag: int) -> Waiting:
+        """Cancel clients that train a model more than ``lag`` versions old."""
+        ...
+
+    def buffered_clients(self) -> IntArray:
+        """Return the clients whose updates wait for their first aggregation, shape (n,)."""
+        ...
+
+    def next_arrival(self) -> Event:
+        """Return the event of the next update, the next client given up or the next client that becomes available.
+
+        Updates trigger it where late clients are not cancelled; elsewhere use `Round.delivered`.
+        """
         ...
 
 
-def at_least(share: float, size: int) -> int:
-    """Return how many are at least a share of so many; rounded to 9 digits first, so that 0.8 of 5 is 4.
+class RoundPolicy(Component, ABC):
+    """When a round is over; derive from `SynchronousPolicy` or `AsynchronousPolicy` where one of them fits."""
 
-    >>> at_least(0.8, 5), at_least(0.81, 5), at_least(0.01, 5)
-    (4, 5, 1)
+    @property
+    def traits(self) -> ServerTraits:
+        """How the server works under this policy."""
+        return ServerTraits()
+
+    @property
+    def requires(self) -> frozenset[str]:
+        """Clients that always deliver, if a round does not end without them."""
+        return frozenset(() if self.traits.tolerates_losses else {NO_LOSSES})
+
+    @property
+    def provides(self) -> frozenset[str]:
+        """What the traits provide, and a longest duration of the first round if it has one."""
+        limited = self.time_limit_s(PastRounds()) < math.inf
+        return self.traits.provides | ({TIME_LIMIT} if limited else set())
+
+    def time_limit_s(self, past: PastRounds) -> float:
+        """Return how long the server waits at most once the coming round's cohort has been sent; inf for no limit."""
+        return math.inf
+
+    def aggregation(self, learner: Learner) -> AggregationRule | None:
+        """Return the policy's own rule that makes the next model; None for that of the scenario's late rule."""
+        return None
+
+    @property
+    def has_own_aggregation(self) -> bool:
+        """Whether `aggregation` takes the place of the late rule's."""
+        return type(self).aggregation is not RoundPolicy.aggregation
+
+    @abstractmethod
+    def run(self, server: ServerPort, round_: Round) -> Running:
+        """Run a round, from the selection to the end of the wait, and return what has ended it."""
+
+    @model_validator(mode="after")
+    def _has_traits(self) -> Self:
+        try:
+            stated: object = self.traits
+        except TypeError as error:
+            names = ", ".join(trait.name for trait in fields(ServerTraits))
+            raise refusal(
+                "bad_traits", "traits: {error}; allowed: ServerTraits with {names}", error=error, names=names
+            ) from error
+        if not isinstance(stated, ServerTraits):
+            raise refusal("bad_traits", "traits: {found} is not allowed; it must be ServerTraits", found=repr(stated))
+        return self
+
+    @classmethod
+    def __pydantic_init_subclass__(cls, **kwargs: Any) -> None:
+        """Refuse names that are no part of the contract but are meant to be.
+
+        Raises
+        ------
+        TypeError
+            If a method or attribute is misspelt, or ``run`` of a synchronous policy is replaced.
+        """
+        super().__pydantic_init_subclass__(**kwargs)
+        for name in vars(cls):
+            if name.startswith("_") or name in cls.model_fields or name in _CONTRACT:
+                continue
+            close = difflib.get_close_matches(name, _CONTRACT, n=1, cutoff=0.87)
+            meant = _FORMER.get(name, close[0] if close else None)
+            if meant is not None:
+                raise TypeError(f"{cls.__name__}.{name}: a policy has no such name; did you mean {meant!r}?")
+        for base in cls.__mro__[1:]:
+            sealed = vars(base).get("run")
+            if "run" in vars(cls) and sealed is not None and vars(sealed).get("__final__"):
+                raise TypeError(
+                    f"{cls.__name__}.run: a {base.__name__} states when a round is over and does not run it; allowed: "
+                    "derive from RoundPolicy"
+                )
+
+
+_CONTRACT: Final = (
+    "traits",
+    "has_own_aggregation",
+    "time_limit_s",
+    "aggregation",
+    "run",
+    "enough",
+    "takes_ties",
+    "updates_per_round",
+)
+_FORMER: Final = {
+    "wait": "enough",
+    "closes_after_s": "time_limit_s",
+    "merger": "aggregation",
+    "wanted": "traits.cohort_size",
+    "goes_on": "traits.overlaps_rounds",
+    "cancels": "traits.overlaps_rounds",
+    "ends_without_everyone": "traits.tolerates_losses",
+    "at_edges": "traits.provides",
+}
+
+
+class SynchronousPolicy(RoundPolicy):
+    """One cohort a round: the round is over when `enough` is triggered, at the latest after `time_limit_s`.
+
+    Attributes
+    ----------
+    takes_ties : whether other events of the instant at which `enough` is triggered still belong to the round
     """
-    return max(1, math.ceil(round(share * size, 9)))
+
+    takes_ties: ClassVar[bool] = True
+
+    @abstractmethod
+    def enough(self, round_: Round) -> Event:
+        """Return the event that ends a round whose cohort has been sent."""
+
+    @final
+    def run(self, server: ServerPort, round_: Round) -> Running:
+        """Select, send the cohort, and wait until it is enough or the time limit has passed."""
+        cohort = yield from server.select(round_, self.traits.cohort_size)
+        if cohort is not None:
+            server.dispatch(cohort, round_)
+        enough = self.enough(round_)
+        if round_.time_limit_s < math.inf:
+            yield from first_of(server.env, enough, round_.limit(round_.time_limit_s))
+        else:
+            yield enough
+        if self.takes_ties:
+            yield from rest_of_instant(server.env)
+        return round_.ended_by()
+
+
+class AsynchronousPolicy(RoundPolicy):
+    """A number of clients in flight: the model moves on when enough updates have arrived.
+
+    A round is what lies between two aggregations, so rounds count versions of the model. The server replaces a client
+    that has delivered or was given up at once, as long as another one is available; a client starts from the
+    newest model, and its update may be stale when it arrives. Staleness counts from the version that the client started
+    from; a fresh update has a staleness of 0. A client is no candidate before it has delivered or was given up: the
+    server cannot tell a lost client from a slow one. Where the selector asks clients first, clients are sent when
+    the question has been answered; there is one question at a time, and aggregations go on meanwhile.
+
+    Attributes
+    ----------
+    concurrency : clients in flight at the same time
+    staleness : law s, by which stale updates count less; ``(staleness + 1) ** -1/2`` by default
+    max_staleness : updates that are staler are discarded when they arrive; None for no limit
+    give_up_s : a client that has not delivered by then is cancelled and replaced; needed where clients may be lost
+    """
+
+    concurrency: Whole
+    staleness: Annotated[StalenessLaw, Slot(STALENESS)] = Polynomial()
+    max_staleness: Annotated[int, Field(ge=0)] | None = None
+    give_up_s: Seconds | None = None
+
+    @property
+    @abstractmethod
+    def updates_per_round(self) -> int:
+        """How many updates an aggregation takes."""
+
+    @abstractmethod
+    def aggregation(self, learner: Learner) -> AggregationRule:
+        """Return the rule that makes the next model of the updates of a round."""
+
+    @property
+    def traits(self) -> ServerTraits:
+        """Concurrency, size of the buffer and patience; losses are tolerated if clients are given up."""
+        return ServerTraits(
+            concurrency=self.concurrency,
+            buffer_size=self.updates_per_round,
+            give_up_after_s=math.inf if self.give_up_s is None else self.give_up_s,
+            overlaps_rounds=True,
+            tolerates_losses=self.give_up_s is not None,
+        )
+
+    @final
+    def run(self, server: ServerPort, round_: Round) -> Running:
+        """Keep clients in flight until enough updates have arrived, or no client will ever be available."""
+        while server.buffered < self.updates_per_round and server.refill(round_, self.concurrency):
+            yield server.next_arrival()
+            yield from rest_of_instant(server.env)
+        return RoundEnd.ENOUGH

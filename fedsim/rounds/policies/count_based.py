@@ -4,20 +4,20 @@ import math
 from typing import Annotated, Self
 
 from pydantic import Field, model_validator
-from simpy import Environment
+from simpy import Event
 
 from fedsim.arrays import Seconds
-from fedsim.clock import LastOfInstant, Waiting, rest_of_instant, until
-from fedsim.registry import Component, refusal
-from fedsim.rounds.policies.contracts import at_least
-from fedsim.rounds.policies.round import Round
+from fedsim.clock import LastOfInstant
+from fedsim.registry import refusal
+from fedsim.rounds.policies.contracts import ServerTraits, SynchronousPolicy
+from fedsim.rounds.policies.round import PastRounds, Round, at_least
 
 
-class KFastest(Component):
+class KFastest(SynchronousPolicy):
     """The server asks for more clients than it needs and takes the k fastest (Bonawitz et al., MLSys 2019, section 9).
 
-    The round ends with the k-th delivery, or with the last one where fewer than k could be selected. Deliveries at
-    that very instant count too, so that a tie makes them more than k.
+    The round ends with the k-th delivery, or with the last one of a cohort smaller than k. Deliveries at the same
+    instant count too, so a tie makes them more than k.
 
     Attributes
     ----------
@@ -34,47 +34,33 @@ class KFastest(Component):
     max_wait_s: Seconds | None = None
 
     @property
-    def wanted(self) -> int:
-        """How many clients the server asks for; the product is rounded to 9 digits first, so that 10 * 1.1 is 11."""
-        return math.ceil(round(self.k * self.over_selection, 9))
+    def traits(self) -> ServerTraits:
+        """Size of the over-selected cohort, rounded to 9 digits first, so 10 * 1.1 is 11, and whether losses end it."""
+        size = math.ceil(round(self.k * self.over_selection, 9))
+        return ServerTraits(cohort_size=size, tolerates_losses=self.max_wait_s is not None)
 
-    @property
-    def ends_without_everyone(self) -> bool:
-        """Whether there is a longest wait."""
-        return self.max_wait_s is not None
-
-    def closes_after_s(self, memory: object) -> float | None:
+    def time_limit_s(self, past: PastRounds) -> float:
         """Return the longest wait."""
-        return self.max_wait_s
+        return math.inf if self.max_wait_s is None else self.max_wait_s
 
-    def wait(self, env: Environment, round_: Round) -> Waiting:
-        """Wait for the k-th delivery."""
-        enough = round_.delivered(min(self.k, round_.size))
-        if self.max_wait_s is None:
-            yield enough
-        else:
-            yield from until(env, enough, self.max_wait_s)
-        yield from rest_of_instant(env)
+    def enough(self, round_: Round) -> Event:
+        """Return the event of the k-th delivery."""
+        return round_.delivered(min(self.k, round_.size))
 
 
-class Quorum(Component):
-    """The round ends when enough of the cohort have delivered and the least wait is over, at the latest at the longest.
+class Quorum(SynchronousPolicy):
+    """The round ends when a share of the cohort has delivered and the shortest wait is over, or after the longest wait.
 
     Attributes
     ----------
     share : float in (0, 1], part of the cohort that makes a quorum (rounded up)
-    min_wait_s : float >= 0, the round lasts at least so long unless everybody has delivered
-    max_wait_s : float > 0, and at most so long
+    min_wait_s : float >= 0, shortest wait unless the whole cohort has delivered
+    max_wait_s : float > 0, longest wait
     """
 
     share: Annotated[float, Field(gt=0, le=1)]
     min_wait_s: Annotated[float, Field(ge=0)] = 0.0
     max_wait_s: Seconds
-
-    @property
-    def ends_without_everyone(self) -> bool:
-        """It does: there is a longest wait."""
-        return True
 
     @model_validator(mode="after")
     def _in_order(self) -> Self:
@@ -87,13 +73,11 @@ class Quorum(Component):
             )
         return self
 
-    def closes_after_s(self, memory: object) -> float:
+    def time_limit_s(self, past: PastRounds) -> float:
         """Return the longest wait."""
         return self.max_wait_s
 
-    def wait(self, env: Environment, round_: Round) -> Waiting:
-        """Wait for everybody, or for the quorum and the least wait, or for the longest wait."""
+    def enough(self, round_: Round) -> Event:
+        """Return the event at which the whole cohort, or the quorum after the least wait, has delivered."""
         quorum = round_.delivered(at_least(self.share, round_.size))
-        enough = round_.everyone | (quorum & LastOfInstant(env, self.min_wait_s))
-        yield from until(env, enough, self.max_wait_s)
-        yield from rest_of_instant(env)
+        return round_.everyone | (quorum & LastOfInstant(round_.env, self.min_wait_s))

@@ -1,13 +1,15 @@
 """What becomes of clients that are late.
 
-A late client is one that has not delivered when its round is over. It can be cut off, or finish and arrive stale; then
-it goes on using what it holds of the spectrum, and is no candidate before it is done.
+A late client has not delivered when its round is over. It is cancelled, or it finishes and arrives stale; then it keeps
+its part of the spectrum and is no candidate before it has finished.
 """
 
-from typing import Annotated, ClassVar, Final, Protocol
+from abc import ABC, abstractmethod
+from typing import Annotated, ClassVar, Final
 
 from pydantic import Field
 
+from fedsim.capabilities import TIME_LIMIT
 from fedsim.learning import Learner
 from fedsim.registry import Component, Registry, Slot
 from fedsim.rounds.aggregation.rules import AggregationRule, FedAvgRule
@@ -16,7 +18,7 @@ from fedsim.rounds.aggregation.staleness import STALENESS, Polynomial, Staleness
 LATE: Final = Registry(
     "late rule",
     "fedsim.late",
-    ("merger",),
+    ("aggregation",),
     {
         "cancel": "fedsim.rounds.policies.late:Cancel",
         "drop": "fedsim.rounds.policies.late:Drop",
@@ -27,70 +29,72 @@ LATE: Final = Registry(
 )
 
 
-class LateRule(Protocol):
+class LateRule(Component, ABC):
     """What becomes of late clients.
-
-    A rule may also have ``least_work`` (float in (0, 1)): clients that see that they would be late do less, down
-    to this share of their work.
 
     Attributes
     ----------
-    cancels : whether they are cut off when their round is over
+    cancels : whether they are cancelled when their round is over; every rule states it
     """
 
     cancels: ClassVar[bool]
 
-    def merger(self, learner: Learner) -> AggregationRule:
-        """Return the rule by which arrivals become the next model."""
-        ...
+    @property
+    def least_share(self) -> float:
+        """Smallest share of its work that a client may do to be in time; 1: a client never shortens its work."""
+        return 1.0
+
+    @abstractmethod
+    def aggregation(self, learner: Learner) -> AggregationRule:
+        """Return the rule that makes the next model of the updates that have arrived."""
 
 
-class Cancel(Component):
-    """They are cut off when the round is over, and free what they used."""
+class Cancel(LateRule):
+    """Late clients are cancelled when the round is over, and free their spectrum."""
 
     cancels: ClassVar[bool] = True
 
-    def merger(self, learner: Learner) -> AggregationRule:
+    def aggregation(self, learner: Learner) -> AggregationRule:
         """Return the average of the fresh updates."""
         return FedAvgRule(learner)
 
 
-class Drop(Component):
-    """They finish, and what arrives is thrown away: the upload costs air time and privacy all the same."""
+class Drop(LateRule):
+    """Late clients finish, and their updates are discarded; the upload still costs spectrum, energy and privacy."""
 
     cancels: ClassVar[bool] = False
 
-    def merger(self, learner: Learner) -> AggregationRule:
+    def aggregation(self, learner: Learner) -> AggregationRule:
         """Return the average of the fresh updates."""
         return FedAvgRule(learner)
 
 
-class Stale(Component):
-    """They finish, and what arrives is merged at the end of the round in which it arrives, discounted.
+class Stale(LateRule):
+    """Late clients finish, and the round in which an update arrives aggregates it, discounted.
 
     Attributes
     ----------
     weight : law of the discount; REFL's is ``"deviation"``
-    max_staleness : staler updates are thrown away when they arrive; None for no limit
+    max_staleness : staler updates are discarded when they arrive; None for no limit
     """
 
     cancels: ClassVar[bool] = False
     weight: Annotated[StalenessLaw, Slot(STALENESS)] = Polynomial()
     max_staleness: Annotated[int, Field(ge=0)] | None = None
 
-    def merger(self, learner: Learner) -> AggregationRule:
-        """Return the average with discounted stale updates."""
+    def aggregation(self, learner: Learner) -> AggregationRule:
+        """Return the average of fresh and discounted stale updates."""
         return FedAvgRule(learner, self.weight, self.max_staleness)
 
 
-class Partial(Component):
-    """A client that sees it would be late does less work and sends what it has (FedProx's partial work).
+class Partial(LateRule):
+    """A client that expects to be late does less work and sends its update (FedProx's partial work).
 
     When its model has arrived, a client knows how long its work takes and how long its upload takes on average. If
-    that is more than what is left until the round must be over, it shortens its work to the whole steps that fit, but
-    not below `least_work` of what it was to do, rounded down, and not below one step (Li et al., "Federated
+    that is longer than the time left until the limit of the round, it shortens its work to the whole steps that fit,
+    but not below `least_work` of its assignment, rounded down, and not below one step (Li et al., "Federated
     Optimization in Heterogeneous Networks", MLSys 2020, section 3.2, for the variable amount of work). Its update
-    weighs as much as others. Who is late all the same is cut off.
+    weighs as much as others. A client that is late nevertheless is cancelled.
 
     Attributes
     ----------
@@ -98,8 +102,14 @@ class Partial(Component):
     """
 
     cancels: ClassVar[bool] = True
+    requires: ClassVar[frozenset[str]] = frozenset({TIME_LIMIT})
     least_work: Annotated[float, Field(gt=0, le=1)] = 0.1
 
-    def merger(self, learner: Learner) -> AggregationRule:
+    @property
+    def least_share(self) -> float:
+        """The least share of the work."""
+        return self.least_work
+
+    def aggregation(self, learner: Learner) -> AggregationRule:
         """Return the average of the fresh updates."""
         return FedAvgRule(learner)

@@ -1,86 +1,62 @@
-"""What a policy sees of the round that it waits for."""
+"""What a policy sees: the round that it waits for, and the rounds before."""
 
 import math
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import NDArray
-from simpy import Event
+from simpy import Environment, Event
 
-from fedsim.clock import TIE_ULPS
+from fedsim.arrays import FloatArray, IntArray
+from fedsim.clock import TIE_ULPS, LastOfInstant
 from fedsim.history.outcomes import RoundEnd
-from fedsim.rounds.policies.contracts import ServerPort
-
-if TYPE_CHECKING:
-    from fedsim.rounds.clients.cohort import CohortRun
+from fedsim.rounds.clients.cohort import CohortRun
 
 
-class Round:
-    """A round on its way, as its policy sees it.
+@dataclass
+class PastRounds:
+    """What a server remembers of its past rounds.
 
     Attributes
     ----------
-    number : from 1
-    start_s : when it began
-    waits_since_s : when it began to wait, after the question of a selector that asks clients first
-    closes_after_s : how long the server waits at most, by its policy; inf for no limit
-    flight : its cohort on its way; None where clients are sent one by one, by `fill`
-    clients : number of clients of the crowd
-    memory : of past rounds
+    rounds_s : length of each round, from when its cohort was sent (or from its start, with an asynchronous server)
+    durations_s : durations that each round's cohort showed, one array a round; inf for clients that did not deliver
+    deadline_s : time limit of the last round; inf for none
+    picked : clients whose new updates the last round's aggregation used, shape (n,); empty without an aggregation
     """
 
-    def __init__(self, desk: ServerPort, number: int, closes_after_s: float | None) -> None:
-        self.env, self.clients, self.memory = desk.env, desk.clients, desk.memory
-        self.number = number
-        self.start_s = self.waits_since_s = desk.env.now
-        self.closes_after_s = math.inf if closes_after_s is None else closes_after_s
-        self.flight: CohortRun | None = None
-        self._desk = desk
+    rounds_s: list[float] = field(default_factory=list)
+    durations_s: list[FloatArray] = field(default_factory=list)
+    deadline_s: float = math.inf
+    picked: IntArray = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
 
-    @property
-    def outstanding(self) -> int:
-        """How many clients were sent and have not been heard of, whenever that was; lost ones are among them."""
-        return self._desk.outstanding
 
-    @property
-    def waiting(self) -> int:
-        """How many updates have arrived and wait to be merged, whenever their clients started.
+class Round:
+    """A round that is running, as its policy sees it.
 
-        It counts updates that arrive where late clients are not cut off; elsewhere use `delivered`.
-        """
-        return self._desk.waiting
+    Parameters
+    ----------
+    env : Environment
+    number : of the round, from 1
+    clients : number of clients of the crowd
+    past : rounds before this one
+    time_limit_s : longest wait after the cohort was sent, by the policy's `time_limit_s`; inf for none
 
-    def waiting_clients(self) -> NDArray[np.int64]:
-        """Return the clients of these updates."""
-        return self._desk.waiting_clients()
+    Attributes
+    ----------
+    start_s : start of the round
+    cohort_run : the cohort that was sent in this round; None before, and where clients are sent one by one
+    """
 
-    def change(self) -> Event:
-        """Return the event that is triggered when an update arrives, a client is given up or somebody comes.
-
-        Updates that arrive call it where late clients are not cut off; elsewhere use `delivered`.
-        """
-        return self._desk.change()
-
-    def fill(self, concurrency: int) -> bool:
-        """Send clients until so many are at work or nobody is free; return whether anybody is or will be there."""
-        return self._desk.fill(self.number, concurrency)
-
-    @property
-    def ended_by(self) -> RoundEnd:
-        """What has ended it, if it ends now."""
-        there = None if self.flight is None else self.flight.participations
-        now_s, tie_s = self.env.now, TIE_ULPS * np.spacing(self.env.now)
-        if self.closes_after_s - (now_s - self.waits_since_s) > tie_s:
-            return RoundEnd.ENOUGH
-        # Who was there before has not ended it: it went on waiting, for others than its own cohort.
-        last_s = -math.inf if there is None else float(there.ended_s.max(initial=-math.inf))
-        everyone = there is not None and there.arrived.all() and now_s - last_s <= tie_s
-        return RoundEnd.ENOUGH if everyone else RoundEnd.DEADLINE
+    def __init__(self, env: Environment, number: int, clients: int, past: PastRounds, time_limit_s: float) -> None:
+        self.env, self.number, self.clients, self.past, self.time_limit_s = env, number, clients, past, time_limit_s
+        self.start_s: float = env.now
+        self.cohort_run: CohortRun | None = None
+        self._limits: list[Event] = []
 
     @property
     def size(self) -> int:
         """Number of clients in the round's cohort."""
-        return 0 if self.flight is None else self.flight.cohort.client.size
+        return 0 if self.cohort_run is None else self.cohort_run.cohort.client.size
 
     @property
     def everyone(self) -> Event:
@@ -88,7 +64,39 @@ class Round:
         return self.delivered(self.size)
 
     def delivered(self, count: int) -> Event:
-        """Return the event that is triggered when so many of the cohort have delivered."""
-        if self.flight is None:
+        """Return the event that is triggered when a number of clients of the cohort have delivered."""
+        if self.cohort_run is None:
             return self.env.event().succeed()
-        return self.flight.participations.delivered(count)
+        return self.cohort_run.participations.delivered(count)
+
+    def limit(self, delay_s: float) -> LastOfInstant:
+        """Return the event of a deadline in ``delay_s`` seconds; it comes after all other events of its instant."""
+        limit = LastOfInstant(self.env, delay_s)
+        self._limits.append(limit)
+        return limit
+
+    def ended_by(self) -> RoundEnd:
+        """Return what ends the round now: a deadline that has passed with clients missing, or enough deliveries.
+
+        A cohort whose last update arrives at the instant of the deadline is complete.
+        """
+        if not any(limit.processed for limit in self._limits) or self._completed_now():
+            return RoundEnd.ENOUGH
+        return RoundEnd.DEADLINE
+
+    def _completed_now(self) -> bool:
+        """Return whether the whole cohort has delivered, and the last of it at the present instant."""
+        if self.cohort_run is None:
+            return False
+        members = self.cohort_run.participations
+        last_s = float(members.ended_s.max(initial=-math.inf))
+        return bool(members.arrived.all() and self.env.now - last_s <= TIE_ULPS * np.spacing(self.env.now))
+
+
+def at_least(share: float, size: int) -> int:
+    """Return the smallest count that is at least a share of a size; rounded to 9 digits first, so 0.8 of 5 is 4.
+
+    >>> at_least(0.8, 5), at_least(0.81, 5), at_least(0.01, 5)
+    (4, 5, 1)
+    """
+    return max(1, math.ceil(round(share * size, 9)))

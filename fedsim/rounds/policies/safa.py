@@ -1,46 +1,44 @@
-"""SAFA: everybody trains, the first to arrive are picked, and the others are not lost.
+"""SAFA: all clients train, the first updates to arrive are picked, and the others are cached.
 
 Wu, He, Lin, Mao and Jarvis, "SAFA: a Semi-Asynchronous Protocol for Fast Federated Learning with Low Overhead", IEEE
 Transactions on Computers 70(5), 2021. Use it with the selector ``all``: in SAFA selection comes after training.
 """
 
-from typing import Annotated, ClassVar
+from typing import Annotated
 
 import numpy as np
 from pydantic import Field
-from simpy import Environment
 
 from fedsim.arrays import Seconds
-from fedsim.clock import LastOfInstant, Waiting, rest_of_instant
+from fedsim.clock import rest_of_instant
 from fedsim.learning import Learner
-from fedsim.registry import Component
 from fedsim.rounds.aggregation.model_cache import ModelCache
 from fedsim.rounds.aggregation.rules import AggregationRule
-from fedsim.rounds.policies.contracts import at_least
-from fedsim.rounds.policies.round import Round
+from fedsim.rounds.policies.contracts import RoundPolicy, Running, ServerPort, ServerTraits
+from fedsim.rounds.policies.round import PastRounds, Round, at_least
 
 
-class Safa(Component):
+class Safa(RoundPolicy):
     """Compensatory first-come-first-merge (section 3.3, Algorithm 2) and the cache (section 3.4, equations 6 to 8).
 
     A round ends when a quota of ``share`` of the crowd has arrived among clients that were not picked in the
-    round before, or nobody is at work any more, at the latest after ``max_wait_s``; then clients that were picked
-    in the round before fill the quota, fastest first. The picked enter the server's cache of local models, the new
-    model is the cache's mean weighted by samples, and those that arrived in vain enter the cache for the round after
-    (the bypass). Clients that are still at work go on, unless their model is more than ``lag`` versions old: these
-    are cut off, and the entries of all clients that are so far behind become the global model (the deprecated,
-    section 3.2). The cache begins with the initial model in every place.
+    round before, or no client is in flight any more, at the latest after ``max_wait_s``; then clients that were
+    picked in the round before fill the quota, fastest first. The picked enter the server's cache of local models, the
+    new model is the cache's mean weighted by samples, and updates that arrived beyond the quota enter the cache for the
+    round after (the bypass). Clients stay in flight, unless their model is more than ``lag`` versions old: these are
+    cancelled, and the entries of all clients that are so far behind become the global model (the deprecated, section
+    3.2). Every entry of the cache begins as the initial model.
 
     The authors' code knows all arrival times in advance and ends the round with the last one that it picks; a server
-    does not know whether more will come, so here a quota that must be filled with last round's clients is
-    filled when the time is up. A client that crashes begins anew from the newest model when it is there again; in the
-    paper it goes on from its own. An update of which nothing came because a newer one of the same client was picked
-    before it was merged counts as unmerged.
+    does not know whether more will come, so here a quota that must be filled with last round's clients is filled
+    at the time limit. A client that crashes starts from the newest model when it is available again; in the paper it
+    continues from its own. An update counts as unmerged if a newer one of the same client was picked before it was
+    aggregated.
 
-    REFL's code compares itself with a reduced form, which the scenario puts together from other parts: every free
-    client works (selector ``all``), the round ends when a tenth has delivered (policy ``quorum`` with share 0.1 and a
-    longest wait of 100 s), and late updates are merged up to a staleness of 5 (``late = "stale"``). It has no cache, no
-    bypass and no favour for those not picked last time.
+    REFL's code compares itself with a reduced form, which a scenario puts together from other parts: every idle client
+    trains (selector ``all``), the round ends when a tenth has delivered (policy ``quorum`` with share 0.1 and a longest
+    wait of 100 s), and late updates are aggregated up to a staleness of 5 (``late = "stale"``). It has no cache, no
+    bypass and no preference for clients that were not picked last time.
 
     Attributes
     ----------
@@ -49,33 +47,38 @@ class Safa(Component):
     lag : int >= 0, the paper's tolerance tau, 5 in its experiments
     """
 
-    ends_without_everyone: ClassVar[bool] = True
-    cancels: ClassVar[bool] = False
-    at_edges: ClassVar[bool] = False
-    goes_on: ClassVar[bool] = True
-
     share: Annotated[float, Field(gt=0, le=1)] = 0.1
     max_wait_s: Seconds
     lag: Annotated[int, Field(ge=0)] = 5
 
-    def closes_after_s(self, memory: object) -> float:
+    @property
+    def traits(self) -> ServerTraits:
+        """Rounds overlap; the cache holds the models of the whole crowd, so edge servers are excluded."""
+        return ServerTraits(overlaps_rounds=True, provides=frozenset())
+
+    def time_limit_s(self, past: PastRounds) -> float:
         """Return the limit on the round."""
         return self.max_wait_s
 
-    def merger(self, learner: Learner) -> AggregationRule:
+    def aggregation(self, learner: Learner) -> AggregationRule:
         """Return the cache."""
         return ModelCache(learner, self.quota(learner.samples.size), self.lag)
 
     def quota(self, clients: int) -> int:
-        """Return how many are picked of a crowd."""
+        """Return how many clients of a crowd are picked."""
         return at_least(self.share, clients)
 
-    def wait(self, env: Environment, round_: Round) -> Waiting:
-        """Wait for the quota of clients that were not picked last time, for everybody, or until the time is up."""
-        limit = LastOfInstant(env, self.max_wait_s)
-        while not limit.processed and round_.outstanding:
-            waiting = round_.waiting_clients()
-            if np.count_nonzero(~np.isin(waiting, round_.memory.picked)) >= self.quota(round_.clients):
+    def run(self, server: ServerPort, round_: Round) -> Running:
+        """Wait for the quota of clients that were not picked last time, for all clients, or for the time limit."""
+        yield from server.cancel_older_than(self.lag)
+        cohort = yield from server.select(round_, None)
+        if cohort is not None:
+            server.dispatch(cohort, round_)
+        limit = round_.limit(round_.time_limit_s)
+        while not limit.processed and server.in_flight:
+            new = ~np.isin(server.buffered_clients(), round_.past.picked)
+            if np.count_nonzero(new) >= self.quota(round_.clients):
                 break
-            yield limit | round_.change()
-        yield from rest_of_instant(env)
+            yield limit | server.next_arrival()
+        yield from rest_of_instant(server.env)
+        return round_.ended_by()

@@ -14,14 +14,13 @@ import numpy as np
 from numpy.typing import NDArray
 from simpy import Environment, Event
 
+from fedsim.clock import Waiting
 from fedsim.history.outcomes import Fate, RoundEnd
 from fedsim.learning import Model
-from fedsim.rounds.aggregation.rules import AggregationRule
 from fedsim.rounds.clients.assignment import Assignment
 from fedsim.rounds.clients.cohort import CohortRun, Members, cohort_weights
 from fedsim.rounds.clients.dispatch import Dispatcher
-from fedsim.rounds.policies.contracts import PastRounds
-from fedsim.rounds.policies.round import Round
+from fedsim.rounds.policies.round import PastRounds, Round
 from fedsim.rounds.server.context import ServerContext
 from fedsim.rounds.server.knowledge import everybody, learn, reports
 from fedsim.rounds.server.probing import Prober
@@ -55,31 +54,24 @@ class Coordinator:
         self.model: Model = context.learner.initial()
         self._dispatcher = dispatcher
         self._prober = Prober(env, context, dispatcher, records)
-        policy = context.policy
-        merger: AggregationRule = getattr(policy, "merger", context.late.merger)(context.learner)
-        self._tell_sent = getattr(merger, "sent", None)
-        self._deprecate = getattr(merger, "deprecate", None)
-        self._cancels: bool = getattr(policy, "cancels", context.late.cancels)
-        self._lag: int | None = getattr(policy, "lag", None)
-        self._wanted: int | None = getattr(policy, "wanted", None)
-        self._asynchronous = getattr(policy, "concurrency", None) is not None
-        self._goes_on = self._asynchronous or getattr(policy, "goes_on", False)
-        # Where everybody ends with the round, nobody needs to hear of single deliveries.
-        self._outlive = self._asynchronous or not self._cancels
+        self._traits = traits = context.policy.traits
+        rule = context.policy.aggregation(context.learner)
+        self._rule = context.late.aggregation(context.learner) if rule is None else rule
+        self._cancels = context.late.cancels and not traits.overlaps_rounds
+        self._asynchronous = traits.concurrency is not None
         self._needs = choice.selector.needs
-        self._intake = UpdateBuffer(context, merger, self._needs)
-        self._crew = Roster(env, choice, self._send, getattr(policy, "give_up_s", None))
-        self.memory = PastRounds()
+        self._intake = UpdateBuffer(context, self._rule, self._needs)
+        self._crew = Roster(env, choice, self._send, traits.give_up_after_s)
+        self.past = PastRounds()
         self.clients = context.learner.samples.size
         self._sent = 0
-        self._least_work: float = getattr(context.late, "least_work", 1.0)
         self._flights: dict[CohortRun, None] = {}
         self._ended: dict[CohortRun, None] = {}
         self._open: Round | None = None
 
     def opens_s(self, number: int) -> float:
         """Return when a round can start: as soon as anybody is there, or now if somebody is at work anyway."""
-        if self._goes_on and self._crew.outstanding:
+        if self._traits.overlaps_rounds and self._crew.outstanding:
             return float(self.env.now)
         opens_s = self.choice.next_start_s(number)
         # Whoever is at work comes back, charged enough or not.
@@ -87,22 +79,38 @@ class Coordinator:
 
     def round(self, number: int, opens_s: float) -> Generator[Event, Any, None]:
         """Run a round that begins now, for clients that are looked at as of ``opens_s``."""
-        closes = getattr(self.context.policy, "closes_after_s", None)
-        round_ = self._open = Round(self, number, None if closes is None else closes(self.memory))
+        policy = self.context.policy
+        round_ = self._open = Round(self.env, number, self.clients, self.past, policy.time_limit_s(self.past))
+        self._opens_s = opens_s
         self._crew.number = number
-        if self._lag is not None:
-            yield from self._cut_off_deprecated(self._lag)
-        if not self._asynchronous:
-            cohort = yield from self._choose(number, opens_s)
-            if cohort is not None:
-                looked_s, closes_after_s = self.choice.looked_s, round_.closes_after_s
-                round_.flight = self._send(number, cohort, number, opens_s=looked_s, closes_after_s=closes_after_s)
-        round_.waits_since_s = self.env.now
-        yield from self.context.policy.wait(self.env, round_)
-        if self._cancels and round_.flight is not None:
-            yield from self._cut_off([round_.flight])
-        self._close(round_)
+        self._rule.on_round_start(self.model)
+        ended_by = yield from policy.run(self, round_)
+        if self._cancels and round_.cohort_run is not None:
+            yield from self._cut_off([round_.cohort_run])
+        self._close(round_, ended_by)
         self._open = None
+
+    def select(self, round_: Round, cohort_size: int | None) -> Generator[Event, Any, Cohort | None]:
+        """Return the round's cohort; None if no client is available and others are in flight."""
+        ask = partial(self._prober.ask, round_.number, self.model)
+        if self._traits.overlaps_rounds and self._crew.outstanding:
+            return (yield from self.choice.beside(lambda: round_.number, cohort_size, ask))
+        return (yield from self.choice.choose(round_.number, self._opens_s, cohort_size, ask))
+
+    def dispatch(self, cohort: Cohort, round_: Round) -> CohortRun:
+        """Send the round's cohort from the newest model."""
+        round_.cohort_run = self._send(
+            round_.number, cohort, round_.number, opens_s=self.choice.looked_s, closes_after_s=round_.time_limit_s
+        )
+        return round_.cohort_run
+
+    def cancel_older_than(self, lag: int) -> Waiting:
+        """Cancel clients that train a model more than ``lag`` versions old."""
+        old = [flight for flight in self._flights if self.model.version - flight.model.version > lag]
+        for flight in old:
+            for client in flight.cohort.client.tolist():
+                self._crew.dismiss(client, flight)
+        yield from self._cut_off(old)
 
     def end(self) -> Generator[Event, Any, Members]:
         """Cut off whoever is at work, and lose what has not been merged: the run is over, or the server crashes.
@@ -116,7 +124,7 @@ class Coordinator:
         self._crew.forget()
         settled: Members = []
         for flight in self._flights:
-            if not self._outlive:
+            if self._cancels:
                 self._dispatcher.settle(flight.participations)
             flight.fate[flight.waiting] = Fate.WASTED_UNMERGED
             flight.decide_lost()
@@ -134,44 +142,37 @@ class Coordinator:
             return False
         for flight, members in settled:
             # Those of earlier rounds have been counted there as late.
-            if self._asynchronous or flight is round_.flight:
+            if self._asynchronous or flight is round_.cohort_run:
                 self.records.count(flight.participations.outcome[members])
         candidates, version = self.choice.candidates, self.model.version
         self.records.close(round_.number, round_.start_s, self.env.now, candidates, version, RoundEnd.RESTART)
         return True
 
     @property
-    def outstanding(self) -> int:
+    def in_flight(self) -> int:
         """How many clients were sent and have not been heard of."""
         return self._crew.outstanding
 
     @property
-    def waiting(self) -> int:
+    def buffered(self) -> int:
         """How many updates wait to be merged."""
         return self._intake.count(self.model.version)
 
-    def waiting_clients(self) -> NDArray[np.int64]:
+    def buffered_clients(self) -> NDArray[np.int64]:
         """Return the clients whose updates wait to be merged."""
         return self._intake.clients()
 
-    def fill(self, number: int, concurrency: int) -> bool:
-        """Send clients until so many are at work or nobody is free; return whether anybody is or will be there."""
-        return self._crew.fill(concurrency, partial(self._prober.ask, number, self.model))
+    def refill(self, round_: Round, concurrency: int) -> bool:
+        """Send clients until a number of them are in flight; return whether any is or will be available."""
+        return self._crew.fill(concurrency, partial(self._prober.ask, round_.number, self.model))
 
-    def change(self) -> Event:
+    def next_arrival(self) -> Event:
         """Return the event that is triggered when an update arrives, a client is given up or somebody comes."""
         return self._crew.change()
 
     def works_on(self, version: int) -> bool:
         """Return whether any of its clients is at work on the model of a version."""
         return any(flight.model.version == version for flight in self._flights)
-
-    def _choose(self, number: int, opens_s: float) -> Generator[Event, Any, Cohort | None]:
-        """Return a round's cohort; None if nobody is free and the round goes on with those that are at work."""
-        ask = partial(self._prober.ask, number, self.model)
-        if self._goes_on and self._crew.outstanding:
-            return (yield from self.choice.beside(lambda: number, self._wanted, ask))
-        return (yield from self.choice.choose(number, opens_s, self._wanted, ask))
 
     @cached_property
     def _mean_uplink_s(self) -> NDArray[np.float64]:
@@ -182,16 +183,6 @@ class Coordinator:
         cut = [flight.participations.cut_pending() for flight in flights]
         if any(cut):
             yield self.env.timeout(0)
-
-    def _cut_off_deprecated(self, lag: int) -> Generator[Event, Any, None]:
-        """Cut off those that work on a model that is more than ``lag`` versions old, as SAFA does."""
-        if self._deprecate is not None:
-            self._deprecate(self.model)
-        old = [flight for flight in self._flights if self.model.version - flight.model.version > lag]
-        for flight in old:
-            for client in flight.cohort.client.tolist():
-                self._crew.dismiss(client, flight)
-        yield from self._cut_off(old)
 
     def _send(
         self,
@@ -222,18 +213,17 @@ class Coordinator:
             releases=flight.releases,
             share=flight.work,
             ends_s=self.env.now + closes_after_s,
-            least_share=self._least_work,
-            mean_uplink_s=None if self._least_work == 1.0 else self._mean_uplink_s[client],
-            endless=not context.policy.ends_without_everyone,
+            least_share=self.context.late.least_share,
+            mean_uplink_s=None if self.context.late.least_share == 1.0 else self._mean_uplink_s[client],
+            endless=not self._traits.tolerates_losses,
         )
-        on_end = partial(self._member_ended, flight) if self._outlive else None
+        on_end = partial(self._member_ended, flight) if not self._cancels else None
         flight.participations = self._dispatcher.send(errand, on_end)
         self._sent += 1
         self._flights[flight] = None
         self._crew.sent(flight)
-        self.choice.sent(cohort, busy=self._outlive)
-        if self._tell_sent is not None:
-            self._tell_sent(client, self.model)
+        self.choice.sent(cohort, busy=not self._cancels)
+        self._rule.on_dispatch(client, self.model)
         self.records.sent(flight)
         return flight
 
@@ -250,17 +240,17 @@ class Coordinator:
             self._intake.take(flight, [i])
             self._crew.notify()
 
-    def _close(self, round_: Round) -> None:
+    def _close(self, round_: Round, ended_by: RoundEnd) -> None:
         """Merge what has arrived, and take down and report what came of whom."""
-        number, own, now_s, ended_by = round_.number, round_.flight, self.env.now, round_.ended_by
+        number, own, now_s = round_.number, round_.cohort_run, self.env.now
         if own is not None:
             self._ended[own] = None
-            if not self._outlive:
+            if self._cancels:
                 self._dispatcher.settle(own.participations)
                 self._intake.take(own, own.waiting.tolist())
             own.late |= ~own.participations.arrived
             own.participations.mark_late()
-        self.model = self._intake.merge(number, self.model)
+        self.model = self._intake.aggregate(number, self.model)
         arrived = self._intake.arrived()
         settled = self._settle(arrived)
         counted = settled if self._asynchronous else [everybody(own)] if own is not None else []
@@ -290,8 +280,8 @@ class Coordinator:
 
     def _remember(self, round_: Round, durations_s: NDArray[np.float64]) -> None:
         """Remember the round as the policies of those to come will want it."""
-        sent_s = round_.start_s if round_.flight is None else round_.flight.participations.start_s
-        self.memory.rounds_s.append(self.env.now - sent_s)
-        self.memory.durations_s.append(durations_s)
-        self.memory.deadline_s = round_.closes_after_s
-        self.memory.picked = self._intake.picked
+        sent_s = round_.start_s if round_.cohort_run is None else round_.cohort_run.participations.start_s
+        self.past.rounds_s.append(self.env.now - sent_s)
+        self.past.durations_s.append(durations_s)
+        self.past.deadline_s = round_.time_limit_s
+        self.past.picked = self._intake.picked

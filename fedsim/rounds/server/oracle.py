@@ -6,7 +6,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fedsim.arrays import FloatArray, IntArray
-from fedsim.network.contracts import SharedLinks
 from fedsim.rounds.server.context import ServerContext
 from fedsim.selectors import OracleView
 
@@ -33,7 +32,7 @@ class OracleKnowledge:
     def duration_s(self) -> FloatArray:
         """Return how long a participation that starts now will take each candidate; on shared media the mean alone."""
         client, number = self.view.client, self.view.round
-        if getattr(self.context.policy, "concurrency", None) is None:
+        if self.context.policy.traits.concurrency is None:
             return self._turn_s(client, number)
         # An asynchronous server sends each client with the luck of its own next turn.
         turn, duration_s = self.view.participations + 1, np.zeros(client.size)
@@ -46,18 +45,15 @@ class OracleKnowledge:
         """Return how long a participation of some clients with the luck of a turn takes."""
         context, now_s = self.context, np.full(client.size, self.view.time_s)
         links, task = context.clients.links, context.clients.workload
-        shared_down, shared_up = (
-            (links.shared_downlink, links.shared_uplink) if isinstance(links, SharedLinks) else (False, False)
-        )
         downlink_s = (
             links.expected_downlink_s(task.down_bits)[client]
-            if shared_down
+            if links.shared.down
             else links.downlink_s(client, turn, now_s, task.down_bits)
         )
         compute_s = context.clients.compute.duration_s(client, turn, task.samples(client))
         uplink_s = (
             links.expected_uplink_s(task.up_bits)[client]
-            if shared_up
+            if links.shared.up
             else links.uplink_s(client, turn, now_s + downlink_s + compute_s, task.up_bits)
         )
         return np.asarray(downlink_s + compute_s + uplink_s)

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 from simpy import Environment, Event, Interrupt
 
-from fedsim.clock import until
+from fedsim.clock import LastOfInstant, first_of
 from fedsim.learning import Model
 from fedsim.rounds.clients.assignment import Assignment
 from fedsim.rounds.clients.dispatch import Dispatcher
@@ -86,7 +86,7 @@ class Prober:
             if probe.wait_s is None:
                 yield over
             else:
-                yield from until(self.env, over, probe.wait_s)
+                yield from first_of(self.env, over, LastOfInstant(self.env, probe.wait_s))
         except Interrupt:
             yield from self._close(number, client, there)
             raise

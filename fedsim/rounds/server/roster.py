@@ -33,7 +33,7 @@ class Roster:
     env : Environment
     choice : selects among the clients that are there and free
     send : sends one client
-    give_up_s : how long an asynchronous server waits for a client; None for as long as it takes
+    give_up_after_s : longest wait of an asynchronous server for one client; inf for no limit
 
     Attributes
     ----------
@@ -42,8 +42,8 @@ class Roster:
     given_up : cohorts of one that the server stopped waiting for since the list was last emptied
     """
 
-    def __init__(self, env: Environment, choice: Selection, send: Send, give_up_s: float | None) -> None:
-        self.env, self._choice, self._send, self._give_up_s = env, choice, send, give_up_s
+    def __init__(self, env: Environment, choice: Selection, send: Send, give_up_after_s: float) -> None:
+        self.env, self._choice, self._send, self._give_up_after_s = env, choice, send, give_up_after_s
         clients = choice.context.learner.samples.size
         self._awaited = np.full(clients, -1)
         self.number = self.outstanding = 0
@@ -152,8 +152,8 @@ class Roster:
     def _send_one(self, cohort: Cohort) -> None:
         turn = int(self._choice.context.knowledge.participations[cohort.client[0]]) + 1
         flight = self._send(self.number, cohort, turn)
-        if self._give_up_s is not None:
-            self._call_after(self._give_up_s, partial(self._give_up, flight))
+        if self._give_up_after_s < math.inf:
+            self._call_after(self._give_up_after_s, partial(self._give_up, flight))
 
     def _give_up(self, flight: CohortRun) -> None:
         """Stop waiting for a client that has not delivered, and let another take its place."""
@@ -165,8 +165,8 @@ class Roster:
             self._in_vain += 1
             if self._in_vain > PATIENCE:
                 raise ScenarioError(
-                    f"rounds.policy.give_up_s: {self._give_up_s} is not allowed; {PATIENCE} clients in a row were "
-                    "given up and nobody delivered; allowed: a time in which some can deliver"
+                    f"rounds.policy.give_up_s: {self._give_up_after_s} is not allowed; {PATIENCE} clients in a row "
+                    "were given up and none delivered; allowed: a time in which some can deliver"
                 )
             flight.participations.cut_pending()
             flight.given_up_s = self.env.now

@@ -27,7 +27,7 @@ class UpdateBuffer:
 
     def __init__(self, context: ServerContext, merger: AggregationRule, needs: tuple[str, ...]) -> None:
         self.context, self._merger, self._needs = context, merger, needs
-        self._buffer: int | None = getattr(context.policy, "buffer", None)
+        self._buffer = context.policy.traits.buffer_size
         self._waiting: dict[CohortRun, list[int]] = {}
         self._unsorted: set[CohortRun] = set()
         self._version = 0
@@ -67,7 +67,7 @@ class UpdateBuffer:
         new, self._new = _in_order(self._new), {}
         return new
 
-    def merge(self, number: int, model: Model) -> Model:
+    def aggregate(self, number: int, model: Model) -> Model:
         """Return the next model, or the present one and throw away what has arrived if that is too little."""
         self._sort_out(model.version)
         self._measure()
@@ -79,15 +79,16 @@ class UpdateBuffer:
             self.lose()
             return model
         arrivals = self._arrivals(ready, model.version, before)
-        merged = self._merger.merge(model, arrivals)
-        held = np.zeros(arrivals.client.size, dtype=bool) if merged.held is None else merged.held
+        merged = self._merger.aggregate(model, arrivals)
         self.picked = arrivals.client[(merged.weight > 0) & ~arrivals.held]
         done = 0
         for flight, members in ready:
             part = slice(done, done + members.size)
             done += members.size
-            self._decide(flight, members[~held[part]], merged.weight[part][~held[part]], number, model.version)
-            self._held.update((flight, i) for i in members[held[part]].tolist())
+            self._decide(
+                flight, members[~merged.held[part]], merged.weight[part][~merged.held[part]], number, model.version
+            )
+            self._held.update((flight, i) for i in members[merged.held[part]].tolist())
         return merged.model
 
     def lose(self) -> None:

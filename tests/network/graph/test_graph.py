@@ -49,8 +49,7 @@ def wire(capacity_bps=1e6, delay_s=0.0, **more):
 
 def test_a_star_by_hand():
     links = Graph(topology=STAR, access=ACCESS).build(NOWHERE, Streams(0))
-    assert links.shared_downlink
-    assert links.shared_uplink
+    assert links.shared == (True, True)
     # Alone: 1 Mbit at 8 and at 2 Mbit/s, and 30 ms; two downlinks share 10 Mbit/s of backhaul at 5 each.
     np.testing.assert_allclose(links.expected_downlink_s(1e6), 0.125 + 0.03)
     np.testing.assert_allclose(links.uplink_s(np.array([2, 0]), 1, np.zeros(2), 1e6), 0.5 + 0.03)

@@ -73,9 +73,9 @@ def test_clients_are_attached_to_the_station_with_the_least_loss():
     places = np.random.default_rng(2).uniform(-20, 120, (200, 2))
     links = Graph(topology=TWO_CELLS, access=radio(cell)).build(places, Streams(3))
     loss = Cell(**{**PLAIN, **cell}).losses(places, np.array([[0.0, 0.0], [100.0, 0.0]]), Streams(3))[1]
-    np.testing.assert_array_equal(links.first.station, loss.argmin(axis=1))
+    np.testing.assert_array_equal(links.access.first.station, loss.argmin(axis=1))
     nearest = np.hypot(*(places[:, None] - [[0.0, 0.0], [100.0, 0.0]]).transpose(2, 0, 1)).argmin(axis=1)
-    assert np.count_nonzero(links.first.station != nearest) > 10
+    assert np.count_nonzero(links.access.first.station != nearest) > 10
 
 
 def test_other_stations_disturb_as_the_sites_of_a_cell_do():
@@ -85,16 +85,16 @@ def test_other_stations_disturb_as_the_sites_of_a_cell_do():
     links = Graph(topology=hexagon, access=radio({"sites": sites})).build(places, Streams(0))
     cell = Cell(**PLAIN, sites=sites).build(places, Streams(0))
     # The graph numbers the stations of a ring otherwise, and with them the states of who sends when.
-    np.testing.assert_allclose(links.first.downlink_bps, cell.downlink.ergodic_rate_bps, rtol=0.05)
-    np.testing.assert_allclose(links.first.uplink_bps, cell.uplink.ergodic_rate_bps, rtol=1e-3)
+    np.testing.assert_allclose(links.access.first.downlink_bps, cell.downlink.ergodic_rate_bps, rtol=0.05)
+    np.testing.assert_allclose(links.access.first.uplink_bps, cell.uplink.ergodic_rate_bps, rtol=1e-3)
     quiet = Graph(topology=hexagon, access=radio()).build(places, Streams(0))
-    assert np.all(quiet.first.downlink_bps > links.first.downlink_bps)
+    assert np.all(quiet.access.first.downlink_bps > links.access.first.downlink_bps)
 
 
 def test_shared_spectrum_is_shared_by_time_at_each_clients_own_rate():
     network = Graph(topology=STAR, access=radio(spectrum="shared"))
     links = network.build(np.array([[300.0, 0.0], [800.0, 0.0]]), Streams(0))
-    near, far = links.first.uplink_bps
+    near, far = links.access.first.uplink_bps
     assert near > 2 * far
     env = simpy.Environment()
     air = links.open(env)
@@ -102,7 +102,7 @@ def test_shared_spectrum_is_shared_by_time_at_each_clients_own_rate():
     both = 1 / (1 / near + 1 / far)
     bits = np.array([2.0, 3.0]) * both
     flows = [air.uplink(0, bits[0]), air.uplink(1, bits[1])]
-    downlink = air.downlink(0, links.first.downlink_bps[0])
+    downlink = air.downlink(0, links.access.first.downlink_bps[0])
     assert finish(env, *flows, downlink) == pytest.approx([2.01, 2.01 + both / far, 1.01])
     alone = Graph(topology=STAR, access=radio()).build(np.array([[300.0, 0.0], [800.0, 0.0]]), Streams(0))
     env = simpy.Environment()
@@ -119,7 +119,7 @@ def test_a_burst_takes_more_airtime_for_the_same_bits():
     )
     env = simpy.Environment()
     air = links.open(env)
-    rate = links.first.uplink_bps[0]
+    rate = links.access.first.uplink_bps[0]
     flow, other = air.uplink(0, 1e12), air.uplink(1, 1e12)
     assert flow.rate_bps() == other.rate_bps() == pytest.approx(rate / 2)
     env.run(until=1.0)
@@ -163,8 +163,8 @@ def test_a_client_is_where_it_walks_to_whichever_way_it_came():
         )
         for mobility, where in ((None, places), (walks, np.zeros((30, 2))))
     )
-    np.testing.assert_array_equal(still.first.station, moved.first.station)
-    np.testing.assert_allclose(still.first.uplink_bps, moved.first.uplink_bps)
+    np.testing.assert_array_equal(still.access.first.station, moved.access.first.station)
+    np.testing.assert_allclose(still.access.first.uplink_bps, moved.access.first.uplink_bps)
 
 
 def test_a_client_leaves_a_lost_cell_only_for_one_that_it_can_hear():
@@ -247,7 +247,7 @@ def test_fading_is_averaged_in_the_capacity():
     """Rayleigh fading lowers the mean of Shannon's formula at every SNR."""
     places = np.array([[200.0, 0.0], [900.0, 0.0]])
     still, fading = (
-        Graph(topology=STAR, access=radio({"fading": law})).build(places, Streams(0)).first.uplink_bps
+        Graph(topology=STAR, access=radio({"fading": law})).build(places, Streams(0)).access.first.uplink_bps
         for law in (NoFading(), Rayleigh())
     )
     assert np.all(fading < still)

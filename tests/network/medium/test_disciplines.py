@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from fedsim.network.medium.disciplines import EqualSharing, FirstCome, MinimumMakespan
 from fedsim.network.medium.multicast import Multicast
 from fedsim.network.medium.proportional_fair import ProportionalFair
+from fedsim.network.medium.spectrum import SharedSpectrum
 
 PRIMES = (97, 101, 103, 107, 109, 113, 127, 131)
 
@@ -28,12 +29,12 @@ class Kinds:
         return np.array(self.gains.get(users, [1.0] * 9))
 
 
-def with_gain(env, bandwidth_hz):
-    return ProportionalFair(env, bandwidth_hz, Kinds({2: [1.5, 1.5]}))
+def with_gain():
+    return ProportionalFair(Kinds({2: [1.5, 1.5]}))
 
 
-def without_gain(env, bandwidth_hz):
-    return ProportionalFair(env, bandwidth_hz, Kinds())
+def without_gain():
+    return ProportionalFair(Kinds())
 
 
 RULES = {"equal": EqualSharing, "fair": without_gain, "first-come": FirstCome, "together": MinimumMakespan}
@@ -42,7 +43,7 @@ RULES = {"equal": EqualSharing, "fair": without_gain, "first-come": FirstCome, "
 def play(make, script):
     """Send (name, start, work, when cancelled) over a medium of 1 Hz; return ends, bits sent, queueing, medium."""
     env = simpy.Environment()
-    medium = make(env, 1.0)
+    medium = Multicast(env, 1.0) if make is Multicast else SharedSpectrum(env, 1.0, make())
     ends, flows = {}, {}
 
     def run(name, start, work, cancel):
@@ -96,7 +97,7 @@ def test_proportional_fair_gains_differ_by_user_by_hand():
     At 4 s a has done its 3 Hz s at 3/4 a second, and b 2 of its 3 at a half; alone b has the whole hertz: 5 s.
     """
     env = simpy.Environment()
-    medium = ProportionalFair(env, 1.0, Kinds({2: [1.0, 1.5, 1.0, 1.0, 1.0]}))
+    medium = SharedSpectrum(env, 1.0, ProportionalFair(Kinds({2: [1.0, 1.5, 1.0, 1.0, 1.0]})))
     ends = {}
     for name, bits, efficiency in (("a", 3.0, 1.0), ("b", 12.0, 4.0)):
         medium.send(bits, efficiency).done.callbacks.append(lambda _, name=name: ends.setdefault(name, env.now))
@@ -115,7 +116,7 @@ def test_cancelling_the_one_that_is_served_begins_the_next():
 @pytest.mark.parametrize("make", RULES.values(), ids=RULES)
 def test_cancelling_again_or_after_the_end_does_nothing(make):
     env = simpy.Environment()
-    medium = make(env, 2.0)
+    medium = SharedSpectrum(env, 2.0, make())
     flow, other = medium.send(4.0, 1.0), medium.send(4.0, 1.0)
     env.run(until=1.0)
     other.cancel()
@@ -131,7 +132,7 @@ def test_cancelling_again_or_after_the_end_does_nothing(make):
 @pytest.mark.parametrize("make", [*RULES.values(), Multicast], ids=[*RULES, "multicast"])
 def test_nothing_takes_no_time_and_a_dead_link_holds_nobody_up(make):
     env = simpy.Environment()
-    medium = make(env, 1.0)
+    medium = Multicast(env, 1.0) if make is Multicast else SharedSpectrum(env, 1.0, make())
     dead, empty, alive = medium.send(1.0, 0.0), medium.send(0.0, 0.0), medium.send(1.0, 0.5)
     env.run(until=5.0)
     assert (dead.done.triggered, empty.done.triggered, alive.done.triggered) == (False, True, True)
@@ -143,7 +144,7 @@ def test_nothing_takes_no_time_and_a_dead_link_holds_nobody_up(make):
 @pytest.mark.parametrize("make", RULES.values(), ids=RULES)
 def test_a_message_arrives_after_its_delay_and_the_medium_is_free_meanwhile(make):
     env = simpy.Environment()
-    medium = make(env, 1.0)
+    medium = Multicast(env, 1.0) if make is Multicast else SharedSpectrum(env, 1.0, make())
     ends = []
     medium.send(2.0, 1.0, 10.0).done.callbacks.append(lambda _: ends.append(env.now))
     lost = medium.send(0.0, 1.0, 10.0)
@@ -211,7 +212,7 @@ def test_ends_are_those_of_exact_arithmetic_and_nothing_gets_lost(rule, lines):
 def test_bits_on_their_way_are_on_the_books():
     env = simpy.Environment()
     for make in RULES.values():
-        medium = make(env, 1.0)
+        medium = Multicast(env, 1.0) if make is Multicast else SharedSpectrum(env, 1.0, make())
         flows = [medium.send(4.0, 1.0), medium.send(8.0, 1.0)]
         env.run(until=env.now + 3.0)
         assert medium.book().under_way == pytest.approx(3.0)
@@ -230,7 +231,7 @@ def test_last_end_of_together_is_the_least_possible():
 
 def test_together_gives_shares_in_proportion_to_work():
     env = simpy.Environment()
-    medium = MinimumMakespan(env, 6.0)
+    medium = SharedSpectrum(env, 6.0, MinimumMakespan())
     flows = [medium.send(work, 1.0) for work in (1.0, 2.0, 3.0)]
     env.run(until=0.5)
     assert [flow.sent_bits() for flow in flows] == pytest.approx([0.5, 1.0, 1.5])
@@ -239,7 +240,7 @@ def test_together_gives_shares_in_proportion_to_work():
 def test_together_survives_a_scale_that_shrinks_again_and_again():
     """Each comes just before the others end, a million times smaller than what there was to do."""
     env = simpy.Environment()
-    medium = MinimumMakespan(env, 1.0)
+    medium = SharedSpectrum(env, 1.0, MinimumMakespan())
     ends = []
     for _ in range(60):
         medium.send(1.0, 1.0).done.callbacks.append(lambda _: ends.append(env.now))

@@ -8,6 +8,7 @@ import pytest
 import simpy
 
 from fedsim.network.medium.disciplines import EqualSharing, FirstCome
+from fedsim.network.medium.spectrum import SharedSpectrum
 
 ARRIVALS, BATCHES = 20_000, 40
 LOAD = 0.6
@@ -26,7 +27,7 @@ def drive(make, works, seed):
     work = WORKS[works](rng)
     gap = rng.exponential(1 / LOAD, ARRIVALS)
     env = simpy.Environment()
-    medium = make(env, 1.0)
+    medium = SharedSpectrum(env, 1.0, make())
     sojourn, flows = np.zeros(ARRIVALS), []
 
     def arrivals():

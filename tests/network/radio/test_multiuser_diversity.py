@@ -60,7 +60,7 @@ def test_the_clock_gives_each_client_its_own_gain_by_the_cells_rate_law():
     cell = Cell(downlink=down, uplink=down, rate=rate, fading=fading, shadowing_sigma_db=0.0)
     places = np.array([[300.0, 0.0], [625.0, 0.0], [1300.0, 0.0]])
     links = cell.build(places, Streams(0))
-    snr = links.alone.downlink.snr
+    snr = links.downlink.snr
     best = efficiency_of_best(rate, fading, snr, 3)
     alone = efficiency_of_best(rate, fading, snr, 1)
     assert np.all(np.diff(best / alone) > 0.15)  # the weaker, the more is gained

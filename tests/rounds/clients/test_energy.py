@@ -13,16 +13,13 @@ from fedsim.network.medium.multicast import Multicast
 from fedsim.privacy import GeometricBudget
 from fedsim.rounds import Deadline, WaitForAll
 from fedsim.rounds.clients.dispatch import Dispatcher
+from tests.support.stories import rows
 from tests.support.worlds import CountingLearner, Pipe, Sequence, batteries, serve
 
 # Every client passes 10 samples, and messages have one bit: 3 J down, 5 J of work, 4 J up.
 PRICES = {"receive": 3.0, "sample": 0.5, "send": 4.0}
 RULES = {"equal": EqualSharing, "first-come": FirstCome, "minimum-makespan": MinimumMakespan}
 ROW = ("downlink_s", "compute_s", "uplink_s", "end_s", "downlink_bits", "uplink_bits", "energy_j", "outcome", "cut_in")
-
-
-def rows(history, *names):
-    return [tuple(row[name] for name in names or ROW) for row in history.participations.to_pylist()]
 
 
 BY_HAND = [
@@ -41,7 +38,7 @@ BY_HAND = [
 def test_a_battery_that_lasts_to_some_point_of_2_s_down_4_s_work_and_8_s_up(charge_j, expected, work):
     power = batteries([charge_j], **{**PRICES, **work})
     history, *_ = serve(Deadline(deadline_s=50), [2], [4], [8], batteries=power)
-    (row,) = rows(history)
+    (row,) = rows(history.participations, *ROW)
     assert row[:7] == pytest.approx(expected[:7])
     assert row[7:] == expected[7:]
     assert history.column("rounds", "duration_s").tolist() == [14.0 if row[7] == "delivered" else 50.0]
@@ -51,8 +48,8 @@ def test_privacy_is_charged_only_to_those_whose_battery_reaches_the_upload():
     power = batteries([7.9, 10.0, 12.0], **PRICES)
     budget = GeometricBudget(epsilon=20.0, eta=0.1)
     history, *_ = serve(Deadline(deadline_s=50), [2] * 3, [4] * 3, [8] * 3, batteries=power, budget=budget)
-    assert [value > 0 for (value,) in rows(history, "epsilon")] == [False, True, True]
-    assert [row[:2] for row in rows(history, "end_s", "cut_in")] == [
+    assert [value > 0 for (value,) in rows(history.participations, "epsilon")] == [False, True, True]
+    assert [row[:2] for row in rows(history.participations, "end_s", "cut_in")] == [
         (pytest.approx(2 + 4 * 4.9 / 5), "compute"),
         (pytest.approx(10.0), "uplink"),
         (14.0, None),
@@ -63,7 +60,7 @@ def test_privacy_is_charged_only_to_those_whose_battery_reaches_the_upload():
 def test_work_that_takes_no_time_can_empty_a_battery(down):
     links = None if down is None else Pipe([1], [1], down=down)
     history, *_ = serve(Deadline(deadline_s=50), [1], [0], [1], batteries=batteries([4.0], **PRICES), links=links)
-    assert rows(history) == [(1.0, 0.0, 0.0, 1.0, 1.0, 0.0, 4.0, "dropped", "compute")]
+    assert rows(history.participations, *ROW) == [(1.0, 0.0, 0.0, 1.0, 1.0, 0.0, 4.0, "dropped", "compute")]
 
 
 UPLOADS = {
@@ -79,8 +76,8 @@ def test_a_shared_upload_ends_with_the_bits_that_the_battery_pays_for(rule):
     links = Pipe([0] * 2, [0] * 2, up=RULES[rule])
     power = batteries([2.0, 4.0], send=4.0)
     history, *_ = serve(Deadline(deadline_s=9), [0] * 2, [0] * 2, [0] * 2, links=links, batteries=power)
-    assert rows(history, "queue_s", "uplink_s", "end_s", "uplink_bits", "outcome") == UPLOADS[rule]
-    assert rows(history, "energy_j", "cut_in") == [(2.0, "uplink"), (4.0, None)]
+    assert rows(history.participations, "queue_s", "uplink_s", "end_s", "uplink_bits", "outcome") == UPLOADS[rule]
+    assert rows(history.participations, "energy_j", "cut_in") == [(2.0, "uplink"), (4.0, None)]
     assert links.up_medium.book().received == 1.5
 
 
@@ -92,8 +89,8 @@ def test_a_shared_download_ends_with_the_bits_that_the_battery_pays_for(rule):
     links = Pipe([0] * 2, [0] * 2, down={**RULES, "multicast": Multicast}[rule])
     power = batteries([2.0, 4.0], receive=4.0)
     history, *_ = serve(Deadline(deadline_s=9), [0] * 2, [0] * 2, [0] * 2, links=links, batteries=power)
-    assert rows(history, "queue_s", "downlink_s", "end_s", "downlink_bits", "outcome") == DOWNLOADS[rule]
-    assert rows(history, "energy_j", "cut_in") == [(2.0, "downlink"), (4.0, None)]
+    assert rows(history.participations, "queue_s", "downlink_s", "end_s", "downlink_bits", "outcome") == DOWNLOADS[rule]
+    assert rows(history.participations, "energy_j", "cut_in") == [(2.0, "downlink"), (4.0, None)]
 
 
 def test_after_a_shared_downlink_the_battery_runs_empty_in_whichever_phase():
@@ -107,7 +104,7 @@ def test_after_a_shared_downlink_the_battery_runs_empty_in_whichever_phase():
         (1.0, 4.0, 4.0, 9.0, 1.0, 0.5, 10.0, "dropped", "uplink"),
         (1.0, 4.0, 8.0, 13.0, 1.0, 1.0, 12.0, "delivered", None),
     ]
-    for row, worked in zip(rows(history), expected, strict=True):
+    for row, worked in zip(rows(history.participations, *ROW), expected, strict=True):
         assert row[:7] == pytest.approx(worked[:7])
         assert row[7:] == worked[7:]
 
@@ -117,7 +114,7 @@ def test_after_a_shared_downlink_a_shared_uplink_ends_with_the_bits_that_are_pai
     links = Pipe([0] * 2, [0] * 2, down=Multicast, up=EqualSharing)
     power = batteries([10.0, 12.0], **PRICES)
     history, *_ = serve(Deadline(deadline_s=50), [0] * 2, [4] * 2, [0] * 2, links=links, batteries=power)
-    assert rows(history) == [
+    assert rows(history.participations, *ROW) == [
         (1.0, 4.0, 1.0, 6.0, 1.0, 0.5, 10.0, "dropped", "uplink"),
         (1.0, 4.0, 1.5, 6.5, 1.0, 1.0, 12.0, "delivered", None),
     ]
@@ -157,14 +154,17 @@ def test_a_late_client_pays_for_what_it_did_and_charges_from_then_on():
     )
     assert history.column("participations", "energy_j").tolist() == [5.5, 12.0, 5.5]
     assert [view.client.tolist() for view in selector.views] == [[0, 1], [1], [0, 1]]
-    assert rows(history, "start_s", "outcome") == [(0.0, "late"), (4.0, "delivered"), (5.5, "late")]
+    assert rows(history.participations, "start_s", "outcome") == [(0.0, "late"), (4.0, "delivered"), (5.5, "late")]
 
 
 def test_whoever_leaves_before_its_battery_is_empty_keeps_the_rest():
     history, *_ = serve(
         Deadline(deadline_s=20), [2], [4], [8], batteries=batteries([10.0], **PRICES), leaves_s=[1.0], count=2
     )
-    assert rows(history, "end_s", "energy_j", "cut_in") == [(1.0, 1.5, "downlink"), (21.0, 1.5, "downlink")]
+    assert rows(history.participations, "end_s", "energy_j", "cut_in") == [
+        (1.0, 1.5, "downlink"),
+        (21.0, 1.5, "downlink"),
+    ]
 
 
 def test_availability_and_charge_must_meet():
@@ -250,7 +250,9 @@ def test_laws_of_energy_whatever_is_shared_and_cut(lines, down, up, deadline_s, 
         Deadline(deadline_s=deadline_s), down_s, work_s, up_s, links=links, batteries=power, leaves_s=leaves_s, count=4
     )
     held = dict(enumerate(charge_j))
-    for client, energy_j, outcome, end_s, start_s in rows(history, "client", "energy_j", "outcome", "end_s", "start_s"):
+    for client, energy_j, outcome, end_s, start_s in rows(
+        history.participations, "client", "energy_j", "outcome", "end_s", "start_s"
+    ):
         assert 0.0 <= energy_j <= 12.0 + 1e-9
         if gain_w <= 0:
             assert energy_j <= held[client] + 1e-9

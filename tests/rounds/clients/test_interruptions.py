@@ -9,17 +9,14 @@ from fedsim.devices.dropout import Hazard, PhaseHazard
 from fedsim.network.medium.disciplines import EqualSharing, FirstCome
 from fedsim.rounds import Deadline
 from fedsim.rounds.clients.interruptions import Interruptions
+from tests.support.stories import rows
 from tests.support.worlds import Pipe, Sequence, serve
 
 ROW = ("downlink_s", "compute_s", "uplink_s", "queue_s", "end_s", "downlink_bits", "uplink_bits", "outcome", "cut_in")
 
 
-def rows(history, *names):
-    return [tuple(row[name] for name in names or ROW) for row in history.participations.to_pylist()]
-
-
 def compare(history, expected):
-    for row, worked in zip(rows(history), expected, strict=True):
+    for row, worked in zip(rows(history.participations, *ROW), expected, strict=True):
         assert row[:7] == pytest.approx(worked[:7])
         assert row[7:] == worked[7:]
 
@@ -147,7 +144,7 @@ def test_whether_a_client_is_still_there_is_looked_at_when_its_task_really_ends(
     there = end_points([(0, 0.5), (first - 0.5, 100)], [(0, second)], [(0, third - 0.25), (third + 1, 100)], [(0, 2.0)])
     links = Pipe([0] * 4, [2] * 4, **shared)
     history, *_ = serve(Deadline(deadline_s=50), [0] * 4, [3] * 4, [2] * 4, links=links, presence=there)
-    assert rows(history, "end_s", "outcome", "cut_in", "uplink_bits") == [
+    assert rows(history.participations, "end_s", "outcome", "cut_in", "uplink_bits") == [
         (ends_s[0], "delivered", None, 1.0),
         (ends_s[1], "delivered", None, 1.0),
         (ends_s[2], "dropped", "uplink", 1.0),
@@ -161,7 +158,10 @@ def test_leaving_in_mid_task_of_unknown_length_is_a_dropout_at_that_instant():
     there = TraceAvailability(Intervals.of([0, 1], [0, 0], [2.5, 900], [1000.0] * 2), np.arange(2))
     links = Pipe([0] * 2, [0] * 2, down=FirstCome, up=EqualSharing)
     history, *_ = serve(Deadline(deadline_s=50), [0] * 2, [3] * 2, [0] * 2, links=links, presence=there)
-    assert rows(history, "end_s", "outcome", "cut_in") == [(2.5, "dropped", "compute"), (6.0, "delivered", None)]
+    assert rows(history.participations, "end_s", "outcome", "cut_in") == [
+        (2.5, "dropped", "compute"),
+        (6.0, "delivered", None),
+    ]
 
 
 def test_limits_of_waits_worked_by_hand():

@@ -8,12 +8,8 @@ from fedsim.errors import ScenarioError
 from fedsim.network.medium.disciplines import EqualSharing, FirstCome
 from fedsim.privacy import GeometricBudget
 from fedsim.rounds import Deadline, WaitForAll
+from tests.support.stories import rows
 from tests.support.worlds import Pipe, Sequence, serve
-
-
-def rows(history, *names):
-    return [tuple(row[name] for name in names) for row in history.participations.to_pylist()]
-
 
 TIMES = ("downlink_s", "compute_s", "uplink_s", "queue_s", "end_s", "outcome", "cut_in")
 
@@ -22,7 +18,7 @@ def test_shared_uplink_alone_worked_by_hand():
     """Uploads of 1 bit begin at 2, 2.5 and 9 s: the first two have half the pipe each while both are there."""
     links = Pipe([1, 1, 5], [0, 0, 0], up=EqualSharing)
     history, *_ = serve(WaitForAll(), [0] * 3, [1, 1.5, 4], [0] * 3, links=links)
-    assert rows(history, *TIMES) == [
+    assert rows(history.participations, *TIMES) == [
         (1.0, 1.0, 1.5, 0.0, 3.5, "delivered", None),
         (1.0, 1.5, 1.5, 0.0, 4.0, "delivered", None),
         (5.0, 4.0, 1.0, 0.0, 10.0, "delivered", None),
@@ -33,7 +29,7 @@ def test_shared_uplink_alone_worked_by_hand():
 def test_shared_downlink_alone_and_a_dedicated_uplink_after_it():
     links = Pipe([0, 0], [3, 4], down=FirstCome)
     history, *_ = serve(WaitForAll(), [0] * 2, [5, 6], [0] * 2, links=links)
-    assert rows(history, *TIMES) == [
+    assert rows(history.participations, *TIMES) == [
         (1.0, 5.0, 3.0, 0.0, 9.0, "delivered", None),
         (1.0, 6.0, 4.0, 1.0, 12.0, "delivered", None),
     ]
@@ -44,7 +40,7 @@ def test_late_clients_free_the_medium_for_the_next_round_at_that_instant():
     links = Pipe([0] * 3, [0] * 3, up=EqualSharing)
     selector = Sequence([np.array([0, 1]), np.array([2])])
     history, *_ = serve(Deadline(deadline_s=2), [0] * 3, [1] * 3, [0] * 3, links=links, selector=selector, count=2)
-    assert rows(history, "client", "uplink_s", "uplink_bits", "end_s", "outcome", "cut_in") == [
+    assert rows(history.participations, "client", "uplink_s", "uplink_bits", "end_s", "outcome", "cut_in") == [
         (0, 1.0, 0.5, 2.0, "late", "uplink"),
         (1, 1.0, 0.5, 2.0, "late", "uplink"),
         (2, 1.0, 1.0, 4.0, "delivered", None),
@@ -55,7 +51,7 @@ def test_late_clients_free_the_medium_for_the_next_round_at_that_instant():
 def test_one_that_leaves_in_mid_transfer_frees_its_share():
     links = Pipe([0] * 2, [0] * 2, down=EqualSharing, up=EqualSharing)
     history, *_ = serve(Deadline(deadline_s=9), [0] * 2, [1] * 2, [0] * 2, links=links, leaves_s=[1.0, np.inf])
-    assert rows(history, "downlink_s", "downlink_bits", "uplink_bits", "end_s", "outcome") == [
+    assert rows(history.participations, "downlink_s", "downlink_bits", "uplink_bits", "end_s", "outcome") == [
         (1.0, 0.5, 0.0, 1.0, "dropped"),
         (1.5, 1.0, 1.0, 3.5, "delivered"),
     ]
@@ -64,7 +60,7 @@ def test_one_that_leaves_in_mid_transfer_frees_its_share():
 def test_waiting_in_the_queue_and_cut_there_counts_as_queueing():
     links = Pipe([0] * 3, [0] * 3, up=FirstCome)
     history, *_ = serve(Deadline(deadline_s=2.5), [0] * 3, [1] * 3, [0] * 3, links=links)
-    assert rows(history, "uplink_s", "queue_s", "uplink_bits", "outcome", "cut_in") == [
+    assert rows(history.participations, "uplink_s", "queue_s", "uplink_bits", "outcome", "cut_in") == [
         (1.0, 0.0, 1.0, "delivered", None),
         (0.5, 1.0, 0.5, "late", "uplink"),
         (0.0, 1.5, 0.0, "late", "uplink"),
@@ -74,7 +70,7 @@ def test_waiting_in_the_queue_and_cut_there_counts_as_queueing():
 def test_a_shared_upload_that_ends_exactly_at_the_deadline_is_delivered():
     links = Pipe([0] * 2, [0] * 2, up=EqualSharing)
     history, *_ = serve(Deadline(deadline_s=2.3), [0] * 2, [0.3] * 2, [0] * 2, links=links)
-    assert rows(history, "outcome") == [("delivered",)] * 2
+    assert rows(history.participations, "outcome") == [("delivered",)] * 2
 
 
 def test_privacy_is_charged_when_a_shared_upload_starts():
@@ -82,7 +78,7 @@ def test_privacy_is_charged_when_a_shared_upload_starts():
     history, *_ = serve(
         Deadline(deadline_s=2), [0] * 2, [1, 5], [0] * 2, links=links, budget=GeometricBudget(epsilon=20.0, eta=0.1)
     )
-    first, second = rows(history, "epsilon")
+    first, second = rows(history.participations, "epsilon")
     assert first[0] > 0
     assert second[0] == 0
 
@@ -96,7 +92,10 @@ def test_waiting_for_a_shared_link_that_carries_nothing_is_refused():
 def test_a_shared_link_that_carries_nothing_is_cut_by_the_deadline():
     links = Pipe([0, np.inf], [0] * 2, down=EqualSharing)
     history, *_ = serve(Deadline(deadline_s=3), [0] * 2, [1] * 2, [0] * 2, links=links)
-    assert rows(history, "outcome", "downlink_s", "downlink_bits") == [("delivered", 1.0, 1.0), ("late", 3.0, 0.0)]
+    assert rows(history.participations, "outcome", "downlink_s", "downlink_bits") == [
+        ("delivered", 1.0, 1.0),
+        ("late", 3.0, 0.0),
+    ]
 
 
 def cell(cohort, down, up, **values):

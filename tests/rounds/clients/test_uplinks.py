@@ -22,7 +22,7 @@ class Asked(Pipe):
         self.asked = []
         self.delays_s = [0.0] * clients if delays_s is None else delays_s
 
-    def uplink_s(self, client, round_, start_s, bits):
+    def uplink_s(self, client, draw, start_s, bits):
         self.asked.append((client.tolist(), start_s.tolist()))
         return self.up[client] + start_s / 10
 
@@ -61,7 +61,7 @@ def test_those_known_when_the_first_needs_it_are_worked_out_together():
 
 def test_times_that_are_none_are_refused_also_when_they_are_worked_out_late():
     class Broken(Asked):
-        def uplink_s(self, client, round_, start_s, bits):
+        def uplink_s(self, client, draw, start_s, bits):
             return np.where(client == 2, self.wrong, 1.0)
 
     links = Broken(4, Multicast)
@@ -79,9 +79,9 @@ def test_a_cell_is_asked_once_a_round_and_says_what_it_says_to_each_alone(monkey
     """Every uplink that a run shows is what the links answer for that client and instant alone."""
     calls, original = [], CellLinks.uplink_s
 
-    def count(self, client, round_, start_s, bits):
+    def count(self, client, draw, start_s, bits):
         calls.append((self, client.size))
-        return original(self, client, round_, start_s, bits)
+        return original(self, client, draw, start_s, bits)
 
     monkeypatch.setattr(CellLinks, "uplink_s", count)
     history = simulate(

@@ -24,6 +24,7 @@ from fedsim.rounds.hierarchy.cloud import Cloud
 from fedsim.rounds.policies.late import Stale
 from fedsim.selectors import SelectorPort
 from fedsim.streams import Streams
+from tests.support.stories import rows
 from tests.support.worlds import CountingLearner, Everybody, FixedCompute, FixedDropout, FixedLinks, batteries, serve
 
 ZEROS = np.zeros(2)
@@ -39,11 +40,6 @@ def traces(*rows, period_s=1000.0):
 def edges(merging, edge=(0, 1), **options):
     """Return edge servers with clients as given."""
     return Edges(**{"grouping": {"kind": "given", "edge": edge}, "merging": merging, "backhaul": "none", **options})
-
-
-def rows(table, *names):
-    """Return some columns of a table as rows."""
-    return [tuple(row[name] for name in names) for row in table.to_pylist()]
 
 
 SKIP = {"kind": "synchronous", "absent": "skip"}

@@ -6,14 +6,10 @@ from pydantic import ValidationError
 
 from fedsim.rounds import Deadline, Edges, WaitForAll
 from fedsim.rounds.hierarchy.cloud_rules import Asynchronous, EdgeStatus, FedAT
+from tests.support.stories import rows
 from tests.support.worlds import CountingLearner, serve
 
 WIRE = {"kind": "link", "rate_bps": 2.0, "delay_s": 0.25}  # 0.75 s for a model of one bit
-
-
-def rows(table, *names):
-    """Return some columns of a table as rows."""
-    return [tuple(row[name] for name in names) for row in table.to_pylist()]
 
 
 def run(edge, work_s, *, policy=None, learner=None, count=1, downlink_s=None, uplink_s=None, **options):

@@ -8,6 +8,7 @@ from fedsim import Scenario, simulate
 from fedsim.errors import ScenarioError
 from fedsim.rounds import BACKHAULS
 from fedsim.rounds.hierarchy.backhaul import NoBackhaul, ThroughNetwork, Wire
+from tests.support.stories import rows
 from tests.support.worlds import FixedLinks
 
 
@@ -40,8 +41,8 @@ def test_a_network_of_clients_alone_carries_no_models():
 
 
 def test_every_kind_says_whether_it_uses_bits():
-    uses = {kind: BACKHAULS.load(kind).uses_bits for kind in BACKHAULS.builtin}
-    assert uses == {"link": True, "network": True, "none": False}
+    requires = {kind: BACKHAULS.load(kind).requires for kind in BACKHAULS.builtin}
+    assert requires == {"link": {"model-bits"}, "network": {"model-bits", "routes"}, "none": frozenset()}
 
 
 def node(name, kind, **options):
@@ -89,11 +90,6 @@ def scenario(**tables):
             **tables,
         }
     )
-
-
-def rows(table, *names):
-    """Return some columns of a table as rows."""
-    return [tuple(row[name] for name in names) for row in table.to_pylist()]
 
 
 def test_models_share_the_networks_links_and_edges_are_those_that_serve():

@@ -8,6 +8,7 @@ from fedsim.privacy import GeometricBudget
 from fedsim.rounds import Deadline, Edges, WaitForAll
 from fedsim.rounds.policies.late import Stale
 from fedsim.selectors import Probe
+from tests.support.stories import rows
 from tests.support.worlds import CountingLearner, Everybody, Sequence, serve
 
 WIRE = {"kind": "link", "rate_bps": 2.0, "delay_s": 0.25}  # 0.75 s for a model of one bit
@@ -19,11 +20,6 @@ SAMPLES = np.array([10, 30, 20, 20, 20])
 def edges(edge=(0, 0, 1, 1, 1), **options):
     """Return edge servers with clients as given."""
     return Edges(**{"grouping": {"kind": "given", "edge": edge}, "backhaul": "none", **options})
-
-
-def rows(table, *names):
-    """Return some columns of a table as rows."""
-    return [tuple(row[name] for name in names) for row in table.to_pylist()]
 
 
 def test_two_edge_rounds_of_unequal_edges_between_two_merges():

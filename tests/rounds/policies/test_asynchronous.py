@@ -12,16 +12,11 @@ from fedsim.errors import ScenarioError, SelectorError
 from fedsim.rounds.aggregation.staleness import Constant, Hinge
 from fedsim.rounds.policies.asynchronous import FedAsync, FedBuff
 from fedsim.rounds.server import roster as crew
-from tests.rounds.policies.test_synchronous import ends, told
-from tests.rounds.server.test_availability import presence
-from tests.support.worlds import CountingLearner, Everybody, FirstWanted, batteries, serve, timeline
+from tests.support.stories import ends, rows, timeline, told
+from tests.support.worlds import CountingLearner, Everybody, FirstWanted, batteries, presence, serve
 
 # Three clients that take 3, 5 and 8 s; the selector takes the lowest ids that are free.
 THREE = ([1, 1, 2], [1, 2, 3], [1, 2, 3])
-
-
-def rows(history, *names):
-    return [tuple(row[name] for name in names) for row in history.participations.to_pylist()]
 
 
 def test_fedasync():
@@ -241,7 +236,7 @@ def test_ties_are_merged_one_by_one_in_the_order_of_their_starts():
          7 round 4 ends with model 4
     """)
     assert [clients for clients, _ in learner.aggregated] == [[3], [2], [0], [0]]
-    assert rows(history, "client", "staleness")[:3] == [(3, 0), (2, 1), (0, 1)]
+    assert rows(history.participations, "client", "staleness")[:3] == [(3, 0), (2, 1), (0, 1)]
 
 
 @pytest.mark.parametrize("times", [([0.3, 0.1], [0.2, 0.2], [0.1, 0.3]), ([0.1, 0.3], [0.2, 0.2], [0.3, 0.1])], ids=str)
@@ -309,7 +304,7 @@ def test_a_buffer_that_nobody_will_fill_is_never_merged():
     policy = FedBuff(buffer=2, concurrency=1, give_up_s=9.0)
     history, _, learner, _ = serve(policy, [1], [1], [1], batteries=cells, count=5)
     assert learner.aggregated == []
-    assert rows(history, "fate") == [("wasted-unmerged",)]
+    assert rows(history.participations, "fate") == [("wasted-unmerged",)]
     assert ends(history) == [3]
 
 
@@ -336,7 +331,7 @@ def test_links_that_carry_nothing_need_somebody_to_give_up():
     with pytest.raises(ScenarioError, match="would take inf s"):
         serve(FedBuff(buffer=1, concurrency=2), [1, 1], [1, 1], [1, np.inf])
     history, _, _, _ = serve(FedBuff(buffer=2, concurrency=2, give_up_s=4.0), [1, 1], [1, 1], [1, np.inf], count=2)
-    assert [row for row in rows(history, "client", "end_s", "outcome") if row[0]] == [
+    assert [row for row in rows(history.participations, "client", "end_s", "outcome") if row[0]] == [
         (1, end_s, "late") for end_s in (4, 8, 12)
     ]
     assert ends(history) == [6, 12]
@@ -347,7 +342,7 @@ def test_empty_batteries_are_found_out_when_their_clients_are_given_up():
     cells = batteries([50.0, 2.0], work_w=3.0, gain_w=0.25, least=1.0)
     policy = FedBuff(buffer=2, concurrency=2, give_up_s=5.0)
     history, selector, _, _ = serve(policy, [1, 1], [1, 1], [1, 1], batteries=cells, count=2)
-    client_1 = [row for row in rows(history, "client", "start_s", "end_s", "outcome") if row[0] == 1]
+    client_1 = [row for row in rows(history.participations, "client", "start_s", "end_s", "outcome") if row[0] == 1]
     assert client_1[0] == (1, 0.0, 1 + 2 / 3, "dropped")
     assert client_1[1][1] == pytest.approx(1 + 2 / 3 + 4), "charged to 1 J again, which is after 5 s"
     assert selector.reports[0].client.tolist() == [0, 0, 1]
@@ -365,7 +360,7 @@ def test_patience_begins_anew_with_every_delivery(monkeypatch):
     monkeypatch.setattr(crew, "PATIENCE", 2)
     policy = FedBuff(buffer=1, concurrency=2, give_up_s=4.0)
     history, *_ = serve(policy, [1, 9], [1, 9], [1, 9], count=12)
-    assert rows(history, "client", "outcome").count((1, "late")) > 4
+    assert rows(history.participations, "client", "outcome").count((1, "late")) > 4
 
 
 def test_every_selection_in_a_round_has_luck_of_its_own():

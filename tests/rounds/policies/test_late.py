@@ -13,16 +13,11 @@ from fedsim.rounds.aggregation.staleness import Constant, Deviation, Exponential
 from fedsim.rounds.policies.count_based import KFastest
 from fedsim.rounds.policies.late import Drop, Partial, Stale
 from fedsim.selectors import Cohort
-from tests.rounds.policies.test_synchronous import ends, told, used
-from tests.rounds.server.test_availability import presence
-from tests.support.worlds import CountingLearner, Everybody, FixedLinks, Pipe, Sequence, batteries, serve, timeline
+from tests.support.stories import ends, rows, timeline, told, used
+from tests.support.worlds import CountingLearner, Everybody, FixedLinks, Pipe, Sequence, batteries, presence, serve
 
 # Three clients that take 3, 5 and 12 s: downlink, work, uplink.
 THREE = ([1, 1, 2], [1, 2, 5], [1, 2, 5])
-
-
-def rows(history, *names):
-    return [tuple(row[name] for name in names) for row in history.participations.to_pylist()]
 
 
 def test_cancelled_clients_are_candidates_of_the_next_round():
@@ -181,7 +176,7 @@ def test_updates_that_are_too_stale_are_thrown_away_and_count_for_nothing():
     """Of clients 2, 1 and 0 in round 4 the first is three versions behind."""
     history, _, learner, _ = serve(Deadline(deadline_s=4), *THREE, late=Stale(max_staleness=2), count=4)
     assert learner.aggregated[3][0] == [1, 0]
-    assert ("wasted-late", 2, None) in rows(history, "fate", "client", "staleness")
+    assert ("wasted-late", 2, None) in rows(history.participations, "fate", "client", "staleness")
     few, _, _, _ = serve(
         Deadline(deadline_s=4), *THREE, late=Stale(max_staleness=0), count=4, minimum_updates=2
     )  # fmt: skip
@@ -192,7 +187,7 @@ def test_minimum_updates_counts_stale_ones_but_not_dropped_ones():
     """Round 1 gets one of the two that are needed. From then on client 1's version is as old as the model."""
     stale, _, _, _ = serve(Deadline(deadline_s=4), *THREE, late=Stale(), count=2, minimum_updates=2)
     assert stale.column("rounds", "model_version").tolist() == [0, 1]
-    assert rows(stale, "client", "fate", "staleness")[1:] == [
+    assert rows(stale.participations, "client", "fate", "staleness")[1:] == [
         (1, "stale-used", 0),
         (0, "used", 0),
         (2, "wasted-late", None),
@@ -223,7 +218,7 @@ def test_a_round_waits_for_somebody_to_be_free():
     """)
     assert learner.aggregated == [([0], [1.0])] * 2
     assert [view.time_s for view in selector.views] == [0, 3, 6]
-    assert rows(history, "staleness") == [(0,), (1,), (None,)]
+    assert rows(history.participations, "staleness") == [(0,), (1,), (None,)]
 
 
 def test_a_round_waits_for_somebody_to_come_who_is_free():
@@ -275,7 +270,7 @@ def test_late_clients_that_finish_hog_the_uplink():
         links = Pipe([0] * 3, [0] * 3, up=EqualSharing)
         selector = Sequence([np.array([0, 1]), np.array([2])])
         history, _, _, _ = serve(Deadline(deadline_s=2.5), *times, links=links, selector=selector, late=late, count=2)
-        after[type(late).__name__] = rows(history, "client", "end_s")
+        after[type(late).__name__] = rows(history.participations, "client", "end_s")
     assert after["Cancel"] == [(0, 2.5), (1, 2.5), (2, 3.75)]
     assert after["Drop"] == after["Stale"] == [(0, 3.125), (1, 3.125), (2, 4.0)]
 
@@ -301,7 +296,7 @@ def test_partial_work_fits_what_is_left_and_arrives_in_time():
     history, _, learner, _ = serve(
         Deadline(deadline_s=8), [1, 1, 5], [10, 4, 10], [2, 2, 2], late=Partial(least_work=0.25)
     )
-    assert rows(history, "client", "work", "compute_s", "end_s", "fate") == [
+    assert rows(history.participations, "client", "work", "compute_s", "end_s", "fate") == [
         (0, 0.5, 5.0, 8.0, "used"),
         (1, 1.0, 4.0, 7.0, "used"),
         (2, 0.25, 2.5, 8.0, "wasted-late"),
@@ -315,11 +310,11 @@ def test_partial_work_is_done_in_whole_steps():
     history, _, _, _ = serve(
         Deadline(deadline_s=8), [1], [9], [2], late=Partial(), learner=Stepping(np.array([10]))
     )  # fmt: skip
-    assert rows(history, "work", "compute_s", "end_s", "fate") == [(0.5, 4.5, 7.5, "used")]
+    assert rows(history.participations, "work", "compute_s", "end_s", "fate") == [(0.5, 4.5, 7.5, "used")]
     none_fits, _, _, _ = serve(
         Deadline(deadline_s=4), [1], [9], [2], late=Partial(), learner=Stepping(np.array([10]))
     )  # fmt: skip
-    assert rows(none_fits, "work", "compute_s", "end_s", "fate") == [(0.25, 2.25, 4.0, "wasted-late")]
+    assert rows(none_fits.participations, "work", "compute_s", "end_s", "fate") == [(0.25, 2.25, 4.0, "wasted-late")]
 
 
 def test_partial_work_of_prescribed_work():
@@ -339,21 +334,24 @@ def test_least_work_is_a_share_of_what_was_prescribed():
     """Nothing is left for 10 s of work, of which half is prescribed, and of that half at least."""
     selector = Sequence([Cohort(np.arange(1), work=np.array([0.5]))])
     history, _, _, _ = serve(Deadline(deadline_s=3), [1], [10], [2], late=Partial(least_work=0.5), selector=selector)
-    assert rows(history, "work", "end_s", "fate") == [(0.25, 3.0, "wasted-late")]
+    assert rows(history.participations, "work", "end_s", "fate") == [(0.25, 3.0, "wasted-late")]
 
 
 def test_partial_work_after_a_shared_downlink():
     """Two downlinks share the pipe for 2 s. Then 4 s are left for 10 s of work, and client 1 has enough with 3 s."""
     links = Pipe([0] * 2, [2, 2], down=EqualSharing)
     history, _, _, _ = serve(Deadline(deadline_s=8), [0] * 2, [10, 3], [2] * 2, late=Partial(), links=links)
-    assert rows(history, "work", "compute_s", "end_s", "fate") == [(0.4, 4.0, 8.0, "used"), (1.0, 3.0, 7.0, "used")]
+    assert rows(history.participations, "work", "compute_s", "end_s", "fate") == [
+        (0.4, 4.0, 8.0, "used"),
+        (1.0, 3.0, 7.0, "used"),
+    ]
 
 
 def test_partial_work_knows_the_mean_of_its_upload_and_not_its_length():
     """Both believe in 2 s; behind client 0, client 1 waits for the pipe and is late."""
     links = Pipe([1, 1], [2, 2], up=FirstCome)
     history, _, _, _ = serve(Deadline(deadline_s=8), [1] * 2, [10] * 2, [2] * 2, late=Partial(), links=links)
-    assert rows(history, "work", "end_s", "fate") == [(0.5, 7.0, "used"), (0.5, 8.0, "used")]
+    assert rows(history.participations, "work", "end_s", "fate") == [(0.5, 7.0, "used"), (0.5, 8.0, "used")]
 
     class Optimistic(FixedLinks):
         def expected_uplink_s(self, bits):
@@ -361,7 +359,7 @@ def test_partial_work_knows_the_mean_of_its_upload_and_not_its_length():
 
     slow = Optimistic([1], [3])
     history, _, _, _ = serve(Deadline(deadline_s=8), [0], [10], [0], late=Partial(), links=slow)
-    assert rows(history, "work", "end_s", "fate") == [(0.5, 8.0, "wasted-late")]
+    assert rows(history.participations, "work", "end_s", "fate") == [(0.5, 8.0, "wasted-late")]
 
 
 def test_partial_work_costs_partial_energy():
@@ -369,22 +367,25 @@ def test_partial_work_costs_partial_energy():
     history, _, _, _ = serve(
         Deadline(deadline_s=8), [1], [10], [2], late=Partial(), batteries=batteries([50.0], work_w=1.0)
     )  # fmt: skip
-    assert rows(history, "compute_s", "energy_j") == [(5.0, 5.0)]
+    assert rows(history.participations, "compute_s", "energy_j") == [(5.0, 5.0)]
 
 
 @pytest.mark.parametrize("deadline_s", [2.0, 3.0, 4.0])
 def test_who_has_nothing_to_do_has_nothing_to_shorten(deadline_s):
     history, _, _, _ = serve(Deadline(deadline_s=deadline_s), [2], [0], [1], late=Partial())
-    assert rows(history, "work", "compute_s") == [(1.0, 0.0)]
+    assert rows(history.participations, "work", "compute_s") == [(1.0, 0.0)]
 
 
 def test_partial_work_without_a_limit_in_sight_is_all_of_it():
     class Endless(Deadline):
-        def closes_after_s(self, memory):
-            return None
+        def time_limit_s(self, past):
+            return np.inf
+
+        def enough(self, round_):
+            return round_.everyone | round_.limit(self.deadline_s)
 
     history, _, _, _ = serve(Endless(deadline_s=8), [1], [10], [2], late=Partial())
-    assert rows(history, "work", "fate") == [(1.0, "wasted-late")]
+    assert rows(history.participations, "work", "fate") == [(1.0, "wasted-late")]
 
 
 class CuriousEverybody(Everybody):

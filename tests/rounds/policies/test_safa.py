@@ -10,9 +10,8 @@ from fedsim.rounds.policies.count_based import Quorum
 from fedsim.rounds.policies.late import Stale
 from fedsim.rounds.policies.safa import Safa
 from fedsim.selectors import Probe
-from tests.rounds.policies.test_synchronous import ends, told
-from tests.rounds.server.test_availability import presence
-from tests.support.worlds import CountingLearner, Everybody, serve, timeline
+from tests.support.stories import ends, timeline, told
+from tests.support.worlds import CountingLearner, Everybody, presence, serve
 
 # Three clients that take 3, 5 and 8 s.
 THREE = ([1, 1, 2], [1, 2, 3], [1, 2, 3])

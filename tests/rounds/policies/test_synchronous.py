@@ -7,31 +7,14 @@ from fedsim import Scenario
 from fedsim.errors import ScenarioError
 from fedsim.rounds import Deadline, WaitForAll
 from fedsim.rounds.policies.adaptive import MovingAverage, QuantileDeadline
-from fedsim.rounds.policies.contracts import PastRounds
 from fedsim.rounds.policies.count_based import KFastest, Quorum
+from fedsim.rounds.policies.round import PastRounds
 from fedsim.selectors import Probe
-from tests.support.worlds import Everybody, FirstWanted, Sequence, serve, timeline
+from tests.support.stories import ends, timeline, told, used
+from tests.support.worlds import Everybody, FirstWanted, Sequence, serve
 
 # Four clients that take 3, 5, 8 and 12 s: downlink, work, uplink.
 FOUR = ([1, 1, 2, 2], [1, 2, 3, 5], [1, 2, 3, 5])
-
-
-def told(story):
-    """Return a story of lines "second what" as a list of pairs."""
-    lines = [line.split(maxsplit=1) for line in story.strip().splitlines()]
-    return [(float(second), what) for second, what in lines]
-
-
-def ends(history):
-    return history.column("rounds", "end_s").tolist()
-
-
-def used(history):
-    """Return the clients whose updates went into each round's aggregate."""
-    rows = history.participations.to_pylist()
-    return [
-        [row["client"] for row in rows if row["served_round"] == number] for number in history.column("rounds", "round")
-    ]
 
 
 def test_wait_for_all():
@@ -117,7 +100,7 @@ def test_k_fastest_waits_no_longer_than_its_longest_wait():
     ("k", "over_selection", "wanted"), [(20, 1.3, 26), (100, 1.3, 130), (5, 1.3, 7), (10, 1.1, 11)]
 )
 def test_how_many_are_asked_for(k, over_selection, wanted):
-    assert KFastest(k=k, over_selection=over_selection).wanted == wanted
+    assert KFastest(k=k, over_selection=over_selection).traits.cohort_size == wanted
 
 
 @pytest.mark.parametrize("order", [[0, 1, 2], [2, 1, 0], [1, 2, 0]])
@@ -181,9 +164,9 @@ def test_quantile_deadline_looks_at_its_window_and_keeps_its_bounds():
 )
 def test_the_quantile_is_the_smallest_number_that_so_many_do_not_exceed(quantile, expected):
     seen = PastRounds(rounds_s=[10.0], durations_s=[np.arange(10.0, 0.0, -1.0)], deadline_s=50.0)
-    assert QuantileDeadline(quantile=quantile, initial_s=1.0).closes_after_s(seen) == expected
+    assert QuantileDeadline(quantile=quantile, initial_s=1.0).time_limit_s(seen) == expected
     of_25 = PastRounds(rounds_s=[25.0], durations_s=[np.arange(1.0, 26.0)], deadline_s=50.0)
-    assert QuantileDeadline(quantile=0.28, initial_s=1.0).closes_after_s(of_25) == 7.0
+    assert QuantileDeadline(quantile=0.28, initial_s=1.0).time_limit_s(of_25) == 7.0
 
 
 def test_the_quantile_looks_back_as_far_as_its_window():
@@ -191,7 +174,7 @@ def test_the_quantile_looks_back_as_far_as_its_window():
     seen = PastRounds(rounds_s=[1.0, 2.0, 3.0], durations_s=[np.full(2, s) for s in (1.0, 2.0, 3.0)], deadline_s=9.0)
     for window, quantile, expected_s in ((3, 0.5, 2.0), (3, 0.3, 1.0), (2, 0.3, 2.0), (1, 0.3, 3.0)):
         policy = QuantileDeadline(quantile=quantile, window=window, initial_s=1.0)
-        assert policy.closes_after_s(seen) == expected_s
+        assert policy.time_limit_s(seen) == expected_s
 
 
 def test_moving_average_follows_the_rounds():
@@ -202,7 +185,7 @@ def test_moving_average_follows_the_rounds():
     memory = PastRounds()
     expected_s = [20.0, 14.0, 12.5, 12.125]
     for mu_s in expected_s:
-        assert policy.closes_after_s(memory) == mu_s
+        assert policy.time_limit_s(memory) == mu_s
         memory.rounds_s.append(12.0)
         memory.durations_s.append(np.array([3.0, 5.0, 8.0, 12.0]))
         memory.deadline_s = mu_s
@@ -212,7 +195,7 @@ def test_a_moving_average_grows_only_where_too_few_delivered():
     """3/4 of 12 s and 1/4 of 20 s are 14 s: that if three of four are enough, and half as much again if not."""
     seen = PastRounds(rounds_s=[12.0], durations_s=[np.array([3.0, 5.0, 12.0, np.inf])], deadline_s=20.0)
     for target_share, mu_s in ((0.75, 14.0), (0.76, 21.0)):
-        assert MovingAverage(growth=1.5, target_share=target_share).closes_after_s(seen) == mu_s
+        assert MovingAverage(growth=1.5, target_share=target_share).time_limit_s(seen) == mu_s
 
 
 def test_moving_average_with_a_target_share():

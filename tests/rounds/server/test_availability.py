@@ -4,18 +4,10 @@ import numpy as np
 import pytest
 
 from fedsim import Scenario, simulate
-from fedsim.devices.availability.traces import Intervals, TraceAvailability
 from fedsim.errors import ScenarioError
 from fedsim.privacy import GeometricBudget
 from fedsim.rounds import Deadline, Knowledge, WaitForAll
-from tests.support.worlds import Everybody, Sequence, serve
-
-
-def presence(*rows, period_s=1000.0):
-    """Return a presence from one list of (start, end) per client."""
-    owner = [client for client, row in enumerate(rows) for _ in row]
-    start, end = ([times[i] for row in rows for times in row] for i in (0, 1))
-    return TraceAvailability(Intervals.of(owner, start, end, [period_s] * len(rows)), np.arange(len(rows)))
+from tests.support.worlds import Everybody, Sequence, presence, serve
 
 
 def test_only_clients_that_are_there_are_candidates():

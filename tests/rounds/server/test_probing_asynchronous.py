@@ -8,8 +8,7 @@ from fedsim.rounds import Edges
 from fedsim.rounds.faults import ServerRestart
 from fedsim.rounds.policies.asynchronous import FedAsync, FedBuff
 from fedsim.selectors import Probe
-from tests.rounds.server.test_availability import presence
-from tests.support.worlds import Everybody, serve
+from tests.support.worlds import Everybody, presence, serve
 
 # A question about resources takes 1 s, participations take 3.5, 4 and 3 s.
 TIMES_S = ([0.5] * 3, [2.5, 3.0, 2.0], [0.5] * 3)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from fedsim.selectors import FedSuv
-from tests.support.synthetic_rounds import reports_of, rng, view_of
+from tests.support.views import measured_reports_of, rng, view_of
 
 DELTA = 0.1
 ALPHA = 1 + np.sqrt(np.log(4 / DELTA) / 2)
@@ -68,14 +68,14 @@ def test_algorithm_1_to_the_letter(seed):
     selector = FedSuv(cohort, delta=DELTA, scaling="none", utility_scale=1.0, **options)
     letter = ToTheLetter(x, cohort, **options)
     # Everybody delivers once, so that no two bounds are equal.
-    selector.select(view_of(1, clients, features=x), rng())
+    selector.select(view_of(clients, features=x), rng())
     letter.select(1)
     client, delivered = np.arange(clients), np.ones(clients, dtype=bool)
     for number in range(2, 80):
         value = np.clip(x[client, 1] + 0.1 * luck.standard_normal(client.size), 0, 1)
-        selector.observe(reports_of(client, delivered, value))
+        selector.observe(measured_reports_of(client, delivered, value))
         letter.observe(client, delivered, value)
-        client = selector.select(view_of(number, clients, features=x), rng(number)).client
+        client = selector.select(view_of(clients, round=number, features=x), rng(number)).client
         assert client.tolist() == letter.select(number)
         assert selector.left.tolist() == sorted(letter.left)
         delivered = luck.random(cohort) < x[client, 0]

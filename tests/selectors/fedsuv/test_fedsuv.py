@@ -7,7 +7,7 @@ import pytest
 
 from fedsim.errors import SelectorError
 from fedsim.selectors import FedSuv
-from tests.support.synthetic_rounds import reports_of, rng, view_of
+from tests.support.views import measured_reports_of, rng, view_of
 
 DELTA = 0.1
 ALPHA = 1 + math.sqrt(math.log(40) / 2)
@@ -19,17 +19,17 @@ def beta(clients, number):
 
 def teach(selector, tries, clients=10, features=None, **reported):
     """Let a selector make its first round's acquaintance and report each client (delivered, utility) some times."""
-    selector.select(view_of(1, clients, features=features), rng())
+    selector.select(view_of(clients, features=features), rng())
     for client, (delivered, utility), times in tries:
         for _ in range(times):
-            selector.observe(reports_of([client], delivered, loss_rms=utility, **reported))
+            selector.observe(measured_reports_of([client], delivered, loss_rms=utility, **reported))
 
 
 def test_rectangles_by_hand():
     """Alone: theta = s / (1 + n) with width alpha / sqrt(1 + n); utility n y / (n + noise^2) with its deviation."""
     selector = FedSuv(1, delta=DELTA, noise=0.5, utility_scale=1.0, keep=10)
     teach(selector, [(0, (True, 2.0), 3), (1, (False, 0.0), 1)], clients=4)
-    selector.select(view_of(2, 4), rng())
+    selector.select(view_of(4, round=2), rng())
     found = selector.rectangle(np.arange(3))
     centre, width = np.array([3 / 4, 0.0, 0.0]), ALPHA / np.sqrt([4, 2, 1])
     np.testing.assert_allclose(found.validity_low, centre - width)
@@ -54,9 +54,9 @@ def test_rectangles_by_hand():
 def test_utility_is_loss_times_gain(gain, options, utility):
     """L = |B| sqrt(mean loss^2) and u = L Delta; the middle of the interval is n u / (n + noise^2)."""
     selector = FedSuv(1, noise=0.1, utility_scale=100.0, keep=10, **options)
-    selector.select(view_of(1, 3, samples=np.full(3, 40)), rng())
-    selector.observe(reports_of([2], loss_rms=0.5, gain=gain))
-    selector.select(view_of(2, 3, samples=np.full(3, 40)), rng())
+    selector.select(view_of(3, samples=np.full(3, 40)), rng())
+    selector.observe(measured_reports_of([2], loss_rms=0.5, gain=gain))
+    selector.select(view_of(3, round=2, samples=np.full(3, 40)), rng())
     found = selector.rectangle(np.array([2]))
     assert (found.utility_low + found.utility_high)[0] / 2 == pytest.approx(utility / 1.01, abs=1e-12)
 
@@ -64,7 +64,7 @@ def test_utility_is_loss_times_gain(gain, options, utility):
 def test_who_did_not_deliver_tells_nothing_of_its_utility():
     selector = FedSuv(1, utility_scale=1.0, keep=10)
     teach(selector, [(0, (False, 5.0), 4)], clients=2)
-    selector.select(view_of(2, 2), rng())
+    selector.select(view_of(2, round=2), rng())
     low, high = selector.rectangle(np.array([0])).utility_low, selector.rectangle(np.array([0])).utility_high
     assert low == -high
 
@@ -73,19 +73,19 @@ def test_without_a_scale_utilities_are_measured_by_their_root_mean_square():
     selector = FedSuv(1, noise=0.5, delta=DELTA, keep=10)
     teach(selector, [(0, (True, 3.0), 1), (1, (True, 4.0), 1)], clients=3)
     assert selector.utility_unit == pytest.approx(math.sqrt(12.5))
-    selector.select(view_of(2, 3), rng())
+    selector.select(view_of(3, round=2), rng())
     assert selector.rectangle(np.array([2])).utility_high[0] == pytest.approx(math.sqrt(12.5 * beta(3, 2)))
 
 
 def test_before_the_first_utility_rectangles_have_no_end():
     selector = FedSuv(2)
-    selector.select(view_of(1, 5), rng())
+    selector.select(view_of(5), rng())
     assert np.all(selector.rectangle(np.arange(5)).utility_high == np.inf)
     assert np.all(np.isfinite(selector.rectangle(np.arange(5)).validity_high))
 
 
 def test_the_first_cohort_is_drawn_by_the_rng():
-    first = {tuple(FedSuv(3).select(view_of(1, 20), rng(seed)).client.tolist()) for seed in range(8)}
+    first = {tuple(FedSuv(3).select(view_of(20), rng(seed)).client.tolist()) for seed in range(8)}
     assert len(first) > 4
 
 
@@ -96,7 +96,7 @@ def test_those_of_low_validity_are_eliminated_by_hand():
     selector = FedSuv(1)
     teach(selector, [(0, (True, 1.0), tries), (1, (False, 1.0), tries)], clients=10)
     assert selector.left.tolist() == list(range(10))
-    selector.select(view_of(2), rng())
+    selector.select(view_of(10, round=2), rng())
     assert 1 not in selector.left
     assert 0 in selector.left
 
@@ -105,7 +105,7 @@ def failing(clients, failed, rho, **options):
     """Return what is left after `failed` clients have failed often and client 0 has delivered often."""
     selector = FedSuv(1, rho=rho, utility_scale=1.0, **options)
     teach(selector, [(0, (True, 0.0), 80), *((k, (False, 0.0), 80 + k) for k in range(1, failed + 1))], clients=clients)
-    selector.select(view_of(2, clients), rng())
+    selector.select(view_of(clients, round=2), rng())
     return selector.left
 
 
@@ -131,10 +131,10 @@ def test_the_dominated_leave_those_of_least_utility_first():
     one, two = FedSuv(1, utility_scale=1.0, rho=0.0, ridge=1e-3), FedSuv(1, utility_scale=1.0, rho=0.0, keep=2)
     for selector in (one, two):
         teach(selector, tries, clients=4)
-        selector.observe(reports_of([1, 2, 3], delivered=False))
+        selector.observe(measured_reports_of([1, 2, 3], delivered=False))
         for _ in range(900):
-            selector.observe(reports_of([1, 2, 3], delivered=[False] * 3))
-        selector.select(view_of(2, 4), rng())
+            selector.observe(measured_reports_of([1, 2, 3], delivered=[False] * 3))
+        selector.select(view_of(4, round=2), rng())
     assert one.left.tolist() == [0]
     assert two.left.tolist() == [0, 3]
 
@@ -143,17 +143,17 @@ def test_the_widest_rectangle_first_and_then_the_highest_bounds_of_utility():
     """Client 3 was never heard of: the widest. 0 and 2 have the highest bounds of those heard of, 1 the lowest."""
     selector = FedSuv(3, utility_scale=1.0, rho=0.0, keep=4)
     teach(selector, [(0, (True, 9.0), 5), (1, (True, 7.0), 5), (2, (True, 8.0), 5)], clients=4)
-    assert selector.select(view_of(2, 4), rng()).client.tolist() == [0, 2, 3]
+    assert selector.select(view_of(4, round=2), rng()).client.tolist() == [0, 2, 3]
     # With places for one only the widest goes, however low its bound is.
-    assert selector.select(view_of(3, 4, wanted=1), rng()).client.tolist() == [3]
+    assert selector.select(view_of(4, round=3, wanted=1), rng()).client.tolist() == [3]
 
 
 def test_the_cohort_is_filled_with_those_removed_last():
     selector = FedSuv(1, utility_scale=1.0)
-    selector.select(view_of(1, 6), rng())
+    selector.select(view_of(6), rng())
     selector._removed_in[:] = [3, 0, 2, 3, 1, 0]
     selector._rectangles._high[1] = [1.0, 9.0, 9.0, 2.0, 9.0, 9.0]
-    away = view_of(4, 6, client=[0, 1, 2, 3, 4], wanted=3)
+    away = view_of([0, 1, 2, 3, 4], clients=6, round=4, wanted=3)
     assert selector._choose(away, rng()).tolist() == [1, 3, 0]
     assert FedSuv(1, fill="none").select(away, rng()).client.size == 3
     selector.fill = "none"
@@ -162,7 +162,7 @@ def test_the_cohort_is_filled_with_those_removed_last():
 
 def test_away_clients_stay_in_the_pool():
     selector = FedSuv(2)
-    selector.select(view_of(1, 8, client=[0, 1, 2]), rng())
+    selector.select(view_of([0, 1, 2], clients=8), rng())
     assert selector.left.tolist() == list(range(8))
     assert np.all(np.isinf(selector.rectangle(np.arange(3, 8)).validity_high))
 
@@ -171,11 +171,11 @@ def test_learning_from_features_carries_over():
     """Clients with x near 1 deliver and are useful; those never tried are told by their features."""
     x = np.linspace(0, 1, 40)[:, None]
     selector = FedSuv(2, utility_scale=1.0, keep=40, rho=0.0)
-    selector.select(view_of(1, 40, features=x), rng())
+    selector.select(view_of(40, features=x), rng())
     for k in range(0, 40, 2):
         for _ in range(8):
-            selector.observe(reports_of([k], delivered=k >= 20, loss_rms=k / 40))
-    selector.select(view_of(2, 40, features=x), rng())
+            selector.observe(measured_reports_of([k], delivered=k >= 20, loss_rms=k / 40))
+    selector.select(view_of(40, round=2, features=x), rng())
     found = selector.rectangle(np.arange(1, 40, 2))
     middle = (found.utility_low + found.utility_high) / 2
     assert np.all(np.diff(found.validity_low + found.validity_high) > 0)
@@ -187,12 +187,14 @@ def test_meeting_the_crowd_bit_by_bit_gives_what_meeting_it_at_once_gives():
     features = np.random.default_rng(4).random((32, 3))
     at_once = FedSuv(4, utility_scale=1.0, keep=32, rho=0.0, when_disjoint="restart")
     bit_by_bit = FedSuv(4, utility_scale=1.0, keep=32, rho=0.0, when_disjoint="restart")
-    at_once.select(view_of(1, 32, features=features), rng())
+    at_once.select(view_of(32, features=features), rng())
     for step, known in enumerate((2, 4, 5, 9, 16), start=1):
-        bit_by_bit.select(view_of(step, 32, client=np.arange(known), features=features), rng())
+        bit_by_bit.select(view_of(np.arange(known), clients=32, round=step, features=features), rng())
         for selector in (at_once, bit_by_bit):
-            selector.observe(reports_of(np.arange(known), delivered=np.arange(known) % 3 > 0, loss_rms=step / 5))
-    bit_by_bit.select(view_of(6, 32, features=features), rng())
+            selector.observe(
+                measured_reports_of(np.arange(known), delivered=np.arange(known) % 3 > 0, loss_rms=step / 5)
+            )
+    bit_by_bit.select(view_of(32, round=6, features=features), rng())
     everybody = np.arange(32)
     for left, right in zip(
         vars(at_once._beliefs.bounds(everybody, 7)).values(),
@@ -204,21 +206,21 @@ def test_meeting_the_crowd_bit_by_bit_gives_what_meeting_it_at_once_gives():
 
 def test_reports_before_the_first_selection_are_harmless():
     selector = FedSuv(2)
-    selector.observe(reports_of([0]))
-    assert selector.select(view_of(1, 4), rng()).client.size == 2
+    selector.observe(measured_reports_of([0]))
+    assert selector.select(view_of(4), rng()).client.size == 2
 
 
 @pytest.mark.parametrize("value", [np.nan, np.inf])
 def test_features_that_are_no_numbers_are_refused(value):
     with pytest.raises(SelectorError, match="features must be finite"):
-        FedSuv(2).select(view_of(1, 2, features=[1.0, value]), rng())
+        FedSuv(2).select(view_of(2, features=[1.0, value]), rng())
 
 
 def test_features_may_not_change_their_number():
     selector = FedSuv(2)
-    selector.select(view_of(1, 4, features=np.ones((4, 2))), rng())
+    selector.select(view_of(4, features=np.ones((4, 2))), rng())
     with pytest.raises(SelectorError, match="after 2 columns"):
-        selector.select(view_of(2, 4, features=np.ones((4, 3))), rng())
+        selector.select(view_of(4, round=2, features=np.ones((4, 3))), rng())
 
 
 @pytest.mark.parametrize(
@@ -251,7 +253,7 @@ def test_refuses(options, message):
 def test_all_clients_count_in_beta_also_those_never_met():
     """|X| of (5) is the crowd: three of ten are candidates, and without a utility the bound is sqrt(beta) itself."""
     selector = FedSuv(1, delta=DELTA, utility_scale=1.0)
-    selector.select(view_of(3, 10, client=[2, 5, 6]), rng())
+    selector.select(view_of([2, 5, 6], clients=10, round=3), rng())
     assert selector.rectangle(np.array([5])).utility_high[0] == pytest.approx(math.sqrt(beta(10, 3)))
 
 
@@ -260,13 +262,13 @@ def test_the_intersection_decides_who_is_dominated():
     selector = FedSuv(1, utility_scale=1.0, rho=0.0, keep=2, noise=0.8, delta=DELTA)
     teach(selector, [(0, (True, 2.0), 3000), (1, (True, 1.0), 30)], clients=2)
     for _ in range(900):
-        selector.observe(reports_of([1], delivered=False))
+        selector.observe(measured_reports_of([1], delivered=False))
     deviation = 1 / np.sqrt(1 + np.array([3000, 30]) / 0.8**2)
     middle = 1 - deviation**2
     gap = 2 * middle[0] - middle[1]
     assert math.sqrt(beta(2, 2)) * deviation.sum() < gap < math.sqrt(beta(2, 10**9)) * deviation.sum()
-    selector.select(view_of(2, 2), rng())
+    selector.select(view_of(2, round=2), rng())
     assert selector.left.tolist() == [0, 1]
     selector.keep = 1
-    selector.select(view_of(10**9, 2), rng())
+    selector.select(view_of(2, round=10**9), rng())
     assert selector.left.tolist() == [0]

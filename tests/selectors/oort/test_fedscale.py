@@ -6,18 +6,18 @@ import numpy as np
 import pytest
 
 from fedsim.selectors import OortFedScale
-from tests.support.synthetic_rounds import reports_of, rng, view_of
+from tests.support.views import measured_reports_of, rng, view_of
 
 
 def taught(selector, clients=10, number=1, samples=1, **reported):
-    selector.select(view_of(number, clients, samples=np.full(clients, samples)), rng())
+    selector.select(view_of(clients, round=number, samples=np.full(clients, samples)), rng())
     count = max(np.size(value) for value in reported.values())
-    selector.observe(reports_of(np.arange(count), number=number, **reported))
+    selector.observe(measured_reports_of(np.arange(count), number=number, **reported))
     return selector
 
 
 def test_the_first_cohort_is_uniform():
-    first = {tuple(OortFedScale(3).select(view_of(1, 20), rng(seed)).client.tolist()) for seed in range(8)}
+    first = {tuple(OortFedScale(3).select(view_of(20), rng(seed)).client.tolist()) for seed in range(8)}
     assert len(first) > 4
 
 
@@ -53,14 +53,14 @@ def test_the_pacer_by_hand(gains, percentile):
     What a round has gained is booked when the next is selected, so that the windows in round 6 hold rounds 2 to 5.
     """
     selector = OortFedScale(1, pacer_step=2, exploration=0.0, exploration_least=0.0)
-    selector.select(view_of(1, 1), rng())
-    selector.observe(reports_of([0], loss_rms=1.0))
+    selector.select(view_of(1), rng())
+    selector.observe(measured_reports_of([0], loss_rms=1.0))
     for number in range(2, 7):
-        selector.select(view_of(number, 1), rng())
+        selector.select(view_of(1, round=number), rng())
         if number == 5:
             selector._percentile = 30.0  # whatever rounds 4's windows had to say
         if number < 6:
-            selector.observe(reports_of([0], loss_rms=gains[number - 2], number=number))
+            selector.observe(measured_reports_of([0], loss_rms=gains[number - 2], number=number))
     assert selector._percentile == percentile
 
 
@@ -70,7 +70,7 @@ def test_ten_times_as_many_as_there_are_places_are_in_the_draw():
     for seed in range(300):
         selector = OortFedScale(1, exploration=0.0, exploration_least=0.0, cut_off=1.0, threshold=100.0)
         taught(selector, clients=30, loss_rms=np.linspace(30, 20, 30))
-        seen |= set(selector.select(view_of(1, 30), rng(seed)).client.tolist())
+        seen |= set(selector.select(view_of(30), rng(seed)).client.tolist())
     assert seen <= set(range(11))
     assert len(seen) > 8
 
@@ -82,7 +82,7 @@ def test_those_with_most_samples_are_explored():
     for seed in range(100):
         selector = OortFedScale(2, exploration=1.0, exploration_decay=1.0, sample_window=2.0)
         taught(selector, loss_rms=np.ones(5))
-        seen |= set(selector.select(view_of(2, 10, samples=samples), rng(seed)).client.tolist())
+        seen |= set(selector.select(view_of(10, round=2, samples=samples), rng(seed)).client.tolist())
     assert seen == {5, 6, 7, 8}
 
 
@@ -93,10 +93,10 @@ def test_declared_times_count_for_the_untried():
     """
     features = np.array([[9.0, 0, 0, 1], [0, 1.0, 0, 3], [0, 0, 2.0, 4], [8.0, 0, 0, 10]])
     selector = OortFedScale(2, exploration=1.0, exploration_decay=1.0, threshold=50.0, sample_window=1.0)
-    view = view_of(1, 4, features=features, samples=np.array([1, 3, 4, 10]))
+    view = view_of(4, features=features, samples=np.array([1, 3, 4, 10]))
     selector.select(view, rng())
     assert selector.preferred_s() == 8.0  # before the first report: 1, 2, 8, 9
-    selector.observe(reports_of([0], duration_s=4.0))
+    selector.observe(measured_reports_of([0], duration_s=4.0))
     assert selector.preferred_s() == 4.0
     assert selector.select(view, rng()).client.tolist() == [1, 2]
 
@@ -107,7 +107,7 @@ def test_equal_samples_are_explored_in_random_order():
     for seed in range(200):
         selector = OortFedScale(1, exploration=1.0, exploration_decay=1.0)
         taught(selector, clients=20, loss_rms=[1.0])
-        seen |= set(selector.select(view_of(2, 20), rng(seed)).client.tolist())
+        seen |= set(selector.select(view_of(20, round=2), rng(seed)).client.tolist())
     assert seen == set(range(1, 20))
 
 
@@ -115,13 +115,13 @@ def test_as_many_places_as_tried_clients():
     """The code looks up the score behind the last one and fails."""
     selector = OortFedScale(3, exploration=0.0, exploration_least=0.0)
     taught(selector, clients=3, loss_rms=np.ones(3))
-    assert selector.select(view_of(2, 3), rng()).client.tolist() == [0, 1, 2]
+    assert selector.select(view_of(3, round=2), rng()).client.tolist() == [0, 1, 2]
 
 
 def test_nobody_left_to_explore():
     """The code returns the explored clients of an earlier round again, also if they are away."""
     selector = taught(OortFedScale(4), clients=6, loss_rms=np.ones(6))
-    chosen = selector.select(view_of(2, 6, client=[0, 1, 2, 5]), rng()).client
+    chosen = selector.select(view_of([0, 1, 2, 5], clients=6, round=2), rng()).client
     assert chosen.tolist() == [0, 1, 2, 5]
 
 
@@ -130,7 +130,7 @@ def test_a_blacklist_of_a_fraction_of_a_client():
     selector = OortFedScale(5, blacklist_after=2, exploration=0.0, exploration_least=0.0)
     taught(selector, clients=5, loss_rms=np.ones(5))
     participations = np.array([0, 9, 3, 4, 1])
-    chosen = selector.select(view_of(2, 5, participations=participations, wanted=4), rng()).client
+    chosen = selector.select(view_of(5, round=2, participations=participations, wanted=4), rng()).client
     assert chosen.tolist() == [0, 2, 3, 4]
 
 
@@ -159,7 +159,9 @@ def test_epsilon_decays_before_each_selection_to_its_floor():
     """K = 100: 0.9 * 0.8 in the first round, then 0.576 and 0.5, the floor."""
     selector = OortFedScale(100, exploration=0.9, exploration_decay=0.8, exploration_least=0.5)
     taught(selector, 400, loss_rms=np.ones(100))
-    found = [np.count_nonzero(selector.select(view_of(number, 400), rng(number)).client >= 100) for number in (2, 3, 4)]
+    found = [
+        np.count_nonzero(selector.select(view_of(400, round=number), rng(number)).client >= 100) for number in (2, 3, 4)
+    ]
     assert found == [57, 50, 50]
 
 
@@ -174,16 +176,16 @@ def test_the_exploited_are_drawn_in_proportion_to_score():
     selector = taught(
         OortFedScale(1, exploration=0.0, exploration_least=0.0, threshold=100.0, clip=1.0), 3, loss_rms=[2, 1.5, 1]
     )
-    share, tolerance = first_share(selector, view_of(1, 3))
+    share, tolerance = first_share(selector, view_of(3))
     assert abs(share - 1.001 / (1.001 + 0.501 + 0.001)) < tolerance
 
 
 @pytest.mark.statistical
 def test_the_explored_are_drawn_in_proportion_to_samples():
     selector = OortFedScale(1, exploration=1.0, exploration_decay=1.0)
-    view = view_of(1, 3, samples=np.array([30, 10, 5]))
+    view = view_of(3, samples=np.array([30, 10, 5]))
     selector.select(view, rng())
-    selector.observe(reports_of([2]))
+    selector.observe(measured_reports_of([2]))
     share, tolerance = first_share(selector, view)
     assert abs(share - 0.75) < tolerance
 
@@ -193,9 +195,11 @@ def test_a_gain_is_the_mean_over_the_exploited_that_delivered():
     selector = taught(
         OortFedScale(4, exploration=0.25, exploration_decay=1.0, exploration_least=0.25), 5, loss_rms=np.ones(3)
     )
-    chosen = selector.select(view_of(2, 5), rng()).client
+    chosen = selector.select(view_of(5, round=2), rng()).client
     assert chosen[:3].tolist() == [0, 1, 2]
-    selector.observe(reports_of(chosen, delivered=[True, False, True, True], loss_rms=[5.0, 9.0, 3.0, 7.0], number=2))
+    selector.observe(
+        measured_reports_of(chosen, delivered=[True, False, True, True], loss_rms=[5.0, 9.0, 3.0, 7.0], number=2)
+    )
     assert selector._gain == pytest.approx(8 / 2.0001)
 
 

@@ -7,22 +7,22 @@ import pytest
 
 from fedsim.selectors import Oort
 from fedsim.selectors.oort.state import blacklist
-from tests.support.synthetic_rounds import reports_of, rng, view_of
+from tests.support.views import measured_reports_of, rng, view_of
 
 
 def taught(selector, clients=10, number=1, **reported):
     """Return the selector after it met the crowd and was told of clients 0, 1, ...: one value each."""
-    selector.select(view_of(number, clients), rng())
+    selector.select(view_of(clients, round=number), rng())
     count = max(np.size(value) for value in reported.values())
-    selector.observe(reports_of(np.arange(count), number=number, **reported))
+    selector.observe(measured_reports_of(np.arange(count), number=number, **reported))
     return selector
 
 
 def test_utility_by_hand():
     """|B| times the root mean square loss, plus sqrt(0.1 ln R / L), times (T / D)^2 for the slow one."""
     selector = Oort(2, pacer_step_s=4.0, clip=1.0)
-    selector.select(view_of(3, 4, samples=np.array([10, 20, 30, 40])), rng())
-    selector.observe(reports_of([0, 1], loss_rms=[0.5, 0.25], duration_s=[4.0, 16.0], number=3))
+    selector.select(view_of(4, round=3, samples=np.array([10, 20, 30, 40])), rng())
+    selector.observe(measured_reports_of([0, 1], loss_rms=[0.5, 0.25], duration_s=[4.0, 16.0], number=3))
     uncertainty = math.sqrt(0.1 * math.log(7) / 3)
     expected = [10 * 0.5 + uncertainty, (20 * 0.25 + uncertainty) * (4 / 16) ** 2]
     np.testing.assert_allclose(selector.utility(np.array([0, 1]), 7), expected)
@@ -30,8 +30,8 @@ def test_utility_by_hand():
 
 def test_samples_beyond_those_of_a_round_do_not_count():
     selector = Oort(1, samples_per_round=16, clip=1.0)
-    selector.select(view_of(1, 2, samples=np.array([10, 40])), rng())
-    selector.observe(reports_of([0, 1], loss_rms=1.0))
+    selector.select(view_of(2, samples=np.array([10, 40])), rng())
+    selector.observe(measured_reports_of([0, 1], loss_rms=1.0))
     np.testing.assert_allclose(selector.utility(np.array([0, 1]), 1), [10, 16])
 
 
@@ -43,7 +43,7 @@ def test_outliers_are_clipped():
 
 def test_the_last_report_counts():
     selector = taught(Oort(2, pacer_step_s=1.0, clip=1.0), loss_rms=[4.0], duration_s=9.0)
-    selector.observe(reports_of([0], loss_rms=3.0, duration_s=0.5, number=5))
+    selector.observe(measured_reports_of([0], loss_rms=3.0, duration_s=0.5, number=5))
     np.testing.assert_allclose(selector.utility(np.array([0]), 5), 3 + math.sqrt(0.1 * math.log(5) / 5))
 
 
@@ -57,14 +57,14 @@ def test_a_client_that_never_delivered(silent, expected):
 
 def test_one_that_delivered_before_keeps_its_utility_when_late():
     selector = taught(Oort(2, pacer_step_s=100.0, clip=1.0), loss_rms=[2.0, 6.0])
-    selector.observe(reports_of([0, 1], delivered=[False, True], loss_rms=[9.0, 1.0], number=1))
+    selector.observe(measured_reports_of([0, 1], delivered=[False, True], loss_rms=[9.0, 1.0], number=1))
     np.testing.assert_allclose(selector.utility(np.arange(2), 1), [2.0, 1.0])
 
 
 def test_without_losses_every_sample_counts_as_one():
     selector = Oort(1, clip=1.0)
-    selector.select(view_of(1, 2, samples=np.array([7, 9])), rng())
-    selector.observe(reports_of([0, 1], loss_rms=np.nan))
+    selector.select(view_of(2, samples=np.array([7, 9])), rng())
+    selector.observe(measured_reports_of([0, 1], loss_rms=np.nan))
     assert selector.utility(np.array([0, 1]), 1).tolist() == [7, 9]
 
 
@@ -72,10 +72,10 @@ def test_epsilon_decays_to_its_floor():
     """K = 100: of so many clients 90, 88, 86 are explored, then fewer, down to 20, while untried ones are there."""
     selector, crowd, explored, tried = Oort(100, blacklist_after=None), 4000, [], set()
     for number in range(1, 91):
-        chosen = selector.select(view_of(number, crowd), rng(number)).client
+        chosen = selector.select(view_of(crowd, round=number), rng(number)).client
         explored.append(len(set(chosen.tolist()) - tried))
         tried |= set(chosen.tolist())
-        selector.observe(reports_of(chosen, number=number))
+        selector.observe(measured_reports_of(chosen, number=number))
     expected = [int(100 * max(0.9 * 0.98 ** (number - 1), 0.2) + 1e-9) for number in range(1, 91)]
     assert explored[1:] == expected[1:]  # in the first round there is nobody to exploit
     assert explored[0] == 100
@@ -89,10 +89,10 @@ def test_the_pacer_by_hand(asked, relaxations):
     gains = [5.0, 5.0, 5.0, 2.0, 2.0, 2.0, 3.0, 9.0]
     found = []
     for number in range(1, 10):
-        selector.select(view_of(number, 3), rng())
+        selector.select(view_of(3, round=number), rng())
         found.append(selector.preferred_s() / 2.0 - 1)
         if number <= len(gains):
-            selector.observe(reports_of([0], loss_rms=gains[number - 1], number=number))
+            selector.observe(measured_reports_of([0], loss_rms=gains[number - 1], number=number))
     # Sums of three, before and last: after 6 rounds 15 > 6; after 7, 12 > 7; after 8, 9 < 14.
     assert found == relaxations
 
@@ -101,7 +101,7 @@ def test_without_a_step_t_covers_the_fastest_tried():
     """W K = 4: T is the fourth shortest of five durations, the eighth after one relaxation: more than there are."""
     selector = taught(Oort(2, window=2), duration_s=[9.0, 1.0, 5.0, 3.0], loss_rms=1.0)
     assert selector.preferred_s() == math.inf
-    selector.observe(reports_of([4], duration_s=7.0))
+    selector.observe(measured_reports_of([4], duration_s=7.0))
     assert selector.preferred_s() == 7.0
     selector._relaxed = 1
     assert selector.preferred_s() == math.inf
@@ -116,7 +116,7 @@ def test_only_those_above_the_cut_off_are_exploited():
     seen = set()
     for seed in range(60):
         selector = taught(exploiting(cut_off=0.9), clients=6, loss_rms=[10.0, 9.0, 8.0, 7.5, 7.1, 1.0])
-        chosen = selector.select(view_of(1, 6), rng(seed)).client
+        chosen = selector.select(view_of(6), rng(seed)).client
         assert chosen.size == 3
         seen |= set(chosen.tolist())
     assert seen == {0, 1, 2, 3}
@@ -124,7 +124,7 @@ def test_only_those_above_the_cut_off_are_exploited():
 
 def test_with_a_cut_off_of_one_the_best_are_exploited():
     selector = taught(exploiting(cut_off=1.0), clients=6, loss_rms=[1.0, 9.0, 8.0, 7.5, 7.1, 10.0])
-    assert selector.select(view_of(1, 6), rng()).client.tolist() == [1, 2, 5]
+    assert selector.select(view_of(6), rng()).client.tolist() == [1, 2, 5]
 
 
 def declaring(seconds):
@@ -148,7 +148,7 @@ def test_exploration_follows_declared_speed(options, features, share):
     """Times of 2 and 6 s are drawn as 3 : 1; five standard errors of 4,000 draws."""
     draws = 4000
     first = sum(
-        Oort(1, **options).select(view_of(1, 2, features=features), generator).client[0] == 0
+        Oort(1, **options).select(view_of(2, features=features), generator).client[0] == 0
         for generator in np.random.default_rng(5).spawn(draws)
     )
     assert abs(first / draws - share) < 5 * math.sqrt(share * (1 - share) / draws)
@@ -158,15 +158,15 @@ def test_the_blacklist_and_its_limit():
     """Of ten clients three at most are listed: those selected most often, beyond ten times."""
     participations = np.array([11, 50, 12, 10, 13, 20, 0, 0, 0, 0])
     selector = taught(Oort(6, exploration=0.0, exploration_least=0.0), loss_rms=np.ones(6))
-    chosen = selector.select(view_of(2, 10, participations=participations, wanted=3), rng()).client
+    chosen = selector.select(view_of(10, round=2, participations=participations, wanted=3), rng()).client
     assert chosen.tolist() == [0, 2, 3]  # 1, 5 and 4 are listed
-    chosen = selector.select(view_of(3, 6, participations=participations[:6], wanted=6), rng()).client
+    chosen = selector.select(view_of(6, round=3, participations=participations[:6], wanted=6), rng()).client
     assert chosen.tolist() == [0, 1, 2, 3, 4, 5]  # those listed fill the places that are left
 
 
 def test_places_that_nobody_untried_takes_are_exploited():
     selector = taught(Oort(4), clients=4, loss_rms=np.ones(4))
-    assert selector.select(view_of(2, 4, wanted=3), rng()).client.size == 3
+    assert selector.select(view_of(4, round=2, wanted=3), rng()).client.size == 3
 
 
 @pytest.mark.parametrize(
@@ -196,9 +196,9 @@ def test_refuses(options, message):
 def test_equal_gains_do_not_relax_the_pacer():
     selector = Oort(1, window=2, pacer_step_s=3.0)
     for number in range(1, 9):
-        selector.select(view_of(number, 2), rng())
+        selector.select(view_of(2, round=number), rng())
         assert selector.preferred_s() == 3.0
-        selector.observe(reports_of([0], loss_rms=4.0, number=number))
+        selector.observe(measured_reports_of([0], loss_rms=4.0, number=number))
 
 
 @pytest.mark.statistical
@@ -209,13 +209,13 @@ def test_the_exploited_are_drawn_in_proportion_to_utility():
         4000,
     )
     first = sum(
-        selector.select(view_of(1, 2), generator).client[0] == 0 for generator in np.random.default_rng(2).spawn(draws)
+        selector.select(view_of(2), generator).client[0] == 0 for generator in np.random.default_rng(2).spawn(draws)
     )
     assert abs(first / draws - 0.75) < 5 * math.sqrt(0.75 * 0.25 / draws)
 
 
 def test_who_was_selected_exactly_as_often_as_allowed_is_not_listed():
-    view = view_of(2, 4, participations=np.array([10, 11, 9, 30]))
+    view = view_of(4, round=2, participations=np.array([10, 11, 9, 30]))
     assert blacklist(view, 10, 1.0).tolist() == [False, True, False, True]
     assert blacklist(view, 10, 0.25).tolist() == [False, False, False, True]
     assert not blacklist(view, None, 1.0).any()

@@ -6,18 +6,18 @@ import numpy as np
 import pytest
 
 from fedsim.selectors import Pause
-from tests.support.rounds_by_hand import play, reports_of, view_of
+from tests.support.views import play, reports_of, view_of
 
 
 @pytest.mark.parametrize("time_index", ["paper", "reference-code"])
 @pytest.mark.parametrize("beta", [1.0, 2.0, 3.0])
 def test_first_generalisation_reward_is_m_over_k_to_the_beta(time_index, beta):
-    g = Pause(5, beta=beta, time_index=time_index).generalisation(view_of(1, 30))
+    g = Pause(5, beta=beta, time_index=time_index).generalisation(view_of(30))
     np.testing.assert_allclose(g, (5 / 30) ** beta, rtol=1e-14)
 
 
 def test_generalisation_reward_by_hand():
-    view = view_of(5, 3, samples=np.array([10, 20, 70]), total_samples=100, participations=np.array([0, 2, 4]))
+    view = view_of(3, round=5, samples=np.array([10, 20, 70]), total_samples=100, participations=np.array([0, 2, 4]))
     # t - 1 = 4 and m = 1: shares 0.1 - 0, 0.2 - 0.5, 0.7 - 1; squares keep the sign.
     np.testing.assert_allclose(Pause(1).generalisation(view), [0.01, -0.09, -0.09], rtol=1e-12)
     reference = Pause(1, time_index="reference-code").generalisation(view)
@@ -25,20 +25,20 @@ def test_generalisation_reward_by_hand():
 
 
 def test_a_run_without_data_counts_every_client_alike():
-    g = Pause(5).generalisation(view_of(1, 30, samples=np.zeros(30, dtype=np.int64), total_samples=0))
+    g = Pause(5).generalisation(view_of(30, samples=np.zeros(30, dtype=np.int64), total_samples=0))
     np.testing.assert_allclose(g, (5 / 30) ** 2, rtol=1e-14)
 
 
 def test_without_data_the_fair_share_is_that_of_the_crowd_and_not_of_the_candidates():
-    view = view_of(1, 30, client=[3, 7], samples=np.zeros(2, dtype=np.int64), total_samples=0)
+    view = view_of([3, 7], clients=30, samples=np.zeros(2, dtype=np.int64), total_samples=0)
     np.testing.assert_allclose(Pause(5).generalisation(view), (5 / 30) ** 2, rtol=1e-14)
 
 
 def test_privacy_reward_is_what_is_left_of_the_budget():
     spent = 20.0 * (1 - np.exp(-0.04 * np.arange(3)))
-    p = Pause(1).privacy(view_of(3, 3, privacy_spent=spent))
+    p = Pause(1).privacy(view_of(3, round=3, privacy_spent=spent, privacy_budget=20.0))
     np.testing.assert_allclose(p, [1.0, math.exp(-0.04), math.exp(-0.08)], rtol=1e-12)
-    assert Pause(1).privacy(view_of(3, 3, privacy_budget=None)).tolist() == [0.0, 0.0, 0.0]
+    assert Pause(1).privacy(view_of(3, round=3)).tolist() == [0.0, 0.0, 0.0]
 
 
 @pytest.mark.parametrize(("time_index", "t"), [("paper", 6), ("reference-code", 7)])
@@ -46,7 +46,7 @@ def test_ucb_by_hand(time_index, t):
     selector = Pause(2, tau_min_s=0.1, zeta=3.0, time_index=time_index)
     selector.observe(reports_of([0, 1], [0.2, 0.4]))
     selector.observe(reports_of([0], [0.1], number=2))
-    ucb = selector.ucb(view_of(7, 3, participations=np.array([2, 1, 0])))
+    ucb = selector.ucb(view_of(3, round=7, participations=np.array([2, 1, 0])))
     means = np.array([(0.5 + 1.0) / 2, 0.25])
     expected = 3.0 * means + np.sqrt(3 * math.log(t) / np.array([2, 1]))
     np.testing.assert_allclose(ucb[:2], expected, rtol=1e-14)
@@ -57,26 +57,26 @@ def test_who_was_selected_and_never_reported_is_untried():
     """As after a crash of the server, which counts participations and has heard of nobody."""
     selector = Pause(1)
     selector.observe(reports_of([0], 0.1))
-    assert selector.ucb(view_of(4, 2, participations=np.array([1, 2])))[1] == math.inf
+    assert selector.ucb(view_of(2, round=4, participations=np.array([1, 2])))[1] == math.inf
 
 
 def test_second_round_has_no_exploration_yet():
     selector = Pause(1)
     selector.observe(reports_of([0], 0.1))
-    assert selector.ucb(view_of(2, 2, participations=np.array([1, 0])))[0] == pytest.approx(0.5)
+    assert selector.ucb(view_of(2, round=2, participations=np.array([1, 0])))[0] == pytest.approx(0.5)
 
 
 @pytest.mark.parametrize("duration_s", [0.0, 1e-300, 0.01, 0.05])
 def test_a_duration_below_tau_min_earns_one(duration_s):
     selector = Pause(1, tau_min_s=0.05)
     selector.observe(reports_of([0], duration_s))
-    assert selector.ucb(view_of(2, 1, participations=np.array([1])))[0] == 1.0
+    assert selector.ucb(view_of(1, round=2, participations=np.array([1])))[0] == 1.0
 
 
 def test_a_censored_duration_counts_as_the_duration():
     selector = Pause(1, tau_min_s=0.05)
     selector.observe(reports_of([0], 2.0, delivered=False))
-    assert selector.ucb(view_of(2, 1, participations=np.array([1])))[0] == pytest.approx(0.025)
+    assert selector.ucb(view_of(1, round=2, participations=np.array([1])))[0] == pytest.approx(0.025)
 
 
 def test_the_first_rounds_cover_everybody_once():
@@ -87,7 +87,7 @@ def test_the_first_rounds_cover_everybody_once():
 
 
 def test_first_cohort_is_drawn_by_the_rng():
-    first = [Pause(5).select(view_of(), np.random.default_rng(seed)).client.tolist() for seed in range(5)]
+    first = [Pause(5).select(view_of(30), np.random.default_rng(seed)).client.tolist() for seed in range(5)]
     assert len({tuple(chosen) for chosen in first}) > 1
 
 
@@ -116,26 +116,28 @@ def test_members_group_by_speed():
 
 def test_few_candidates_are_all_taken():
     selector = Pause(5)
-    chosen = selector.select(view_of(1, 30, client=[3, 7, 20]), np.random.default_rng(0)).client
+    chosen = selector.select(view_of([3, 7, 20], clients=30), np.random.default_rng(0)).client
     assert chosen.tolist() == [3, 7, 20]
-    empty = selector.select(view_of(2, 30, client=np.zeros(0, dtype=np.int64)), np.random.default_rng(0)).client
+    empty = selector.select(view_of(np.zeros(0, dtype=np.int64), clients=30, round=2), np.random.default_rng(0)).client
     assert empty.size == 0
 
 
 def test_only_candidates_are_taken():
     candidates = np.array([1, 4, 6, 9])
-    chosen = Pause(2).select(view_of(1, 10, client=candidates), np.random.default_rng(0)).client
+    chosen = Pause(2).select(view_of(candidates, clients=10), np.random.default_rng(0)).client
     assert np.all(np.isin(chosen, candidates))
 
 
 def test_memory_is_kept_when_the_crowd_grows():
     selector = Pause(1, alpha=0.0, gamma=0.0)
-    selector.select(view_of(1, 2), np.random.default_rng(0))
+    selector.select(view_of(2), np.random.default_rng(0))
     selector.observe(reports_of([0], 0.1))
     selector.observe(reports_of([5], 0.2))
-    ucb = selector.ucb(view_of(2, 6, participations=np.array([1, 0, 0, 0, 0, 1])))
+    ucb = selector.ucb(view_of(6, round=2, participations=np.array([1, 0, 0, 0, 0, 1])))
     assert ucb[[0, 5]].tolist() == pytest.approx([0.5, 0.25])
-    grown = selector.select(view_of(2, 8, participations=np.array([1, 0, 0, 0, 0, 1, 0, 0])), np.random.default_rng(0))
+    grown = selector.select(
+        view_of(8, round=2, participations=np.array([1, 0, 0, 0, 0, 1, 0, 0])), np.random.default_rng(0)
+    )
     assert grown.client[0] not in (0, 5)
 
 

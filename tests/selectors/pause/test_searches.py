@@ -15,7 +15,7 @@ from fedsim.selectors.pause.enumeration import PauseEnumeration, enumerated_coho
 from fedsim.selectors.pause.genie import PauseGenie, largest_reward_gap, least_difference, regret_bound
 from fedsim.selectors.pause.pause import best_cohort
 from fedsim.selectors.pause.sa_pause import SaPause, VanillaSaPause
-from tests.support.rounds_by_hand import play, reports_of, view_of
+from tests.support.views import play, reports_of, view_of
 
 PRIMES = np.array([101, 113, 131, 149, 167, 191, 211, 241, 283])  # no two shares of them tie over 40 rounds
 
@@ -27,7 +27,7 @@ def terms_of(latency, bonus, m):
 
 
 def oracle_view(durations_s, **changes):
-    view = view_of(clients=len(durations_s), **changes)
+    view = view_of(len(durations_s), privacy_budget=20.0, **changes)
     return OracleView(**vars(view), expected_duration_s=np.array(durations_s))
 
 
@@ -57,7 +57,7 @@ def test_both_are_the_same_selector_where_nothing_is_tied():
         selector, participations = kind(3), np.zeros(9, dtype=np.int64)
         chosen = []
         for number in range(1, 40):
-            view = view_of(number, 9, samples=PRIMES, total_samples=1587, participations=participations.copy())
+            view = view_of(9, round=number, samples=PRIMES, total_samples=1587, participations=participations.copy())
             chosen.append(selector.select(view, np.random.default_rng(0)).client.tolist())
             participations[chosen[-1]] += 1
             selector.observe(reports_of(chosen[-1], duration_s[chosen[-1]]))
@@ -129,7 +129,7 @@ def test_a_warm_start_knows_clients_by_their_ids_and_rounds_in_which_all_were_ta
     selector.observe(reports_of(np.arange(140), 0.3))
 
     def chosen(client):
-        view = view_of(50, 140, client=client, participations=np.ones(len(client), dtype=np.int64))
+        view = view_of(client, clients=140, round=50, participations=np.ones(len(client), dtype=np.int64))
         return set(selector.select(view, np.random.default_rng(0)).client.tolist())
 
     first = chosen(there)
@@ -177,7 +177,7 @@ def test_first_temperature_of_vanilla_sa(alpha, gamma, kappa, c):
 def test_as_many_as_the_server_wants(kind, wanted, taken):
     selector = SELECTORS.make_recipe({"kind": kind, "cohort": 3}).build()
     for number in (1, 2):
-        cohort = selector.select(view_of(number, 12, wanted=wanted), np.random.default_rng(number)).client
+        cohort = selector.select(view_of(12, round=number, wanted=wanted), np.random.default_rng(number)).client
         assert len(set(cohort.tolist())) == taken
         selector.observe(reports_of(np.arange(12), np.linspace(0.1, 1.0, 12)))
 
@@ -196,17 +196,17 @@ def test_the_genie_by_hand():
 
 def test_the_genie_believes_what_it_is_told():
     genie = PauseGenie(1, alpha=0.0, gamma=0.0, expected_reward=[0.2, 0.9, 0.4])
-    assert genie.select(view_of(1, 3), np.random.default_rng(0)).client.tolist() == [1]
-    assert genie.latency(view_of(1, 3, client=[0, 2])).tolist() == [0.2, 0.4]
+    assert genie.select(view_of(3), np.random.default_rng(0)).client.tolist() == [1]
+    assert genie.latency(view_of([0, 2], clients=3)).tolist() == [0.2, 0.4]
 
 
 def test_the_genie_needs_to_know():
     with pytest.raises(SelectorError, match="oracle"):
-        PauseGenie(1).select(view_of(1, 3), np.random.default_rng(0))
+        PauseGenie(1).select(view_of(3), np.random.default_rng(0))
     with pytest.raises(SelectorError, match=r"expected_reward: 2 numbers.*3 clients"):
-        PauseGenie(1, expected_reward=[0.1, 0.2]).select(view_of(1, 3), np.random.default_rng(0))
+        PauseGenie(1, expected_reward=[0.1, 0.2]).select(view_of(3), np.random.default_rng(0))
     with pytest.raises(SelectorError, match=r"expected_reward: 4 numbers.*3 clients of this server"):
-        PauseGenie(1, expected_reward=[0.1, 0.2, 0.3, 0.4]).select(view_of(1, 3), np.random.default_rng(0))
+        PauseGenie(1, expected_reward=[0.1, 0.2, 0.3, 0.4]).select(view_of(3), np.random.default_rng(0))
 
 
 def test_the_bound_of_theorem_3_by_hand():
@@ -238,7 +238,7 @@ def test_bsfl_is_pause_without_privacy():
 def test_bsfl_confidence_by_hand(confidence, factor):
     bsfl = Bsfl(2, tau_min_s=0.1, confidence=confidence)
     bsfl.observe(reports_of([0], [0.4]))
-    ucb = bsfl.ucb(view_of(9, 10, client=[0, 1], participations=np.array([4, 0])))
+    ucb = bsfl.ucb(view_of([0, 1], clients=10, round=9, participations=np.array([4, 0])))
     assert ucb[0] == pytest.approx(0.25 + math.sqrt(factor * math.log(8) / 4))
     assert ucb[1] == math.inf
 

@@ -79,7 +79,7 @@ def run_days(selector, days, there_at):
         time_s = number * HOUR_S / 2
         view = view_of(there_at(time_s), clients=4, round=number, time_s=time_s)
         cohort = selector.select(view, rng(number)).client
-        selector.observe(reports_of(cohort, round_=number, time_s=time_s + HOUR_S / 2))
+        selector.observe(reports_of(cohort, number=number, time_s=time_s + HOUR_S / 2))
 
 
 def test_those_about_to_leave_are_selected():
@@ -104,7 +104,7 @@ def test_mu_is_the_moving_average_of_round_durations():
     selector.observe(reports_of([0], time_s=150.0))
     assert selector._pace.mu_s == 325.0
     selector.select(view_of(3, round=2, time_s=200.0), rng())
-    selector.observe(reports_of([1], round_=2, time_s=240.0))
+    selector.observe(reports_of([1], number=2, time_s=240.0))
     assert selector._pace.mu_s == 111.25
 
 
@@ -112,7 +112,7 @@ def test_clients_wait_after_their_selection_unless_too_few_are_left():
     selector, cohorts = Refl(2, hold_off=2), []
     for number in range(1, 5):
         cohorts.append(set(selector.select(view_of(7, round=number, time_s=number * 1.0), rng(number)).client.tolist()))
-        selector.observe(reports_of(sorted(cohorts[-1]), round_=number, time_s=number + 0.5))
+        selector.observe(reports_of(sorted(cohorts[-1]), number=number, time_s=number + 0.5))
     assert len(cohorts[0] | cohorts[1] | cohorts[2]) == 6
     assert not cohorts[3] & (cohorts[1] | cohorts[2])
     assert selector.select(view_of(7, round=5, wanted=7), rng()).client.size == 7
@@ -225,7 +225,7 @@ def test_an_update_is_due_if_it_is_expected_within_mu(mu_s, due):
     pace.sent(np.array([0]), view_of(2, time_s=0.0))
     pace.learn(reports_of([0], duration_s=[20.0], time_s=20.0))
     pace.sent(np.array([0]), view_of(2, round=2, time_s=40.0))
-    pace.learn(reports_of([0], round_=2, delivered=[False], duration_s=[5.0], time_s=45.0))
+    pace.learn(reports_of([0], number=2, delivered=[False], duration_s=[5.0], time_s=45.0))
     later = view_of([1], clients=2, round=3, time_s=50.0)
     pace.meet(later)
     assert pace.missed(later).tolist() == [0]

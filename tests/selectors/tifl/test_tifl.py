@@ -86,7 +86,7 @@ def second_tier_share(losses):
     """Return how often the slow tier is drawn after two intervals with these losses of the fast and the slow one."""
     selector, _ = profiled(Tifl(1, tiers=2, interval=1), [1, 2])
     for number, (fast, slow) in enumerate(losses, start=2):
-        selector.observe(reports_of([0, 1], loss=[fast, slow], round_=number))
+        selector.observe(reports_of([0, 1], loss=[fast, slow], number=number))
         selector.select(view_of(2, round=number), rng(number))
     rounds, generator = 3_000, rng(1)
     return np.mean([selector.select(view_of(2), generator).client[0] for _ in range(rounds)])
@@ -104,7 +104,7 @@ def test_probabilities_change_when_the_current_tier_has_not_become_better():
 def test_while_accuracy_rises_nothing_changes():
     selector, _ = profiled(Tifl(1, tiers=2, interval=1), [1, 2])
     for number in range(2, 30):
-        selector.observe(reports_of([0, 1], loss=[1 / number, 5 / number], round_=number))
+        selector.observe(reports_of([0, 1], loss=[1 / number, 5 / number], number=number))
         selector.select(view_of(2, round=number), rng(number))
         assert selector._chance.tolist() == [0.5, 0.5]
     selector.observe(reports_of([0, 1], loss=[1.0, 5.0]))
@@ -135,7 +135,7 @@ def test_profiling_in_rounds_takes_those_that_were_profiled_least():
     for number in range(1, 4):
         client = selector.select(view_of(5, round=number), rng(number)).client
         seen += client.tolist()
-        selector.observe(reports_of(client, duration_s=client + 1.0, round_=number))
+        selector.observe(reports_of(client, duration_s=client + 1.0, number=number))
     assert set(seen) == set(range(5))
     assert selector.select(view_of(5, round=4), rng()).client.tolist() in ([0, 1], [0, 2], [1, 2])
 
@@ -176,7 +176,7 @@ def test_probabilities_are_looked_at_every_so_many_rounds():
     selector, _ = profiled(Tifl(1, tiers=2, interval=3), [1, 2])
     changed = []
     for number in range(2, 10):
-        selector.observe(reports_of([0, 1], loss=[1.0, 2.0], round_=number))
+        selector.observe(reports_of([0, 1], loss=[1.0, 2.0], number=number))
         selector.select(view_of(2, round=number), rng(number))
         changed.append(selector._chance[0] != 0.5)
     assert changed == [False] * 5 + [True] * 3
@@ -194,7 +194,7 @@ def test_tiers_without_credits_are_not_ranked():
     selector, _ = profiled(Tifl(1, tiers=3, interval=1, credits=9), [1, 2, 3])
     selector._credits[2] = 0
     for number in (2, 3):
-        selector.observe(reports_of([0, 1, 2], loss=[1.0, 2.0, 3.0], round_=number))
+        selector.observe(reports_of([0, 1, 2], loss=[1.0, 2.0, 3.0], number=number))
         selector.select(view_of(3, round=number), rng(number))
     assert selector._chance == pytest.approx(np.array([1, 2, 0]) / 3)
 

@@ -12,8 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from pydantic import Field, model_validator
 
-from fedsim.arrays import FloatArray, IntArray
-from fedsim.network.distributions import normal_quantile
+from fedsim.arrays import FloatArray, IntArray, normal_quantile
 from fedsim.network.radio.contracts import LargeScale
 from fedsim.network.radio.tr38901.base import SPEED_OF_LIGHT_M_PER_S, Carrier, Scenario38901
 from fedsim.network.radio.tr38901.penetration import (

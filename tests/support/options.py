@@ -1,0 +1,66 @@
+"""Options that a kind of the catalogues needs, or that show more of it, in tests over whole catalogues."""
+
+LAW = {"kind": "log-normal", "median_s": 1.0, "sigma": 0.5}
+NETWORK_OPTIONS = {
+    "latency": {"downlink": LAW, "uplink": LAW},
+    "graph": {
+        "topology": {
+            "kind": "two-tier",
+            "cells": 3,
+            "site_distance_m": 50.0,
+            "fronthaul": {"capacity_bps": 1e7, "delay_s": 0.001},
+            "backhaul": {"capacity_bps": 1e6, "delay_s": 0.02},
+        },
+        "access": {"downlink_bps": 1e6, "uplink_bps": 1e5, "delay_s": 0.005},
+        "trouble": [{"kind": "outage-bursts", "mean_good_s": 5.0, "mean_bad_s": 1.0, "bad_factor": 0.1}],
+    },
+}
+# Every set of options is checked on its own.
+SELECTOR_OPTIONS = {
+    "bsfl": [{"cohort": 5}, {"cohort": 3, "confidence": "crowd"}],
+    "clustered-similarity": [
+        {"cohort": 5},
+        {"cohort": 3, "similarity": "manhattan", "matrix": "reference-code"},
+        {"cohort": 4, "similarity": "squared-euclidean"},
+    ],
+    "cpow-d": [{"cohort": 5, "samples": 10}],
+    "cs-ucb-q": [{"cohort": 5}, {"cohort": 3, "weight": 1.0, "promise": 1.0}],
+    "divfl": [
+        {"cohort": 5},
+        {"cohort": 4, "start": "in-turn", "weights": "represented"},
+        {"cohort": 6, "start": "zero", "subset": 7, "refresh_every": 5},
+    ],
+    "fastest": [{"cohort": 5}],
+    "fedcs": [{"deadline_s": 3.0}, {"deadline_s": 1.0, "share": 0.5, "uploads": "parallel"}, {"deadline_s": 0.01}],
+    "fedsuv": [
+        {"cohort": 5},
+        {"cohort": 3, "utility_scale": 1.0, "scaling": "none", "elimination": "cap", "negative_gain": "keep"},
+        {"cohort": 2, "basis": 3, "kernel": "matern52", "fill": "none", "when_disjoint": "collapse", "rho": 0.9},
+    ],
+    "importance": [{"cohort": 5}, {"cohort": 4, "draw": "systematic", "weights": "samples", "floor": 0.0}],
+    "loss-proportional": [{"cohort": 5}, {"cohort": 3, "data_exponent": 0.5}],
+    "oort": [{"cohort": 5}, {"cohort": 4, "window": 2, "pacer_step_s": 0.2, "blacklist_after": 3, "silent": "mean"}],
+    "oort-fedscale": [{"cohort": 5}, {"cohort": 4, "pacer_step": 2, "blacklist_after": 3, "silent": "zero"}],
+    "pause": [{"cohort": 5}, {"cohort": 3, "time_index": "reference-code", "beta": 1.0, "zeta": 3.0}],
+    "pause-enumeration": [{"cohort": 2}],
+    "pause-vanilla-sa": [{"cohort": 5, "iterations": 30}],
+    "pow-d": [{"cohort": 5}, {"cohort": 3, "candidates": 12, "weights": "samples"}, {"cohort": 5, "candidates": 1}],
+    "refl": [{"cohort": 5}, {"cohort": 8, "hold_off": 1, "adaptive_target": True, "slot_s": 1.0}],
+    "refl-oracle": [{"cohort": 5}, {"cohort": 8, "rule": "reference-code", "adaptive_target": True}],
+    "rpow-d": [{"cohort": 5}, {"cohort": 3, "candidates": 12}],
+    "sa-pause": [{"cohort": 5, "iterations": 30}, {"cohort": 3, "iterations": 30, "start": "last", "kappa": 1.0}],
+    "tifl": [
+        {"cohort": 5},
+        {"cohort": 3, "interval": 2, "credits": 2, "timeout_s": 1.0, "tries": 2},
+        {"cohort": 4, "profiling": "rounds", "policy": "random"},
+        {"cohort": 4, "tiers": 2, "policy": "slow"},
+        {"cohort": 4, "tiers": 2, "probabilities": [0.9, 0.1]},
+    ],
+    "uniform": [{"cohort": 1}, {"cohort": 5}, {"cohort": 1000}],
+    "weighted": [{"cohort": 5}, {"cohort": 1000, "weights": "samples"}],
+}
+# What a selector needs beside a cohort in a run of rounds of about a second.
+SELECTOR_RUN_OPTIONS = {
+    "fedcs": {"deadline_s": 2.0, "share": 0.5, "wait_s": 0.5},
+    "cpow-d": {"samples": 10, "wait_s": 0.5},
+}
