@@ -8,6 +8,8 @@
         check_selector(MySelector(cohort=5))
 """
 
+from fedsim.testing.disciplines import check_discipline
+from fedsim.testing.networks import check_network
 from fedsim.testing.selectors import check_selector
 
-__all__ = ["check_selector"]
+__all__ = ["check_discipline", "check_network", "check_selector"]
