@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from fedsim.arrays import FloatArray, IntArray
+from fedsim.capabilities import FLOPS, SAMPLES
 from fedsim.devices import ComputeTime
 from fedsim.errors import ContractError
 from fedsim.streams import Streams
@@ -83,7 +84,7 @@ class _Crowd:
         self.name = type(law).__name__
         self.samples = np.random.default_rng(seed).integers(1, 200, clients).astype(np.float64)
         try:
-            self._times = law.build(clients, Streams(seed), flops_per_sample if law.uses_flops else None)
+            self._times = law.build(clients, Streams(seed), flops_per_sample if FLOPS in law.requires else None)
         except Exception as error:
             raise ContractError(f"{self.name}.build failed with {type(error).__name__}: {error}{self._at()}") from error
         for method in ("duration_s", "expected_s"):
@@ -126,8 +127,8 @@ class _Crowd:
         most = first[1]
         for more in (np.zeros(self.clients), 0.5 * samples, 3.0 * samples):
             other = self.duration_s(1, ids, more)
-            if not self.law.uses_samples:
-                self.compare(1, other, first[1], "depend on the samples, though uses_samples is False")
+            if SAMPLES not in self.law.requires:
+                self.compare(1, other, first[1], "depend on the samples, though requires does not name them")
             low, high = (other, most) if more[0] < samples[0] else (most, other)
             if np.any(low > high):
                 raise ContractError(f"{self.name}.duration_s returned a shorter duration for more samples{self._at(1)}")
