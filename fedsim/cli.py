@@ -104,7 +104,7 @@ def plot(
     """Draw one figure with a curve for each run."""
     from typing import cast
 
-    from fedsim.history.figures import draw
+    from fedsim.history import draw
     from fedsim.results import read_run
 
     histories = [read_run(folder) for folder in runs]

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from simpy import Environment
 
+from fedsim.capabilities import FLOPS
 from fedsim.devices import Availability, Batteries, Charge, EligibilityCriterion, EligibleClients, Working
 from fedsim.devices.availability.on_off import OnOffProcess
 from fedsim.errors import ScenarioError
@@ -122,7 +123,7 @@ def build_context(
     )
     links = build_links(scenario.network, scenario.crowd.placement.positions(clients, streams), streams)
     law = scenario.devices.compute
-    compute = law.build(clients, streams, learner.flops_per_sample if law.uses_flops else None)
+    compute = law.build(clients, streams, learner.flops_per_sample if FLOPS in law.requires else None)
     accountant = None if privacy is None else PrivacyAccountant(privacy.budget, clients)
     selector, edges = SelectorPort.of(scenario.selector.build()), scenario.rounds.edges
     workload = Workload(learner, selector.needs)
@@ -182,7 +183,7 @@ def _availability(
             "allowed: an instance of fedsim.devices.Availability"
         )
     energy = devices.energy
-    batteries = energy.build(clients, streams, learner.flops_per_sample if energy.uses_flops else None)
+    batteries = energy.build(clients, streams, learner.flops_per_sample if FLOPS in energy.requires else None)
     criteria: list[EligibilityCriterion] = [Working(process) for process in breakable if process is not None]
     if batteries is not None:
         criteria.append(Charge(batteries))

@@ -11,6 +11,7 @@ import numpy as np
 from pydantic import Field, NonNegativeFloat, PositiveFloat, model_validator
 
 from fedsim.arrays import FloatArray, IntArray, normal_quantile
+from fedsim.capabilities import FLOPS, SAMPLES
 from fedsim.devices.heterogeneity import (
     HETEROGENEITY_LAWS,
     Fixed,
@@ -34,7 +35,7 @@ COMPUTE_TIMES = Registry(
         "fedscale": "fedsim.devices.compute:FedScale",
         "zero": "fedsim.devices.compute:ZeroCompute",
     },
-    attributes=("uses_samples", "uses_flops"),
+    attributes=("requires",),
 )
 
 Sigma = Annotated[float, Field(ge=0, le=10)]
@@ -55,8 +56,7 @@ class Rate(Component):
     jitter_sigma : standard deviation of the logarithm of the jitter
     """
 
-    uses_samples: ClassVar[bool] = True
-    uses_flops: ClassVar[bool] = False
+    requires: ClassVar[frozenset[str]] = frozenset({SAMPLES})
 
     samples_per_s: PositiveFloat
     spread_sigma: Sigma = 0.5
@@ -91,8 +91,7 @@ class RateTimes:
 class ZeroCompute(Component):
     """Work takes no time: for studies of latency alone."""
 
-    uses_samples: ClassVar[bool] = False
-    uses_flops: ClassVar[bool] = False
+    requires: ClassVar[frozenset[str]] = frozenset()
 
     def build(self, clients: int, streams: Streams, flops_per_sample: float | None = None) -> "ZeroTimes":
         """Return compute times that are all zero."""
@@ -162,8 +161,7 @@ class Flops(Component):
     load : mean share of time for which a device is busy with other work, drawn for each client and participation
     """
 
-    uses_samples: ClassVar[bool] = True
-    uses_flops: ClassVar[bool] = True
+    requires: ClassVar[frozenset[str]] = frozenset({SAMPLES, FLOPS})
 
     flops_per_s: PositiveFloat
     spread: Annotated[HeterogeneityLaw, Slot(HETEROGENEITY_LAWS)] = LogNormal(sigma=0.5)
@@ -218,8 +216,6 @@ class FedScale(Component):
     jitter, load : as in `Flops`
     """
 
-    uses_flops: ClassVar[bool] = False
-
     batch_size: Annotated[int, Field(ge=1)] | None = None
     steps: Annotated[int, Field(ge=1)] | None = None
     law: Literal["uniform", "phones"] = "uniform"
@@ -229,9 +225,9 @@ class FedScale(Component):
     load: Load = 0.0
 
     @property
-    def uses_samples(self) -> bool:
-        """Whether durations depend on the number of samples."""
-        return self.steps is None
+    def requires(self) -> frozenset[str]:
+        """The number of samples, unless steps are given."""
+        return frozenset({SAMPLES} if self.steps is None else ())
 
     @model_validator(mode="after")
     def _both_or_neither(self) -> Self:

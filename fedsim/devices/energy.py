@@ -8,6 +8,7 @@ from typing import Annotated, ClassVar, Final, Protocol, Self
 import numpy as np
 from pydantic import Field, NonNegativeFloat, PositiveFloat, model_validator
 
+from fedsim.capabilities import FLOPS, MODEL_BITS, SAMPLES, Capable
 from fedsim.devices.batteries import Batteries, Prices
 from fedsim.errors import ScenarioError
 from fedsim.registry import Component, Registry
@@ -21,31 +22,22 @@ ENERGIES: Final = Registry(
         "none": "fedsim.devices.energy:NoEnergy",
         "battery": "fedsim.devices.energy:Battery",
     },
-    attributes=("may_run_empty", "uses_bits", "uses_flops"),
+    attributes=("may_run_empty", "requires"),
 )
 
 Share = Annotated[float, Field(ge=0, le=1)]
 
 
-class Energy(Protocol):
+class Energy(Capable, Protocol):
     """A scenario's law of energy: settings that build the batteries of one run.
 
     Attributes
     ----------
     may_run_empty : whether a battery may run empty during a participation
+    requires : ``"model-bits"`` if a bit costs energy; ``"samples"`` and ``"flops"`` if an operation does
     """
 
     may_run_empty: ClassVar[bool]
-
-    @property
-    def uses_bits(self) -> bool:
-        """Whether the size of messages costs energy."""
-        ...
-
-    @property
-    def uses_flops(self) -> bool:
-        """Whether the operations per sample cost energy."""
-        ...
 
     def build(self, clients: int, streams: Streams, flops_per_sample: float | None = None) -> Batteries | None:
         """Return the batteries of one run, or None where energy is not modelled.
@@ -63,8 +55,7 @@ class NoEnergy(Component):
     """Energy is not modelled: no participation costs energy and no battery runs empty."""
 
     may_run_empty: ClassVar[bool] = False
-    uses_bits: ClassVar[bool] = False
-    uses_flops: ClassVar[bool] = False
+    requires: ClassVar[frozenset[str]] = frozenset()
 
     def build(self, clients: int, streams: Streams, flops_per_sample: float | None = None) -> None:
         """Return None."""
@@ -117,14 +108,10 @@ class Battery(Component):
     least_charge: Annotated[float, Field(gt=0, le=1)] = 0.15
 
     @property
-    def uses_bits(self) -> bool:
-        """Whether a bit costs energy."""
-        return self.receive_j_per_bit > 0 or self.transmit_j_per_bit > 0
-
-    @property
-    def uses_flops(self) -> bool:
-        """Whether the cost of work follows from its operations."""
-        return self.compute_j_per_flop is not None
+    def requires(self) -> frozenset[str]:
+        """The size of messages if a bit costs energy; samples and operations if an operation does."""
+        bits = {MODEL_BITS} if self.receive_j_per_bit > 0 or self.transmit_j_per_bit > 0 else set()
+        return frozenset(bits if self.compute_j_per_flop is None else bits | {SAMPLES, FLOPS})
 
     @model_validator(mode="after")
     def _fits_together(self) -> Self:
@@ -145,7 +132,7 @@ class Battery(Component):
         ScenarioError
             If the cost of work follows from its operations and the learner does not count them.
         """
-        if self.uses_flops and flops_per_sample is None:
+        if self.compute_j_per_flop is not None and flops_per_sample is None:
             raise ScenarioError(
                 "devices.energy: compute_j_per_flop needs a learner that counts the operations per sample"
             )

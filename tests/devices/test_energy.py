@@ -20,7 +20,7 @@ from tests.support.worlds import batteries
 def test_none_looks_at_nothing():
     law = ENERGIES.make("none")
     assert law.build(10, Streams(0)) is None
-    assert (law.may_run_empty, law.uses_bits, law.uses_flops) == (False, False, False)
+    assert (law.may_run_empty, law.requires) == (False, frozenset())
     assert Devices().energy == law
     assert not Devices().may_lose_clients
     assert Devices(energy={"kind": "battery", "capacity_j": 1.0, "compute_w": 1.0}).may_lose_clients
@@ -53,12 +53,12 @@ def test_wrong_batteries_are_refused(options, said):
 
 def test_operations_need_somebody_who_counts_them():
     law = Battery(capacity_j=10.0, compute_j_per_flop=1e-3)
-    assert law.uses_flops
+    assert law.requires == {"flops", "model-bits", "samples"}
     with pytest.raises(ScenarioError, match=r"devices\.energy: compute_j_per_flop needs a learner"):
         law.build(3, Streams(0))
     built = law.build(3, Streams(0), 200.0)
     assert built.prices.sample_j == pytest.approx(0.2)
-    assert not Battery(capacity_j=10.0, compute_w=1.0, receive_j_per_bit=0.0, transmit_j_per_bit=0.0).uses_bits
+    assert not Battery(capacity_j=10.0, compute_w=1.0, receive_j_per_bit=0.0, transmit_j_per_bit=0.0).requires
 
 
 @pytest.mark.statistical
