@@ -1,11 +1,14 @@
-"""Contract checks for parts of your own, each a function that raises an error at the first fault.
+"""Contract checks for parts of your own: each runs small synthetic trials and names the fault that it finds.
 
-`check_selector` runs a selector in rounds with a small synthetic server::
+In a test::
 
-    from fedsim.testing import check_selector
+    from fedsim.testing import check_compute_time, check_selector
 
     def test_my_selector():
         check_selector(MySelector(cohort=5))
+
+    def test_my_compute_time():
+        check_compute_time(MyComputeTime(samples_per_s=50.0))
 
 Names load when they are first used.
 """
@@ -14,13 +17,19 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from fedsim.testing.compute_times import check_compute_time
+    from fedsim.testing.disciplines import check_discipline
+    from fedsim.testing.networks import check_network
     from fedsim.testing.selectors import check_selector
 
 _PLACES = {
+    "check_compute_time": "fedsim.testing.compute_times",
+    "check_discipline": "fedsim.testing.disciplines",
+    "check_network": "fedsim.testing.networks",
     "check_selector": "fedsim.testing.selectors",
 }
 
-__all__ = ["check_selector"]
+__all__ = ["check_compute_time", "check_discipline", "check_network", "check_selector"]
 
 
 def __getattr__(name: str) -> Any:
