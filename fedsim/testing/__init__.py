@@ -1,6 +1,6 @@
-"""Contract checks for people who write their own parts.
+"""Contract checks for parts of your own: each runs small synthetic trials and names the fault that it finds.
 
-Each check puts a part through small synthetic trials and names the fault that it finds::
+In a test::
 
     from fedsim.testing import check_compute_time, check_selector
 
