@@ -28,7 +28,7 @@ cohort = 3
 BUFFER = {"rounds.policy": {"kind": "fedbuff", "concurrency": 4, "buffer": 2}}
 MIXING = {"rounds.policy": {"kind": "fedasync", "concurrency": 4}}
 SAFA = {"rounds.policy": {"kind": "safa", "share": 0.4, "max_wait_s": 1.0}, "selector": "all"}
-SCARCE = {"rounds.minimum_updates": 2, "rounds.policy": {"kind": "deadline", "deadline_s": 0.4}}
+SCARCE = {"rounds.minimum_updates": 2, "rounds.policy": {"kind": "deadline", "deadline_s": 0.6}}
 
 
 def losses(scenario: Scenario) -> list[float]:
