@@ -2,7 +2,7 @@
 
 ========================  ==================================================================
 ``scenario.toml``         the resolved scenario, defaults included
-``run.json``              digest, what is in the files it reads, seed, status, versions, rounds so far, wall seconds
+``run.json``              digest, digests of files and of the user's code, seed, status, versions, rounds, wall seconds
 ``participations.parquet``  one row for each client in each round
 ``rounds.parquet``        one row for each round
 ``evaluations.parquet``   one row for each evaluation
@@ -54,6 +54,7 @@ class RunFolder:
         self.path, self.scenario = Path(path), scenario
         # As of now: a file may change while the run goes on.
         self._digest, self._files = scenario.digest(), scenario.files()
+        self._code = {path: code.unreadable or code.text for path, code in scenario.code().items()}
         self._check_free(replace)
         try:
             self.path.mkdir(parents=True, exist_ok=True)
@@ -74,6 +75,7 @@ class RunFolder:
                 "name": self.scenario.name,
                 "digest": self._digest,
                 "files": self._files,
+                "code": self._code,
                 "seed": self.scenario.seed,
                 "status": status,
                 "rounds": history.rounds.num_rows,
