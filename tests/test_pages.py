@@ -23,12 +23,9 @@ GROUPS = re.compile(r"group `?fedsim\.\w+`?|fedsim\.\w+`? entry point|entry-poin
 
 
 @every_page
-def test_blocks_run(page, tmp_path, monkeypatch):
-    (tmp_path / "scenarios").symlink_to(ROOT / "scenarios")
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.syspath_prepend(tmp_path)
+def test_blocks_run(page, beside_scenarios):
     with mpl.rc_context({"backend": "Agg"}):
-        Reader(page, tmp_path).follow()
+        Reader(page, beside_scenarios).follow()
 
 
 @every_page
@@ -43,6 +40,7 @@ def test_links_lead_somewhere(page):
     assert not [target for target in targets if target and not (page.parent / target).exists()]
 
 
+@FINISHED
 @every_page
 def test_paths_exist(page):
     """A path is written from the root of the repository or from the page; a file that the page shows counts too."""

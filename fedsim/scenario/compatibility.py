@@ -8,16 +8,26 @@ from dataclasses import dataclass
 from typing import Final
 
 from fedsim import capabilities as names
-from fedsim.devices import Devices
-from fedsim.learning import LearnerSettings
+from fedsim.learning import LEARNERS
 from fedsim.network import NETWORKS, Network
-from fedsim.registry import Recipe, suggest
+from fedsim.registry import Component, Recipe, nested, suggest
 from fedsim.rounds import BACKHAULS, CLOUD_RULES, GROUPINGS, LATE, POLICIES, Edges
-from fedsim.scenario.sections import Crowd, Rounds
+from fedsim.scenario.sections import Crowd, Rounds, ScenarioTables
 from fedsim.selectors import SelectorPort
 
 Problem = tuple[tuple[str, ...], object, str]
 """Path of a field, its value, and what is wrong and what is allowed."""
+
+
+_CATALOGUES: Final = {
+    "learning": LEARNERS,
+    "network": NETWORKS,
+    "rounds.policy": POLICIES,
+    "rounds.late": LATE,
+    "rounds.edges.grouping": GROUPINGS,
+    "rounds.edges.merging": CLOUD_RULES,
+    "rounds.edges.backhaul": BACKHAULS,
+}
 
 
 @dataclass(frozen=True)
@@ -92,62 +102,45 @@ _REQUIREMENTS: Final = {
 }
 
 
-def problems(
-    crowd: Crowd, learning: LearnerSettings, network: Network, devices: Devices, rounds: Rounds, selector: Recipe
-) -> Iterator[Problem]:
+def problems(tables: ScenarioTables) -> Iterator[Problem]:
     """Yield what does not go together in the tables of a scenario."""
-    yield from _about_sizes(crowd, rounds, selector)
+    crowd, rounds = tables.crowd, tables.rounds
+    yield from _about_sizes(crowd, rounds, tables.selector)
     yield from _about_policy(rounds)
-    yield from _about_requirements(learning, network, devices, rounds)
+    yield from _about_requirements(tables)
     if rounds.edges is not None:
-        yield from _about_transfers(rounds.edges, network)
+        yield from _about_transfers(rounds.edges, tables.network)
 
 
-def _about_requirements(
-    learning: LearnerSettings, network: Network, devices: Devices, rounds: Rounds
-) -> Iterator[Problem]:
+def _about_requirements(tables: ScenarioTables) -> Iterator[Problem]:
     """Yield each name that a part requires and no part provides."""
-    lossy = devices.may_lose_clients or (rounds.faults is not None and rounds.faults.may_lose_clients)
-    parts: dict[str, names.Capable] = {
-        "rounds.policy": rounds.policy,
-        "rounds.late": rounds.late,
-        "learning": learning,
-        "network": network,
-        "devices": names.Capabilities(provides=frozenset(() if lossy else {names.NO_LOSSES})),
-        "devices.compute": devices.compute,
-        "devices.energy": devices.energy,
-    }
-    kinds = {
-        "rounds.policy": POLICIES.kind_of(rounds.policy),
-        "rounds.late": LATE.kind_of(rounds.late),
-        "network": NETWORKS.kind_of(network),
-    }
-    if (edges := rounds.edges) is not None:
-        parts |= {
-            "rounds.edges": names.Capabilities(frozenset({names.EDGES})),
-            "rounds.edges.grouping": edges.grouping,
-            "rounds.edges.merging": edges.merging,
-            "rounds.edges.backhaul": edges.backhaul,
-        }
-        kinds |= {
-            "rounds.edges.grouping": GROUPINGS.kind_of(edges.grouping),
-            "rounds.edges.merging": CLOUD_RULES.kind_of(edges.merging),
-            "rounds.edges.backhaul": BACKHAULS.kind_of(edges.backhaul),
-        }
+    faults = tables.rounds.faults
+    lossy = tables.devices.may_lose_clients or (faults is not None and faults.may_lose_clients)
+    parts: dict[str, names.Capable] = dict(_components(tables))
+    parts["devices"] = names.Capabilities(provides=frozenset(() if lossy else {names.NO_LOSSES}))
+    if tables.rounds.edges is not None:
+        parts["rounds.edges"] = names.Capabilities(frozenset({names.EDGES}))
     provided = [part.provides for part in parts.values()]
     for path, part in parts.items():
         for name in names.missing(part.requires, provided):
-            yield _lacking(name, path, kinds, frozenset().union(*provided))
+            yield _lacking(name, path, parts, frozenset().union(*provided))
 
 
-def _lacking(name: str, path: str, kinds: Mapping[str, str], provided: frozenset[str]) -> Problem:
+def _components(value: object, way: tuple[str, ...] = ()) -> Iterator[tuple[str, Component]]:
+    for name, inner in nested(value):
+        if isinstance(inner, Component):
+            yield ".".join((*way, name)), inner
+        yield from _components(inner, (*way, name))
+
+
+def _lacking(name: str, path: str, parts: Mapping[str, names.Capable], provided: frozenset[str]) -> Problem:
     """Return the problem of a part that requires what no part provides.
 
     Parameters
     ----------
     name : what is required
     path : field of the part
-    kinds : path of a field -> kind of its part
+    parts : path of a field -> its part
     provided : all names that are provided
     """
     known = _REQUIREMENTS.get(name)
@@ -157,9 +150,18 @@ def _lacking(name: str, path: str, kinds: Mapping[str, str], provided: frozenset
     elif known.refused is not None:
         message, path = f"{path} needs {known.meaning}; allowed: {known.allowed}", known.refused
     else:
-        lacks = f", and {known.by} = {kinds[known.by]!r} has none" if known.by in kinds else ""
+        found = _kind(known.by, parts)
+        lacks = "" if found is None else f", and {known.by} = {found!r} has none"
         message = f"it needs {known.meaning}{lacks}; allowed: {known.allowed}"
-    return tuple(path.split(".")), kinds.get(path), message
+    return tuple(path.split(".")), _kind(path, parts), message
+
+
+def _kind(path: str, parts: Mapping[str, names.Capable]) -> str | None:
+    """Return the kind of the part in a field, the name of its class where the field has no catalogue of its own."""
+    part = parts.get(path)
+    if not isinstance(part, Component):
+        return None
+    return _CATALOGUES[path].kind_of(part) if path in _CATALOGUES else type(part).__name__
 
 
 def _about_sizes(crowd: Crowd, rounds: Rounds, selector: Recipe) -> Iterator[Problem]:

@@ -1,7 +1,6 @@
-"""A scenario: its tables, what must fit together, and how it is read and written.
+"""A scenario: a frozen value that is checked as a whole, read from TOML and written to it.
 
-A scenario is a frozen value: one experiment, described completely. Written in TOML or in Python it is the same
-thing and has the same digest.
+The same tables in TOML and in Python make equal scenarios with the same digest.
 """
 
 import hashlib
@@ -9,48 +8,32 @@ import json
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any, Self
+from typing import Any, Self
 
 import tomli_w
-from pydantic import Field, ValidationError, field_validator, model_validator
+from pydantic import ValidationError, field_validator, model_validator
 from pydantic_core import InitErrorDetails
 
 from fedsim.code_digest import CodeDigest
-from fedsim.devices import Devices
 from fedsim.errors import ScenarioError
-from fedsim.learning import LEARNERS, LearnerSettings
-from fedsim.network import NETWORKS, Network
-from fedsim.privacy import Privacy
-from fedsim.registry import Recipe, Settings, Slot, refusal, user_code
+from fedsim.registry import nested, refusal, user_code
 from fedsim.scenario.compatibility import problems
 from fedsim.scenario.file_digests import contents
 from fedsim.scenario.messages import explain
 from fedsim.scenario.overrides import override
-from fedsim.scenario.sections import Crowd, Results, Rounds
-from fedsim.selectors import SELECTORS
+from fedsim.scenario.sections import ScenarioTables
 
 
-class Scenario(Settings):
-    """One experiment: who, learning what, over which network, selected how.
+class Scenario(ScenarioTables):
+    """One experiment, described completely; a frozen value.
 
-    Every slot takes a part, a table with its kind and options, or a kind alone; see the README for the list.
+    A field with a catalogue takes a kind, a table with a kind and its options, or a part; see the page of this room.
 
     Raises
     ------
     ScenarioError
         On any value that is not allowed, naming the field's path, the value and what is allowed.
     """
-
-    name: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")]
-    seed: Annotated[int, Field(ge=0)] = 0
-    crowd: Crowd
-    learning: Annotated[LearnerSettings, Slot(LEARNERS)]
-    privacy: Privacy | None = None
-    network: Annotated[Network, Slot(NETWORKS)]
-    devices: Devices = Field(default_factory=Devices)
-    rounds: Rounds
-    selector: Annotated[Recipe, Slot(SELECTORS, recipe=True)]
-    results: Results = Field(default_factory=Results)
 
     def __init__(self, /, **tables: Any) -> None:
         try:
@@ -65,10 +48,9 @@ class Scenario(Settings):
 
     @model_validator(mode="after")
     def _fits_together(self) -> Self:
-        found = problems(self.crowd, self.learning, self.network, self.devices, self.rounds, self.selector)
         errors: list[InitErrorDetails] = [
             {"type": refusal("does_not_fit", "{message}", message=message), "loc": path, "input": value}
-            for path, value, message in found
+            for path, value, message in problems(self)
         ]
         if errors:
             raise ValidationError.from_exception_data("Scenario", errors)
@@ -87,7 +69,7 @@ class Scenario(Settings):
     def files(self) -> dict[str, str]:
         """Return the SHA-256 of each file that the scenario reads now, by the dotted path of the field that names it.
 
-        Placements, topologies and traces are such files; data sets are looked up elsewhere, under names of their own.
+        Such files are placements, topologies and traces. Data sets have names of their own.
         """
         return contents(self)
 
@@ -100,11 +82,17 @@ class Scenario(Settings):
         return self.model_dump(exclude_none=True)
 
     def replace(self, values: Mapping[str, Any]) -> "Scenario":
-        """Return a scenario in which some values differ, given by their dotted paths.
+        """Return a scenario in which some values differ.
 
+        Parameters
+        ----------
+        values : dotted path to value; see `fedsim.scenario.overrides`
+
+        Examples
+        --------
         >>> scenario.replace({"rounds.policy.deadline_s": 2.0, "selector.kind": "uniform"})  # doctest: +SKIP
         """
-        tables: dict[str, Any] = {name: getattr(self, name) for name in type(self).model_fields}
+        tables: dict[str, Any] = dict(nested(self))
         for path, value in values.items():
             override(type(self), tables, path, value)
         return Scenario(**{name: value for name, value in tables.items() if value is not None})
@@ -115,7 +103,7 @@ class Scenario(Settings):
         Raises
         ------
         ScenarioError
-            If a part was handed over as an object that cannot be described by a class and its options.
+            If the selector is an object that a class and its options do not describe.
         """
         if self.selector.prototype is not None:
             raise ScenarioError(
@@ -131,7 +119,7 @@ class Scenario(Settings):
         Parameters
         ----------
         text : TOML
-        source : what to name in messages
+        source : name of the text in messages
         values : dotted path to value
 
         Raises
@@ -152,7 +140,18 @@ class Scenario(Settings):
 
     @classmethod
     def load(cls, path: str | Path, values: Mapping[str, Any] | None = None) -> "Scenario":
-        """Return the scenario of a TOML file; as `from_toml`, and a file that cannot be read is refused too."""
+        """Return the scenario of a TOML file, with some values replaced by their dotted paths.
+
+        Parameters
+        ----------
+        path : file
+        values : dotted path to value
+
+        Raises
+        ------
+        ScenarioError
+            If the file cannot be read, is no TOML or holds values that are not allowed.
+        """
         try:
             text = Path(path).read_text(encoding="utf-8")
         except (OSError, UnicodeDecodeError) as error:

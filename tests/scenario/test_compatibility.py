@@ -91,8 +91,8 @@ def test_all_problems_are_named_at_once():
     lines = str(refused.value).splitlines()
     assert [line.split(":")[0] for line in lines] == [
         "selector.cohort",
-        "rounds.policy",
-        "rounds.late",
         "learning.flops_per_sample",
         "learning.samples_per_client",
+        "rounds.policy",
+        "rounds.late",
     ]

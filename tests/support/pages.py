@@ -21,7 +21,9 @@ PAGES = [
     ROOT / "README.md",
     *sorted(path for room in ("fedsim", "scenarios", "tests") for path in (ROOT / room).rglob("*.md")),
 ]
-LANGUAGES = {"python", "toml", "console", "text"}
+LANGUAGES = {"python", "toml", "console", "bash", "text", "bibtex", ""}
+# How a line begins that somebody may want to type.
+TYPED = re.compile(r"^(\$|pip|fedsim|python|pytest|import|from|\[\w+\]$)( |$)", re.MULTILINE)
 FENCE = re.compile(r"^```([^\n`]*)\n(.*?)^```[ ]*$", re.MULTILINE | re.DOTALL)
 TABLES = set(Scenario.model_fields)
 # Programs that a page may name and a test does not run.
@@ -75,9 +77,12 @@ class Reader:
         for block in blocks(self.page):
             if block.file is not None:
                 (self.folder / block.file).write_text(block.text)
-            if block.language != "text":
-                read = {"python": self._python, "toml": self._toml, "console": self._console}[block.language]
-                read(block)
+            read = {"python": self._python, "toml": self._toml, "console": self._console, "bash": self._console}
+            try:
+                read.get(block.language, self._text)(block)
+            except Exception as error:
+                error.add_note(f"in the block at {block.place}")
+                raise
         sys.modules.pop(self._module, None)
 
     @property
@@ -101,6 +106,10 @@ class Reader:
             sys.modules[self._module] = module_from_spec(spec)
         code = compile("\n" * block.line + block.text, str(file), "exec")
         exec(code, vars(sys.modules[self._module]))  # noqa: S102 - what a page says is what is tested
+
+    def _text(self, block):
+        """Refuse commands and code that would not be run."""
+        assert not TYPED.search(block.text), "a block of commands or code names its language"
 
     def _toml(self, block):
         """Read a block: a whole scenario, some tables or fields of one, or a file of another kind."""
