@@ -11,7 +11,7 @@ from simpy import Environment, Event, Interrupt, Process
 from fedsim.clock import rest_of_instant
 from fedsim.history.outcomes import RoundEnd
 from fedsim.history.recorder import Recorder
-from fedsim.learning import Model
+from fedsim.learning import FedAvg, Model
 from fedsim.rounds.audit.audit import Audit
 from fedsim.rounds.clients.dispatch import Dispatcher
 from fedsim.rounds.hierarchy.cloud_rules import EdgeStatus
@@ -61,6 +61,7 @@ class Cloud:
         self.records = RoundLog(recorder, context, audit)
         self.model: Model = context.learner.initial()
         settings, self._merging = hierarchy.edges, hierarchy.edges.merging
+        self._optimizer = settings.server or FedAvg()
         skips: bool = getattr(self._merging, "skips", False)
         carry = settings.backhaul.open(
             env, context.clients.links, dispatcher.medium, context.clients.workload.down_bits
@@ -217,16 +218,18 @@ class Cloud:
                 visit.taken.succeed()
 
     def _mean(self, own: float, shares: NDArray[np.float64], version: int, *, busy: bool) -> Model:
-        """Return the mean of the cloud's model and the edges' last ones; what has no share in it is not trained."""
+        """Return the step to the mean of the cloud's and the edges' models; one without a share in it is not trained."""
         parts = [
             (self.model, own),
             *((edge.model, float(share)) for edge, share in zip(self._edges, shares, strict=True)),
         ]
         parts = [(model, share) for model, share in parts if share > 0]
-        if len(parts) == 1 and parts[0][0].version == version:
+        if len(parts) == 1 and parts[0][0].version == version and self._optimizer.adds_update:
             return parts[0][0]
         models, weights = zip(*parts, strict=True)
-        return self.context.learner.merge(models, np.array(weights), version=version + busy)
+        learner = self.context.learner
+        mean = learner.merge(models, np.array(weights), version=version + busy)
+        return learner.server_step(self.model, mean, self._optimizer)
 
     def _take_down(self, number: int | None, visit: EdgeCycle, staleness: int | None, weight: float) -> None:
         downlink_s, uplink_s = visit.seconds

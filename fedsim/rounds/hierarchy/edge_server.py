@@ -103,14 +103,16 @@ class EdgeServer:
         """Fetch the cloud's model, run rounds, and bring what came of it to the cloud, if anything did."""
         coordinator = self.coordinator
         yield from self._travel(visit, up=False)
-        coordinator.model = visit.began
+        # The state of its server optimiser stays here: it is not sent over the backhaul.
+        fetched = coordinator.context.learner.with_state_of(visit.began, self.model)
+        coordinator.model = fetched
         while visit.rounds < self._rounds and (opens_s := self.opening()) is not None:
             yield from self.wait(opens_s)
             self._edge_rounds += 1
             visit.rounds += 1
             yield from coordinator.round(self._edge_rounds, opens_s)
         found = coordinator.model
-        if found is not visit.began:
+        if found is not fetched:
             yield from self._travel(visit, up=True)
             visit.model = found
         visit.end_s = self.env.now

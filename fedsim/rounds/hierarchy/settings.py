@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from fedsim.arrays import IntArray, Whole
 from fedsim.errors import ScenarioError
+from fedsim.learning import SERVER_OPTIMIZERS, ServerOptimizer
 from fedsim.network import Links
 from fedsim.registry import Settings, Slot
 from fedsim.rounds.hierarchy.backhaul import BACKHAULS, Backhaul
@@ -41,12 +42,15 @@ class Edges(Settings):
     rounds : edge rounds between two merges at the cloud, HierFAVG's kappa_2
     merging : how the cloud merges, and whether it waits for all edges
     backhaul : between edges and cloud; there is no default, since nothing is free by omission
+    server : the cloud's server optimiser, whose update is what ``merging`` would add to the cloud's model; None for
+        federated averaging. ``learning.server`` is the edge servers'
     """
 
     grouping: Annotated[Grouping, Slot(GROUPINGS)]
     rounds: Whole = 1
     merging: Annotated[CloudRule, Slot(CLOUD_RULES)] = Synchronous()
     backhaul: Annotated[Backhaul, Slot(BACKHAULS)]
+    server: Annotated[ServerOptimizer, Slot(SERVER_OPTIMIZERS)] | None = None
 
 
 @dataclass(frozen=True)
