@@ -7,11 +7,12 @@ from typing import Any
 import numpy as np
 from simpy import Environment
 
+from fedsim.capabilities import FLOPS
 from fedsim.devices import Availability, Batteries, Charge, EligibilityCriterion, EligibleClients, Working
 from fedsim.devices.availability.on_off import OnOffProcess
 from fedsim.errors import ScenarioError
 from fedsim.history import History, Recorder
-from fedsim.learning import Learner
+from fedsim.learning import ExecutorChoice, Learner, MakeExecutor
 from fedsim.network.contracts import build_links
 from fedsim.privacy import PrivacyAccountant
 from fedsim.rounds import (
@@ -43,6 +44,11 @@ class Simulation:
         Keeps results of training under their digests; runs that share one never pay for a training twice.
     on_round : optional
         Called after every round with a `Progress`.
+    executor : optional
+        What computes trainings and evaluations: a kind of `fedsim.learning.EXECUTORS`, ``"module:Class"``, or what
+        makes one. ``FEDSIM_EXECUTOR`` or ``"sequential"`` by default. The history does not depend on it.
+    device : optional
+        Where the executor computes, in torch's words.
     """
 
     def __init__(
@@ -52,10 +58,12 @@ class Simulation:
         data_dir: str | Path | None = None,
         store: Any = None,
         on_round: Callable[[Progress], None] | None = None,
+        executor: str | MakeExecutor | None = None,
+        device: str = "cpu",
     ) -> None:
         self.scenario = scenario
         self.recorder = Recorder(scenario.name)
-        self.context = build_context(scenario, data_dir, store)
+        self.context = build_context(scenario, data_dir, store, ExecutorChoice.of(executor, device))
         ending = StoppingCriteria(
             count=scenario.rounds.count,
             until_s=scenario.rounds.until_s,
@@ -82,6 +90,8 @@ def simulate(
     data_dir: str | Path | None = None,
     store: Any = None,
     on_round: Callable[[Progress], None] | None = None,
+    executor: str | MakeExecutor | None = None,
+    device: str = "cpu",
 ) -> History:
     """Run a scenario and return its history; nothing is written. See `Simulation` for the arguments.
 
@@ -90,10 +100,15 @@ def simulate(
     >>> history = simulate(Scenario.load("scenarios/quickstart.toml"))  # doctest: +SKIP
     >>> history.time_to_accuracy(0.8)  # doctest: +SKIP
     """
-    return Simulation(scenario, data_dir=data_dir, store=store, on_round=on_round).run()
+    simulation = Simulation(
+        scenario, data_dir=data_dir, store=store, on_round=on_round, executor=executor, device=device
+    )
+    return simulation.run()
 
 
-def build_context(scenario: Scenario, data_dir: str | Path | None, store: Any) -> ServerContext:
+def build_context(
+    scenario: Scenario, data_dir: str | Path | None = None, store: Any = None, executor: ExecutorChoice | None = None
+) -> ServerContext:
     """Return everything a server process meets, built from a scenario and its one seed."""
     streams = Streams(scenario.seed)
     clients = scenario.crowd.clients
@@ -104,10 +119,11 @@ def build_context(scenario: Scenario, data_dir: str | Path | None, store: Any) -
         mechanism=None if privacy is None else privacy.mechanism,
         store=store,
         data_dir=None if data_dir is None else Path(data_dir),
+        executor=executor,
     )
     links = build_links(scenario.network, scenario.crowd.placement.positions(clients, streams), streams)
     law = scenario.devices.compute
-    compute = law.build(clients, streams, learner.flops_per_sample if law.uses_flops else None)
+    compute = law.build(clients, streams, learner.flops_per_sample if FLOPS in law.requires else None)
     accountant = None if privacy is None else PrivacyAccountant(privacy.budget, clients)
     selector, edges = SelectorPort.of(scenario.selector.build()), scenario.rounds.edges
     workload = Workload(learner, selector.needs)
@@ -167,7 +183,7 @@ def _availability(
             "allowed: an instance of fedsim.devices.Availability"
         )
     energy = devices.energy
-    batteries = energy.build(clients, streams, learner.flops_per_sample if energy.uses_flops else None)
+    batteries = energy.build(clients, streams, learner.flops_per_sample if FLOPS in energy.requires else None)
     criteria: list[EligibilityCriterion] = [Working(process) for process in breakable if process is not None]
     if batteries is not None:
         criteria.append(Charge(batteries))

@@ -10,6 +10,7 @@ import numpy as np
 from pydantic import Field, PositiveFloat
 
 from fedsim.arrays import FloatArray
+from fedsim.capabilities import MODEL_BITS, SITES
 from fedsim.network.cell.links import CellLinks
 from fedsim.network.medium.cell import SHARINGS, Sharing, SharingSlot
 from fedsim.network.radio.channel import Channel
@@ -72,8 +73,8 @@ class Cell(Component):
     sites : the sites on the same frequencies; None for the one at the origin alone
     """
 
-    uses_bits: ClassVar[bool] = True
-    uses_positions: ClassVar[bool] = True
+    requires: ClassVar[frozenset[str]] = frozenset({MODEL_BITS})
+    provides: ClassVar[frozenset[str]] = frozenset({SITES})
 
     downlink: Downlink = Downlink()
     uplink: Uplink = Uplink()

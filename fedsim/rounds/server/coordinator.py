@@ -125,8 +125,8 @@ class Coordinator:
         settled: Members = []
         for flight in self._flights:
             if self._cancels:
-                self._dispatcher.settle(flight.participations)
-            flight.fate[flight.waiting] = Fate.WASTED_UNMERGED
+                self._dispatcher.finalize(flight.participations)
+            flight.fate[flight.buffered] = Fate.WASTED_UNMERGED
             flight.decide_lost()
             settled.append((flight, self.records.settle(flight)))
         self.records.check_asked()
@@ -180,7 +180,7 @@ class Coordinator:
         return self.context.clients.links.expected_uplink_s(self.context.clients.workload.up_bits)
 
     def _cut_off(self, flights: Iterable[CohortRun]) -> Generator[Event, Any, None]:
-        cut = [flight.participations.cut_pending() for flight in flights]
+        cut = [flight.participations.cancel() for flight in flights]
         if any(cut):
             yield self.env.timeout(0)
 
@@ -201,24 +201,22 @@ class Coordinator:
         if cohort.work is not None:
             flight.work = context.learner.whole_steps(client, flight.work, up=True)
         samples = context.clients.workload.samples(client)
-        errand = Assignment(
+        assignment = Assignment(
             client=client,
             number=number,
-            turn=turn,
+            draw=turn,
+            availability_s=self.env.now if opens_s is None else opens_s,
             availability_draw=self.choice.draw(number),
-            opens_s=self.env.now if opens_s is None else opens_s,
             bits=(context.clients.workload.down_bits, context.clients.workload.up_bits),
             samples=samples,
             compute_s=context.clients.compute.duration_s(client, turn, samples),
-            releases=flight.releases,
-            share=flight.work,
-            ends_s=self.env.now + closes_after_s,
+            deadline_s=self.env.now + closes_after_s,
             least_share=self.context.late.least_share,
             mean_uplink_s=None if self.context.late.least_share == 1.0 else self._mean_uplink_s[client],
-            endless=not self._traits.tolerates_losses,
+            waits_for_all=not self._traits.tolerates_losses,
         )
         on_end = partial(self._member_ended, flight) if not self._cancels else None
-        flight.participations = self._dispatcher.send(errand, on_end)
+        flight.participations = self._dispatcher.send(assignment, flight.work, flight.releases, on_end)
         self._sent += 1
         self._flights[flight] = None
         self._crew.sent(flight)
@@ -230,7 +228,7 @@ class Coordinator:
     def _member_ended(self, flight: CohortRun, i: int, delivered: bool) -> None:
         """Take down that a member has delivered, or is lost, which the server does not see."""
         client = int(flight.cohort.client[i])
-        self._dispatcher.settle(flight.participations, np.array([i]))
+        self._dispatcher.finalize(flight.participations, np.array([i]))
         self._ended[flight] = None
         # An asynchronous server waits for whoever is lost; a synchronous one finds it among those that come anew.
         if delivered or not self._asynchronous:
@@ -246,8 +244,8 @@ class Coordinator:
         if own is not None:
             self._ended[own] = None
             if self._cancels:
-                self._dispatcher.settle(own.participations)
-                self._intake.take(own, own.waiting.tolist())
+                self._dispatcher.finalize(own.participations)
+                self._intake.take(own, own.buffered.tolist())
             own.late |= ~own.participations.arrived
             own.participations.mark_late()
         self.model = self._intake.aggregate(number, self.model)
@@ -272,9 +270,9 @@ class Coordinator:
         for flight in changed:
             flight.decide_lost()
             settled.append((flight, self.records.settle(flight)))
-            if flight.settled:
+            if flight.decided:
                 del self._flights[flight]
-            elif flight.waiting.size:
+            elif flight.buffered.size:
                 self._ended[flight] = None
         return settled
 

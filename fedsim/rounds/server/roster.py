@@ -168,7 +168,7 @@ class Roster:
                     f"rounds.policy.give_up_s: {self._give_up_after_s} is not allowed; {PATIENCE} clients in a row "
                     "were given up and none delivered; allowed: a time in which some can deliver"
                 )
-            flight.participations.cut_pending()
+            flight.participations.cancel()
             flight.given_up_s = self.env.now
             self.given_up.append(flight)
             self.dismiss(client, flight)

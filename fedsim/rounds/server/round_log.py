@@ -59,9 +59,9 @@ class RoundLog:
 
     def settle(self, flight: CohortRun) -> NDArray[np.int64]:
         """Take down the members of whom it is known by now what came of them; return their positions."""
-        rows = np.flatnonzero((flight.fate != UNDECIDED) & ~flight.taken_down)
+        rows = np.flatnonzero((flight.fate != UNDECIDED) & ~flight.recorded)
         if rows.size:
-            flight.taken_down[rows] = True
+            flight.recorded[rows] = True
             said = ParticipationRecords.of(flight.participations, flight.cohort.client, rows)
             self.recorder.add_participations(**self._columns(flight, rows, said))
             self.check_asked(before=flight.participations.start_s)
@@ -124,7 +124,7 @@ class RoundLog:
             "round": np.full(size, flight.number),
             "edge": np.full(size, self.edge),
             "draws": np.ones(size, dtype=np.int64) if cohort.draws is None else np.asarray(cohort.draws)[rows],
-            "weight": flight.merged_weight[rows],
+            "weight": flight.used_weight[rows],
             "work": flight.work[rows],
             **_spent(said),
             "fate": flight.fate[rows],

@@ -76,7 +76,7 @@ class Server:
         self.env, self.context, self.ending, self.recorder = env, context, ending, recorder
         self._on_round = on_round
         dispatcher = Dispatcher(env, context.clients)
-        books = Audit(context.learner.samples.size, dispatcher.medium.air, context.clients.batteries) if audit else None
+        books = Audit(context.learner.samples.size, dispatcher.medium, context.clients.batteries) if audit else None
         recorder.accounts = None if books is None else books.accounts
         self._top: Coordinator | Cloud
         if context.hierarchy is None:

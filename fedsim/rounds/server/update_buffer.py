@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fedsim.clock import instants
-from fedsim.history.outcomes import Fate
+from fedsim.history.outcomes import NO_VALUE, Fate
 from fedsim.learning import Model, Update
 from fedsim.rounds.aggregation.rules import AggregationRule, Arrivals
 from fedsim.rounds.clients.cohort import CohortRun, Members
@@ -129,9 +129,9 @@ class UpdateBuffer:
         """Take down which of some members' updates went into a model that was made of one of a version."""
         merged = ~np.isnan(weight)
         stale = flight.late[members] | (version > flight.model.version)
-        flight.merged_weight[members] = np.where(merged, weight, 0.0)
-        flight.staleness[members] = np.where(merged, version - flight.model.version, -1)
-        flight.served_round[members] = np.where(merged, number, -1)
+        flight.used_weight[members] = np.where(merged, weight, 0.0)
+        flight.staleness[members] = np.where(merged, version - flight.model.version, NO_VALUE)
+        flight.served_round[members] = np.where(merged, number, NO_VALUE)
         flight.fate[members] = np.where(merged, np.where(stale, Fate.STALE_USED, Fate.USED), Fate.WASTED_UNMERGED)
         self._remove(flight, members)
 
