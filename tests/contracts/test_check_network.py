@@ -55,8 +55,7 @@ class Sound(Links):
 class Own(Component):
     """A network that builds one of the classes below."""
 
-    uses_bits: ClassVar[bool] = True
-    uses_positions: ClassVar[bool] = False
+    requires: ClassVar[frozenset[str]] = frozenset({"model-bits"})
 
     links: type = Sound
 
@@ -139,12 +138,6 @@ class Writing(Sound):
         return super().uplink_s(client, draw, start_s, bits)
 
 
-class Placed(Sound):
-    def __init__(self, positions_m, streams):
-        super().__init__(positions_m, streams)
-        self.factor = np.hypot(*positions_m.T)
-
-
 class Unopened(Sound):
     shared = Directions(down=True, up=False)
 
@@ -198,7 +191,6 @@ class Relentless(Pipe):
         (Optimist, r"expected_uplink_s is .* for client \d+, but the mean of 48 durations is"),
         (Deaf, r"downlink_s and expected_downlink_s are infinite for different clients"),
         (Writing, r"uplink_s failed with ValueError: .*read-only; it must not change the arrays"),
-        (Placed, r"at other positions, though uses_positions is False"),
         (Unopened, r"Own.build returned a Unopened that shares a direction; it must have a method open"),
         (Pipe, r"transfer 0 on the uplink has not ended"),
         (Relentless, r"that was cancelled sent bits, or ended, afterwards"),
@@ -212,12 +204,18 @@ def test_a_broken_network_is_refused_for_its_fault(broken, why):
 
 
 class Sizeless(Own):
-    uses_bits: ClassVar[bool] = False
+    requires: ClassVar[frozenset[str]] = frozenset()
+
+
+class Siteless(Own):
+    provides: ClassVar[frozenset[str]] = frozenset({"sites"})
 
 
 def test_what_a_network_says_of_itself_must_hold():
-    with pytest.raises(ContractError, match="downlink_s depends on the bits, though uses_bits is False"):
+    with pytest.raises(ContractError, match="downlink_s depends on the bits, though requires does not name"):
         check_network(Sizeless())
+    with pytest.raises(ContractError, match="provides names 'sites', but its links have no serving"):
+        check_network(Siteless())
     with pytest.raises(ContractError, match="no method build"):
         check_network(object())
     with pytest.raises(ContractError, match="there is no network 'cel'"):
