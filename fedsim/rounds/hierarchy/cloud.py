@@ -20,7 +20,6 @@ from fedsim.rounds.hierarchy.settings import Hierarchy
 from fedsim.rounds.server.context import ServerContext
 from fedsim.rounds.server.coordinator import Coordinator
 from fedsim.rounds.server.round_log import RoundLog
-from fedsim.rounds.server.selection import Selection
 
 
 class Cloud:
@@ -79,17 +78,17 @@ class Cloud:
         self._queue: list[EdgeCycle] = []
         self._news: Event = env.event()
 
-    def opens_s(self, number: int) -> float:
+    def next_start_s(self, number: int) -> float:
         """Return when a round can start: now, or as soon as anybody is there; inf for never."""
         if self._queue or self._arrived:
             return self.env.now
         opens_s = [edge.resumes_s if edge.number in self._under_way else edge.opens_s() for edge in self._edges]
         return max(self.env.now, min(opens_s))
 
-    def round(self, number: int, opens_s: float) -> Generator[Event, Any, None]:
+    def run_round(self, number: int, start_s: float) -> Generator[Event, Any, None]:
         """Run until the cloud has merged, or there is nothing to merge."""
-        start_s = self.env.now
-        self._open = number, start_s
+        began_s = self.env.now
+        self._open = number, began_s
         if self._merging.waits_for_all:
             self._processes = [self.env.process(self._go_once(edge)) for edge in self._edges]
             yield self.env.all_of(self._processes)
@@ -99,24 +98,24 @@ class Cloud:
             if not self._processes:
                 self._processes = [self.env.process(self._keep_going(edge)) for edge in self._edges]
             came = yield from self._next()
-        candidates = sum(self._edges[at].coordinator.choice.candidates for at in self._under_way)
+        candidates = sum(self._edges[at].coordinator.candidates for at in self._under_way)
         self._take_in(number, came)
-        self.records.close(number, start_s, self.env.now, candidates, self.model.version)
+        self.records.close(number, began_s, self.env.now, candidates, self.model.version)
         self._open = None
 
-    def end(self) -> Generator[Event, Any, None]:
+    def shutdown(self) -> Generator[Event, Any, None]:
         """Stop the edge servers where they are, as the run is over."""
         yield from self._stop()
         for edge in self._edges:
-            yield from edge.coordinator.end()
+            yield from edge.coordinator.shutdown()
         self._lose()
 
-    def crash(self) -> Generator[Event, Any, bool]:
+    def abort_round(self) -> Generator[Event, Any, bool]:
         """Crash with all edge servers and lose what is under way; return whether a round has ended by that."""
         yield from self._stop()
-        candidates = sum(self._edges[at].coordinator.choice.candidates for at in self._under_way)
+        candidates = sum(self._edges[at].coordinator.candidates for at in self._under_way)
         for edge in self._edges:
-            yield from edge.coordinator.crash()
+            yield from edge.coordinator.abort_round()
         self._lose()
         round_, self._open = self._open, None
         if round_ is None:
@@ -138,15 +137,20 @@ class Cloud:
 
     def _coordinator(self, at: int, hierarchy: Hierarchy, dispatcher: Dispatcher, audit: Audit | None) -> Coordinator:
         """Return what runs the rounds of an edge server; the only one there is has the luck of a flat server."""
-        context, member, selector = self.context, hierarchy.members[at], hierarchy.selectors[at]
-        only = len(hierarchy.members) == 1
-        if not only:
-            streams, presence = context.streams.within("edge", at), context.availability.part(member)
-            selector = selector.at_edge(member, context.learner.samples)
-            context = replace(context, streams=streams, availability=presence, selector=selector)
-        choice = Selection(self.env, context, selector, None if only else member)
-        records = RoundLog(self.records.recorder, context, audit, at, self.records, None if only else member)
-        return Coordinator(self.env, context, dispatcher, choice, records)
+        context, member = self.context, hierarchy.members[at]
+        context = replace(context, selector=hierarchy.selectors[at])
+        if len(hierarchy.members) == 1:
+            return Coordinator(
+                self.env, context, dispatcher, RoundLog(self.records.recorder, context, audit, at, self.records)
+            )
+        context = replace(
+            context,
+            streams=context.streams.within("edge", at),
+            availability=context.availability.part(member),
+            selector=context.selector.at_edge(member, context.learner.samples),
+        )
+        log = RoundLog(self.records.recorder, context, audit, at, self.records, member)
+        return Coordinator(self.env, context, dispatcher, log, member)
 
     def _begin(self, edge: EdgeServer) -> EdgeCycle:
         visit = self._under_way[edge.number] = EdgeCycle(edge.number, self.model, self._merges, self.env.now)
@@ -205,7 +209,7 @@ class Cloud:
                 self._came[visit.edge] += 1
                 newest = max(newest, visit.model.version)
         if fresh.any():
-            busy = any(self._edges[visit.edge].coordinator.works_on(newest) for visit in came)
+            busy = any(self._edges[visit.edge].coordinator.trains_from(newest) for visit in came)
             own, shares = self._merging.shares(EdgeStatus(self._samples, self._came.copy(), fresh, staleness))
             self.model = self._mean(own, shares, newest, busy=busy)
             self._merges += 1

@@ -79,9 +79,9 @@ class EdgeServer:
         if asked == number:
             if now_s <= opens_s + TIE_ULPS * np.spacing(now_s):
                 return opens_s
-            if self.coordinator.choice.anybody(now_s, number):
+            if self.coordinator.any_available(now_s, number):
                 return now_s
-        self._opening = number, self.coordinator.opens_s(number)
+        self._opening = number, self.coordinator.next_start_s(number)
         return self._opening[1]
 
     def opening(self) -> float | None:
@@ -108,7 +108,7 @@ class EdgeServer:
             yield from self.wait(opens_s)
             self._edge_rounds += 1
             visit.rounds += 1
-            yield from coordinator.round(self._edge_rounds, opens_s)
+            yield from coordinator.run_round(self._edge_rounds, opens_s)
         found = coordinator.model
         if found is not visit.began:
             yield from self._travel(visit, up=True)
