@@ -21,8 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from fedsim.errors import FedsimError
-    from fedsim.history import History
-    from fedsim.history.figures import draw
+    from fedsim.history import History, draw
     from fedsim.registry import Component
     from fedsim.results import read_run, run
     from fedsim.scenario import Scenario

@@ -50,6 +50,10 @@ def run(
     out: Annotated[Path | None, typer.Option("--out", help="Folder of the run (default: runs/<name>).")] = None,
     data_dir: DataDir = None,
     force: Annotated[bool, typer.Option("--force", help="Replace a folder that holds another scenario's run.")] = False,
+    executor: Annotated[
+        str | None, typer.Option("--executor", help="What computes trainings (default: $FEDSIM_EXECUTOR, sequential).")
+    ] = None,
+    device: Annotated[str, typer.Option("--device", help="Where the executor computes.")] = "cpu",
     quiet: Quiet = False,
 ) -> None:
     """Run a scenario and keep its tables, figures and summary in a folder."""
@@ -64,7 +68,15 @@ def run(
     console = Console()
     try:
         with RoundBar(scenario.name, scenario.rounds.count, console, quiet=quiet) as bar:
-            history = run_scenario(scenario, folder, data_dir=data_dir, replace=force, on_round=bar.show)
+            history = run_scenario(
+                scenario,
+                folder,
+                data_dir=data_dir,
+                replace=force,
+                on_round=bar.show,
+                executor=executor,
+                device=device,
+            )
     except KeyboardInterrupt:
         typer.echo(f"fedsim: interrupted; the rounds so far are in {folder}", err=True)
         raise typer.Exit(130) from None
@@ -92,7 +104,7 @@ def plot(
     """Draw one figure with a curve for each run."""
     from typing import cast
 
-    from fedsim.history.figures import draw
+    from fedsim.history import draw
     from fedsim.results import read_run
 
     histories = [read_run(folder) for folder in runs]
@@ -186,9 +198,10 @@ def _labels(runs: list[Path]) -> list[str]:
 
 def _catalogues() -> "dict[str, Registry]":
     from fedsim.devices import AVAILABILITIES, COMPUTE_TIMES, DROPOUTS, ENERGIES, HETEROGENEITY_LAWS
-    from fedsim.learning import DATASETS, LEARNERS, MODELS, PARTITIONS, SERVER_OPTIMIZERS
+    from fedsim.learning import DATASETS, EXECUTORS, LEARNERS, MODELS, PARTITIONS, SERVER_OPTIMIZERS
     from fedsim.network import FADINGS, LATENCY_LAWS, NETWORKS, PATH_LOSSES, PLACEMENTS, RATES, SHADOWINGS
     from fedsim.network.graph.access import ACCESSES
+    from fedsim.network.medium.cell import SHARINGS
     from fedsim.network.medium.failures import FAILURES
     from fedsim.network.topology.generators import LAYOUTS
     from fedsim.network.topology.mobility import MOBILITIES
@@ -212,6 +225,7 @@ def _catalogues() -> "dict[str, Registry]":
         "shadowings": SHADOWINGS,
         "fadings": FADINGS,
         "rates": RATES,
+        "sharings": SHARINGS,
         "topologies": LAYOUTS,
         "accesses": ACCESSES,
         "mobilities": MOBILITIES,
@@ -226,6 +240,7 @@ def _catalogues() -> "dict[str, Registry]":
         "splits": PARTITIONS,
         "models": MODELS,
         "aggregators": SERVER_OPTIMIZERS,
+        "executors": EXECUTORS,
         "budgets": BUDGETS,
         "mechanisms": MECHANISMS,
     }

@@ -61,6 +61,16 @@ class Settings(BaseModel):
 class Component(Settings):
     """A settings table that also knows how to do its work; subclass it to write a part of your own."""
 
+    @property
+    def requires(self) -> frozenset[str]:
+        """Names of what other parts of the scenario must provide; see `fedsim.capabilities`."""
+        return frozenset()
+
+    @property
+    def provides(self) -> frozenset[str]:
+        """Names of what other parts of the scenario may require of this one; see `fedsim.capabilities`."""
+        return frozenset()
+
 
 def check_names(title: str, given: Mapping[str, Any], allowed: Iterable[str]) -> None:
     """Refuse names that a table does not have, each under its own path and with the closest allowed name."""
@@ -180,8 +190,10 @@ class Registry:
             if not (inspect.isclass(found) and issubclass(found, Component)):
                 raise refusal("no_part", "{kind} must derive from fedsim.Component", kind=repr(kind))
             value = found.model_validate(options)
+        if not isinstance(value, Component):
+            raise refusal("no_part", "{found} must derive from fedsim.Component", found=repr(value))
         self._check_methods(value)
-        silent = [name for name in self.attributes if not hasattr(value, name)]
+        silent = [name for name in self.attributes if not _states(value, name)]
         if silent:
             raise refusal(
                 "not_a_part", "{found} must say {names}", found=self.kind_of(value), names=" and ".join(silent)
@@ -276,6 +288,12 @@ class Slot:
     def of(cls, metadata: Iterable[object]) -> Self | None:
         """Return the slot among a field's annotations, if it has one."""
         return next((item for item in metadata if isinstance(item, cls)), None)
+
+
+def _states(part: object, name: str) -> bool:
+    """Return whether a part has an attribute that is not only the default of `Component`."""
+    found = inspect.getattr_static(type(part), name, None)
+    return hasattr(part, name) and (found is None or found is not inspect.getattr_static(Component, name, None))
 
 
 def _is_plain(value: object) -> bool:

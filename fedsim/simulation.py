@@ -7,11 +7,12 @@ from typing import Any
 import numpy as np
 from simpy import Environment
 
+from fedsim.capabilities import FLOPS
 from fedsim.devices import Availability, Batteries, Charge, EligibilityCriterion, EligibleClients, Working
 from fedsim.devices.availability.on_off import OnOffProcess
 from fedsim.errors import ScenarioError
 from fedsim.history import History, Recorder
-from fedsim.learning import Learner
+from fedsim.learning import ExecutorChoice, Learner, MakeExecutor
 from fedsim.network.contracts import build_links
 from fedsim.privacy import PrivacyAccountant
 from fedsim.rounds import (
@@ -49,6 +50,11 @@ class Simulation:
         Keeps results of training under their digests; runs that share one compute no training twice.
     on_round : optional
         Called after every round with a `Progress`.
+    executor : optional
+        What computes trainings and evaluations: a kind of `fedsim.learning.EXECUTORS`, ``"module:Class"``, or what
+        makes one. ``FEDSIM_EXECUTOR`` or ``"sequential"`` by default. The history does not depend on it.
+    device : optional
+        Where the executor computes, in torch's words.
     """
 
     def __init__(
@@ -58,10 +64,12 @@ class Simulation:
         data_dir: str | Path | None = None,
         store: Any = None,
         on_round: Callable[[Progress], None] | None = None,
+        executor: str | MakeExecutor | None = None,
+        device: str = "cpu",
     ) -> None:
         self.scenario = scenario
         self.recorder = Recorder(scenario.name)
-        self.context = build_context(scenario, data_dir, store)
+        self.context = build_context(scenario, data_dir, store, ExecutorChoice.of(executor, device))
         stopping = StoppingCriteria(
             count=scenario.rounds.count,
             until_s=scenario.rounds.until_s,
@@ -93,6 +101,8 @@ def simulate(
     data_dir: str | Path | None = None,
     store: Any = None,
     on_round: Callable[[Progress], None] | None = None,
+    executor: str | MakeExecutor | None = None,
+    device: str = "cpu",
 ) -> History:
     """Run a scenario and return its history; nothing is written. See `Simulation` for the arguments.
 
@@ -101,7 +111,10 @@ def simulate(
     >>> history = simulate(Scenario.load("scenarios/quickstart.toml"))  # doctest: +SKIP
     >>> history.time_to_accuracy(0.8)  # doctest: +SKIP
     """
-    return Simulation(scenario, data_dir=data_dir, store=store, on_round=on_round).run()
+    simulation = Simulation(
+        scenario, data_dir=data_dir, store=store, on_round=on_round, executor=executor, device=device
+    )
+    return simulation.run()
 
 
 def build_server(
@@ -128,7 +141,7 @@ def build_server(
     dispatcher = Dispatcher(env, context.clients)
     checks = None
     if audit:
-        checks = Audit(context.learner.samples.size, dispatcher.medium.air, context.clients.batteries)
+        checks = Audit(context.learner.samples.size, dispatcher.medium, context.clients.batteries)
         recorder.accounts = checks.accounts
     runner: RoundRunner
     if hierarchy is None:
@@ -148,7 +161,9 @@ def build_hierarchy(scenario: Scenario, context: ServerContext) -> Hierarchy | N
     return Hierarchy.of(edges, clients.links, expected.duration_s, scenario.selector.build, least)
 
 
-def build_context(scenario: Scenario, data_dir: str | Path | None, store: Any) -> ServerContext:
+def build_context(
+    scenario: Scenario, data_dir: str | Path | None = None, store: Any = None, executor: ExecutorChoice | None = None
+) -> ServerContext:
     """Return what the server and its clients depend on, built from a scenario and its one seed."""
     streams = Streams(scenario.seed)
     clients = scenario.crowd.clients
@@ -159,10 +174,11 @@ def build_context(scenario: Scenario, data_dir: str | Path | None, store: Any) -
         mechanism=None if privacy is None else privacy.mechanism,
         store=store,
         data_dir=None if data_dir is None else Path(data_dir),
+        executor=executor,
     )
     links = build_links(scenario.network, scenario.crowd.placement.positions(clients, streams), streams)
     law = scenario.devices.compute
-    compute = law.build(clients, streams, learner.flops_per_sample if law.uses_flops else None)
+    compute = law.build(clients, streams, learner.flops_per_sample if FLOPS in law.requires else None)
     accountant = None if privacy is None else PrivacyAccountant(privacy.budget, clients)
     selector = SelectorPort.of(scenario.selector.build())
     workload = Workload(learner, selector.needs)
@@ -217,7 +233,7 @@ def _availability(
             "allowed: an instance of fedsim.devices.Availability"
         )
     energy = devices.energy
-    batteries = energy.build(clients, streams, learner.flops_per_sample if energy.uses_flops else None)
+    batteries = energy.build(clients, streams, learner.flops_per_sample if FLOPS in energy.requires else None)
     criteria: list[EligibilityCriterion] = [Working(process) for process in breakable if process is not None]
     if batteries is not None:
         criteria.append(Charge(batteries))

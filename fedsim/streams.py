@@ -1,9 +1,9 @@
-"""One seed, many named streams of luck.
+"""One seed, many named random streams.
 
 Every random draw in fedsim comes from a stream with a name and keys, such as ``("fading", client, block)`` or
 ``("training", client, version)``. A draw is a function of (seed, name, keys) alone, never of how many draws
-were made before it: changing the selector, the cohort or the deadline leaves every other draw untouched, so
-two policies face the same weather and their comparison is paired.
+were made before it: another selector, cohort or deadline leaves every other draw untouched, so two policies
+face common random numbers and their comparison is paired.
 
 Two forms of the same idea:
 
@@ -21,6 +21,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from fedsim.arrays import FloatArray
 from fedsim.errors import ScenarioError
 
 Key = int | str
@@ -31,9 +32,9 @@ _KEY_STEPS: Final = np.array([0x9E3779B9, 0xBB67AE85], dtype=np.uint64)
 _LOW: Final = np.uint64(0xFFFFFFFF)
 _HALF: Final = np.uint64(32)
 _CHUNK: Final = 2**13
-"""Numbers drawn at once, few enough that their counters stay in a core's cache."""
+"""Numbers drawn at once, so that their counters stay in a core's cache."""
 _FEW: Final = 8
-"""Up to so many numbers are faster drawn one by one than as arrays."""
+"""Largest size for which drawing one by one is faster than drawing arrays."""
 
 
 def key_schedule(key: tuple[int, int]) -> NDArray[np.uint64]:
@@ -49,8 +50,7 @@ def philox4x32(counter: NDArray[np.uint64], schedule: NDArray[np.uint64]) -> NDA
     ----------
     counter : array of shape (4, n)
         Four 32-bit words per counter, held in uint64.
-    schedule : array of shape (10, 2, 1)
-        What `key_schedule` makes of the key.
+    schedule : array of shape (10, 2, 1), from `key_schedule`
 
     Returns
     -------
@@ -73,9 +73,8 @@ class Streams:
 
     Parameters
     ----------
-    seed : int >= 0
-        The one seed of the scenario.
-    path : what comes before the name of each stream
+    seed : seed of the scenario, >= 0
+    path : prefix of the name of each stream
     """
 
     def __init__(self, seed: int, path: tuple[Key, ...] = ()) -> None:
@@ -86,7 +85,7 @@ class Streams:
         self._short_schedules: dict[str, list[tuple[int, int]]] = {}
 
     def within(self, *path: Key) -> "Streams":
-        """Return streams of the same run for something that occurs several times, such as edge servers, by a path."""
+        """Return streams of the same run for one of several parts of a kind, such as an edge server."""
         return Streams(self.seed, (*self._path, *path))
 
     def digest(self, name: str, *keys: Key) -> bytes:
@@ -99,16 +98,15 @@ class Streams:
         """Return a fresh generator at the start of the stream ``(name, *keys)``."""
         return np.random.Generator(np.random.Philox(key=int.from_bytes(self.digest(name, *keys), "little")))
 
-    def uniform(self, name: str, client: ArrayLike, block: ArrayLike = 0) -> NDArray[np.float64]:
+    def uniform(self, name: str, client: ArrayLike, block: ArrayLike = 0) -> FloatArray:
         """Return one number in the open interval (0, 1) for each (client, block), with 52 random bits.
 
         Parameters
         ----------
-        name : str
-            The stream, for instance ``"fading-uplink"``.
+        name : name of the stream, for instance ``"fading-uplink"``
         client : integers in [0, 2**32)
-        block : integers in [0, 2**63)
-            A round, a fading block or whatever else counts a client's draws. The two arguments broadcast.
+        block : integers in [0, 2**63): a round, a fading block or another count of a client's draws
+            The two arguments broadcast.
         """
         asked, counted = np.asarray(client, dtype=np.uint64), np.asarray(block, dtype=np.uint64)
         if asked.size <= _FEW and counted.size == 1:
@@ -145,9 +143,7 @@ def _one(client: int, block: int, schedule: list[tuple[int, int]]) -> float:
     return float((((words[0] << 20) ^ (words[1] >> 12)) + 0.5) * 2.0**-52)
 
 
-def _uniform(
-    client: NDArray[np.uint64], block: NDArray[np.uint64], schedule: NDArray[np.uint64]
-) -> NDArray[np.float64]:
+def _uniform(client: NDArray[np.uint64], block: NDArray[np.uint64], schedule: NDArray[np.uint64]) -> FloatArray:
     """Return the numbers of one chunk: the first 52 bits of each counter's Philox words."""
     counter = np.zeros((4, client.size), dtype=np.uint64)
     counter[0] = client

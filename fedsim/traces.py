@@ -1,8 +1,8 @@
-"""Tables of measurements that a user has: pickles read by a restricted reader, CSV, Parquet and NPZ.
+"""Readers of measured tables: CSV, Parquet, NPZ, and pickles by a restricted interpreter.
 
 A pickle is a program, and loading one with `pickle.load` runs it. `read_pickle` instead interprets a short list
 of instructions that can only make numbers, strings, lists, tuples and dictionaries. It looks up no class, calls
-nothing, and refuses every other instruction by name. What it makes is a tree: a container that turns up twice
+no function, and refuses every other instruction by name. The result is a tree: a container that occurs twice
 is refused, so that a small file cannot stand for a huge or endless structure; and both the size of the file and
 the number of instructions are bounded.
 """
@@ -16,6 +16,7 @@ from typing import Any, Final, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from fedsim.arrays import FloatArray, IntArray
 from fedsim.errors import DataError
 from fedsim.streams import Streams
 
@@ -34,15 +35,15 @@ _WORD_BITS: Final = 64
 
 
 def read_pickle(path: str | Path, *, max_bytes: int = MAX_BYTES, max_instructions: int = MAX_INSTRUCTIONS) -> Any:
-    """Return what a pickle of numbers, strings and containers holds, without running it.
+    """Return the content of a pickle of numbers, strings and containers, without running it.
 
     It takes about two microseconds per instruction: 10 s for the capacities of half a million devices, 17 s for
-    the comings and goings of 107,749, the sizes of FedScale's two files.
+    the online intervals of 107,749 devices, the sizes of FedScale's two files.
 
     Parameters
     ----------
     path : file
-    max_bytes, max_instructions : a file with more is refused
+    max_bytes, max_instructions : limits; a larger file is refused
 
     Raises
     ------
@@ -65,7 +66,7 @@ def read_pickle(path: str | Path, *, max_bytes: int = MAX_BYTES, max_instruction
 
 
 class _Reader:
-    """A machine with a stack and a memory, for the instructions that cannot do harm."""
+    """An interpreter with a stack and a memory, for the instructions that are harmless."""
 
     def __init__(self) -> None:
         self._stack: list[Any] = []
@@ -110,7 +111,7 @@ class _Reader:
         action(argument)
 
     def result(self) -> Any:
-        """Return the one object that the whole program has made."""
+        """Return the one object that the whole program has built."""
         if not self._stopped:
             raise DataError("it ends before it is complete")
         return self._stack[0]
@@ -129,7 +130,7 @@ class _Reader:
         """Take the last few objects from the stack."""
         items = self._stack[-count:]
         if len(items) < count or any(item is _MARK for item in items):
-            raise DataError("it takes more from the stack than there is")
+            raise DataError("it takes more from the stack than the stack holds")
         del self._stack[-count:]
         return items
 
@@ -138,7 +139,7 @@ class _Reader:
         while self._stack[place] is not _MARK:
             place -= 1
             if place < 0:
-                raise DataError("it takes more from the stack than there is")
+                raise DataError("it takes more from the stack than the stack holds")
         items = self._stack[place + 1 :]
         del self._stack[place:]
         return items
@@ -146,26 +147,26 @@ class _Reader:
     def _append(self, items: Iterable[Any]) -> None:
         target = self._stack[-1]
         if type(target) is not list:
-            raise DataError("it appends to something that is no list")
+            raise DataError("it appends to an object that is no list")
         target.extend(items)
 
     def _set(self, items: list[Any]) -> None:
         target = self._stack[-1]
         if type(target) is not dict:
-            raise DataError("it sets items of something that is no dictionary")
+            raise DataError("it sets items of an object that is no dictionary")
         _fill(target, items)
 
     def _put(self, place: int) -> None:
         value = self._stack[-1]
         if value is _MARK:
             raise DataError("it remembers a mark")
-        # A container may be remembered, as every pickler does, but not come up again: only that it was is kept.
+        # Picklers memoize containers; only the fact is kept, because a container may not occur again.
         self._memory[place] = value if _is_simple(value) else _MARK
 
     def _get(self, place: int) -> None:
         value = self._memory[place]
         if value is _MARK:
-            raise DataError("a container turns up in two places; allowed: each list, tuple and dictionary once")
+            raise DataError("a container occurs in two places; allowed: each list, tuple and dictionary once")
         self._stack.append(value)
 
 
@@ -209,7 +210,7 @@ def read_columns(path: str | Path) -> dict[str, NDArray[Any]]:
     if file.suffix not in kinds:
         raise DataError(f"{path}: is no table; allowed: {', '.join(kinds)}")
     if not file.is_file():
-        raise DataError(f"{path}: there is no such file")
+        raise DataError(f"{path}: the file does not exist")
     try:
         return kinds[file.suffix](file)
     except (OSError, ValueError, KeyError) as error:
@@ -237,17 +238,18 @@ def _parts(table: Any) -> tuple[list[str], list[Any]]:
     return table.column_names, table.columns
 
 
-def entries_of(clients: int, entries: int, mapping: Assignment, name: str, streams: Streams) -> NDArray[np.int64]:
-    """Return which entry of a trace each of K clients gets, shape (K,).
+def entries_of(clients: int, entries: int, mapping: Assignment, name: str, streams: Streams) -> IntArray:
+    """Return the entry of a trace that each of K clients gets, shape (K,).
 
     Parameters
     ----------
     clients : K
-    entries : how many there are, at least 1
-    mapping : ``"random"``, each client any entry, as the stream of that name draws for it, so that several
-        clients may share one; or ``"sequential"``, client i the entry i modulo their number, as FedScale does.
-        FedScale's behaviour trace seems to be sorted by falling time online, so that few clients in sequence
-        are all of the most available kind.
+    entries : number of entries, at least 1
+    mapping : ``"random"``: each client any entry, drawn from the stream `name`, so that several clients may share one
+        ``"sequential"``: client i the entry i modulo their number, as in FedScale. FedScale's behaviour trace seems
+        to be sorted by falling time online, so that a few clients in sequence are all highly available.
+    name : random stream, by client
+    streams : random streams of the run
     """
     client = np.arange(clients, dtype=np.int64)
     if mapping == "sequential":
@@ -255,8 +257,8 @@ def entries_of(clients: int, entries: int, mapping: Assignment, name: str, strea
     return np.asarray(streams.uniform(name, client) * entries, dtype=np.int64)
 
 
-def read_capacities(path: str | Path) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return compute time in ms per sample and bandwidth in kbit/s of the devices of a file, one element each.
+def read_capacities(path: str | Path) -> tuple[FloatArray, FloatArray]:
+    """Return compute times in ms per sample and bandwidths in kbit/s of the n devices of a file, both of shape (n,).
 
     Parameters
     ----------
@@ -267,7 +269,7 @@ def read_capacities(path: str | Path) -> tuple[NDArray[np.float64], NDArray[np.f
     Raises
     ------
     DataError
-        If the file cannot be read or does not hold what it should.
+        If the file cannot be read or does not hold such numbers.
     """
     names = ("computation", "communication")
     if Path(path).suffix in PICKLES:

@@ -33,3 +33,12 @@ def data_dir() -> Path:
                 if not place.is_dir():  # unless another worker was faster
                     raise
     return place
+
+
+@pytest.fixture
+def beside_scenarios(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Return an empty working directory from which the scenarios are found and modules are imported."""
+    (tmp_path / "scenarios").symlink_to(Path(__file__).parents[1] / "scenarios")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(tmp_path)
+    return tmp_path

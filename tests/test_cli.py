@@ -186,3 +186,10 @@ def wait_until(true, timeout_s=60.0):
     end = time.monotonic() + timeout_s
     while not true() and time.monotonic() < end:
         time.sleep(0.05)
+
+
+def test_an_executor_that_there_is_not_is_refused(folder):
+    command = [FEDSIM, "run", "tiny.toml", "--executor", "sequentail", "--quiet"]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)  # noqa: S603
+    assert done.returncode == 2
+    assert "executor: there is no executor 'sequentail'" in done.stderr

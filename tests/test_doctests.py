@@ -5,21 +5,12 @@ import importlib
 
 import pytest
 
-MODULES = [
-    "fedsim.devices.availability.on_off",
-    "fedsim.devices.heterogeneity",
-    "fedsim.network.radio.spectral_efficiency",
-    "fedsim.network.distributions",
-    "fedsim.network.topology.max_min",
-    "fedsim.network.radio.path_loss",
-    "fedsim.history.history",
-    "fedsim.scenario.overrides",
-    "fedsim.units",
-]
+from tests.support.pages import ROOT
+
+FILES = [path for path in sorted((ROOT / "fedsim").rglob("*.py")) if ">>>" in path.read_text()]
+MODULES = [".".join(path.relative_to(ROOT).with_suffix("").parts) for path in FILES]
 
 
 @pytest.mark.parametrize("name", MODULES)
-def test_docstrings(name):
-    results = doctest.testmod(importlib.import_module(name))
-    assert results.attempted > 0
-    assert results.failed == 0
+def test_docstrings(name, beside_scenarios):
+    assert doctest.testmod(importlib.import_module(name)).failed == 0

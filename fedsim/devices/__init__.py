@@ -1,4 +1,4 @@
-"""How long does work take, and who is there to do it: pure arithmetic over all clients, without a clock."""
+"""Compute times, availability, dropout and energy of the clients' devices: arithmetic over arrays, without a clock."""
 
 from typing import Annotated
 
@@ -48,15 +48,15 @@ class Devices(Settings):
 
     Attributes
     ----------
-    compute : law of the time that local work takes
+    compute : law of the duration of local work
         By default a median of 100 samples/s in training, the fast end of the 10 to 100 samples/s of Nishio
         and Yonetani, "Client selection for federated learning with heterogeneous resources in mobile edge"
         (FedCS), ICC 2019, whose network is larger than the ones trained here.
     availability : when clients can be reached; always by default
-        Clients that are away are no candidates, and one that leaves in mid-task drops out at that instant.
-    dropout : when a client vanishes in the middle of a participation; never by default
-    energy : what transfers and work draw from batteries; not looked at by default
-        Clients with too little charge are no candidates, and one whose battery runs empty drops out at that instant.
+        Offline clients are no candidates, and a client that leaves during a participation drops out at that instant.
+    dropout : when a client vanishes during a participation; never by default
+    energy : energy of transfers and work, and the batteries; not modelled by default
+        Clients below the least charge are no candidates, and one whose battery runs empty drops out at that instant.
     """
 
     compute: Annotated[ComputeTime, Slot(COMPUTE_TIMES)] = Rate(samples_per_s=100.0)
@@ -66,5 +66,5 @@ class Devices(Settings):
 
     @property
     def may_lose_clients(self) -> bool:
-        """Whether a client may be lost in the middle of a participation."""
+        """Whether a client may be lost during a participation."""
         return self.dropout.possible or self.availability.may_leave or self.energy.may_run_empty

@@ -1,7 +1,7 @@
-"""The batteries of one run: how full they are, and what a cohort draws from them.
+"""The batteries of one run: their charge, and the energy that a cohort takes from them.
 
-Between two participations a charge is arithmetic, ``charge + gain * elapsed`` within 0 and the capacity, worked out
-when somebody asks for it; no event and no work is spent on clients that nobody asks about.
+Between two participations a charge is arithmetic, ``charge + gain * elapsed`` within 0 and the capacity, evaluated on
+request; idle clients cost no event and no work.
 """
 
 from dataclasses import dataclass
@@ -12,19 +12,19 @@ import numpy as np
 from fedsim.arrays import BoolArray, FloatArray, IntArray
 
 NEVER_EMPTY: Final = 3
-"""In the place of a phase: the battery lasts through all of them."""
+"""In place of a phase: the battery lasts through all phases."""
 _SLACK_ULPS: Final = 8
 
 
 @dataclass(frozen=True, kw_only=True)
 class Prices:
-    """What transfers and work draw.
+    """Energy prices of transfers and work.
 
     Attributes
     ----------
-    receive_j_per_bit, transmit_j_per_bit : of the downlink and of the uplink
-    sample_j : of the operations on one sample, 0 where work is paid for by the second
-    compute_w : of a second of work, 0 where work is paid for by the operation
+    receive_j_per_bit, transmit_j_per_bit : energy of a bit of the downlink and of the uplink
+    sample_j : energy of the operations on one sample; 0 where the cost of work follows from its time
+    compute_w : power of work; 0 where the cost of work follows from its operations
     """
 
     receive_j_per_bit: float
@@ -35,14 +35,14 @@ class Prices:
 
 @dataclass(frozen=True)
 class EnergyDemand:
-    """What the participations of a cohort draw from their batteries; arrays over its n members.
+    """Energy demand of the participations of a cohort with n members.
 
     Attributes
     ----------
     client : ids, shape (n,)
-    charge_j : at the beginning, shape (n,)
-    cost_j : of downlink, work and uplink if nobody cuts them short, shape (3, n)
-    samples : passed in the whole work, shape (n,)
+    charge_j : charge at the beginning, shape (n,)
+    cost_j : energy of downlink, work and uplink if they are completed, shape (3, n)
+    samples : samples passed in the complete work, shape (n,)
     """
 
     client: IntArray
@@ -51,9 +51,14 @@ class EnergyDemand:
     samples: FloatArray
 
     def runs_empty(self) -> tuple[IntArray, FloatArray]:
-        """Return in which phase each battery runs empty, `NEVER_EMPTY` for none, and for which share of it it pays.
+        """Return the phase in which each battery runs empty, and the share of that phase that its charge covers.
 
-        A charge that falls short by no more than rounding pays.
+        A charge that falls short by rounding alone is enough.
+
+        Returns
+        -------
+        phase : 0, 1, 2 or `NEVER_EMPTY`, shape (n,)
+        share : in [0, 1], shape (n,); 1 where the battery lasts
         """
         left_j = self.charge_j
         slack_j = _SLACK_ULPS * np.spacing(self.charge_j)
@@ -67,13 +72,13 @@ class EnergyDemand:
         return phase, share
 
     def spent_j(self, members: IntArray, done: FloatArray, emptied: BoolArray) -> FloatArray:
-        """Return what some members have spent, shape (m,).
+        """Return the energy in joules that some members have spent, shape (m,).
 
         Parameters
         ----------
         members : positions in the cohort, shape (m,)
-        done : share of each phase that they did, shape (3, m)
-        emptied : whose battery ran empty, shape (m,)
+        done : completed share of each phase, shape (3, m)
+        emptied : whether the battery ran empty, shape (m,)
         """
         charge_j = self.charge_j[members]
         spent_j = np.minimum(np.sum(self.cost_j[:, members] * done, axis=0), charge_j)
@@ -81,15 +86,15 @@ class EnergyDemand:
 
 
 class Batteries:
-    """The charges of all K clients of one run.
+    """Charges of the K clients of one run.
 
     Parameters
     ----------
-    prices : Prices
-    capacity_j : of every battery
-    idle_gain_w : by how much a charge rises, or falls if negative, while its client takes no part
+    prices : energy prices of transfers and work
+    capacity_j : capacity of every battery
+    idle_gain_w : power that charges a battery, or discharges it if negative, while its client takes no part
     least_j : charge that a candidate needs, > 0
-    charge_j : at time 0, shape (K,)
+    charge_j : charges at time 0, shape (K,)
     """
 
     def __init__(
@@ -98,28 +103,41 @@ class Batteries:
         self.prices, self.capacity_j, self.idle_gain_w, self.least_j = prices, capacity_j, idle_gain_w, least_j
         self._charge_j = np.array(charge_j, dtype=np.float64)
         self._since_s = np.zeros(self._charge_j.size)
-        self._able_from_s, self._able_until_s = self._able(self._charge_j, self._since_s)
+        self._from_s, self._until_s = self._window_s(self._charge_j, self._since_s)
 
     @property
     def clients(self) -> int:
-        """How many there are."""
+        """Number of clients K."""
         return self._charge_j.size
 
     def charge_j(self, client: IntArray, time_s: float | FloatArray) -> FloatArray:
-        """Return each client's charge at an instant not before it was last changed; of one at work, as it began."""
+        """Return each client's charge in joules, shape (n,); during a participation, the charge at its start.
+
+        Parameters
+        ----------
+        client : ids, shape (n,)
+        time_s : instant, not before the client's last participation ended; a number, or shape (n,)
+        """
         idle_s = np.maximum(time_s - self._since_s[client], 0.0)
         return np.clip(self._charge_j[client] + self.idle_gain_w * idle_s, 0.0, self.capacity_j)
 
-    def able_s(self) -> tuple[FloatArray, FloatArray]:
-        """Return from when until when each client is charged enough if it takes no part, both of shape (K,).
+    def charged_s(self) -> tuple[FloatArray, FloatArray]:
+        """Return the bounds of the time in which each idle client has at least the least charge, both of shape (K,).
 
-        `inf` stands for never in the one and for ever in the other; a client at work is not able until it is done.
+        `inf` means never in the first array and without end in the second. The first is `inf` for a client in a
+        participation.
         """
-        return self._able_from_s, self._able_until_s
+        return self._from_s, self._until_s
 
-    def able(self, client: IntArray, time_s: float) -> BoolArray:
-        """Return whether each client is charged enough to take part."""
-        return (self._able_from_s[client] <= time_s) & (time_s <= self._able_until_s[client])
+    def charged(self, client: IntArray, time_s: float) -> BoolArray:
+        """Return whether each client has at least the least charge and takes no part at an instant, shape (n,).
+
+        Parameters
+        ----------
+        client : ids, shape (n,)
+        time_s : instant, >= 0
+        """
+        return (self._from_s[client] <= time_s) & (time_s <= self._until_s[client])
 
     def begin(
         self,
@@ -129,15 +147,15 @@ class Batteries:
         samples: FloatArray,
         compute_s: FloatArray,
     ) -> EnergyDemand:
-        """Let clients begin a participation, and return what it draws; until it is settled they are at work.
+        """Begin a participation of each client, which lasts until `end`, and return its energy demand.
 
         Parameters
         ----------
         client : ids, shape (n,)
-        time_s : when they begin
+        time_s : start of the participations
         bits : sizes of the message down and of the message up
-        samples : that each is to pass, shape (n,)
-        compute_s : how long the work of each takes, shape (n,)
+        samples : samples to pass, shape (n,)
+        compute_s : duration of the work, shape (n,)
         """
         charge_j = self.charge_j(client, time_s)
         prices = self.prices
@@ -146,19 +164,26 @@ class Batteries:
         cost_j[1] = prices.sample_j * samples + prices.compute_w * compute_s
         cost_j[2] = prices.transmit_j_per_bit * bits[1]
         self._charge_j[client], self._since_s[client] = charge_j, np.inf
-        self._able_from_s[client] = np.inf
+        self._from_s[client] = np.inf
         return EnergyDemand(client, charge_j, cost_j, samples)
 
-    def settle(self, client: IntArray, charge_j: FloatArray, time_s: FloatArray) -> None:
-        """Write down with which charge each client's participation ended, and when."""
-        self._charge_j[client], self._since_s[client] = charge_j, time_s
-        self._able_from_s[client], self._able_until_s[client] = self._able(charge_j, time_s)
+    def end(self, client: IntArray, charge_j: FloatArray, time_s: FloatArray) -> None:
+        """End the participation of each client.
 
-    def _able(self, charge_j: FloatArray, since_s: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return from when until when charges suffice that are left to themselves."""
+        Parameters
+        ----------
+        client : ids, shape (n,)
+        charge_j : charge at the end, shape (n,)
+        time_s : instant of the end, shape (n,)
+        """
+        self._charge_j[client], self._since_s[client] = charge_j, time_s
+        self._from_s[client], self._until_s[client] = self._window_s(charge_j, time_s)
+
+    def _window_s(self, charge_j: FloatArray, since_s: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return the bounds of `charged_s` for clients with given charges at given instants, all of one shape."""
         enough, gain_w = charge_j >= self.least_j, self.idle_gain_w
         never_s = np.full(charge_j.size, np.inf)
-        # A gain of next to nothing takes for ever, which is what inf says.
+        # A tiny gain gives an overflow to inf, which is the right answer.
         with np.errstate(over="ignore"):
             late_s = since_s + (self.least_j - charge_j) / gain_w if gain_w > 0 else never_s
             until_s = since_s + (charge_j - self.least_j) / -gain_w if gain_w < 0 else never_s

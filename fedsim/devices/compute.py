@@ -1,6 +1,7 @@
-"""How long local training takes.
+"""Durations of local training.
 
-Streams: ``compute-speed`` by client; ``compute-jitter`` by (client, round).
+Streams: ``compute-speed`` and ``compute-spread`` by client; ``compute-jitter`` and ``compute-load`` by (client, draw);
+``trace-capacity`` by client, for a random mapping of clients to the entries of a file.
 """
 
 from dataclasses import dataclass
@@ -10,11 +11,12 @@ import numpy as np
 from pydantic import Field, NonNegativeFloat, PositiveFloat, model_validator
 
 from fedsim.arrays import FloatArray, IntArray, normal_quantile
+from fedsim.capabilities import FLOPS, SAMPLES
 from fedsim.devices.heterogeneity import (
     HETEROGENEITY_LAWS,
     Fixed,
     HeterogeneityLaw,
-    LogNormalSpread,
+    LogNormal,
     mean_slowdown,
     slowdown,
 )
@@ -33,17 +35,19 @@ COMPUTE_TIMES = Registry(
         "fedscale": "fedsim.devices.compute:FedScale",
         "zero": "fedsim.devices.compute:ZeroCompute",
     },
-    attributes=("uses_samples", "uses_flops"),
+    attributes=("requires",),
 )
 
 Sigma = Annotated[float, Field(ge=0, le=10)]
+Load = Annotated[float, Field(ge=0, lt=0.5)]
+_FORWARD_AND_BACKWARD: Final = 3.0
 
 
 class Rate(Component):
-    """Each client works through so many samples per second, the same one faster or slower from round to round.
+    """A speed in samples per second that each client keeps, and a jitter that differs from draw to draw.
 
-    Client k has the speed ``samples_per_s * exp(spread_sigma * Z_k)``, drawn once; its work in a round takes
-    ``samples / speed`` times a log-normal jitter with mean 1, drawn for each round.
+    Client k has the speed ``samples_per_s * exp(spread_sigma * Z_k)``, drawn once; its work takes
+    ``samples / speed`` times a log-normal jitter with mean 1, drawn for each participation.
 
     Attributes
     ----------
@@ -52,15 +56,14 @@ class Rate(Component):
     jitter_sigma : standard deviation of the logarithm of the jitter
     """
 
-    uses_samples: ClassVar[bool] = True
-    uses_flops: ClassVar[bool] = False
+    requires: ClassVar[frozenset[str]] = frozenset({SAMPLES})
 
     samples_per_s: PositiveFloat
     spread_sigma: Sigma = 0.5
     jitter_sigma: Sigma = 0.1
 
     def build(self, clients: int, streams: Streams, flops_per_sample: float | None = None) -> "RateTimes":
-        """Return the times of one run for this many clients."""
+        """Return the compute times of one run."""
         z = normal_quantile(streams.uniform("compute-speed", np.arange(clients)))
         speed = self.samples_per_s * np.exp(self.spread_sigma * z)
         return RateTimes(speed, self.jitter_sigma, streams)
@@ -68,59 +71,57 @@ class Rate(Component):
 
 @dataclass(frozen=True)
 class RateTimes:
-    """The times of a `Rate` law; `speed` in samples/s has shape (K,)."""
+    """The compute times of a `Rate` law; `speed` in samples/s has shape (K,)."""
 
     speed: FloatArray
     jitter_sigma: float
     streams: Streams
 
     def duration_s(self, client: IntArray, draw: int, samples: FloatArray) -> FloatArray:
-        """Return samples / speed times the jitter of each client in this round."""
+        """Return samples / speed times the jitter of each client in this draw, in seconds, shape (n,)."""
         z = normal_quantile(self.streams.uniform("compute-jitter", client, draw))
         jitter = np.exp(self.jitter_sigma * z - self.jitter_sigma**2 / 2)
         return np.asarray(samples / self.speed[client] * jitter)
 
     def expected_s(self, samples: FloatArray) -> FloatArray:
-        """Return samples / speed; the jitter's mean is 1."""
+        """Return samples / speed in seconds, shape (K,); the jitter's mean is 1."""
         return samples / self.speed
 
 
 class ZeroCompute(Component):
-    """Work takes no time, said by name: for studies of latency alone."""
+    """Work takes no time: for studies of latency alone."""
 
-    uses_samples: ClassVar[bool] = False
-    uses_flops: ClassVar[bool] = False
+    requires: ClassVar[frozenset[str]] = frozenset()
 
     def build(self, clients: int, streams: Streams, flops_per_sample: float | None = None) -> "ZeroTimes":
-        """Return times that are all zero."""
+        """Return compute times that are all zero."""
         return ZeroTimes()
 
 
 @dataclass(frozen=True)
 class ZeroTimes:
-    """No work takes any time."""
+    """Compute times that are all zero."""
 
     def duration_s(self, client: IntArray, draw: int, samples: FloatArray) -> FloatArray:
-        """Return zeros."""
+        """Return zeros, one for each client."""
         return np.zeros(np.shape(client))
 
     def expected_s(self, samples: FloatArray) -> FloatArray:
-        """Return zeros."""
+        """Return zeros, one for each client."""
         return np.zeros(np.shape(samples))
-
-
-Load = Annotated[float, Field(ge=0, lt=0.5)]
-_FORWARD_AND_BACKWARD: Final = 3.0
 
 
 @dataclass(frozen=True)
 class WorkTimes:
-    """Times that are proportional to the samples passed, with luck that differs from round to round.
+    """Compute times that are proportional to the samples passed, with a jitter and a load drawn for each participation.
 
     Attributes
     ----------
     s_per_sample : mean time for one sample on an idle device, shape (K,)
-    fixed_samples : samples that count in every round, whatever a client has; None for those it has
+    jitter : law of a factor for each (client, draw)
+    load : mean share of time for which a device is busy with other work, in [0, 1/2)
+    streams : random streams of the run
+    fixed_samples : samples that count for every client and draw; None for the samples given
     """
 
     s_per_sample: FloatArray
@@ -130,13 +131,13 @@ class WorkTimes:
     fixed_samples: float | None = None
 
     def duration_s(self, client: IntArray, draw: int, samples: FloatArray) -> FloatArray:
-        """Return each client's samples times its mean time, times this round's jitter and slowdown."""
+        """Return each client's samples times its mean time, times the draw's jitter and slowdown; shape (n,)."""
         jitter = self.jitter.factor(self.streams.uniform("compute-jitter", client, draw))
         slower = slowdown(self.streams.uniform("compute-load", client, draw), self.load)
         return np.asarray(self._counted(samples) * self.s_per_sample[client] * jitter * slower)
 
     def expected_s(self, samples: FloatArray) -> FloatArray:
-        """Return the samples times the mean time and the mean slowdown; the jitter's mean is 1."""
+        """Return the samples times the mean time and the mean slowdown, shape (K,); the jitter's mean is 1."""
         return self._counted(samples) * self.s_per_sample * mean_slowdown(self.load)
 
     def _counted(self, samples: FloatArray) -> FloatArray:
@@ -144,29 +145,28 @@ class WorkTimes:
 
 
 class Flops(Component):
-    """Work in floating-point operations over a device's speed.
+    """Operations of the work over the speed of the device.
 
     A client's mean time is ``samples * flops_per_sample / flops_per_s`` times a factor with mean 1 that the client
     keeps, where the samples are those passed through the model in all epochs and the learner counts the
     operations of its model, forward and backward. So `flops_per_s` is the speed of a device that takes the mean
-    time, and raising the heterogeneity leaves the crowd's mean time as it is.
+    time. A higher heterogeneity leaves the mean time over the clients as it is.
 
     Attributes
     ----------
-    flops_per_s : operations per second that count, far below what a data sheet promises
+    flops_per_s : effective operations per second, far below the peak of a data sheet
     spread : law of the clients' factors
-    heterogeneity : by how much that law is spread, at the same mean; 0 makes all devices alike
-    jitter : law of a factor drawn for each client and round
-    load : mean share of time for which a device is busy with other things, drawn for each client and round
+    heterogeneity : multiple of that law's spread, at the same mean; 0 makes all devices alike
+    jitter : law of a factor drawn for each client and participation
+    load : mean share of time for which a device is busy with other work, drawn for each client and participation
     """
 
-    uses_samples: ClassVar[bool] = True
-    uses_flops: ClassVar[bool] = True
+    requires: ClassVar[frozenset[str]] = frozenset({SAMPLES, FLOPS})
 
     flops_per_s: PositiveFloat
-    spread: Annotated[HeterogeneityLaw, Slot(HETEROGENEITY_LAWS)] = LogNormalSpread(sigma=0.5)
+    spread: Annotated[HeterogeneityLaw, Slot(HETEROGENEITY_LAWS)] = LogNormal(sigma=0.5)
     heterogeneity: NonNegativeFloat = 1.0
-    jitter: Annotated[HeterogeneityLaw, Slot(HETEROGENEITY_LAWS)] = LogNormalSpread(sigma=0.1)
+    jitter: Annotated[HeterogeneityLaw, Slot(HETEROGENEITY_LAWS)] = LogNormal(sigma=0.1)
     load: Load = 0.0
 
     @model_validator(mode="after")
@@ -180,7 +180,7 @@ class Flops(Component):
         return self
 
     def build(self, clients: int, streams: Streams, flops_per_sample: float | None = None) -> WorkTimes:
-        """Return the times of one run; `flops_per_sample` is what the learner counts.
+        """Return the compute times of one run; the learner counts `flops_per_sample`.
 
         Raises
         ------
@@ -198,24 +198,23 @@ class FedScale(Component):
 
     Lai et al., "FedScale: Benchmarking model and system performance of federated learning at scale", ICML 2022,
     and its code (cloud/internal/client_metadata.py); 3 stands for the forward and the twice as long backward pass.
-    The model does not enter. Durations are the same in all rounds unless `jitter` or `load` say otherwise.
+    The model does not enter. Without `jitter` and `load`, durations are the same in all rounds.
 
-    FedScale's own table of devices is not shipped. Without `path`, c is a whole number drawn uniformly from 15 to
-    199, the range measured on that table (its published entries: 21 29 44 82 149 153 162 176), or log-normal
+    FedScale's own table of devices is not part of fedsim. Without `path`, c is a whole number drawn uniformly from 15
+    to 199, the range measured on that table (its published entries: 21 29 44 82 149 153 162 176), or log-normal
     with the median 180 and sigma 0.78, as measured ResNet latencies of 978 phones are.
 
     Attributes
     ----------
-    batch_size, steps : mini-batches of each client in each round; both or neither
-        In FedScale every client does the same number, cycling through its data. By default the samples count that
-        the learner passes.
+    batch_size, steps : samples of a mini-batch, and mini-batches of each client in each round; both or neither
+        In FedScale every client does the same number of steps, cycling through its data. By default the samples
+        count that the learner passes.
     law : ``"uniform"`` or ``"phones"``, of c
     path : FedScale's ``client_device_capacity`` or a table, see `fedsim.traces.read_capacities`
-    mapping : how clients get entries of the file; the network of the same kind gives them the same ones
+    mapping : how clients get entries of the file, ``"random"`` or ``"sequential"``; a network of kind ``"fedscale"``
+        with the same file and mapping gives them the same entries
     jitter, load : as in `Flops`
     """
-
-    uses_flops: ClassVar[bool] = False
 
     batch_size: Annotated[int, Field(ge=1)] | None = None
     steps: Annotated[int, Field(ge=1)] | None = None
@@ -226,9 +225,9 @@ class FedScale(Component):
     load: Load = 0.0
 
     @property
-    def uses_samples(self) -> bool:
-        """Whether it matters how many samples a client works through."""
-        return self.steps is None
+    def requires(self) -> frozenset[str]:
+        """The number of samples, unless steps are given."""
+        return frozenset({SAMPLES} if self.steps is None else ())
 
     @model_validator(mode="after")
     def _both_or_neither(self) -> Self:
@@ -237,13 +236,13 @@ class FedScale(Component):
         return self
 
     def build(self, clients: int, streams: Streams, flops_per_sample: float | None = None) -> WorkTimes:
-        """Return the times of one run for this many clients; operations do not matter."""
+        """Return the compute times of one run; operations do not matter."""
         fixed = None if self.batch_size is None or self.steps is None else float(self.batch_size * self.steps)
         s_per_sample = _FORWARD_AND_BACKWARD * self._ms(clients, streams) / 1000.0
         return WorkTimes(s_per_sample, self.jitter, self.load, streams, fixed)
 
     def _ms(self, clients: int, streams: Streams) -> FloatArray:
-        """Return each client's c, shape (K,)."""
+        """Return each client's c in milliseconds, shape (K,)."""
         if self.path is not None:
             ms = read_capacities(self.path)[0]
             if not np.all(ms > 0):

@@ -10,6 +10,7 @@ from typing import ClassVar, Literal, Protocol
 import numpy as np
 
 from fedsim.arrays import BoolArray, FloatArray, IntArray
+from fedsim.capabilities import Capable
 from fedsim.streams import Streams
 
 Kind = Literal["timed", "per-draw"]
@@ -42,20 +43,13 @@ class ComputeTimes(Protocol):
         ...
 
 
-class ComputeTime(Protocol):
+class ComputeTime(Capable, Protocol):
     """A scenario's law of compute times: settings that build the times of one run.
 
     Attributes
     ----------
-    uses_flops : whether durations depend on the operations per sample
+    requires : of ``"samples"`` and ``"flops"`` what durations depend on
     """
-
-    uses_flops: ClassVar[bool]
-
-    @property
-    def uses_samples(self) -> bool:
-        """Whether durations depend on the number of samples."""
-        ...
 
     def build(self, clients: int, streams: Streams, flops_per_sample: float | None = None) -> ComputeTimes:
         """Return the compute times of one run.

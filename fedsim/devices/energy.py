@@ -1,4 +1,4 @@
-"""What bits and operations cost, and the battery that pays for them.
+"""Laws of energy: the price of bits and operations, and the battery that supplies it.
 
 Streams: ``battery-charge`` by client.
 """
@@ -8,6 +8,7 @@ from typing import Annotated, ClassVar, Final, Protocol, Self
 import numpy as np
 from pydantic import Field, NonNegativeFloat, PositiveFloat, model_validator
 
+from fedsim.capabilities import FLOPS, MODEL_BITS, SAMPLES, Capable
 from fedsim.devices.batteries import Batteries, Prices
 from fedsim.errors import ScenarioError
 from fedsim.registry import Component, Registry
@@ -21,52 +22,40 @@ ENERGIES: Final = Registry(
         "none": "fedsim.devices.energy:NoEnergy",
         "battery": "fedsim.devices.energy:Battery",
     },
-    attributes=("may_run_empty", "uses_bits", "uses_flops"),
+    attributes=("may_run_empty", "requires"),
 )
 
 Share = Annotated[float, Field(ge=0, le=1)]
 
 
-class Energy(Protocol):
+class Energy(Capable, Protocol):
     """A scenario's law of energy: settings that build the batteries of one run.
 
     Attributes
     ----------
-    may_run_empty : whether a client may be lost in the middle of a participation
-    uses_bits : whether it matters how large messages are
-    uses_flops : whether it matters how many samples a client passes, and how many operations each takes
+    may_run_empty : whether a battery may run empty during a participation
+    requires : ``"model-bits"`` if a bit costs energy; ``"samples"`` and ``"flops"`` if an operation does
     """
 
     may_run_empty: ClassVar[bool]
 
-    @property
-    def uses_bits(self) -> bool:
-        """Whether it matters how large messages are."""
-        ...
-
-    @property
-    def uses_flops(self) -> bool:
-        """Whether it matters how many samples a client passes, and how many operations each takes."""
-        ...
-
     def build(self, clients: int, streams: Streams, flops_per_sample: float | None = None) -> Batteries | None:
-        """Return the batteries of one run, or None where energy is not looked at.
+        """Return the batteries of one run, or None where energy is not modelled.
 
         Parameters
         ----------
         clients : K
-        streams : the luck of the run
-        flops_per_sample : floating-point operations to train on one sample; None where nobody counts them
+        streams : random streams of the run
+        flops_per_sample : floating-point operations to train on one sample; None where no learner counts them
         """
         ...
 
 
 class NoEnergy(Component):
-    """Energy is not looked at: nothing is charged and nothing runs empty."""
+    """Energy is not modelled: no participation costs energy and no battery runs empty."""
 
     may_run_empty: ClassVar[bool] = False
-    uses_bits: ClassVar[bool] = False
-    uses_flops: ClassVar[bool] = False
+    requires: ClassVar[frozenset[str]] = frozenset()
 
     def build(self, clients: int, streams: Streams, flops_per_sample: float | None = None) -> None:
         """Return None."""
@@ -74,32 +63,32 @@ class NoEnergy(Component):
 
 
 class Battery(Component):
-    """Every device has a battery that transfers and work draw on, and that fills up again while it does neither.
+    """Every device has a battery that transfers and work discharge, and that recharges between participations.
 
-    A participation draws ``bits * J/bit`` for what it receives and sends and, for its work, either the operations
-    times `compute_j_per_flop` or the seconds times `compute_w`; exactly one of the two is given. Work draws evenly
-    over its time, so does a transfer over a link of its own. Waiting in a queue draws nothing. When the battery is
-    empty the client drops out at that instant. A transfer over shared links is opened for the bits that the battery
-    pays for, and the client is gone when the last of them has arrived; so the rule ``"minimum-makespan"``, which splits
-    by size, counts only those, and a multicast is heard in its beginning. Between two participations the charge changes
-    by ``charge_w - idle_w`` watts and stays within 0 and the capacity.
+    A participation costs ``bits * J/bit`` for the messages received and sent and, for its work, either the operations
+    times `compute_j_per_flop` or the seconds times `compute_w`; exactly one of the two is given. The power of work is
+    constant over its time, and so is that of a transfer over a dedicated link. Waiting in a queue costs nothing. When
+    the battery is empty the client drops out at that instant. A transfer over shared links is opened for the bits that
+    the battery can pay, and the client drops out when the last of them has arrived. So the rule
+    ``"minimum-makespan"``, which splits by size, counts only these bits, and of a multicast the client receives only
+    the beginning. Between two participations the charge changes by ``charge_w - idle_w`` watts and stays within 0 and
+    the capacity.
 
     The defaults of the radio are the slopes of the LTE power model of Huang, Qian, Gerber, Mao, Sen and Spatscheck,
     "A close examination of performance and power characteristics of 4G LTE networks", MobiSys 2012: 51.97 mW for
     every Mbit/s down and 438.39 mW for every Mbit/s up. Their base power of 1.29 W while the radio is on is not in
-    them; at a rate r it adds ``1.29 / r`` J/bit. No capacity and no price of work fits all devices, so these have no
+    them; at a rate r it adds ``1.29 / r`` J/bit. The capacity and the price of work differ between devices and have no
     default: a phone's 3,000 mAh at 3.85 V are 41.6 kJ.
 
     Attributes
     ----------
     capacity_j : energy of a full battery
     initial_from, initial_to : charge at time 0 as a share of the capacity, drawn uniformly for each client
-    receive_j_per_bit, transmit_j_per_bit : what a bit of the downlink and of the uplink draws
-    compute_j_per_flop : what an operation draws; the learner counts them, see `fedsim.learning.models.flops`, for the
-        samples that it passes
-    compute_w : what work draws per second
-    idle_w : what a client that takes no part in a round draws
-    charge_w : what the charger gives to a client that takes no part in a round
+    receive_j_per_bit, transmit_j_per_bit : energy of a bit of the downlink and of the uplink
+    compute_j_per_flop : energy of an operation; the learner counts the operations, see `fedsim.learning.models.flops`
+    compute_w : power of work
+    idle_w : power of a client that takes no part in a round
+    charge_w : power of the charger of a client that takes no part in a round
     least_charge : share of the capacity below which a client is no candidate
         By default 0.15, the level at which Android calls a battery low (AOSP, ``config_lowBatteryWarningLevel``), and
         at which its job scheduler holds back work that asks for a battery that is not low.
@@ -119,14 +108,10 @@ class Battery(Component):
     least_charge: Annotated[float, Field(gt=0, le=1)] = 0.15
 
     @property
-    def uses_bits(self) -> bool:
-        """Whether a bit draws anything."""
-        return self.receive_j_per_bit > 0 or self.transmit_j_per_bit > 0
-
-    @property
-    def uses_flops(self) -> bool:
-        """Whether work is paid for by the operation."""
-        return self.compute_j_per_flop is not None
+    def requires(self) -> frozenset[str]:
+        """The size of messages if a bit costs energy; samples and operations if an operation does."""
+        bits = {MODEL_BITS} if self.receive_j_per_bit > 0 or self.transmit_j_per_bit > 0 else set()
+        return frozenset(bits if self.compute_j_per_flop is None else bits | {SAMPLES, FLOPS})
 
     @model_validator(mode="after")
     def _fits_together(self) -> Self:
@@ -145,9 +130,9 @@ class Battery(Component):
         Raises
         ------
         ScenarioError
-            If work is paid for by the operation and the learner cannot say how many a sample takes.
+            If the cost of work follows from its operations and the learner does not count them.
         """
-        if self.uses_flops and flops_per_sample is None:
+        if self.compute_j_per_flop is not None and flops_per_sample is None:
             raise ScenarioError(
                 "devices.energy: compute_j_per_flop needs a learner that counts the operations per sample"
             )

@@ -1,7 +1,7 @@
-"""Laws of factors with mean 1: how much slower than the mean a device or a round is.
+"""Laws of factors with mean 1: the time of a device, or of one round, over the mean time.
 
-Each is given by its quantile function, so that one uniform number makes one factor. `spread` raises or lowers
-how far a law's factors lie apart, at the same mean; 1 leaves it as it is, 0 makes it fixed.
+Each law is given by its quantile function, so that one uniform number makes one factor. The option `heterogeneity`
+widens or narrows a law at the same mean: 1 leaves it as it is, 0 makes all factors 1.
 """
 
 from typing import Annotated, Final, Protocol
@@ -18,8 +18,8 @@ HETEROGENEITY_LAWS: Final = Registry(
     ("factor", "allows"),
     {
         "fixed": "fedsim.devices.heterogeneity:Fixed",
-        "log-normal": "fedsim.devices.heterogeneity:LogNormalSpread",
-        "shifted-exponential": "fedsim.devices.heterogeneity:ShiftedExponentialSpread",
+        "log-normal": "fedsim.devices.heterogeneity:LogNormal",
+        "shifted-exponential": "fedsim.devices.heterogeneity:ShiftedExponential",
         "stragglers": "fedsim.devices.heterogeneity:Stragglers",
     },
 )
@@ -31,11 +31,17 @@ class HeterogeneityLaw(Protocol):
     """A law of factors with mean 1."""
 
     def factor(self, u: FloatArray, heterogeneity: float = 1.0) -> FloatArray:
-        """Return the quantile at u in (0, 1) of the law with its factors spread by so much; > 0, mean 1."""
+        """Return the quantile of the law at each level, > 0, shape (n,); the law has mean 1.
+
+        Parameters
+        ----------
+        u : levels in (0, 1), shape (n,)
+        heterogeneity : multiple of the law's own spread, >= 0
+        """
         ...
 
     def allows(self, heterogeneity: float) -> bool:
-        """Return whether the law can be spread by so much at mean 1."""
+        """Return whether the law exists at this multiple of its own spread, with mean 1."""
         ...
 
 
@@ -47,12 +53,12 @@ class Fixed(Component):
         return np.ones_like(u)
 
     def allows(self, heterogeneity: float) -> bool:
-        """Return true: there is nothing to spread."""
+        """Return true: a fixed factor has no spread."""
         return True
 
 
-class LogNormalSpread(Component):
-    """A log-normal factor; spreading it multiplies `sigma`.
+class LogNormal(Component):
+    """A log-normal factor; `heterogeneity` multiplies `sigma`.
 
     Attributes
     ----------
@@ -67,16 +73,16 @@ class LogNormalSpread(Component):
         return np.exp(sigma * normal_quantile(u) - sigma**2 / 2)
 
     def allows(self, heterogeneity: float) -> bool:
-        """Return whether the spread sigma is at most 10, far beyond any use and far from overflow."""
+        """Return whether the resulting sigma is at most 10, far beyond any use and far from overflow."""
         return heterogeneity * self.sigma <= _LARGEST_SIGMA
 
 
-class ShiftedExponentialSpread(Component):
-    """A least factor and an exponential one on top of it, the straggler model of coded computing.
+class ShiftedExponential(Component):
+    """A least factor plus an exponential part, the straggler model of coded computing.
 
     Lee, Lam, Pedarsani, Papailiopoulos and Ramchandran, "Speeding up distributed machine learning using codes",
     IEEE Trans. Inf. Theory 64(3), 2018. The largest of n such factors has the mean ``shift + (1 - shift) H_n``
-    with the harmonic number H_n. Spreading it multiplies the exponential part, ``1 - shift``.
+    with the harmonic number H_n. `heterogeneity` multiplies the exponential part, ``1 - shift``.
 
     Attributes
     ----------
@@ -96,14 +102,14 @@ class ShiftedExponentialSpread(Component):
 
 
 class Stragglers(Component):
-    """A few that are much slower than the others, who are all alike: two values whose mean is 1.
+    """A share of slow devices and one speed for all others: two factors whose mean is 1.
 
-    Spreading it multiplies the distance of both from 1.
+    `heterogeneity` multiplies the distance of both factors from 1.
 
     Attributes
     ----------
     share : probability of being a straggler
-    times_slower : a straggler's factor over that of the others, without further spreading
+    times_slower : a straggler's factor over that of the others, at heterogeneity 1
     """
 
     share: Annotated[float, Field(gt=0, lt=1)]
@@ -133,14 +139,14 @@ def mean_slowdown(load: float) -> float:
 
 
 def slowdown(u: FloatArray, load: float) -> FloatArray:
-    """Return by how much background work slows a device down: 1 over the share of time that it is idle.
+    """Return the slowdown of a device by background work, >= 1: 1 over its idle share of time.
 
     The idle share is Beta(b, 1) with ``b = (1 - load) / load``, so that its mean is ``1 - load``; the slowdown is
     then a Pareto law from 1 on, with the exponent b.
 
     Parameters
     ----------
-    u : uniform numbers in (0, 1)
+    u : uniform numbers in (0, 1), shape (n,)
     load : mean share of time for which the device is busy with other things, in [0, 1/2)
     """
     if load == 0:

@@ -16,7 +16,7 @@ def critical_path(tables: Tables) -> pa.Table:
     Columns: ``edge`` (null without edge servers), ``round``, ``duration_s``, ``cause``, ``client``, ``phase``,
     ``phase_s`` and ``missing``, the number of clients that were late or dropped. The cause is
 
-    * ``"client"``: the round ended when this client's update arrived. ``phase`` is its longest phase: downlink,
+    * ``"client"``: the update of this client arrived and ended the round. ``phase`` is its longest phase: downlink,
       compute, queue, uplink, or probe (the server's question before it sent the client); ``phase_s`` is its length. The
       client may have started in an earlier round;
     * ``"deadline"``: the round lasted as long as its policy allows;

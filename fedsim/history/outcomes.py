@@ -3,8 +3,12 @@
 from enum import IntEnum
 from typing import Final
 
-UNDECIDED: Final = -1
-"""Code of an outcome, a fate or a phase that does not exist (yet); null in tables."""
+NO_VALUE: Final = -1
+"""No value in an array of codes or of counts; null in tables."""
+UNDECIDED: Final = NO_VALUE
+"""Fate of an update before it is known."""
+NOT_CUT: Final = NO_VALUE
+"""Phase in which a participation was cut short, for one that was not."""
 
 
 class Coded(IntEnum):

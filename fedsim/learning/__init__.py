@@ -1,7 +1,8 @@
-"""What is learned: the only room with torch in it, and torch loads only when a learner is built.
+"""What is learned: the only package that imports torch, and only when a learner is built.
 
 Handles and settings: `Learner`, `Model`, `Update`, `Release`, `Evaluation`; `Supervised`, `NoLearning`,
-`LocalTraining`. Parts: `DATASETS`, `PARTITIONS`, `MODELS`, `SERVER_OPTIMIZERS`, `LEARNERS`. Results: `MemoryStore`.
+`LocalTraining`. Registries: `DATASETS`, `PARTITIONS`, `MODELS`, `SERVER_OPTIMIZERS`, `LEARNERS`, `EXECUTORS`. Results:
+`MemoryStore`.
 What a server can be told of updates: `MEASUREMENTS`.
 """
 
@@ -14,10 +15,18 @@ from fedsim.learning.data.partitions import (
     Partition,
     QuantitySkewPartition,
 )
+from fedsim.learning.executors.choice import EXECUTORS, ExecutorChoice, MakeExecutor
+from fedsim.learning.executors.contracts import (
+    EvaluationJob,
+    Executor,
+    TrainingJob,
+    TrainingResult,
+    TrainingSetup,
+)
 from fedsim.learning.lineage.store import MemoryStore, Store
 from fedsim.learning.local_training import LocalTraining
 from fedsim.learning.models.settings import CNN3, MLP, MODELS
-from fedsim.learning.server_optimizers import SERVER_OPTIMIZERS, FedAvg, ServerOptimizer
+from fedsim.learning.server_optimizers import SERVER_OPTIMIZERS, FedAvg, FedAvgM, ServerOptimizer, ServerState
 from fedsim.learning.settings import LEARNERS, LearnerSettings, Supervised
 from fedsim.learning.timing_only import NoLearning
 from fedsim.measurements import MEASUREMENTS
@@ -26,6 +35,7 @@ __all__ = [
     "CIFAR10",
     "CNN3",
     "DATASETS",
+    "EXECUTORS",
     "LEARNERS",
     "MEASUREMENTS",
     "MLP",
@@ -38,11 +48,16 @@ __all__ = [
     "DirichletPartition",
     "EqualPartition",
     "Evaluation",
+    "EvaluationJob",
+    "Executor",
+    "ExecutorChoice",
     "FashionMNIST",
     "FedAvg",
+    "FedAvgM",
     "Learner",
     "LearnerSettings",
     "LocalTraining",
+    "MakeExecutor",
     "MemoryStore",
     "Model",
     "NoLearning",
@@ -51,8 +66,12 @@ __all__ = [
     "QuantitySkewPartition",
     "Release",
     "ServerOptimizer",
+    "ServerState",
     "Store",
     "Supervised",
+    "TrainingJob",
+    "TrainingResult",
+    "TrainingSetup",
     "Update",
     "data_folder",
 ]

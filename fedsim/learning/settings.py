@@ -6,6 +6,7 @@ from typing import Annotated, Any, ClassVar, Final, Protocol
 import numpy as np
 from pydantic import Field
 
+from fedsim.capabilities import FLOPS, MODEL_BITS, SAMPLES, Capable
 from fedsim.learning.contracts import Learner
 from fedsim.learning.data.datasets import DATASETS, DatasetPart, Digits
 from fedsim.learning.data.partitions import PARTITIONS, EqualPartition, Partition
@@ -19,30 +20,13 @@ from fedsim.registry import Component, Registry, Slot
 from fedsim.streams import Streams
 
 
-class LearnerSettings(Protocol):
+class LearnerSettings(Capable, Protocol):
     """What a scenario asks of its learning table.
 
     Attributes
     ----------
-    trains : whether anything is learned
+    provides : of ``"model-bits"``, ``"samples"`` and ``"flops"`` what the learner of a run knows
     """
-
-    trains: ClassVar[bool]
-
-    @property
-    def model_bits(self) -> float | None:
-        """Size of the model on the air as the scenario says it; None if it follows from the model."""
-        ...
-
-    @property
-    def flops_per_sample(self) -> float | None:
-        """Operations to train on one sample as the scenario says it; None if they are counted on the model."""
-        ...
-
-    @property
-    def knows_samples(self) -> bool:
-        """Whether the clients' numbers of samples are known."""
-        ...
 
     def build(
         self,
@@ -86,8 +70,7 @@ class Supervised(Component):
         model, see `fedsim.learning.models.flops`.
     """
 
-    trains: ClassVar[bool] = True
-    knows_samples: ClassVar[bool] = True
+    provides: ClassVar[frozenset[str]] = frozenset({FLOPS, MODEL_BITS, SAMPLES})
 
     data: Annotated[DatasetPart, Slot(DATASETS)] = Digits()
     split: Annotated[Partition, Slot(PARTITIONS)] = EqualPartition()
@@ -140,5 +123,5 @@ LEARNERS: Final = Registry(
     ("build",),
     {"supervised": "fedsim.learning.settings:Supervised", "none": "fedsim.learning.timing_only:NoLearning"},
     default="supervised",
-    attributes=("trains", "model_bits", "knows_samples", "flops_per_sample"),
+    attributes=("provides",),
 )

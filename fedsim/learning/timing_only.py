@@ -3,13 +3,14 @@
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
 from fedsim.arrays import FloatArray, IntArray
+from fedsim.capabilities import FLOPS, MODEL_BITS, SAMPLES
 from fedsim.learning.contracts import Evaluation, Learner, Model, Of, Release, Update, check_of
 from fedsim.learning.executors.choice import ExecutorChoice
 from fedsim.learning.local_training import probe_samples
@@ -32,16 +33,15 @@ class NoLearning(Component):
         Floating-point operations to train on one sample, forward and backward; devices that compute by them need it.
     """
 
-    trains: ClassVar[bool] = False
-
     model_bits: Annotated[float, Field(gt=0)] | None = None
     samples_per_client: Annotated[int, Field(ge=1)] | None = None
     flops_per_sample: Annotated[float, Field(gt=0)] | None = None
 
     @property
-    def knows_samples(self) -> bool:
-        """Whether the clients' numbers of samples are known; they are reported as zero otherwise."""
-        return self.samples_per_client is not None
+    def provides(self) -> frozenset[str]:
+        """Names of the values that are given; a number of samples that is not given is reported as zero."""
+        given = {MODEL_BITS: self.model_bits, SAMPLES: self.samples_per_client, FLOPS: self.flops_per_sample}
+        return frozenset(name for name, value in given.items() if value is not None)
 
     def build(
         self,

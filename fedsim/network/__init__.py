@@ -47,7 +47,7 @@ NETWORKS = Registry(
         "nb-iot": "fedsim.network.cell.presets:NarrowbandCell",
         "5g-midband": "fedsim.network.cell.presets:MidbandCell",
     },
-    attributes=("uses_bits", "uses_positions"),
+    attributes=("requires",),
 )
 
 __all__ = [

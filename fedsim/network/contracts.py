@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import ClassVar, NamedTuple, Protocol
 
 from fedsim.arrays import FloatArray, IntArray
+from fedsim.capabilities import Capable
 from fedsim.clock import Environment, Event
 from fedsim.errors import ScenarioError
 from fedsim.streams import Streams
@@ -186,17 +187,14 @@ class Links(ABC):
         raise NotImplementedError(f"{type(self).__name__} shares no direction, so it has no medium to open")
 
 
-class Network(Protocol):
+class Network(Capable, Protocol):
     """A scenario's network: settings that build the links of one run.
 
     Attributes
     ----------
-    uses_bits : whether sizes matter; where False, bits are ignored and may be 0
-    uses_positions : whether positions matter; where False, only the number of clients is read
+    requires : ``{"model-bits"}`` if the size of messages matters; without it bits are ignored and may be 0
+    provides : ``"sites"`` if transfers end at one of several sites
     """
-
-    uses_bits: ClassVar[bool]
-    uses_positions: ClassVar[bool]
 
     def build(self, positions_m: FloatArray, streams: Streams) -> Links:
         """Return the links of one run.

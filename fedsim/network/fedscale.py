@@ -10,6 +10,7 @@ import numpy as np
 from pydantic import Field, PositiveFloat, model_validator
 
 from fedsim.arrays import FloatArray, IntArray, normal_quantile
+from fedsim.capabilities import MODEL_BITS
 from fedsim.errors import DataError
 from fedsim.network.contracts import Links
 from fedsim.registry import Component
@@ -38,8 +39,7 @@ class FedScaleNetwork(Component):
     mapping : how clients get entries of the file; the devices of the same kind give them the same ones
     """
 
-    uses_bits: ClassVar[bool] = True
-    uses_positions: ClassVar[bool] = False
+    requires: ClassVar[frozenset[str]] = frozenset({MODEL_BITS})
 
     median_kbps: PositiveFloat = 6100.0
     sigma: Annotated[float, Field(ge=0, le=10)] = 1.10

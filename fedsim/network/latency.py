@@ -28,8 +28,7 @@ class LatencyNetwork(Component):
         this is the standard deviation of its logarithm. At 0 all clients are alike.
     """
 
-    uses_bits: ClassVar[bool] = False
-    uses_positions: ClassVar[bool] = False
+    requires: ClassVar[frozenset[str]] = frozenset()
 
     downlink: Annotated[LatencyLaw, Slot(LATENCY_LAWS)]
     uplink: Annotated[LatencyLaw, Slot(LATENCY_LAWS)]
@@ -92,8 +91,7 @@ class TwoSpeed(Component):
     floor_s : tau_min; draws below it become it (a point mass, not a redraw)
     """
 
-    uses_bits: ClassVar[bool] = False
-    uses_positions: ClassVar[bool] = False
+    requires: ClassVar[frozenset[str]] = frozenset()
 
     fast_from_s: NonNegativeFloat = 0.05
     fast_to_s: NonNegativeFloat = 0.20

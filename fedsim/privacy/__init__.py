@@ -1,4 +1,4 @@
-"""What each upload leaks and how it is made private: budgets, mechanisms and the ledger."""
+"""Local differential privacy of uploads: budgets, mechanisms and the accountant."""
 
 from typing import Annotated
 
@@ -21,12 +21,12 @@ __all__ = [
 
 
 class Privacy(Settings):
-    """The ``[privacy]`` table of a scenario: what an upload may leak, and how that is kept.
+    """The ``[privacy]`` table of a scenario: the epsilon of each upload, and the mechanism that keeps it.
 
     Attributes
     ----------
-    budget : how a client's epsilon is spread over its uploads
-    mechanism : how an update is clipped and noised
+    budget : division of a client's epsilon among its uploads
+    mechanism : clipping and noise of an update
     """
 
     budget: Annotated[Budget, Slot(BUDGETS)]

@@ -1,28 +1,27 @@
-"""What each client has leaked so far, and what its next upload costs."""
-
-from typing import TypeVar
+"""Epsilon that each client has spent, and the cost of its next upload."""
 
 import numpy as np
-from numpy.typing import NDArray
 
+from fedsim.arrays import FloatArray, IntArray
 from fedsim.errors import ScenarioError
 from fedsim.privacy.budget import Budget
 
-T = TypeVar("T", bound=np.generic)
-
 
 class PrivacyAccountant:
-    """The account of every client, charged when an upload starts.
+    """The privacy account of each client, charged when an upload starts.
 
-    An upload that is later cut off is paid for: its bits were on the air. Terms add up by the composition
-    theorem (PAUSE, Theorem 2), and what is kept is the number of releases; the sum is computed from it.
+    An upload that is cut off later is charged all the same, because its bits were sent. Terms add up by the
+    composition theorem (PAUSE, Theorem 2). The state is the number of releases; the sum follows from it.
 
     Parameters
     ----------
-    budget : Budget
-        Costs of the successive releases of one client, the same for all.
-    clients : int >= 0
-        Number of clients K in the crowd.
+    budget : costs of the successive releases of one client, the same for all
+    clients : number of clients K, >= 0
+
+    Attributes
+    ----------
+    releases : uploads that each client has started, shape (K,); a read-only view of the present state
+    spent : epsilon that each client has spent, shape (K,), never above the budget; a read-only view
     """
 
     def __init__(self, budget: Budget, clients: int) -> None:
@@ -31,36 +30,27 @@ class PrivacyAccountant:
         self.budget = budget
         self._releases = np.zeros(clients, dtype=np.int64)
         self._spent = np.zeros(clients)
-
-    @property
-    def releases(self) -> NDArray[np.int64]:
-        """How often each client has uploaded, shape (K,); read-only and live: copy it to keep it."""
-        return _read_only(self._releases)
-
-    @property
-    def spent(self) -> NDArray[np.float64]:
-        """Epsilon that each client has leaked, shape (K,), never above the budget; read-only and live."""
-        return _read_only(self._spent)
+        self.releases: IntArray = self._releases.view()
+        self.spent: FloatArray = self._spent.view()
+        self.releases.flags.writeable = self.spent.flags.writeable = False
 
     def charge(self, client: int) -> tuple[float, int]:
         """Charge a client for the upload that it starts now.
 
         Returns
         -------
-        epsilon : float
-            What this release may leak.
-        index : int
-            The how-manieth release of the client it is, from 1.
+        epsilon : cost of this release
+        index : number of the release among those of the client, from 1
 
         Raises
         ------
         IndexError
-            If there is no such client.
+            If the id is not in 0..K-1.
         ScenarioError
-            If the budget policy lets its terms grow beyond the total it promises.
+            If the terms of the budget policy exceed its total.
         """
         if not 0 <= client < self._releases.size:
-            raise IndexError(f"client: {client!r} is not one of the {self._releases.size} in the ledger")
+            raise IndexError(f"client: {client!r} is not one of the {self._releases.size} in the accountant")
         index = int(self._releases[client]) + 1
         spent = float(self.budget.leaked(index))
         if not spent <= self.budget.total:
@@ -70,9 +60,3 @@ class PrivacyAccountant:
             )
         self._releases[client], self._spent[client] = index, spent
         return float(self.budget.term(index)), index
-
-
-def _read_only(array: NDArray[T]) -> NDArray[T]:
-    view = array.view()
-    view.flags.writeable = False
-    return view

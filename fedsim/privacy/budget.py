@@ -1,7 +1,7 @@
-"""How a client's privacy budget is spread over its uploads.
+"""Division of a client's privacy budget among its uploads.
 
-A budget policy fixes a sequence epsilon_1, epsilon_2, ... whose sum is finite: whatever is decided about
-who takes part how often, no client ever leaks more than that sum (Peleg, Lang, Rini, Shlezinger and Cohen,
+A budget policy fixes a sequence epsilon_1, epsilon_2, ... whose sum is finite: under any selection,
+no client ever leaks more than that sum (Peleg, Lang, Rini, Shlezinger and Cohen,
 "PAUSE: Low-Latency and Privacy-Aware Active User Selection for Federated Learning", section III-A, equation 6).
 """
 
@@ -15,24 +15,19 @@ from fedsim.registry import Component, Registry
 
 
 class Budget(Protocol):
-    """What the ledger asks of a budget policy.
-
-    Attributes
-    ----------
-    total : most that a client may ever leak, over any number of releases
-    """
+    """A sequence of costs of the releases of one client."""
 
     @property
     def total(self) -> float:
-        """Most that a client may ever leak."""
+        """Largest epsilon that a client can spend, over any number of releases."""
         ...
 
     def term(self, i: ArrayLike) -> NDArray[np.float64]:
-        """Return the epsilon that the i-th release costs, i from 1."""
+        """Return the epsilon that the i-th release costs, of the shape of ``i``; i is from 1."""
         ...
 
     def leaked(self, n: ArrayLike) -> NDArray[np.float64]:
-        """Return the sum of the first n terms, never above ``total``."""
+        """Return the sum of the first n terms, of the shape of ``n``, never above ``total``."""
         ...
 
 
@@ -44,10 +39,8 @@ class GeometricBudget(Component):
 
     Attributes
     ----------
-    epsilon : float > 0
-        What a client leaks in all eternity (the paper's epsilon-bar).
-    eta : float > 0
-        How fast the terms fall; 0.04 in the paper's runs, where 50 releases leak 86.5 % of the budget.
+    epsilon : sum of all terms (the paper's epsilon-bar)
+    eta : rate at which the terms fall; 0.04 in the paper's runs, where 50 releases leak 86.5 % of the budget
     """
 
     epsilon: Annotated[float, Field(gt=0)]
@@ -55,13 +48,13 @@ class GeometricBudget(Component):
 
     @property
     def total(self) -> float:
-        """Most that a client may ever leak: ``epsilon``."""
+        """Largest epsilon that a client can spend: ``epsilon``."""
         return self.epsilon
 
     def term(self, i: ArrayLike) -> NDArray[np.float64]:
-        """Return what the i-th release costs, shape of ``i``.
+        """Return the epsilon that the i-th release costs, of the shape of ``i``.
 
-        Far out the terms fall below what a float can hold and are 0 (from about ``745 / eta`` on).
+        Late terms fall below the smallest float and are 0 (from about ``745 / eta`` on).
 
         Raises
         ------
@@ -72,7 +65,7 @@ class GeometricBudget(Component):
         return np.asarray(self.epsilon * -np.expm1(-self.eta) * np.exp(-self.eta * (index - 1.0)))
 
     def leaked(self, n: ArrayLike) -> NDArray[np.float64]:
-        """Return what n releases leak together, shape of ``n``; 0 for none.
+        """Return the epsilon that n releases cost together, of the shape of ``n``; 0 for none.
 
         A closed form, not a running sum, so that rounding never carries it above ``epsilon``.
 

@@ -1,11 +1,11 @@
-"""How an update is made private before it leaves the client: clip, then add Laplace noise.
+"""Mechanisms that make an update private before it leaves the client: clipping, then Laplace noise.
 
 Two mechanisms with two different promises. `L1ClippedLaplace` keeps the promise of Theorem 1 of the PAUSE
-paper for the update as a whole; `CoordinateClampLaplace` is what the paper's published code does, and keeps it
+paper for the update as a whole; `CoordinateClampLaplace` is that of the paper's published code, and keeps it
 for each coordinate by itself only. The promises hold for real numbers; the low bits of floating-point Laplace
 noise leak (Mironov, "On significance of the least significant bits for differential privacy", CCS 2012).
 
-Every mechanism maps any vector whatever to a legal release, so that a diverged client keeps the promise too:
+Every mechanism maps any vector to a legal release, so that a diverged client keeps the promise too:
 NaN counts as 0, an infinity as the largest float32, and noise beyond float32 is cut at its ends.
 """
 
@@ -23,10 +23,18 @@ _SMALLEST_EPSILON: Final = float(np.finfo(np.float64).tiny)
 
 
 class Mechanism(Protocol):
-    """What learning asks of a privacy mechanism."""
+    """A map from an update to a private release."""
 
     def release(self, update: Vector, epsilon: float, buffers: Mask, rng: np.random.Generator) -> Vector:
-        """Return what the client sends instead of its update."""
+        """Return the release that the client sends in place of its update, float32, shape (d,).
+
+        Parameters
+        ----------
+        update : float32, shape (d,)
+        epsilon : cost of this release, >= 0
+        buffers : coordinates that a mechanism may exempt, boolean, shape (d,)
+        rng : random generator of this release
+        """
         ...
 
 
@@ -39,11 +47,9 @@ class L1ClippedLaplace(Component):
 
     Attributes
     ----------
-    clip : float > 0
-        Largest L1 norm of an update that is sent.
-    exempt_buffers : bool
-        Let the coordinates that the learner marks pass in clear, unclipped and without noise. They leak: with
-        this set there is no guarantee for what they hold, only for the rest.
+    clip : largest L1 norm of an update that is sent
+    exempt_buffers : whether the coordinates that the learner marks pass in clear, unclipped and without noise
+        They leak: the guarantee then holds for the other coordinates only.
     """
 
     clip: Annotated[float, Field(gt=0)]
@@ -54,12 +60,10 @@ class L1ClippedLaplace(Component):
 
         Parameters
         ----------
-        update : float32 vector of shape (d,)
-        epsilon : float >= 0
-            What this release may leak. Zero, an exhausted budget rounded down, drowns it in noise.
-        buffers : boolean vector of shape (d,)
-            Coordinates that may be exempt; ignored unless ``exempt_buffers``.
-        rng : the stream of this release; d Laplace numbers are drawn from it
+        update : float32, shape (d,)
+        epsilon : cost of this release, >= 0; 0, an exhausted budget rounded down, leaves noise alone
+        buffers : coordinates that may be exempt, boolean, shape (d,); ignored unless ``exempt_buffers``
+        rng : random generator of this release, of which d Laplace numbers are drawn
 
         Raises
         ------
@@ -84,12 +88,10 @@ class CoordinateClampLaplace(Component):
 
     Attributes
     ----------
-    delta_f : float > 0
-        Width of the interval a coordinate may take (0.003 to 0.012 in the paper's runs).
-    exempt_buffers : bool
-        Let the coordinates that the learner marks pass in clear, unclamped and without noise; they leak, with
-        no guarantee at all. On by default because the published code sends batch normalisation in clear: its
-        running statistics and also its weights and biases. The learner's mask decides what is exempt.
+    delta_f : width of the interval of a coordinate (0.003 to 0.012 in the paper's runs)
+    exempt_buffers : whether the coordinates that the learner marks pass in clear, unclamped and without noise
+        They leak, with no guarantee at all. On by default because the published code sends batch normalisation in
+        clear: its running statistics and also its weights and biases. The learner's mask decides what is exempt.
     """
 
     delta_f: Annotated[float, Field(gt=0)]
@@ -104,7 +106,7 @@ class CoordinateClampLaplace(Component):
 
 
 def _finite(update: Vector, epsilon: float, buffers: Mask) -> NDArray[np.float64]:
-    """Return the update in float64 without NaN and infinities, once the arguments are in order."""
+    """Return the update in float64 without NaN and infinities, after a check of the arguments."""
     if not epsilon >= 0:
         raise ValueError(f"epsilon: {epsilon!r} is not allowed; it must be at least 0")
     if update.ndim != 1 or update.shape != buffers.shape:
@@ -120,8 +122,8 @@ def _noised(
     clear: Mask,
     rng: np.random.Generator,
 ) -> Vector:
-    """Return the bounded values with Laplace noise, and the update itself where it passes in clear."""
-    # Noise is drawn for every coordinate, so that exempting some leaves that of the others as it was.
+    """Return the bounded values with Laplace noise, and the update itself at the coordinates in clear."""
+    # Noise is drawn for every coordinate, so that an exemption leaves the noise of the others as it is.
     scale = min(sensitivity / max(epsilon, _SMALLEST_EPSILON), np.finfo(np.float64).max / 1e3)
     noisy = np.clip(bounded + rng.laplace(0.0, scale, bounded.size), -_LARGEST, _LARGEST)
     return np.where(clear, update, noisy.astype(np.float32))

@@ -125,7 +125,7 @@ class RunFolder:
 def read_run(path: str | Path) -> History:
     """Return the history in a run folder, also of a run that was not finished.
 
-    Columns that are newer than the folder's format are null.
+    A folder without a format is of format 1; columns that are newer than the folder's format are null.
 
     Raises
     ------
@@ -134,25 +134,31 @@ def read_run(path: str | Path) -> History:
     """
     folder = Path(path)
     state = read_state(folder)
+    version = state.get("format", 1)
+    if not isinstance(version, int) or not 1 <= version <= FORMAT_VERSION:
+        raise RunError(
+            f"{folder / 'run.json'}: format {version!r} cannot be read; allowed: 1 to {FORMAT_VERSION}. A newer fedsim "
+            "reads folders of a newer format"
+        )
     tables = {}
     for name, schema in TABLES.items():
         file = folder / f"{name}.parquet"
         if schema.optional and not file.exists():
             continue
         try:
-            tables[name] = schema.read(pq.read_table(file), state["format"])
+            tables[name] = schema.read(pq.read_table(file), version)
         except (OSError, pa.ArrowException, ValueError) as error:
             raise RunError(f"{file}: cannot be read as a table of a run: {error}") from None
     return History(str(state["name"]), **tables)
 
 
 def read_state(path: Path) -> dict[str, Any]:
-    """Return the content of ``run.json``; a run that names no format is of format 1.
+    """Return the content of a run folder's ``run.json``.
 
     Raises
     ------
     RunError
-        If there is no such file, or it describes no run, or one of a newer format.
+        If there is no such file, or it describes no run.
     """
     file = path / "run.json"
     try:
@@ -161,12 +167,6 @@ def read_state(path: Path) -> dict[str, Any]:
         raise RunError(f"{path}: holds no run (no readable run.json)") from None
     if not isinstance(state, dict) or not {"name", "digest", "status"} <= state.keys():
         raise RunError(f"{file}: is not the state of a run")
-    version = state.setdefault("format", 1)
-    if not isinstance(version, int) or not 1 <= version <= FORMAT_VERSION:
-        raise RunError(
-            f"{file}: the run has format {version!r}, which this version of fedsim cannot read; allowed: 1 to "
-            f"{FORMAT_VERSION}. Install the fedsim that wrote it or a newer one"
-        )
     return state
 
 

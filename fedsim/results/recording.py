@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from fedsim.history import History, draw
+from fedsim.learning import MakeExecutor
 from fedsim.results.folder import RunFolder
 from fedsim.results.summary import summarise
 from fedsim.rounds import Progress
@@ -24,6 +25,8 @@ def run(
     store: Any = None,
     replace: bool = False,
     on_round: Callable[[Progress], None] | None = None,
+    executor: str | MakeExecutor | None = None,
+    device: str = "cpu",
 ) -> History:
     """Run a scenario, keep it in a folder and return its history.
 
@@ -31,7 +34,7 @@ def run(
     ----------
     scenario : Scenario
     out : folder; ``runs/<name of the scenario>`` by default
-    data_dir, store, on_round : as for `fedsim.simulate`
+    data_dir, store, on_round, executor, device : as for `fedsim.simulate`
     replace : whether a folder that holds another scenario's run may be written over
 
     Raises
@@ -48,7 +51,9 @@ def run(
         if on_round is not None:
             on_round(progress)
 
-    simulation = Simulation(scenario, data_dir=data_dir, store=store, on_round=after_round)
+    simulation = Simulation(
+        scenario, data_dir=data_dir, store=store, on_round=after_round, executor=executor, device=device
+    )
     writer = _Writer(RunFolder(folder_path, scenario, replace=replace), simulation)
     status = "interrupted"
     try:

@@ -1,4 +1,4 @@
-"""The frozen description of one experiment."""
+"""The description of one experiment: a frozen value, the same in TOML and in Python."""
 
 from fedsim.scenario.overrides import parse_assignment
 from fedsim.scenario.scenario import Scenario

@@ -1,100 +1,227 @@
-"""What does not go together with edge servers."""
+"""Parts of a scenario that do not go together.
 
-from collections.abc import Iterator
+Most of it is one rule: what a part requires, another part must provide (`fedsim.capabilities`).
+"""
 
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from fedsim import capabilities as names
+from fedsim.learning import LEARNERS
 from fedsim.network import NETWORKS, Network
-from fedsim.rounds import BACKHAULS, CLOUD_RULES, GROUPINGS, POLICIES, Edges, RoundPolicy
+from fedsim.registry import Component, Recipe, suggest
+from fedsim.rounds import BACKHAULS, CLOUD_RULES, GROUPINGS, LATE, POLICIES, Edges
+from fedsim.scenario.nesting import nested
+from fedsim.scenario.sections import Crowd, Rounds, ScenarioTables
+from fedsim.selectors import SelectorPort
 
 Problem = tuple[tuple[str, ...], object, str]
 """Path of a field, its value, and what is wrong and what is allowed."""
 
 
-def edge_problems(edges: Edges | None, policy: RoundPolicy, network: Network, clients: int) -> Iterator[Problem]:
-    """Yield what in a scenario contradicts its edge servers.
+_CATALOGUES: Final = {
+    "learning": LEARNERS,
+    "network": NETWORKS,
+    "rounds.policy": POLICIES,
+    "rounds.late": LATE,
+    "rounds.edges.grouping": GROUPINGS,
+    "rounds.edges.merging": CLOUD_RULES,
+    "rounds.edges.backhaul": BACKHAULS,
+}
+
+
+@dataclass(frozen=True)
+class _Requirement:
+    """What stands behind a name, for messages.
+
+    Attributes
+    ----------
+    meaning : what a part that requires it needs
+    by : field that provides it or not
+    allowed : values that help
+    refused : the field that is refused; None for the one of the part that requires it
+    """
+
+    meaning: str
+    by: str
+    allowed: str
+    refused: str | None = None
+
+
+_REQUIREMENTS: Final = {
+    names.MODEL_BITS: _Requirement(
+        "the size of the model in bits when nothing is learned",
+        "learning",
+        "any number > 0",
+        "learning.model_bits",
+    ),
+    names.SAMPLES: _Requirement(
+        "the number of samples of a client when nothing is learned",
+        "learning",
+        "any whole number >= 1, or devices.compute = 'zero' and no devices.energy.compute_j_per_flop",
+        "learning.samples_per_client",
+    ),
+    names.FLOPS: _Requirement(
+        "the number of operations of a sample when nothing is learned",
+        "learning",
+        "any number > 0, or a devices.compute and a devices.energy.compute_w that do not count operations",
+        "learning.flops_per_sample",
+    ),
+    names.NO_LOSSES: _Requirement(
+        "clients that always deliver at last, because it waits for every client, and a client can be lost "
+        "(devices.dropout, devices.availability, devices.energy, rounds.faults)",
+        "devices",
+        "a policy with a deadline or a longest wait, or give_up_s for an asynchronous one",
+    ),
+    names.TIME_LIMIT: _Requirement(
+        "rounds with a longest duration that is known when they begin",
+        "rounds.policy",
+        "a policy with such a limit",
+    ),
+    names.EDGES: _Requirement(
+        "rounds that can run at several edge servers, and this policy needs all clients at one server",
+        "rounds.policy",
+        "any other policy",
+        "rounds.policy",
+    ),
+    names.SITES: _Requirement(
+        "sites at which transfers end",
+        "network",
+        "'order', 'latency', 'given', a network of cells, or a graph with server = 'edge-server'",
+    ),
+    names.ROUTES: _Requirement(
+        "routes between edge servers and cloud over the clients' network",
+        "network",
+        "'link', 'none', or a network of kind 'graph' with server = 'edge-server'",
+    ),
+    names.TIERS: _Requirement(
+        "edge servers ordered by speed",
+        "rounds.edges.grouping",
+        "grouping = 'latency', or the merging 'synchronous' or 'asynchronous'",
+    ),
+}
+
+
+def problems(tables: ScenarioTables) -> Iterator[Problem]:
+    """Yield what does not go together in the tables of a scenario."""
+    crowd, rounds = tables.crowd, tables.rounds
+    yield from _about_sizes(crowd, rounds, tables.selector)
+    yield from _about_policy(rounds)
+    yield from _about_requirements(tables)
+    if rounds.edges is not None:
+        yield from _about_transfers(rounds.edges, tables.network)
+
+
+def _about_requirements(tables: ScenarioTables) -> Iterator[Problem]:
+    """Yield each name that a part requires and no part provides."""
+    faults = tables.rounds.faults
+    lossy = tables.devices.may_lose_clients or (faults is not None and faults.may_lose_clients)
+    parts: dict[str, names.Capable] = dict(_components(tables))
+    parts["devices"] = names.Capabilities(provides=frozenset(() if lossy else {names.NO_LOSSES}))
+    if tables.rounds.edges is not None:
+        parts["rounds.edges"] = names.Capabilities(frozenset({names.EDGES}))
+    provided = [part.provides for part in parts.values()]
+    for path, part in parts.items():
+        for name in names.missing(part.requires, provided):
+            yield _lacking(name, path, parts, frozenset().union(*provided))
+
+
+def _components(value: object, way: tuple[str, ...] = ()) -> Iterator[tuple[str, Component]]:
+    for name, inner in nested(value):
+        if isinstance(inner, Component):
+            yield ".".join((*way, name)), inner
+        yield from _components(inner, (*way, name))
+
+
+def _lacking(name: str, path: str, parts: Mapping[str, names.Capable], provided: frozenset[str]) -> Problem:
+    """Return the problem of a part that requires what no part provides.
 
     Parameters
     ----------
-    edges : None for a flat federation, which nothing contradicts
-    policy, network : of the scenario
-    clients : size of the crowd
+    name : what is required
+    path : field of the part
+    parts : path of a field -> its part
+    provided : all names that are provided
     """
-    if edges is None:
-        return
-    yield from _about_rules(edges, policy)
-    yield from _about_groups(edges, clients)
-    yield from _about_network(edges, network)
+    known = _REQUIREMENTS.get(name)
+    if known is None:
+        hint, all_names = suggest(name, provided), ", ".join(sorted(provided)) or "none"
+        message = f"it requires {name!r}, which no part of this scenario provides{hint}; provided are: {all_names}"
+    elif known.refused is not None:
+        message, path = f"{path} needs {known.meaning}; allowed: {known.allowed}", known.refused
+    else:
+        found = _kind(known.by, parts)
+        lacks = "" if found is None else f", and {known.by} = {found!r} has none"
+        message = f"it needs {known.meaning}{lacks}; allowed: {known.allowed}"
+    return tuple(path.split(".")), _kind(path, parts), message
 
 
-def _about_rules(edges: Edges, policy: RoundPolicy) -> Iterator[Problem]:
-    merging, grouping = CLOUD_RULES.kind_of(edges.merging), GROUPINGS.kind_of(edges.grouping)
-    if edges.merging.needs_tiers and not getattr(edges.grouping, "fastest_first", False):
+def _kind(path: str, parts: Mapping[str, names.Capable]) -> str | None:
+    """Return the kind of the part in a field, the name of its class where the field has no catalogue of its own."""
+    part = parts.get(path)
+    if not isinstance(part, Component):
+        return None
+    return _CATALOGUES[path].kind_of(part) if path in _CATALOGUES else type(part).__name__
+
+
+def _about_sizes(crowd: Crowd, rounds: Rounds, selector: Recipe) -> Iterator[Problem]:
+    """Yield numbers of clients and of updates that can never be reached."""
+    cohort = selector.options.get("cohort")
+    if selector.prototype is not None:
+        cohort = SelectorPort.of(selector.prototype).cohort
+    if isinstance(cohort, int) and cohort > crowd.clients:
         yield (
-            ("rounds", "edges", "merging"),
-            merging,
-            f"it weighs tiers by how fast they are, and the grouping {grouping!r} does not order them; allowed: "
-            "grouping = 'latency', or the merging 'synchronous' or 'asynchronous'",
+            ("selector", "cohort"),
+            cohort,
+            f"a cohort cannot be larger than the crowd; allowed: 1 to crowd.clients = {crowd.clients}",
         )
-    if "edges" not in policy.traits.provides:
+    most = rounds.policy.traits.buffer_size
+    if most is not None and rounds.minimum_updates > most:
         yield (
-            ("rounds", "policy"),
-            POLICIES.kind_of(policy),
-            "its cache holds the models of the whole crowd, and its rounds would throw away what the cloud has merged; "
-            "allowed with rounds.edges: any other policy",
+            ("rounds", "minimum_updates"),
+            rounds.minimum_updates,
+            f"the policy {POLICIES.kind_of(rounds.policy)!r} aggregates {most} at a time, which is never enough; "
+            f"allowed: 1 to {most}",
         )
+    misfit = None if rounds.edges is None else rounds.edges.grouping.misfit(crowd.clients)
+    if misfit is not None:
+        name, value, message = misfit
+        yield ("rounds", "edges", "grouping", name), value, message
 
 
-def _about_groups(edges: Edges, clients: int) -> Iterator[Problem]:
-    count: int | None = getattr(edges.grouping, "count", None)
-    if isinstance(count, int) and count > clients:
+def _about_policy(rounds: Rounds) -> Iterator[Problem]:
+    """Yield a late rule beside a policy that has an aggregation rule of its own."""
+    late = LATE.kind_of(rounds.late)
+    if rounds.policy.has_own_aggregation and late != "cancel":
         yield (
-            ("rounds", "edges", "grouping", "count"),
-            count,
-            f"every edge server needs a client; allowed: 1 to crowd.clients = {clients}",
-        )
-    given = getattr(edges.grouping, "edge", None)
-    if given is not None and (len(given) != clients or set(given) != set(range(max(given) + 1))):
-        yield (
-            ("rounds", "edges", "grouping", "edge"),
-            list(given),
-            f"allowed: one number for each of the {clients} clients (crowd.clients), from 0 without gaps",
+            ("rounds", "late"),
+            late,
+            f"the policy {POLICIES.kind_of(rounds.policy)!r} has a rule of its own for late updates; allowed: leave "
+            "it out",
         )
 
 
-def _about_network(edges: Edges, network: Network) -> Iterator[Problem]:
-    kind, grouping = NETWORKS.kind_of(network), GROUPINGS.kind_of(edges.grouping)
-    backhaul = BACKHAULS.kind_of(edges.backhaul)
-    at_servers = kind == "graph" and getattr(network, "server", None) == "edge-server"
-    if grouping == "site" and not (at_servers if kind == "graph" else network.uses_positions):
+def _about_transfers(edges: Edges, network: Network) -> Iterator[Problem]:
+    """Yield contradictions about where the clients' transfers end and models go on to the cloud."""
+    provided, grouping = network.provides, GROUPINGS.kind_of(edges.grouping)
+    if names.ENDS_AT_EDGES in provided and names.SITES not in edges.grouping.requires:
         yield (
             ("rounds", "edges", "grouping"),
             grouping,
-            f"this network ({kind}) has no sites at which transfers end; allowed: 'order', 'latency', 'given', a "
-            "network of cells, or a graph with server = 'edge-server'",
+            "transfers of this network end at the nearest edge server; allowed: 'site', or network.server = 'cloud'",
         )
-    if at_servers and grouping != "site":
-        yield (
-            ("rounds", "edges", "grouping"),
-            grouping,
-            "this graph's transfers end at the edge server that is nearest; allowed: 'site', or network.server = "
-            "'cloud'",
-        )
-    if at_servers and getattr(network, "mobility", None) is not None:
+    if names.ENDS_AT_EDGES in provided and names.MOBILITY in provided:
         yield (
             ("network", "mobility"),
             "given",
             "clients that move would send to other edge servers than their own; allowed: none with rounds.edges and "
             "network.server = 'edge-server'",
         )
-    if kind == "graph" and not at_servers and backhaul != "none":
+    if names.ENDS_AT_CLOUD in provided and names.MODEL_BITS in edges.backhaul.requires:
         yield (
             ("rounds", "edges", "backhaul"),
-            backhaul,
-            "this graph's transfers end at the cloud, so models would travel there twice; allowed: 'none', or "
+            BACKHAULS.kind_of(edges.backhaul),
+            "transfers of this network end at the cloud, so models would travel there twice; allowed: 'none', or "
             "network.server = 'edge-server'",
-        )
-    if backhaul == "network" and kind != "graph":
-        yield (
-            ("rounds", "edges", "backhaul"),
-            backhaul,
-            f"only clients send over this network ({kind}); allowed: 'link', 'none', or a network of kind 'graph'",
         )

@@ -1,4 +1,4 @@
-"""From what pydantic found wrong to a paragraph that a user can act on."""
+"""Messages to users from the errors of pydantic."""
 
 from typing import Any
 
@@ -6,7 +6,7 @@ from pydantic import ValidationError
 
 
 def explain(error: ValidationError) -> str:
-    """Return one line per wrong value: its path, the value, and what is allowed."""
+    """Return one line for each wrong value: its path, the value and what is allowed."""
     return "\n".join(_line(dict(detail)) for detail in error.errors(include_url=False, include_context=False))
 
 

@@ -1,7 +1,7 @@
-"""Values given by dotted paths: ``selector.cohort = 10``, on the command line or in a study.
+"""Values set by dotted paths: ``selector.cohort = 10``, on the command line or in a study.
 
-Setting a slot's ``kind`` to another kind keeps the options that the new kind has too and lets go of the
-others: ``selector.kind=uniform`` on a PAUSE scenario keeps ``cohort`` and drops ``alpha``, ``beta``, ``gamma``.
+A changed ``kind`` keeps the options that the new kind has too and removes the others: ``selector.kind=uniform`` on a
+PAUSE scenario keeps ``cohort`` and removes ``alpha``, ``beta``, ``gamma``.
 """
 
 import tomllib
@@ -15,11 +15,19 @@ from pydantic_core import PydanticCustomError
 
 from fedsim.errors import ScenarioError
 from fedsim.registry import Recipe, Registry, Slot
+from fedsim.scenario.nesting import nested
 
 
 def parse_assignment(text: str) -> tuple[str, Any]:
-    """Return path and value of ``a.b=value``; the value is read as TOML, or as a string if it is none.
+    """Return path and value of ``a.b=value``; the value is read as TOML, or as a string if it is no TOML.
 
+    Raises
+    ------
+    ScenarioError
+        If the text has another form.
+
+    Examples
+    --------
     >>> parse_assignment("rounds.count=20")
     ('rounds.count', 20)
     >>> parse_assignment("selector.kind=uniform")
@@ -35,9 +43,16 @@ def parse_assignment(text: str) -> tuple[str, Any]:
 
 
 def override(model: type[BaseModel] | None, tables: dict[str, Any], path: str, value: Any) -> None:
-    """Set one value in the tables that a model describes, opening parts on the way as far as needed.
+    """Set one value in the tables of a model; parts on the path become tables.
 
-    A path that leads nowhere is set all the same, so that the scenario refuses it with its own message.
+    A field that does not exist is set too: the scenario refuses it with a message of its own.
+
+    Parameters
+    ----------
+    model : class that describes the tables; None if it is unknown
+    tables : name -> value; changed in place
+    path : dotted path of the field
+    value : of the field
 
     Raises
     ------
@@ -62,12 +77,16 @@ def override(model: type[BaseModel] | None, tables: dict[str, Any], path: str, v
 
 def _slot(field: FieldInfo) -> Slot | None:
     """Return the slot of a field, also of one that may be None."""
-    choices = (getattr(choice, "__metadata__", ()) for choice in typing.get_args(field.annotation))
+    choices = (
+        choice.__metadata__
+        for choice in typing.get_args(field.annotation)
+        if typing.get_origin(choice) is typing.Annotated
+    )
     return next((slot for metadata in (field.metadata, *choices) if (slot := Slot.of(metadata))), None)
 
 
 def _opened(value: Any, slot: Slot | None) -> dict[str, Any] | None:
-    """Return a value as a table that may be changed: a part with its kind and fields, a name as its kind."""
+    """Return a value as a table that may be changed: a part as kind and fields, a name as kind; None if it is none."""
     if value is None or value == "none":
         return {} if value is None else {"kind": "none"}
     if isinstance(value, str) and slot is not None:
@@ -75,8 +94,7 @@ def _opened(value: Any, slot: Slot | None) -> dict[str, Any] | None:
     if isinstance(value, Recipe) and value.prototype is None:
         return {"kind": value.kind, **value.options}
     if isinstance(value, BaseModel):
-        fields = {name: getattr(value, name) for name in type(value).model_fields}
-        kept = {name: field for name, field in fields.items() if field is not None}
+        kept = {name: field for name, field in nested(value) if field is not None}
         return kept if slot is None else {"kind": slot.catalogue.kind_of(value), **kept}
     return dict(value) if isinstance(value, Mapping) else None
 
@@ -84,7 +102,7 @@ def _opened(value: Any, slot: Slot | None) -> dict[str, Any] | None:
 def _model(table: Mapping[str, Any], slot: Slot | None, annotation: Any) -> type[BaseModel] | None:
     """Return the class that describes a table's fields, None where it cannot be told."""
     if slot is None:
-        candidates = getattr(annotation, "__args__", (annotation,))
+        candidates = typing.get_args(annotation) or (annotation,)
         return next((c for c in candidates if isinstance(c, type) and issubclass(c, BaseModel)), None)
     try:
         found = slot.catalogue.load(str(table.get("kind", slot.catalogue.default)))

@@ -1,58 +1,39 @@
-"""A scenario: its tables, what must fit together, and how it is read and written.
+"""A scenario: a frozen value that is checked as a whole, read from TOML and written to it.
 
-A scenario is a frozen value: one experiment, described completely. Written in TOML or in Python it is the same
-thing and has the same digest.
+The same tables in TOML and in Python make equal scenarios with the same digest.
 """
 
 import hashlib
 import json
-import math
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any, Self
+from typing import Any, Self
 
 import tomli_w
-from pydantic import Field, ValidationError, field_validator, model_validator
+from pydantic import ValidationError, field_validator, model_validator
 from pydantic_core import InitErrorDetails
 
-from fedsim.devices import Devices
 from fedsim.errors import ScenarioError
-from fedsim.learning import LEARNERS, LearnerSettings
-from fedsim.network import NETWORKS, Network
-from fedsim.privacy import Privacy
-from fedsim.registry import Recipe, Settings, Slot, refusal
-from fedsim.rounds import LATE, POLICIES
-from fedsim.rounds.policies.round import PastRounds
-from fedsim.scenario.compatibility import edge_problems
+from fedsim.registry import refusal
+from fedsim.scenario.compatibility import problems
 from fedsim.scenario.file_digests import contents
 from fedsim.scenario.messages import explain
+from fedsim.scenario.nesting import nested
 from fedsim.scenario.overrides import override
-from fedsim.scenario.sections import Crowd, Results, Rounds
-from fedsim.selectors import SELECTORS
+from fedsim.scenario.sections import ScenarioTables
 
 
-class Scenario(Settings):
-    """One experiment: who, learning what, over which network, selected how.
+class Scenario(ScenarioTables):
+    """One experiment, described completely; a frozen value.
 
-    Every slot takes a part, a table with its kind and options, or a kind alone; see the README for the list.
+    A field with a catalogue takes a kind, a table with a kind and its options, or a part; see the page of this room.
 
     Raises
     ------
     ScenarioError
         On any value that is not allowed, naming the field's path, the value and what is allowed.
     """
-
-    name: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")]
-    seed: Annotated[int, Field(ge=0)] = 0
-    crowd: Crowd
-    learning: Annotated[LearnerSettings, Slot(LEARNERS)]
-    privacy: Privacy | None = None
-    network: Annotated[Network, Slot(NETWORKS)]
-    devices: Devices = Field(default_factory=Devices)
-    rounds: Rounds
-    selector: Annotated[Recipe, Slot(SELECTORS, recipe=True)]
-    results: Results = Field(default_factory=Results)
 
     def __init__(self, /, **tables: Any) -> None:
         try:
@@ -67,82 +48,13 @@ class Scenario(Settings):
 
     @model_validator(mode="after")
     def _fits_together(self) -> Self:
-        cohort = self.selector.options.get("cohort", getattr(self.selector.prototype, "cohort", None))
-        if isinstance(cohort, int) and cohort > self.crowd.clients:
-            _refuse(
-                ("selector", "cohort"),
-                cohort,
-                f"a cohort cannot be larger than the crowd; allowed: 1 to crowd.clients = {self.crowd.clients}",
-            )
-        breakable = (self.devices, self.rounds.faults)
-        if not self.rounds.policy.traits.tolerates_losses and any(part and part.may_lose_clients for part in breakable):
-            _refuse(
-                ("rounds", "policy"),
-                POLICIES.describe(self.rounds.policy)["kind"],
-                "a round that waits for everyone never ends when a client is lost (devices.dropout, "
-                "devices.availability, devices.energy, rounds.faults); allowed: a policy with a deadline or a longest "
-                "wait, or give_up_s for an asynchronous one",
-            )
-        self._check_rounds()
-        for problem in edge_problems(self.rounds.edges, self.rounds.policy, self.network, self.crowd.clients):
-            _refuse(*problem)
-        self._check_timing_only()
+        errors: list[InitErrorDetails] = [
+            {"type": refusal("does_not_fit", "{message}", message=message), "loc": path, "input": value}
+            for path, value, message in problems(self)
+        ]
+        if errors:
+            raise ValidationError.from_exception_data("Scenario", errors)
         return self
-
-    def _check_rounds(self) -> None:
-        """Refuse rules for rounds that contradict each other."""
-        rounds, policy = self.rounds, self.rounds.policy
-        kind, late = POLICIES.describe(policy)["kind"], LATE.describe(rounds.late)["kind"]
-        if policy.has_own_aggregation and late != "cancel":
-            _refuse(
-                ("rounds", "late"),
-                late,
-                f"the policy {kind!r} has a rule of its own for updates that come late; allowed: leave it out",
-            )
-        if late == "partial" and policy.time_limit_s(PastRounds()) == math.inf:
-            _refuse(
-                ("rounds", "late"),
-                late,
-                f"clients do less work when they see that they would be late, and with the policy {kind!r} nobody is; "
-                "allowed: a policy whose rounds last no longer than is known when they begin",
-            )
-        most = policy.traits.buffer_size
-        if most is not None and rounds.minimum_updates > most:
-            _refuse(
-                ("rounds", "minimum_updates"),
-                rounds.minimum_updates,
-                f"the policy {kind!r} merges {most} at a time, which is never enough; allowed: 1 to {most}",
-            )
-
-    def _check_timing_only(self) -> None:
-        """Refuse to guess the size of a model or of the data where nothing is learned."""
-        learning, compute, energy = self.learning, self.devices.compute, self.devices.energy
-        if learning.trains:
-            return
-        users = {"this network": self.network.uses_bits, "devices.energy": energy.uses_bits}
-        if self.rounds.edges is not None:
-            users["rounds.edges.backhaul"] = self.rounds.edges.backhaul.uses_bits
-        if any(users.values()) and learning.model_bits is None:
-            user = next(user for user, uses in users.items() if uses)
-            _refuse(
-                ("learning", "model_bits"),
-                None,
-                f"{user} needs the size of the model in bits when nothing is learned; allowed: any number > 0",
-            )
-        if (compute.uses_samples or energy.uses_flops) and not learning.knows_samples:
-            _refuse(
-                ("learning", "samples_per_client"),
-                None,
-                "these devices need to know how many samples a client has when nothing is learned; allowed: any whole "
-                "number >= 1, or devices.compute = 'zero' and no devices.energy.compute_j_per_flop",
-            )
-        if (compute.uses_flops or energy.uses_flops) and learning.flops_per_sample is None:
-            _refuse(
-                ("learning", "flops_per_sample"),
-                None,
-                "these devices need to know how many operations a sample takes when nothing is learned; allowed: any "
-                "number > 0, or a devices.compute and a devices.energy.compute_w that do not count operations",
-            )
 
     def digest(self) -> str:
         """Return the SHA-256 of the resolved scenario and of the files it reads, as 64 hexadecimal digits."""
@@ -154,7 +66,7 @@ class Scenario(Settings):
     def files(self) -> dict[str, str]:
         """Return the SHA-256 of each file that the scenario reads now, by the dotted path of the field that names it.
 
-        Placements, topologies and traces are such files; data sets are looked up elsewhere, under names of their own.
+        Such files are placements, topologies and traces. Data sets have names of their own.
         """
         return contents(self)
 
@@ -163,11 +75,17 @@ class Scenario(Settings):
         return self.model_dump(exclude_none=True)
 
     def replace(self, values: Mapping[str, Any]) -> "Scenario":
-        """Return a scenario in which some values differ, given by their dotted paths.
+        """Return a scenario in which some values differ.
 
+        Parameters
+        ----------
+        values : dotted path to value; see `fedsim.scenario.overrides`
+
+        Examples
+        --------
         >>> scenario.replace({"rounds.policy.deadline_s": 2.0, "selector.kind": "uniform"})  # doctest: +SKIP
         """
-        tables: dict[str, Any] = {name: getattr(self, name) for name in type(self).model_fields}
+        tables: dict[str, Any] = dict(nested(self))
         for path, value in values.items():
             override(type(self), tables, path, value)
         return Scenario(**{name: value for name, value in tables.items() if value is not None})
@@ -178,7 +96,7 @@ class Scenario(Settings):
         Raises
         ------
         ScenarioError
-            If a part was handed over as an object that cannot be described by a class and its options.
+            If the selector is an object that a class and its options do not describe.
         """
         if self.selector.prototype is not None:
             raise ScenarioError(
@@ -194,7 +112,7 @@ class Scenario(Settings):
         Parameters
         ----------
         text : TOML
-        source : what to name in messages
+        source : name of the text in messages
         values : dotted path to value
 
         Raises
@@ -215,19 +133,21 @@ class Scenario(Settings):
 
     @classmethod
     def load(cls, path: str | Path, values: Mapping[str, Any] | None = None) -> "Scenario":
-        """Return the scenario of a TOML file; as `from_toml`, and a file that cannot be read is refused too."""
+        """Return the scenario of a TOML file, with some values replaced by their dotted paths.
+
+        Parameters
+        ----------
+        path : file
+        values : dotted path to value
+
+        Raises
+        ------
+        ScenarioError
+            If the file cannot be read, is no TOML or holds values that are not allowed.
+        """
         try:
             text = Path(path).read_text(encoding="utf-8")
         except (OSError, UnicodeDecodeError) as error:
             reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
             raise ScenarioError(f"{path}: cannot be read: {reason}; a scenario is a TOML file") from None
         return cls.from_toml(text, source=str(path), values=values)
-
-
-def _refuse(path: tuple[str, ...], value: object, message: str) -> None:
-    error: InitErrorDetails = {
-        "type": refusal("does_not_fit", "{message}", message=message),
-        "loc": path,
-        "input": value,
-    }
-    raise ValidationError.from_exception_data("Scenario", [error])

@@ -1,23 +1,26 @@
-"""The tables of a scenario that belong to no room of their own, and the ranges of their values."""
+"""The tables of a scenario, and those of them that belong to no other room."""
 
 from typing import Annotated
 
 from pydantic import Field
 
-from fedsim.network import PLACEMENTS, Placement
-from fedsim.registry import Settings, Slot
+from fedsim.arrays import Whole
+from fedsim.devices import Devices
+from fedsim.learning import LEARNERS, LearnerSettings
+from fedsim.network import NETWORKS, PLACEMENTS, Network, Placement
+from fedsim.privacy import Privacy
+from fedsim.registry import Recipe, Settings, Slot
 from fedsim.rounds import LATE, POLICIES, Edges, Faults, LateRule, RoundPolicy
-
-Count = Annotated[int, Field(ge=1)]
+from fedsim.selectors import SELECTORS
 
 
 class Crowd(Settings):
-    """How many clients there are and where they stand.
+    """The clients and their places.
 
     Attributes
     ----------
-    clients : int from 1 to 2**32
-    placement : where they stand, for networks with distances; a disc of 250 m by default
+    clients : number of clients, 1 to 2**32
+    placement : positions, for networks with distances; a disc of 250 m by default
     """
 
     clients: Annotated[int, Field(ge=1, le=2**32)]
@@ -27,26 +30,25 @@ class Crowd(Settings):
 
 
 class Rounds(Settings):
-    """How many rounds there are and when each is over.
+    """The rounds: how many there are, and when each is over.
 
     Attributes
     ----------
-    count : int >= 1
+    count : largest number of rounds
     policy : when a round is over
-    late : what becomes of clients that are late; ``"cancel"`` frees what they used. Asynchronous policies have a rule
-        of their own
-    minimum_updates : with fewer than these a round ends without a new model, and what has arrived is thrown away
-    edges : edge servers between clients and cloud, each with rounds of its own under this policy; ``count`` and the
-        rest of this table then speak of the cloud's rounds. None for a flat federation
-    faults : what breaks while the run goes on; None for nothing
+    late : what becomes of late clients; ``"cancel"`` frees what they used. Asynchronous policies have their own rule
+    minimum_updates : a round with fewer updates ends without a new model, and its updates are discarded
+    edges : edge servers between clients and cloud, each of which runs rounds under this policy; ``count`` and the other
+        fields of this table then describe the cloud's rounds. None for a flat federation
+    faults : crashes, link outages and restarts; None for none
     until_s : no round starts at or after this simulated second
     target_accuracy : the run ends with the first evaluation that reaches it
     """
 
-    count: Count
+    count: Whole
     policy: Annotated[RoundPolicy, Slot(POLICIES)] = Field(default_factory=lambda: POLICIES.make("wait-for-all"))
     late: Annotated[LateRule, Slot(LATE)] = Field(default_factory=lambda: LATE.make("cancel"))
-    minimum_updates: Count = 1
+    minimum_updates: Whole = 1
     edges: Edges | None = None
     faults: Faults | None = None
     until_s: Annotated[float, Field(gt=0)] | None = None
@@ -54,18 +56,47 @@ class Rounds(Settings):
 
 
 class Results(Settings):
-    """What is measured and how it is drawn.
+    """What is measured, and how it is drawn.
 
     Attributes
     ----------
     evaluate_every : rounds between evaluations of the global model on the whole test set
     smoothing : window of the causal mean over evaluations in figures and summaries; 1 for none
-    target_accuracy : what the summary's time to accuracy refers to
-    audit : whether to check after every round that bits, time and energy are conserved, and stop the run if they are
-        not; the history then has `accounts` of where every client's time went
+    target_accuracy : accuracy whose time the summary states
+    audit : whether conservation of bits, time and energy is checked after every round; a violation stops the run. The
+        history then has the table ``accounts``
     """
 
-    evaluate_every: Count = 1
-    smoothing: Count = 1
+    evaluate_every: Whole = 1
+    smoothing: Whole = 1
     target_accuracy: Annotated[float, Field(gt=0, le=1)] = 0.8
     audit: bool = False
+
+
+class ScenarioTables(Settings):
+    """All tables of a scenario.
+
+    Attributes
+    ----------
+    name : of the scenario; a run is kept in ``runs/<name>`` by default
+    seed : of all random streams
+    crowd : how many clients there are, and where
+    learning : what is learned from which data, or ``"none"`` for timing only
+    privacy : budget and mechanism; None for none
+    network : how long bits take
+    devices : how long work takes, which clients are available, which drop out
+    rounds : when a round is over
+    selector : which clients take part
+    results : what is measured
+    """
+
+    name: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")]
+    seed: Annotated[int, Field(ge=0)] = 0
+    crowd: Crowd
+    learning: Annotated[LearnerSettings, Slot(LEARNERS)]
+    privacy: Privacy | None = None
+    network: Annotated[Network, Slot(NETWORKS)]
+    devices: Devices = Field(default_factory=Devices)
+    rounds: Rounds
+    selector: Annotated[Recipe, Slot(SELECTORS, recipe=True)]
+    results: Results = Field(default_factory=Results)

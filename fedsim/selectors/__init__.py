@@ -1,4 +1,4 @@
-"""Who takes part in a round: the contract of a selector, and the methods that come with fedsim."""
+"""Selection of each round's clients: the contract of a selector, and the built-in methods."""
 
 from typing import Final
 

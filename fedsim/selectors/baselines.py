@@ -1,21 +1,21 @@
-"""Uniform selection: the m participants of a round are drawn at random."""
+"""Selectors without memory of what clients deliver: all, uniform, round robin, weighted by samples."""
 
 from typing import Literal
 
 import numpy as np
 
-from fedsim.selectors.contracts import Cohort, PublishedSelector, RoundView, check_whole, cohort_size
-from fedsim.selectors.sampling import data_sizes, draw_distinct
-from fedsim.selectors.validation import check_choice
+from fedsim.selectors.contracts import Cohort, PublishedSelector, RoundView
+from fedsim.selectors.sampling import cohort_size, data_sizes, draw_distinct
+from fedsim.selectors.validation import check_choice, check_whole_numbers
 
 
 class All(PublishedSelector):
-    """Take every candidate in every round, as in the papers' "FedAvg, all users" curves.
+    """Take every candidate in every round: FedAvg with client fraction C = 1.
 
-    It is also how SAFA selects, which lets everybody train and picks among what arrives: with the round policy
-    ``{ kind = "safa", max_wait_s = ... }``, by its paper. What REFL compares itself with as SAFA is a reduced form,
-    without cache and without compensation of those picked before: everybody there trains, the round ends when a tenth
-    has delivered, and what comes later is merged as if it were fresh if it is at most five rounds old. Its settings::
+    SAFA selects the same way: all clients train, and the server takes the first updates that arrive. The round policy
+    ``{ kind = "safa", max_wait_s = ... }`` follows SAFA's paper. The SAFA of REFL's experiments is a reduced form,
+    without cache and without compensation of clients that were picked before: the round ends when a tenth of the
+    clients has delivered, and later updates of at most five rounds count as fresh ones. Its settings::
 
         [selector]
         kind = "all"
@@ -30,7 +30,7 @@ class All(PublishedSelector):
     )
 
     def select(self, view: RoundView, rng: np.random.Generator) -> Cohort:
-        """Return all candidates; nothing is drawn."""
+        """Return all candidates, without a draw."""
         return Cohort(view.client.copy())
 
 
@@ -49,11 +49,11 @@ class Uniform(PublishedSelector):
     )
 
     def __init__(self, cohort: int) -> None:
-        check_whole("cohort", cohort, lowest=1)
+        check_whole_numbers(1, cohort=cohort)
         self.cohort = cohort
 
     def select(self, view: RoundView, rng: np.random.Generator) -> Cohort:
-        """Return ``cohort`` distinct candidates, each set of them as likely as any other."""
+        """Return ``cohort`` distinct candidates, each set of them with equal probability."""
         size = cohort_size(view, self.cohort)
         if view.client.size <= size:
             return Cohort(view.client.copy())
@@ -61,9 +61,9 @@ class Uniform(PublishedSelector):
 
 
 class RoundRobin(PublishedSelector):
-    """Take the next m candidates in the order of their ids, and go on where the last round ended.
+    """Take the next m candidates in the order of their ids, starting after the last one of the round before.
 
-    Clients that are not there when their turn comes are passed over, and wait for the next time around.
+    Clients that are no candidates are skipped until the next pass.
 
     Parameters
     ----------
@@ -77,12 +77,12 @@ class RoundRobin(PublishedSelector):
     )
 
     def __init__(self, cohort: int) -> None:
-        check_whole("cohort", cohort, lowest=1)
+        check_whole_numbers(1, cohort=cohort)
         self.cohort = cohort
         self._next = 0
 
     def select(self, view: RoundView, rng: np.random.Generator) -> Cohort:
-        """Return the next m candidates; nothing is drawn."""
+        """Return the next m candidates, without a draw."""
         size = cohort_size(view, self.cohort)
         if not size:
             return Cohort(view.client.copy())
@@ -93,16 +93,16 @@ class RoundRobin(PublishedSelector):
 
 
 class WeightedSampling(PublishedSelector):
-    """Draw m distinct clients one after the other, each with probability n_k over the data of those still there.
+    """Draw m distinct clients one after the other, each with probability n_k over the data of the clients not drawn.
 
     Parameters
     ----------
     cohort : int >= 1
         Number of clients per round (m); all candidates if there are no more than that.
     weights : ``"equal"`` or ``"samples"``
-        How updates are averaged: with 1/m each, since data already had its say in the draw, or by n_k as FedAvg does,
-        which counts data twice. Neither is unbiased, as the probability of taking part is not m p_k; MD sampling and
-        clustered sampling are.
+        Aggregation weights: 1/m each, as the draw accounts for the data already, or n_k as in FedAvg, which counts data
+        twice. Neither is unbiased, as the probability of selection is not m p_k; MD sampling and clustered sampling
+        are unbiased.
     """
 
     paper = (
@@ -111,7 +111,7 @@ class WeightedSampling(PublishedSelector):
     )
 
     def __init__(self, cohort: int, weights: Literal["equal", "samples"] = "equal") -> None:
-        check_whole("cohort", cohort, lowest=1)
+        check_whole_numbers(1, cohort=cohort)
         check_choice("weights", weights, "equal", "samples")
         self.cohort, self.weights = cohort, weights
 

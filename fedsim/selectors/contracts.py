@@ -1,13 +1,14 @@
-"""What a selector is asked, what it may know, and what it is told.
+"""The interface between a server and a selector: views, cohorts, questions to clients, reports.
 
-A selector is any object with two methods (no base class, nothing but NumPy needed)::
+A selector is any object with two methods; no base class and no import besides NumPy is needed::
 
     select(view: RoundView, rng: numpy.random.Generator) -> Cohort   (or an array of client ids)
     observe(reports: Reports) -> None
 
-It sees columns, one element per candidate, so that a million candidates cost arrays and not objects. What it
-sees is what a real server could know at that moment and never the future; a method that needs more sets
-``oracle = True`` on its class, is given an `OracleView` and is listed as an oracle.
+Optional are a method ``probe`` (see `Probe`) and the attributes of `PublishedSelector`. A view has columns with one
+element per candidate, so that a million candidates cost arrays and not objects. It holds the knowledge of a real
+server at that moment and never the future. A method that needs more sets ``oracle = True`` on its class, gets an
+`OracleView` and is listed as an oracle.
 """
 
 from collections.abc import Callable, Mapping
@@ -24,18 +25,23 @@ from fedsim.arrays import BoolArray, FloatArray, IntArray
 class Probe:
     """A question to clients before the selection; it costs time and bits like every message.
 
-    A selector that has a method ``probe(view, rng) -> Probe | None`` is asked for one at the start of a round. Who
-    answers in time stands in the ``answers`` of the view with which it then selects.
+    A selector's method ``probe(view, rng) -> Probe | None`` is called at the start of a round. Answers that arrive in
+    time are the ``answers`` of the view that ``select`` gets afterwards.
 
     Attributes
     ----------
-    client : distinct ids among the candidates
-    asks : ``"loss"``, the mean loss of the current model on the client's data, or ``"resources"``, how long work and
-        upload will take on average
-    down_bits : size of the question; None for a whole model, which a loss needs
-    up_bits : size of the answer
-    samples : how many samples of its data a client looks at for its loss; None for all
-    wait_s : longest wait for answers; None to wait for everybody
+    client : array of shape (q,)
+        Distinct ids among the candidates.
+    asks : ``"loss"`` or ``"resources"``
+        The mean loss of the current model on the client's data, or the expected seconds of work and upload.
+    down_bits : float or None
+        Size of the question; None for a whole model, which a loss needs.
+    up_bits : float
+        Size of the answer.
+    samples : int or None
+        Number of its samples that a client evaluates for its loss; None for all.
+    wait_s : float or None
+        Longest wait for answers in seconds; None to wait for all of them.
     """
 
     client: IntArray
@@ -48,13 +54,13 @@ class Probe:
 
 @dataclass(frozen=True, kw_only=True)
 class Answers:
-    """What clients have answered to a `Probe`, one element per client that did in time.
+    """Answers to a `Probe` that arrived in time; arrays have shape (a,), one element per answer.
 
     Attributes
     ----------
     client : ids, in the probe's order
     loss : mean loss of the current model on the client's data; NaN if it was not asked for
-    compute_s, uplink_s : expected time of the local work and of the upload; NaN if they were not asked for
+    compute_s, uplink_s : expected seconds of the local work and of the upload; NaN if they were not asked for
     """
 
     client: IntArray
@@ -65,36 +71,37 @@ class Answers:
 
 @dataclass(frozen=True, kw_only=True)
 class RoundView:
-    """What the server knows when it selects; every array has one element per candidate.
+    """The server's knowledge at a selection; arrays have shape (n,), one element per candidate.
 
-    The arrays are read-only and some are live: copy what shall be kept beyond the call.
+    The arrays are read-only, and some change later in the run: copy those that are kept beyond the call.
 
     Attributes
     ----------
     round : int
         From 1.
     time_s : float
-        Simulated time at which the round begins.
+        Simulated time of the selection, in seconds.
     clients : int
         Number of clients K in the crowd, candidates or not; ids are 0..K-1.
     wanted : int or None
-        How many clients the server asks for; None for as many as the selector is set to. Where a selector returns
-        more, the server keeps so many of them at random.
+        Number of clients that the server asks for; None for the selector's own number. The server keeps that many
+        at random if the selector returns more.
     client : ids of the candidates, ascending
     samples : training samples of each candidate
     total_samples : int
         Training samples of the whole crowd, ``|D|``.
-    participations : how often each was selected before this round
-    last_duration_s : how long its last delivered participation took, NaN before the first
-    last_loss : mean training loss of its last delivered update, NaN before the first and in a run whose
+    participations : number of times that each candidate was selected before
+    last_duration_s : seconds of each candidate's last delivered participation; NaN before the first
+    last_loss : mean training loss of each candidate's last delivered update; NaN before the first, and in a run whose
         selector does not ask for losses (``needs = ("loss",)``)
-    privacy_spent : epsilon that each has leaked so far, 0 without privacy
+    privacy_spent : epsilon that each candidate has leaked so far, 0 without privacy
     privacy_budget : float or None
-        Most that a client may ever leak; None without privacy.
-    features : array of shape (candidates, f)
-        What clients declare about themselves, for a selector whose class says ``uses_features = True``: expected
-        seconds of downlink, work and uplink, and samples. f is 0 for others.
-    answers : what clients have answered to the selector's probe; None where it has not asked
+        Largest epsilon that a client may leak in a run; None without privacy.
+    features : array of shape (n, f)
+        Declared features of a selector with ``uses_features = True``: expected seconds of downlink, work and uplink,
+        and samples. f is 0 for other selectors.
+    answers : Answers or None
+        Answers to the selector's probe; None if there was no probe.
     """
 
     round: int
@@ -119,11 +126,13 @@ class OracleView(RoundView):
 
     Attributes
     ----------
-    expected_duration_s : mean time of a whole participation (downlink, work, uplink) of each candidate
-    coming_duration_s : called without arguments, returns how long a participation that starts now will take each
-        candidate; over a shared medium as if each were alone
-    stays : called with two arrays of seconds after now, one element per candidate, returns which candidates will be
-        there at both and at every instant between
+    expected_duration_s : array of shape (n,)
+        Mean seconds of a whole participation (downlink, work, uplink) of each candidate.
+    coming_duration_s : callable without arguments
+        Returns the seconds that a participation starting now will take each candidate, shape (n,); over a shared
+        medium those of each client alone.
+    stays : callable of two arrays of shape (n,), in seconds after now
+        Returns which candidates will be available from the first instant to the second, without a gap, shape (n,).
     """
 
     expected_duration_s: FloatArray
@@ -133,14 +142,14 @@ class OracleView(RoundView):
 
 @dataclass(frozen=True)
 class Cohort:
-    """Who takes part in a round.
+    """The clients of a round, with what a method prescribes for them; arrays have shape (m,).
 
     Attributes
     ----------
     client : distinct ids among the candidates
-    draws : how often each was drawn, for methods that draw with replacement; once each if None
-    weights : aggregation weight of each; by samples (FedAvg) if None
-    work : share of the local work that each shall do, in (0, 1]; all of it if None
+    draws : number of times that each client was drawn, for draws with replacement; 1 each if None
+    weights : aggregation weight of each client; by samples (FedAvg) if None
+    work : share of the local work that each client does, in (0, 1]; all of it if None
     """
 
     client: IntArray
@@ -149,7 +158,7 @@ class Cohort:
     work: FloatArray | None = None
 
     def part(self, kept: IntArray) -> "Cohort":
-        """Return the members at some positions, with what is prescribed for them."""
+        """Return the members at these positions, with their draws, weights and work."""
         return Cohort(
             self.client[kept],
             None if self.draws is None else np.asarray(self.draws)[kept],
@@ -160,23 +169,23 @@ class Cohort:
 
 @dataclass(frozen=True, kw_only=True)
 class Reports:
-    """What became of a cohort, as far as the server can tell; one element per member of the cohort.
+    """The server's knowledge of ended participations; arrays have shape (m,), one element per participation.
 
-    A synchronous server reports each round's cohort when the round is over; a client that delivers later is not
-    reported again. An asynchronous one reports whoever has delivered or was given up since its last aggregation, a
-    client that did so twice twice, and by then it may be at work again.
+    A synchronous server reports each round's cohort at the end of the round; a client that delivers later is not
+    reported again. An asynchronous server reports the clients that have delivered or were given up since its last
+    aggregation. A client with two ended participations occurs twice, and may be in flight again.
 
     Attributes
     ----------
     round : int
     time_s : float
-        Simulated time at which the round ended.
+        Simulated time at which the round ended, in seconds.
     client : ids, in the cohort's order
-    delivered : whether its update arrived in time
-    duration_s : from the start of the participation until the update arrived or, for those that did not deliver,
-        until the server stopped waiting (a censored duration)
-    loss : mean training loss behind a delivered update if the selector asks for it, NaN otherwise
-    measured : what else the selector's ``needs`` ask for, by name; NaN for those that did not deliver
+    delivered : whether the update arrived in time
+    duration_s : seconds from the start of the participation until the update arrived or, without an update, until the
+        server stopped waiting (a censored duration)
+    loss : mean training loss of a delivered update if ``needs`` name it, NaN otherwise
+    measured : the measurements that ``needs`` name, as arrays by name; NaN without a delivered update
     """
 
     round: int
@@ -190,27 +199,27 @@ class Reports:
 
 @runtime_checkable
 class Selector(Protocol):
-    """What the server asks each round; an object may also carry ``paper``, ``needs``, ``oracle``, ``communication``."""
+    """The two methods of a selector; the optional attributes are those of `PublishedSelector`."""
 
     def select(self, view: RoundView, rng: np.random.Generator) -> Cohort:
-        """Return who takes part in the round that begins now."""
+        """Return the cohort of the round that begins now."""
         ...
 
     def observe(self, reports: Reports) -> None:
-        """Learn from what became of the cohort."""
+        """Learn from the outcomes of participations."""
         ...
 
 
 class PublishedSelector:
-    """Attributes by which fedsim lists its own selectors.
+    """The optional attributes of a selector, with their defaults.
 
     Attributes
     ----------
-    paper : where the method comes from
-    needs : what of delivered updates it wants to be measured, some of `fedsim.measurements.MEASUREMENTS`
-    oracle : whether it is given an `OracleView`
+    paper : publication of the method
+    needs : measurements of delivered updates, some of `fedsim.measurements.MEASUREMENTS`
+    oracle : whether the views are `OracleView`
     communication : messages besides the cohort's models and updates: ``"a number up per update"``
-    uses_features : whether clients declare features to it
+    uses_features : whether clients declare features
     """
 
     paper: ClassVar[str] = ""
@@ -220,40 +229,4 @@ class PublishedSelector:
     uses_features: ClassVar[bool] = False
 
     def observe(self, reports: Reports) -> None:
-        """Learn nothing; methods with memory override this."""
-
-
-def cohort_size(view: RoundView, cohort: int) -> int:
-    """Return how many to select: what the server asks for, or else the selector's own number; at most all there are."""
-    return min(cohort if view.wanted is None else view.wanted, view.client.size)
-
-
-def check_whole(name: str, value: object, lowest: int) -> None:
-    """Refuse a constructor's argument that is no whole number from ``lowest`` on.
-
-    Raises
-    ------
-    ValueError
-        Naming the argument, its value and what is allowed.
-    """
-    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < lowest:
-        raise ValueError(f"{name}: {value!r} is not allowed; it must be a whole number of at least {lowest}")
-
-
-def check_number(name: str, value: object, lowest: float, *, above: bool = False) -> None:
-    """Refuse a constructor's argument that is no finite number from ``lowest`` on (``above``: beyond it).
-
-    Raises
-    ------
-    ValueError
-        Naming the argument, its value and what is allowed.
-    """
-    if (
-        isinstance(value, bool)
-        or not isinstance(value, int | float | np.integer | np.floating)
-        or not np.isfinite(value)
-        or value < lowest
-        or (above and value == lowest)
-    ):
-        allowed = f"above {lowest}" if above else f"of at least {lowest}"
-        raise ValueError(f"{name}: {value!r} is not allowed; it must be a finite number {allowed}")
+        """Ignore the reports; methods with memory override this."""

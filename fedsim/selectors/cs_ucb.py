@@ -1,4 +1,4 @@
-"""CS-UCB and CS-UCB-Q: client scheduling by confidence bounds, the second with a share for everybody.
+"""CS-UCB and CS-UCB-Q: client scheduling by confidence bounds, the second with guaranteed shares of rounds.
 
 Xia, Quek, Guo, Wen, Yang and Zhu, "Multi-Armed Bandit-Based Client Scheduling for Federated Learning", IEEE
 Transactions on Wireless Communications 19(11), 2020. The reward of a participation is ``1 - tau / tau_max``.
@@ -6,37 +6,32 @@ The rules were read from a public re-implementation, not from the paper's text; 
 """
 
 import math
+from typing import Any
 
 import numpy as np
 
 from fedsim.arrays import FloatArray, IntArray
 from fedsim.errors import SelectorError
-from fedsim.selectors.contracts import (
-    Cohort,
-    PublishedSelector,
-    Reports,
-    RoundView,
-    check_number,
-    check_whole,
-    cohort_size,
-)
+from fedsim.selectors.contracts import Cohort, PublishedSelector, Reports, RoundView
 from fedsim.selectors.pause.bandit import Rewards, greatest
+from fedsim.selectors.sampling import cohort_size
+from fedsim.selectors.validation import check_numbers, check_shares, check_whole_numbers
 
 
 class CsUcb(PublishedSelector):
-    """Take the m clients of greatest ``mean reward + sqrt((m + 1) ln t / T_k)`` (for balanced, always present crowds).
+    """Take the m clients of greatest ``mean reward + sqrt((m + 1) ln t / T_k)`` (for always available crowds).
 
-    t is the round that begins and T_k how many rewards of client k were observed. Clients never observed come first,
-    so that everybody is tried in the first ceil(K / m) rounds: at random, where the re-implementation goes by ids, and
-    with places left over in the last of them taken by the best of those tried, where it leaves them empty.
+    t is the round that begins and T_k the number of rewards observed of client k. Clients never observed come first,
+    so that all clients are tried in the first ceil(K / m) rounds: in random order (the re-implementation takes the
+    order of ids), with free places of the last of these rounds for the best clients tried (there they stay empty).
 
     Parameters
     ----------
     cohort : int >= 1
         Number of clients per round (m); all candidates if there are no more than that.
     tau_max_s : float > 0
-        The duration that earns nothing (0.1 s and 5 s in the re-implementation); a longer one earns nothing too. A
-        client that did not deliver earns as one that took as long as the server has waited.
+        Least duration of reward 0 (0.1 s and 5 s in the re-implementation). The duration of a client that did not
+        deliver is the time that the server waited.
     """
 
     paper = (
@@ -45,24 +40,24 @@ class CsUcb(PublishedSelector):
     )
 
     def __init__(self, cohort: int, tau_max_s: float = 5.0) -> None:
-        check_whole("cohort", cohort, lowest=1)
-        check_number("tau_max_s", tau_max_s, lowest=0, above=True)
+        check_whole_numbers(1, cohort=cohort)
+        check_numbers(0, above=True, tau_max_s=tau_max_s)
         self.cohort, self.tau_max_s = cohort, tau_max_s
         self._rewards = Rewards()
 
     def select(self, view: RoundView, rng: np.random.Generator) -> Cohort:
-        """Return the m candidates of greatest index, at random among equals."""
+        """Return the m candidates of greatest index, ties in random order."""
         m = cohort_size(view, self.cohort)
         if m in (0, view.client.size):
             return Cohort(view.client[:m].copy())
         return Cohort(view.client[greatest(self.index(view), m, rng)])
 
     def observe(self, reports: Reports) -> None:
-        """Add the rewards ``1 - duration / tau_max``, at least 0, to the means."""
+        """Add the rewards ``1 - duration / tau_max``, at least 0, to the means of the reported clients."""
         self._rewards.add(reports.client, np.maximum(1.0 - reports.duration_s / self.tau_max_s, 0.0))
 
     def index(self, view: RoundView) -> FloatArray:
-        """Return the upper confidence bound of each candidate's reward; infinite for those never observed."""
+        """Return the upper confidence bound of each candidate's reward, shape (n,); infinite without observations."""
         return self._bound(view, self.cohort + 1)
 
     def _bound(self, view: RoundView, factor: int) -> FloatArray:
@@ -75,27 +70,27 @@ class CsUcb(PublishedSelector):
 
 
 class CsUcbQ(CsUcb):
-    """Take the m candidates of greatest ``(1 - weight) * index + weight * queue`` (for crowds that come and go).
+    """Take the m candidates of greatest ``(1 - weight) * index + weight * queue`` (for crowds of varying availability).
 
     The index is ``min(mean reward + sqrt(2 ln t / T_k), 1)``, 1 for clients never observed. Each client's virtual queue
-    says how far it lags behind the share of rounds c_k that it was promised: every round, present or not,
+    is its deficit against a guaranteed share of rounds c_k: every round, for candidates and other clients,
     ``queue = max(queue + c_k - [k was selected in the round before], 0)``.
 
-    The re-implementation has two faults that are not repeated: it sorts all clients where only those present can be
-    selected, and it adds the whole list of shares to each queue where a client's own belongs.
+    Two faults of the re-implementation are corrected: it sorts all clients, although only candidates can be selected,
+    and it adds the whole list of shares to each queue instead of the client's own.
 
     Parameters
     ----------
     cohort, tau_max_s
         As in `CsUcb`.
     weight : float from 0 to 1
-        Of fairness against reward; 0.1, 1e-5 and 1e-6 in the re-implementation.
+        Weight of the queue (fairness) against the index (reward); 0.1, 1e-5 and 1e-6 in the re-implementation.
     promise : float from 0 to 1
         c_k as a part of the client's fair share: ``c_k = promise * m * |D_k| / |D|``, at most 1. The fair share is
         m / K in a run without data, and for clients that have not been candidates yet.
     rates : numbers from 0 to 1, one per client id, optional
-        The c_k themselves. Their sum should be below m, else some queues grow for ever. At edge servers the clients of
-        each are numbered from 0, and each needs as many numbers as it has clients.
+        The c_k themselves. Some queues grow without limit if their sum is not below m. Each edge server numbers its
+        clients from 0 and needs one number for each of them.
     """
 
     def __init__(
@@ -107,11 +102,8 @@ class CsUcbQ(CsUcb):
         rates: list[float] | None = None,
     ) -> None:
         super().__init__(cohort, tau_max_s)
-        given = {f"rates[{number}]": rate for number, rate in enumerate(rates or [])}
-        for name, value in {"weight": weight, "promise": promise, **given}.items():
-            check_number(name, value, lowest=0)
-            if value > 1:
-                raise ValueError(f"{name}: {value!r} is not allowed; it must be at most 1")
+        given: dict[str, Any] = {f"rates[{number}]": rate for number, rate in enumerate(rates or [])}
+        check_shares(weight=weight, promise=promise, **given)
         self.weight, self.promise, self.rates = weight, promise, rates
         self._queue: FloatArray = np.zeros(0)
         self._rates: FloatArray = np.zeros(0)
@@ -119,19 +111,19 @@ class CsUcbQ(CsUcb):
         self._round = 0
 
     def select(self, view: RoundView, rng: np.random.Generator) -> Cohort:
-        """Return the m candidates of greatest weighted sum, at random among equals."""
+        """Return the m candidates of greatest weighted sum, ties in random order."""
         self._catch_up(view)
         cohort = super().select(view, rng)
         self._chosen = np.union1d(self._chosen, cohort.client)
         return cohort
 
     def index(self, view: RoundView) -> FloatArray:
-        """Return the weighted sum of index and queue of each candidate."""
+        """Return the weighted sum of index and queue of each candidate, shape (n,)."""
         capped = np.minimum(self._bound(view, 2), 1.0)
         return (1 - self.weight) * capped + self.weight * self._queue[view.client]
 
     def _catch_up(self, view: RoundView) -> None:
-        """Bring the queues to the round that begins, over rounds without candidates too."""
+        """Advance the queues to the round that begins, including rounds without candidates."""
         self._learn_rates(view)
         rounds = view.round - self._round
         if rounds < 1:
@@ -142,12 +134,12 @@ class CsUcbQ(CsUcb):
         self._chosen, self._round = self._chosen[:0], view.round
 
     def _learn_rates(self, view: RoundView) -> None:
-        """Note c_k of the candidates, and of clients that are new to the crowd.
+        """Set c_k of the candidates, and of clients that are new to the crowd.
 
         Raises
         ------
         SelectorError
-            If ``rates`` has not one number for each client.
+            If the number of ``rates`` is not the number of clients.
         """
         if self.rates is not None and len(self.rates) != view.clients:
             raise SelectorError(

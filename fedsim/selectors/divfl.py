@@ -1,4 +1,4 @@
-"""DivFL: the cohort whose updates stand for everybody's.
+"""DivFL: the cohort whose updates represent the updates of all clients best.
 
 Balakrishnan, Li, Zhou, Himayat, Smith and Bilmes, "Diverse Client Selection for Federated Learning via Submodular
 Maximization", ICLR 2022.
@@ -9,45 +9,46 @@ from typing import Final, Literal
 import numpy as np
 
 from fedsim.arrays import FloatArray, IntArray
-from fedsim.selectors.contracts import Cohort, PublishedSelector, Reports, RoundView, check_whole, cohort_size
+from fedsim.selectors.contracts import Cohort, PublishedSelector, Reports, RoundView
 from fedsim.selectors.in_flight import InFlight
+from fedsim.selectors.sampling import cohort_size
 from fedsim.selectors.update_distances import UpdateDistances
-from fedsim.selectors.validation import check_choice, check_wholes
+from fedsim.selectors.validation import check_choice, check_whole_numbers
 
 _BATCH: Final = 32
 _MOST: Final = 256
 
 
 class DivFl(PublishedSelector):
-    """Choose the m clients that minimise the sum over all clients of the distance to the nearest chosen one.
+    """Select the m clients that minimise the sum over all clients of the distance to the nearest selected one.
 
-    The distance is the Euclidean one of updates, the objective that of facility location (equation 4), and the
-    choice greedy (equation 5), which for this submodular function is within a factor 1 - 1/e of the best.
+    The distance is the Euclidean distance of updates, the objective is facility location (equation 4), and the choice
+    is greedy (equation 5), which for this submodular function reaches a factor 1 - 1/e of the optimum.
 
     Parameters
     ----------
     cohort : int >= 1
         Number of clients per round; all candidates if there are no more than that.
     start : ``"everybody"``, ``"in-turn"`` or ``"zero"``
-        Where first updates come from. Everybody takes part in the first round, as the published code collects all
-        clients' gradients then; or clients that were never selected come first, a cohort at a time; or neither. The
-        update of a client that has not delivered yet is zero.
+        Source of the first updates. All candidates take part in the first round, in which the published code collects
+        the gradients of all clients; or clients that were never selected come first, a cohort at a time; or neither.
+        The update of a client is zero until it delivers.
     refresh_every : int >= 1 or None
-        Everybody takes part every so many rounds, so that no update is older; 1 is full participation. None for stale
-        ones, the paper's variant without overhead: an update is as old as its client's last participation.
+        Period in rounds after which all candidates take part; 1 is full participation. None for the paper's variant
+        without overhead, in which an update is as old as its client's last participation.
     subset : int >= 1 or None
-        Stochastic greedy: each step looks at so many candidates, drawn anew. None for all of them.
+        Number of candidates, drawn anew, that each step compares (stochastic greedy). None for all of them.
     weights : ``"samples"`` or ``"represented"``
-        Updates are averaged by samples, as the published code does; or by the number of clients that each stands for,
+        Aggregation weights: samples, as in the published code; or the number of clients that each member represents,
         the gamma of equation 2.
 
     Notes
     -----
-    The paper's other variant, where everybody computes a gradient of the current model before each selection, costs a
-    round with everybody each time; here that is what it takes, see ``refresh_every``. All clients that are there
-    or were heard from are stood for; only candidates are chosen. At an asynchronous server, which replaces clients
-    one by one, those at work count as chosen already. Ties are broken at random. Time and memory grow with the square
-    of the number of clients; greedy steps are lazy, with bounds from earlier steps.
+    The paper's other variant, in which all clients compute a gradient of the current model before each selection,
+    costs a round with all clients each time; see ``refresh_every``. Candidates and clients with a delivered update are
+    represented; only candidates are selected. At an asynchronous server, which replaces clients one by one, clients in
+    flight count as selected. Ties are broken at random. Time and memory grow with the square of the number of clients;
+    greedy steps are lazy, with bounds from earlier steps.
     """
 
     paper = (
@@ -55,7 +56,7 @@ class DivFl(PublishedSelector):
         "Submodular Maximization, ICLR 2022"
     )
     needs = ("update",)
-    communication = "a round with everybody at the start"
+    communication = "a round with all clients at the start"
 
     def __init__(
         self,
@@ -65,33 +66,33 @@ class DivFl(PublishedSelector):
         subset: int | None = None,
         weights: Literal["samples", "represented"] = "samples",
     ) -> None:
-        check_whole("cohort", cohort, lowest=1)
+        check_whole_numbers(1, cohort=cohort)
         check_choice("start", start, "everybody", "in-turn", "zero")
         check_choice("weights", weights, "samples", "represented")
-        check_wholes(1, optional=True, refresh_every=refresh_every, subset=subset)
+        check_whole_numbers(1, optional=True, refresh_every=refresh_every, subset=subset)
         self.cohort, self.start, self.refresh_every = cohort, start, refresh_every
         self.subset, self.weights = subset, weights
         self._distances = UpdateDistances("euclidean")
-        self._at_work = InFlight()
+        self._in_flight = InFlight()
         self._rounds, self._round = 0, -1
 
     def select(self, view: RoundView, rng: np.random.Generator) -> Cohort:
-        """Return everybody when updates are collected, or else the clients that stand for the others best."""
+        """Return all candidates in a round that collects updates, else the clients that represent the others best."""
         size = cohort_size(view, self.cohort)
         if not size:
             return Cohort(view.client.copy())
-        self._at_work.meet(view)
+        self._in_flight.meet(view)
         cohort = Cohort(view.client.copy()) if self._collects(view.round) else self._representatives(view, size, rng)
-        self._at_work.sent(cohort.client)
+        self._in_flight.sent(cohort.client)
         return cohort
 
     def observe(self, reports: Reports) -> None:
         """Remember the delivered updates."""
-        self._at_work.heard(reports)
+        self._in_flight.heard(reports)
         self._distances.learn(reports)
 
     def _collects(self, round_: int) -> bool:
-        """Return whether everybody takes part in this round."""
+        """Return whether all candidates take part in this round."""
         self._rounds += round_ != self._round
         self._round = round_
         if self._rounds == 1 and self.start == "everybody":
@@ -99,7 +100,7 @@ class DivFl(PublishedSelector):
         return self.refresh_every is not None and (self._rounds - 1) % self.refresh_every == 0
 
     def _representatives(self, view: RoundView, size: int, rng: np.random.Generator) -> Cohort:
-        """Return the candidates that stand for everybody best, together with those that are at work already."""
+        """Return the candidates that, together with the clients in flight, represent all clients best."""
         fresh = np.zeros(view.client.size, dtype=bool)
         if self.start == "in-turn":
             fresh = ~self._distances.known(view.client) & (view.participations == 0)
@@ -108,8 +109,8 @@ class DivFl(PublishedSelector):
             return Cohort(np.sort(rng.choice(forced, size, replace=False)))
         crowd = self._distances.sorted(np.union1d(self._distances.heard, view.client))
         distance = self._distances.between(others, crowd)
-        working = self._at_work.client
-        nearest = self._distances.between(working, crowd).min(axis=0) if working.size else None
+        running = self._in_flight.client
+        nearest = self._distances.between(running, crowd).min(axis=0) if running.size else None
         chosen = facility_location(distance, size - forced.size, rng, self.subset, nearest)
         weight = np.concatenate([_represented(distance[chosen]), np.ones(forced.size)])
         client = np.concatenate([others[chosen], forced])
@@ -125,10 +126,10 @@ def facility_location(
     subset: int | None = None,
     nearest: FloatArray | None = None,
 ) -> IntArray:
-    """Return the rows that greedy choice takes to make the sum of each column's least distance to them small.
+    """Return the rows of a greedy choice that minimises the sum over columns of the least distance to chosen rows.
 
-    Bounds from earlier steps tell which rows are worth another look (lazy greedy: what a row gains never grows), a
-    batch at a time, so that the answer is that of plain greedy choice.
+    The gain of a row never grows. So its gain in an earlier step is a bound, and only rows with a large bound are
+    computed again, a batch at a time (lazy greedy); the answer is that of plain greedy choice.
 
     Parameters
     ----------
@@ -137,16 +138,16 @@ def facility_location(
     rng : generator
         Breaks ties, and draws the subsets.
     subset : int or None
-        Each step looks at so many rows only, drawn anew (stochastic greedy).
+        Number of rows, drawn anew, that each step compares (stochastic greedy); None for all.
     nearest : array of shape (n,) or None
-        Distance of each column to the nearest of those that are chosen already; None for nobody.
+        Distance of each column to the nearest row chosen before; None without such rows.
 
     Returns
     -------
     array of shape (size,), in the order of the choice
     """
     rows, columns = distance.shape
-    luck = rng.permutation(rows)
+    priority = rng.permutation(rows)
     farthest = float(distance.max(initial=0.0))
     fresh = subset is None and nearest is None
     bound = columns * farthest - distance.sum(axis=1) if fresh else np.full(rows, np.inf)
@@ -156,8 +157,8 @@ def facility_location(
         free = np.flatnonzero(bound > -np.inf)
         if subset is not None and subset < free.size:
             free = np.sort(rng.choice(free, subset, replace=False))
-        # Without anybody chosen, the sums of distances are the gains themselves.
-        best = _best_gain(distance, nearest, bound, luck, free, exact=not step and fresh)
+        # Before the first choice the sums of distances are the gains themselves.
+        best = _best_gain(distance, nearest, bound, priority, free, exact=not step and fresh)
         nearest = np.minimum(nearest, distance[best])
         bound[best] = -np.inf
         chosen.append(best)
@@ -165,9 +166,9 @@ def facility_location(
 
 
 def _best_gain(
-    distance: FloatArray, nearest: FloatArray, bound: FloatArray, luck: IntArray, free: IntArray, *, exact: bool
+    distance: FloatArray, nearest: FloatArray, bound: FloatArray, priority: IntArray, free: IntArray, *, exact: bool
 ) -> int:
-    """Return the free row that shortens distances most, the luckiest among equals; bounds are brought up to date."""
+    """Return the free row of greatest gain, ties by priority; bounds that were computed again are updated in place."""
     order = free[np.argsort(-bound[free], kind="stable")]
     best, gain, count = -1, -np.inf, _BATCH
     while order.size and bound[order[0]] >= gain:
@@ -176,15 +177,15 @@ def _best_gain(
             bound[batch] = np.maximum(nearest - distance[batch], 0.0).sum(axis=1)
         top = float(bound[batch].max())
         equal = batch[bound[batch] == top]
-        first = int(equal[luck[equal].argmin()])
-        if top > gain or (top == gain and luck[first] < luck[best]):
+        first = int(equal[priority[equal].argmin()])
+        if top > gain or (top == gain and priority[first] < priority[best]):
             best, gain = first, top
         count = min(2 * count, _MOST)
     return best
 
 
 def _represented(distance: FloatArray) -> FloatArray:
-    """Return for how many columns each row is the nearest."""
+    """Return the number of columns to which each row is the nearest, shape (rows,)."""
     if not distance.size:
         return np.ones(len(distance))
     return np.bincount(distance.argmin(axis=0), minlength=len(distance)).astype(np.float64)

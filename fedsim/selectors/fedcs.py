@@ -1,4 +1,4 @@
-"""FedCS: as many clients as can deliver before the deadline, by what they say of their resources.
+"""FedCS: as many clients as can deliver before the deadline, by their answers to a resource request.
 
 Nishio and Yonetani, "Client Selection for Federated Learning with Heterogeneous Resources in Mobile Edge", ICC 2019.
 """
@@ -16,34 +16,34 @@ from fedsim.selectors.validation import check_choice, check_numbers, check_share
 
 
 class FedCs(PublishedSelector):
-    """Ask a random share of the crowd for its resources, and fill the round greedily (Algorithm 3).
+    """Fill the round greedily with clients of a random share of the crowd, by their stated resources (Algorithm 3).
 
-    Clients work side by side and upload one after the other. With Theta the time at which the last upload so far ends,
-    a client with work t_UD and upload t_UL would add ``t_UL + max(0, t_UD - Theta)`` to it. The client that adds
-    least is taken again and again, as long as Theta and the overhead stay below the deadline.
+    Clients work in parallel and upload one after the other. With Theta the time at which the last upload so far ends,
+    a client with work t_UD and upload t_UL adds ``t_UL + max(0, t_UD - Theta)`` to it. The client that adds least is
+    taken repeatedly, as long as Theta and the overhead stay below the deadline.
 
     Parameters
     ----------
     deadline_s : float > 0
-        T_round, 180 s in the paper. It plans the round; whether late clients are cut off is up to the round policy.
+        T_round, 180 s in the paper. It is the deadline of the plan; the round's deadline is set by the round policy.
     share : float in (0, 1]
         Part of the crowd that is asked, C (0.1 in the paper); rounded up, drawn uniformly among the candidates.
     uploads : ``"serial"`` or ``"parallel"``
-        One after the other as in the paper; or side by side, where everybody with t_UD + t_UL in time is taken.
+        One after the other as in the paper; or in parallel, where all clients with t_UD + t_UL in time are taken.
     overhead_s : float >= 0
-        T_cs + T_d + T_agg: choosing, sending the model (by multicast, so that it does not depend on the set) and
-        aggregating. Choosing and aggregating take no time in a simulation unless it is put in here.
+        T_cs + T_d + T_agg: selection, distribution of the model (by multicast, independent of the set) and
+        aggregation. Selection and aggregation take no other time in a simulation.
     down_bits, up_bits : floats >= 0
-        Size of a resource request and of its answer; fedsim's choice.
+        Size of a resource request and of its answer; a choice of fedsim.
     wait_s : float > 0 or None
-        Longest wait for answers; None for everybody's.
+        Longest wait for answers; None for all of them.
 
     Notes
     -----
-    The paper's T_d depends on the slowest link of the set; clients do not state their downlink here. Where nobody would
-    be ready in time, the one that would be soonest is taken, and where nobody has answered, all that were asked and
-    are still there, as FedLim, the paper's baseline, does: a round needs somebody. A server that wants fewer gets
-    those scheduled first.
+    The paper's T_d depends on the slowest link of the set; clients do not state their downlink here. If no client can
+    be ready in time, the one of least t_UD + t_UL is taken, as a cohort must not be empty. Without any answer, all
+    clients that were asked and are still candidates are taken, as in FedLim, the paper's baseline. A server that
+    wants fewer clients gets those scheduled first.
     """
 
     paper = (
@@ -81,7 +81,7 @@ class FedCs(PublishedSelector):
         )
 
     def select(self, view: RoundView, rng: np.random.Generator) -> Cohort:
-        """Return whom the schedule has room for."""
+        """Return the clients of the schedule."""
         most = view.client.size if view.wanted is None else view.wanted
         answers = view.answers
         if answers is None or not answers.client.size:
@@ -108,19 +108,21 @@ class FedCs(PublishedSelector):
 def serial_schedule(work_s: FloatArray, upload_s: FloatArray, budget_s: float, most: int) -> IntArray:
     """Return the clients of Algorithm 3 in the order in which they are taken; O(n log n).
 
-    A client that is not ready at Theta adds ``work + upload - Theta``, one that is adds its upload alone; so it is
-    enough to know the least sum among the former and the least upload among the latter. When the client that adds least
-    does not fit, nobody does.
+    A client that is not ready at Theta adds ``work + upload - Theta``, a ready one adds its upload. So the least sum
+    among the former and the least upload among the latter are sufficient. If the client that adds least does not fit,
+    no client fits.
 
     Parameters
     ----------
     work_s, upload_s : arrays of shape (n,), finite, at least 0
-    budget_s : Theta stays below this
-    most : int >= 0, most clients
+    budget_s : float
+        Upper limit of Theta, in seconds.
+    most : int >= 0
+        Largest number of clients.
 
     Returns
     -------
-    array of positions
+    array of shape (clients taken,), positions
     """
     able = np.flatnonzero(work_s + upload_s < budget_s)
     work, upload = work_s[able], upload_s[able]
@@ -128,16 +130,16 @@ def serial_schedule(work_s: FloatArray, upload_s: FloatArray, budget_s: float, m
     by_work, by_finish = np.argsort(work, kind="stable"), np.argsort(finish, kind="stable").tolist()
     sorted_work = work[by_work]
     taken: list[int] = []
-    gone = np.zeros(able.size, dtype=bool)
+    placed = np.zeros(able.size, dtype=bool)
     ready: list[tuple[float, int]] = []
     theta_s, waiting, arrived = 0.0, 0, 0
     while len(taken) < min(most, able.size):
         stop = int(np.searchsorted(sorted_work, theta_s, side="right"))
         fresh = by_work[arrived:stop]
-        fresh, arrived = fresh[~gone[fresh]], max(arrived, stop)
+        fresh, arrived = fresh[~placed[fresh]], max(arrived, stop)
         if fresh.size:
             _push(ready, list(zip(upload[fresh].tolist(), fresh.tolist(), strict=True)))
-        while waiting < able.size and (gone[by_finish[waiting]] or work[by_finish[waiting]] <= theta_s):
+        while waiting < able.size and (placed[by_finish[waiting]] or work[by_finish[waiting]] <= theta_s):
             waiting += 1
         unready = waiting < able.size
         if unready and (not ready or finish[by_finish[waiting]] - theta_s < ready[0][0]):
@@ -148,13 +150,13 @@ def serial_schedule(work_s: FloatArray, upload_s: FloatArray, budget_s: float, m
         if ends_s >= budget_s:
             break
         theta_s = ends_s
-        gone[place] = True
+        placed[place] = True
         taken.append(place)
     return able[np.array(taken, dtype=np.int64)]
 
 
 def _push(heap: list[tuple[float, int]], items: list[tuple[float, int]]) -> None:
-    """Add items to a heap, in the way that costs less."""
+    """Add items to a heap: one by one, or for many items by a new heap."""
     if 8 * len(items) > len(heap):
         heap += items
         heapq.heapify(heap)
@@ -164,7 +166,7 @@ def _push(heap: list[tuple[float, int]], items: list[tuple[float, int]]) -> None
 
 
 def parallel_schedule(work_s: FloatArray, upload_s: FloatArray, budget_s: float) -> IntArray:
-    """Return the clients that are done in time when nobody waits for anybody, the soonest first."""
+    """Return the positions of clients with work and upload within the budget, by ascending sum; shape (k,)."""
     done_s = work_s + upload_s
     order = np.argsort(done_s, kind="stable")
     return np.asarray(order[: int(np.searchsorted(done_s[order], budget_s, side="left"))])

@@ -1,4 +1,4 @@
-"""Who is at work when a server asks for more: nobody at a synchronous one, most of a cohort at an asynchronous one."""
+"""Clients in flight at the instant of a selection: none at a synchronous server, most of K at an asynchronous one."""
 
 from typing import Final
 
@@ -6,59 +6,58 @@ import numpy as np
 
 from fedsim.arrays import BoolArray, IntArray
 from fedsim.selectors.contracts import Reports, RoundView
+from fedsim.selectors.sampling import grown
 
 _ROUNDING: Final = 1e-9
-"""Ten times a tenth of a place is a place."""
+"""Sums of shares are exact up to rounding: ten tenths of a place are a place."""
 
 
 class InFlight:
-    """Clients that were selected and have neither been reported on nor been candidates since.
+    """The clients that were selected and have neither been reported nor been candidates since.
 
-    A synchronous server reports its cohort when the round is over, so that nobody is at work when it asks again. An
-    asynchronous one asks for one client when another is done; what a method says of a cohort of K then holds for K such
-    questions, see `share`. It reports later than it selects: a client may be at work again when it is reported on.
+    A synchronous server reports its cohort at the end of the round: no client is in flight at the next selection. An
+    asynchronous server selects one client when another has ended. A rule for a cohort of K then holds for K such
+    selections, see `share`. Its reports come later than its selections: a reported client may be in flight again.
 
     Attributes
     ----------
-    busy : array over all clients met, whether each is at work
+    mask : array over all known clients, whether each is in flight
     """
 
     def __init__(self) -> None:
-        self.busy: BoolArray = np.zeros(0, dtype=np.bool_)
+        self.mask: BoolArray = np.zeros(0, dtype=np.bool_)
         self._unreported: IntArray = np.zeros(0, dtype=np.int64)
         self._owed = 0.0
 
     @property
     def client(self) -> IntArray:
-        """Ids of those at work, ascending."""
-        return np.flatnonzero(self.busy)
+        """Ids of the clients in flight, ascending."""
+        return np.flatnonzero(self.mask)
 
     def meet(self, view: RoundView) -> None:
-        """Take in who is there and free: a candidate is not at work."""
-        missing = view.clients - self.busy.size
-        if missing > 0:
-            self.busy, self._unreported = np.pad(self.busy, (0, missing)), np.pad(self._unreported, (0, missing))
-        self.busy[view.client] = False
+        """Remove the candidates: they are not in flight."""
+        self.mask, self._unreported = grown(self.mask, view.clients), grown(self._unreported, view.clients)
+        self.mask[view.client] = False
 
     def share(self, size: int) -> float:
-        """Return which part so many clients are of all that will be at work with them; 1 for a whole cohort."""
-        return size / max(size + int(np.count_nonzero(self.busy)), 1)
+        """Return the part that ``size`` clients are of all that will be in flight with them; 1 for a whole cohort."""
+        return size / max(size + int(np.count_nonzero(self.mask)), 1)
 
     def whole(self, places: float, share: float) -> int:
-        """Return how many of so many places are whole; of a part of a cohort the rest is owed to the next question."""
+        """Return the whole places; with a share below 1 the rest is carried over to the next selection."""
         places += self._owed if share < 1 else 0.0
         whole = int(places + _ROUNDING)
         self._owed = max(places - whole, 0.0)
         return whole
 
     def sent(self, client: IntArray) -> None:
-        """Take down who has been selected, each once."""
-        self.busy[client] = True
+        """Add the selected clients, each of them once."""
+        self.mask[client] = True
         self._unreported[client] += 1
 
     def heard(self, reports: Reports) -> None:
-        """Take in who was reported on, each as often as that; those met alone."""
-        client = reports.client[reports.client < self.busy.size]
+        """Remove the reported clients, one participation for each report; unknown clients are ignored."""
+        client = reports.client[reports.client < self.mask.size]
         np.subtract.at(self._unreported, client, 1)
         np.maximum(self._unreported, 0, out=self._unreported)
-        self.busy[client[self._unreported[client] == 0]] = False
+        self.mask[client[self._unreported[client] == 0]] = False

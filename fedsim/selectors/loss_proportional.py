@@ -1,14 +1,15 @@
-"""Loss-proportional selection: clients on whose data the model does badly take part more often."""
+"""Loss-proportional selection: probabilities of selection in proportion to training losses."""
 
 import numpy as np
 
 from fedsim.arrays import FloatArray
-from fedsim.selectors.contracts import Cohort, PublishedSelector, RoundView, check_number, check_whole, cohort_size
-from fedsim.selectors.sampling import draw_distinct
+from fedsim.selectors.contracts import Cohort, PublishedSelector, RoundView
+from fedsim.selectors.sampling import cohort_size, draw_distinct
+from fedsim.selectors.validation import check_numbers, check_whole_numbers
 
 
 class LossProportional(PublishedSelector):
-    """Draw m distinct clients with probabilities that follow the loss behind their last delivered update.
+    """Draw m distinct clients with probabilities in proportion to the training loss of their last delivered update.
 
     Parameters
     ----------
@@ -20,9 +21,9 @@ class LossProportional(PublishedSelector):
 
     Notes
     -----
-    A client that has not delivered yet has the largest loss known, so that it is heard soon; so has one whose loss is
-    no number. Draws follow values themselves, not a softmax of them as in Goetz et al. Updates are averaged by
-    samples as FedAvg does, which leans towards clients of high loss.
+    A client without a finite loss so far gets the largest known loss. Probabilities are in proportion to the values
+    themselves, not to a softmax of them as in Goetz et al. Updates are averaged by samples as in FedAvg, which is
+    biased towards clients of high loss.
     """
 
     paper = (
@@ -33,8 +34,8 @@ class LossProportional(PublishedSelector):
     communication = "a number up per update"
 
     def __init__(self, cohort: int, data_exponent: float = 0.0) -> None:
-        check_whole("cohort", cohort, lowest=1)
-        check_number("data_exponent", data_exponent, lowest=0)
+        check_whole_numbers(1, cohort=cohort)
+        check_numbers(0, data_exponent=data_exponent)
         self.cohort, self.data_exponent = cohort, data_exponent
 
     def select(self, view: RoundView, rng: np.random.Generator) -> Cohort:
@@ -43,7 +44,7 @@ class LossProportional(PublishedSelector):
         return Cohort(np.sort(view.client[draw_distinct(self.values(view), size, rng)]))
 
     def values(self, view: RoundView) -> FloatArray:
-        """Return what the probabilities follow, one value >= 0 per candidate."""
+        """Return the valuations, to which probabilities are in proportion, shape (n,), at least 0."""
         known = np.isfinite(view.last_loss)
         largest = float(view.last_loss[known].max(initial=0.0)) or 1.0
         loss = np.where(known, np.maximum(view.last_loss, 0.0), largest)

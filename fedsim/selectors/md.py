@@ -1,17 +1,18 @@
-"""MD sampling: m draws with replacement, in proportion to data."""
+"""MD sampling: m draws with replacement, in proportion to samples."""
 
 import numpy as np
 
-from fedsim.selectors.contracts import Cohort, PublishedSelector, RoundView, check_whole, cohort_size
-from fedsim.selectors.sampling import data_sizes, draw_again, tally
+from fedsim.selectors.contracts import Cohort, PublishedSelector, RoundView
+from fedsim.selectors.sampling import cohort_size, data_sizes, draw_again, tally
+from fedsim.selectors.validation import check_whole_numbers
 
 
 class MdSampling(PublishedSelector):
     """Draw m times with replacement, client k with probability p_k = n_k / n, and average with 1/m per draw.
 
     The multinomial distribution gives each client m p_k draws on average, so that the aggregate is an unbiased
-    estimate of the one with everybody (Scheme I of Li et al., Lemma 4). A client that is drawn c times trains once and
-    weighs c/m, so that fewer than m clients may take part.
+    estimate of the aggregate of all clients (Scheme I of Li et al., Lemma 4). A client that is drawn c times trains
+    once with weight c/m, so that fewer than m clients may take part.
 
     Parameters
     ----------
@@ -20,7 +21,7 @@ class MdSampling(PublishedSelector):
 
     Notes
     -----
-    p_k is taken over the candidates. Where they hold no data, every client counts the same.
+    p_k is taken over the candidates. Without data, all clients have equal p_k.
     """
 
     paper = (
@@ -29,7 +30,7 @@ class MdSampling(PublishedSelector):
     )
 
     def __init__(self, cohort: int) -> None:
-        check_whole("cohort", cohort, lowest=1)
+        check_whole_numbers(1, cohort=cohort)
         self.cohort = cohort
 
     def select(self, view: RoundView, rng: np.random.Generator) -> Cohort:

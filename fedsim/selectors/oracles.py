@@ -1,17 +1,18 @@
-"""The fastest in expectation: what a server would choose if it knew the mean times and cared for nothing else."""
+"""Oracles of duration: the fastest clients in expectation, and the fastest ones of the round that begins."""
 
 import numpy as np
 
 from fedsim.errors import SelectorError
-from fedsim.selectors.contracts import Cohort, OracleView, PublishedSelector, RoundView, check_whole, cohort_size
-from fedsim.selectors.sampling import lowest
+from fedsim.selectors.contracts import Cohort, OracleView, PublishedSelector, RoundView
+from fedsim.selectors.sampling import cohort_size, lowest
+from fedsim.selectors.validation import check_whole_numbers
 
 
 class Fastest(PublishedSelector):
-    """Take the candidates with the least expected duration: an oracle, for comparison only.
+    """Take the candidates of least expected duration: an oracle, for comparison only.
 
-    No server knows these means in advance. The same clients are taken in every round in which they are
-    candidates, so their privacy budgets drain and all other clients' data go unused.
+    No server knows these means in advance. The same clients take part in every round in which they are candidates:
+    their privacy budgets drain, and the data of all other clients are not used.
 
     Parameters
     ----------
@@ -26,7 +27,7 @@ class Fastest(PublishedSelector):
     oracle = True
 
     def __init__(self, cohort: int) -> None:
-        check_whole("cohort", cohort, lowest=1)
+        check_whole_numbers(1, cohort=cohort)
         self.cohort = cohort
 
     def select(self, view: RoundView, rng: np.random.Generator) -> Cohort:
@@ -44,10 +45,10 @@ class Fastest(PublishedSelector):
 
 
 class Soonest(PublishedSelector):
-    """Take the m candidates whose participation would take the least time if it started now.
+    """Take the m candidates of least duration in the round that begins: an oracle.
 
-    An oracle: no server knows this round's fading, jitter and load. With dedicated bandwidth no cohort of m makes a
-    shorter round; over a shared medium durations are those of each client alone, and another cohort may be better.
+    No server knows this round's fading, jitter and load. With dedicated bandwidth no cohort of m makes a shorter
+    round. Over a shared medium the durations are those of each client alone, and another cohort may be better.
 
     Parameters
     ----------
@@ -59,11 +60,11 @@ class Soonest(PublishedSelector):
     oracle = True
 
     def __init__(self, cohort: int) -> None:
-        check_whole("cohort", cohort, lowest=1)
+        check_whole_numbers(1, cohort=cohort)
         self.cohort = cohort
 
     def select(self, view: RoundView, rng: np.random.Generator) -> Cohort:
-        """Return the m candidates of least coming duration, ties at random.
+        """Return the m candidates of least coming duration, ties in random order.
 
         Raises
         ------

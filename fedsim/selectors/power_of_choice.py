@@ -1,4 +1,4 @@
-"""Power-of-choice: of a few candidates, those on whose data the model does worst.
+"""Power-of-choice: the clients of largest loss among d candidates that are drawn in proportion to samples.
 
 Cho, Wang and Joshi, "Client selection in federated learning: convergence analysis and power-of-choice selection
 strategies", 2020; "Towards understanding biased client selection in federated learning", AISTATS 2022.
@@ -9,9 +9,9 @@ from typing import Literal
 import numpy as np
 
 from fedsim.arrays import FloatArray, IntArray
-from fedsim.selectors.contracts import Cohort, Probe, PublishedSelector, RoundView, check_whole, cohort_size
-from fedsim.selectors.sampling import data_sizes, draw_distinct, lowest
-from fedsim.selectors.validation import check_choice, check_numbers, check_wholes
+from fedsim.selectors.contracts import Cohort, Probe, PublishedSelector, RoundView
+from fedsim.selectors.sampling import cohort_size, data_sizes, draw_distinct, lowest
+from fedsim.selectors.validation import check_choice, check_numbers, check_whole_numbers
 
 PAPER = (
     "Cho, Wang and Joshi, Client Selection in Federated Learning: Convergence Analysis and Power-of-Choice Selection "
@@ -21,20 +21,19 @@ Weights = Literal["equal", "samples"]
 
 
 class RpowD(PublishedSelector):
-    """rpow-d: d candidates drawn in proportion to data, and of them the m with the largest last reported losses.
+    """rpow-d: d candidates are drawn in proportion to samples; the m of largest last reported loss are selected.
 
-    It asks nobody: the loss is the one behind a client's last delivered update, and infinite before the first.
+    There is no question to clients: the loss is the training loss of the last delivered update, infinite before it.
 
     Parameters
     ----------
     cohort : int >= 1
         Number of clients per round (m); all candidates if there are no more than that.
     candidates : int >= 1 or None
-        Number of clients among which is chosen (d), drawn without replacement with probabilities n_k / n; at least
-        m. As many as m is weighted sampling, all of them is greedy. None for 2 m, fedsim's choice: the paper varies
-        it.
+        Number of clients drawn (d), at least m, without replacement, with probabilities n_k / n. d = m is weighted
+        sampling, d = K is greedy. None for 2 m, a choice of fedsim: the paper varies d.
     weights : ``"equal"`` or ``"samples"``
-        Average of the updates: 1/m each as in the paper, where data had its say in the draw, or by n_k.
+        Aggregation weights: 1/m each as in the paper, whose draw accounts for the data, or n_k.
     """
 
     paper = PAPER
@@ -42,13 +41,13 @@ class RpowD(PublishedSelector):
     communication = "a number up per update"
 
     def __init__(self, cohort: int, candidates: int | None = None, weights: Weights = "equal") -> None:
-        check_whole("cohort", cohort, lowest=1)
-        check_wholes(1, optional=True, candidates=candidates)
+        check_whole_numbers(1, cohort=cohort)
+        check_whole_numbers(1, optional=True, candidates=candidates)
         check_choice("weights", weights, "equal", "samples")
         self.cohort, self.candidates, self.weights = cohort, candidates, weights
 
     def select(self, view: RoundView, rng: np.random.Generator) -> Cohort:
-        """Return the m of d candidates with the largest last losses, ties at random."""
+        """Return the m of d candidates with the largest last losses, ties in random order."""
         size = cohort_size(view, self.cohort)
         drawn = draw_distinct(data_sizes(view), pool_size(view, size, self.candidates), rng)
         loss = np.where(np.isnan(view.last_loss[drawn]), np.inf, view.last_loss[drawn])
@@ -56,9 +55,9 @@ class RpowD(PublishedSelector):
 
 
 class PowD(PublishedSelector):
-    """pow-d: d candidates drawn in proportion to data are asked for the model's loss, and the m largest are taken.
+    """pow-d: d candidates drawn in proportion to samples report the model's loss; the m of largest loss are selected.
 
-    Each of the d gets the model, evaluates it on all its data and sends a number; this takes time before the round.
+    Each of the d clients receives the model, evaluates it on all its data and sends a number, before the round.
 
     Parameters
     ----------
@@ -66,12 +65,12 @@ class PowD(PublishedSelector):
     up_bits : float >= 0
         Size of an answer.
     wait_s : float > 0 or None
-        Longest wait for answers; None for everybody's.
+        Longest wait for answers; None for all of them.
 
     Notes
     -----
-    Where fewer than m answer, the places left go to candidates that were not asked, drawn in proportion to data,
-    and then to those that were silent. Nobody is asked where d is not above m, as the losses would not matter.
+    With fewer than m answers, the free places go to candidates that were not asked, drawn in proportion to samples,
+    and then to those without an answer. With d <= m there is no question, as the losses would have no effect.
     """
 
     paper = PAPER
@@ -85,8 +84,8 @@ class PowD(PublishedSelector):
         up_bits: float = 32.0,
         wait_s: float | None = None,
     ) -> None:
-        check_whole("cohort", cohort, lowest=1)
-        check_wholes(1, optional=True, candidates=candidates)
+        check_whole_numbers(1, cohort=cohort)
+        check_whole_numbers(1, optional=True, candidates=candidates)
         check_choice("weights", weights, "equal", "samples")
         check_numbers(0, up_bits=up_bits)
         check_numbers(0, above=True, optional=True, wait_s=wait_s)
@@ -106,18 +105,18 @@ class PowD(PublishedSelector):
         return Probe(client=self._asked, asks="loss", up_bits=self.up_bits, samples=self._samples, wait_s=self.wait_s)
 
     def select(self, view: RoundView, rng: np.random.Generator) -> Cohort:
-        """Return the m of those that answered with the largest losses, ties at random."""
+        """Return the m clients of largest loss among the answers, ties in random order."""
         size = cohort_size(view, self.cohort)
         answered, loss = view.client[:0], np.zeros(0)
         if view.answers is not None:
             answered, loss = view.answers.client, view.answers.loss
-        # A loss that is no number, as in a run without learning, says nothing for its client.
+        # A run without learning has no losses: such clients come last.
         order = lowest(np.where(np.isnan(loss), np.inf, -loss), min(size, answered.size), rng)
         others = self._others(view, answered, size - order.size, rng)
         return cohort_of(np.concatenate([answered[order], others]), self.weights)
 
     def _others(self, view: RoundView, answered: IntArray, size: int, rng: np.random.Generator) -> IntArray:
-        """Return candidates that have not answered: those that were asked last."""
+        """Return candidates without an answer: first those that were not asked."""
         if not size:
             return view.client[:0]
         places = np.flatnonzero(~np.isin(view.client, answered))
@@ -126,7 +125,7 @@ class PowD(PublishedSelector):
 
 
 class CpowD(PowD):
-    """cpow-d: as pow-d, but each candidate evaluates the model on a mini-batch of its data only.
+    """cpow-d: pow-d with losses on a mini-batch of each client's data.
 
     Parameters
     ----------
@@ -135,7 +134,7 @@ class CpowD(PowD):
         Size of the mini-batch.
     """
 
-    communication = "a model down and a number up for d candidates, who look at a mini-batch only"
+    communication = "a model down and a number up for d candidates, who evaluate a mini-batch only"
 
     def __init__(
         self,
@@ -147,16 +146,16 @@ class CpowD(PowD):
         wait_s: float | None = None,
     ) -> None:
         super().__init__(cohort, candidates, weights, up_bits, wait_s)
-        check_whole("samples", samples, lowest=1)
+        check_whole_numbers(1, samples=samples)
         self.samples = self._samples = samples
 
 
 def pool_size(view: RoundView, size: int, candidates: int | None) -> int:
-    """Return d: what was asked for or twice the cohort, at least the cohort and at most all there are."""
+    """Return d: as set or twice the cohort, at least the cohort and at most all candidates."""
     return min(max(2 * size if candidates is None else candidates, size), view.client.size)
 
 
 def cohort_of(client: IntArray, weights: Weights) -> Cohort:
-    """Return a cohort in ascending order with equal weights, or with FedAvg's."""
+    """Return a cohort in ascending order with equal weights, or with those of FedAvg."""
     equal: FloatArray | None = np.full(client.size, 1.0 / max(client.size, 1)) if weights == "equal" else None
     return Cohort(np.sort(client), weights=equal)

@@ -1,49 +1,77 @@
-"""How methods draw from their candidates, as array work: with and without replacement, and by rank."""
+"""Sizes of cohorts, draws of candidates with and without replacement, and arrays with one element per client."""
+
+from typing import Any, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from fedsim.arrays import FloatArray, IntArray
 from fedsim.selectors.contracts import Cohort, RoundView
 
+T = TypeVar("T", bound=np.generic)
+
+
+def cohort_size(view: RoundView, cohort: int) -> int:
+    """Return the number of clients to select: the server's number, or else ``cohort``; at most all candidates."""
+    return min(cohort if view.wanted is None else view.wanted, view.client.size)
+
+
+def grown(array: NDArray[T], clients: int, fill: Any = 0) -> NDArray[T]:
+    """Return an array over client ids with room for a crowd of this size; it never shrinks.
+
+    Parameters
+    ----------
+    array : array of shape (k,)
+    clients : int >= 0
+        Number of clients K.
+    fill : value of new elements
+
+    Returns
+    -------
+    array of shape (max(k, K),)
+    """
+    missing = clients - array.size
+    return np.pad(array, (0, missing), constant_values=fill) if missing > 0 else array
+
 
 def data_sizes(view: RoundView) -> IntArray:
-    """Return n_k of each candidate; 1 for all where none of them has data, as in a run about timing only."""
+    """Return n_k of each candidate, shape (n,); 1 for all if no candidate has data, as in a timing-only run."""
     return view.samples if view.samples.any() else np.ones(view.client.size, dtype=np.int64)
 
 
 def data_shares(view: RoundView) -> FloatArray:
-    """Return p_k = n_k / sum of n over the candidates; empty where there are none."""
+    """Return p_k = n_k / sum of n over the candidates, shape (n,)."""
     sizes = data_sizes(view)
     return np.asarray(sizes / max(int(sizes.sum()), 1))
 
 
 def draw_distinct(weights: FloatArray | IntArray, size: int, rng: np.random.Generator) -> IntArray:
-    """Return ``size`` distinct positions, drawn one after the other with probabilities that follow the weights.
+    """Return ``size`` distinct positions, drawn one after the other with probabilities in proportion to the weights.
 
-    Each position's key is an exponential number over its weight, and the smallest keys win (Efraimidis and Spirakis,
+    Each position's key is an exponential number over its weight; the smallest keys are taken (Efraimidis and Spirakis,
     "Weighted random sampling with a reservoir", Information Processing Letters 97(5), 2006). O(n).
 
     Parameters
     ----------
     weights : array of shape (n,), at least 0
-        Those of weight 0 come last, at random.
+        Positions of weight 0 come last, in random order.
     size : int from 0 to n
 
     Returns
     -------
-    array of shape (size,), in no particular order
+    array of shape (size,), unordered
     """
     keys = np.log(rng.standard_exponential(weights.size))
     heavy = np.flatnonzero(weights > 0)
     keys[heavy] -= np.log(weights[heavy])
     if size > heavy.size:
-        idle = np.setdiff1d(np.arange(weights.size), heavy, assume_unique=True)
-        return np.concatenate([heavy, idle[_first(keys[idle], size - heavy.size)]])
+        zero = np.setdiff1d(np.arange(weights.size), heavy, assume_unique=True)
+        return np.concatenate([heavy, zero[_first(keys[zero], size - heavy.size)]])
     return heavy[_first(keys[heavy], size)]
 
 
 def draw_again(sizes: IntArray, draws: int, rng: np.random.Generator) -> IntArray:
-    """Return positions drawn with replacement with probabilities that follow whole numbers, exactly. O(n).
+    """Return positions drawn with replacement, with probabilities exactly in proportion to whole numbers. O(n).
 
     Parameters
     ----------
@@ -59,13 +87,13 @@ def draw_again(sizes: IntArray, draws: int, rng: np.random.Generator) -> IntArra
 
 
 def tally(client: IntArray) -> Cohort:
-    """Return a cohort of clients that were drawn with replacement: each weighs its share of the draws."""
+    """Return the cohort of draws with replacement: the weight of a client is its share of the draws."""
     drawn, draws = np.unique(client, return_counts=True)
     return Cohort(drawn, draws=draws.astype(np.int64), weights=draws / max(client.size, 1))
 
 
 def lowest(values: FloatArray, size: int, rng: np.random.Generator) -> IntArray:
-    """Return the positions of the ``size`` lowest values, ties broken at random; O(n).
+    """Return the positions of the ``size`` lowest values, ties in random order. O(n).
 
     Parameters
     ----------
@@ -74,7 +102,7 @@ def lowest(values: FloatArray, size: int, rng: np.random.Generator) -> IntArray:
 
     Returns
     -------
-    array of shape (size,), in no particular order
+    array of shape (size,), unordered
     """
     shuffled = rng.permutation(values.size)
     return np.asarray(shuffled[_first(values[shuffled], size)])

@@ -1,7 +1,7 @@
-"""How far clients' updates are from each other, kept up to date as updates come in.
+"""Distances between the last updates of clients, in one matrix that grows with the clients that have delivered.
 
-One matrix over the clients that were heard from; a round's updates change as many rows as there were updates. Memory:
-n^2 numbers of 8 bytes for n clients heard, and their updates in single precision.
+A round's updates change one row and one column each. Memory: n^2 numbers of 8 bytes for n clients that have delivered,
+and their updates in single precision.
 """
 
 from typing import Final, Literal
@@ -12,6 +12,7 @@ from scipy.spatial.distance import cdist
 
 from fedsim.arrays import BoolArray, FloatArray, IntArray
 from fedsim.selectors.contracts import Reports
+from fedsim.selectors.sampling import grown
 
 Metric = Literal["angle", "euclidean", "squared-euclidean", "manhattan"]
 
@@ -26,12 +27,13 @@ class UpdateDistances:
 
     Parameters
     ----------
-    metric : ``"angle"`` (arccos of the cosine, 0 where either update is zero), ``"euclidean"``,
-        ``"squared-euclidean"`` or ``"manhattan"``
+    metric : ``"angle"``, ``"euclidean"``, ``"squared-euclidean"`` or ``"manhattan"``
+        The angle is the arccos of the cosine, and 0 if either update is zero.
 
     Attributes
     ----------
-    heard : array of ids, in the order in which they were first heard from
+    heard : array of shape (n,)
+        Ids of the clients that have delivered, in the order of their first updates.
     """
 
     def __init__(self, metric: Metric) -> None:
@@ -43,9 +45,12 @@ class UpdateDistances:
         self._distance: FloatArray = np.zeros((0, 0))
 
     def learn(self, reports: Reports) -> None:
-        """Take in the delivered updates, except those with numbers that are not finite, as after a failed training.
+        """Store the delivered updates that are finite; of several updates of a client the last one.
 
-        Of a client that occurs more than once the last one counts.
+        Parameters
+        ----------
+        reports : Reports
+            With ``measured["update"]`` of shape (m, parameters).
         """
         update = reports.measured.get("update", np.zeros(0))
         if update.ndim != 2 or not update.shape[1]:
@@ -64,13 +69,19 @@ class UpdateDistances:
         self._distance[: self.heard.size, row] = distance.T
 
     def known(self, client: IntArray) -> BoolArray:
-        """Return which of some clients were heard from."""
+        """Return which of these clients have delivered an update, shape of ``client``."""
         return np.asarray(self._rows_of(client) >= 0)
 
     def between(self, one: IntArray, other: IntArray) -> FloatArray:
-        """Return distances between clients, shape (one, other), to be read only.
+        """Return distances between clients; the update of a client without a delivery is zero.
 
-        A client never heard from has the update zero.
+        Parameters
+        ----------
+        one, other : arrays of shapes (a,) and (b,), client ids
+
+        Returns
+        -------
+        array of shape (a, b), perhaps a view of the matrix: not to be written
         """
         left, right = self._rows_of(one), self._rows_of(other)
         if not self.heard.size:
@@ -85,15 +96,15 @@ class UpdateDistances:
         return distance
 
     def sorted(self, client: IntArray) -> IntArray:
-        """Return clients in the order in which they were heard from first, the others last.
+        """Return these clients in the order of their first updates, clients without an update last.
 
-        Distances between all that were heard from, in this order, cost no copy.
+        `between` needs no copy for all of them in this order.
         """
         row = self._rows_of(client)
         return np.asarray(client[np.argsort(np.where(row < 0, self.heard.size, row), kind="stable")])
 
     def _lengths(self) -> FloatArray:
-        """Return distances from the update zero."""
+        """Return the distance of each stored update from zero, shape (n,)."""
         if self.metric == "angle":
             return np.zeros(self.heard.size)
         if self.metric == "manhattan":
@@ -102,7 +113,7 @@ class UpdateDistances:
         return np.asarray(square if self.metric == "squared-euclidean" else np.sqrt(square))
 
     def _rows(self, row: IntArray) -> FloatArray:
-        """Return distances from some rows to all of them, in double precision and by blocks."""
+        """Return distances from these rows to all rows, shape (rows, n), in double precision and by blocks."""
         fresh = self._update[row].astype(np.float64)
         step = max(_BLOCK // max(fresh.shape[1], 1), 1)
         parts = []
@@ -130,10 +141,8 @@ class UpdateDistances:
         return row
 
     def _make_room(self, client: IntArray, length: int) -> None:
-        """Give every client a row, doubling what is held when it is full."""
-        if client.max() >= self._row.size:
-            missing = int(client.max()) + 1 - self._row.size
-            self._row = np.pad(self._row, (0, missing), constant_values=-1)
+        """Assign a row to each client; storage that is full is doubled."""
+        self._row = grown(self._row, int(client.max()) + 1, -1)
         fresh = client[self._row[client] < 0]
         count = self.heard.size + fresh.size
         self._row[fresh] = np.arange(self.heard.size, count)

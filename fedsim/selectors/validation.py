@@ -1,39 +1,71 @@
-"""What a selector may answer: cohorts and probes of candidates, checked before they are used."""
+"""Checks of a selector's constructor arguments and of its answers."""
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fedsim.arrays import IntArray
 from fedsim.errors import SelectorError
-from fedsim.selectors.contracts import Cohort, Probe, RoundView, check_number, check_whole
+from fedsim.selectors.contracts import Cohort, Probe, RoundView
 
 
-def check_wholes(lowest: int, /, *, optional: bool = False, **values: object) -> None:
-    """Refuse what is no whole number from ``lowest`` on; where ``optional``, None is one."""
+def check_whole_numbers(lowest: int, /, *, optional: bool = False, **values: object) -> None:
+    """Refuse arguments that are no whole number of at least ``lowest``.
+
+    Parameters
+    ----------
+    lowest : least value that is allowed
+    optional : whether None is allowed as well
+    **values : arguments by name
+
+    Raises
+    ------
+    ValueError
+        Naming the argument, its value and what is allowed.
+    """
     for name, value in values.items():
-        if not (optional and value is None):
-            check_whole(name, value, lowest)
+        if optional and value is None:
+            continue
+        if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < lowest:
+            raise ValueError(f"{name}: {value!r} is not allowed; it must be a whole number of at least {lowest}")
 
 
-def check_numbers(lowest: float, /, *, above: bool = False, optional: bool = False, **values: object) -> None:
-    """Refuse what is no finite number from ``lowest`` on (``above``: beyond it); where ``optional``, None is one."""
+def check_numbers(lowest: float, /, *, above: bool = False, optional: bool = False, **values: Any) -> None:
+    """Refuse arguments that are no finite number of at least ``lowest``.
+
+    Parameters
+    ----------
+    lowest : least value that is allowed
+    above : whether ``lowest`` itself is refused
+    optional : whether None is allowed as well
+    **values : arguments by name
+
+    Raises
+    ------
+    ValueError
+        Naming the argument, its value and what is allowed.
+    """
     for name, value in values.items():
-        if not (optional and value is None):
-            check_number(name, value, lowest, above=above)
+        if optional and value is None:
+            continue
+        number = isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
+        if not number or not np.isfinite(value) or value < lowest or (above and value == lowest):
+            allowed = f"above {lowest}" if above else f"of at least {lowest}"
+            raise ValueError(f"{name}: {value!r} is not allowed; it must be a finite number {allowed}")
 
 
-def check_shares(*, inside: bool = False, **values: float) -> None:
-    """Refuse what is no number from 0 to 1; ``inside``: the ends are none."""
+def check_shares(*, inside: bool = False, **values: Any) -> None:
+    """Refuse arguments that are no number from 0 to 1; with ``inside``, 0 and 1 are refused as well."""
+    check_numbers(0, above=inside, **values)
     for name, value in values.items():
-        check_number(name, value, 0, above=inside)
         if value > 1 or (inside and value == 1):
             raise ValueError(f"{name}: {value!r} is not allowed; it must be {'below' if inside else 'at most'} 1")
 
 
 def check_choice(name: str, value: object, *allowed: str) -> None:
-    """Refuse what is none of these words."""
+    """Refuse an argument that is none of the words allowed."""
     if value not in allowed:
         raise ValueError(f"{name}: {value!r} is not allowed; it must be {' or '.join(map(repr, allowed))}")
 
@@ -92,7 +124,7 @@ def as_probe(asked: object, view: RoundView, name: str) -> Probe:
 
 
 def _distinct_candidates(source: str, client: NDArray[np.generic], view: RoundView) -> IntArray:
-    """Return ids as integers, or say why they are no distinct candidates."""
+    """Return ids as integers, after a check that they are distinct candidates."""
     ids = np.asarray(client)
     if ids.shape == (0,):
         return ids.astype(np.int64)  # an empty list has no type of its own
@@ -101,14 +133,14 @@ def _distinct_candidates(source: str, client: NDArray[np.generic], view: RoundVi
     ordered = np.sort(ids)
     if np.any(ordered[1:] == ordered[:-1]):
         raise SelectorError(f"{source} returned a client twice: {ordered!r}; use draws for that")
-    strangers = _not_among(ids.astype(np.int64), view.client)
-    if strangers.size:
-        raise SelectorError(f"{source} returned clients that are no candidates: {strangers[:10]!r}")
+    unknown = _not_among(ids.astype(np.int64), view.client)
+    if unknown.size:
+        raise SelectorError(f"{source} returned clients that are no candidates: {unknown[:10]!r}")
     return ids.astype(np.int64)
 
 
 def _not_among(client: IntArray, candidates: IntArray) -> IntArray:
-    """Return the ids that are no candidates; candidates ascend, so that a million cost no sorting."""
+    """Return the ids that are no candidates, in O(n log candidates): candidates are ascending."""
     if not candidates.size:
         return client
     place = np.searchsorted(candidates, client)

@@ -1,4 +1,4 @@
-"""What every selector must keep to, whoever wrote it."""
+"""Check that a selector keeps the contract."""
 
 import copy
 import inspect
@@ -8,9 +8,9 @@ from typing import Any, cast
 import numpy as np
 
 from fedsim.errors import SelectorError
-from fedsim.selectors import Selector, SelectorPort
+from fedsim.selectors import Selector, SelectorInfo, SelectorPort
 from fedsim.testing.server import AsynchronousServer, Server
-from fedsim.testing.trials import Played, Trial
+from fedsim.testing.trials import Answered, Trial
 
 
 def check_selector(
@@ -18,17 +18,18 @@ def check_selector(
 ) -> None:
     """Check that a selector keeps the contract of `fedsim.selectors.Selector`; return nothing if it does.
 
-    It is put through crowds that stay, come and go, consist of one or two clients, hold no data or never
-    deliver, answer or learn; with and without privacy and feedback, with what its ``needs`` name, with servers that
-    ask for few or many, and with asynchronous ones, which may report a client twice. In each of them it must
+    The attributes are checked as by `fedsim.selectors.SelectorPort`. Then the selector runs in trials: crowds of
+    constant and of varying availability, of one or two clients, without data, deliveries, answers or learning; with and
+    without privacy and reports; servers that ask for few or many clients; asynchronous servers, which may report a
+    client twice. In each trial the selector must
 
-    * return a valid cohort of the candidates in every round, an empty one when there are none and only then,
-    * ask valid questions, if it has a method ``probe``, and get by with the answers of some, or of nobody,
-    * leave the arrays that it is shown alone (they are read-only),
-    * return the same cohorts and questions again as a fresh copy with the same feedback and the same ``rng``: no
-      luck of its own, no clock, no memory shared between copies,
-    * not react in rounds up to r when another copy beside it is told something else after round r,
-    * get by with what a server knows, unless its class says ``oracle = True``.
+    * return a valid cohort of the candidates in every round, an empty one only without candidates,
+    * ask valid questions, if it has a method ``probe``, and work with some answers and with none,
+    * not change the arrays of a view, which are read-only,
+    * return the same cohorts and questions as a fresh copy with the same reports and the same ``rng``: no random
+      generator of its own, no clock, no memory shared between copies,
+    * not react in rounds up to r to different reports that another copy gets after round r,
+    * work with a server's knowledge, unless its class has ``oracle = True``.
 
     Parameters
     ----------
@@ -39,9 +40,9 @@ def check_selector(
     Raises
     ------
     SelectorError
-        Naming the selector, what it did, and the trial and round in which it did it.
+        Naming the selector, the fault, and the trial and round in which it occurred.
     ValueError
-        If ``clients`` or ``rounds`` is too small to check anything.
+        If ``clients`` or ``rounds`` is below 2.
     """
     if clients < 2 or rounds < 2:
         raise ValueError(f"clients and rounds: {clients!r} and {rounds!r} are not allowed; both must be at least 2")
@@ -63,8 +64,8 @@ def check_selector(
         Trial("an asynchronous server of two clients", 2, wanted=(1,), asynchronous=True),
     )
     for trial in trials:
-        cohorts = _server(trial, seed, fresh).play(rounds)
-        _compare(_server(trial, seed, fresh).play(rounds), cohorts, fresh, trial, "differs between two fresh copies")
+        cohorts = _server(trial, seed, fresh).run(rounds)
+        _compare(_server(trial, seed, fresh).run(rounds), cohorts, fresh, trial, "differs between two fresh copies")
         _check_side_by_side(trial, seed, fresh, cohorts)
 
 
@@ -88,36 +89,37 @@ def _server(trial: Trial, seed: int, fresh: Callable[[], Selector]) -> Server:
     return (AsynchronousServer if trial.asynchronous else Server)(trial, seed, fresh())
 
 
-def _check_side_by_side(trial: Trial, seed: int, fresh: Callable[[], Selector], cohorts: list[Played]) -> None:
-    """Play two copies in turn, one of which is told something else after the middle round."""
+def _check_side_by_side(trial: Trial, seed: int, fresh: Callable[[], Selector], cohorts: list[Answered]) -> None:
+    """Run two copies in turn, one of which gets false reports from the middle round on."""
     middle = (len(cohorts) + 1) // 2
-    told_truth, told_lies = _server(trial, seed, fresh), _server(trial, seed, fresh)
-    played: list[Played] = []
-    misled: list[Played] = []
+    truthful, tampered = _server(trial, seed, fresh), _server(trial, seed, fresh)
+    answered: list[Answered] = []
+    misled: list[Answered] = []
     for number in range(1, len(cohorts) + 1):
-        misled.append(told_lies.play_round(number, tampered=number >= middle))
-        played.append(told_truth.play_round(number))
+        misled.append(tampered.run_round(number, tampered=number >= middle))
+        answered.append(truthful.run_round(number))
     _compare(misled[:middle], cohorts[:middle], fresh, trial, "depends on feedback of the same or a later round")
-    _compare(played, cohorts, fresh, trial, "depends on what another copy is told")
+    _compare(answered, cohorts, fresh, trial, "depends on what another copy is told")
 
 
 def _compare(
-    played: list[Played], expected: list[Played], fresh: Callable[[], Selector], trial: Trial, fault: str
+    answered: list[Answered], expected: list[Answered], fresh: Callable[[], Selector], trial: Trial, fault: str
 ) -> None:
-    for number, (one, other) in enumerate(zip(played, expected, strict=True), start=1):
+    for number, (one, other) in enumerate(zip(answered, expected, strict=True), start=1):
         for method, column, left, right in _pairs(one, other):
             if (left is None) != (right is None) or not np.array_equal(left, right, equal_nan=False):
                 thing = "cohort" if method == "select" else "question"
+                name = SelectorInfo.of(fresh()).name
                 raise SelectorError(
-                    f"{type(fresh()).__name__}.{method}: the {thing}'s {column} {fault}, {left!r} against {right!r} "
+                    f"{name}.{method}: the {thing}'s {column} {fault}, {left!r} against {right!r} "
                     f"(in the trial with {trial.name}, round {number}); with the same rng and feedback it must "
                     f"give the same {thing}"
                 )
 
 
-def _pairs(one: Played, other: Played) -> Iterator[tuple[str, str, Any, Any]]:
-    """Yield method, column and both values of whatever two copies have answered."""
-    for column in ("client", "asks", "down_bits", "up_bits", "samples", "wait_s"):
-        yield "probe", column, getattr(one.probe, column, None), getattr(other.probe, column, None)
-    for column in ("client", "draws", "weights", "work"):
-        yield "select", column, getattr(one.cohort, column), getattr(other.cohort, column)
+def _pairs(one: Answered, other: Answered) -> Iterator[tuple[str, str, Any, Any]]:
+    """Yield method, column and both values of the answers of two copies."""
+    for method, answer, another in (("probe", one.probe, other.probe), ("select", one.cohort, other.cohort)):
+        left, right = ({} if given is None else vars(given) for given in (answer, another))
+        for column in {**left, **right}:
+            yield method, column, left.get(column), right.get(column)

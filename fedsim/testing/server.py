@@ -1,4 +1,4 @@
-"""A small synthetic server with one selector: what it shows it and what it tells it."""
+"""A small synthetic server with one selector: its views, its questions and its reports."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from fedsim.arrays import BoolArray, FloatArray, IntArray
 from fedsim.errors import SelectorError
 from fedsim.selectors import Answers, Cohort, OracleView, Probe, Reports, RoundView, Selector, SelectorPort
-from fedsim.testing.trials import Played, Trial, Weather, global_luck, locked
+from fedsim.testing.trials import Answered, Outcomes, Trial, global_random_state, locked
 
 T = TypeVar("T")
 
@@ -21,10 +21,10 @@ _ORACLES_ONLY: Final = ("expected_duration_s", "coming_duration_s", "stays")
 
 
 class Server:
-    """A server with one selector: what it shows it, and what it tells it afterwards.
+    """A synchronous server with one selector.
 
-    All that happens to a client in a round is drawn whether it is selected or not, so that two servers of one
-    seed differ only by what their selectors do.
+    Outcomes are drawn for all clients, selected or not, so that two servers of one seed differ only by the answers of
+    their selectors.
     """
 
     def __init__(self, trial: Trial, seed: int, selector: Selector) -> None:
@@ -39,46 +39,46 @@ class Server:
         self.time_s = 0.0
         self._busy = np.zeros(trial.clients, dtype=np.bool_)
 
-    def play(self, rounds: int) -> list[Played]:
-        """Return the selector's answers of so many rounds."""
-        return [self.play_round(number) for number in range(1, rounds + 1)]
+    def run(self, rounds: int) -> list[Answered]:
+        """Return the selector's answers of this number of rounds."""
+        return [self.run_round(number) for number in range(1, rounds + 1)]
 
-    def play_round(self, number: int, tampered: bool = False) -> Played:
-        """Return the answers of one round after telling the selector what became of it, or a lie about it."""
+    def run_round(self, number: int, tampered: bool = False) -> Answered:
+        """Return the answers of one round, after a report of its outcomes, or of false ones if ``tampered``."""
         trial = self.trial
         rng = np.random.default_rng([self.seed, trial.clients, number])
         idle = trial.idle_every and number % trial.idle_every == 0
         present = (rng.random(trial.clients) < trial.present) & (not idle) & ~self._busy
-        weather = self._weather(number, rng)
-        view = self._view(number, np.flatnonzero(present), weather)
+        outcomes = self._outcomes(number, rng)
+        view = self._view(number, np.flatnonzero(present), outcomes)
         probe = self._question(number, view)
         if probe is not None:
-            # Asking takes time, and some have left when it is over.
+            # A question takes time, and some clients leave in it.
             self.time_s += _ASKING_S
-            view = self._view(number, np.flatnonzero(present & (weather.away_s > _ASKING_S)), weather)
-            view = locked(replace(view, answers=self._answers(number, probe, weather, view)))
-        # The key tells this generator from the weather's: a selector must not see the future by its own luck.
-        cohort = self._ask("select", number, self.selector.select, view, self._luck(number, 1))
+            view = self._view(number, np.flatnonzero(present & (outcomes.away_s > _ASKING_S)), outcomes)
+            view = locked(replace(view, answers=self._answers(number, probe, outcomes, view)))
+        # The key separates this generator from that of the outcomes: a selector must not infer the future from it.
+        cohort = self._ask("select", number, self.selector.select, view, self._rng(number, 1))
         if view.client.size and not cohort.client.size:
             raise SelectorError(
-                f"{self.selector.name}.select returned nobody, though there are {view.client.size} candidates "
+                f"{self.selector.name}.select returned an empty cohort, though there are {view.client.size} candidates "
                 f"({self._where(number)})"
             )
-        self._settle(number, cohort, weather.turned_around() if tampered else weather)
-        return Played(probe, cohort)
+        self._close(number, cohort, outcomes.reversed() if tampered else outcomes)
+        return Answered(probe, cohort)
 
     def _question(self, number: int, view: RoundView) -> Probe | None:
         ask = self.selector.probe
-        return None if ask is None else self._ask("probe", number, ask, view, self._luck(number, 2))
+        return None if ask is None else self._ask("probe", number, ask, view, self._rng(number, 2))
 
-    def _luck(self, number: int, key: int) -> np.random.Generator:
+    def _rng(self, number: int, key: int) -> np.random.Generator:
         return np.random.default_rng([self.seed, self.trial.clients, number, key])
 
-    def _weather(self, number: int, rng: np.random.Generator) -> Weather:
+    def _outcomes(self, number: int, rng: np.random.Generator) -> Outcomes:
         trial, clients = self.trial, self.trial.clients
         silent = trial.silent_every and number % trial.silent_every == 0
         learned = 1.0 if trial.learning else np.nan
-        return Weather(
+        return Outcomes(
             delivers=rng.random(clients) < trial.delivering,
             duration_s=np.maximum(0.0, self.mean_s + 0.1 * rng.standard_normal(clients)),
             loss=(2.0 / number + rng.random(clients)) * learned,
@@ -87,7 +87,7 @@ class Server:
             away_s=rng.exponential(3.0, clients),
         )
 
-    def _view(self, number: int, client: IntArray, weather: Weather) -> RoundView:
+    def _view(self, number: int, client: IntArray, outcomes: Outcomes) -> RoundView:
         budget, wanted = self.trial.budget, self.trial.wanted
         spent = np.zeros(client.size) if budget is None else budget * -np.expm1(-0.04 * self.participations[client])
         view = RoundView(
@@ -106,73 +106,73 @@ class Server:
             features=self.features[client],
         )
         if self.selector.oracle:
-            view = self._foreseen(view, weather)
+            view = self._oracle_view(view, outcomes)
         shown: RoundView = locked(view)
         return shown
 
-    def _foreseen(self, view: RoundView, weather: Weather) -> OracleView:
+    def _oracle_view(self, view: RoundView, outcomes: Outcomes) -> OracleView:
         client = view.client
 
         def stays(from_s: FloatArray, until_s: FloatArray) -> BoolArray:
             if np.shape(from_s) != (client.size,) or np.shape(until_s) != (client.size,):
                 raise TypeError(f"stays takes two arrays with one element for each of {client.size} candidates")
-            return np.asarray(weather.away_s[client] >= until_s)
+            return np.asarray(outcomes.away_s[client] >= until_s)
 
         return OracleView(
             **vars(view),
             expected_duration_s=self.mean_s[client],
-            coming_duration_s=lambda: weather.duration_s[client],
+            coming_duration_s=lambda: outcomes.duration_s[client],
             stays=stays,
         )
 
-    def _answers(self, number: int, probe: Probe, weather: Weather, view: RoundView) -> Answers:
-        """Return what those that are in the mood and still there answer to a probe."""
-        client = probe.client[weather.answers[probe.client] & np.isin(probe.client, view.client)]
-        silence = np.full(client.size, np.nan)
+    def _answers(self, number: int, probe: Probe, outcomes: Outcomes, view: RoundView) -> Answers:
+        """Return the answers to a probe of clients that answer and are still candidates."""
+        client = probe.client[outcomes.answers[probe.client] & np.isin(probe.client, view.client)]
+        missing = np.full(client.size, np.nan)
         asked = probe.asks == "resources"
         return Answers(
             client=client,
-            loss=silence if asked else weather.loss[client] + 0.1 / number,
-            compute_s=0.6 * self.mean_s[client] if asked else silence,
-            uplink_s=0.4 * self.mean_s[client] if asked else silence,
+            loss=missing if asked else outcomes.loss[client] + 0.1 / number,
+            compute_s=0.6 * self.mean_s[client] if asked else missing,
+            uplink_s=0.4 * self.mean_s[client] if asked else missing,
         )
 
     def _round(self, number: int) -> int:
-        """Return the round to which a question belongs: its number."""
+        """Return the round of a selection: its number."""
         return number
 
-    def _settle(self, number: int, cohort: Cohort, weather: Weather) -> None:
-        """Wait for the cohort, and tell the selector what became of it."""
-        reports = self._outcome(number, cohort, weather)
+    def _close(self, number: int, cohort: Cohort, outcomes: Outcomes) -> None:
+        """Wait for the cohort, and report its outcomes to the selector."""
+        reports = self._report(number, cohort, outcomes)
         self.time_s += float(reports.duration_s.max(initial=0.0))
         self._tell(number, reports)
 
-    def _outcome(self, number: int, cohort: Cohort, weather: Weather) -> Reports:
-        """Return what becomes of a cohort that is sent."""
+    def _report(self, number: int, cohort: Cohort, outcomes: Outcomes) -> Reports:
+        """Return the report on a dispatched cohort."""
         client = cohort.client.copy()
         self.participations[client] += 1
-        delivered = (weather.delivers & (weather.duration_s < _DEADLINE_S))[client]
+        delivered = (outcomes.delivers & (outcomes.duration_s < _DEADLINE_S))[client]
         return Reports(
             round=self._round(number),
             time_s=self.time_s,
             client=client,
             delivered=delivered,
-            duration_s=np.where(delivered, weather.duration_s[client], _DEADLINE_S),
-            loss=np.where(delivered & ("loss" in self.selector.needs), weather.loss[client], np.nan),
-            measured=self._measured(client, delivered, weather),
+            duration_s=np.where(delivered, outcomes.duration_s[client], _DEADLINE_S),
+            loss=np.where(delivered & ("loss" in self.selector.needs), outcomes.loss[client], np.nan),
+            measured=self._measured(client, delivered, outcomes),
         )
 
     def _tell(self, number: int, reports: Reports) -> None:
-        """Remember what a server does of a report, and hand it on."""
+        """Store the server's knowledge of a report, and pass the report to the selector."""
         client, delivered = reports.client, reports.delivered
         self.last_duration_s[client[delivered]] = reports.duration_s[delivered]
         self.last_loss[client[delivered]] = reports.loss[delivered]
         if self.trial.feedback:
             self._ask("observe", number, self.selector.observe, locked(replace(reports, time_s=self.time_s)))
 
-    def _measured(self, client: IntArray, delivered: BoolArray, weather: Weather) -> dict[str, NDArray[Any]]:
-        """Return what the selector's needs ask for, NaN for clients that did not deliver."""
-        loss, update = weather.loss[client], weather.update[client].copy()
+    def _measured(self, client: IntArray, delivered: BoolArray, outcomes: Outcomes) -> dict[str, NDArray[Any]]:
+        """Return the measurements of the selector's needs, NaN for clients that did not deliver."""
+        loss, update = outcomes.loss[client], outcomes.update[client].copy()
         norm = np.linalg.norm(update, axis=1) if self.trial.learning else np.full(client.size, np.nan)
         gain = update[:, 0] if self.trial.learning else norm
         columns: dict[str, NDArray[Any]] = {
@@ -187,8 +187,8 @@ class Server:
         return {name: columns[name] for name in self.selector.needs}
 
     def _ask(self, method: str, number: int, call: Callable[..., T], *arguments: object) -> T:
-        """Call the selector, turning whatever it raises, or does to the global generators, into a message."""
-        name, luck = f"{self.selector.name}.{method}", global_luck()
+        """Call a method of the selector; an exception, or use of a global generator, becomes a `SelectorError`."""
+        name, state = f"{self.selector.name}.{method}", global_random_state()
         try:
             answer = call(*arguments)
         except SelectorError as error:
@@ -202,9 +202,9 @@ class Server:
             raise SelectorError(
                 f"{name} failed with {type(error).__name__}: {error}{hint} ({self._where(number)})"
             ) from error
-        if global_luck() != luck:
+        if global_random_state() != state:
             raise SelectorError(
-                f"{name} drew from a global random generator; all luck must come from the rng that "
+                f"{name} drew from a global random generator; all draws must come from the rng that "
                 f"{method} is given ({self._where(number)})"
             )
         return answer
@@ -214,27 +214,27 @@ class Server:
 
 
 class AsynchronousServer(Server):
-    """One that asks while others are at work, and tells now and then what became of those who are done.
+    """A server that selects while other clients are in flight, and reports ended participations from time to time.
 
-    A round is what lies between two reports. A client may have been done twice by then, and be at work again.
+    A round is the time between two reports. A client may have ended two participations in it, and be in flight again.
     """
 
     def __init__(self, trial: Trial, seed: int, selector: Selector) -> None:
         super().__init__(trial, seed, selector)
-        self._at_work: list[tuple[int, Reports]] = []
+        self._in_flight: list[tuple[int, Reports]] = []
         self._done: list[Reports] = []
 
     def _round(self, number: int) -> int:
-        """Return which version of the model is the newest, plus one."""
+        """Return the number of the newest model version, plus one."""
         return 1 + (number - 1) // _REPORT_EVERY
 
-    def _settle(self, number: int, cohort: Cohort, weather: Weather) -> None:
-        """Send the cohort on its way, and take in who is done by now."""
+    def _close(self, number: int, cohort: Cohort, outcomes: Outcomes) -> None:
+        """Dispatch the cohort, and store the participations that have ended."""
         self.time_s += _ASKING_S
         self._busy[cohort.client] = True
-        self._at_work.append((number + number % 4, self._outcome(number, cohort, weather)))
-        done = [reports for due, reports in self._at_work if due <= number]
-        self._at_work = [(due, reports) for due, reports in self._at_work if due > number]
+        self._in_flight.append((number + number % 4, self._report(number, cohort, outcomes)))
+        done = [reports for due, reports in self._in_flight if due <= number]
+        self._in_flight = [(due, reports) for due, reports in self._in_flight if due > number]
         for reports in done:
             self._busy[reports.client] = False
         self._done += done

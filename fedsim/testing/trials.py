@@ -1,4 +1,4 @@
-"""The crowds that a selector has to cope with, their weather, and what it answers."""
+"""Trials of a selector: crowds, possible outcomes of their clients, and the selector's answers."""
 
 import random
 from collections.abc import Mapping
@@ -14,11 +14,22 @@ from fedsim.selectors import Cohort, Probe
 
 @dataclass(frozen=True)
 class Trial:
-    """One crowd that a selector has to cope with.
+    """One crowd and one kind of server.
 
-    ``present``, ``delivering`` and ``answering`` are probabilities per client and round; ``idle_every`` gives each so
-    many rounds one without candidates, ``silent_every`` one in which nobody answers a probe. ``wanted`` is what the
-    server asks for, round after round.
+    Attributes
+    ----------
+    name : of the trial, for messages
+    clients : size of the crowd
+    present, delivering, answering : probabilities per client and round
+    idle_every : period of rounds without candidates; 0 for none
+    silent_every : period of rounds without answers to a probe; 0 for none
+    feedback : whether the server reports outcomes
+    samples : whether clients have data
+    learning : whether updates have losses and values
+    budget : privacy budget; None for a run without privacy
+    features : number of declared features
+    wanted : number of clients that the server asks for, in turn
+    asynchronous : whether the server selects while clients are in flight
     """
 
     name: str
@@ -38,8 +49,11 @@ class Trial:
 
 
 @dataclass(frozen=True)
-class Weather:
-    """What would happen to each client in one round; ``away_s`` is when it leaves after the start."""
+class Outcomes:
+    """Outcome of each client in one round if it is selected; arrays have shape (K, ...).
+
+    ``away_s`` is the time after the start at which the client leaves, in seconds.
+    """
 
     delivers: BoolArray
     duration_s: FloatArray
@@ -48,8 +62,8 @@ class Weather:
     answers: BoolArray
     away_s: FloatArray
 
-    def turned_around(self) -> "Weather":
-        """Return another weather, to be lied about."""
+    def reversed(self) -> "Outcomes":
+        """Return different outcomes, for false reports."""
         return replace(
             self,
             delivers=~self.delivers,
@@ -60,17 +74,17 @@ class Weather:
 
 
 @dataclass(frozen=True)
-class Played:
-    """What a selector has answered in one round."""
+class Answered:
+    """The answers of a selector in one round."""
 
     probe: Probe | None
     cohort: Cohort
 
 
 def locked(record: Any) -> Any:
-    """Return a record of arrays that cannot be written, not even after setting their flags."""
+    """Return a record of arrays that cannot be written, even after a change of their flags."""
     if isinstance(record, np.ndarray):
-        # NumPy's permutation refuses an empty array that is read-only, and there is nothing to write in it.
+        # NumPy's permutation refuses an empty read-only array.
         if not record.size:
             return record
         owner = record.copy()
@@ -83,7 +97,7 @@ def locked(record: Any) -> Any:
     return record
 
 
-def global_luck() -> tuple[object, ...]:
-    """Return the states of the generators that belong to nobody, to see whether somebody used them."""
-    state = np.random.get_state(legacy=False)["state"]  # noqa: NPY002 - looked at, not drawn from
+def global_random_state() -> tuple[object, ...]:
+    """Return the states of the global random generators, to find out whether they were used."""
+    state = np.random.get_state(legacy=False)["state"]  # noqa: NPY002 - read, not drawn from
     return random.getstate(), state["key"].tobytes(), state["pos"]

@@ -10,7 +10,6 @@ from simpy import Environment
 
 from fedsim.network import Cell, ModulationAndCoding, Rayleigh, UrbanMacro
 from fedsim.network.cell.links import CellLinks
-from fedsim.network.medium.cell import Rule
 from fedsim.network.medium.multicast import Multicast
 from fedsim.network.radio.channel import SHANNON_LIMIT, Channel
 from fedsim.network.radio.multiuser_diversity import efficiency_of_best
@@ -121,7 +120,7 @@ def proportional_fair(effort: float) -> Iterator[Row]:
         yield exact(f"proportional fair, bit/s/Hz of the best of {users}", found, best_of(10.0, users), QUADRATURE)
     channel = Channel(np.array([10.0, 1.0]), 1.0, Rayleigh(), "fading-uplink", Streams(16))
     env = Environment()
-    sharing: tuple[Rule, Rule] = ("dedicated", "proportional-fair")
+    sharing = "dedicated", "proportional-fair"
     medium = CellLinks(channel, channel, np.zeros(2), np.zeros(2, dtype=np.int64), sharing).open(env)
     flows = [medium.uplink(client, 8.0) for client in (0, 1)]
     first_s = 2 * 8 / best_of(10.0, 2)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from simpy import Environment, Event
 
-from fedsim.devices.heterogeneity import ShiftedExponentialSpread
+from fedsim.devices import heterogeneity
 from fedsim.network import ShiftedExponential
 from fedsim.network.graph.graph import Graph
 from fedsim.network.graph.links import GraphLinks
@@ -170,5 +170,5 @@ def stragglers(effort: float) -> Iterator[Row]:
         harmonic = sum(1 / k for k in range(1, n + 1))
         largest_s = ShiftedExponential(shift_s=0.5, scale_s=2.0).quantile(u).max(axis=1)
         yield mean_of(f"largest of {n} latencies 0.5 s + Exp(2 s)", largest_s, 0.5 + 2 * harmonic)
-        factor = ShiftedExponentialSpread(shift=0.4).factor(u).max(axis=1)
+        factor = heterogeneity.ShiftedExponential(shift=0.4).factor(u).max(axis=1)
         yield mean_of(f"largest of {n} compute factors 0.4 + Exp(0.6)", factor, 0.4 + 0.6 * harmonic)

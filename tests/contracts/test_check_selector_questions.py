@@ -148,7 +148,7 @@ def test_sound_selectors_pass(sound):
         (Costly, r"Costly\.communication: 3 is not allowed"),
         (ForeseesWrongly, "stays takes two arrays"),
         (SecretlyForesees, "only a selector with oracle = True is shown coming_duration_s"),
-        (Nobody, r"Nobody\.select returned nobody, though there are \d+ candidates"),
+        (Nobody, r"Nobody\.select returned an empty cohort, though there are \d+ candidates"),
     ],
 )
 def test_broken_selectors_are_refused(broken, complaint):

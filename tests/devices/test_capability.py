@@ -8,7 +8,7 @@ from scipy import stats
 from validation.capability import fedscale
 
 from fedsim.devices import COMPUTE_TIMES
-from fedsim.devices.heterogeneity import LogNormalSpread
+from fedsim.devices.heterogeneity import LogNormal
 from fedsim.streams import Streams
 
 CLIENTS = 40_000
@@ -74,7 +74,7 @@ def test_noise_from_round_to_round_can_be_that_of_phones(variation):
     """Published coefficients of variation over 21 phones: quartiles 0.009, 0.022 and 0.05, one in ten above 0.18."""
     jitter = {"kind": "log-normal", "sigma": math.sqrt(math.log1p(variation**2))}
     law = COMPUTE_TIMES.make({"kind": "fedscale", "batch_size": 5, "steps": 4, "jitter": jitter})
-    assert isinstance(law.jitter, LogNormalSpread)
+    assert isinstance(law.jitter, LogNormal)
     times = law.build(CLIENTS, Streams(4))
     relative = times.duration_s(EACH, 7, np.zeros(CLIENTS)) / times.expected_s(np.zeros(CLIENTS))
     assert relative.std() / relative.mean() == pytest.approx(variation, rel=0.05)

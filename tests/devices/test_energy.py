@@ -20,7 +20,7 @@ from tests.support.worlds import batteries
 def test_none_looks_at_nothing():
     law = ENERGIES.make("none")
     assert law.build(10, Streams(0)) is None
-    assert (law.may_run_empty, law.uses_bits, law.uses_flops) == (False, False, False)
+    assert (law.may_run_empty, law.requires) == (False, frozenset())
     assert Devices().energy == law
     assert not Devices().may_lose_clients
     assert Devices(energy={"kind": "battery", "capacity_j": 1.0, "compute_w": 1.0}).may_lose_clients
@@ -53,12 +53,12 @@ def test_wrong_batteries_are_refused(options, said):
 
 def test_operations_need_somebody_who_counts_them():
     law = Battery(capacity_j=10.0, compute_j_per_flop=1e-3)
-    assert law.uses_flops
+    assert law.requires == {"flops", "model-bits", "samples"}
     with pytest.raises(ScenarioError, match=r"devices\.energy: compute_j_per_flop needs a learner"):
         law.build(3, Streams(0))
     built = law.build(3, Streams(0), 200.0)
     assert built.prices.sample_j == pytest.approx(0.2)
-    assert not Battery(capacity_j=10.0, compute_w=1.0, receive_j_per_bit=0.0, transmit_j_per_bit=0.0).uses_bits
+    assert not Battery(capacity_j=10.0, compute_w=1.0, receive_j_per_bit=0.0, transmit_j_per_bit=0.0).requires
 
 
 @pytest.mark.statistical
@@ -78,12 +78,12 @@ def test_charging_worked_by_hand():
     up, down = batteries([20.0], gain_w=2.0, least=60.0), batteries([20.0], gain_w=-2.0, least=5.0)
     assert [up.charge_j(client, t)[0] for t in (0.0, 5.0, 20.0, 40.0, 1e6)] == [20, 30, 60, 100, 100]
     assert [down.charge_j(client, t)[0] for t in (0.0, 5.0, 10.0, 1e6)] == [20, 10, 0, 0]
-    assert [bound.tolist() for bound in up.able_s()] == [[20.0], [math.inf]]
-    assert [bound.tolist() for bound in down.able_s()] == [[0.0], [7.5]]
-    assert [bool(up.able(client, t)[0]) for t in (19.9, 20.0, 1e9)] == [False, True, True]
-    assert [bool(down.able(client, t)[0]) for t in (0.0, 7.5, 7.6)] == [True, True, False]
+    assert [bound.tolist() for bound in up.charged_s()] == [[20.0], [math.inf]]
+    assert [bound.tolist() for bound in down.charged_s()] == [[0.0], [7.5]]
+    assert [bool(up.charged(client, t)[0]) for t in (19.9, 20.0, 1e9)] == [False, True, True]
+    assert [bool(down.charged(client, t)[0]) for t in (0.0, 7.5, 7.6)] == [True, True, False]
     still = batteries([20.0, 4.0], least=5.0)
-    assert [bound.tolist() for bound in still.able_s()] == [[0.0, math.inf], [math.inf, math.inf]]
+    assert [bound.tolist() for bound in still.charged_s()] == [[0.0, math.inf], [math.inf, math.inf]]
 
 
 def test_a_client_at_work_neither_charges_nor_can_be_chosen():
@@ -91,11 +91,11 @@ def test_a_client_at_work_neither_charges_nor_can_be_chosen():
     draw = power.begin(np.array([1]), 10.0, (1.5, 1.5), np.array([6.0]), np.array([0.25]))
     assert draw.charge_j.tolist() == [40.0]
     assert draw.cost_j.tolist() == [[3.0], [4.0], [4.5]]
-    assert not power.able(np.array([1]), 11.0)[0]
+    assert not power.charged(np.array([1]), 11.0)[0]
     assert power.charge_j(np.array([1]), 15.0).tolist() == [40.0]
-    power.settle(np.array([1]), np.array([28.5]), np.array([20.0]))
+    power.end(np.array([1]), np.array([28.5]), np.array([20.0]))
     assert power.charge_j(np.array([0, 1]), 22.0).tolist() == [42.0, 30.5]
-    assert power.able(np.array([1]), 20.0)[0]
+    assert power.charged(np.array([1]), 20.0)[0]
 
 
 joules = st.floats(0.0, 100.0)
@@ -107,7 +107,7 @@ def test_recharging_in_two_steps_is_recharging_in_one_and_stays_within_the_batte
     client = np.array([0])
     whole, steps = (batteries([charge_j], gain_w=gain_w) for _ in range(2))
     at_s, end_s = np.array([first_s]), first_s + then_s
-    steps.settle(client, steps.charge_j(client, first_s), at_s)
+    steps.end(client, steps.charge_j(client, first_s), at_s)
     expected = whole.charge_j(client, end_s)[0]
     assert steps.charge_j(client, end_s)[0] == pytest.approx(expected, abs=1e-9)
     assert 0.0 <= expected <= 100.0
@@ -120,7 +120,7 @@ def test_who_is_able_has_the_charge(charge_j, gain_w, least_j, time_s):
     client, power = np.array([0]), batteries([charge_j], gain_w=gain_w, least=least_j)
     held_j = power.charge_j(client, time_s)[0]
     if abs(held_j - least_j) > 1e-9:
-        assert bool(power.able(client, time_s)[0]) == (held_j > least_j)
+        assert bool(power.charged(client, time_s)[0]) == (held_j > least_j)
 
 
 def test_where_a_battery_runs_empty_worked_by_hand():

@@ -189,13 +189,13 @@ def test_fedscales_mode_agrees_with_its_formula_on_published_devices(capacities,
 @pytest.mark.statistical
 def test_fedscales_generator():
     law = COMPUTE_TIMES.make({"kind": "fedscale", "batch_size": 1, "steps": 1})
-    assert not law.uses_samples
+    assert not law.requires
     ms = law.build(CLIENTS, Streams(1)).expected_s(np.zeros(CLIENTS)) * 1000 / 3
     np.testing.assert_allclose(ms, np.round(ms))
     assert (ms.min().round(), ms.max().round()) == (15, 199)
     assert stats.kstest(ms, stats.randint(15, 200).cdf).statistic < KS_LIMIT + 1 / 185
     phones = COMPUTE_TIMES.make({"kind": "fedscale", "law": "phones"})
-    assert phones.uses_samples
+    assert phones.requires == {"samples"}
     ms = phones.build(CLIENTS, Streams(1)).expected_s(np.ones(CLIENTS)) * 1000 / 3
     assert stats.kstest(ms, stats.lognorm(0.78, scale=180.0).cdf).statistic < KS_LIMIT
     # FedScale's devices take the same time in every round.

@@ -47,8 +47,8 @@ def check(history):
     assert energy_j.min() > 0
     assert energy_j.max() <= 0.15
     end_s = history.column("rounds", "end_s")[-1]
-    assert history.accounts.schema.equals(ACCOUNTS)
-    seconds = np.array([history.column("accounts", name) for name in ACCOUNTS.names[1:]])
+    assert history.accounts.schema.equals(ACCOUNTS.arrow)
+    seconds = np.array([history.column("accounts", name) for name in ACCOUNTS.arrow.names[1:]])
     np.testing.assert_allclose(seconds.sum(axis=0), end_s, rtol=1e-9)
     assert seconds.shape == (6, 16)
     assert np.all(seconds >= -1e-9)
@@ -165,7 +165,7 @@ def test_an_audited_run_keeps_its_accounts_in_the_folder(tmp_path):
     history = run(scenario(), tmp_path / "audited")
     check(read_run(tmp_path / "audited"))
     table = pq.read_table(tmp_path / "audited" / "accounts.parquet")
-    assert table.schema.equals(ACCOUNTS)
+    assert table.schema.equals(ACCOUNTS.arrow)
     assert table.equals(history.accounts)
     assert json.loads((tmp_path / "audited" / "run.json").read_text())["status"] == "finished"
     plain = run(scenario(results={"audit": False}), tmp_path / "plain")

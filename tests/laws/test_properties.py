@@ -24,7 +24,7 @@ from fedsim.rounds.policies.count_based import KFastest, Quorum
 from fedsim.rounds.policies.late import Drop, Partial, Stale
 from fedsim.rounds.policies.safa import Safa
 from fedsim.rounds.server import refill
-from tests.support.worlds import CountingLearner, Everybody, FirstWanted, Pipe, batteries, presence, serve
+from tests.support.worlds import CountingLearner, Everybody, FirstWanted, Pipe, available_in, batteries, serve
 
 ROUNDS = 4
 FIRST = 10.0 * (np.exp(0.04) - 1) * np.exp(-0.04)
@@ -91,7 +91,7 @@ def worlds(draw):
         chosen["leaves_s"] = draw(st.lists(lasts, min_size=clients, max_size=clients))
     if draw(st.booleans()):
         absences = st.tuples(st.floats(0, 5), st.floats(0.5, 20)).map(lambda pair: [(pair[0], pair[0] + pair[1])])
-        chosen["presence"] = presence(*draw(st.lists(absences, min_size=clients, max_size=clients)), period_s=40.0)
+        chosen["presence"] = available_in(*draw(st.lists(absences, min_size=clients, max_size=clients)), period_s=40.0)
     if draw(st.booleans()):
         charge_j = draw(st.lists(st.floats(0.0, 12.0), min_size=clients, max_size=clients))
         chosen["batteries"] = batteries(

@@ -235,7 +235,7 @@ def test_dropout_draws_from_the_tasks_own_luck(tiny: Dataset) -> None:
 def test_a_last_batch_of_one_is_left_out_with_batch_normalisation(tiny: Dataset) -> None:
     executor = SequentialExecutor(TrainingSetup(Normed(), tiny, LocalTraining(batch_size=8), seed=1))
     result = executor.train([task(executor, np.arange(17))])[0]
-    assert executor.smallest_batch == 2
+    assert executor.flat.layout.smallest_batch == 2
     assert result.difference[-1] == 2  # batch normalisation's counter: 8 + 8 samples, and not the single one
 
 

@@ -17,15 +17,11 @@ from fedsim.learning.server_optimizers import aggregated
 from fedsim.learning.supervised import SupervisedLearner
 from fedsim.registry import Component
 from fedsim.streams import Streams
-from tests.support.asking import losses, one_update
+from tests.support.asking import even, losses, one_update
 from tests.support.tiny_images import Tiny
 
 Maker = Callable[..., SupervisedLearner]
 ADAM = {"optimizer": "adam", "learning_rate": 0.01, "keep_optimizer_state": True}
-
-
-def even(count: int) -> np.ndarray:
-    return np.full(count, 1 / count)
 
 
 def rounds(learner: SupervisedLearner, cohorts: list[list[int]]) -> Any:
@@ -282,7 +278,7 @@ def test_settings_are_written_and_read_again() -> None:
     described = LEARNERS.describe(learning)
     assert LEARNERS.make(described) == learning
     assert described["split"]["alpha"] == 0.3
-    assert Supervised.trains
+    assert Supervised.provides == {"flops", "model-bits", "samples"}
 
 
 @pytest.mark.statistical

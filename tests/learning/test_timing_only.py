@@ -12,7 +12,7 @@ from tests.support.asking import losses, one_update
 def test_learning_nothing_counts_versions_only() -> None:
     settings_ = LEARNERS.make({"kind": "none", "model_bits": 8e5, "samples_per_client": 40})
     learner: Learner = settings_.build(3, Streams(0))
-    assert (settings_.trains, settings_.knows_samples, learner.model_bits) == (False, True, 8e5)
+    assert (settings_.provides, learner.model_bits) == ({"model-bits", "samples"}, 8e5)
     model = learner.initial()
     update = one_update(learner, model, 1, Release(0.1, 1))
     following = learner.aggregate(model, [update], np.ones(1))
@@ -21,7 +21,7 @@ def test_learning_nothing_counts_versions_only() -> None:
     assert np.isnan(losses(learner, [update])).tolist() == [True]
     assert learner.work_samples(np.array([2, 0]), np.array([0.5, 1.0])).tolist() == [20, 40]
     unknown = LEARNERS.make("none")
-    assert (unknown.knows_samples, unknown.build(2, Streams(0)).samples.tolist()) == (False, [0, 0])
+    assert (unknown.provides, unknown.build(2, Streams(0)).samples.tolist()) == (frozenset(), [0, 0])
     assert unknown.build(2, Streams(0)).model_bits is None
 
 

@@ -7,14 +7,17 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 
 import numpy as np
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
 from fedsim import Scenario, read_run, run, simulate
 from fedsim.errors import RunError
-from fedsim.history.schema import EVALUATIONS, PARTICIPATIONS, ROUNDS
+from fedsim.history.schema import FORMAT_VERSION, ROUNDS, Column
+from fedsim.history.schema import TABLES as SCHEMAS
 from fedsim.results.folder import RunFolder
 
 TABLES = {
@@ -51,9 +54,10 @@ def test_a_finished_run_holds_everything(tmp_path):
     assert Scenario.load(tmp_path / "run" / "scenario.toml") == SCENARIO
     state = json.loads((tmp_path / "run" / "run.json").read_text())
     assert (state["status"], state["digest"], state["rounds"]) == ("finished", SCENARIO.digest(), 4)
+    assert state["format"] == FORMAT_VERSION
     assert {"fedsim-des", "torch", "numpy"} <= state["versions"].keys()
-    for table, schema in (("participations", PARTICIPATIONS), ("rounds", ROUNDS), ("evaluations", EVALUATIONS)):
-        assert pq.read_table(tmp_path / "run" / f"{table}.parquet").schema.equals(schema)
+    for table in ("participations", "rounds", "evaluations"):
+        assert pq.read_table(tmp_path / "run" / f"{table}.parquet").schema.equals(SCHEMAS[table].arrow)
     again = read_run(tmp_path / "run")
     assert again.participations.equals(history.participations)
     assert again.rounds.equals(history.rounds)
@@ -155,6 +159,48 @@ def test_parquet_of_another_shape_is_refused(tmp_path):
     run(SCENARIO, tmp_path / "run")
     (tmp_path / "run" / "rounds.parquet").write_bytes((tmp_path / "run" / "evaluations.parquet").read_bytes())
     with pytest.raises(RunError, match=r"rounds\.parquet: cannot be read"):
+        read_run(tmp_path / "run")
+
+
+def as_written_before(folder, table, dropped, **state):
+    """Turn a run folder into one of another format: without some columns, and with another state."""
+    file = folder / f"{table}.parquet"
+    pq.write_table(pq.read_table(file).drop_columns(dropped), file)
+    known = json.loads((folder / "run.json").read_text())
+    known.pop("format")
+    (folder / "run.json").write_text(json.dumps({**known, **state}))
+
+
+def test_columns_newer_than_a_folder_without_a_format_are_null(tmp_path):
+    written = run(SCENARIO, tmp_path / "run")
+    as_written_before(tmp_path / "run", "participations", ["energy_j", "fate"])
+    read = read_run(tmp_path / "run")
+    assert read.participations.schema.equals(written.participations.schema), "columns stand where they always do"
+    assert read.participations.column("fate").null_count == read.participations.num_rows
+    assert np.isnan(read.column("participations", "energy_j")).all()
+    rest = [name for name in written.participations.column_names if name not in {"energy_j", "fate"}]
+    assert read.participations.select(rest).equals(written.participations.select(rest))
+
+
+def test_a_column_added_later_is_null_in_folders_of_today(tmp_path, monkeypatch):
+    run(SCENARIO, tmp_path / "run")
+    added = Column("temperature", pa.float64(), "of the hall", "K", since=FORMAT_VERSION + 1)
+    monkeypatch.setitem(SCHEMAS, "rounds", replace(ROUNDS, columns=(*ROUNDS.columns, added)))
+    assert read_run(tmp_path / "run").rounds.column("temperature").null_count == SCENARIO.rounds.count
+
+
+def test_a_folder_that_lacks_a_column_of_its_own_format_is_refused(tmp_path):
+    run(SCENARIO, tmp_path / "run")
+    as_written_before(tmp_path / "run", "rounds", ["late"], format=FORMAT_VERSION)
+    with pytest.raises(RunError, match=r"rounds\.parquet: .* it lacks the column late"):
+        read_run(tmp_path / "run")
+
+
+@pytest.mark.parametrize("version", [FORMAT_VERSION + 1, 0, "2"])
+def test_a_folder_of_an_unknown_format_is_refused(tmp_path, version):
+    run(SCENARIO, tmp_path / "run")
+    as_written_before(tmp_path / "run", "rounds", [], format=version)
+    with pytest.raises(RunError, match=f"run.json: format {version!r} cannot be read; allowed: 1 to {FORMAT_VERSION}"):
         read_run(tmp_path / "run")
 
 

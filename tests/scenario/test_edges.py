@@ -2,8 +2,9 @@
 
 import pytest
 
-from fedsim import Component, Scenario, simulate
+from fedsim import Scenario, simulate
 from fedsim.errors import ScenarioError
+from fedsim.rounds.hierarchy.grouping import Grouping
 
 WIRE = {"kind": "link", "rate_bps": 1e6, "delay_s": 0.01}
 ORDER = {"kind": "order", "count": 2}
@@ -72,12 +73,12 @@ WRONG = {
     "tiers in any order": (
         {**FEDAT, "grouping": ORDER},
         {},
-        ["rounds.edges.merging", "'fedat'", "grouping 'order' does not order them", "grouping = 'latency'"],
+        ["rounds.edges.merging", "'fedat'", "rounds.edges.grouping = 'order' has none", "grouping = 'latency'"],
     ),
     "a rule over the whole crowd": (
         {"grouping": ORDER, "backhaul": "none"},
         {"rounds": {"policy": {"kind": "safa", "max_wait_s": 5.0}}, "selector": "all"},
-        ["rounds.policy", "'safa'", "its cache holds the models of the whole crowd"],
+        ["rounds.policy", "'safa'", "this policy needs all clients at one server"],
     ),
     "more edges than clients": (
         {"grouping": {"kind": "order", "count": 7}, "backhaul": "none"},
@@ -102,17 +103,21 @@ WRONG = {
     "sites without places": (
         {"grouping": "site", "backhaul": WIRE},
         {"network": LATENCY},
-        ["rounds.edges.grouping", "'site'", "this network (latency) has no sites"],
+        ["rounds.edges.grouping", "'site'", "needs sites at which transfers end, and network = 'latency' has none"],
     ),
     "sites of a graph that ends at the cloud": (
         {"grouping": "site", "backhaul": "none"},
         {"network": GRAPH},
-        ["rounds.edges.grouping", "this network (graph) has no sites", "server = 'edge-server'"],
+        [
+            "rounds.edges.grouping",
+            "needs sites at which transfers end, and network = 'graph' has none",
+            "server = 'edge-server'",
+        ],
     ),
     "blocks over a graph's edge servers": (
         {"grouping": ORDER, "backhaul": "network"},
         {"network": AT_EDGES},
-        ["rounds.edges.grouping", "'order'", "end at the edge server that is nearest", "allowed: 'site'"],
+        ["rounds.edges.grouping", "'order'", "end at the nearest edge server", "allowed: 'site'"],
     ),
     "clients that move": (
         SITE,
@@ -127,7 +132,7 @@ WRONG = {
     "models over the air": (
         {"grouping": ORDER, "backhaul": "network"},
         {},
-        ["rounds.edges.backhaul", "only clients send over this network (cell)", "'link'"],
+        ["rounds.edges.backhaul", "needs routes between edge servers and cloud", "network = 'cell' has none", "'link'"],
     ),
     "a wire for models of unknown size": (
         {"grouping": ORDER, "backhaul": WIRE},
@@ -163,8 +168,8 @@ def test_an_edge_too_small_for_the_least_number_of_updates_is_refused_when_it_is
     assert simulate(scenario(edges, rounds={"minimum_updates": 2})).rounds.num_rows == 2
 
 
-class Halves(Component):
-    """A grouping of somebody else's, that forgets a number or a client."""
+class Halves(Grouping):
+    """A user's grouping that leaves out a number or a client."""
 
     what: str
 

@@ -55,8 +55,7 @@ class Slow(Component):
     """A network of the user's."""
 
     seconds: float = 3.0
-    uses_bits: ClassVar[bool] = False
-    uses_positions: ClassVar[bool] = False
+    requires: ClassVar[frozenset[str]] = frozenset()
 
     def build(self, positions_m, streams):
         return NETWORKS.make({"kind": "latency", "downlink": "zero", "uplink": "zero"}).build(positions_m, streams)

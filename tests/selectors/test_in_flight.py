@@ -72,7 +72,7 @@ def test_fedsuv_takes_the_widest_once_in_a_cohort():
     selector, widest = FedSuv(CONCURRENCY, rho=0.0, utility_scale=1.0, keep=CLIENTS), []
     for chosen in replace_one_by_one(selector, CLIENTS, CONCURRENCY, 41, loss_rms=np.linspace(0, 1, CLIENTS)):
         if chosen.size == 1:
-            widest.append(selector._at_work._owed < 1e-6)
+            widest.append(selector._in_flight._owed < 1e-6)
     assert np.flatnonzero(widest).tolist() == [9, 19, 29, 39]
 
 

@@ -12,3 +12,8 @@ def one_update(learner, model, client, release=None, work=1.0):
 def losses(learner, updates):
     """Return the mean training losses behind updates."""
     return learner.measure(updates, ("loss",))["loss"]
+
+
+def even(count):
+    """Return equal weights of so many updates."""
+    return np.full(count, 1 / count)

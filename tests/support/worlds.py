@@ -89,8 +89,8 @@ class FixedDropout(Dropout):
         return self.seconds[client]
 
 
-def presence(*rows, period_s=1000.0):
-    """Return a presence from one list of (start, end) per client."""
+def available_in(*rows, period_s=1000.0):
+    """Return the availability by one list of (start, end) per client."""
     owner = [client for client, row in enumerate(rows) for _ in row]
     start, end = ([times[i] for row in rows for times in row] for i in (0, 1))
     return TraceAvailability(Intervals.of(owner, start, end, [period_s] * len(rows)), np.arange(len(rows)))
@@ -101,6 +101,11 @@ def batteries(charge_j, *, receive=0.0, sample=0.0, work_w=0.0, send=0.0, capaci
     prices = Prices(receive_j_per_bit=receive, transmit_j_per_bit=send, sample_j=sample, compute_w=work_w)
     charge = np.asarray(charge_j, float)
     return Batteries(prices, capacity_j=capacity, idle_gain_w=gain_w, least_j=least, charge_j=charge)
+
+
+def charged(availability, power):
+    """Return the availability of clients that are also charged."""
+    return EligibleClients(availability, [Charge(power)], np.arange(power.clients))
 
 
 @dataclass
@@ -145,6 +150,15 @@ class CountingLearner:
     def merge(self, models, weights, version=None):
         self.merged.append(([model.version for model in models], list(weights)))
         return CountedModel(max(model.version for model in models) + 1 if version is None else version)
+
+    def trained(self, base, update):
+        return CountedModel(base.version + 1)
+
+    def server_step(self, model, mean, optimizer=None):
+        return mean
+
+    def with_state_of(self, model, previous):
+        return model
 
     def measure(self, updates, needs):
         return {need: np.array([float(update) for update in updates]) for need in needs}

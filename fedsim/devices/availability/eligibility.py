@@ -60,11 +60,11 @@ class Charge:
 
     def holds(self, client: IntArray, time_s: float) -> BoolArray:
         """Return whether each client's battery is above the threshold."""
-        return self._batteries.able(client, time_s)
+        return self._batteries.charged(client, time_s)
 
     def window_s(self, client: IntArray, time_s: float) -> tuple[FloatArray, FloatArray]:
         """Return from when until when each client's battery is above the threshold."""
-        from_s, until_s = (bound[client] for bound in self._batteries.able_s())
+        from_s, until_s = (bound[client] for bound in self._batteries.charged_s())
         return np.maximum(from_s, time_s), until_s
 
 

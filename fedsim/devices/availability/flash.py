@@ -1,8 +1,8 @@
-"""Comings and goings like those of the FLASH trace, drawn from its published statistics instead of the trace.
+"""Sessions and gaps like those of the FLASH trace, generated from its published statistics without the trace.
 
 FLASH: Yang, Wang, Xu, Chen, Bian, Liu and Liu, "Characterizing impacts of heterogeneity in federated learning
 upon large-scale smartphone data", WWW 2021; here its 1,000-user sample under the rule screen locked, charging and on
-WiFi, of whom 710 are ever seen, for one to six days each.
+WiFi, of which 710 are ever seen, for one to six days each.
 
 Streams: ``availability-never``, ``availability-habit`` and ``availability-start`` by client; ``availability-centre``
 and ``availability-residual`` by (client, 0 or 1); ``availability-sojourn`` and ``availability-hour`` by (client,
@@ -30,13 +30,13 @@ class QuantileLaw:
 
     A time is the quantile at the level ``Phi(x)`` of a score x. The scores of one client are normal around its own
     centre; where centres and scores together are standard normal, all clients' times have the given quantiles. A
-    client's centre thus moves weight between long and short times and leaves times that are typical of everybody, such
-    as ten seconds until a screen goes dark, where they are.
+    client's centre thus moves weight between long and short times and leaves times that are typical of all clients,
+    such as ten seconds until a screen goes dark, where they are.
 
     Parameters
     ----------
-    levels : ascending, from 0 to 1
-    values_s : ascending, > 0
+    levels : ascending, from 0 to 1, shape (m,)
+    values_s : ascending, > 0, shape (m,)
     within : standard deviation of one client's scores, > 0
     """
 
@@ -49,20 +49,25 @@ class QuantileLaw:
         self._means_s = np.where(ratio > 0, (high - low) / np.where(ratio > 0, ratio, 1.0), low)
 
     def time_s(self, score: FloatArray) -> FloatArray:
-        """Return the time of each score."""
+        """Return the time of each score in seconds, shape (n,)."""
         from scipy.special import ndtr
 
         return np.exp(np.interp(ndtr(score), self._levels, np.log(self._values_s)))
 
     def mean_s(self, centre: FloatArray) -> FloatArray:
-        """Return the mean of the times of clients with these centres, taken as log-uniform within each piece."""
+        """Return the mean time of clients with these centres, taken as log-uniform within each piece, shape (n,)."""
         return np.concatenate([self._pieces(part) @ self._means_s for part in _parts(centre)])
 
     def residual_s(self, centre: FloatArray, u: FloatArray, v: FloatArray) -> FloatArray:
-        """Return what is left of the times that cover a random instant, from two uniform numbers per client.
+        """Return the rest of the times that cover a random instant, shape (n,).
 
         An instant meets a time with probability proportional to its length, which makes a log-uniform piece
         uniform, and lies anywhere within it.
+
+        Parameters
+        ----------
+        centre : centres of the clients, shape (n,)
+        u, v : uniform numbers in (0, 1), shape (n,)
         """
         met = [self._met_s(*part) for part in zip(_parts(centre), _parts(u), strict=True)]
         return np.asarray(np.concatenate(met) * v)
@@ -85,7 +90,7 @@ class QuantileLaw:
 
 
 def _parts(values: FloatArray) -> list[FloatArray]:
-    """Return an array in parts of some thousand rows: tables of pieces for all clients at once would be large."""
+    """Return an array in parts of some thousand rows, to bound the tables of pieces in memory."""
     return np.array_split(values, max(1, math.ceil(values.size / _ROWS)))
 
 
@@ -117,35 +122,35 @@ _AT_ONCE_S: Final = 600.0
 class Flash(Component):
     """Sessions and gaps like those of the FLASH sample's users.
 
-    A share of the clients never comes. Every other one alternates sessions and gaps, each with a score that
+    A share of the clients is never online. Every other one alternates sessions and gaps, each with a score that
     `fedsim.devices.availability.flash.QuantileLaw` turns into a time:
 
     - its sessions' scores are normal around a centre of its own, and so are its gaps'; clients with low centres of
-      gaps are many and alike, those with high ones few and seldom seen; a gap after a long session is longer;
+      gaps are many and alike, those with high ones few and rarely online; a gap after a long session is longer;
     - each has a habit, an hour of the day drawn uniformly. What a session or a gap lasts beyond its first ten minutes
       passes on a clock that runs at another rate in each hour. Around its habit's hour a client's sessions end
       late and its gaps end early, as with a phone that charges overnight; on top of that all clients' sessions end late
       around 4 o'clock, and their gaps end early in the late afternoon.
 
-    Time 0 is midnight; the first sojourns are drawn a day before, as of a process without hours that has always
-    gone on, and that day lets the hours settle.
+    Time 0 is midnight. The first sojourns are drawn a day before, in the stationary state of the process without
+    hours; that day is the warm-up of the hours.
 
     Attributes
     ----------
-    never_share : share of the clients that are never there
-        In the sample 29 % are not seen, of whom some are rarely there: 0.247 who never are makes 29 % unseen.
+    never_share : share of the clients that are never online
+        In the sample 29 % are not seen, of which some are rarely online: a never-share of 0.247 makes 29 % unseen.
     diurnal : whether sojourns follow the hours of the day
         If not, each passes as if it began at a random hour: about as long, but at any time of the day. Clients are then
-        online for 8.0 % of the time instead of 9.5 %.
+        online for 8.0 % of the time and not 9.5 %.
 
     Notes
     -----
     The two tables of quantiles and fifteen numbers were fitted by least squares to the sample's published statistics,
     measured on generated clients through windows as long as the sample's (one to six days, from random hours
-    on), each difference in units of the error of a sample of that size. The tables took up the quantiles of sessions
-    and gaps; spread and correlation of centres the time online, the sessions per day and how much users differ; the
-    clocks the share online by hour and for how long it holds. What remains over 150,000 clients, beside standard
-    errors of the sample from 200 bootstrap resamples over its users:
+    on), each difference in units of the error of a sample of that size. The tables fit the quantiles of sessions and
+    gaps; spread and correlation of centres fit the time online, the sessions per day and the differences between
+    users; the clocks fit the share online by hour and its persistence. Differences over 150,000 clients, beside
+    standard errors of the sample from 200 bootstrap resamples over its users:
 
     ========================================  ===========================  ====================
     statistic, and its value in the sample    generated                    sample's error
@@ -177,7 +182,7 @@ class Flash(Component):
     diurnal: bool = True
 
     def build(self, clients: int, streams: Streams) -> Renewal:
-        """Return who is there in one run with this many clients."""
+        """Return the availability of one run."""
         return Renewal(clients, FlashSojourns(self, clients, streams), begins_s=-DAY_S)
 
 
@@ -186,19 +191,19 @@ class FlashSojourns:
 
     def __init__(self, law: Flash, clients: int, streams: Streams) -> None:
         self._streams = streams
-        everyone = np.arange(clients)
+        ids = np.arange(clients)
         # Centres and what is drawn around them are standard normal together, for sessions.
         self._session = QuantileLaw(_LEVELS, _SESSION_S, math.sqrt(1 - _SESSION_CENTRES**2))
         self._gap = QuantileLaw(_LEVELS, _GAP_S, _GAP_WITHIN)
-        self._session_centre, self._gap_centre = _centres(everyone, streams)
-        self._habit = np.asarray(24 * streams.uniform("availability-habit", everyone), dtype=np.int64)
+        self._session_centre, self._gap_centre = _centres(ids, streams)
+        self._habit = np.asarray(24 * streams.uniform("availability-habit", ids), dtype=np.int64)
         self._session_clocks, self._gap_clocks = (DailyClocks(rate) for rate in hourly_rates())
         self._diurnal = law.diurnal
-        never = streams.uniform("availability-never", everyone) < law.never_share
+        never = streams.uniform("availability-never", ids) < law.never_share
         session_s, gap_s = self._session.mean_s(self._session_centre), self._gap.mean_s(self._gap_centre)
-        starts = streams.uniform("availability-start", everyone) < session_s / (session_s + gap_s)
+        starts = streams.uniform("availability-start", ids) < session_s / (session_s + gap_s)
         self._starts_on = starts & ~never
-        u, v = (streams.uniform("availability-residual", everyone, which) for which in (0, 1))
+        u, v = (streams.uniform("availability-residual", ids, which) for which in (0, 1))
         session_s, gap_s = (
             self._session.residual_s(self._session_centre, u, v),
             self._gap.residual_s(self._gap_centre, u, v),
@@ -206,23 +211,23 @@ class FlashSojourns:
         self._first_s = np.where(never, np.inf, np.where(starts, session_s, gap_s))
 
     def starts_on(self, client: IntArray) -> BoolArray:
-        """Return whether each client is there at the beginning."""
+        """Return whether each client is online at the beginning, shape (n,)."""
         return self._starts_on[client]
 
     def end_s(self, client: IntArray, number: IntArray, on: BoolArray, from_s: FloatArray) -> FloatArray:
-        """Return the ends of sessions and of gaps, what is beyond ten minutes on the clocks of the day."""
+        """Return the ends of sessions and gaps; beyond ten minutes they pass on the clocks of the day; shape (n,)."""
         ends_s = np.empty(client.size)
         for state, score, law, clocks in (
             (on, self._session_score, self._session, self._session_clocks),
             (~on, self._gap_score, self._gap, self._gap_clocks),
         ):
             some = np.flatnonzero(state)
-            who, which = client[some], number[some]
-            lasts_s = np.where(which == 0, self._first_s[who], law.time_s(score(who, which)))
+            chosen, which = client[some], number[some]
+            lasts_s = np.where(which == 0, self._first_s[chosen], law.time_s(score(chosen, which)))
             at_once_s = np.minimum(lasts_s, _AT_ONCE_S)
-            ahead_s = 0.0 if self._diurnal else DAY_S * self._streams.uniform("availability-hour", who, which)
+            ahead_s = 0.0 if self._diurnal else DAY_S * self._streams.uniform("availability-hour", chosen, which)
             from_local_s = from_s[some] + at_once_s + ahead_s
-            ends_s[some] = clocks.later_s(self._habit[who], from_local_s, lasts_s - at_once_s) - ahead_s
+            ends_s[some] = clocks.later_s(self._habit[chosen], from_local_s, lasts_s - at_once_s) - ahead_s
         return ends_s
 
     def _session_score(self, client: IntArray, number: IntArray) -> FloatArray:
@@ -239,7 +244,7 @@ class FlashSojourns:
 
 
 def _centres(client: IntArray, streams: Streams) -> tuple[FloatArray, FloatArray]:
-    """Return the centres of each client's scores of sessions and of gaps."""
+    """Return the centres of each client's scores of sessions and of gaps, both of shape (n,)."""
     session, other = (normal_quantile(streams.uniform("availability-centre", client, which)) for which in (0, 1))
     gap = _CORRELATION * session + math.sqrt(1 - _CORRELATION**2) * other
     return _SESSION_CENTRES * session, np.where(gap < 0, _GAP_CENTRES[0], _GAP_CENTRES[1]) * gap

@@ -1,12 +1,12 @@
-"""Clients that come and go: alternating sojourns, looked up by bisection.
+"""Alternating on and off sojourns of clients, looked up by bisection, and the two-state Markov law.
 
 A client's sojourns are numbered from 0, the one that covers time 0, and each is a function of (client, number)
-and of the instant at which it begins. Only a window of `WIDTH` switching instants per client is kept; it moves
-along as time does, and a question about the past starts it anew, so that answers never depend on what was asked
-before. Memory is about 170 bytes a client; the work over a run is that of drawing each sojourn once.
+and of the instant at which it begins. Only a window of `WIDTH` switching instants per client is kept. The window
+moves along with time, and a question about the past starts it anew, so that answers never depend on earlier
+questions. Memory is about 170 bytes a client; over a run each sojourn is drawn once.
 
-Streams of `Markov`: ``availability-start`` by client; ``availability-sojourn`` by (client, number). Others that use
-`MarkovSojourns` name their own.
+Streams of `Markov`: ``availability-start`` by client; ``availability-sojourn`` by (client, number). Other users of
+`MarkovSojourns` name their own streams.
 """
 
 import copy
@@ -28,8 +28,16 @@ Sojourn = Annotated[float, Field(ge=1e-3)]
 
 
 def count_until(values: FloatArray, low: IntArray, high: IntArray, bound: ArrayLike) -> IntArray:
-    """Return how many elements of each ascending slice ``values[low:high]`` are at most its bound, by bisection.
+    """Return the number of elements of each ascending slice ``values[low:high]`` that are at most its bound.
 
+    Parameters
+    ----------
+    values : slices one after another, shape (m,)
+    low, high : bounds of each slice, shape (n,)
+    bound : one number, or one for each slice, shape (n,)
+
+    Examples
+    --------
     >>> count_until(np.array([1.0, 5.0, 2.0]), np.array([0, 2]), np.array([2, 3]), np.array([5.0, 1.9])).tolist()
     [2, 0]
     """
@@ -58,7 +66,7 @@ class OnOffProcess(Availability):
     kind: Kind = "timed"
 
     def __init__(self, clients: int) -> None:
-        self._everyone = np.arange(clients, dtype=np.int64)
+        self._client = np.arange(clients, dtype=np.int64)
         self._on = np.zeros(clients, dtype=np.bool_)
         self._from_s, self._until_s = np.full(clients, np.inf), np.full(clients, -np.inf)
 
@@ -107,7 +115,7 @@ class OnOffProcess(Availability):
 
     def next_s(self, time_s: float, draw: int, client: IntArray | None = None) -> tuple[float, int]:
         """Return the first instant from ``time_s`` on at which a client is on; the draw stays."""
-        looked_at = self._everyone if client is None else client
+        looked_at = self._client if client is None else client
         now_s = float(self.earliest_s(looked_at, time_s, draw).min(initial=np.inf))
         # The sum may round to just before the arrival; the next number is then at or after it.
         while np.isfinite(now_s) and not self.state(looked_at, now_s)[0].any():
@@ -117,18 +125,18 @@ class OnOffProcess(Availability):
     def part(self, client: IntArray) -> "OnOffProcess":
         """Return the availability of some of the clients; the states looked up are kept in one place for all parts."""
         some = copy.copy(self)
-        some._everyone = client
+        some._client = client
         return some
 
 
 @dataclass(frozen=True)
 class Sessions:
-    """When some clients are there, one element per session.
+    """Sessions of some clients, in which they are on; one element per session, all of shape (m,).
 
     Attributes
     ----------
-    owner : place of the client among those asked for
-    start_s, end_s : its coming and leaving
+    owner : position of the client among those asked for
+    start_s, end_s : bounds of the session
     """
 
     owner: IntArray
@@ -137,56 +145,61 @@ class Sessions:
 
 
 class SojournLaw(Protocol):
-    """How long clients stay and stay away."""
+    """Sojourns of clients in their two states."""
 
     def starts_on(self, client: IntArray) -> BoolArray:
-        """Return whether each client is there at the beginning."""
+        """Return whether each client's sojourn 0 is on, shape (n,)."""
         ...
 
     def end_s(self, client: IntArray, number: IntArray, on: BoolArray, from_s: FloatArray) -> FloatArray:
-        """Return when each client's sojourn of this number ends, given when it begins; all of shape (n,)."""
+        """Return the end of each client's sojourn, shape (n,).
+
+        Parameters
+        ----------
+        client : ids, shape (n,)
+        number : number of the sojourn, from 0, shape (n,)
+        on : whether the client is on in it, shape (n,)
+        from_s : its beginning, shape (n,)
+        """
         ...
 
 
 class Renewal(OnOffProcess):
-    """The presence of clients whose sojourns follow a `SojournLaw`.
+    """The availability of clients whose sojourns follow a `SojournLaw`.
 
     Parameters
     ----------
     clients : K
-    law : SojournLaw
-    begins_s : when the first sojourns are drawn, at most 0
-        The earlier, the more a law that is not drawn in its stationary state has forgotten by time 0.
+    law : sojourns of the clients
+    begins_s : beginning of the sojourns of number 0, at most 0
+        An earlier beginning leaves less of a state that is not stationary at time 0.
     """
 
     def __init__(self, clients: int, law: SojournLaw, begins_s: float = 0.0) -> None:
         super().__init__(clients)
         self._law, self._begins_s = law, begins_s
-        everyone = np.arange(clients, dtype=np.int64)
-        self._starts_on = law.starts_on(everyone)
+        ids = np.arange(clients, dtype=np.int64)
+        self._starts_on = law.starts_on(ids)
         self._first = np.zeros(clients, dtype=np.int64)
         self._origin_s = np.full(clients, begins_s)
         self._ends_s = np.zeros((clients, WIDTH))
-        self._draw(everyone)
+        self._draw(ids)
 
     def look_up(self, client: IntArray, time_s: float) -> tuple[BoolArray, FloatArray]:
-        """Return whether each client is there at an instant, and when that changes."""
+        """Return whether each client is on at an instant, and when that changes."""
         self._move_to(client, time_s)
         place = count_until(self._ends_s.ravel(), client * WIDTH, (client + 1) * WIDTH, time_s)
         return self._has(client, self._first[client] + place), self._ends_s[client, place]
 
-    def sessions(self, client: IntArray, from_s: FloatArray, until_s: FloatArray) -> "Sessions":
-        """Return when each client is there between two instants of its own, for a trace of what a law draws.
+    def sessions(self, client: IntArray, from_s: FloatArray, until_s: FloatArray) -> Sessions:
+        """Return the sessions of each client between two instants of its own, cut at both.
+
+        They are ordered by position in `client` and by time.
 
         Parameters
         ----------
         client : ids, shape (n,)
-        from_s, until_s : from 0 on, shape (n,)
-
-        Returns
-        -------
-        Sessions
-            Cut at both instants, ordered by place in `client` and by time.
+        from_s, until_s : bounds for each client, >= 0, shape (n,)
         """
         row, now_s = np.arange(client.size), np.full(client.size, self._begins_s)
         on, number = self._starts_on[client], 0
@@ -199,15 +212,15 @@ class Renewal(OnOffProcess):
             end_s.append(np.minimum(ends_s, until_s[row])[seen])
             going = ends_s < until_s[row]
             row, now_s, on, number = row[going], ends_s[going], ~on[going], number + 1
-        whose = np.concatenate(owner)
-        order = np.argsort(whose, kind="stable")
-        return Sessions(whose[order], np.concatenate(start_s)[order], np.concatenate(end_s)[order])
+        owners = np.concatenate(owner)
+        order = np.argsort(owners, kind="stable")
+        return Sessions(owners[order], np.concatenate(start_s)[order], np.concatenate(end_s)[order])
 
     def _has(self, client: IntArray, number: IntArray) -> BoolArray:
         return np.asarray(self._starts_on[client] ^ (number % 2 == 1))
 
     def _move_to(self, client: IntArray, time_s: float) -> None:
-        """Let the window of each client hold the sojourn that covers an instant."""
+        """Move the window of each client to the sojourn that covers an instant."""
         past = client[self._origin_s[client] > time_s]
         if past.size:
             self._first[past], self._origin_s[past] = 0, self._begins_s
@@ -228,14 +241,14 @@ class Renewal(OnOffProcess):
 
 
 class Markov(Component):
-    """On and off by turns, for exponential times: a two-state Markov chain in continuous time, stationary from 0.
+    """Alternating exponential on and off times: a two-state Markov chain in continuous time, stationary from time 0.
 
-    A client is there for the share ``mean_on_s / (mean_on_s + mean_off_s)`` of the time. The law has no memory,
+    A client is available for the share ``mean_on_s / (mean_on_s + mean_off_s)`` of the time. The law has no memory,
     so the sojourn that covers time 0 ends as if it had begun then.
 
     Attributes
     ----------
-    mean_on_s, mean_off_s : mean sojourns
+    mean_on_s, mean_off_s : mean sojourns in the two states
     """
 
     may_leave: ClassVar[bool] = True
@@ -244,7 +257,7 @@ class Markov(Component):
     mean_off_s: Sojourn
 
     def build(self, clients: int, streams: Streams) -> Renewal:
-        """Return who is there in one run with this many clients."""
+        """Return the availability of one run."""
         return Renewal(clients, MarkovSojourns(self.mean_on_s, self.mean_off_s, streams))
 
 
@@ -256,11 +269,11 @@ class MarkovSojourns:
         self._start, self._sojourn = f"{name}-start", f"{name}-sojourn"
 
     def starts_on(self, client: IntArray) -> BoolArray:
-        """Return a stationary state."""
+        """Return a stationary state, shape (n,)."""
         share = self.mean_on_s / (self.mean_on_s + self.mean_off_s)
         return self._streams.uniform(self._start, client) < share
 
     def end_s(self, client: IntArray, number: IntArray, on: BoolArray, from_s: FloatArray) -> FloatArray:
-        """Return the beginning plus an exponential time."""
+        """Return the beginning plus an exponential time, shape (n,)."""
         mean_s = np.where(on, self.mean_on_s, self.mean_off_s)
         return np.asarray(from_s - mean_s * np.log1p(-self._streams.uniform(self._sojourn, client, number)))

@@ -1,4 +1,4 @@
-"""Measured comings and goings: intervals of presence per device, repeated with each device's own period.
+"""Measured availability: the online intervals of devices, repeated with each device's own period.
 
 Streams: ``trace-availability`` by client, for a random mapping of clients to devices.
 """
@@ -22,13 +22,13 @@ from fedsim.traces import PICKLES, Assignment, entries_of, read_columns, read_pi
 
 @dataclass(frozen=True)
 class Intervals:
-    """The intervals of n devices in one row, sorted and disjoint within each device.
+    """The online intervals of n devices in one row, sorted and disjoint within each device.
 
     Attributes
     ----------
     offset : device d has the intervals ``offset[d]`` to ``offset[d + 1]``, shape (n + 1,)
-    start_s, end_s : the device is there from a start until before its end, counted from the start of its period
-    period_s : after which the device's intervals begin anew, shape (n,)
+    start_s, end_s : half-open intervals, counted from the start of the device's period, shape (m,)
+    period_s : period after which the device's intervals begin anew, shape (n,)
     """
 
     offset: IntArray
@@ -38,13 +38,13 @@ class Intervals:
 
     @classmethod
     def of(cls, device: ArrayLike, start_s: ArrayLike, end_s: ArrayLike, period_s: ArrayLike) -> "Intervals":
-        """Return intervals in any order, sorted, cut at the period; those that overlap or touch become one.
+        """Return intervals given in any order, sorted and cut at the period; those that overlap or touch become one.
 
         Parameters
         ----------
-        device : whole numbers in 0..n-1, one for each interval
-        start_s, end_s : one for each interval, from 0 on; empty intervals are left out
-        period_s : > 0, one for each device
+        device : whole numbers in 0..n-1, one for each interval, shape (m,)
+        start_s, end_s : bounds of each interval, from 0 on, shape (m,); empty intervals are left out
+        period_s : > 0, one for each device, shape (n,)
 
         Raises
         ------
@@ -68,17 +68,17 @@ class Intervals:
 
     @property
     def devices(self) -> int:
-        """How many devices there are."""
+        """Number of devices n."""
         return self.period_s.size
 
     def fraction(self) -> FloatArray:
-        """Return the share of its period for which each device is there, shape (n,)."""
+        """Return the share of its period for which each device is online, shape (n,)."""
         owner = np.repeat(np.arange(self.devices), np.diff(self.offset))
         return np.bincount(owner, self.end_s - self.start_s, minlength=self.devices) / self.period_s
 
 
 def _joined(owner: IntArray, start: FloatArray, end: FloatArray) -> tuple[IntArray, FloatArray, FloatArray]:
-    """Return sorted intervals with those of one owner that overlap or touch made one."""
+    """Return sorted intervals in which those of one owner that overlap or touch have become one."""
     # Shifted by its owner, an interval can only meet one of the same owner.
     shift = owner * (2.0 * end.max(initial=1.0))
     reach = np.maximum.accumulate(end + shift)
@@ -100,12 +100,12 @@ def read_intervals(path: str | Path, period_s: float | None = None) -> Intervals
         given here, ``period_s``, one row per interval. ``.npz``: arrays ``offset``, ``start_s``, ``end_s`` and
         ``period_s`` as in `Intervals`, or the rows of a table. ``.pkl``, ``.pickle`` or no suffix: FedScale's
         ``client_behave_trace``, a dictionary of devices with ``active``, ``inactive`` and ``finish_time``.
-    period_s : of every device, for tables without that column
+    period_s : period of every device, for tables without that column
 
     Raises
     ------
     DataError
-        If the file cannot be read or does not hold what it should.
+        If the file cannot be read or does not hold such intervals.
     """
     try:
         if Path(path).suffix in PICKLES:
@@ -147,12 +147,12 @@ def _from_columns(columns: Mapping[str, NDArray[Any]], period_s: float | None) -
 
 
 class Traces(Component):
-    """Intervals from a file, each client following one device with its own period from the start of the run.
+    """Intervals from a file: each client follows one device, with the device's period, from the start of the run.
 
     FedScale (Lai et al., "FedScale: Benchmarking model and system performance of federated learning at scale",
-    ICML 2022) asks only whether a client is there when its task ends: one that leaves and returns in between
+    ICML 2022) asks only whether a client is online when its task ends: a client that leaves and returns in between
     counts as if it had stayed. Its code moves a pointer through the intervals by one step for each question, so
-    that its answers depend on what was asked before; here they are found by bisection. Its intervals include
+    that its answers depend on earlier questions; here they are found by bisection. Its intervals include
     their ends; so does the end of a task here, while a client whose interval ends right now is no candidate.
 
     Attributes
@@ -160,8 +160,8 @@ class Traces(Component):
     path : file, see `read_intervals`
     mapping : how clients get their devices, ``"random"`` or ``"sequential"``, see `fedsim.traces.entries_of`
     checked : ``"whole-task"``, a client that leaves drops out at that instant; or ``"end-point"``, one that is
-        away when its task would end drops out at the instant at which it left for the last time before
-    period_s : of every device, for tables that do not say it
+        offline when its task would end drops out at the instant at which it left for the last time before
+    period_s : period of every device, for tables without that column
     """
 
     may_leave: ClassVar[bool] = True
@@ -172,14 +172,21 @@ class Traces(Component):
     period_s: PositiveFloat | None = None
 
     def build(self, clients: int, streams: Streams) -> "TraceAvailability":
-        """Return who is there in one run with this many clients."""
+        """Return the availability of one run."""
         intervals = read_intervals(self.path, self.period_s)
         device = entries_of(clients, intervals.devices, self.mapping, "trace-availability", streams)
         return TraceAvailability(intervals, device, self.checked)
 
 
 class TraceAvailability(OnOffProcess):
-    """The presence of clients that follow the intervals of devices; `device` has shape (K,)."""
+    """The availability of clients that follow the intervals of devices.
+
+    Parameters
+    ----------
+    intervals : online intervals of n devices
+    device : device that each client follows, shape (K,)
+    checked : as in `Traces`
+    """
 
     def __init__(
         self,
@@ -191,7 +198,7 @@ class TraceAvailability(OnOffProcess):
         self._intervals, self._device, self._checked = intervals, device, checked
 
     def look_up(self, client: IntArray, time_s: float) -> tuple[BoolArray, FloatArray]:
-        """Return whether each client is there at an instant, and when that changes."""
+        """Return whether each client is on at an instant, and when that changes."""
         data = self._intervals
         low, high, period, now = self._phase(client, time_s)
         began_s = np.floor(time_s / period) * period
@@ -200,7 +207,7 @@ class TraceAvailability(OnOffProcess):
         empty = low == high
         at = low + count_until(data.start_s, low, high, now)
         last = np.clip(at - 1, 0, data.end_s.size - 1)
-        there = (at > low) & (now < data.end_s[last])
+        on = (at > low) & (now < data.end_s[last])
         first = np.minimum(low, data.start_s.size - 1)
         # An interval up to the end of the period goes on in the next one if that begins with an interval.
         wraps = (data.end_s[last] == period) & (data.start_s[first] == 0.0)
@@ -209,11 +216,11 @@ class TraceAvailability(OnOffProcess):
         following = np.where(
             at < high, data.start_s[np.minimum(at, data.start_s.size - 1)], period + data.start_s[first]
         )
-        until_s = began_s + np.where(there, np.where(whole, np.inf, leaves_s), np.where(empty, np.inf, following))
-        return np.asarray(there), np.asarray(until_s)
+        until_s = began_s + np.where(on, np.where(whole, np.inf, leaves_s), np.where(empty, np.inf, following))
+        return np.asarray(on), np.asarray(until_s)
 
     def leaves_after_s(self, client: IntArray, time_s: float, draw: int, task_s: FloatArray) -> FloatArray:
-        """Return how long each client is still there or, checked at the end point, when it leaves for good."""
+        """Return the seconds until each client leaves or, checked at the end point, until it leaves for good."""
         if self._checked == "whole-task":
             return super().leaves_after_s(client, time_s, draw, task_s)
         done = np.isfinite(task_s)
@@ -221,7 +228,7 @@ class TraceAvailability(OnOffProcess):
         return np.where(away_s > 0, np.maximum(task_s - away_s, 0.0), np.inf)
 
     def _away_s(self, client: IntArray, time_s: FloatArray) -> FloatArray:
-        """Return for how long each client has been away at an instant; 0 where it is there, its ends included."""
+        """Return the seconds for which each client has been offline; 0 where it is online, interval ends included."""
         data = self._intervals
         low, high, period, now = self._phase(client, time_s)
         at = low + count_until(data.start_s, low, high, now)

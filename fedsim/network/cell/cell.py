@@ -4,14 +4,15 @@ Streams: ``fading-downlink`` and ``fading-uplink`` by (client, block), separate 
 different carriers (frequency-division duplex). Path loss and shadowing are common to both.
 """
 
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, ClassVar
 
 import numpy as np
 from pydantic import Field, PositiveFloat
 
 from fedsim.arrays import FloatArray
+from fedsim.capabilities import MODEL_BITS, SITES
 from fedsim.network.cell.links import CellLinks
-from fedsim.network.medium.cell import Sharing
+from fedsim.network.medium.cell import SHARINGS, Sharing, SharingSlot
 from fedsim.network.radio.channel import Channel
 from fedsim.network.radio.contracts import Fading, PathLoss
 from fedsim.network.radio.fading import FADINGS, Rayleigh
@@ -33,7 +34,7 @@ class Downlink(CellLink):
     TR 36.814, annex A.2).
     """
 
-    sharing: Sharing | Literal["multicast"] = "dedicated"
+    sharing: Annotated[Sharing, SharingSlot(SHARINGS, recipe=True, words=("dedicated", "multicast"))] = "dedicated"
     bandwidth_hz: PositiveFloat = 1e6
     power_dbm: PowerDbm = 36.0
     noise_figure_db: NoiseFigureDb = 9.0
@@ -46,7 +47,7 @@ class Uplink(CellLink):
     figure of 5 dB (same studies). So an uplink has 9 dB less SNR than a downlink.
     """
 
-    sharing: Sharing = "dedicated"
+    sharing: Annotated[Sharing, SharingSlot(SHARINGS, recipe=True)] = "dedicated"
     bandwidth_hz: PositiveFloat = 1e6
     power_dbm: PowerDbm = 23.0
     noise_figure_db: NoiseFigureDb = 5.0
@@ -72,8 +73,8 @@ class Cell(Component):
     sites : the sites on the same frequencies; None where the one at the origin is alone
     """
 
-    uses_bits: ClassVar[bool] = True
-    uses_positions: ClassVar[bool] = True
+    requires: ClassVar[frozenset[str]] = frozenset({MODEL_BITS})
+    provides: ClassVar[frozenset[str]] = frozenset({SITES})
 
     downlink: Downlink = Downlink()
     uplink: Uplink = Uplink()

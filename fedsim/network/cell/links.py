@@ -3,7 +3,7 @@
 from fedsim.arrays import FloatArray, IntArray
 from fedsim.clock import Environment
 from fedsim.network.contracts import Directions, Links
-from fedsim.network.medium.cell import CellMedium, Rule
+from fedsim.network.medium.cell import CellMedium, Sharing
 from fedsim.network.radio.channel import Channel
 
 
@@ -26,7 +26,7 @@ class CellLinks(Links):
         uplink: Channel,
         delay_s: FloatArray,
         serving: IntArray,
-        sharing: tuple[Rule, Rule] = ("dedicated", "dedicated"),
+        sharing: tuple[Sharing, Sharing] = ("dedicated", "dedicated"),
     ) -> None:
         self.downlink, self.uplink, self.delay_s, self.serving = downlink, uplink, delay_s, serving
         self.sharing = sharing

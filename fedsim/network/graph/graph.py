@@ -12,6 +12,7 @@ import numpy as np
 from pydantic import Field, NonNegativeFloat, field_validator, model_validator
 
 from fedsim.arrays import FloatArray
+from fedsim.capabilities import ENDS_AT_CLOUD, ENDS_AT_EDGES, MOBILITY, MODEL_BITS, ROUTES, SITES
 from fedsim.network.graph.access import ACCESSES, Access
 from fedsim.network.graph.links import GraphLinks, StationAccess
 from fedsim.network.medium.failures import FAILURES, Failure
@@ -51,8 +52,7 @@ class Graph(Component):
     interruption_s : how long a client's access carries nothing after each handover
     """
 
-    uses_bits: ClassVar[bool] = True
-    uses_positions: ClassVar[bool] = True
+    requires: ClassVar[frozenset[str]] = frozenset({MODEL_BITS})
 
     topology: Annotated[Layout, Slot(LAYOUTS)]
     access: Annotated[Access, Slot(ACCESSES)] | None = None
@@ -61,6 +61,12 @@ class Graph(Component):
     mobility: Annotated[Mobility, Slot(MOBILITIES)] | None = None
     handover: HandoverRule = HandoverRule()
     interruption_s: NonNegativeFloat = 0.0
+
+    @property
+    def provides(self) -> frozenset[str]:
+        """Where transfers end, and whether clients move."""
+        ends = {ENDS_AT_CLOUD} if self.server == "cloud" else {ENDS_AT_EDGES, SITES, ROUTES}
+        return frozenset(ends | ({MOBILITY} if self.mobility is not None else set()))
 
     @field_validator("topology", mode="before")
     @classmethod

@@ -1,9 +1,9 @@
-"""A cell whose clients share the spectrum, on the clock; up- and downlink are separate.
+"""The spectrum of a cell on the clock, shared by its clients; downlink and uplink are separate.
 
-What a share carries is its hertz times the client's ergodic spectral efficiency, the mean over fading: how much of a
-transfer falls into which fading block is known only when all who come and go are, and one number per client is what
-lets one clock serve all. It is the law of large numbers for transfers that are long against the coherence time;
-short ones vary less here than with dedicated bandwidth, where every block is looked at.
+A share carries its hertz times the client's ergodic spectral efficiency, the mean over fading: which part of a
+transfer falls into which fading block is known only when all transfers are, and one number per client lets one clock
+serve all. It is the law of large numbers for transfers that are long against the coherence time; short ones vary less
+here than with dedicated bandwidth, where every block is looked at.
 
 Power is spread evenly over the whole bandwidth, and a client's share of it carries its share of the power: the SNR
 is the same in every share. (For the uplink this is cautious: a phone that puts all its power into a small share
@@ -11,33 +11,86 @@ would reach a higher SNR there.)
 
 The rules are:
 
-- ``"equal"``: all who transfer have the same share at every instant (`EqualSharing`).
-- ``"proportional-fair"``: the scheduler serves in every block whoever's gain is largest against its own mean, which
-  gives everybody the same share of time (and so of bandwidth) on average, in better blocks (`ProportionalFair`). What
-  better blocks are worth follows from the cell's rate law at each client's own mean SNR (`DiversityGain`).
+- ``"dedicated"``: a bandwidth of its own for each client; nothing is shared.
+- ``"equal"``: the same share at every instant for all transfers (`EqualSharing`).
+- ``"proportional-fair"``: the scheduler serves in every block the client whose gain is largest against its own mean,
+  which gives all the same share of time (and so of bandwidth) on average, in better blocks (`ProportionalFair`). The
+  value of better blocks follows from the cell's rate law at each client's own mean SNR (`DiversityGain`).
 - ``"first-come"``: one after another with the whole bandwidth (`FirstCome`).
-- ``"minimum-makespan"``: split so that all finish at the same instant (`MinimumMakespan`).
-- ``"multicast"``: one transmission at the rate of the weakest (`Multicast`); downlink only. The weakest is the client
-  with the least ergodic efficiency.
+- ``"minimum-makespan"``: split so that all end at the same instant (`MinimumMakespan`).
+- ``"multicast"``: one transmission at the least rate, that of the client with the least ergodic efficiency
+  (`Multicast`); downlink only.
+- a `Discipline` of your own: ``"module:Class"``, a table with this as its ``kind``, or an object.
 """
 
-from collections.abc import Callable
-from typing import Literal
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
 
 import numpy as np
+from pydantic_core import core_schema
 from simpy import Environment
 
 from fedsim.arrays import FloatArray, IntArray
 from fedsim.network.contracts import SharedMedium, SpectrumBook, Transfer
-from fedsim.network.medium.disciplines import EqualSharing, FirstCome, MinimumMakespan
+from fedsim.network.medium.disciplines import Discipline
 from fedsim.network.medium.multicast import Multicast
-from fedsim.network.medium.proportional_fair import ProportionalFair
 from fedsim.network.medium.spectrum import SharedSpectrum
 from fedsim.network.radio.channel import Channel
+from fedsim.registry import Recipe, Registry, Slot, refusal
 
-Sharing = Literal["dedicated", "equal", "proportional-fair", "first-come", "minimum-makespan"]
+SHARINGS: Final = Registry(
+    "sharing rule",
+    "fedsim.sharings",
+    ("prepare", "join", "leave", "advance", "served", "next_end", "in_service", "rate_hz"),
+    {
+        "equal": "fedsim.network.medium.disciplines:EqualSharing",
+        "proportional-fair": "fedsim.network.medium.proportional_fair:ProportionalFair",
+        "first-come": "fedsim.network.medium.disciplines:FirstCome",
+        "minimum-makespan": "fedsim.network.medium.disciplines:MinimumMakespan",
+    },
+)
 
-Rule = Sharing | Literal["multicast"]
+Sharing = str | Recipe
+"""The name of a rule, or how to build a discipline that has options or was handed over as an object."""
+
+
+@dataclass(frozen=True)
+class SharingSlot(Slot):
+    """Annotation of a field that holds a sharing rule.
+
+    Attributes
+    ----------
+    catalogue, recipe : as in `Slot`
+    words : names of the rules that are no disciplines
+    """
+
+    words: tuple[str, ...] = ("dedicated",)
+
+    def __get_pydantic_core_schema__(self, _source: Any, _handler: Any) -> core_schema.CoreSchema:
+        """Validate with `make`, and write a name as it is."""
+        return core_schema.no_info_plain_validator_function(
+            self.make, serialization=core_schema.plain_serializer_function_ser_schema(self._describe)
+        )
+
+    def make(self, value: Any) -> Sharing:
+        """Return the rule that a scenario's value describes."""
+        if isinstance(value, Mapping) and set(value) == {"kind"}:
+            value = value["kind"]
+        names = [*self.words, *self.catalogue.builtin]
+        if isinstance(value, str):
+            if value in names:
+                return value
+            if ":" not in value and value not in self.catalogue.kinds():
+                raise refusal(
+                    "unknown_kind", "input should be {names} or 'module:Class'", names=", ".join(map(repr, names))
+                )
+        recipe = self.catalogue.make_recipe(value)
+        plain = recipe.prototype is None and all(option is None for option in recipe.options.values())
+        return recipe.kind if plain else recipe
+
+    def _describe(self, value: Sharing) -> Any:
+        return value if isinstance(value, str) else self.catalogue.describe(value)
 
 
 class CellMedium(SharedMedium):
@@ -56,7 +109,7 @@ class CellMedium(SharedMedium):
         self,
         env: Environment,
         channels: tuple[Channel, Channel],
-        sharing: tuple[Rule, Rule],
+        sharing: tuple[Sharing, Sharing],
         serving: IntArray,
         delay_s: FloatArray,
     ) -> None:
@@ -90,7 +143,9 @@ class Direction:
     media : spectrum of each site; empty where bandwidth is dedicated
     """
 
-    def __init__(self, env: Environment, channel: Channel, rule: Rule, serving: IntArray, delay_s: FloatArray) -> None:
+    def __init__(
+        self, env: Environment, channel: Channel, rule: Sharing, serving: IntArray, delay_s: FloatArray
+    ) -> None:
         self._senders: dict[int, SharedSpectrum | Multicast] = {}
         if rule != "dedicated":
             make = _maker(env, channel, rule)
@@ -109,19 +164,14 @@ class Direction:
         return self._senders[self._site[client]].send(bits, self._efficiency[client], self._delay_s[client])
 
 
-def _maker(env: Environment, channel: Channel, rule: Rule) -> Callable[[], SharedSpectrum | Multicast]:
-    """Return what makes the medium of one site."""
+def _maker(env: Environment, channel: Channel, rule: Sharing) -> Callable[[], SharedSpectrum | Multicast]:
+    """Return a function that makes the sender of one site."""
     if rule == "multicast":
         return lambda: Multicast(env, channel.bandwidth_hz)
-    kinds = {
-        "equal": EqualSharing,
-        "proportional-fair": ProportionalFair,
-        "first-come": FirstCome,
-        "minimum-makespan": MinimumMakespan,
-    }
+    recipe = SHARINGS.make_recipe(rule)
 
     def make() -> SharedSpectrum:
-        discipline = kinds[rule]()
+        discipline: Discipline = recipe.build()
         discipline.prepare(channel)
         return SharedSpectrum(env, channel.bandwidth_hz, discipline)
 

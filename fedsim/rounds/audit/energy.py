@@ -43,7 +43,7 @@ class EnergyBook:
         battery, ``spent = bits * J/bit + operations * J/operation`` (or seconds of work times watts), and a battery
         that ran empty is empty.
         """
-        draw, client = said.draw, said.client
+        draw, client = said.demand, said.client
         if draw is None:
             raise ValueError("a round of a run with batteries must say what it drew from them")
         batteries, spent_j = self._batteries, said.energy_j

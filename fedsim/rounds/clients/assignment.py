@@ -1,25 +1,23 @@
-"""What a cohort is sent to do: hear a message, work, answer."""
+"""What a cohort is sent to do: a message down, local work, a message up."""
 
 import math
 from collections.abc import Collection
 from dataclasses import dataclass
 
-import numpy as np
-from numpy.typing import NDArray
-
-from fedsim.learning import Learner, Release
+from fedsim.arrays import FloatArray, IntArray
+from fedsim.learning import Learner
 from fedsim.measurements import forward_passes, numbers_up
 from fedsim.units import BITS_PER_FLOAT32
 
 
 @dataclass(frozen=True)
 class Workload:
-    """A model down, training and what is measured beside it, an update and the numbers measured up.
+    """Bits and samples of one participation: a model down, training, an update up, and measurements beside these.
 
     Attributes
     ----------
     learner : Learner
-    needs : what the selector wants to be told of delivered updates, some of `fedsim.measurements.MEASUREMENTS`
+    needs : measurements of delivered updates for the selector, some of `fedsim.measurements.MEASUREMENTS`
     """
 
     learner: Learner
@@ -27,59 +25,60 @@ class Workload:
 
     @property
     def down_bits(self) -> float:
-        """Size of a model; 0 where nobody said."""
+        """Size of a model in bits; 0 if the learner states none."""
         return self.learner.model_bits or 0.0
 
     @property
     def up_bits(self) -> float:
-        """Size of an update and of the numbers that the selector wants beside it."""
+        """Size of an update and of the measurements sent with it, in bits."""
         return self.down_bits + numbers_up(self.needs) * BITS_PER_FLOAT32
 
-    def samples(self, client: NDArray[np.int64]) -> NDArray[np.float64]:
-        """Return how many samples' worth of training the whole work of each client is, shape (n,)."""
-        looks = forward_passes(self.needs)
+    def samples(self, client: IntArray) -> FloatArray:
+        """Return each client's whole work as a number of training samples, shape (n,).
+
+        Parameters
+        ----------
+        client : ids, shape (n,)
+        """
+        passes = forward_passes(self.needs)
         work = self.learner.work_samples(client)
-        return work + looks * self.learner.probe_samples(client, None) if looks else work
+        return work + passes * self.learner.probe_samples(client, None) if passes else work
 
 
 @dataclass(frozen=True, kw_only=True)
 class Assignment:
-    """A message down, work and a message up, for each member of a cohort.
+    """A message down, local work and a message up, for each of the n members of a cohort.
 
     Attributes
     ----------
     client : ids, shape (n,)
-    number : round in which it begins
-    turn : what the members' luck of this errand is keyed by: the round where a client is sent once a round at most
-    availability_draw : draw of availability that holds when the clients are looked at
-    opens_s : instant at which the clients' presence is looked at
+    number : round in which the participations begin
+    draw : key of the participations' random numbers; the number of the round if no client is sent twice in a round
+    availability_s, availability_draw : instant at which the clients' availability is evaluated, and the draw of
+        availability that holds then
     bits : sizes of the message down and of the message up
-    samples : that each passes through its model, shape (n,)
-    compute_s : how long the work of each takes, shape (n,)
-    releases : filled with the release of every member whose upload starts, by position; None if nothing is released
-    share : shape (n,), part of the work that each does; falls for those that see that they would be late
-    ends_s : instant from which on an answer is late
-    least_share : how far a member shortens its work to be in time, as a share of what it shall do; 1 for not at all
-    mean_uplink_s : how long the message up takes each on average, shape (n,); None unless work may be shortened
-    endless : whether the server waits for every answer, however long it takes
+    samples : that each client passes through its model in its whole work, shape (n,)
+    compute_s : duration of each client's whole work, shape (n,)
+    deadline_s : instant after which an answer is late; inf for none
+    least_share : smallest share of its work to which a client shortens it to meet the deadline; 1 for no shortening
+    mean_uplink_s : mean duration of each client's message up, shape (n,); None if work is not shortened
+    waits_for_all : whether the server waits for every answer without a limit
     """
 
-    client: NDArray[np.int64]
+    client: IntArray
     number: int
-    turn: int
+    draw: int
+    availability_s: float
     availability_draw: int
-    opens_s: float
     bits: tuple[float, float]
-    samples: NDArray[np.float64]
-    compute_s: NDArray[np.float64]
-    releases: dict[int, Release] | None
-    share: NDArray[np.float64]
-    ends_s: float = math.inf
+    samples: FloatArray
+    compute_s: FloatArray
+    deadline_s: float = math.inf
     least_share: float = 1.0
-    mean_uplink_s: NDArray[np.float64] | None = None
-    endless: bool = False
+    mean_uplink_s: FloatArray | None = None
+    waits_for_all: bool = False
 
     @property
     def may_shorten(self) -> bool:
-        """Whether members shorten their work to be in time."""
-        return self.mean_uplink_s is not None and math.isfinite(self.ends_s)
+        """Whether clients shorten their work to meet the deadline."""
+        return self.mean_uplink_s is not None and math.isfinite(self.deadline_s)

@@ -1,4 +1,4 @@
-"""A cohort that was sent at one instant, from one version of the model, and what became of its updates."""
+"""A cohort that was sent at one instant from one version of the model, and what became of its updates."""
 
 import math
 from typing import Any
@@ -6,52 +6,45 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fedsim.history.outcomes import UNDECIDED, Fate, Outcome
+from fedsim.arrays import FloatArray, IntArray
+from fedsim.history.outcomes import NO_VALUE, UNDECIDED, Fate, Outcome
 from fedsim.learning import Model, Release, Update
 from fedsim.rounds.clients.participation import Participations
 from fedsim.selectors import Cohort
 
 
 class CohortRun:
-    """A cohort on its way or done.
+    """A dispatched cohort of n clients, in flight or ended.
 
     Parameters
     ----------
-    order : how many cohorts its server has sent before
-    number : round in which it is sent
-    cohort : who
-    model : what the clients start from
-    weight : array of shape (n,), aggregation weight of each before staleness and scaling
-    total : what the weights of a whole cohort add up to
+    order : number of cohorts that the server sent before
+    number : round in which the cohort is sent
+    cohort : the selector's answer
+    model : model that the clients start from
+    weight : aggregation weight of each client before staleness and scaling, shape (n,)
+    total : sum to which the weights of a whole cohort are scaled
 
     Attributes
     ----------
-    repeat : array of shape (n,), how often each client has sent an update that began with the same version before
-    participations : their processes, times and bits; set when they are sent
-    given_up_s : when the server stopped waiting for it; inf before
-    updates : handles of those that have arrived, by position, made when they are first needed
-    releases : release of every member whose upload has started, by position in the cohort
-    work : array of shape (n,), share of the local work that each does
-    fate : array of shape (n,) of `Fate`, `UNDECIDED` as long as nothing has come of it
-    late : array of shape (n,), whose round was over before it delivered
-    served_round : array of shape (n,), round whose aggregate an update went into; -1 for none
-    staleness : array of shape (n,), aggregations between the start of a client and the use of its update; -1 for none
-    merged_weight : array of shape (n,), weight with which an update was merged; 0 if it was not
-    measured : what was measured of the updates that arrived, by name; NaN for the others
-    taken_down : array of shape (n,), who stands in the history
+    repeat : updates that each client sent before from the same version of the model, shape (n,)
+    participations : processes, times and bits of the clients; set by the dispatch
+    given_up_s : instant at which the server stopped waiting for the cohort; inf before
+    updates : handles of arrived updates by position in the cohort, made when first needed
+    releases : privacy releases of the uploads that have started, by position in the cohort
+    work : share of the local work that each client does, shape (n,); falls if a client shortens its work
+    fate : `Fate` of each update, `UNDECIDED` before it is known, shape (n,)
+    late : whether the round was over before the client delivered, shape (n,)
+    served_round : round whose aggregation used the update, `NO_VALUE` for none, shape (n,)
+    staleness : aggregations between the start of a client and the use of its update, `NO_VALUE` for none, shape (n,)
+    used_weight : weight of the update in the aggregation, 0 for an update that was not used, shape (n,)
+    measured : measurements of the arrived updates by name, NaN for the other clients, each of shape (n, ...)
+    recorded : whether the participation stands in the history, shape (n,)
     """
 
     participations: Participations
 
-    def __init__(
-        self,
-        order: int,
-        number: int,
-        cohort: Cohort,
-        model: Model,
-        weight: NDArray[np.float64],
-        total: float,
-    ) -> None:
+    def __init__(self, order: int, number: int, cohort: Cohort, model: Model, weight: FloatArray, total: float) -> None:
         size = cohort.client.size
         self.order, self.number, self.cohort, self.model = order, number, cohort, model
         self.weight, self.total = weight, total
@@ -62,46 +55,60 @@ class CohortRun:
         self.work = np.ones(size) if cohort.work is None else np.array(cohort.work, dtype=np.float64)
         self.fate = np.full(size, UNDECIDED, dtype=np.int8)
         self.late = np.zeros(size, dtype=bool)
-        self.served_round = np.full(size, -1)
-        self.staleness = np.full(size, -1)
-        self.merged_weight = np.zeros(size)
+        self.served_round = np.full(size, NO_VALUE)
+        self.staleness = np.full(size, NO_VALUE)
+        self.used_weight = np.zeros(size)
         self.measured: dict[str, NDArray[np.floating[Any]]] = {}
-        self.taken_down = np.zeros(size, dtype=bool)
+        self.recorded = np.zeros(size, dtype=bool)
 
     @property
-    def waiting(self) -> NDArray[np.int64]:
-        """Positions of the members whose updates have arrived and wait to be merged."""
+    def buffered(self) -> IntArray:
+        """Positions of the clients whose updates have arrived and wait for an aggregation."""
         return np.flatnonzero((self.fate == UNDECIDED) & self.participations.arrived)
 
     @property
-    def settled(self) -> bool:
-        """Whether it is known of everybody what came of it."""
+    def decided(self) -> bool:
+        """Whether the fate of every update is known."""
         return not (self.fate == UNDECIDED).any()
 
     def decide_lost(self) -> None:
-        """Settle what comes of those that have ended without an update."""
-        there = self.participations
-        lost = (self.fate == UNDECIDED) & there.ended & ~there.arrived
-        self.fate[lost] = np.where(there.outcome[lost] == Outcome.DROPPED, Fate.WASTED_DROPPED, Fate.WASTED_LATE)
+        """Decide the fate of the participations that have ended without an update."""
+        members = self.participations
+        lost = (self.fate == UNDECIDED) & members.ended & ~members.arrived
+        self.fate[lost] = np.where(members.outcome[lost] == Outcome.DROPPED, Fate.WASTED_DROPPED, Fate.WASTED_LATE)
 
-    def duration_s(self, now_s: float) -> NDArray[np.float64]:
-        """Return how long the server waited for each: until its update arrived or it was given up, or until now."""
-        there = self.participations
-        return np.where(there.arrived, there.ended_s, min(now_s, self.given_up_s)) - there.start_s
+    def duration_s(self, now_s: float) -> FloatArray:
+        """Return the seconds for which the server waited for each client, shape (n,).
 
-    def measure(self, members: NDArray[np.int64], values: dict[str, NDArray[np.floating[Any]]]) -> None:
-        """Keep what was measured of some members' updates."""
+        The wait ends when the update arrives or the server gives the client up; otherwise it lasts until now.
+        """
+        members = self.participations
+        return np.where(members.arrived, members.ended_s, min(now_s, self.given_up_s)) - members.start_s
+
+    def measure(self, members: IntArray, values: dict[str, NDArray[np.floating[Any]]]) -> None:
+        """Keep measurements of updates.
+
+        Parameters
+        ----------
+        members : positions of m clients in the cohort, shape (m,)
+        values : measurements by name, each of shape (m, ...)
+        """
         for name, column in values.items():
             shape = (self.fate.size, *column.shape[1:])
             self.measured.setdefault(name, np.full(shape, np.nan, dtype=column.dtype))[members] = column
 
 
-def cohort_weights(cohort: Cohort, samples: NDArray[np.int64]) -> tuple[NDArray[np.float64], float]:
-    """Return the aggregation weight of each member of a cohort, and what those of a whole cohort shall add up to.
+def cohort_weights(cohort: Cohort, samples: IntArray) -> tuple[FloatArray, float]:
+    """Return the aggregation weight of each client of a cohort, shape (n,), and the sum to which they are scaled.
 
-    Without weights of the selector's these are FedAvg's (PAUSE, equation 2): samples times draws, draws alone where
-    no samples are known, to be scaled to 1. Weights that a selector prescribes are scaled so that those that
-    delivered carry the whole cohort's weight.
+    If the selector prescribes no weights, these are FedAvg's (PAUSE, equation 2): samples times draws, or draws alone
+    without samples, scaled to 1. Prescribed weights are scaled so that the clients that delivered carry the weight of
+    the whole cohort.
+
+    Parameters
+    ----------
+    cohort : Cohort
+    samples : training samples of each client of the cohort, shape (n,)
     """
     draws = np.ones(samples.size) if cohort.draws is None else np.asarray(cohort.draws, dtype=np.float64)
     if cohort.weights is None:
@@ -110,5 +117,5 @@ def cohort_weights(cohort: Cohort, samples: NDArray[np.int64]) -> tuple[NDArray[
     return prescribed, float(prescribed.sum())
 
 
-Members = list[tuple[CohortRun, NDArray[np.int64]]]
-"""Some members of some cohorts, by their positions."""
+Members = list[tuple[CohortRun, IntArray]]
+"""Some clients of some cohorts, by their positions."""

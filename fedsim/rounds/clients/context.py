@@ -1,4 +1,4 @@
-"""What a client step may know."""
+"""What a step of a client may know."""
 
 from dataclasses import dataclass
 
@@ -17,14 +17,14 @@ class ClientContext:
     Attributes
     ----------
     streams : random streams of the run
-    links, compute : times of transfers and of local work
+    links, compute : durations of transfers and of local work
     availability : when each client can be reached and works
-    dropout : when a client leaves in the middle of a participation
+    dropout : when a client leaves during a participation
     workload : bits and samples of a participation
-    accountant : what each client has released; None without privacy
-    batteries : None where energy is not modelled
-    may_leave : whether availability may end in the middle of a participation
-    devices_up, links_up : when devices run and clients' links work; None where these never fail
+    accountant : privacy that each client has spent; None without privacy
+    batteries : charges of the clients; None without energy
+    may_leave : whether a client's availability may end during a participation
+    devices_up, links_up : when devices run and clients' links work; None if they never fail
     """
 
     streams: Streams

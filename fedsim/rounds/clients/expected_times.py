@@ -1,11 +1,11 @@
-"""What participations take on average: for oracles, and for what clients declare about themselves."""
+"""Mean durations of participations: for oracles, and as features that clients declare."""
 
 from dataclasses import dataclass
 from typing import Final, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
+from fedsim.arrays import FloatArray, IntArray
 from fedsim.devices import ComputeTimes
 from fedsim.network import Links
 from fedsim.rounds.clients.assignment import Workload
@@ -15,40 +15,48 @@ _YEAR_S: Final = 365 * 86_400.0
 
 @dataclass(frozen=True)
 class ExpectedTimes:
-    """What participations take on average, for each of the K clients, and how much data they train on.
+    """Mean durations of the phases of each of the K clients, and their training samples.
 
     Attributes
     ----------
-    downlink_s, compute_s, uplink_s : expected seconds, shape (K,); `inf` where a link carries nothing
-    samples : shape (K,)
+    downlink_s, compute_s, uplink_s : mean seconds, shape (K,); `inf` where a link carries nothing
+    samples : training samples, shape (K,)
     """
 
-    downlink_s: NDArray[np.float64]
-    compute_s: NDArray[np.float64]
-    uplink_s: NDArray[np.float64]
-    samples: NDArray[np.int64]
+    downlink_s: FloatArray
+    compute_s: FloatArray
+    uplink_s: FloatArray
+    samples: IntArray
 
     @classmethod
-    def of(cls, links: Links, compute: ComputeTimes, task: Workload) -> Self:
-        """Return the profile of every client for the whole local work and a whole model in each direction."""
-        everyone = np.arange(task.learner.samples.size, dtype=np.int64)
+    def of(cls, links: Links, compute: ComputeTimes, workload: Workload) -> Self:
+        """Return the mean durations of every client for the whole local work and a whole model in each direction.
+
+        Parameters
+        ----------
+        links : of the run
+        compute : durations of local work
+        workload : bits and samples of a participation
+        """
+        samples = workload.learner.samples
+        every_client = np.arange(samples.size, dtype=np.int64)
         return cls(
-            links.expected_downlink_s(task.down_bits),
-            compute.expected_s(task.samples(everyone)),
-            links.expected_uplink_s(task.up_bits),
-            task.learner.samples,
+            links.expected_downlink_s(workload.down_bits),
+            compute.expected_s(workload.samples(every_client)),
+            links.expected_uplink_s(workload.up_bits),
+            samples,
         )
 
     @property
-    def duration_s(self) -> NDArray[np.float64]:
-        """The mean time of a whole participation of every client, shape (K,): what an oracle may know."""
+    def duration_s(self) -> FloatArray:
+        """Mean duration of a whole participation of every client, in seconds, shape (K,); an oracle may know it."""
         return self.downlink_s + self.compute_s + self.uplink_s
 
     @property
-    def features(self) -> NDArray[np.float64]:
-        """What clients declare about themselves, shape (K, 4): the three times and the samples.
+    def features(self) -> FloatArray:
+        """Features that clients declare, shape (K, 4): the three mean durations in seconds, and the samples.
 
-        Times beyond a year, and those that never end, are declared as a year, so that all numbers are finite.
+        Durations above a year, infinite ones included, are declared as a year, so that all numbers are finite.
         """
-        columns = [self.downlink_s, self.compute_s, self.uplink_s, self.samples.astype(np.float64)]
-        return np.stack([np.minimum(column, _YEAR_S) for column in columns[:3]] + columns[3:], axis=1)
+        times_s = [np.minimum(column, _YEAR_S) for column in (self.downlink_s, self.compute_s, self.uplink_s)]
+        return np.stack([*times_s, self.samples.astype(np.float64)], axis=1)

@@ -1,9 +1,10 @@
-"""What ends a phase before its time: a battery that runs empty, a hazard that belongs to the phase, a link that fails.
+"""What ends a phase early: an empty battery, a hazard of the phase, a failed link.
 
-A battery pays for a share of the phase in which it runs empty, known when its client begins: so much of a planned
-wait, or so many bits of a flow. A hazard of the phase is planned together with the waits where these are known at the
-start of a round; after a shared downlink they are not, and the seconds since the phase began count, queues included.
-A link that fails ends the uplink, and a downlink whose length nobody knows before; others are planned with it.
+A battery pays for a share of the phase in which it runs empty. The share is known when the participation begins: part
+of a planned wait, or part of the bits of a transfer. A hazard of the phase is planned together with the waits if their
+durations are known at the start of the round. After a shared downlink they are not, and the seconds since the start of
+the phase count, queues included. A failed link ends the uplink, and a downlink of unknown duration; a planned downlink
+is planned together with the outages.
 """
 
 import math
@@ -13,21 +14,21 @@ from typing import Final
 from fedsim.rounds.clients.link_outages import LinkOutages
 
 BatteryEmpty = tuple[int, float]
-"""In which phase a battery runs empty, and the share of it that it pays for."""
+"""Phase in which a battery runs empty, and the share of it that the battery pays for."""
 
 _WHOLE: Final = 1.0
 
 
 class Interruptions:
-    """The limits of one cohort's members, by position.
+    """What ends the phases of one cohort's clients early, by position in the cohort.
 
     Parameters
     ----------
     rates_per_s : hazard of downlink, compute and uplink
-    endurance : summed hazard at which each member vanishes; None if no hazard is to be watched here
-    empties : of members whose battery does not last, where it runs empty
-    outages : of their links; None for none
-    in_phases : whose transfers are lost when the link fails, and were not planned with its outages
+    endurance : summed hazard at which each client drops out; None if no hazard is watched here
+    empties : for clients whose battery does not last, where it runs empty
+    outages : of the clients' links; None for none
+    breakable : phases whose transfers are lost with the link and were not planned together with its outages
     """
 
     def __init__(
@@ -36,51 +37,61 @@ class Interruptions:
         endurance: Sequence[float] | None = None,
         empties: Mapping[int, BatteryEmpty] | None = None,
         outages: LinkOutages | None = None,
-        in_phases: Sequence[int] = (),
+        breakable: Sequence[int] = (),
     ) -> None:
         self._rates_per_s = rates_per_s if endurance is not None else (0.0, 0.0, 0.0)
-        self._left = None if endurance is None else list(endurance)
+        self._endurance_left = None if endurance is None else list(endurance)
         self._empties = dict(empties or {})
-        self._outages, self._breakable = outages, frozenset(in_phases)
+        self._outages, self._breakable = outages, frozenset(breakable)
 
-    def empties_in(self, i: int, empty: BatteryEmpty | None) -> None:
-        """Say anew where a member's battery runs empty; None if it lasts after all."""
+    def set_empty(self, i: int, empty: BatteryEmpty | None) -> None:
+        """Set where the battery of client i runs empty; None if it lasts."""
         self._empties.pop(i, None)
         if empty is not None:
             self._empties[i] = empty
 
-    def hazard_s(self, i: int, phase: int) -> float:
-        """Return how long after the beginning of a phase a member vanishes if the phase lasts so long."""
-        rate_per_s = self._rates_per_s[phase]
-        vanishes_s = math.inf if self._left is None or rate_per_s == 0 else self._left[i] / rate_per_s
+    def lost_after_s(self, i: int, phase: int) -> float:
+        """Return the seconds from the start of a phase until client i, or its link, is lost; inf for never."""
+        rate_per_s, left = self._rates_per_s[phase], self._endurance_left
+        vanishes_s = math.inf if left is None or rate_per_s == 0 else left[i] / rate_per_s
         if self._outages is None or phase not in self._breakable:
             return vanishes_s
         return min(vanishes_s, self._outages.fails_after_s(i))
 
-    def paid(self, i: int, phase: int) -> float:
-        """Return the share of a phase that a member's battery pays for."""
+    def paid_share(self, i: int, phase: int) -> float:
+        """Return the share of a phase that the battery of client i pays for."""
         empty_in, share = self._empties.get(i, (phase, _WHOLE))
         return share if phase == empty_in else _WHOLE
 
     def runs_empty(self, i: int, phase: int) -> bool:
-        """Return whether a member's battery runs empty in a phase."""
+        """Return whether the battery of client i runs empty in a phase."""
         return i in self._empties and self._empties[i][0] == phase
 
-    def cut_s(self, i: int, first: int, lengths_s: Sequence[float]) -> tuple[float, BatteryEmpty | None] | None:
-        """Return when a wait through phases of known lengths is cut short, and which battery does it if one does.
+    def first_cut(self, i: int, first: int, durations_s: Sequence[float]) -> tuple[float, BatteryEmpty | None] | None:
+        """Return when a wait through phases of known durations ends early; None if it does not.
 
-        None if nothing cuts it. Hazards are watched where phases are waited for one by one.
+        Hazards are watched where each phase is a wait of its own.
+
+        Parameters
+        ----------
+        i : position of the client
+        first : phase in which the wait begins
+        durations_s : seconds of this phase and of those after it
+
+        Returns
+        -------
+        seconds from the start of the wait, and the empty battery that ends it (None if something else does)
         """
-        vanishes_s = self.hazard_s(i, first)
+        lost_s = self.lost_after_s(i, first)
         empty = self._empties.get(i)
-        if empty is not None and 0 <= empty[0] - first < len(lengths_s):
+        if empty is not None and 0 <= empty[0] - first < len(durations_s):
             phase, share = empty[0] - first, empty[1]
-            # Nothing of a phase takes no time, also if the whole would take for ever.
-            after_s = sum(lengths_s[:phase]) + (share * lengths_s[phase] if share > 0 else 0.0)
-            return min(vanishes_s, after_s), empty if after_s <= vanishes_s else None
-        return (vanishes_s, None) if vanishes_s < sum(lengths_s) else None
+            # A share of 0 takes no time, even of a phase of infinite duration.
+            empty_s = sum(durations_s[:phase]) + (share * durations_s[phase] if share > 0 else 0.0)
+            return min(lost_s, empty_s), empty if empty_s <= lost_s else None
+        return (lost_s, None) if lost_s < sum(durations_s) else None
 
     def passed(self, i: int, phase: int, elapsed_s: float) -> None:
-        """Take a phase that is over from what a member endures."""
-        if self._left is not None:
-            self._left[i] = max(0.0, self._left[i] - self._rates_per_s[phase] * elapsed_s)
+        """Subtract the hazard of a phase that is over from the endurance of client i."""
+        if self._endurance_left is not None:
+            self._endurance_left[i] = max(0.0, self._endurance_left[i] - self._rates_per_s[phase] * elapsed_s)

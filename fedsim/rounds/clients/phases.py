@@ -1,16 +1,15 @@
-"""What happens when a member of a cohort enters a phase: flows start, work may be shortened, uploads charge privacy."""
+"""What happens when a client enters a phase: transfers start, work may be shortened, uploads charge privacy."""
 
-import math
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import partial
+from math import inf
 from typing import Self
 
 import numpy as np
-from numpy.typing import NDArray
 from simpy import Environment
 
-from fedsim.arrays import FloatArray
+from fedsim.arrays import BoolArray, FloatArray, IntArray
 from fedsim.devices import NEVER_EMPTY, EnergyDemand
 from fedsim.history.outcomes import COMPUTE, DOWNLINK, UPLINK
 from fedsim.learning import Release
@@ -19,217 +18,241 @@ from fedsim.network.contracts import SharedMedium, Transfer
 from fedsim.rounds.clients.assignment import Assignment
 from fedsim.rounds.clients.context import ClientContext
 from fedsim.rounds.clients.interruptions import BatteryEmpty, Interruptions
-from fedsim.rounds.clients.link_outages import DeferredTransfer, LinkOutages
-from fedsim.rounds.clients.participation import Begin
-
-PlannedTransfers = Callable[[int, float], Transfer]
+from fedsim.rounds.clients.link_outages import DeferredTransfer, LinkOutages, PhaseStart
+from fedsim.rounds.clients.participation import PhaseHook
 
 
 @dataclass(frozen=True)
 class TransferStarter:
-    """The shared medium of one run, or what stands for it where none is shared.
+    """The transfers of one run over its shared medium.
 
     Attributes
     ----------
-    air : what is shared, on the clock of the run; None if nothing is
-    downlink, uplink : start a client's transfer of so many bits; None where links are dedicated
-    never : array of shape (2, K), the clients whose downlink or uplink carries nothing; None if nothing is shared
+    env : Environment
+    medium : shared medium on the clock of the run; None if all links are dedicated
+    start : for `DOWNLINK` and `UPLINK`, if shared, what starts a transfer of a client (id) with a size in bits
+    unreachable : whether the downlink and the uplink of each client carry nothing, shape (2, K); None without a medium
     """
 
     env: Environment
-    air: SharedMedium | None = None
-    downlink: PlannedTransfers | None = None
-    uplink: PlannedTransfers | None = None
-    never: NDArray[np.bool_] | None = None
-
-    @property
-    def now_s(self) -> float:
-        """The present instant of its clock."""
-        return float(self.env.now)
+    medium: SharedMedium | None = None
+    start: Mapping[int, Callable[[int, float], Transfer]] = field(default_factory=dict)
+    unreachable: BoolArray | None = None
 
     @classmethod
     def of(cls, links: Links, env: Environment, bits: float) -> Self:
-        """Open the links of a run in which messages have so many bits."""
+        """Open the links of a run.
+
+        Parameters
+        ----------
+        links : of the run
+        env : Environment
+        bits : size of a model
+        """
         if not any(links.shared):
             return cls(env)
-        air = links.open(env)
-        return cls(
-            env,
-            air,
-            air.downlink if links.shared.down else None,
-            air.uplink if links.shared.up else None,
-            np.isinf([links.expected_downlink_s(bits), links.expected_uplink_s(bits)]),
-        )
+        medium = links.open(env)
+        start = {DOWNLINK: medium.downlink, UPLINK: medium.uplink}
+        shared = {
+            phase: begin for (phase, begin), is_shared in zip(start.items(), links.shared, strict=True) if is_shared
+        }
+        return cls(env, medium, shared, np.isinf([links.expected_downlink_s(bits), links.expected_uplink_s(bits)]))
 
+    @property
+    def downlink_shared(self) -> bool:
+        """Whether the downlink is shared."""
+        return DOWNLINK in self.start
 
-LengthsOf = Callable[[NDArray[np.int64], NDArray[np.float64]], NDArray[np.float64]]
-"""Returns how long the uplinks of these members take that begin at these instants."""
+    @property
+    def uplink_shared(self) -> bool:
+        """Whether the uplink is shared."""
+        return UPLINK in self.start
 
 
 class DeferredUplinks:
-    """The uplinks of one cohort, worked out as arrays: when one is needed, all whose beginning is known by then.
+    """Dedicated uplinks after a shared downlink, computed as arrays when one of them is needed.
 
-    It is known as soon as a member's downlink is over, or the network says when it will be: work follows, of a length
-    that was planned. So a cohort that hears a multicast is worked out in one go, when the first has done its work.
+    The start of an uplink is known once the client's downlink is over, or once the network announces when it will be:
+    the work that follows has a planned duration. The uplinks of a cohort that receives a multicast are therefore
+    computed in one call, when the first client has done its work.
 
     Parameters
     ----------
     env : Environment
-    compute_s : how long the work of each member takes
-    lengths_of : works out uplinks
+    compute_s : planned duration of each client's work
+    duration_of : returns the durations of uplinks, shape (m,), for positions (m,) and starting instants (m,)
     """
 
-    def __init__(self, env: Environment, compute_s: Sequence[float], lengths_of: LengthsOf) -> None:
-        self._env, self._compute_s, self._lengths_of = env, compute_s, lengths_of
-        self._begins_s: dict[int, float] = {}
-        self._length_s: dict[int, float] = {}
+    def __init__(
+        self,
+        env: Environment,
+        compute_s: Sequence[float],
+        duration_of: Callable[[IntArray, FloatArray], FloatArray],
+    ) -> None:
+        self._env, self._compute_s, self._duration_of = env, compute_s, duration_of
+        self._starts_s: dict[int, float] = {}
+        self._durations_s: dict[int, float] = {}
         self._announced: dict[int, Transfer] = {}
 
-    def follow(self, i: int, flow: Transfer) -> Transfer:
-        """Keep an eye on a member's downlink if it tells when it will be over; return it."""
-        if flow.announces_arrival:
-            self._announced[i] = flow
-        return flow
+    def watch(self, i: int, downlink: Transfer) -> None:
+        """Use the arrival that the downlink of client i announces, if it announces one."""
+        if downlink.announces_arrival:
+            self._announced[i] = downlink
 
-    def heard(self, i: int, compute_s: float | None = None) -> float:
-        """Take down that a member's downlink is over, and return how long its work takes: as planned, or as given."""
+    def downlink_ended(self, i: int, compute_s: float) -> None:
+        """Derive the start of the uplink of client i, whose downlink is over now and whose work begins."""
         self._announced.pop(i, None)
-        work_s = self._compute_s[i] if compute_s is None else compute_s
-        if i not in self._length_s:
-            self._begins_s[i] = self._env.now + work_s
-        return work_s
+        if i not in self._durations_s:
+            self._starts_s[i] = self._env.now + compute_s
 
-    def length_s(self, i: int) -> float:
-        """Return how long the uplink of a member takes whose work is done."""
-        if i not in self._length_s:
-            self._work_out()
-        return self._length_s.pop(i)
+    def duration_s(self, i: int) -> float:
+        """Return the seconds of the uplink of client i, whose work is done."""
+        if i not in self._durations_s:
+            self._compute()
+        return self._durations_s.pop(i)
 
-    def _work_out(self) -> None:
-        for i, flow in list(self._announced.items()):
-            if (arrives_s := flow.arrives_s()) < math.inf:
-                self._begins_s[i] = arrives_s + self._compute_s[i]
+    def _compute(self) -> None:
+        for i, downlink in list(self._announced.items()):
+            if (arrives_s := downlink.arrives_s()) < inf:
+                self._starts_s[i] = arrives_s + self._compute_s[i]
                 del self._announced[i]
-        members = np.fromiter(self._begins_s, dtype=np.int64, count=len(self._begins_s))
-        begins_s = np.fromiter(self._begins_s.values(), dtype=np.float64, count=members.size)
-        self._length_s.update(zip(members.tolist(), self._lengths_of(members, begins_s).tolist(), strict=True))
-        self._begins_s.clear()
+        members = np.fromiter(self._starts_s, dtype=np.int64, count=len(self._starts_s))
+        starts_s = np.fromiter(self._starts_s.values(), dtype=np.float64, count=members.size)
+        self._durations_s.update(zip(members.tolist(), self._duration_of(members, starts_s).tolist(), strict=True))
+        self._starts_s.clear()
 
 
 @dataclass(frozen=True)
 class PhaseHooks:
-    """The beginnings of one cohort's phases.
+    """The hooks at the starts of one cohort's phases.
 
     Attributes
     ----------
-    planned_s : array of shape (3, n), lengths of the phases; that of the work falls where it is shortened
-    limits, draw : what ends phases before their time, and what batteries pay; None for nothing
-    to_come : dedicated uplinks whose beginning is not known in advance; None if there are none
-    outages : of the members' links; None for none
+    assignment : Assignment
+    work : share of the work that each client does, shape (n,); falls if a client shortens its work
+    releases : filled with the release of each upload that starts, by position; None if nothing is released
+    planned_s : durations of the phases, shape (3, n); that of the work falls if it is shortened
+    interruptions : what ends phases early; None for nothing
+    demand : energy that the clients draw from their batteries; None without energy
+    deferred : dedicated uplinks whose start is unknown in advance; None if there are none
+    outages : of the clients' links; None for none
     """
 
     context: ClientContext
-    medium: TransferStarter
-    errand: Assignment
+    transfers: TransferStarter
+    assignment: Assignment
+    work: FloatArray
+    releases: dict[int, Release] | None
     planned_s: FloatArray
-    limits: Interruptions | None
-    draw: EnergyDemand | None
-    to_come: DeferredUplinks | None
-    outages: LinkOutages | None = None
+    interruptions: Interruptions | None
+    demand: EnergyDemand | None
+    deferred: DeferredUplinks | None
+    outages: LinkOutages | None
 
-    def by_phase(self) -> dict[int, Begin]:
-        """Return what is called when a member enters a phase; phases where nothing happens are left out."""
-        begin: dict[int, Begin] = {}
-        if self.medium.downlink is not None:
-            begin[DOWNLINK] = self.download
-            if self.errand.may_shorten or self.to_come is not None:
-                begin[COMPUTE] = self.work
-        if self.medium.air is not None or self._charges or self.outages is not None:
-            begin[UPLINK] = self.upload
-        return begin
+    def by_phase(self) -> dict[int, PhaseHook]:
+        """Return the hook of each phase that needs one."""
+        hooks: dict[int, PhaseHook] = {}
+        if self.transfers.downlink_shared:
+            hooks[DOWNLINK] = self.start_downlink
+            if self.assignment.may_shorten or self.deferred is not None:
+                hooks[COMPUTE] = self.start_work
+        charged = self.context.accountant is not None and self.releases is not None
+        if self.transfers.medium is not None or charged or self.outages is not None:
+            hooks[UPLINK] = self.start_uplink
+        return hooks
 
-    @property
-    def _charges(self) -> bool:
-        return self.context.accountant is not None and self.errand.releases is not None
+    def start_downlink(self, i: int) -> PhaseStart:
+        """Start the shared downlink of client i."""
+        downlink = self._start(DOWNLINK, i)
+        # The end of work that may be shortened is unknown in advance.
+        if self.deferred is not None and not self.assignment.may_shorten:
+            self.deferred.watch(i, downlink)
+        return downlink, inf
 
-    def download(self, i: int) -> Transfer:
-        """Start a member's shared downlink."""
-        flow = self._start(self.medium.downlink, i, DOWNLINK, self.errand.bits[0])
-        # Of work that may yet be shortened nobody knows in advance when it ends.
-        return flow if self.to_come is None or self.errand.may_shorten else self.to_come.follow(i, flow)
-
-    def work(self, i: int) -> float:
-        """Return how long the work of a member takes that has just heard a shared downlink."""
-        if self.errand.may_shorten:
+    def start_work(self, i: int) -> PhaseStart:
+        """Return the seconds of the work of client i, whose shared downlink is over now."""
+        if self.assignment.may_shorten:
             self._shorten(i)
         compute_s = float(self.planned_s[COMPUTE, i])
-        return compute_s if self.to_come is None else self.to_come.heard(i, compute_s)
+        if self.deferred is not None:
+            self.deferred.downlink_ended(i, compute_s)
+        return None, compute_s
 
-    def upload(self, i: int) -> Transfer | float:
-        """Start a member's uplink, or return how long it takes; one whose link is down begins when it is back."""
-        wait_s = 0.0 if self.outages is None else self.outages.hold_s(i)
+    def start_uplink(self, i: int) -> PhaseStart:
+        """Start the uplink of client i, or return its duration; an uplink waits for a link that is down."""
+        wait_s = 0.0 if self.outages is None else self.outages.wait_s(i)
         if wait_s:
-            return DeferredTransfer(
-                self.medium.env, wait_s, partial(self._upload_late, i), self.errand.bits[1] * self._paid(i, UPLINK)
-            )
+            bits = self.assignment.bits[1] * self._paid_share(i, UPLINK)
+            return DeferredTransfer(self.transfers.env, wait_s, partial(self._start_late_uplink, i), bits), inf
         self._charge(i)
-        if self.medium.uplink is not None:
-            return self._start(self.medium.uplink, i, UPLINK, self.errand.bits[1])
-        return float(self.planned_s[UPLINK, i]) if self.to_come is None else self.to_come.length_s(i)
+        if self.transfers.uplink_shared:
+            return self._start(UPLINK, i), inf
+        return None, float(self.planned_s[UPLINK, i]) if self.deferred is None else self.deferred.duration_s(i)
 
-    def _upload_late(self, i: int) -> Transfer | float:
-        """Start a member's uplink that has waited for its link, or return how long it takes from now."""
+    def _start_late_uplink(self, i: int) -> PhaseStart:
+        """Start the uplink of client i, which has waited for its link, or return its duration from now."""
         self._charge(i)
-        if self.medium.uplink is not None:
-            return self._start(self.medium.uplink, i, UPLINK, self.errand.bits[1])
-        only, now_s = self.errand.client[i : i + 1], np.array([self.medium.now_s])
-        length_s = self.context.links.uplink_s(only, self.errand.turn, now_s, self.errand.bits[1])
-        return float(length_s[0]) * self._paid(i, UPLINK)
+        if self.transfers.uplink_shared:
+            return self._start(UPLINK, i), inf
+        only, now_s = self.assignment.client[i : i + 1], np.array([float(self.transfers.env.now)])
+        duration_s = self.context.links.uplink_s(only, self.assignment.draw, now_s, self.assignment.bits[1])
+        return None, float(duration_s[0]) * self._paid_share(i, UPLINK)
 
     def _charge(self, i: int) -> None:
-        """Charge a member's budget."""
-        ledger, releases = self.context.accountant, self.errand.releases
-        if ledger is not None and releases is not None:
-            releases[i] = Release(*ledger.charge(int(self.errand.client[i])))
+        """Charge the privacy budget of client i for its upload."""
+        accountant, releases = self.context.accountant, self.releases
+        if accountant is not None and releases is not None:
+            releases[i] = Release(*accountant.charge(int(self.assignment.client[i])))
 
-    def _paid(self, i: int, phase: int) -> float:
-        """Return the share of a phase that a member's battery pays for."""
-        return 1.0 if self.limits is None else self.limits.paid(i, phase)
+    def _paid_share(self, i: int, phase: int) -> float:
+        """Return the share of a phase that the battery of client i pays for."""
+        return 1.0 if self.interruptions is None else self.interruptions.paid_share(i, phase)
 
-    def _start(self, opener: PlannedTransfers | None, i: int, phase: int, bits: float) -> Transfer:
-        if opener is None:
-            raise RuntimeError("a flow was to start in a direction that is not shared")
-        return opener(int(self.errand.client[i]), bits * self._paid(i, phase))
+    def _start(self, phase: int, i: int) -> Transfer:
+        """Start the part of a shared transfer of client i that its battery pays for."""
+        bits = self.assignment.bits[phase // 2]
+        return self.transfers.start[phase](int(self.assignment.client[i]), bits * self._paid_share(i, phase))
 
     def _shorten(self, i: int) -> None:
-        """Let a member do as much of its work as leaves time for its upload."""
-        before = float(self.errand.share[i])
-        shorten(self.context, self.errand, np.array([i]), np.array([self.medium.now_s]))
-        part = float(self.errand.share[i]) / before
-        self.planned_s[COMPUTE, i] *= part
-        if part < 1.0 and self.draw is not None:
-            self.draw.cost_j[COMPUTE, i] *= part
-            self.draw.samples[i] *= part
-            if self.limits is not None:
-                self.limits.empties_in(i, runs_empty(self.draw).get(i))
+        """Shorten the work of client i to what leaves time for its upload."""
+        before = float(self.work[i])
+        shorten(self.context, self.assignment, self.work, np.array([i]), np.array([float(self.transfers.env.now)]))
+        kept = float(self.work[i]) / before
+        self.planned_s[COMPUTE, i] *= kept
+        if kept < 1.0 and self.demand is not None:
+            self.demand.cost_j[COMPUTE, i] *= kept
+            self.demand.samples[i] *= kept
+            if self.interruptions is not None:
+                self.interruptions.set_empty(i, runs_empty(self.demand).get(i))
 
 
-def shorten(context: ClientContext, errand: Assignment, members: NDArray[np.int64], begins_s: FloatArray) -> None:
-    """Let members that begin their work at some instants do so many steps of it as leave time for an average upload."""
-    if errand.mean_uplink_s is None:
+def shorten(
+    context: ClientContext, assignment: Assignment, work: FloatArray, members: IntArray, starts_s: FloatArray
+) -> None:
+    """Shorten the work of clients to the number of steps that leaves time for an upload of mean duration.
+
+    Parameters
+    ----------
+    context : ClientContext
+    assignment : Assignment
+    work : share of the work that each client does, shape (n,); changed in place
+    members : positions of the clients, shape (m,)
+    starts_s : instants at which their work starts, shape (m,)
+    """
+    if assignment.mean_uplink_s is None:
         return
-    all_s, share = errand.compute_s[members], errand.share[members]
-    left_s = errand.ends_s - begins_s - errand.mean_uplink_s[members]
-    late = (all_s > 0) & (all_s * share > left_s)
+    whole_s, share = assignment.compute_s[members], work[members]
+    left_s = assignment.deadline_s - starts_s - assignment.mean_uplink_s[members]
+    late = (whole_s > 0) & (whole_s * share > left_s)
     if late.any():
-        fits = np.divide(left_s, all_s, out=share.copy(), where=late)
-        wished = np.clip(fits, errand.least_share * share, share)
-        shorter = np.minimum(share, context.workload.learner.whole_steps(errand.client[members], wished, up=False))
-        errand.share[members] = np.where(late, shorter, share)
+        fits = np.divide(left_s, whole_s, out=share.copy(), where=late)
+        wished = np.clip(fits, assignment.least_share * share, share)
+        steps = context.workload.learner.whole_steps(assignment.client[members], wished, up=False)
+        work[members] = np.where(late, np.minimum(share, steps), share)
 
 
-def runs_empty(draw: EnergyDemand) -> dict[int, BatteryEmpty]:
-    """Return where the batteries run empty that do not last."""
-    phase, share = draw.runs_empty()
+def runs_empty(demand: EnergyDemand) -> dict[int, BatteryEmpty]:
+    """Return where batteries that do not last run empty, by position in the cohort."""
+    phase, share = demand.runs_empty()
     member = np.flatnonzero(phase < NEVER_EMPTY)
     return dict(zip(member.tolist(), zip(phase[member].tolist(), share[member].tolist(), strict=True), strict=True))

@@ -1,4 +1,4 @@
-"""What some members of a cohort have spent and sent by the end of their participations, as plain columns."""
+"""Records of participations that have ended, as columns."""
 
 from dataclasses import dataclass
 from typing import Self
@@ -6,24 +6,25 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-from fedsim.arrays import FloatArray
+from fedsim.arrays import BoolArray, FloatArray, IntArray
 from fedsim.devices import EnergyDemand
+from fedsim.history.outcomes import NOT_CUT
 from fedsim.rounds.clients.participation import Participations
 
 
 @dataclass(frozen=True)
 class ParticipationRecords:
-    """One column for each thing that is known of m members, in the words of `Participations`.
+    """What m clients of one cohort have spent and sent; the columns are those of `Participations`.
 
     Attributes
     ----------
     client : ids, shape (m,)
-    start_s, now_s : when their participations began, and when the statement was made
+    start_s, now_s : start of the participations, and instant of the record
     bits : sizes of the message down and of the message up
-    draw : what they drew from their batteries; None where energy is not looked at
+    demand : energy that the clients drew from their batteries; None without energy
     """
 
-    client: NDArray[np.int64]
+    client: IntArray
     start_s: float
     now_s: float
     bits: tuple[float, float]
@@ -34,38 +35,46 @@ class ParticipationRecords:
     outcome: NDArray[np.int8]
     cut_in: NDArray[np.int8]
     planned_compute_s: FloatArray
-    emptied: NDArray[np.bool_]
+    emptied: BoolArray
     energy_j: FloatArray
     left_j: FloatArray
-    draw: EnergyDemand | None
+    demand: EnergyDemand | None
 
     @classmethod
-    def of(cls, there: Participations, client: NDArray[np.int64], members: NDArray[np.int64]) -> Self:
-        """Return what is known now of some members, who have ended, of a cohort of these clients."""
-        draw = there.draw
-        if draw is not None:
-            draw = EnergyDemand(
-                draw.client[members], draw.charge_j[members], draw.cost_j[:, members], draw.samples[members]
+    def of(cls, participations: Participations, client: IntArray, members: IntArray) -> Self:
+        """Return the records of some clients of a cohort whose participations have ended.
+
+        Parameters
+        ----------
+        participations : of the cohort
+        client : ids of the whole cohort, shape (n,)
+        members : positions of the clients to record, shape (m,)
+        """
+        demand = participations.demand
+        if demand is not None:
+            demand = EnergyDemand(
+                demand.client[members], demand.charge_j[members], demand.cost_j[:, members], demand.samples[members]
             )
         return cls(
             client=client[members],
-            start_s=there.start_s,
-            now_s=there.env.now,
-            bits=there.bits,
-            ended_s=there.ended_s[members],
-            spent_s=there.spent_s[:, members],
-            queue_s=there.queue_s[members],
-            sent_bits=there.sent_bits[:, members],
-            outcome=there.outcome[members],
-            cut_in=there.cut_in[members],
-            planned_compute_s=there.planned_compute_s[members],
-            emptied=there.emptied[members],
-            energy_j=there.energy_j[members],
-            left_j=there.left_j[members],
-            draw=draw,
+            start_s=participations.start_s,
+            now_s=participations.env.now,
+            bits=participations.bits,
+            ended_s=participations.ended_s[members],
+            spent_s=participations.spent_s[:, members],
+            queue_s=participations.queue_s[members],
+            sent_bits=participations.sent_bits[:, members],
+            outcome=participations.outcome[members],
+            cut_in=participations.cut_in[members],
+            planned_compute_s=participations.planned_compute_s[members],
+            emptied=participations.emptied[members],
+            energy_j=participations.energy_j[members],
+            left_j=participations.left_j[members],
+            demand=demand,
         )
 
     @property
-    def arrived(self) -> NDArray[np.bool_]:
-        """Whose answer has arrived, in time or not, shape (m,)."""
-        return self.cut_in < 0
+    def arrived(self) -> BoolArray:
+        """Whether each answer has arrived, in time or not, shape (m,)."""
+        arrived: BoolArray = self.cut_in == NOT_CUT
+        return arrived

@@ -7,6 +7,7 @@ import numpy as np
 from pydantic import NonNegativeFloat, PositiveFloat
 from simpy import Environment, Event
 
+from fedsim.capabilities import MODEL_BITS, ROUTES, Capable
 from fedsim.errors import ScenarioError
 from fedsim.network import Links
 from fedsim.network.contracts import SharedMedium, Transfer
@@ -24,19 +25,17 @@ BACKHAULS: Final = Registry(
         "network": "fedsim.rounds.hierarchy.backhaul:ThroughNetwork",
         "none": "fedsim.rounds.hierarchy.backhaul:NoBackhaul",
     },
-    attributes=("uses_bits",),
+    attributes=("requires",),
 )
 
 
-class Backhaul(Protocol):
+class Backhaul(Capable, Protocol):
     """What lies between edge servers and the cloud.
 
     Attributes
     ----------
-    uses_bits : whether the size of a model matters
+    requires : ``"model-bits"`` if the size of a model matters; ``"routes"`` if it travels over the clients' network
     """
-
-    uses_bits: ClassVar[bool]
 
     def open(self, env: Environment, links: Links, air: SharedMedium | None, bits: float) -> Carry | None:
         """Return how to send models of so many bits in one run; None if nothing lies between.
@@ -53,7 +52,7 @@ class Backhaul(Protocol):
 class NoBackhaul(Component):
     """Edge servers and cloud are one place, as tiers of clients are: nothing is sent between them."""
 
-    uses_bits: ClassVar[bool] = False
+    requires: ClassVar[frozenset[str]] = frozenset()
 
     def open(self, env: Environment, links: Links, air: SharedMedium | None, bits: float) -> Carry | None:
         """Return None."""
@@ -69,7 +68,7 @@ class Wire(Component):
     delay_s : propagation and forwarding
     """
 
-    uses_bits: ClassVar[bool] = True
+    requires: ClassVar[frozenset[str]] = frozenset({MODEL_BITS})
 
     rate_bps: PositiveFloat
     delay_s: NonNegativeFloat
@@ -90,7 +89,7 @@ class ThroughNetwork(Component):
     models as they do messages.
     """
 
-    uses_bits: ClassVar[bool] = True
+    requires: ClassVar[frozenset[str]] = frozenset({MODEL_BITS, ROUTES})
 
     def open(self, env: Environment, links: Links, air: SharedMedium | None, bits: float) -> Carry | None:
         """Return how to send a model over the routes between an edge server's node and the cloud's.

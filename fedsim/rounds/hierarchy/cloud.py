@@ -62,7 +62,7 @@ class Cloud:
         settings, self._merging = hierarchy.edges, hierarchy.edges.merging
         skips: bool = getattr(self._merging, "skips", False)
         carry = settings.backhaul.open(
-            env, context.clients.links, dispatcher.medium.air, context.clients.workload.down_bits
+            env, context.clients.links, dispatcher.medium, context.clients.workload.down_bits
         )
         self._edges = [
             EdgeServer(env, at, self._coordinator(at, hierarchy, dispatcher, audit), settings.rounds, skips, carry)

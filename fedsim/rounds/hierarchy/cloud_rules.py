@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from pydantic import Field, field_validator
 
 from fedsim.arrays import FloatArray
+from fedsim.capabilities import TIERS, Capable
 from fedsim.registry import Component, Registry, Slot, refusal
 from fedsim.rounds.aggregation.staleness import STALENESS, Polynomial, StalenessLaw
 
@@ -20,7 +21,7 @@ CLOUD_RULES: Final = Registry(
         "fedat": "fedsim.rounds.hierarchy.cloud_rules:FedAT",
         "synchronous": "fedsim.rounds.hierarchy.cloud_rules:Synchronous",
     },
-    attributes=("waits_for_all", "needs_tiers"),
+    attributes=("waits_for_all",),
 )
 
 
@@ -42,7 +43,7 @@ class EdgeStatus:
     staleness: NDArray[np.int64]
 
 
-class CloudRule(Protocol):
+class CloudRule(Capable, Protocol):
     """The rule by which the cloud merges.
 
     A rule may also have ``skips`` (bool): an edge server at which nobody is there sits the cloud's round out.
@@ -50,11 +51,10 @@ class CloudRule(Protocol):
     Attributes
     ----------
     waits_for_all : whether the cloud merges when all edge servers have come, or each as it comes
-    needs_tiers : whether edge servers must be ordered by speed, the fastest first
+    requires : ``{"tiers"}`` if edge servers must be ordered by speed, the fastest first
     """
 
     waits_for_all: ClassVar[bool]
-    needs_tiers: ClassVar[bool]
 
     def shares(self, standing: EdgeStatus) -> tuple[float, FloatArray]:
         """Return the share of the cloud's present model in the next, and that of each edge's last one, shape (E,).
@@ -78,7 +78,6 @@ class Synchronous(Component):
     """
 
     waits_for_all: ClassVar[bool] = True
-    needs_tiers: ClassVar[bool] = False
 
     absent: Literal["wait", "skip"] = "wait"
 
@@ -106,7 +105,6 @@ class Asynchronous(Component):
     """
 
     waits_for_all: ClassVar[bool] = False
-    needs_tiers: ClassVar[bool] = False
 
     mixing: Annotated[float, Field(gt=0, le=1)] = 0.6
     staleness: Annotated[StalenessLaw, Slot(STALENESS)] = Polynomial()
@@ -142,7 +140,7 @@ class FedAT(Component):
     """
 
     waits_for_all: ClassVar[bool] = False
-    needs_tiers: ClassVar[bool] = True
+    requires: ClassVar[frozenset[str]] = frozenset({TIERS})
 
     def shares(self, standing: EdgeStatus) -> tuple[float, FloatArray]:
         """Return the m-th slowest tier's share in all visits for the m-th fastest."""

@@ -1,12 +1,14 @@
 """fedsim.rounds.hierarchy.grouping."""
 
-from typing import Annotated, ClassVar, Final, Protocol
+from abc import ABC, abstractmethod
+from typing import Annotated, ClassVar, Final
 
 import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field, NonNegativeInt
 
 from fedsim.arrays import IntArray, Whole
+from fedsim.capabilities import SITES, TIERS
 from fedsim.errors import ScenarioError
 from fedsim.network import Links
 from fedsim.registry import Component, Registry
@@ -14,7 +16,7 @@ from fedsim.registry import Component, Registry
 GROUPINGS: Final = Registry(
     "grouping",
     "fedsim.groupings",
-    ("edges_of",),
+    ("edges_of", "misfit"),
     {
         "given": "fedsim.rounds.hierarchy.grouping:Given",
         "latency": "fedsim.rounds.hierarchy.grouping:ByLatency",
@@ -24,28 +26,31 @@ GROUPINGS: Final = Registry(
 )
 
 
-class Grouping(Protocol):
-    """Which edge server each client belongs to.
+class Grouping(Component, ABC):
+    """The edge server that each client belongs to. One that numbers them by speed provides ``"tiers"``."""
 
-    A grouping may also say ``fastest_first = True`` of itself: edges of lower numbers are faster.
-    """
+    def misfit(self, clients: int) -> tuple[str, object, str] | None:
+        """Return an option that does not suit this number of clients, its value and what is allowed; None if all do."""
+        return None
 
+    @abstractmethod
     def edges_of(self, links: Links, expected_s: NDArray[np.float64]) -> IntArray:
         """Return the number of every client's edge server, shape (K,); numbers are 0..E-1 and each occurs.
 
         Parameters
         ----------
         links : of the run
-        expected_s : array of shape (K,), mean time of a whole participation of each client
+        expected_s : mean time of a whole participation of each client in seconds, shape (K,)
         """
-        ...
 
 
-class BySite(Component):
+class BySite(Grouping):
     """A client belongs to the site that serves it, each site with clients being an edge server, in the sites' order.
 
     Sites are the base stations of a network of cells, or the edge servers of a graph at which its transfers end.
     """
+
+    requires: ClassVar[frozenset[str]] = frozenset({SITES})
 
     def edges_of(self, links: Links, expected_s: NDArray[np.float64]) -> IntArray:
         """Return the serving site of each client, numbered without gaps.
@@ -63,7 +68,7 @@ class BySite(Component):
         return np.asarray(np.unique(links.serving, return_inverse=True)[1], dtype=np.int64)
 
 
-class ByOrder(Component):
+class ByOrder(Grouping):
     """Clients are dealt out in blocks of consecutive ids, as equal in size as can be.
 
     Attributes
@@ -73,12 +78,18 @@ class ByOrder(Component):
 
     count: Whole
 
+    def misfit(self, clients: int) -> tuple[str, object, str] | None:
+        """Return the number of edge servers if it is larger than that of clients."""
+        if self.count <= clients:
+            return None
+        return "count", self.count, f"every edge server needs a client; allowed: 1 to crowd.clients = {clients}"
+
     def edges_of(self, links: Links, expected_s: NDArray[np.float64]) -> IntArray:
         """Return the block of each client."""
         return np.arange(expected_s.size, dtype=np.int64) * self.count // expected_s.size
 
 
-class ByLatency(Component):
+class ByLatency(ByOrder):
     """Tiers of equal size by expected duration, the fastest first (Chai et al., TiFL, HPDC 2020; FedAT, SC 2021).
 
     Servers find the tiers by profiling; here the profile is the mean.
@@ -88,7 +99,7 @@ class ByLatency(Component):
     count : number of tiers, 5 in both papers, at most as many as there are clients
     """
 
-    fastest_first: ClassVar[bool] = True
+    provides: ClassVar[frozenset[str]] = frozenset({TIERS})
 
     count: Whole = 5
 
@@ -99,7 +110,7 @@ class ByLatency(Component):
         return rank * self.count // expected_s.size
 
 
-class Given(Component):
+class Given(Grouping):
     """Each client's edge server as written in the scenario.
 
     Attributes
@@ -108,6 +119,13 @@ class Given(Component):
     """
 
     edge: Annotated[tuple[NonNegativeInt, ...], Field(strict=False, min_length=1)]
+
+    def misfit(self, clients: int) -> tuple[str, object, str] | None:
+        """Return the numbers if they are not one a client, from 0 without gaps."""
+        if len(self.edge) == clients and set(self.edge) == set(range(max(self.edge) + 1)):
+            return None
+        allowed = f"one number for each of the {clients} clients (crowd.clients), from 0 without gaps"
+        return "edge", list(self.edge), f"allowed: {allowed}"
 
     def edges_of(self, links: Links, expected_s: NDArray[np.float64]) -> IntArray:
         """Return what is given."""

@@ -24,6 +24,7 @@ from pydantic import Field, model_validator
 from simpy import Environment, Event
 
 from fedsim.arrays import IntArray, Seconds, Whole
+from fedsim.capabilities import EDGES, NO_LOSSES, TIME_LIMIT
 from fedsim.clock import Waiting, first_of, rest_of_instant
 from fedsim.history.outcomes import RoundEnd
 from fedsim.learning import Learner
@@ -77,7 +78,7 @@ class ServerTraits:
     give_up_after_s: float = math.inf
     overlaps_rounds: bool = False
     tolerates_losses: bool = True
-    provides: frozenset[str] = frozenset({"edges"})
+    provides: frozenset[str] = frozenset({EDGES})
 
 
 class ServerPort(Protocol):
@@ -135,6 +136,17 @@ class RoundPolicy(Component, ABC):
     def traits(self) -> ServerTraits:
         """How the server works under this policy."""
         return ServerTraits()
+
+    @property
+    def requires(self) -> frozenset[str]:
+        """Clients that always deliver, if a round does not end without them."""
+        return frozenset(() if self.traits.tolerates_losses else {NO_LOSSES})
+
+    @property
+    def provides(self) -> frozenset[str]:
+        """What the traits provide, and a longest duration of the first round if it has one."""
+        limited = self.time_limit_s(PastRounds()) < math.inf
+        return self.traits.provides | ({TIME_LIMIT} if limited else set())
 
     def time_limit_s(self, past: PastRounds) -> float:
         """Return how long the server waits at most once the coming round's cohort has been sent; inf for no limit."""

@@ -9,6 +9,7 @@ from typing import Annotated, ClassVar, Final
 
 from pydantic import Field
 
+from fedsim.capabilities import TIME_LIMIT
 from fedsim.learning import Learner
 from fedsim.registry import Component, Registry, Slot
 from fedsim.rounds.aggregation.rules import AggregationRule, FedAvgRule
@@ -101,6 +102,7 @@ class Partial(LateRule):
     """
 
     cancels: ClassVar[bool] = True
+    requires: ClassVar[frozenset[str]] = frozenset({TIME_LIMIT})
     least_work: Annotated[float, Field(gt=0, le=1)] = 0.1
 
     @property

@@ -51,7 +51,7 @@ class CohortRuns:
         traits = context.policy.traits
         self.end_with_round = context.late.cancels and not traits.overlaps_rounds
         self._asynchronous = traits.concurrency is not None
-        self._endless = not traits.tolerates_losses
+        self._waits_for_all = not traits.tolerates_losses
         self._sent = 0
         self._open: dict[CohortRun, None] = {}
         # Open cohorts with members that have ended since the last round.
@@ -91,21 +91,19 @@ class CohortRuns:
         assignment = Assignment(
             client=client,
             number=number,
-            turn=draw,
+            draw=draw,
+            availability_s=now_s if looked_s is None else looked_s,
             availability_draw=availability_draw,
-            opens_s=now_s if looked_s is None else looked_s,
             bits=(workload.down_bits, workload.up_bits),
             samples=samples,
             compute_s=context.clients.compute.duration_s(client, draw, samples),
-            releases=run.releases,
-            share=run.work,
-            ends_s=now_s + limit_s,
+            deadline_s=now_s + limit_s,
             least_share=least_share,
             mean_uplink_s=None if least_share == 1.0 else self._mean_uplink_s[client],
-            endless=self._endless,
+            waits_for_all=self._waits_for_all,
         )
         on_end = None if self.end_with_round else partial(self._client_ended, run)
-        run.participations = self._dispatcher.send(assignment, on_end)
+        run.participations = self._dispatcher.send(assignment, run.work, run.releases, on_end)
         self._sent += 1
         self._open[run] = None
         self._roster.sent(run, busy=not self.end_with_round)
@@ -116,7 +114,7 @@ class CohortRuns:
 
     def cancel(self, runs: Iterable[CohortRun]) -> Waiting:
         """Interrupt the clients of cohorts that are in flight, and let them stop."""
-        cut = [run.participations.cut_pending() for run in runs]
+        cut = [run.participations.cancel() for run in runs]
         if any(cut):
             yield self.env.timeout(0)
 
@@ -134,8 +132,8 @@ class CohortRuns:
         """Take in the updates of a round's own cohort, and mark its other members as late."""
         self._ended[run] = None
         if self.end_with_round:
-            self._dispatcher.settle(run.participations)
-            self._buffer.take(run, run.waiting.tolist())
+            self._dispatcher.finalize(run.participations)
+            self._buffer.take(run, run.buffered.tolist())
         run.late |= ~run.participations.arrived
         run.participations.mark_late()
 
@@ -152,9 +150,9 @@ class CohortRuns:
         for run in changed:
             run.decide_lost()
             final.append((run, self._log.finalize(run)))
-            if run.settled:
+            if run.decided:
                 del self._open[run]
-            elif run.waiting.size:
+            elif run.buffered.size:
                 self._ended[run] = None
         return final
 
@@ -170,8 +168,8 @@ class CohortRuns:
         final: Members = []
         for run in self._open:
             if self.end_with_round:
-                self._dispatcher.settle(run.participations)
-            run.fate[run.waiting] = Fate.WASTED_UNMERGED
+                self._dispatcher.finalize(run.participations)
+            run.fate[run.buffered] = Fate.WASTED_UNMERGED
             run.decide_lost()
             final.append((run, self._log.finalize(run)))
         self._log.check_probes()
@@ -187,7 +185,7 @@ class CohortRuns:
     def _client_ended(self, run: CohortRun, i: int, delivered: bool) -> None:
         """Record that a member of a cohort has delivered, or that it is lost, which the server does not see."""
         client = int(run.cohort.client[i])
-        self._dispatcher.settle(run.participations, np.array([i]))
+        self._dispatcher.finalize(run.participations, np.array([i]))
         self._ended[run] = None
         # An asynchronous server waits for a lost client; a synchronous one finds it among the next candidates.
         if delivered or not self._asynchronous:

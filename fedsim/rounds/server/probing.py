@@ -60,18 +60,16 @@ class Prober:
         context, client, turn = self.context, probe.client, PROBE_TURNS * (1 + self._before) + number
         asks_loss = probe.asks == "loss"
         samples = context.learner.probe_samples(client, probe.samples) if asks_loss else np.zeros(client.size)
-        errand = Assignment(
+        assignment = Assignment(
             client=client,
             number=number,
-            turn=turn,
+            draw=turn,
+            availability_s=self.env.now,
             availability_draw=availability_draw,
-            opens_s=self.env.now,
             bits=(context.clients.workload.down_bits if probe.down_bits is None else probe.down_bits, probe.up_bits),
             samples=samples,
             compute_s=context.clients.compute.duration_s(client, turn, samples) if asks_loss else np.zeros(client.size),
-            releases=None,
-            share=np.ones(client.size),
-            endless=probe.wait_s is None,
+            waits_for_all=probe.wait_s is None,
         )
         over, running = self.env.event(), client.size
 
@@ -81,7 +79,7 @@ class Prober:
             if not running:
                 over.succeed()
 
-        there = self._dispatcher.send(errand, ended)
+        there = self._dispatcher.send(assignment, np.ones(client.size), on_end=ended)
         try:
             if probe.wait_s is None:
                 yield over
@@ -95,9 +93,9 @@ class Prober:
 
     def _close(self, number: int, client: NDArray[np.int64], there: Participations) -> Generator[Event, Any, None]:
         """Cut off whoever has not answered, and take down what the question has cost."""
-        if there.cut_pending():
+        if there.cancel():
             yield self.env.timeout(0)
-        self._dispatcher.settle(there)
+        self._dispatcher.finalize(there)
         self._log.probed(number, ParticipationRecords.of(there, client, np.arange(client.size)))
 
     def _answers(self, probe: Probe, number: int, model: Model, client: NDArray[np.int64]) -> Answers:

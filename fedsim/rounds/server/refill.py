@@ -130,7 +130,7 @@ class Refill:
                 f"rounds.policy.give_up_s: {self._give_up_after_s} is not allowed; {PATIENCE} clients in a row were "
                 "given up and none delivered; allowed: a time in which some can deliver"
             )
-        run.participations.cut_pending()
+        run.participations.cancel()
         run.given_up_s = self.env.now
         self._roster.give_up(run)
         self._roster.notify()

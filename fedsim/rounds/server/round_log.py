@@ -63,9 +63,9 @@ class RoundLog:
 
     def finalize(self, run: CohortRun) -> IntArray:
         """Record the members of a cohort whose fate is decided and who are not recorded; return their positions."""
-        rows = np.flatnonzero((run.fate != UNDECIDED) & ~run.taken_down)
+        rows = np.flatnonzero((run.fate != UNDECIDED) & ~run.recorded)
         if rows.size:
-            run.taken_down[rows] = True
+            run.recorded[rows] = True
             records = ParticipationRecords.of(run.participations, run.cohort.client, rows)
             self.recorder.add_participations(**self._columns(run, rows, records))
             self.check_probes(before_s=run.participations.start_s)
@@ -149,7 +149,7 @@ class RoundLog:
             "round": np.full(size, run.number),
             "edge": np.full(size, self.edge),
             "draws": np.ones(size, dtype=np.int64) if cohort.draws is None else np.asarray(cohort.draws)[rows],
-            "weight": run.merged_weight[rows],
+            "weight": run.used_weight[rows],
             "work": run.work[rows],
             **_spent(records),
             "fate": run.fate[rows],

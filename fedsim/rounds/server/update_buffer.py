@@ -6,7 +6,7 @@ import numpy as np
 
 from fedsim.arrays import FloatArray, IntArray
 from fedsim.clock import instants
-from fedsim.history.outcomes import Fate
+from fedsim.history.outcomes import NO_VALUE, Fate
 from fedsim.learning import Model, Update
 from fedsim.rounds.aggregation.rules import AggregationRule, Arrivals
 from fedsim.rounds.clients.cohort import CohortRun, Members
@@ -125,9 +125,9 @@ class UpdateBuffer:
         """Decide the fate of members whose updates an aggregation with a model of a version has seen."""
         merged = ~np.isnan(weight)
         stale = run.late[members] | (version > run.model.version)
-        run.merged_weight[members] = np.where(merged, weight, 0.0)
-        run.staleness[members] = np.where(merged, version - run.model.version, -1)
-        run.served_round[members] = np.where(merged, number, -1)
+        run.used_weight[members] = np.where(merged, weight, 0.0)
+        run.staleness[members] = np.where(merged, version - run.model.version, NO_VALUE)
+        run.served_round[members] = np.where(merged, number, NO_VALUE)
         run.fate[members] = np.where(merged, np.where(stale, Fate.STALE_USED, Fate.USED), Fate.WASTED_UNMERGED)
         self._remove(run, members)
 

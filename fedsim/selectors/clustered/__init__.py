@@ -1,1 +1,1 @@
-"""fedsim.selectors.clustered."""
+"""Clustered sampling: one client from each of m distributions (Fraboni et al., ICML 2021)."""

@@ -1,8 +1,8 @@
 """The m distributions of clustered sampling, in whole numbers.
 
 Fraboni, Vidal, Kameni and Lorenzi, "Clustered Sampling: Low-Variance and Improved Representativity for Clients
-Selection in Federated Learning", ICML 2021. With N samples in all, client i has mass ``m n_i`` and each of m bins holds
-N. A bin is full when it is a distribution; one client is drawn from each, and since the bins together hold ``m n_i`` of
+Selection in Federated Learning", ICML 2021. With N samples in all, client i has mass ``m n_i`` and each of m bins has
+the capacity N. A full bin is a distribution, from which one client is drawn. As the bins together contain ``m n_i`` of
 client i, its expected share of the m draws is ``n_i / N`` (Proposition 1: the scheme is unbiased).
 """
 
@@ -15,12 +15,14 @@ from fedsim.arrays import FloatArray, IntArray
 
 @dataclass(frozen=True)
 class Bins:
-    """What lies in m bins of equal capacity, one after the other on a line.
+    """Contents of m bins of equal capacity, as segments of a line.
 
     Attributes
     ----------
-    owner : array of shape (s,), which client's mass a segment of the line is
-    ends : array of shape (s,), where it ends, rising to ``m * capacity``; no segment reaches over the end of a bin
+    owner : array of shape (s,)
+        Client of each segment.
+    ends : array of shape (s,)
+        End of each segment, ascending to ``m * capacity``; no segment extends over the end of a bin.
     capacity : int >= 1
     """
 
@@ -29,7 +31,7 @@ class Bins:
     capacity: int
 
     def draw(self, rng: np.random.Generator) -> IntArray:
-        """Return one client from each bin, with probabilities that follow the mass that it has there."""
+        """Return one client from each bin, with probabilities in proportion to mass in the bin; shape (m,)."""
         bins = int(self.ends[-1]) // self.capacity
         points = np.arange(bins) * self.capacity + rng.integers(self.capacity, size=bins)
         return np.asarray(self.owner[np.searchsorted(self.ends, points, side="right")])
@@ -44,20 +46,22 @@ class Bins:
 
 
 def pour(owner: IntArray, mass: IntArray, room: IntArray) -> tuple[IntArray, IntArray, IntArray]:
-    """Pour clients into bins, in their orders: who does not fit into a bin goes on in the next.
+    """Fill bins with clients, in their orders; the rest of a client that does not fit goes into the next bin.
 
     Parameters
     ----------
-    owner, mass : arrays of shape (n,), clients and how much there is of each, at least 0
-    room : array of shape (m,), how much fits into each bin; as much as there is to pour in all
+    owner, mass : arrays of shape (n,)
+        Clients and their masses, at least 0.
+    room : array of shape (m,)
+        Free capacity of each bin; its sum is that of the masses.
 
     Returns
     -------
-    bin, owner, mass : arrays of equal length
-        What has come to lie where, in order of bins.
+    bin, owner, mass : arrays of shape (s,)
+        Segments in the order of bins.
     """
     poured, filled = np.cumsum(mass), np.cumsum(room)
-    # Two rising runs: a stable sort merges them.
+    # A stable sort merges two ascending runs in linear time.
     ends = np.sort(np.concatenate([poured, filled]), kind="stable")
     ends = ends[np.diff(ends, prepend=0) > 0]
     amount = np.diff(ends, prepend=0)
@@ -65,12 +69,14 @@ def pour(owner: IntArray, mass: IntArray, room: IntArray) -> tuple[IntArray, Int
 
 
 def bins_by_size(sizes: IntArray, bins: int) -> Bins:
-    """Return the bins of Algorithm 1: clients by falling size fill one bin after the other.
+    """Return the bins of Algorithm 1: clients by descending size fill one bin after the other.
 
     Parameters
     ----------
-    sizes : array of shape (n,), samples of each client, at least 0 and not all 0
-    bins : int >= 1, the paper's m
+    sizes : array of shape (n,)
+        Samples of each client, at least 0 and not all 0.
+    bins : int >= 1
+        The paper's m.
 
     Returns
     -------
@@ -83,16 +89,20 @@ def bins_by_size(sizes: IntArray, bins: int) -> Bins:
 
 
 def bins_by_cluster(sizes: IntArray, cluster: IntArray, bins: int, rng: np.random.Generator) -> Bins:
-    """Return the bins of Algorithm 2: the m heaviest clusters have a bin each, the others fill what is left.
+    """Return the bins of Algorithm 2: the m heaviest clusters have a bin each, the others fill the free capacity.
 
-    Clusters are poured by rising mass, their clients in random order, into the bins from the lightest on. A client that
-    alone is more than a bin fills its own and is poured with the rest of its mass first.
+    Other clusters fill the bins from the lightest on, by ascending mass, their clients in random order. A client of
+    more mass than a bin fills a bin of its own, and the rest of its mass comes first.
 
     Parameters
     ----------
-    sizes : array of shape (n,), samples of each client, at least 0 and not all 0
-    cluster : array of shape (n,), which cluster each is in, from 0; no cluster of several has more mass than a bin
+    sizes : array of shape (n,)
+        Samples of each client, at least 0 and not all 0.
+    cluster : array of shape (n,)
+        Cluster of each client, from 0; no cluster of several clients has more mass than a bin.
     bins : int >= 1
+        The paper's m.
+    rng : generator
     """
     capacity, mass = int(sizes.sum()), bins * sizes
     heavy = np.zeros(int(cluster.max()) + 1, dtype=np.int64)

@@ -1,4 +1,8 @@
-"""Clustered sampling by similarity: one client from each of m groups of like updates (Fraboni et al., Algorithm 2)."""
+"""Clustered sampling by similarity: one client from each of m groups of similar updates (Algorithm 2).
+
+Fraboni, Vidal, Kameni and Lorenzi, "Clustered Sampling: Low-Variance and Improved Representativity for Clients
+Selection in Federated Learning", ICML 2021.
+"""
 
 from typing import Literal
 
@@ -8,18 +12,18 @@ from scipy.spatial.distance import pdist, squareform
 
 from fedsim.arrays import FloatArray, IntArray
 from fedsim.selectors.clustered.bins import bins_by_cluster
-from fedsim.selectors.contracts import Cohort, PublishedSelector, Reports, RoundView, check_whole, cohort_size
-from fedsim.selectors.sampling import data_sizes, tally
+from fedsim.selectors.contracts import Cohort, PublishedSelector, Reports, RoundView
+from fedsim.selectors.sampling import cohort_size, data_sizes, tally
 from fedsim.selectors.update_distances import METRICS, Metric, UpdateDistances
-from fedsim.selectors.validation import check_choice
+from fedsim.selectors.validation import check_choice, check_whole_numbers
 
 
 class ClusteredBySimilarity(PublishedSelector):
     """Cluster clients by their last updates with Ward's rule, and draw one from each of m groups of equal data.
 
-    The hierarchical tree is cut so that no cluster holds more than 1/m of the data; the m heaviest clusters become the
-    m distributions, and the clients of the others fill them up. Unbiased as MD sampling; clients whose updates are
-    alike are seldom drawn together. A client that is drawn c times trains once and weighs c/m.
+    The hierarchical tree is cut so that no cluster has more than 1/m of the data; the m heaviest clusters become the m
+    distributions, and the clients of the others fill them up. The scheme is unbiased like MD sampling; clients of
+    similar updates are seldom drawn together. A client that is drawn c times trains once with weight c/m.
 
     Parameters
     ----------
@@ -29,12 +33,12 @@ class ClusteredBySimilarity(PublishedSelector):
         Distance of two updates: arccos of their cosine as in the paper's figures, or the published code's other two
         (squared L2, L1), or the plain L2.
     matrix : ``"paper"`` or ``"reference-code"``
-        Ward's rule on the distances themselves; or as in the published code, which hands SciPy the square matrix,
-        whose rows SciPy takes for the coordinates of n points and clusters by their Euclidean distances.
+        Ward's rule on the distances themselves; or as in the published code, which passes the square matrix to SciPy,
+        whose rows are then coordinates of n points that are clustered by their Euclidean distances.
 
     Notes
     -----
-    Before its first delivered update a client's is zero, as in the paper; by the angle it is then like everybody. Only
+    The update of a client is zero before its first delivery, as in the paper; its angle to all others is then 0. Only
     the round's candidates are clustered. Time and memory grow with the square of their number, and with the
     published code's reading of the matrix time grows with its cube.
     """
@@ -48,7 +52,7 @@ class ClusteredBySimilarity(PublishedSelector):
     def __init__(
         self, cohort: int, similarity: Metric = "angle", matrix: Literal["paper", "reference-code"] = "paper"
     ) -> None:
-        check_whole("cohort", cohort, lowest=1)
+        check_whole_numbers(1, cohort=cohort)
         check_choice("similarity", similarity, *METRICS)
         check_choice("matrix", matrix, "paper", "reference-code")
         self.cohort, self.similarity, self.matrix = cohort, similarity, matrix
@@ -64,7 +68,7 @@ class ClusteredBySimilarity(PublishedSelector):
         return tally(view.client[bins_by_cluster(sizes, cluster, draws, rng).draw(rng)])
 
     def observe(self, reports: Reports) -> None:
-        """Remember the delivered updates."""
+        """Store the delivered updates."""
         self._distances.learn(reports)
 
 
@@ -74,12 +78,12 @@ def ward(distance: FloatArray, matrix: Literal["paper", "reference-code"]) -> In
     Parameters
     ----------
     distance : array of shape (n, n), symmetric with a diagonal of 0
-    matrix : how it is read, see `ClusteredBySimilarity`
+    matrix : interpretation of ``distance``, see `ClusteredBySimilarity`
 
     Returns
     -------
     array of shape (n - 1, 2)
-        Which two clusters are merged in each step; those from n on are the results of earlier steps.
+        The two clusters that each step merges; numbers from n on are results of earlier steps.
     """
     if len(distance) < 2:
         return np.zeros((0, 2), dtype=np.int64)
@@ -88,13 +92,14 @@ def ward(distance: FloatArray, matrix: Literal["paper", "reference-code"]) -> In
 
 
 def cut(merges: IntArray, sizes: IntArray, bins: int) -> IntArray:
-    """Return the cluster of each client when the tree is cut where a cluster would hold more than 1/m of the data.
+    """Return the cluster of each client, for a tree that is cut where a cluster would have more than 1/m of the data.
 
     Parameters
     ----------
     merges : array of shape (n - 1, 2), see `ward`
     sizes : array of shape (n,), samples of each client
-    bins : int >= 1, the paper's m
+    bins : int >= 1
+        The paper's m.
 
     Returns
     -------

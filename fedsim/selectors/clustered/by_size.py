@@ -1,17 +1,22 @@
-"""Clustered sampling by size: one client from each of m groups of equal data (Fraboni et al., Algorithm 1)."""
+"""Clustered sampling by size: one client from each of m groups of equal data (Algorithm 1).
+
+Fraboni, Vidal, Kameni and Lorenzi, "Clustered Sampling: Low-Variance and Improved Representativity for Clients
+Selection in Federated Learning", ICML 2021.
+"""
 
 import numpy as np
 
 from fedsim.selectors.clustered.bins import Bins, bins_by_size
-from fedsim.selectors.contracts import Cohort, PublishedSelector, RoundView, check_whole, cohort_size
-from fedsim.selectors.sampling import data_sizes, tally
+from fedsim.selectors.contracts import Cohort, PublishedSelector, RoundView
+from fedsim.selectors.sampling import cohort_size, data_sizes, tally
+from fedsim.selectors.validation import check_whole_numbers
 
 
 class ClusteredBySize(PublishedSelector):
-    """Draw one client from each of m distributions that are filled with clients by falling number of samples.
+    """Draw one client from each of m distributions that are filled with clients by descending number of samples.
 
-    Unbiased as MD sampling, with less variance of how often a client takes part: it can be drawn from at most
-    ``floor(m p_i) + 2`` of the m distributions. A client that is drawn c times trains once and weighs c/m.
+    The scheme is unbiased like MD sampling, with less variance of the number of draws of a client: it can be drawn from
+    at most ``floor(m p_i) + 2`` of the m distributions. A client that is drawn c times trains once with weight c/m.
 
     Parameters
     ----------
@@ -21,8 +26,8 @@ class ClusteredBySize(PublishedSelector):
     Notes
     -----
     Masses are whole numbers (m n_i, in bins of n), so that the distributions add up exactly; the published code scales
-    p_i by 10^10 and truncates. They are made of the candidates of the round. Where these hold no data, each
-    counts the same.
+    p_i by 10^10 and truncates. They consist of the candidates of the round. Without data all candidates have equal
+    masses.
     """
 
     paper = (
@@ -31,7 +36,7 @@ class ClusteredBySize(PublishedSelector):
     )
 
     def __init__(self, cohort: int) -> None:
-        check_whole("cohort", cohort, lowest=1)
+        check_whole_numbers(1, cohort=cohort)
         self.cohort = cohort
 
     def select(self, view: RoundView, rng: np.random.Generator) -> Cohort:

@@ -1,1 +1,1 @@
-"""fedsim.selectors.fedsuv."""
+"""FedSUV: selection by bandits of validity and utility."""

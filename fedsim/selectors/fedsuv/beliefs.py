@@ -1,4 +1,4 @@
-"""What FedSUV believes of each client: both models, fed with features and observations, asked for intervals."""
+"""FedSUV's two models of a crowd: validity and utility of each client, as intervals."""
 
 import math
 from dataclasses import dataclass
@@ -14,14 +14,14 @@ from fedsim.selectors.fedsuv.utility import UtilityProcess
 from fedsim.selectors.fedsuv.validity import DisjointBandit, LinearBandit
 
 _TOLERANCE: Final = 1e-6
-"""Variance of a remainder (of the prior's 1) below which no basis point is worth its cost."""
+"""Variance of a remainder (of the prior's 1) below which there is no further basis point."""
 _LARGEST: Final = 2**24
-"""Most numbers in the coordinates of a crowd, 128 MiB."""
+"""Largest number of coordinates of a crowd, 128 MiB."""
 
 
 @dataclass(frozen=True)
 class Settings:
-    """What the paper leaves open of the two models; see `FedSuv` for each."""
+    """Settings of the two models that the paper leaves open; see `FedSuv`."""
 
     delta: float
     ridge: float
@@ -36,15 +36,16 @@ class Settings:
 class Beliefs:
     """The linear bandit and the Gaussian process over one crowd.
 
-    Clients become known when they first declare features. Scales, length scale and basis follow from the clients known;
-    they are made anew, and both models from their pooled observations, when twice as many are known as before.
+    Clients become known when they first declare features. Scales, length scale and basis are computed from the known
+    clients. They are computed again, with both models from their pooled observations, when the number of known clients
+    has doubled.
 
     Parameters
     ----------
     clients : int
         Size of the crowd; ids are positions.
     columns : int >= 0
-        Number of features; without any each client is its own arm in both models.
+        Number of features; without features each client is an arm of its own in both models.
     """
 
     def __init__(self, clients: int, columns: int, settings: Settings) -> None:
@@ -55,14 +56,18 @@ class Beliefs:
         self._utilities = 0
         self._square_sum = 0.0
         self._fitted = 0
-        if columns == 0:
-            self._alone = DisjointBandit(clients, settings.ridge, settings.delta)
-            self._process = UtilityProcess(clients, 0, settings.noise)
-        else:
-            self._features = np.zeros((clients, columns))
+        self._features = np.zeros((clients, columns))
+        self._disjoint = DisjointBandit(clients, settings.ridge, settings.delta)
+        self._process = UtilityProcess(clients, 0, settings.noise)
 
     def meet(self, client: IntArray, features: FloatArray) -> None:
-        """Get to know candidates, in ascending order, by what they declare, shape (n, f).
+        """Add candidates that are not known yet.
+
+        Parameters
+        ----------
+        client : array of shape (n,), ascending
+        features : array of shape (n, f)
+            Declared features of the candidates.
 
         Raises
         ------
@@ -88,9 +93,16 @@ class Beliefs:
             self._place(new)
 
     def observe(self, client: IntArray, delivered: BoolArray, utility: FloatArray) -> None:
-        """Learn who delivered, and the utility of whom it is known (NaN otherwise); a client may occur twice."""
+        """Add observations to both models; arrays have shape (n,), and a client may occur more than once.
+
+        Parameters
+        ----------
+        client : ids of known clients
+        delivered : whether the update arrived
+        utility : utility of the update; NaN if it is not known
+        """
         if self.columns == 0:
-            self._alone.observe(client, delivered)
+            self._disjoint.observe(client, delivered)
         else:
             self._linear.observe(self._rows[client], np.ones(client.size), delivered.astype(np.float64))
             np.add.at(self._tries, client, 1.0)
@@ -101,9 +113,9 @@ class Beliefs:
         self._process.observe(client[heard], utility[heard])
 
     def bounds(self, client: IntArray, round_: int) -> Bounds:
-        """Return Q_t (6) of known clients: the intervals (4) and (5), with t the round and |X| the crowd."""
+        """Return Q_t (6) of known clients, the intervals (4) and (5), with t the round and |X| the crowd's size."""
         if self.columns == 0:
-            validity_low, validity_high = self._alone.interval(client)
+            validity_low, validity_high = self._disjoint.interval(client)
         else:
             validity_low, validity_high = self._linear.interval(self._rows[client])
         beta = 2.0 * math.log(self.clients * math.pi**2 * round_**2 / (3.0 * self.settings.delta))
@@ -115,13 +127,13 @@ class Beliefs:
         return Bounds(validity_low, validity_high, mean - width, mean + width)
 
     def utility_scale(self) -> float:
-        """Return the prior's standard deviation: as set, or the root mean square of the utilities so far."""
+        """Return the standard deviation of the prior: as set, or the root mean square of the utilities so far."""
         if self.settings.utility_scale is not None:
             return self.settings.utility_scale
         return math.sqrt(self._square_sum / self._utilities) or 1.0 if self._utilities else 1.0
 
     def _fit(self) -> None:
-        """Make scales, basis and both models anew for all clients known."""
+        """Compute scales, basis and both models from all known clients."""
         settings, known = self.settings, np.flatnonzero(self.known)
         self._fitted = known.size
         self._scaler = Scaler(self._features[known], settings.scaling)
@@ -133,11 +145,11 @@ class Beliefs:
         self._rows = np.zeros((self.clients, rows.shape[1]))
         self._linear = LinearBandit(rows.shape[1], settings.ridge, settings.delta)
         self._linear.observe(rows, self._tries[known], self._deliveries[known])
-        seen = (self._process.count, self._process.total) if hasattr(self, "_process") else None
+        count, total = self._process.count, self._process.total
         self._process = UtilityProcess(self.clients, self._basis.size, settings.noise)
         self._place(known)
-        if seen is not None:
-            self._process.observe_pooled(*seen)
+        if count.any():
+            self._process.observe_pooled(count, total)
 
     def _place(self, client: IntArray) -> None:
         scaled = self._scaler.scale(self._features[client])

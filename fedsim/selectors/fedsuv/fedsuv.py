@@ -1,4 +1,4 @@
-"""FedSUV: validity and utility of clients as two bandits, and the clients that may be Pareto-optimal in both.
+"""FedSUV: bandits of validity and utility, and selection among clients that may be Pareto-optimal in both.
 
 "FedSUV: Validity and Utility-guided Client Selection for Federated Learning". Numbers of equations, sections and lines
 (of Algorithm 1) are the paper's.
@@ -9,68 +9,71 @@ from typing import Literal
 import numpy as np
 
 from fedsim.arrays import BoolArray, FloatArray, IntArray
-from fedsim.selectors.contracts import Cohort, PublishedSelector, Reports, RoundView, cohort_size
+from fedsim.selectors.contracts import Cohort, PublishedSelector, Reports, RoundView
 from fedsim.selectors.fedsuv.beliefs import Beliefs, Settings
 from fedsim.selectors.fedsuv.features import KernelName, Scaling
 from fedsim.selectors.fedsuv.rectangles import Bounds, Rectangles, WhenDisjoint, diagonal, dominated, eliminated
 from fedsim.selectors.in_flight import InFlight
-from fedsim.selectors.validation import check_choice, check_numbers, check_shares, check_wholes
+from fedsim.selectors.sampling import cohort_size
+from fedsim.selectors.validation import check_choice, check_numbers, check_shares, check_whole_numbers
 
 
 class FedSuv(PublishedSelector):
     """Select by Algorithm 1: eliminate, classify, then the widest rectangle and the highest optimistic utilities.
 
     Validity is whether a client delivers; utility is ``L * Delta`` (3) of a delivered update, with L the samples' root
-    mean square loss times their number and Delta the gain in accuracy. Each round, for all clients left (X):
+    mean square loss times their number and Delta the gain in accuracy. Each round, for the set X of remaining clients:
 
-    1. while more than ``(1 - rho) N`` are left, those leave whose validity's upper bound (4) does not exceed the best
-       lower bound (7);
-    2. the rectangle of each is cut with the one that both models now give (8);
-    3. those leave whose rectangle's best corner is dominated by another's worst, until ``keep`` are left;
-    4. of those who are candidates the one with the longest diagonal (11) is selected, and beside it those with the
-       highest upper bound of utility. Equals are told apart at random.
+    1. while X has more than ``(1 - rho) N`` clients, clients whose upper bound of validity (4) does not exceed the
+       greatest lower bound are eliminated (7);
+    2. the rectangle of each client is intersected with the one of both models in this round (8);
+    3. clients whose rectangle's best corner is dominated by the worst corner of another are eliminated, until ``keep``
+       clients remain;
+    4. among the candidates in X, the client of the longest diagonal (11) is selected, then those of the greatest upper
+       bound of utility. Ties are broken at random.
 
     Parameters
     ----------
     cohort : int >= 1
         Number of clients per round (K; 20 in the paper); all candidates if there are no more than that.
     rho : float in [0, 1]
-        Share of the crowd after whose removal nobody is eliminated any more (0.4 in the paper).
+        Share of the crowd after whose elimination step 1 ends (0.4 in the paper).
     elimination : ``"guard"`` or ``"cap"``
-        Whether rho is only asked before each elimination, as in Algorithm 1, so that one may go beyond it; or those
-        beyond it, with the greatest upper bounds, stay.
+        Whether rho is a condition before each elimination, as in Algorithm 1, which one elimination may overshoot; or
+        a limit, beyond which the clients of the greatest upper bounds stay.
     keep : int >= 1 or None
-        How many stay in X at least; None for K, as in line 11. Those dominated leave by rising upper bound of utility;
-        the paper does not say in which order. Line 7 knows no such limit: one elimination could leave fewer than K.
-        Here the greatest upper bounds stay then.
+        Least size of X; None for K, as in line 11. Dominated clients are eliminated by ascending upper bound of
+        utility, an order that the paper leaves open. Line 7 has no such limit, so that one elimination could leave
+        fewer than K; here the clients of the greatest upper bounds stay.
     fill : ``"removed"`` or ``"none"``
-        Who takes part if fewer than K of X are candidates: also clients removed, those removed last first and among
-        them by the upper bound of utility, or nobody else. The paper's crowd is always there.
+        Free places if fewer than K clients of X are candidates: filled with eliminated clients, the last eliminated
+        first and then by the upper bound of utility, or not. The paper's crowd is always available.
     delta : float in (0, 1)
-        Probability with which the bounds may fail; the paper does not say which it uses.
+        Probability with which the bounds may fail; the paper does not state its value.
     ridge : float > 0
-        Where H starts; 1 in LinUCB and in the proof of Theorem 5.4 (``det H = 1``).
+        Initial H; 1 in LinUCB and in the proof of Theorem 5.4 (``det H = 1``).
     scaling : ``"rank"``, ``"range"`` or ``"none"``
-        How features become numbers in [0, 1], see `Scaler`; ``"none"`` for features that are the paper's x already.
+        Map of features to [0, 1], see `Scaler`; ``"none"`` for features that are the paper's x already.
     kernel : ``"rbf"`` or ``"matern52"``
         The bound on the information gain that Theorem 5.4 cites is that of the squared exponential.
     length_scale : float > 0 or None
-        Of the kernel, over scaled features; None for their median distance.
+        Length scale of the kernel, over scaled features; None for their median distance.
     noise : float > 0
-        Standard deviation of one utility around its mean, over that of the prior.
+        Standard deviation of one utility around its mean, relative to that of the prior.
     basis : int >= 1
-        Most points by which the process is computed, see `Basis`. Fewer are taken when the rest is smaller than 1e-6
-        of the variance (then it is exact for all purposes), and at most 2^24 / N in a crowd of N > 16,384.
+        Largest number of basis points of the process, see `Basis`. Fewer are taken when the remainders are below 1e-6
+        of the variance (the process is then practically exact), and at most 2^24 / N in a crowd of N > 16,384.
     utility_scale : float > 0 or None
-        Standard deviation of the prior (which has mean 0), and what counts as much as a whole unit of validity in the
-        diagonal. None for the root mean square of the utilities so far, and rectangles without end before the first.
+        Standard deviation of the prior (which has mean 0), and the utility that is equivalent to one unit of validity
+        in the diagonal. None for the root mean square of the utilities so far; rectangles are unbounded before the
+        first.
     negative_gain : ``"zero"`` or ``"keep"``
-        What a loss of accuracy counts as. The paper's utilities lie in [0, 1], and beside a negative Delta a greater L,
-        more to be learned, would make a client worse; so none by default.
+        Value of a negative Delta. The paper's utilities lie in [0, 1], and with a negative Delta a greater L, which is
+        more potential, would decrease the utility; so it is 0 by default.
     when_disjoint : ``"restart"`` or ``"collapse"``
-        What becomes of a rectangle that has nothing in common with the new one, see `Rectangles`.
+        Rule for a rectangle that is disjoint from the new one, see `Rectangles`.
     samples_per_round : int >= 1 or None
-        Most samples that a client looks at in a round (steps times batch size), |B| of L; None for all it has.
+        Largest number of samples that a client trains on in a round (steps times batch size), |B| of L; None for all.
 
     Notes
     -----
@@ -78,18 +81,18 @@ class FedSuv(PublishedSelector):
     of downlink, work and uplink, and their samples.
 
     Without features (shape (n, 0)) each client is an arm of its own in both models: x is a unit vector, and the kernel
-    is 1 for the client itself and 0 for others. Nothing is learned of a client from others then.
+    is 1 for the client itself and 0 for other clients, so that observations do not generalise.
 
-    To find Delta a client passes its samples through the model before and after training, which takes two thirds of the
-    time of an epoch; the paper says nothing of it.
+    The measurement of Delta is a forward pass of all samples before and after training, two thirds of the time of an
+    epoch; the paper does not mention this cost.
 
-    A client that is late or dropped counts as not valid. A utility that was not measured leaves the process as it is.
-    X and the rectangles also hold clients that are away; who never was a candidate is in X but has no rectangle.
+    A late or dropped client counts as not valid. A utility that was not measured does not change the process. X and the
+    rectangles include clients that are not available; a client that was never a candidate is in X without a rectangle.
 
-    An asynchronous server replaces clients one by one. K is then the number of clients at work with those asked for,
-    and of each K selected one after the other one is that of the longest diagonal. t is the version of the model.
+    An asynchronous server replaces clients one by one. K is then the number of clients in flight with those asked for,
+    and one of K consecutive selections is that of the longest diagonal. t is the version of the model.
 
-    The paper has no code; what it leaves open is a parameter.
+    The paper has no code; parameters stand for the choices that it leaves open.
     """
 
     paper = "FedSUV: Validity and Utility-guided Client Selection for Federated Learning"
@@ -116,8 +119,8 @@ class FedSuv(PublishedSelector):
         when_disjoint: WhenDisjoint = "restart",
         samples_per_round: int | None = None,
     ) -> None:
-        check_wholes(1, cohort=cohort, basis=basis)
-        check_wholes(1, optional=True, keep=keep, samples_per_round=samples_per_round)
+        check_whole_numbers(1, cohort=cohort, basis=basis)
+        check_whole_numbers(1, optional=True, keep=keep, samples_per_round=samples_per_round)
         check_shares(rho=rho)
         check_shares(inside=True, delta=delta)
         check_numbers(0, above=True, ridge=ridge, noise=noise)
@@ -134,48 +137,48 @@ class FedSuv(PublishedSelector):
         self.negative_gain, self.when_disjoint, self.samples_per_round = negative_gain, when_disjoint, samples_per_round
         self._beliefs: Beliefs | None = None
         self._rectangles = Rectangles(0, when_disjoint)
-        self._removed_in: IntArray = np.zeros(0, dtype=np.int64)
+        self._eliminated_in: IntArray = np.zeros(0, dtype=np.int64)
         self._batch: FloatArray = np.zeros(0)
-        self._at_work = InFlight()
+        self._in_flight = InFlight()
 
     @property
     def left(self) -> IntArray:
         """Ids of the clients in X, ascending."""
-        return np.flatnonzero(self._removed_in == 0)
+        return np.flatnonzero(self._eliminated_in == 0)
 
     @property
     def utility_unit(self) -> float:
-        """What counts as much as a whole unit of validity, see ``utility_scale``."""
+        """Utility that is equivalent to one unit of validity, see ``utility_scale``."""
         return 1.0 if self._beliefs is None else self._beliefs.utility_scale()
 
     def rectangle(self, client: IntArray) -> Bounds:
-        """Return R_t(x) of these clients; the whole plane of those never met, the last one of those removed."""
+        """Return R_t(x) of these clients: the whole plane before the first round, the last one after elimination."""
         return self._rectangles.of(client)
 
     def select(self, view: RoundView, rng: np.random.Generator) -> Cohort:
         """Return the cohort of Algorithm 1."""
         if not view.client.size:
             return Cohort(view.client.copy())
-        beliefs = self._get_ready(view)
-        self._at_work.meet(view)
+        beliefs = self._models(view)
+        self._in_flight.meet(view)
         self._prune(beliefs, view)
         chosen = np.sort(self._choose(view, rng))
-        self._at_work.sent(chosen)
+        self._in_flight.sent(chosen)
         return Cohort(chosen)
 
     def observe(self, reports: Reports) -> None:
-        """Teach both models what the round has shown (line 21)."""
+        """Update both models with the outcomes (line 21)."""
         if self._beliefs is None:
             return
-        self._at_work.heard(reports)
+        self._in_flight.heard(reports)
         loss, gain = (reports.measured.get(name, np.full(reports.client.size, np.nan)) for name in self.needs)
         if self.negative_gain == "zero":
             gain = np.maximum(gain, 0.0)
         utility = np.where(reports.delivered, self._batch[reports.client] * loss * gain, np.nan)
         self._beliefs.observe(reports.client, reports.delivered, utility)
 
-    def _get_ready(self, view: RoundView) -> Beliefs:
-        """Return the models after they have met the candidates; they are made in the first round."""
+    def _models(self, view: RoundView) -> Beliefs:
+        """Return the models with all candidates known; created in the first round."""
         if self._beliefs is None:
             settings = Settings(
                 delta=self.delta,
@@ -189,17 +192,17 @@ class FedSuv(PublishedSelector):
             )
             self._beliefs = Beliefs(view.clients, view.features.shape[1], settings)
             self._rectangles = Rectangles(view.clients, self.when_disjoint)
-            self._removed_in = np.zeros(view.clients, dtype=np.int64)
+            self._eliminated_in = np.zeros(view.clients, dtype=np.int64)
             self._batch = np.zeros(view.clients)
         self._beliefs.meet(view.client, view.features)
         self._batch[view.client] = np.minimum(view.samples, self.samples_per_round or np.inf)
         return self._beliefs
 
     def _prune(self, beliefs: Beliefs, view: RoundView) -> None:
-        """Remove clients from X for good: lines 5 to 18."""
-        keep = self.keep or (view.wanted or self.cohort) + self._at_work.client.size
-        left = np.flatnonzero((self._removed_in == 0) & beliefs.known)
-        others = int(np.count_nonzero(self._removed_in == 0)) - left.size
+        """Eliminate clients from X, which is final: lines 5 to 18."""
+        keep = self.keep or (view.wanted or self.cohort) + self._in_flight.client.size
+        left = np.flatnonzero((self._eliminated_in == 0) & beliefs.known)
+        others = int(np.count_nonzero(self._eliminated_in == 0)) - left.size
         new = beliefs.bounds(left, view.round)
         stays = np.ones(left.size, dtype=np.bool_)
         if left.size + others > (1.0 - self.rho) * view.clients:
@@ -211,19 +214,19 @@ class FedSuv(PublishedSelector):
         now = self._rectangles.intersect(left, Bounds(*(side[stays] for side in vars(new).values())))
         out = _lowest(dominated(now), now.utility_high, left.size + others - keep)
         removed.append(left[out])
-        self._removed_in[np.concatenate(removed)] = view.round
+        self._eliminated_in[np.concatenate(removed)] = view.round
 
     def _choose(self, view: RoundView, rng: np.random.Generator) -> IntArray:
-        """Return who is selected, lines 19 and 20, and who fills the cohort up."""
+        """Return the selected clients of X (lines 19 and 20), and others for free places."""
         size = cohort_size(view, self.cohort)
         shuffled = rng.permutation(view.client)
-        removed_in = self._removed_in[shuffled]
+        removed_in = self._eliminated_in[shuffled]
         high = self._rectangles.of(shuffled).utility_high
         inside = shuffled[removed_in == 0]
         if inside.size > size:
             order = np.argsort(-high[removed_in == 0], kind="stable")
-            share = self._at_work.share(size)
-            if not self._at_work.whole(share, share):
+            share = self._in_flight.share(size)
+            if not self._in_flight.whole(share, share):
                 return np.asarray(inside[order[:size]])
             first = int(np.argmax(diagonal(self._rectangles.of(inside), self.utility_unit)))
             return np.asarray(inside[np.concatenate([[first], order[order != first][: size - 1]])])
@@ -235,10 +238,10 @@ class FedSuv(PublishedSelector):
 
 
 def _lowest(out: BoolArray, key: FloatArray, most: int) -> BoolArray:
-    """Return which of those marked go when only so many may: those with the lowest keys."""
+    """Return the marked elements of the lowest keys, at most ``most`` of them; all arrays have shape (n,)."""
     marked = np.flatnonzero(out)
     if marked.size <= max(most, 0):
         return out
-    going = np.zeros_like(out)
-    going[marked[np.argsort(key[marked], kind="stable")[: max(most, 0)]]] = True
-    return going
+    kept = np.zeros_like(out)
+    kept[marked[np.argsort(key[marked], kind="stable")[: max(most, 0)]]] = True
+    return kept

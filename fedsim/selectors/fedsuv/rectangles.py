@@ -1,4 +1,4 @@
-"""FedSUV's rectangles in the plane of validity and utility: how they shrink and who leaves (equations 6 to 10)."""
+"""FedSUV's rectangles in the plane of validity and utility, and the eliminations they imply (equations 6 to 10)."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -12,7 +12,7 @@ WhenDisjoint = Literal["restart", "collapse"]
 
 @dataclass(frozen=True)
 class Bounds:
-    """Lower and upper bounds of validity and utility, one element per client."""
+    """Lower and upper bounds of validity and utility; arrays have shape (n,), one element per client."""
 
     validity_low: FloatArray
     validity_high: FloatArray
@@ -28,9 +28,9 @@ class Rectangles:
     clients : int
         Size of the crowd; ids are positions.
     when_disjoint : ``"restart"`` or ``"collapse"``
-        What becomes of a side that has no number in common with the new one, which has probability at most delta if
-        the models hold, and comes about if a client's utility drifts. It becomes the new side, or (``"collapse"``)
-        shrinks to its end nearest to the new one, so that rectangles never grow.
+        Rule for a side that is disjoint from the new side. The probability of that is at most delta if the models
+        hold; it occurs when a client's utility drifts. The side becomes the new one, or (``"collapse"``) its end
+        nearest to the new one, so that rectangles never grow.
     """
 
     def __init__(self, clients: int, when_disjoint: WhenDisjoint) -> None:
@@ -39,7 +39,7 @@ class Rectangles:
         self._high = np.full((2, clients), np.inf)
 
     def intersect(self, client: IntArray, new: Bounds) -> Bounds:
-        """Intersect the rectangles of these clients with new ones and return what they are now."""
+        """Intersect the rectangles of these clients with new ones, and return the results."""
         new_low = np.stack([new.validity_low, new.utility_low])
         new_high = np.stack([new.validity_high, new.utility_high])
         old_low, old_high = self._low[:, client], self._high[:, client]
@@ -60,16 +60,16 @@ class Rectangles:
 
 
 def diagonal(bounds: Bounds, utility_scale: float) -> FloatArray:
-    """Return w_t(x) (10), the longest distance within each rectangle, with utilities over ``utility_scale``."""
+    """Return w_t(x) (10), the length of each rectangle's diagonal with utilities over ``utility_scale``, shape (n,)."""
     return np.hypot(
         bounds.validity_high - bounds.validity_low, (bounds.utility_high - bounds.utility_low) / utility_scale
     )
 
 
 def eliminated(validity_low: FloatArray, validity_high: FloatArray) -> BoolArray:
-    """Return who is in E_t (7): whose upper bound does not exceed the greatest lower bound.
+    """Return the mask of E_t (7): clients whose upper bound does not exceed the greatest lower bound, shape (n,).
 
-    The client with this lower bound stays, also where its interval is a point.
+    The client of this lower bound is not in it, even if its interval is a point.
     """
     if not validity_low.size:
         return np.zeros(0, dtype=np.bool_)
@@ -80,10 +80,10 @@ def eliminated(validity_low: FloatArray, validity_high: FloatArray) -> BoolArray
 
 
 def dominated(bounds: Bounds) -> BoolArray:
-    """Return whose best corner is nowhere better than another's worst corner: ``max R(x) <= min R(x')``.
+    """Return the mask of dominated clients, ``max R(x) <= min R(x')`` for another x', shape (n,).
 
-    One inequality has to be strict, so that of clients known to be exactly equal one is left. By Definition 1 of the
-    paper each would dominate the other. O(n log n).
+    One inequality must be strict, so that one of several exactly equal clients remains; by Definition 1 of the paper
+    they would dominate each other. O(n log n).
     """
     order = np.argsort(-bounds.validity_low, kind="stable")
     falling = -bounds.validity_low[order]

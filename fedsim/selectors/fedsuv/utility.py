@@ -1,10 +1,10 @@
 """FedSUV's utility: a Gaussian process over the clients, with pooled observations and incremental updates.
 
-The paper takes mean and standard deviation of the posterior from a Gaussian process (section 4.3) and says nothing of
-its kernel, its noise or how it is computed.
+The paper takes mean and standard deviation of the posterior from a Gaussian process (section 4.3); kernel, noise and
+computation are left open.
 
-Which library computes it was decided by measuring (``python tests/benchmarks/fedsuv.py process``: 3,500 clients with
-six features, 20 observations a round, one core). Milliseconds of one round's update and prediction for all clients:
+The implementation was chosen by a measurement (``python tests/benchmarks/fedsuv.py process``: 3,500 clients with six
+features, 20 observations a round, one core). Milliseconds of one round's update and prediction for all clients:
 
 ======  ============  ====  ============  =============
 round   clients seen  this  scikit-learn  GPyTorch 1.15
@@ -14,8 +14,8 @@ round   clients seen  this  scikit-learn  GPyTorch 1.15
 1,000   3,490         15    2,389         4,266
 ======  ============  ====  ============  =============
 
-The others solve anew each round what is pooled so far, and a selector may not load torch. A basis of 1,024 points takes
-0.7 s once; means differ from scikit-learn's by at most 1e-3 of the prior's deviation, deviations by 1e-4.
+The libraries solve for all pooled observations in each round, and a selector may not load torch. A basis of 1,024
+points takes 0.7 s once; means differ from scikit-learn's by at most 1e-3 of the prior's deviation, deviations by 1e-4.
 """
 
 import numpy as np
@@ -28,21 +28,21 @@ class UtilityProcess:
     """The posterior of all clients' utilities.
 
     A client's utility is ``phi . w`` plus a remainder of its own, with w standard normal of m dimensions; phi and the
-    remainders' variances r come from a `Basis`. Everything is told in units of the prior's standard deviation, which
-    may be found out later: the posterior mean is linear in what was observed and does not depend on it.
+    remainders' variances r come from a `Basis`. Variances are in units of the prior's, which may be set later: the
+    posterior mean is linear in the observations and does not depend on the prior's variance.
 
     Observations at one client are pooled: n of them with mean y count as one with noise variance ``noise^2 / n``. A
     client then adds ``phi phi' / (r + noise^2 / n)`` to the precision of w, and a further observation changes the
-    fraction only. The covariance C of w takes in k clients by one Cholesky factor of k rows; the variances
-    ``phi' C phi`` follow by one product, O(K m k) for K clients. More than m clients at once are cheaper, and never
-    need a matrix of their own number squared, when everything pooled is learned anew, O(K m^2).
+    fraction only. An update of the covariance C of w by k clients takes one Cholesky factor of k rows; the variances
+    ``phi' C phi`` follow by one product, O(K m k) for K clients. For k > m a new solution of all pooled observations,
+    O(K m^2), is cheaper.
 
     Parameters
     ----------
     clients : int
         Size K of the crowd; ids are positions.
     basis : int >= 0
-        Number of coordinates m; 0 for clients of whom nothing is known but their own utility.
+        Number of coordinates m; 0 for clients without features.
     noise : float > 0
         Standard deviation of one observation.
     """
@@ -59,7 +59,7 @@ class UtilityProcess:
         self._variance = np.zeros(clients)
 
     def place(self, client: IntArray, coordinates: FloatArray, remainder: FloatArray) -> None:
-        """Take in clients that declare their features now, and have not been observed."""
+        """Set coordinates, shape (n, m), and remainders, shape (n,), of clients without observations."""
         self._coordinates[client] = coordinates
         self._remainder[client] = remainder
         spread = coordinates @ self._covariance if np.any(self.count) else coordinates
@@ -67,7 +67,7 @@ class UtilityProcess:
         self._variance[client] = np.einsum("nm,nm->n", spread, coordinates)
 
     def observe(self, client: IntArray, value: FloatArray) -> None:
-        """Learn one value of each of these clients, who may occur more than once."""
+        """Add one observation for each id; ids may occur more than once. Shapes (n,)."""
         if not client.size:
             return
         client, place = np.unique(client, return_inverse=True)
@@ -90,7 +90,7 @@ class UtilityProcess:
         self._variance -= np.einsum("nk,nk->n", told[:, :-1], told[:, :-1])
 
     def observe_pooled(self, count: FloatArray, total: FloatArray) -> None:
-        """Learn everything at once, from how often and with what sum each client of the crowd was observed."""
+        """Set all observations: their number and their sum for each client of the crowd, shapes (K,)."""
         self.count, self.total = count.copy(), total.copy()
         seen = np.flatnonzero(count)
         weights, response = self._weights(seen)
@@ -102,7 +102,7 @@ class UtilityProcess:
         self._variance = np.einsum("nm,nm->n", self._coordinates @ self._covariance, self._coordinates)
 
     def posterior(self, client: IntArray) -> tuple[FloatArray, FloatArray]:
-        """Return mean (in the unit of the observations) and standard deviation (in the prior's) of these clients."""
+        """Return means (unit of the observations) and standard deviations (units of the prior's), shapes (n,)."""
         count, rest, noise = self.count[client], self._remainder[client], self.noise**2
         share = rest * count / (rest * count + noise)
         average = self.total[client] / np.maximum(count, 1.0)
@@ -112,6 +112,6 @@ class UtilityProcess:
         return mean, np.sqrt(variance)
 
     def _weights(self, client: IntArray) -> tuple[FloatArray, FloatArray]:
-        """Return what each client adds to the precision, ``n / (r n + noise^2)``, and that times its mean."""
+        """Return each client's part of the precision, ``n / (r n + noise^2)``, and that times its mean."""
         denominator = self._remainder[client] * self.count[client] + self.noise**2
         return self.count[client] / denominator, self.total[client] / denominator

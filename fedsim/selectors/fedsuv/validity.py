@@ -1,4 +1,4 @@
-"""FedSUV's validity: how likely a client delivers in time, by ridge regression with a confidence bound (equation 4).
+"""FedSUV's validity: the probability of a delivery in time, by ridge regression with a confidence bound (equation 4).
 
 After Li, Chu, Langford and Schapire, "A contextual-bandit approach to personalized news article recommendation"
 (LinUCB), WWW 2010. With delta the share of failures that the bound may have, ``alpha = 1 + sqrt(ln(4 / delta) / 2)``.
@@ -29,7 +29,7 @@ class LinearBandit:
     columns : int >= 1
         Length d of a row x.
     ridge : float > 0
-        H starts as this times the identity; 1 in LinUCB and in the proof of the paper's Theorem 5.4.
+        Initial H is this times the identity; 1 in LinUCB and in the proof of the paper's Theorem 5.4.
     delta : float in (0, 1)
     """
 
@@ -39,12 +39,12 @@ class LinearBandit:
         self._response = np.zeros(columns)
 
     def observe(self, rows: FloatArray, tries: FloatArray, successes: FloatArray) -> None:
-        """Add how often clients with these rows, shape (n, d), were tried and delivered."""
+        """Add numbers of tries and deliveries, shape (n,), of clients with these rows, shape (n, d)."""
         self._gram += (rows * tries[:, None]).T @ rows
         self._response += rows.T @ successes
 
     def interval(self, rows: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return lower and upper bound (4) of each row's validity."""
+        """Return lower and upper bounds (4) of each row's validity, shapes (n,), for rows of shape (n, d)."""
         factor = cho_factor(self._gram, lower=True)
         centre = rows @ cho_solve(factor, self._response)
         norm = np.sqrt(np.sum(solve_triangular(factor[0], rows.T, lower=True) ** 2, axis=0))
@@ -52,7 +52,7 @@ class LinearBandit:
 
 
 class DisjointBandit:
-    """The same with a unit vector for each client, where clients declare nothing: everyone is known by its own tries.
+    """`LinearBandit` with one unit vector for each client, for clients without features.
 
     H is diagonal then: with n tries and s deliveries theta is ``s / (ridge + n)`` and the norm of x
     ``1 / sqrt(ridge + n)``.
@@ -70,12 +70,12 @@ class DisjointBandit:
         self._successes = np.zeros(clients)
 
     def observe(self, client: IntArray, delivered: BoolArray) -> None:
-        """Add one try of each of these clients, who may occur more than once."""
+        """Add one try for each id, and whether it delivered; ids may occur more than once. Shapes (n,)."""
         np.add.at(self._tries, client, 1.0)
         np.add.at(self._successes, client, delivered)
 
     def interval(self, client: IntArray) -> tuple[FloatArray, FloatArray]:
-        """Return lower and upper bound of each client's validity."""
+        """Return lower and upper bounds of each client's validity, shapes (n,)."""
         weight = self.ridge + self._tries[client]
         centre, width = self._successes[client] / weight, self.alpha / np.sqrt(weight)
         return centre - width, centre + width

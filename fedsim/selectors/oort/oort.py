@@ -1,4 +1,4 @@
-"""Oort: statistical utility times system utility, explored by speed and exploited with a pace.
+"""Oort: exploitation by statistical times system utility, exploration by speed, and a pacer of the duration.
 
 Lai, Zhu, Madhyastha and Chowdhury, "Oort: Efficient Federated Learning via Guided Participant Selection", OSDI 2021.
 Equation and line numbers are those of its equation (1) and Algorithm 1.
@@ -10,70 +10,70 @@ from typing import Literal
 import numpy as np
 
 from fedsim.arrays import FloatArray, IntArray
-from fedsim.selectors.contracts import Cohort, PublishedSelector, Reports, RoundView, cohort_size
+from fedsim.selectors.contracts import Cohort, PublishedSelector, Reports, RoundView
 from fedsim.selectors.in_flight import InFlight
 from fedsim.selectors.oort.state import OortState, Silent, blacklist, fill_up
-from fedsim.selectors.sampling import draw_distinct
-from fedsim.selectors.validation import check_choice, check_numbers, check_shares, check_wholes
+from fedsim.selectors.sampling import cohort_size, draw_distinct
+from fedsim.selectors.validation import check_choice, check_numbers, check_shares, check_whole_numbers
 
 
 class Oort(PublishedSelector):
-    """Exploit clients of high utility and explore fast ones, as in Algorithm 1.
+    """Exploit clients of high utility and explore fast ones, by Algorithm 1.
 
     A client's statistical utility U is ``|B| sqrt(mean of its samples' squared losses)`` of its last delivered update,
-    clipped; its utility in round R is ``(U + sqrt(0.1 ln R / L)) (T / D)^alpha`` with L the round it last took part in,
-    D how long that took, T the preferred duration, and the last factor only where D exceeds T (equation 1, lines 9 to
-    12). A share epsilon of the cohort is explored among those never tried; the others are drawn, with probabilities
-    that follow utility, among clients of at least c times the utility of the last one that would have a place (lines
-    13 to 15). The pacer relaxes T when the utility gained in the last W rounds is below that of the W rounds before
-    (lines 7 and 8).
+    clipped. Its utility in round R is ``(U + sqrt(0.1 ln R / L)) (T / D)^alpha`` with L the round of its last
+    participation, D the duration of that, T the preferred duration, and the last factor only for D > T (equation 1,
+    lines 9 to 12). A share epsilon of the cohort is explored among clients never tried. The others are drawn, with
+    probabilities in proportion to utility, among clients of at least c times the utility of the last one with a place
+    (lines 13 to 15). The pacer relaxes T when the utility gained in the last W rounds is below that of the W rounds
+    before (lines 7 and 8).
 
     Parameters
     ----------
     cohort : int >= 1
-        Number of clients per round (K); all candidates if there are no more than that. The paper asks for 1.3 K and
-        keeps the first K that deliver: that is the round policy's business here.
+        Number of clients per round (K); all candidates if there are no more than that. The paper selects 1.3 K
+        and takes the first K updates; in fedsim that is part of the round policy.
     alpha : float >= 0
-        Penalty of being slow (2 in the paper).
+        Exponent of the penalty of slow clients (2 in the paper).
     exploration, exploration_decay, exploration_least : floats in [0, 1]
-        epsilon in the first round, its factor from round to round, and where it stays (0.9, 0.98 and 0.2 in the paper).
+        epsilon in the first round, its factor per round, and its least value (0.9, 0.98 and 0.2 in the paper).
     window : int >= 1
         W in rounds (20 in the paper).
     pacer_step_s : float > 0 or None
-        Delta, by which T is relaxed and with which it starts. None for the rule of the paper's evaluation (section
-        7.1): T covers the W K fastest of the clients tried, and W K more each time it is relaxed; while there are
-        no more than that nobody is penalised.
+        Delta, the first T and the step by which it is relaxed. None for the rule of the paper's evaluation (section
+        7.1): T covers the W K fastest of the clients tried, and W K more after each relaxation; without more clients
+        there is no penalty.
     clip : float in (0, 1]
-        Quantile of the utilities known beyond which they are cut (0.95 in the paper).
+        Quantile of the known utilities at which they are clipped (0.95 in the paper).
     cut_off : float in [0, 1]
         c (0.95 in the paper).
     blacklist_after : int >= 1 or None
-        Clients selected more often than that are not exploited any more (10 in the paper's study of outliers); None for
-        all of them.
+        Number of selections after which a client is no longer exploited (10 in the paper's study of outliers); None
+        for no limit.
     blacklist_share : float in [0, 1]
-        Most of the crowd that may be on the blacklist, those selected most often first. From the published code; a long
-        run on a small crowd would have no clients left without it.
+        Largest blacklist as a share of the crowd, clients selected most often first. From the published code; without
+        it a long run on a small crowd would blacklist all clients.
     by_speed : bool
-        Whether explored clients are drawn with probabilities inverse to the time they declare for a participation (line
-        16), or uniformly. Without declared times they are drawn uniformly too.
+        Whether explored clients are drawn with probabilities inverse to their declared time of a participation (line
+        16), or uniformly. Without declared times the draw is uniform.
     pacer_asked : ``"round"`` or ``"window"``
-        When line 7 is asked: each round from 2 W + 1 on, as it stands in Algorithm 1, or every W rounds only.
+        Frequency of line 7: each round from 2 W + 1 on as in Algorithm 1, or every W rounds.
     silent : ``"zero"`` or ``"mean"``
-        Utility of a client that was tried and has never delivered, of which the paper says nothing: none, or the mean
-        of the round's delivered ones, as in FedScale. Its duration is the time the server waited, either way.
+        Utility of a client that was tried and has never delivered, which the paper leaves open: 0, or the mean of the
+        round's deliveries as in FedScale. Its duration is the time that the server waited.
     samples_per_round : int >= 1 or None
-        Most samples that a client looks at in a round, |B|; None for all it has.
+        Largest number of samples that a client trains on in a round, |B|; None for all.
 
     Notes
     -----
-    A duration of a client that did not deliver is censored: FedScale's simulator tells Oort the true one, which no
-    server knows. Without losses (a run about timing) every sample's loss counts as 1.
+    The duration of a client that did not deliver is censored; FedScale's simulator gives Oort the true duration, which
+    no server knows. Without losses (a timing-only run) every sample's loss is 1.
 
-    At an asynchronous server, which replaces clients one by one, epsilon is the share of questions answered by
-    exploring; it decays as much in a whole cohort of them as in a round, and W counts versions of the model.
+    At an asynchronous server, which replaces clients one by one, epsilon is the share of selections that explore; it
+    decays per cohort of selections as per round, and W counts versions of the model.
 
-    Where places are left over because nobody untried is there, they go to exploitation; after that, to candidates on
-    the blacklist, at random. Defaults that the facts cite from the paper were not checked against its text.
+    Free places without untried candidates go to exploitation, then to candidates on the blacklist at random. Defaults
+    of the paper were taken from its published descriptions, not checked against its text.
     """
 
     paper = (
@@ -102,8 +102,8 @@ class Oort(PublishedSelector):
         silent: Silent = "zero",
         samples_per_round: int | None = None,
     ) -> None:
-        check_wholes(1, cohort=cohort, window=window)
-        check_wholes(1, optional=True, blacklist_after=blacklist_after, samples_per_round=samples_per_round)
+        check_whole_numbers(1, cohort=cohort, window=window)
+        check_whole_numbers(1, optional=True, blacklist_after=blacklist_after, samples_per_round=samples_per_round)
         check_numbers(0, alpha=alpha)
         check_numbers(0, above=True, optional=True, pacer_step_s=pacer_step_s)
         check_shares(exploration=exploration, exploration_decay=exploration_decay)
@@ -116,19 +116,19 @@ class Oort(PublishedSelector):
         self.blacklist_after, self.blacklist_share = blacklist_after, blacklist_share
         self.by_speed, self.pacer_asked, self.silent = by_speed, pacer_asked, silent
         self.samples_per_round = samples_per_round
-        self._memory = OortState(silent, samples_per_round)
-        self._at_work = InFlight()
+        self._state = OortState(silent, samples_per_round)
+        self._in_flight = InFlight()
         self._gained: list[float] = []
         self._relaxed = 0
         self._epsilon = exploration
 
     def select(self, view: RoundView, rng: np.random.Generator) -> Cohort:
-        """Return exploited and explored clients, and others at random if these are too few."""
-        self._memory.meet(view)
-        self._at_work.meet(view)
+        """Return exploited and explored clients, and others at random for free places."""
+        self._state.meet(view)
+        self._in_flight.meet(view)
         self._pace()
         size = cohort_size(view, self.cohort)
-        tried = self._memory.tried[view.client]
+        tried = self._state.tried[view.client]
         listed = blacklist(view, self.blacklist_after, self.blacklist_share)
         known, untried = np.flatnonzero(tried & ~listed), np.flatnonzero(~tried)
         explored = min(self._explored(size), untried.size)
@@ -141,48 +141,48 @@ class Oort(PublishedSelector):
             ]
         )
         chosen = view.client[fill_up(taken, size, view.client.size, rng)]
-        self._at_work.sent(chosen)
+        self._in_flight.sent(chosen)
         return Cohort(chosen)
 
     def observe(self, reports: Reports) -> None:
-        """Remember utilities, rounds and durations, and what the round has gained (line 5)."""
-        self._at_work.heard(reports)
-        self._gained.append(float(self._memory.learn(reports).sum()))
+        """Store utilities, rounds and durations, and the utility gained in the round (line 5)."""
+        self._in_flight.heard(reports)
+        self._gained.append(float(self._state.learn(reports).sum()))
 
     def preferred_s(self) -> float:
-        """Return T in seconds; infinite while nobody is too slow."""
+        """Return T in seconds; infinite while there is no penalty."""
         if self.pacer_step_s is not None:
             return (1 + self._relaxed) * self.pacer_step_s
-        known_s = self._memory.duration_s[self._memory.tried]
+        known_s = self._state.duration_s[self._state.tried]
         covered = (1 + self._relaxed) * self.window * self.cohort
         return math.inf if known_s.size <= covered else float(np.partition(known_s, covered - 1)[covered - 1])
 
     def utility(self, client: IntArray, round_: int) -> FloatArray:
-        """Return Util of clients that have been tried, with U clipped (lines 9 to 12)."""
-        memory = self._memory
-        limit = np.quantile(memory.utility[memory.tried], self.clip) if client.size else 0.0
-        uncertainty = np.sqrt(0.1 * math.log(round_) / memory.last_round[client])
-        worth = np.minimum(memory.utility[client], limit) + uncertainty
-        duration_s, preferred_s = memory.duration_s[client], self.preferred_s()
+        """Return Util of tried clients, with U clipped (lines 9 to 12); shape of ``client``."""
+        state = self._state
+        limit = np.quantile(state.utility[state.tried], self.clip) if client.size else 0.0
+        uncertainty = np.sqrt(0.1 * math.log(round_) / state.last_round[client])
+        worth = np.minimum(state.utility[client], limit) + uncertainty
+        duration_s, preferred_s = state.duration_s[client], self.preferred_s()
         slow = duration_s > preferred_s
         worth[slow] *= (preferred_s / duration_s[slow]) ** self.alpha
         return np.asarray(worth)
 
     def _explored(self, size: int) -> int:
-        """Return how many of so many are explored, and let epsilon decay."""
-        share = self._at_work.share(size)
-        explored = self._at_work.whole(self._epsilon * size, share)
+        """Return the number of explored places among ``size``, and let epsilon decay."""
+        share = self._in_flight.share(size)
+        explored = self._in_flight.whole(self._epsilon * size, share)
         self._epsilon = max(self._epsilon * self.exploration_decay**share, self.exploration_least)
         return explored
 
     def _pace(self) -> None:
-        """Relax T if the last window has gained less than the one before (lines 7 and 8)."""
+        """Relax T if the utility gained in the last window is below that of the window before (lines 7 and 8)."""
         w, rounds = self.window, len(self._gained)
         if rounds >= 2 * w and (self.pacer_asked == "round" or rounds % w == 0):
             self._relaxed += sum(self._gained[-2 * w : -w]) > sum(self._gained[-w:])
 
     def _exploit(self, client: IntArray, size: int, round_: int, rng: np.random.Generator) -> IntArray:
-        """Return positions of the exploited (lines 13 to 15)."""
+        """Return the positions of exploited clients (lines 13 to 15), shape (size,)."""
         if not size:
             return np.zeros(0, dtype=np.int64)
         worth = self.utility(client, round_)
@@ -191,8 +191,8 @@ class Oort(PublishedSelector):
         return admitted[draw_distinct(worth[admitted], size, rng)]
 
     def _speed(self, client: IntArray) -> FloatArray:
-        """Return participations per second as declared, or 1 for all; 0 of clients that declare nothing."""
-        declared_s = self._memory.declared_s[client]
+        """Return declared participations per second, 0 without declaration; 1 for all if speed is not used."""
+        declared_s = self._state.declared_s[client]
         known = np.isfinite(declared_s)
         if not self.by_speed or not known.any():
             return np.ones(client.size)

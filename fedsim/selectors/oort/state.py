@@ -1,4 +1,4 @@
-"""What both forms of Oort remember of their clients, whom they leave out, and how they fill a cohort up."""
+"""State of clients, blacklist and free places, common to both forms of Oort."""
 
 from typing import Final, Literal
 
@@ -6,53 +6,61 @@ import numpy as np
 
 from fedsim.arrays import BoolArray, FloatArray, IntArray
 from fedsim.selectors.contracts import Reports, RoundView
+from fedsim.selectors.sampling import grown
 
 Silent = Literal["zero", "mean"]
 
 _TIMES: Final = 3
-"""Columns of the features that are expected seconds: of downlink, work and uplink."""
+"""First columns of the features: expected seconds of downlink, work and uplink."""
 _SHORTEST_S: Final = 1e-6
-"""What a declared time of nothing counts as: no client is infinitely fast."""
+"""Least declared time, so that no client is infinitely fast."""
 
 
 class OortState:
-    """Utility, last round and duration of every client tried, and the time that each declares (NaN if it does not).
-
-    Ids are positions.
+    """Utility, last round, duration and declared time of every client; arrays over client ids.
 
     Parameters
     ----------
     silent : ``"zero"`` or ``"mean"``
-        Utility of clients that were tried and never delivered: none, or the mean of the delivered ones of their round.
+        Utility of clients that were tried and never delivered: 0, or the mean of the deliveries of their round.
     samples_per_round : int or None
-        Most samples that a client looks at in a round.
+        Largest number of samples that a client trains on in a round.
+
+    Attributes
+    ----------
+    batch : samples that a client trains on in a round, |B|
+    utility : statistical utility of the last delivered update
+    duration_s : seconds of the last participation
+    last_round : round of the last report; 0 before the first
+    declared_s : declared seconds of a participation; NaN without declaration
     """
 
     def __init__(self, silent: Silent, samples_per_round: int | None) -> None:
         self.silent, self.samples_per_round = silent, samples_per_round
-        self.batch = self.utility = self.duration_s = np.zeros(0)
-        self.declared_s = np.zeros(0)
-        self.last_round = np.zeros(0, dtype=np.int64)
-        self._delivered = np.zeros(0, dtype=np.bool_)
+        self.batch: FloatArray = np.zeros(0)
+        self.utility: FloatArray = np.zeros(0)
+        self.duration_s: FloatArray = np.zeros(0)
+        self.declared_s: FloatArray = np.zeros(0)
+        self.last_round: IntArray = np.zeros(0, dtype=np.int64)
+        self._delivered: BoolArray = np.zeros(0, dtype=np.bool_)
 
     @property
     def tried(self) -> BoolArray:
-        """Who has been reported on."""
+        """Mask of the clients that have been reported."""
         return self.last_round > 0
 
     def meet(self, view: RoundView) -> None:
-        """Make room for the crowd, and remember what candidates declare: samples they look at, |B|, and times."""
-        missing = view.clients - self.batch.size
-        if missing > 0:
-            for name in ("batch", "utility", "duration_s", "last_round", "_delivered"):
-                setattr(self, name, np.pad(getattr(self, name), (0, missing)))
-            self.declared_s = np.pad(self.declared_s, (0, missing), constant_values=np.nan)
+        """Store what candidates declare: samples of a round, |B|, and times."""
+        clients = view.clients
+        self.batch, self.utility = grown(self.batch, clients), grown(self.utility, clients)
+        self.duration_s, self.declared_s = grown(self.duration_s, clients), grown(self.declared_s, clients, np.nan)
+        self.last_round, self._delivered = grown(self.last_round, clients), grown(self._delivered, clients)
         if view.features.shape[1] >= _TIMES:
             self.declared_s[view.client] = np.maximum(view.features[:, :_TIMES].sum(axis=1), _SHORTEST_S)
         self.batch[view.client] = np.minimum(view.samples, self.samples_per_round or np.inf)
 
     def learn(self, reports: Reports) -> FloatArray:
-        """Take in a round and return the statistical utilities of those that delivered."""
+        """Store the outcomes of a round, and return the statistical utilities of its k deliveries, shape (k,)."""
         client, delivered = reports.client, reports.delivered
         loss = reports.measured.get("loss_rms", np.ones(client.size))
         utility = self.batch[client] * np.where(np.isfinite(loss), loss, 1.0)
@@ -67,7 +75,20 @@ class OortState:
 
 
 def blacklist(view: RoundView, after: int | None, share: float) -> BoolArray:
-    """Return which candidates were selected more than ``after`` times; of all of them at most a share of the crowd."""
+    """Return the mask of candidates that were selected more than ``after`` times.
+
+    Parameters
+    ----------
+    view : RoundView
+    after : int or None
+        None for an empty blacklist.
+    share : float in [0, 1]
+        Largest blacklist as a share of the crowd; clients selected most often come first.
+
+    Returns
+    -------
+    array of shape (n,)
+    """
     if after is None:
         return np.zeros(view.client.size, dtype=np.bool_)
     listed = view.participations > after
@@ -78,7 +99,19 @@ def blacklist(view: RoundView, after: int | None, share: float) -> BoolArray:
 
 
 def fill_up(taken: IntArray, size: int, candidates: int, rng: np.random.Generator) -> IntArray:
-    """Return the positions taken, ascending, with others at random until there are ``size``."""
+    """Return ``size`` positions, ascending: those taken, and others at random.
+
+    Parameters
+    ----------
+    taken : array of positions, at most ``size``
+    size : int from 0 to candidates
+    candidates : number of positions
+    rng : generator
+
+    Returns
+    -------
+    array of shape (size,)
+    """
     if taken.size < size:
         free = np.ones(candidates, dtype=np.bool_)
         free[taken] = False

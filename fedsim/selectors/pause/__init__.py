@@ -1,1 +1,1 @@
-"""fedsim.selectors.pause."""
+"""PAUSE, its searches, its Genie, and BSFL, on which it is based."""

@@ -1,10 +1,10 @@
-"""Simulated annealing over cohorts: PAUSE's Algorithm 2 and its vanilla form, as walks that can be looked at.
+"""Simulated annealing over cohorts: PAUSE's Algorithm 2 and its vanilla form, as walks with a visible state.
 
 Peleg, Lang, Rini, Shlezinger and Cohen, "PAUSE: Low-Latency and Privacy-Aware Active User Selection for Federated
-Learning", section IV. A walk stands on a set of m clients and moves to a neighbour, a set that differs in one client:
-always if that has at least as much energy (18), else with probability ``exp(-(E(V) - E(U)) / tau_j)`` at the
-temperature ``tau_j = C / (kappa log(1 + j))`` of its j-th iteration. A neighbour is a pair of a member that leaves and
-a client that comes; one is drawn in constant expected time, and none is listed.
+Learning", section IV. The state of a walk is a set V of m clients; a neighbour U differs from it in one client. The
+walk moves to U always if U has at least the energy (18) of V, else with probability ``exp(-(E(V) - E(U)) / tau_j)`` at
+the temperature ``tau_j = C / (kappa log(1 + j))`` of its j-th iteration. A neighbour is a pair of a leaving member and
+an entering client; a pair is drawn in constant expected time, without a list of neighbours.
 """
 
 import math
@@ -17,38 +17,38 @@ import numpy as np
 from fedsim.arrays import FloatArray, IntArray
 from fedsim.selectors.pause.energy import Terms
 
-_LUCK = 1024
+_DRAWS = 1024
 _Value = TypeVar("_Value", int, float)
 
 
 class Annealing:
     """Vanilla SA: any set that differs in exactly one client is a neighbour (R1 alone).
 
-    Algorithm 2 as printed has two faults that are corrected here. It accepts a worse set with probability
-    ``exp(-(E(U) - E(V)) / tau)``, which is above 1 as E(U) < E(V) and energy is to be maximised: the sign is a
-    misprint, the published code has it as above. And it answers with the set of the last move that was not downwards,
-    which may be worse than an earlier one: the best set seen, the first included, is kept.
+    Two faults of Algorithm 2 as printed are corrected. It accepts a worse set with probability
+    ``exp(-(E(U) - E(V)) / tau)``, which is above 1 as E(U) < E(V): the sign is a misprint, the published code has it as
+    above. And its result is the set of the last move that did not decrease the energy, which may be worse than an
+    earlier one: here the result is the best set of the walk, the first included.
 
     Parameters
     ----------
     terms : Terms
         Fewer than m candidates untried, so that every set has finite energy.
     start : array of shape (m,)
-        Positions of the first set; there are more than m candidates.
-    heat : float > 0
-        C / kappa.
+        Positions of the first set, of more than m candidates.
+    scale : float > 0
+        C / kappa, the scale of the temperature.
     rng : generator
 
     Attributes
     ----------
-    energy : of the set where the walk stands
-    best_energy : of the best set seen
-    best : its positions, in no order
+    energy : energy of the present set
+    best_energy : energy of the best set
+    best : positions of the best set, unordered
     """
 
-    def __init__(self, terms: Terms, start: IntArray, heat: float, rng: np.random.Generator) -> None:
+    def __init__(self, terms: Terms, start: IntArray, scale: float, rng: np.random.Generator) -> None:
         self._latency, self._bonus = _floats(terms.latency), _floats(terms.bonus)
-        self._heat, self._luck = heat, _uniform(rng)
+        self._scale, self._uniform = scale, _uniform(rng)
         self._step = 0
         inside = np.zeros(terms.latency.size, dtype=np.bool_)
         inside[start] = True
@@ -57,67 +57,67 @@ class Annealing:
         place[start], place[outside] = np.arange(start.size), np.arange(outside.size)
         self._inside: list[int] = start.tolist()
         self._outside, self._place = outside.data, place.data
-        self._strangers = outside.size
-        # Behind the last member stands infinity, the smallest latency of what is left of a set of one.
+        self._outsiders = outside.size
+        # Infinity after the last member is the smallest latency of an empty set, which a set of one leaves.
         self._lowest: list[float] = [*sorted(terms.latency[start].tolist()), math.inf]
-        self._prizes: float = math.fsum(terms.bonus[start])
-        self.energy: float = self._lowest[0] + self._prizes
+        self._bonuses: float = math.fsum(terms.bonus[start])
+        self.energy: float = self._lowest[0] + self._bonuses
         self.best_energy = self.energy
         self.best = self._inside.copy()
 
     @property
     def members(self) -> list[int]:
-        """Positions of the set where the walk stands, in no order."""
+        """Positions of the present set, unordered."""
         return self._inside.copy()
 
     def run(self, iterations: int) -> None:
-        """Walk on for so many iterations."""
+        """Perform this number of iterations."""
         for _ in range(iterations):
             self._step += 1
-            leaves, comes = self._neighbour()
-            energy = self._energy_after(leaves, comes)
+            leaves, enters = self._neighbour()
+            energy = self._energy_after(leaves, enters)
             gain = energy - self.energy
-            if gain >= 0 or next(self._luck) < math.exp(gain * math.log1p(self._step) / self._heat):
-                self._swap(leaves, comes)
+            if gain >= 0 or next(self._uniform) < math.exp(gain * math.log1p(self._step) / self._scale):
+                self._swap(leaves, enters)
                 self.energy = energy
                 if energy > self.best_energy:
                     self.best_energy, self.best = energy, self._inside.copy()
 
     def _neighbour(self) -> tuple[int, int]:
-        """Return who leaves and who comes; each of the m (K - m) pairs is as likely."""
-        member, stranger = divmod(int(next(self._luck) * len(self._inside) * self._strangers), self._strangers)
-        return self._inside[member], self._outside[stranger]
+        """Return leaving and entering client; each of the m (K - m) pairs has equal probability."""
+        member, outsider = divmod(int(next(self._uniform) * len(self._inside) * self._outsiders), self._outsiders)
+        return self._inside[member], self._outside[outsider]
 
-    def _energy_after(self, leaves: int, comes: int) -> float:
+    def _energy_after(self, leaves: int, enters: int) -> float:
         lowest = self._lowest[1] if self._latency[leaves] == self._lowest[0] else self._lowest[0]
-        return min(lowest, self._latency[comes]) + self._prizes + self._bonus[comes] - self._bonus[leaves]
+        return min(lowest, self._latency[enters]) + self._bonuses + self._bonus[enters] - self._bonus[leaves]
 
-    def _swap(self, leaves: int, comes: int) -> None:
+    def _swap(self, leaves: int, enters: int) -> None:
         place = self._place
-        member, stranger = place[leaves], place[comes]
-        self._inside[member], self._outside[stranger] = comes, leaves
-        place[comes], place[leaves] = member, stranger
-        _exchange(self._lowest, self._latency[leaves], self._latency[comes])
-        self._prizes += self._bonus[comes] - self._bonus[leaves]
+        member, outsider = place[leaves], place[enters]
+        self._inside[member], self._outside[outsider] = enters, leaves
+        place[enters], place[leaves] = member, outsider
+        _exchange(self._lowest, self._latency[leaves], self._latency[enters])
+        self._bonuses += self._bonus[enters] - self._bonus[leaves]
 
 
 class TailoredAnnealing(Annealing):
     """Algorithm 2: the neighbours are the active and passive ones of R2, found by N1 and N2.
 
-    Each of the three terms, UCB, p and g, puts the clients in an order; ties in it are broken at random, once for the
-    walk. V's *active* neighbours lose the lowest member of V in one of the orders, for anybody. Its *passive* ones are
-    those that have V as an active neighbour: whoever comes is then the lowest of the new set in one of the orders.
-    If a member leaves that is lowest in no order, that holds for the clients below V's lowest in some order, a prefix
-    of it; if one leaves that is lowest in some order, the neighbour is active already. So the union is the disjoint
-    union of ``lowest members x strangers`` and ``other members x union of three prefixes``. A pair is drawn from all
-    members and the three prefixes in a row, and drawn again unless it is new: then each neighbour is as likely as any
-    other, as in step 4 of the algorithm, at a cost that depends on neither K nor the number of neighbours.
+    Each of the three terms, UCB, p and g, gives an order of the clients; ties are broken at random, once for the walk.
+    V's *active* neighbours lose the lowest member of V in one of the orders, for any other client. Its *passive*
+    neighbours have V as an active neighbour: the entering client is then the lowest of the new set in one of the
+    orders. If the leaving member is lowest in no order, these are the clients below V's lowest in some order, a prefix
+    of the order; if it is lowest in some order, the neighbour is active already. So the neighbours are the disjoint
+    union of ``lowest members x outsiders`` and ``other members x union of three prefixes``. A pair is drawn from all
+    members and the three prefixes in sequence, and drawn again if it occurs earlier: each neighbour then has equal
+    probability, as in step 4 of the algorithm, at a cost that depends on neither K nor the number of neighbours.
 
     Parameters are those of `Annealing`.
     """
 
-    def __init__(self, terms: Terms, start: IntArray, heat: float, rng: np.random.Generator) -> None:
-        super().__init__(terms, start, heat, rng)
+    def __init__(self, terms: Terms, start: IntArray, scale: float, rng: np.random.Generator) -> None:
+        super().__init__(terms, start, scale, rng)
         shuffled = rng.permutation(terms.latency.size)
         self._order: list[memoryview[int]] = []
         self._rank: list[memoryview[int]] = []
@@ -129,78 +129,90 @@ class TailoredAnnealing(Annealing):
             self._order.append(order.data)
             self._rank.append(rank.data)
             self._ranks.append(np.sort(rank[start]).tolist())
-        self._look_down()
+        self._find_lowest()
 
-    def _look_down(self) -> None:
-        """Note who is lowest in each order and how many stand below."""
+    def _find_lowest(self) -> None:
+        """Find the lowest member of each order, and the number of clients below it."""
         self._below = [ranks[0] for ranks in self._ranks]
         lowest = {order[below]: None for order, below in zip(self._order, self._below, strict=True)}
         self._leavers = list(lowest)
-        self._active = len(self._leavers) * self._strangers
+        self._active = len(self._leavers) * self._outsiders
         self._below_all = sum(self._below)
         self._pairs = self._active + len(self._inside) * self._below_all
 
     def _neighbour(self) -> tuple[int, int]:
-        """Return who leaves and who comes; each neighbour is as likely."""
+        """Return leaving and entering client; each neighbour has equal probability."""
         while True:
-            pair = int(next(self._luck) * self._pairs)
+            pair = int(next(self._uniform) * self._pairs)
             if pair < self._active:
-                member, stranger = divmod(pair, self._strangers)
-                return self._leavers[member], self._outside[stranger]
+                member, outsider = divmod(pair, self._outsiders)
+                return self._leavers[member], self._outside[outsider]
             member, place = divmod(pair - self._active, self._below_all)
             leaves = self._inside[member]
             if leaves in self._leavers:
                 continue
-            comes = self._comes_from_below(place)
-            if comes is not None:
-                return leaves, comes
+            enters = self._from_below(place)
+            if enters is not None:
+                return leaves, enters
 
-    def _comes_from_below(self, place: int) -> int | None:
-        """Return the client at a place of the three prefixes in a row; None if an earlier prefix has it too."""
+    def _from_below(self, place: int) -> int | None:
+        """Return the client at a place of the three prefixes in sequence; None if an earlier prefix has it as well."""
         axis = 0
         while place >= self._below[axis]:
             place -= self._below[axis]
             axis += 1
-        comes = self._order[axis][place]
+        enters = self._order[axis][place]
         for earlier in range(axis):
-            if self._rank[earlier][comes] < self._below[earlier]:
+            if self._rank[earlier][enters] < self._below[earlier]:
                 return None
-        return comes
+        return enters
 
-    def _swap(self, leaves: int, comes: int) -> None:
-        super()._swap(leaves, comes)
+    def _swap(self, leaves: int, enters: int) -> None:
+        super()._swap(leaves, enters)
         for rank, ranks in zip(self._rank, self._ranks, strict=True):
-            _exchange(ranks, rank[leaves], rank[comes])
-        self._look_down()
+            _exchange(ranks, rank[leaves], rank[enters])
+        self._find_lowest()
 
 
 def energy_range(terms: Terms, omega: float) -> float:
-    """Return C of (19): more than any two sets differ in energy, by ``omega``.
+    """Return C of (19): a bound of energy differences between two sets, plus ``omega``.
 
     Parameters
     ----------
     terms : Terms
-        Fewer than m candidates untried: the m-th greatest UCB is finite then.
+        With fewer than m candidates untried, so that the m-th greatest UCB is finite.
     omega : float > 0
     """
     m = terms.m
     last = terms.latency.size - m
     ucb = np.partition(terms.latency, (0, last))
-    prizes = 0.0
+    bonuses = 0.0
     for weight, values in ((terms.alpha, terms.generalisation), (terms.gamma, terms.privacy)):
-        prizes += weight / m * (np.partition(values, last)[last:].sum() - np.partition(values, m - 1)[:m].sum())
-    return float(ucb[last] - ucb[0] + prizes + omega)
+        bonuses += weight / m * (np.partition(values, last)[last:].sum() - np.partition(values, m - 1)[:m].sum())
+    return float(ucb[last] - ucb[0] + bonuses + omega)
 
 
 def starting_set(client: IntArray, m: int, kept: IntArray, rng: np.random.Generator) -> IntArray:
-    """Return m positions among the candidates: those of the clients kept that are there, and others at random."""
+    """Return m positions among the candidates: those of kept clients, and others at random.
+
+    Parameters
+    ----------
+    client : array of shape (n,), ids of the candidates
+    m : int from 1 to n
+    kept : array of ids, candidates or not
+    rng : generator
+
+    Returns
+    -------
+    array of shape (m,)
+    """
     old = np.flatnonzero(np.isin(client, kept))[:m]
     others = np.setdiff1d(np.arange(client.size), old, assume_unique=True)
     return np.concatenate([old, rng.choice(others, size=m - old.size, replace=False)])
 
 
 def _floats(array: FloatArray) -> "memoryview[float]":
-    """Return an array's numbers as Python floats at a third of the cost of its items, and without copying a crowd."""
+    """Return a view whose items are Python floats, at a third of the cost of NumPy's items and without a copy."""
     return cast("memoryview[float]", array.data)
 
 
@@ -210,6 +222,6 @@ def _exchange(ascending: list[_Value], old: _Value, new: _Value) -> None:
 
 
 def _uniform(rng: np.random.Generator) -> Iterator[float]:
-    """Yield numbers from [0, 1); a generator's single draws cost ten times as much."""
+    """Yield numbers from [0, 1), drawn in blocks: single draws of a generator cost ten times as much."""
     while True:
-        yield from rng.random(_LUCK).tolist()
+        yield from rng.random(_DRAWS).tolist()

@@ -1,20 +1,21 @@
-"""BSFL: bandit scheduling for federated learning, which PAUSE extends by privacy."""
+"""BSFL: bandit scheduling for federated learning, without the privacy term of PAUSE."""
 
 from typing import Literal
 
 from fedsim.selectors.contracts import RoundView
 from fedsim.selectors.pause.pause import Pause
+from fedsim.selectors.validation import check_choice
 
 
 class Bsfl(Pause):
-    """Select by the arg max of smallest UCB plus ``alpha / m`` times the generalisation rewards: PAUSE with gamma 0.
+    """Select by the arg max of the smallest UCB plus ``alpha / m`` times the generalisation rewards: PAUSE, gamma 0.
 
     Parameters
     ----------
     cohort, tau_min_s, alpha, beta, time_index
         As in `fedsim.selectors.pause.energy.PauseEnergy`; alpha is 1 in the published runs.
     confidence : "cohort" or "crowd"
-        The factor of log t in the UCB: m + 1, or K as in the first version of the published code.
+        Factor of log t in the UCB: m + 1, or K as in the first version of the published code.
     """
 
     paper = (
@@ -32,8 +33,7 @@ class Bsfl(Pause):
         confidence: Literal["cohort", "crowd"] = "cohort",
     ) -> None:
         super().__init__(cohort, tau_min_s, alpha, beta, gamma=0.0, time_index=time_index)
-        if confidence not in ("cohort", "crowd"):
-            raise ValueError(f"confidence: {confidence!r} is not allowed; it must be 'cohort' or 'crowd'")
+        check_choice("confidence", confidence, "cohort", "crowd")
         self.confidence = confidence
 
     def exploration(self, view: RoundView) -> int:

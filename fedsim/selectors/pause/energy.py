@@ -1,4 +1,4 @@
-"""What PAUSE weighs: the terms of its energy, which stand here once for every way to search for the best cohort.
+"""The terms of PAUSE's energy, and the common part of all selectors that search for a cohort of great energy.
 
 Peleg, Lang, Rini, Shlezinger and Cohen, "PAUSE: Low-Latency and Privacy-Aware Active User Selection for Federated
 Learning". Equation numbers are the paper's; K clients, m of them per round, T_k participations of client k.
@@ -13,28 +13,22 @@ from typing import Literal
 import numpy as np
 
 from fedsim.arrays import FloatArray, IntArray
-from fedsim.selectors.contracts import (
-    Cohort,
-    PublishedSelector,
-    Reports,
-    RoundView,
-    check_number,
-    check_whole,
-    cohort_size,
-)
+from fedsim.selectors.contracts import Cohort, PublishedSelector, Reports, RoundView
 from fedsim.selectors.pause.bandit import Rewards
+from fedsim.selectors.sampling import cohort_size
+from fedsim.selectors.validation import check_choice, check_numbers, check_whole_numbers
 
 
 @dataclass(frozen=True)
 class Terms:
-    """The terms of (14) and (18) in one round; arrays have one element per candidate.
+    """The terms of (14) and (18) in one round; arrays have shape (n,), one element per candidate.
 
     Attributes
     ----------
     client : ids
-    latency : (13), infinite for clients never tried; the true expectation mu_k of the reward for the Genie
+    latency : (13), infinite for clients never tried; for the Genie the true expectation mu_k of the reward
     generalisation, privacy : g_k of (8) and p_k of (7)
-    alpha, gamma : their weights
+    alpha, gamma : weights of generalisation and privacy
     m : size of the cohort
     """
 
@@ -48,32 +42,32 @@ class Terms:
 
     @cached_property
     def bonus(self) -> FloatArray:
-        """What each member adds to a set's energy besides the latency: ``(alpha g + gamma p) / m``."""
+        """The contribution of each candidate to a set's energy besides the latency, ``(alpha g + gamma p) / m``."""
         return (self.alpha * self.generalisation + self.gamma * self.privacy) / self.m
 
     @property
     def untried(self) -> int:
-        """How many candidates were never tried. Where they fill a cohort, every set of them has infinite energy."""
+        """Number of candidates never tried; with m of them or more, every set of them has infinite energy."""
         return int(np.count_nonzero(np.isinf(self.latency)))
 
     def energy(self, members: IntArray) -> float:
-        """Return (18) of a set, given by m positions among the candidates."""
+        """Return the energy (18) of a set of m positions among the candidates."""
         return float(self.latency[members].min()) + math.fsum(self.bonus[members])
 
     def reward(self, members: IntArray, slowest: float) -> float:
-        """Return the reward (9) of a set whose slowest member earns ``tau_min / tau``, or its expectation."""
+        """Return the reward (9) of a set, with ``tau_min / tau`` of its slowest member, or the expectation of that."""
         return slowest + math.fsum(self.bonus[members])
 
 
 class PauseEnergy(PublishedSelector, ABC):
-    """Select a set of great energy; children say what they know of latency and how they search.
+    """Select a set of great energy; subclasses define the latency term and the search.
 
     Parameters
     ----------
     cohort : int >= 1
         Number of clients per round (m); all candidates if there are no more than that.
     tau_min_s : float > 0
-        The shortest duration a client can have; the latency reward is ``tau_min_s`` over the duration.
+        Shortest possible duration of a client; the latency reward is ``tau_min_s`` over the duration.
     alpha : float >= 0
         Weight of generalisation (100 and 20 in the paper's runs).
     beta : float >= 1
@@ -81,15 +75,15 @@ class PauseEnergy(PublishedSelector, ABC):
     gamma : float >= 0
         Weight of privacy (5, 10 and 40 in the paper's runs); without effect in a run without privacy.
     time_index : "paper" or "reference-code"
-        Which t enters the logarithm of (13) and the share T_k / t of (8) when round t is selected: t - 1 as in
-        (14), or t as in the published code. T_k counts the rounds before t either way.
+        Time in the logarithm of (13) and in the share T_k / t of (8) at the selection of round t: t - 1 as in (14), or
+        t as in the published code. T_k counts the rounds before t in both cases.
 
     Notes
     -----
     Defaults are the paper's CIFAR-10 run with 30 clients (figures 2 and 3).
 
-    Where the server asks for another number than ``cohort``, or fewer are there, the set that is searched has that
-    number, and the m of (14). The m of (8) and (13) stays ``cohort``: it stands for the rounds as they go on average.
+    If the server asks for another number than ``cohort``, or there are fewer candidates, that number is the size of the
+    set and the m of (14). The m of (8) and (13) remains ``cohort``, the size of an average round.
     """
 
     paper = (
@@ -106,13 +100,11 @@ class PauseEnergy(PublishedSelector, ABC):
         gamma: float = 5.0,
         time_index: Literal["paper", "reference-code"] = "paper",
     ) -> None:
-        check_whole("cohort", cohort, lowest=1)
-        check_number("tau_min_s", tau_min_s, lowest=0, above=True)
-        check_number("alpha", alpha, lowest=0)
-        check_number("beta", beta, lowest=1)
-        check_number("gamma", gamma, lowest=0)
-        if time_index not in ("paper", "reference-code"):
-            raise ValueError(f"time_index: {time_index!r} is not allowed; it must be 'paper' or 'reference-code'")
+        check_whole_numbers(1, cohort=cohort)
+        check_numbers(0, above=True, tau_min_s=tau_min_s)
+        check_numbers(0, alpha=alpha, gamma=gamma)
+        check_numbers(1, beta=beta)
+        check_choice("time_index", time_index, "paper", "reference-code")
         self.cohort, self.tau_min_s, self.time_index = cohort, tau_min_s, time_index
         self.alpha, self.beta, self.gamma = alpha, beta, gamma
 
@@ -125,11 +117,11 @@ class PauseEnergy(PublishedSelector, ABC):
 
     @abstractmethod
     def latency(self, view: RoundView) -> FloatArray:
-        """Return what is known of each candidate's ``tau_min / tau``, infinite for nothing at all."""
+        """Return the estimate of each candidate's ``tau_min / tau``, shape (n,); infinite without any knowledge."""
 
     @abstractmethod
     def search(self, terms: Terms, rng: np.random.Generator) -> IntArray:
-        """Return the positions of a set of great energy, ascending; there are more than m candidates."""
+        """Return the positions of a set of great energy, ascending, of more than m candidates."""
 
     def terms(self, view: RoundView) -> Terms:
         """Return the terms of (14) for the round that begins."""
@@ -144,10 +136,10 @@ class PauseEnergy(PublishedSelector, ABC):
         )
 
     def generalisation(self, view: RoundView) -> FloatArray:
-        """Return g_k of (8), one value per candidate.
+        """Return g_k of (8), shape (n,).
 
-        Before the first round nobody has had a share, and g is ``(m / K)^beta`` for equal data. In a run about
-        timing only, without data, every client counts as holding an equal part.
+        Before the first round all shares of rounds are 0, and g is ``(m / K)^beta`` for equal data. In a timing-only
+        run, without data, all clients have equal parts.
         """
         if view.total_samples > 0:
             fair_share = self.cohort * view.samples / view.total_samples
@@ -157,18 +149,18 @@ class PauseEnergy(PublishedSelector, ABC):
         return np.asarray(np.abs(missing) ** self.beta * np.sign(missing))
 
     def privacy(self, view: RoundView) -> FloatArray:
-        """Return p_k of (7), one value per candidate: what is left of the budget; 0 without privacy."""
+        """Return p_k of (7), shape (n,): the part of the budget that is left; 0 without privacy."""
         if view.privacy_budget is None:
             return np.zeros(view.client.size)
         return np.asarray(1.0 - view.privacy_spent / view.privacy_budget)
 
     def _time(self, view: RoundView) -> int:
-        """Return t - 1 or t, at least 1: T_k(0) / 0 stands for the share 0 that nobody has had yet."""
+        """Return t - 1 or t, at least 1, so that T_k(0) / 0 is the share 0."""
         return max(view.round - 1, 1) if self.time_index == "paper" else view.round
 
 
 class PauseBandit(PauseEnergy):
-    """A `PauseEnergy` that learns latencies from durations, by an upper confidence bound (13).
+    """A `PauseEnergy` whose latency term is the upper confidence bound (13) of observed rewards.
 
     Parameters
     ----------
@@ -179,9 +171,9 @@ class PauseBandit(PauseEnergy):
 
     Notes
     -----
-    A client that did not deliver is reported with the time the server waited for it, a censored duration. It
-    counts as the client's duration, as the server can know no better: the true one is longer, so the reward
-    learned from it is an upper bound. A duration below ``tau_min_s``, zero included, earns the reward 1.
+    The duration of a client that did not deliver is the time that the server waited, a censored duration. The true
+    duration is longer, so that the reward is an upper bound. Durations below ``tau_min_s``, 0 included, have the
+    reward 1.
     """
 
     def __init__(
@@ -195,7 +187,7 @@ class PauseBandit(PauseEnergy):
         time_index: Literal["paper", "reference-code"] = "paper",
     ) -> None:
         super().__init__(cohort, tau_min_s, alpha, beta, gamma, time_index)
-        check_number("zeta", zeta, lowest=0, above=True)
+        check_numbers(0, above=True, zeta=zeta)
         self.zeta = zeta
         self._rewards = Rewards()
 
@@ -204,11 +196,11 @@ class PauseBandit(PauseEnergy):
         self._rewards.add(reports.client, self.tau_min_s / np.maximum(reports.duration_s, self.tau_min_s))
 
     def latency(self, view: RoundView) -> FloatArray:
-        """Return `ucb`."""
+        """Return `ucb`, shape (n,)."""
         return self.ucb(view)
 
     def ucb(self, view: RoundView) -> FloatArray:
-        """Return (13) with zeta, one value per candidate; infinite for those never observed."""
+        """Return (13) with zeta, shape (n,); infinite without observations."""
         tried = (self._rewards.count(view.client) > 0) & (view.participations > 0)
         mean = self._rewards.mean(view.client[tried])
         confidence = self.exploration(view) * math.log(self._time(view))

@@ -1,4 +1,4 @@
-"""PAUSE as its paper computes it: every set of m clients is looked at, which small crowds allow."""
+"""PAUSE by enumeration of all sets of m clients, as in its paper; for small crowds."""
 
 import math
 from collections.abc import Iterator
@@ -18,11 +18,10 @@ _CHUNK: Final = 2**15
 class PauseEnumeration(PauseBandit):
     """Select by the arg max of (14) over all C(K, m) sets, one by one; ties are broken at random.
 
-    It selects as `fedsim.selectors.pause.pause.Pause` does and shares nothing with its search: a check of that one,
-    and the
-    paper's "brute search". A crowd of 30 with 5 per round has 142,506 sets. The published code starts from a best
-    energy of 0 and would find nothing where all energies are negative; here any energy can win. Parameters are those
-    of `fedsim.selectors.pause.energy.PauseBandit`.
+    It is the paper's "brute search", and an independent check of `fedsim.selectors.pause.pause.Pause`. A crowd of 30
+    with 5 per round has 142,506 sets. The published code starts from a best energy of 0 and finds no set if all
+    energies are negative; here any energy can be the greatest. Parameters are those of
+    `fedsim.selectors.pause.energy.PauseBandit`.
     """
 
     def search(self, terms: Terms, rng: np.random.Generator) -> IntArray:
@@ -37,10 +36,10 @@ class PauseEnumeration(PauseBandit):
 
 
 def enumerated_cohort(ucb: FloatArray, bonus: FloatArray, m: int, rng: np.random.Generator) -> IntArray:
-    """Return the m positions that maximise ``min(ucb) + sum(bonus)``, by looking at every set.
+    """Return the m positions that maximise ``min(ucb) + sum(bonus)``, by enumeration of all sets.
 
-    Where at least m clients have an infinite UCB, the sets of those are compared by their bonuses. Among sets of
-    equal energy, as rounded, each is as likely.
+    With at least m clients of infinite UCB, the sets of these are compared by their bonuses. Sets of equal energy, as
+    rounded, have equal probability.
 
     Parameters
     ----------
@@ -62,7 +61,7 @@ def enumerated_cohort(ucb: FloatArray, bonus: FloatArray, m: int, rng: np.random
     if sets > MOST_SETS:
         raise SelectorError(
             f"enumeration: {sets} sets of {m} among {among.size} candidates are not allowed; "
-            f"there must be at most {MOST_SETS}; 'pause' finds the same set without looking at all"
+            f"there must be at most {MOST_SETS}; 'pause' finds the same set without enumeration"
         )
     best, equal = -math.inf, 0
     chosen = among[:m]
@@ -80,7 +79,7 @@ def enumerated_cohort(ucb: FloatArray, bonus: FloatArray, m: int, rng: np.random
 
 
 def _chunks(among: IntArray, m: int) -> Iterator[IntArray]:
-    """Yield arrays of shape (sets, m) that hold every set of m once, in lexicographic order."""
+    """Yield arrays of shape (sets, m) that contain every set of m once, in lexicographic order."""
     sets = combinations(among.tolist(), m)
     while True:
         numbers = np.fromiter(chain.from_iterable(islice(sets, _CHUNK)), dtype=np.int64)

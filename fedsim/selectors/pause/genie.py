@@ -1,4 +1,4 @@
-"""PAUSE's Genie: the policy that knows the mean rewards, against which regret is counted, and the bound of that regret.
+"""PAUSE's Genie, the selector that knows the mean rewards and defines the regret, and the bound of the regret.
 
 Peleg, Lang, Rini, Shlezinger and Cohen, "PAUSE: Low-Latency and Privacy-Aware Active User Selection for Federated
 Learning", section III-B and III-C.
@@ -6,28 +6,29 @@ Learning", section III-B and III-C.
 
 import math
 from collections.abc import Sequence
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
 from fedsim.arrays import FloatArray, IntArray
 from fedsim.errors import SelectorError
-from fedsim.selectors.contracts import OracleView, RoundView, check_number
+from fedsim.selectors.contracts import OracleView, RoundView
 from fedsim.selectors.pause.energy import PauseEnergy, Terms
 from fedsim.selectors.pause.pause import best_cohort
+from fedsim.selectors.validation import check_shares
 
 
 class PauseGenie(PauseEnergy):
-    """Select by (10): the arg max of PAUSE with the true expectations mu_k in place of the UCBs. An oracle.
+    """Select by (10): the arg max of PAUSE with the true expectations mu_k instead of the UCBs; an oracle.
 
     Parameters
     ----------
     cohort, tau_min_s, alpha, beta, gamma, time_index
         As in `fedsim.selectors.pause.energy.PauseEnergy`.
     expected_reward : numbers from 0 to 1, one per client id, optional
-        mu_k = E[tau_min / tau_k]. Without them ``tau_min`` over the expected duration stands for mu_k, which is all
-        that an `OracleView` tells; by Jensen's inequality that is at most mu_k, and equal if the duration never varies.
-        At edge servers the clients of each are numbered from 0, and each needs as many numbers as it has clients.
+        mu_k = E[tau_min / tau_k]. Without them mu_k is ``tau_min`` over the expected duration of an `OracleView`; by
+        Jensen's inequality that is at most mu_k, and equal for a constant duration. Each edge server numbers its
+        clients from 0 and needs one number for each of them.
     """
 
     oracle = True
@@ -43,21 +44,19 @@ class PauseGenie(PauseEnergy):
         expected_reward: Sequence[float] | None = None,
     ) -> None:
         super().__init__(cohort, tau_min_s, alpha, beta, gamma, time_index)
-        for number, value in enumerate(() if expected_reward is None else expected_reward):
-            check_number(f"expected_reward[{number}]", value, lowest=0)
-            if value > 1:
-                raise ValueError(f"expected_reward[{number}]: {value!r} is not allowed; it must be at most 1")
+        known = () if expected_reward is None else expected_reward
+        given: dict[str, Any] = {f"expected_reward[{client}]": value for client, value in enumerate(known)}
+        check_shares(**given)
         self.expected_reward = expected_reward
         self._known = None if expected_reward is None else np.array(expected_reward, dtype=np.float64)
 
     def latency(self, view: RoundView) -> FloatArray:
-        """Return mu_k of each candidate.
+        """Return mu_k of each candidate, shape (n,).
 
         Raises
         ------
         SelectorError
-            If there is not one expected reward for each client, or the view is that of a real server, without expected
-            durations.
+            If the number of expected rewards is not the number of clients, or the view has no expected durations.
         """
         if self._known is not None:
             if self._known.size != view.clients:
@@ -76,24 +75,28 @@ class PauseGenie(PauseEnergy):
 
 
 def largest_reward_gap(alpha: float, gamma: float, expected_reward: FloatArray) -> float:
-    """Return the bound of Delta_max in Lemma 1 (16), with the misprint in its last term read as a minimum."""
+    """Return the bound of Delta_max in Lemma 1 (16), with a minimum in its last term, which is misprinted."""
     return 2 * alpha + gamma + float(np.ptp(expected_reward))
 
 
 def regret_bound(
     rounds: FloatArray, m: int, alpha: float, gamma: float, expected_reward: FloatArray, delta: float
 ) -> FloatArray:
-    """Return the right side of Theorem 3 (17) after each of the numbers of rounds.
+    """Return the right side of Theorem 3 (17), a bound of the regret, for each number of rounds.
 
     Parameters
     ----------
-    rounds : array of numbers of at least 1
+    rounds : array of shape (r,), at least 1
     m : clients per round
     alpha, gamma : weights of the reward
-    expected_reward : mu_k, shape (K,)
+    expected_reward : array of shape (K,), mu_k
     delta : float > 0
-        The paper defines it as the least difference between two clients' mean latencies; its proof (A.16) uses it as
-        the least difference between two mu_k, for which `least_difference` of those is to be given.
+        In the paper's definition the least difference between two clients' mean latencies; in its proof (A.16) the
+        least difference between two mu_k, which is `least_difference` of these.
+
+    Returns
+    -------
+    array of shape (r,)
     """
     per_client = 4 * (m + 1) * np.log(rounds) / delta**2 + 1 + 2 * math.pi**2 / 3
     gap = largest_reward_gap(alpha, gamma, expected_reward) + delta
@@ -101,5 +104,5 @@ def regret_bound(
 
 
 def least_difference(values: FloatArray) -> float:
-    """Return the least difference between two of the values, of which there are at least two."""
+    """Return the least difference between two of at least two values."""
     return float(np.diff(np.sort(values)).min())

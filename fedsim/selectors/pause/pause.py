@@ -11,19 +11,19 @@ from typing import Final
 import numpy as np
 
 from fedsim.arrays import FloatArray, IntArray
-from fedsim.selectors.contracts import check_whole
 from fedsim.selectors.pause.bandit import greatest
 from fedsim.selectors.pause.energy import PauseBandit, Terms
+from fedsim.selectors.validation import check_whole_numbers
 
 _BLOCK: Final = 4096
 
 
 class Pause(PauseBandit):
-    """Select by the arg max of equation (14), over all sets of m clients, in O(K log K).
+    """Select by the arg max of equation (14) over all sets of m clients, in O(K log K).
 
     The energy of a set is its smallest UCB plus ``alpha / m`` times its generalisation rewards plus
-    ``gamma / m`` times its privacy rewards. Of sets of equal energy one with the greatest smallest UCB is taken, at
-    random among those. Parameters are those of `fedsim.selectors.pause.energy.PauseBandit`.
+    ``gamma / m`` times its privacy rewards. Ties are broken by the greatest smallest UCB, then at random.
+    Parameters are those of `fedsim.selectors.pause.energy.PauseBandit`.
     """
 
     def search(self, terms: Terms, rng: np.random.Generator) -> IntArray:
@@ -34,21 +34,20 @@ class Pause(PauseBandit):
 def best_cohort(ucb: FloatArray, bonus: FloatArray, m: int, rng: np.random.Generator | None = None) -> IntArray:
     """Return the m positions that maximise ``min(ucb) + sum(bonus)``, exactly and without enumeration.
 
-    For a given smallest UCB the best set holds the m best bonuses among the clients with at least that UCB. So
-    it is enough to pass once over the clients by falling UCB, with a heap of the m best bonuses so far: the UCB
-    of the last client plus the sum of the heap is a lower bound of its set's energy, tight for the best set.
-    O(K log K).
+    For a given smallest UCB the best set has the m largest bonuses among the clients of at least that UCB. So one
+    pass over the clients by descending UCB is sufficient, with a heap of the m largest bonuses so far: the UCB of the
+    last client plus the sum of the heap is a lower bound of its set's energy, tight for the best set. O(K log K).
 
     Parameters
     ----------
     ucb : array of shape (K,), finite or +inf
-        Where at least m are infinite, the answer is the m best bonuses among them.
+        With at least m infinite values, the answer is the m largest bonuses among these.
     bonus : array of shape (K,), finite
         ``(alpha g + gamma p) / m`` of each client.
     m : int from 1 to K
     rng : generator, optional
-        Breaks ties, by looking at the clients in a random order. Without one lower positions win among equal
-        bonuses, and the set with the greater smallest UCB among sets of equal energy.
+        Breaks ties, by a random order of the clients. Without it lower positions are taken among equal bonuses, and
+        the set with the greater smallest UCB among sets of equal energy.
 
     Returns
     -------
@@ -59,39 +58,44 @@ def best_cohort(ucb: FloatArray, bonus: FloatArray, m: int, rng: np.random.Gener
     ValueError
         If shapes differ, m is out of range, or a value is NaN, -inf or an infinite bonus.
     """
-    values, prizes = _check_arguments(ucb, bonus, m)
+    values, bonuses = _check_arguments(ucb, bonus, m)
     shuffled = np.arange(values.size) if rng is None else rng.permutation(values.size)
-    values, prizes = values[shuffled], prizes[shuffled]
+    values, bonuses = values[shuffled], bonuses[shuffled]
     order = np.argsort(-values, kind="stable")
     untried = int(np.count_nonzero(np.isinf(values)))
-    length = untried if untried >= m else _best_prefix(values[order], prizes[order], m)
+    length = untried if untried >= m else _best_prefix(values[order], bonuses[order], m)
     members = np.sort(order[:length])
-    return np.sort(shuffled[members[greatest(prizes[members], m)]])
+    return np.sort(shuffled[members[greatest(bonuses[members], m)]])
 
 
 def _check_arguments(ucb: FloatArray, bonus: FloatArray, m: int) -> tuple[FloatArray, FloatArray]:
-    values, prizes = np.asarray(ucb, dtype=np.float64), np.asarray(bonus, dtype=np.float64)
-    if values.ndim != 1 or values.shape != prizes.shape:
+    values, bonuses = np.asarray(ucb, dtype=np.float64), np.asarray(bonus, dtype=np.float64)
+    if values.ndim != 1 or values.shape != bonuses.shape:
         raise ValueError(
-            f"ucb and bonus: shapes {values.shape} and {prizes.shape} are not allowed; "
+            f"ucb and bonus: shapes {values.shape} and {bonuses.shape} are not allowed; "
             "they must be two vectors of equal length"
         )
-    check_whole("m", m, lowest=1)
+    check_whole_numbers(1, m=m)
     if m > values.size:
-        raise ValueError(f"m: {m!r} is not allowed; it must be at most the {values.size} clients there are")
+        raise ValueError(f"m: {m!r} is not allowed; it must be at most the number of clients, {values.size}")
     if not np.all(values > -np.inf):
         raise ValueError("ucb: NaN and -inf are not allowed; values must be finite or +inf")
-    if not np.all(np.isfinite(prizes)):
+    if not np.all(np.isfinite(bonuses)):
         raise ValueError("bonus: NaN and infinities are not allowed; values must be finite")
-    return values, prizes
+    return values, bonuses
 
 
 def _best_prefix(ucb: FloatArray, bonus: FloatArray, m: int) -> int:
-    """Return the length of the first prefix with the greatest last UCB plus m best bonuses; ucb falls.
+    """Return the length of the first prefix with the greatest sum of its last UCB and its m largest bonuses.
 
-    A first pass takes blocks at a time: no prefix that ends in a block can beat the block's first UCB plus the
-    best bonuses at the block's end. Only blocks that may hold the maximum are then walked client by client.
-    Each walk starts from a sum without rounding error, so that errors cannot pile up over the crowd.
+    The first pass goes by blocks: the energy of a prefix that ends in a block is at most the block's first UCB plus the
+    largest bonuses at the block's end. Only blocks that may contain the maximum are then passed client by client,
+    each from an exact sum, so that rounding errors do not accumulate over the crowd.
+
+    Parameters
+    ----------
+    ucb, bonus : arrays of shape (K,), in the order of descending ucb
+    m : int from 1 to K
     """
     size = max(_BLOCK, m)
     top = bonus[:m]
@@ -117,13 +121,13 @@ def _best_prefix(ucb: FloatArray, bonus: FloatArray, m: int) -> int:
 def _walk(
     ucb: FloatArray, bonus: FloatArray, top: FloatArray, start: int, best: float, length: int
 ) -> tuple[float, int]:
-    """Return the best value and prefix length so far after walking over the clients of one block."""
+    """Return the best energy and prefix length so far, after the clients of one block."""
     heap = sorted(top.tolist())
     total = math.fsum(heap)
     places = np.flatnonzero(bonus > heap[0])
-    for place, value, prize in zip(places.tolist(), ucb[places].tolist(), bonus[places].tolist(), strict=True):
-        if prize > heap[0]:
-            total += prize - heapreplace(heap, prize)
+    for place, value, gain in zip(places.tolist(), ucb[places].tolist(), bonus[places].tolist(), strict=True):
+        if gain > heap[0]:
+            total += gain - heapreplace(heap, gain)
             if value + total > best:
                 best, length = value + total, start + place + 1
     return best, length

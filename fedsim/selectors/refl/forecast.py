@@ -1,12 +1,12 @@
-"""A seasonal forecast of who will be there, fitted to whom the server has seen.
+"""A seasonal forecast of clients' availability, fitted to the candidates of past selections.
 
-REFL has every client train a linear seasonal model (Prophet) of its own charging log and answer with a probability. A
-simulated server does not get these logs; it sees at each selection who is a candidate and who is not. To this record of
-each client the same kind of model is fitted: a mean and Fourier terms of the time of day, by ridge regression.
+In REFL every client trains a linear seasonal model (Prophet) of its own charging log and answers with a probability. A
+server does not have these logs; it knows the candidates of each selection. A model of the same kind is fitted to this
+record of each client: a mean and Fourier terms of the time of day, by ridge regression.
 
-All clients are seen at the same times, so that they share one matrix of normal equations and differ by a vector each.
-An instant at which nothing is known of a client (it is at work) enters with what its own model says of that instant,
-which leaves its coefficients exactly as they are.
+All clients are observed at the same instants, so that they share one matrix of normal equations and have one vector
+each. At an instant without knowledge of a client (it is in flight) the observation is the forecast of its own model,
+which leaves its coefficients exactly unchanged.
 """
 
 import numpy as np
@@ -15,14 +15,16 @@ from fedsim.arrays import FloatArray, IntArray
 
 
 class SeasonalForecast:
-    """Probabilities of being there, by ridge regression on Fourier terms; a client never seen has 0.5.
+    """Probabilities of availability, by ridge regression on Fourier terms; 0.5 without observations.
 
     Parameters
     ----------
-    periods_s : floats > 0, periods in seconds
-    harmonics : int >= 1, sine and cosine terms of each period
+    periods_s : list of floats > 0
+        Periods in seconds.
+    harmonics : int >= 1
+        Number of sine and cosine terms of each period.
     ridge : float > 0
-        Weight of the prior, in observations: coefficients are drawn to a constant 0.5.
+        Weight of the prior, a constant 0.5, in observations.
     """
 
     def __init__(self, periods_s: list[float], harmonics: int, ridge: float) -> None:
@@ -33,15 +35,18 @@ class SeasonalForecast:
         self._moment: FloatArray = np.zeros((terms, 0))
         self._last_s = -np.inf
 
-    def learn(self, time_s: float, clients: int, there: IntArray, unknown: IntArray) -> None:
-        """Take in whom the server sees at an instant; a second look at the same instant is passed over.
+    def learn(self, time_s: float, clients: int, available: IntArray, unknown: IntArray) -> None:
+        """Add the observation of an instant; a second one at the same instant is ignored.
 
         Parameters
         ----------
-        time_s : the instant
-        clients : number of clients K
-        there : ids of those that are there
-        unknown : ids of those of which the server cannot tell; all others are away
+        time_s : float
+            The instant, in seconds.
+        clients : int
+            Number of clients K.
+        available : array of ids
+        unknown : array of ids
+            Clients without an observation; all remaining clients are not available.
         """
         missing = clients - self._moment.shape[1]
         if missing > 0:
@@ -51,19 +56,19 @@ class SeasonalForecast:
         self._last_s = time_s
         term = self._terms(time_s, time_s)
         seen = np.full(self._moment.shape[1], -0.5)
-        seen[there] = 0.5
+        seen[available] = 0.5
         seen[unknown] = np.linalg.solve(self._normal, term) @ self._moment[:, unknown]
         for row, factor in enumerate(term.tolist()):
             self._moment[row] += factor * seen
         self._normal += np.outer(term, term)
 
     def probability(self, client: IntArray, from_s: float, until_s: float) -> FloatArray:
-        """Return the mean forecast of each client over a slot of time, cut to [0, 1]."""
+        """Return the mean forecast of each client over a slot in seconds, clipped to [0, 1], shape of ``client``."""
         weight = np.linalg.solve(self._normal, self._terms(from_s, until_s))
         return np.clip(0.5 + (weight @ self._moment)[client], 0.0, 1.0)
 
     def _terms(self, from_s: float, until_s: float) -> FloatArray:
-        """Return the means of 1 and of the Fourier terms over a slot, which may be an instant."""
+        """Return the means of 1 and of the Fourier terms over a slot, which may be an instant; shape (terms,)."""
         angle = np.pi * self._per_s * (from_s + until_s)
         damping = np.sinc(self._per_s * (until_s - from_s))
         return np.concatenate([[1.0], damping * np.cos(angle), damping * np.sin(angle)])

@@ -1,22 +1,23 @@
-"""What REFL's server keeps in mind: how long rounds last, who took part lately, and whose updates are still due."""
+"""State of REFL's server: durations of rounds, recent participants, and updates that are still expected."""
 
 import numpy as np
 
 from fedsim.arrays import BoolArray, FloatArray, IntArray
 from fedsim.selectors.contracts import Reports, RoundView
 from fedsim.selectors.in_flight import InFlight
+from fedsim.selectors.sampling import grown
 
 
-class Pace:
-    """Round durations and stragglers; arrays are by client id.
+class ReflState:
+    """Moving average of round durations, and the last participation of each client; arrays are over client ids.
 
     Parameters
     ----------
     hold_off : int >= 0
-        Rounds after its selection for which a client is not selected again, and for which one that is away may be
-        at work still.
+        Number of rounds in which a selected client is not selected again, and in which a client that is not a
+        candidate may still be in flight.
     initial_s : float > 0
-        mu before the first round.
+        mu before the first round, in seconds.
     alpha : float in [0, 1]
         Weight of the past in mu.
 
@@ -28,44 +29,42 @@ class Pace:
     def __init__(self, hold_off: int, initial_s: float, alpha: float) -> None:
         self.hold_off, self.mu_s, self.alpha = hold_off, initial_s, alpha
         self._round, self._start_s = 0, 0.0
-        self._sent = InFlight()
+        self._in_flight = InFlight()
         self._selected: IntArray = np.zeros(0, dtype=np.int64)
         self._since_s: FloatArray = np.zeros(0)
         self._takes_s: FloatArray = np.zeros(0)
 
     def meet(self, view: RoundView) -> None:
-        """Take in who is there: a candidate is not at work."""
-        missing = view.clients - self._selected.size
-        if missing > 0:
-            self._selected = np.pad(self._selected, (0, missing), constant_values=-self.hold_off - 1)
-            self._since_s = np.pad(self._since_s, (0, missing), constant_values=np.nan)
-            self._takes_s = np.pad(self._takes_s, (0, missing), constant_values=np.nan)
-        self._sent.meet(view)
+        """Start a selection: candidates are not in flight."""
+        self._selected = grown(self._selected, view.clients, -self.hold_off - 1)
+        self._since_s = grown(self._since_s, view.clients, np.nan)
+        self._takes_s = grown(self._takes_s, view.clients, np.nan)
+        self._in_flight.meet(view)
         self._since_s[view.client] = np.nan
         if view.round != self._round:
             self._round, self._start_s = view.round, view.time_s
 
     @property
-    def not_heard_of(self) -> IntArray:
-        """The clients that an asynchronous server has sent and knows nothing of since."""
-        return self._sent.client
+    def unreported(self) -> IntArray:
+        """Ids of selected clients without a report since, at an asynchronous server."""
+        return self._in_flight.client
 
     def missed(self, view: RoundView) -> IntArray:
-        """Return the clients that did not deliver and may be at work still: selected lately and not back."""
-        away = ~np.isnan(self._since_s) & ~self._sent.busy
+        """Return ids of clients that did not deliver and may be in flight: selected recently, and no candidates."""
+        away = ~np.isnan(self._since_s) & ~self._in_flight.mask
         return np.flatnonzero(away & (view.round - self._selected <= self.hold_off))
 
     def held_off(self, view: RoundView) -> BoolArray:
-        """Return which candidates were selected in the last rounds."""
+        """Return the mask of candidates that were selected in the last ``hold_off`` rounds, shape (n,)."""
         return np.asarray(view.round - self._selected[view.client] <= self.hold_off)
 
     def due(self, view: RoundView) -> int:
-        """Return how many updates are expected within mu from now.
+        """Return the number of updates that are expected within mu from now.
 
-        A client takes as long as its last delivered participation, or as the mean of all clients before its first; one
-        that is over this time already may deliver at any moment.
+        The expected duration of a client is that of its last delivered participation, before the first the mean of all
+        clients. A client that has exceeded it already counts as due.
         """
-        client = np.concatenate([self.not_heard_of, self.missed(view)])
+        client = np.concatenate([self.unreported, self.missed(view)])
         known = self._takes_s[~np.isnan(self._takes_s)]
         if not client.size or not known.size:
             return 0
@@ -73,22 +72,30 @@ class Pace:
         return int(np.count_nonzero(self._since_s[client] + takes_s <= view.time_s + self.mu_s))
 
     def sent(self, client: IntArray, view: RoundView) -> None:
-        """Take down who has been selected."""
-        self._sent.sent(client)
+        """Store the selected clients of a round."""
+        self._in_flight.sent(client)
         self._selected[client] = view.round
         self._since_s[client] = view.time_s
 
     def learn(self, reports: Reports) -> None:
-        """Take in how long the round was, and who has delivered."""
+        """Store the duration of a round and of its delivered participations."""
         self.mu_s = (1 - self.alpha) * (reports.time_s - self._start_s) + self.alpha * self.mu_s
-        self._sent.heard(reports)
+        self._in_flight.heard(reports)
         done = reports.client[reports.delivered]
         self._takes_s[done] = reports.duration_s[reports.delivered]
-        self._since_s[done[~self._sent.busy[done]]] = np.nan
+        self._since_s[done[~self._in_flight.mask[done]]] = np.nan
 
 
 def target(size: int, due: int, adaptive: bool, least_share: float) -> int:
-    """Return how many to select: N - B of the adaptive participant target, at least 1 and a share of N; or N."""
+    """Return the adaptive participant target ``N - B``, at least 1 and ``least_share`` of N; N if not adaptive.
+
+    Parameters
+    ----------
+    size : N
+    due : B, the number of expected late updates
+    adaptive : whether the target is adaptive
+    least_share : float in [0, 1]
+    """
     if not adaptive or not size:
         return size
     return max(size - due, round(least_share * size), 1)

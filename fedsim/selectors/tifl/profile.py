@@ -1,25 +1,31 @@
-"""TiFL's profiler: how long clients take, and which tier that puts them into."""
+"""TiFL's profiler: mean latency of each client, and tiers of equal numbers of clients."""
+
+from typing import Final
 
 import numpy as np
 
 from fedsim.arrays import BoolArray, FloatArray, IntArray
+from fedsim.selectors.sampling import grown
+
+NO_TIER: Final = -1
+"""Tier of a client that is in none."""
 
 
 class Profile:
-    """Latencies of all clients, by id, and tiers of equal numbers of clients, the fastest first.
+    """Latencies and tiers of all clients, over client ids; tier 0 is the fastest.
 
     Parameters
     ----------
     tiers : int >= 1
     tries : int >= 1
-        How often each client is profiled, the paper's sync_rounds.
+        Number of profiling rounds of each client, the paper's sync_rounds.
     timeout_s : float or None
-        Latency of a try that was not answered, the paper's T_max; None to leave such tries out of the mean.
+        Latency of a try without an answer, the paper's T_max; None to leave such tries out of the mean.
 
     Attributes
     ----------
-    tier : array of shape (K,), tier of each client from 0; -1 before it is profiled, and for dropouts: those that did
-        not answer once
+    tier : array of shape (K,)
+        Tier of each client from 0; `NO_TIER` before profiling, and for dropouts: clients without any answer.
     """
 
     def __init__(self, tiers: int, tries: int, timeout_s: float | None) -> None:
@@ -32,23 +38,21 @@ class Profile:
         self.tier: IntArray = np.zeros(0, dtype=np.int64)
 
     def make_room(self, clients: int) -> None:
-        """Make room for so many clients."""
-        missing = clients - self._done.size
-        if missing > 0:
-            self._done, self._counted = np.pad(self._done, (0, missing)), np.pad(self._counted, (0, missing))
-            self._total_s, self._answered = np.pad(self._total_s, (0, missing)), np.pad(self._answered, (0, missing))
-            self.tier = np.pad(self.tier, (0, missing), constant_values=-1)
+        """Extend the arrays to a crowd of this size."""
+        self._done, self._counted = grown(self._done, clients), grown(self._counted, clients)
+        self._total_s, self._answered = grown(self._total_s, clients), grown(self._answered, clients)
+        self.tier = grown(self.tier, clients, NO_TIER)
 
     def open(self, client: IntArray) -> BoolArray:
-        """Return which of some clients have not been profiled often enough."""
+        """Return the mask of clients with fewer than ``tries`` profiling rounds, shape of ``client``."""
         return np.asarray(self._done[client] < self.tries)
 
     def tries_of(self, client: IntArray) -> IntArray:
-        """Return how often some clients have been profiled."""
+        """Return the number of profiling rounds of each client, shape of ``client``."""
         return self._done[client]
 
     def learn(self, client: IntArray, latency_s: FloatArray) -> None:
-        """Take in a try of each of some clients, NaN for those that did not answer."""
+        """Add one try of each client: its latency in seconds, NaN without an answer; shapes (n,)."""
         answered = np.isfinite(latency_s)
         counts = answered | (self.timeout_s is not None)
         self._done[client] += 1
@@ -58,11 +62,11 @@ class Profile:
         self._changed |= bool(client.size)
 
     def sort(self) -> None:
-        """Put clients into tiers by their mean latency, if anything has changed; equal ones by id."""
+        """Assign tiers by mean latency, ties by id, if there are new tries."""
         if not self._changed:
             return
         known = np.flatnonzero(self._answered)
         order = known[np.argsort(self._total_s[known] / self._counted[known], kind="stable")]
-        self.tier[:] = -1
+        self.tier[:] = NO_TIER
         self.tier[order] = np.arange(order.size) * self.tiers // max(order.size, 1)
         self._changed = False

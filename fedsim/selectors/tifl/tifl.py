@@ -1,4 +1,4 @@
-"""TiFL: each round's cohort from one tier of clients that are about equally fast.
+"""TiFL: each round's cohort from one tier of clients of similar latency.
 
 Chai et al., "TiFL: A Tier-based Federated Learning System", HPDC 2020.
 """
@@ -8,10 +8,10 @@ from typing import Final, Literal
 import numpy as np
 
 from fedsim.arrays import BoolArray, FloatArray, IntArray
-from fedsim.selectors.contracts import Cohort, Probe, PublishedSelector, Reports, RoundView, check_number, cohort_size
-from fedsim.selectors.sampling import lowest
+from fedsim.selectors.contracts import Cohort, Probe, PublishedSelector, Reports, RoundView
+from fedsim.selectors.sampling import cohort_size, grown, lowest
 from fedsim.selectors.tifl.profile import Profile
-from fedsim.selectors.validation import check_choice, check_numbers, check_wholes
+from fedsim.selectors.validation import check_choice, check_numbers, check_whole_numbers
 
 Policy = Literal["adaptive", "uniform", "random", "fast", "slow"]
 
@@ -19,12 +19,12 @@ _RANDOM: Final = (0.7, 0.1, 0.1, 0.05, 0.05)
 
 
 class Tifl(PublishedSelector):
-    """Profile clients, split them into tiers by latency, draw a tier each round and the cohort inside it.
+    """Profile clients, split them into tiers by latency, and draw each round's cohort within a random tier.
 
-    The static policies draw tiers with fixed probabilities. The adaptive one (Algorithm 2) starts uniformly, spends a
-    credit whenever a tier is drawn, and every I rounds, if the accuracy of the tier drawn last has not risen since I
-    rounds ago, gives the n tiers that still have credits the probabilities ``(n - rank) / (n (n + 1) / 2)``, rank 0
-    for the one of least accuracy.
+    The static policies draw tiers with fixed probabilities. The adaptive policy (Algorithm 2) starts with equal
+    probabilities and spends a credit of the drawn tier each round. Every I rounds, if the accuracy of the last tier has
+    not risen in I rounds, the n tiers with credits get the probabilities ``(n - rank) / (n (n + 1) / 2)``, rank 0 for
+    the tier of least accuracy.
 
     Parameters
     ----------
@@ -34,34 +34,33 @@ class Tifl(PublishedSelector):
         Number of tiers, of equal numbers of clients (5 in the paper).
     policy : ``"adaptive"``, ``"uniform"``, ``"random"``, ``"fast"`` or ``"slow"``
         The paper's policies; random is 0.7, 0.1, 0.1, 0.05 and 0.05 from the fastest tier to the slowest, for five
-        tiers; fast and slow are the first and the last one alone.
+        tiers; fast and slow are the first and the last tier alone.
     probabilities : list of floats >= 0, one per tier from the fastest on, or None
-        A static policy of one's own, in place of ``policy``.
+        Probabilities of a static policy, instead of ``policy``.
     interval : int >= 1
         I in rounds; the paper gives no number.
     credits : int >= 1 or None
-        How often each tier may be drawn by the adaptive policy; None for no limit. The paper gives no number. Once no
-        tier has any left, all of them may be drawn again.
+        Number of draws of each tier by the adaptive policy; None for no limit. The paper gives no number. When no tier
+        has credits left, all tiers may be drawn.
     profiling : ``"probe"`` or ``"rounds"``
-        Latency is what a client says of its work and upload when it is first a candidate; or it is measured in rounds:
-        clients that were not profiled often enough come first, as the paper's profiler trains with everybody.
+        Latency is the client's answer about its work and upload when it is first a candidate; or it is measured in
+        rounds: clients with fewer than ``tries`` rounds come first, as the paper's profiler trains with all clients.
     tries : int >= 1
-        How often each client is profiled, sync_rounds.
+        Number of profiling rounds of each client, sync_rounds.
     timeout_s : float > 0 or None
-        T_max: longest wait for an answer to a probe, and the latency that a try without an answer counts with.
+        T_max: longest wait for an answer to a probe, and the latency of a try without an answer.
     down_bits, up_bits : floats >= 0
-        Size of the question and of its answer; fedsim's choice.
+        Size of the question and of its answer; a choice of fedsim.
 
     Notes
     -----
-    The paper evaluates the model on test data of every tier after every round. A server that has none knows the losses
-    behind delivered updates: here a tier's accuracy is minus the mean of its clients' last losses, and a tier of which
-    none is known ranks as the least accurate. Both choices only matter to the adaptive policy.
+    The paper evaluates the model on test data of every tier after every round. A server without test data knows the
+    training losses of delivered updates: here a tier's accuracy is minus the mean of its clients' last losses, and a
+    tier without a known loss has the least accuracy. Both choices affect the adaptive policy only.
 
-    Clients that never answered while they were profiled are dropouts: they are selected where nobody else is left.
-    Those that left while they were asked are asked again when they are back.
-    A tier with fewer candidates than a cohort needs is filled up from the tiers next to it in speed, the faster
-    first.
+    Clients without any answer during profiling are dropouts: they are selected last. Clients that left during a
+    question are asked again when they are candidates. A tier with fewer candidates than the cohort is filled up from
+    the tiers next to it in speed, the faster first.
     """
 
     paper = "Chai et al., TiFL: A Tier-based Federated Learning System, HPDC 2020"
@@ -82,8 +81,8 @@ class Tifl(PublishedSelector):
         down_bits: float = 256.0,
         up_bits: float = 256.0,
     ) -> None:
-        check_wholes(1, cohort=cohort, tiers=tiers, interval=interval, tries=tries)
-        check_wholes(1, optional=True, credits=credits)
+        check_whole_numbers(1, cohort=cohort, tiers=tiers, interval=interval, tries=tries)
+        check_whole_numbers(1, optional=True, credits=credits)
         check_choice("policy", policy, "adaptive", "uniform", "random", "fast", "slow")
         _check_probabilities(tiers, policy, probabilities)
         check_choice("profiling", profiling, "probe", "rounds")
@@ -101,7 +100,7 @@ class Tifl(PublishedSelector):
         self._tier, self._rounds = -1, 0
 
     def probe(self, view: RoundView, rng: np.random.Generator) -> Probe | None:
-        """Return the question to those that have not been profiled often enough."""
+        """Return the question to candidates with fewer than ``tries`` profiling rounds."""
         self._make_room(view.clients)
         self._asked = view.client[:0] if self.profiling == "rounds" else view.client[self._profile.open(view.client)]
         if not self._asked.size:
@@ -120,9 +119,8 @@ class Tifl(PublishedSelector):
         size = cohort_size(view, self.cohort)
         if not size:
             return Cohort(view.client.copy())
-        self._hear(view)
+        self._read_answers(view)
         if self.profiling == "rounds" and self._profile.open(view.client).any():
-            # Those that were profiled least come first, whoever they are.
             return Cohort(np.sort(view.client[lowest(self._profile.tries_of(view.client).astype(float), size, rng)]))
         self._profile.sort()
         tier = self._profile.tier[view.client]
@@ -134,7 +132,7 @@ class Tifl(PublishedSelector):
         return Cohort(np.sort(view.client[lowest(away, size, rng)]))
 
     def observe(self, reports: Reports) -> None:
-        """Remember losses, and latencies while profiling is going on."""
+        """Store losses, and latencies of profiling rounds."""
         self._make_room(int(reports.client.max(initial=-1)) + 1)
         heard = reports.delivered & np.isfinite(reports.loss)
         self._loss[reports.client[heard]] = reports.loss[heard]
@@ -144,7 +142,7 @@ class Tifl(PublishedSelector):
             self._profile.learn(reports.client[profiled], latency_s[profiled])
 
     def accuracy(self) -> FloatArray:
-        """Return what stands for each tier's test accuracy: minus the mean of its clients' last losses, or NaN."""
+        """Return minus the mean last loss of each tier's clients, which stands for test accuracy, or NaN."""
         known = np.flatnonzero(~np.isnan(self._loss) & (self._profile.tier >= 0))
         tier, count = self._profile.tier[known], np.zeros(self.tiers)
         np.add.at(count, tier, 1.0)
@@ -152,20 +150,20 @@ class Tifl(PublishedSelector):
         np.add.at(total, tier, -self._loss[known])
         return np.asarray(np.divide(total, count, out=np.full(self.tiers, np.nan), where=count > 0))
 
-    def _hear(self, view: RoundView) -> None:
-        """Take in what clients have answered, and who has not."""
+    def _read_answers(self, view: RoundView) -> None:
+        """Store the answers to the last question, and missing answers."""
         if view.answers is not None and self._asked.size:
             latency_s = np.full(self._asked.size, np.nan)
             order = np.argsort(self._asked, kind="stable")
             places = order[np.searchsorted(self._asked[order], view.answers.client)]
             latency_s[places] = view.answers.compute_s + view.answers.uplink_s
-            # Who has left is asked again; it is the silence of those that are there that counts.
-            there = np.isin(self._asked, view.client)
-            self._profile.learn(self._asked[there], latency_s[there])
+            # Clients that have left are asked again; a missing answer of a candidate counts as a try.
+            present = np.isin(self._asked, view.client)
+            self._profile.learn(self._asked[present], latency_s[present])
         self._asked = view.client[:0]
 
     def _adapt(self) -> None:
-        """Change the tiers' probabilities every I rounds, if the current tier has not become better."""
+        """Adapt the probabilities of tiers every I rounds, if the accuracy of the current tier has not risen."""
         self._rounds += 1
         if self.policy != "adaptive" or self.probabilities is not None or (self._rounds - 1) % self.interval:
             return
@@ -174,13 +172,13 @@ class Tifl(PublishedSelector):
             self._chance = ranked(now, self._credits > 0)
         self._before = now
 
-    def _draw(self, there: IntArray, rng: np.random.Generator) -> int:
-        """Return a tier that has candidates and credits, and spend one of them."""
-        chance = np.where((there > 0) & (self._credits > 0), self._chance, 0.0)
+    def _draw(self, candidates: IntArray, rng: np.random.Generator) -> int:
+        """Draw a tier with candidates and credits, and spend one credit; ``candidates`` counts them, shape (tiers,)."""
+        chance = np.where((candidates > 0) & (self._credits > 0), self._chance, 0.0)
         if not chance.any():
-            chance = np.where(there > 0, self._chance, 0.0)
+            chance = np.where(candidates > 0, self._chance, 0.0)
         if not chance.any():
-            chance = (there > 0).astype(float)
+            chance = (candidates > 0).astype(float)
         tier = int(rng.choice(self.tiers, p=chance / chance.sum()))
         if self.policy == "adaptive" and self.probabilities is None:
             self._credits[tier] = max(self._credits[tier] - 1, 0)
@@ -188,14 +186,21 @@ class Tifl(PublishedSelector):
 
     def _make_room(self, clients: int) -> None:
         self._profile.make_room(clients)
-        if clients > self._loss.size:
-            self._loss = np.pad(self._loss, (0, clients - self._loss.size), constant_values=np.nan)
+        self._loss = grown(self._loss, clients, np.nan)
 
 
 def ranked(accuracy: FloatArray, allowed: BoolArray) -> FloatArray:
-    """Return the probabilities of tiers by rising accuracy, NaN first: ``(n - rank) / (n (n + 1) / 2)``.
+    """Return the probabilities of tiers by ascending accuracy, NaN first: ``(n - rank) / (n (n + 1) / 2)``.
 
-    Tiers that are not allowed have probability 0; if none is, all are.
+    Parameters
+    ----------
+    accuracy : array of shape (tiers,)
+    allowed : array of shape (tiers,)
+        Mask of tiers with a probability above 0; if it is empty, all tiers are allowed.
+
+    Returns
+    -------
+    array of shape (tiers,)
     """
     among = np.flatnonzero(allowed) if allowed.any() else np.arange(accuracy.size)
     known = np.where(np.isnan(accuracy), -np.inf, accuracy)
@@ -206,7 +211,7 @@ def ranked(accuracy: FloatArray, allowed: BoolArray) -> FloatArray:
 
 
 def _static(tiers: int, policy: Policy, probabilities: list[float] | None) -> FloatArray:
-    """Return the probabilities that a policy starts with."""
+    """Return the initial probabilities of a policy, shape (tiers,)."""
     if probabilities is not None:
         return np.array(probabilities) / sum(probabilities)
     if policy == "random":
@@ -222,6 +227,6 @@ def _check_probabilities(tiers: int, policy: Policy, probabilities: list[float] 
             raise ValueError(f"policy: 'random' is not allowed with {tiers} tiers; it is defined for {len(_RANDOM)}")
         return
     for number in probabilities:
-        check_number("probabilities", number, lowest=0)
+        check_numbers(0, probabilities=number)
     if len(probabilities) != tiers or not sum(probabilities) > 0:
         raise ValueError(f"probabilities: {probabilities!r} is not allowed; it must be {tiers} numbers, not all 0")

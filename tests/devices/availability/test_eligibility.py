@@ -7,23 +7,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fedsim.devices import Always, Bernoulli, Charge, EligibleClients
+from fedsim.devices import Always, Bernoulli
 from fedsim.devices.availability.on_off import Markov
-from fedsim.devices.availability.traces import Intervals, TraceAvailability
 from fedsim.devices.contracts import Availability
 from fedsim.streams import Streams
-from tests.support.worlds import batteries
-
-
-def traces(rows, period_s=1000.0):
-    """Return a presence from one list of (start, end) per client."""
-    owner = [client for client, row in enumerate(rows) for _ in row]
-    start, end = ([times[i] for row in rows for times in row] for i in (0, 1))
-    return TraceAvailability(Intervals.of(owner, start, end, [period_s] * len(rows)), np.arange(len(rows)))
-
-
-def charged(presence, power):
-    return EligibleClients(presence, [Charge(power)], np.arange(power.clients))
+from tests.support.worlds import available_in, batteries, charged
 
 
 def test_which_presence_is_which():
@@ -52,7 +40,7 @@ def test_both_conditions_at_once_worked_by_hand():
     """Client 0 is there but never charged, 1 is charged from 30 s on and there from 40 s on, 2 is charged at 35 s."""
     power = batteries([0.0, 20.0, 15.0], gain_w=1.0, least=50.0)
     power.begin(np.array([0]), 0.0, (1.0, 1.0), np.ones(1), np.ones(1))
-    there = charged(traces([[(0, 900)], [(0, 10), (40, 60)], [(20, 30), (70, 90)]]), power)
+    there = charged(available_in(*[[(0, 900)], [(0, 10), (40, 60)], [(20, 30), (70, 90)]]), power)
     assert there.next_s(0.0, 1)[0] == 40.0
     assert there.available(np.arange(3), 40.0, 1).tolist() == [False, True, False]
     assert there.next_s(60.0, 1)[0] == 70.0
@@ -93,7 +81,7 @@ def test_a_round_opens_when_a_search_through_all_instants_says(lines, gain_w, ti
     """The conditions change at multiples of a quarter of a second only (4 J at 0.25 W take 16 s, and so on)."""
     rows = [[(start, min(start + length, 100)) for start, length in row] for row, _ in lines]
     power = batteries([4.0 * (charge // 4) for _, charge in lines], gain_w=gain_w, least=60.0)
-    there = charged(traces(rows, period_s=100.0), power)
+    there = charged(available_in(*rows, period_s=100.0), power)
     expected = math.inf
     for step in range(4 * 700):
         now_s = time_s + step / 4
@@ -111,7 +99,7 @@ def test_some_clients_only():
     """As worked by hand above; and clients of whom nothing is known of later tosses come in no other one."""
     some = np.array([1, 2])
     power = batteries([50.0, 20.0, 15.0], gain_w=1.0, least=50.0)
-    presence = traces([[(0, 900)], [(0, 10), (40, 60)], [(20, 30), (70, 90)]])
+    presence = available_in(*[[(0, 900)], [(0, 10), (40, 60)], [(20, 30), (70, 90)]])
     assert presence.next_s(12.0, 1, some)[0] == 20.0
     assert presence.next_s(12.0, 1, some[:1])[0] == 40.0
     there = charged(presence, power)

@@ -7,28 +7,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fedsim.devices import Always, Bernoulli, Charge, EligibleClients
+from fedsim.devices import Always, Bernoulli
 from fedsim.devices.availability.on_off import Markov
-from fedsim.devices.availability.traces import Intervals, TraceAvailability
 from fedsim.streams import Streams
-from tests.support.worlds import batteries
+from tests.support.worlds import available_in, batteries, charged
 
 EVERYONE = np.arange(4)
 
 
-def traces(rows, period_s=100.0):
-    """Return a presence from one list of (start, end) per client."""
-    owner = [client for client, row in enumerate(rows) for _ in row]
-    start, end = ([times[i] for row in rows for times in row] for i in (0, 1))
-    return TraceAvailability(Intervals.of(owner, start, end, [period_s] * len(rows)), np.arange(len(rows)))
-
-
-def charged(presence, power):
-    return EligibleClients(presence, [Charge(power)], np.arange(power.clients))
-
-
 def test_a_part_opens_when_somebody_of_it_comes():
-    whole = traces([[(0, 10)], [(20, 30)], [(5, 8)], []])
+    whole = available_in(*[[(0, 10)], [(20, 30)], [(5, 8)], []])
     assert [whole.part(np.array(part)).next_s(0.0, 1)[0] for part in ([1], [1, 2], [0, 3], [3])] == [20, 5, 0, math.inf]
     part = whole.part(np.array([1, 2]))
     assert whole.next_s(12.0, 1)[0] == 20.0, "the whole is as it was"
@@ -99,7 +87,7 @@ def test_a_part_waits_for_its_own_batteries():
     assert [part.next_s(0.0, 1)[0] for part in parts] == [5.0, 15.0, 25.0]
     assert parts[1].available(np.array([1, 2]), 15.0, 1).tolist() == [True, False]
     assert whole.next_s(0.0, 1)[0] == 2.5
-    coming = charged(traces([[(0, 90)], [(30, 40)], [(0, 90)], [(0, 90)]]), power)
+    coming = charged(available_in(*[[(0, 90)], [(30, 40)], [(0, 90)], [(0, 90)]]), power)
     assert coming.part(np.array([1])).next_s(0.0, 1)[0] == 30.0
     assert coming.part(np.array([1, 2])).next_s(0.0, 1)[0] == 25.0
     assert coming.part(np.array([1, 2])).next_s(26.0, 1)[0] == 26.0

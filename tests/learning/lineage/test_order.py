@@ -12,14 +12,11 @@ from hypothesis import strategies as st
 from fedsim.learning import MemoryStore
 from fedsim.learning.executors.contracts import TrainingResult
 from fedsim.learning.supervised import SupervisedLearner
+from tests.support.asking import even
 from tests.support.plain_learner import HalfWay, half_way_learner, updates
 
 TARGETS = [(4.0, 0.0), (0.0, 8.0), (-6.0, 2.0), (1.0, 1.0), (3.0, -5.0), (2.0, 2.0)]
 PAIRS = [(0, 1), (2, 3), (4, 5)]
-
-
-def even(count: int) -> np.ndarray:
-    return np.full(count, 1 / count)
 
 
 def two_edge_rounds(learner: SupervisedLearner) -> Any:

@@ -140,11 +140,9 @@ def test_a_client_at_the_antenna_is_only_fast():
 
 
 def test_what_matters_to_a_network_is_declared():
-    assert {kind: (NETWORKS.load(kind).uses_bits, NETWORKS.load(kind).uses_positions) for kind in NETWORKS.builtin} == {
-        "cell": (True, True),
-        "graph": (True, True),
-        "fedscale": (True, False),
-        "latency": (False, False),
-        "pause-two-speed": (False, False),
-        **dict.fromkeys(("urban-macro", "indoor-office", "wifi", "nb-iot", "5g-midband"), (True, True)),
+    assert {kind: NETWORKS.load(kind).requires for kind in NETWORKS.builtin} == {
+        **dict.fromkeys(("latency", "pause-two-speed"), frozenset()),
+        **dict.fromkeys(("cell", "fedscale", "graph"), frozenset({"model-bits"})),
+        **dict.fromkeys(("urban-macro", "indoor-office", "wifi", "nb-iot", "5g-midband"), frozenset({"model-bits"})),
     }
+    assert NETWORKS.make("wifi").provides == {"sites"}

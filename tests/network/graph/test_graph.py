@@ -18,6 +18,7 @@ from fedsim.network.topology.generators import Given, TwoTier, hexagonal_sites
 from fedsim.network.topology.topology import Topology, read_graph
 from fedsim.scenario import Scenario
 from fedsim.streams import Streams
+from tests.support.media import opened
 
 ACCESS = {"downlink_bps": 8e6, "uplink_bps": 2e6, "delay_s": 0.01}
 STAR = {"kind": "star", "backhaul": {"capacity_bps": 1e7, "delay_s": 0.02}}
@@ -36,11 +37,6 @@ def times(air, env, transfers):
         env.process(watch(i, getattr(air, way)(client, bits)))
     env.run(until=1e6)
     return ends
-
-
-def opened(network, positions_m, seed=0):
-    env = simpy.Environment()
-    return network.build(np.asarray(positions_m, dtype=float), Streams(seed)).open(env), env
 
 
 def wire(capacity_bps=1e6, delay_s=0.0, **more):

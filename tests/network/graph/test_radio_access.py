@@ -13,6 +13,7 @@ from fedsim.errors import ScenarioError
 from fedsim.network import NETWORKS, Cell, NoFading, Rayleigh, UrbanMacro
 from fedsim.network.graph.graph import Graph
 from fedsim.streams import Streams
+from tests.support.media import finish, opened
 
 ACCESS = {"downlink_bps": 1e6, "uplink_bps": 1e6, "delay_s": 0.0}
 FREE = {"capacity_bps": 1e9, "delay_s": 0.0}
@@ -21,24 +22,6 @@ STAR = {"kind": "star", "backhaul": FREE}
 WALK = {"kind": "trace", "points": [[0, 0.0, 0.0, 0.0], [0, 10.0, 100.0, 0.0], [0, 20.0, 0.0, 0.0]]}
 PLAIN = {"fading": "none", "shadowing_sigma_db": 0.0, "rate": {"kind": "shannon", "snr_gap_db": 0.0}}
 LOST = {"kind": "loss", "node": "bs-0", "from_s": 1.0, "duration_s": 10.0}
-
-
-def opened(network, positions_m, seed=0):
-    env = simpy.Environment()
-    return network.build(np.asarray(positions_m, dtype=float), Streams(seed)).open(env), env
-
-
-def finish(env, *flows):
-    """Return when each flow is done."""
-    ends = [math.nan] * len(flows)
-
-    def watch(i, flow):
-        yield flow.done
-        ends[i] = env.now
-
-    waiting = [env.process(watch(i, flow)) for i, flow in enumerate(flows)]
-    env.run(until=env.all_of(waiting) | env.timeout(1e5))
-    return ends
 
 
 def radio(cell=None, **more):

@@ -1,17 +1,15 @@
 """Handover by event A3 and reselection when a cell fails, by hand."""
 
 import itertools
-import math
 
 import numpy as np
 import pytest
-import simpy
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fedsim.network.graph.graph import Graph
 from fedsim.network.topology.handover import HandoverRule, Watch
-from fedsim.streams import Streams
+from tests.support.media import finish, opened
 
 ACCESS = {"downlink_bps": 1e6, "uplink_bps": 1e6, "delay_s": 0.0}
 FREE = {"capacity_bps": 1e9, "delay_s": 0.0}
@@ -19,24 +17,6 @@ TWO_CELLS = {"kind": "two-tier", "cells": 2, "site_distance_m": 100.0, "fronthau
 STAR = {"kind": "star", "backhaul": FREE}
 WALK = {"kind": "trace", "points": [[0, 0.0, 0.0, 0.0], [0, 10.0, 100.0, 0.0], [0, 20.0, 0.0, 0.0]]}
 NEAREST = {"hysteresis_db": 0.0, "time_to_trigger_s": 0.0}
-
-
-def opened(network, positions_m, seed=0):
-    env = simpy.Environment()
-    return network.build(np.asarray(positions_m, dtype=float), Streams(seed)).open(env), env
-
-
-def finish(env, *flows):
-    """Return when each flow is done."""
-    ends = [math.nan] * len(flows)
-
-    def watch(i, flow):
-        yield flow.done
-        ends[i] = env.now
-
-    waiting = [env.process(watch(i, flow)) for i, flow in enumerate(flows)]
-    env.run(until=env.all_of(waiting) | env.timeout(1e5))
-    return ends
 
 
 # At 10 m/s from a station to the other, 100 m away, and back. With 37.6 dB per decade of distance the other is 3 dB

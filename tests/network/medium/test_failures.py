@@ -6,7 +6,6 @@ import math
 import networkx as nx
 import numpy as np
 import pytest
-import simpy
 from pydantic import ValidationError
 
 from fedsim.errors import ScenarioError
@@ -14,6 +13,7 @@ from fedsim.network.graph.graph import Graph
 from fedsim.network.medium.failures import Outage, OutageBursts
 from fedsim.network.topology.mobility import Leg, RandomWaypoint, Trace, Walk, standing
 from fedsim.streams import Streams
+from tests.support.media import finish, opened
 
 ACCESS = {"downlink_bps": 1e6, "uplink_bps": 1e6, "delay_s": 0.0}
 STAR = {"kind": "star", "backhaul": {"capacity_bps": 1e7, "delay_s": 0.0}}
@@ -24,24 +24,6 @@ TWO_CELLS = {
     "fronthaul": {"capacity_bps": 1e7, "delay_s": 0.0},
     "backhaul": {"capacity_bps": 1e7, "delay_s": 0.0},
 }
-
-
-def opened(network, positions_m, seed=0):
-    env = simpy.Environment()
-    return network.build(np.asarray(positions_m, dtype=float), Streams(seed)).open(env), env
-
-
-def finish(env, *flows):
-    """Return when each flow is done."""
-    ends = [math.nan] * len(flows)
-
-    def watch(i, flow):
-        yield flow.done
-        ends[i] = env.now
-
-    waiting = [env.process(watch(i, flow)) for i, flow in enumerate(flows)]
-    env.run(until=env.all_of(waiting) | env.timeout(1e5))
-    return ends
 
 
 @pytest.mark.parametrize(

@@ -180,18 +180,18 @@ def test_without_batteries_the_column_is_zero():
     assert history.column("participations", "energy_j").tolist() == [0.0]
 
 
-def test_settling_members_one_by_one_is_settling_all_at_once(monkeypatch):
+def test_finalizing_clients_one_by_one_is_finalizing_all_at_once(monkeypatch):
     def run():
         power = batteries([40.0, 9.0, 15.0], **PRICES, gain_w=0.1)
         return serve(Deadline(deadline_s=15), [2] * 3, [4] * 3, [8] * 3, batteries=power, count=3)[0].participations
 
-    together, original = run(), Dispatcher.settle
+    together, original = run(), Dispatcher.finalize
 
     def one_by_one(self, round_):
         for i in reversed(range(round_.outcome.size)):
             original(self, round_, np.array([i]))
 
-    monkeypatch.setattr(Dispatcher, "settle", one_by_one)
+    monkeypatch.setattr(Dispatcher, "finalize", one_by_one)
     assert run().equals(together)
 
 

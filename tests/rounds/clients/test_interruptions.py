@@ -164,15 +164,23 @@ def test_leaving_in_mid_task_of_unknown_length_is_a_dropout_at_that_instant():
     ]
 
 
-def test_limits_of_waits_worked_by_hand():
-    limits = Interruptions((0.5, 0.25, 1.0), [1.0, 8.0], {1: (1, 0.5)})
-    assert limits.hazard_s(0, 0) == 2.0
-    assert limits.cut_s(0, 0, [1.5]) is None
-    assert limits.cut_s(0, 0, [2.5]) == (2.0, None)
-    limits.passed(0, 0, 1.0)
-    assert limits.hazard_s(0, 1) == 2.0
-    assert limits.cut_s(1, 0, [3.0, 4.0]) == (5.0, (1, 0.5))
-    assert limits.cut_s(1, 2, [3.0]) is None
-    assert (limits.paid(1, 1), limits.paid(1, 2), limits.paid(0, 1)) == (0.5, 1.0, 1.0)
-    assert (limits.runs_empty(1, 1), limits.runs_empty(1, 0), limits.runs_empty(0, 1)) == (True, False, False)
-    assert Interruptions(empties={0: (1, 0.0)}).cut_s(0, 0, [1.0, np.inf]) == (1.0, (1, 0.0))
+def test_interruptions_of_waits_worked_by_hand():
+    interruptions = Interruptions((0.5, 0.25, 1.0), [1.0, 8.0], {1: (1, 0.5)})
+    assert interruptions.lost_after_s(0, 0) == 2.0
+    assert interruptions.first_cut(0, 0, [1.5]) is None
+    assert interruptions.first_cut(0, 0, [2.5]) == (2.0, None)
+    interruptions.passed(0, 0, 1.0)
+    assert interruptions.lost_after_s(0, 1) == 2.0
+    assert interruptions.first_cut(1, 0, [3.0, 4.0]) == (5.0, (1, 0.5))
+    assert interruptions.first_cut(1, 2, [3.0]) is None
+    assert (interruptions.paid_share(1, 1), interruptions.paid_share(1, 2), interruptions.paid_share(0, 1)) == (
+        0.5,
+        1.0,
+        1.0,
+    )
+    assert (interruptions.runs_empty(1, 1), interruptions.runs_empty(1, 0), interruptions.runs_empty(0, 1)) == (
+        True,
+        False,
+        False,
+    )
+    assert Interruptions(empties={0: (1, 0.0)}).first_cut(0, 0, [1.0, np.inf]) == (1.0, (1, 0.0))

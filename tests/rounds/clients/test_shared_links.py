@@ -85,7 +85,7 @@ def test_privacy_is_charged_when_a_shared_upload_starts():
 
 def test_waiting_for_a_shared_link_that_carries_nothing_is_refused():
     links = Pipe([0, np.inf], [0] * 2, down=EqualSharing)
-    with pytest.raises(ScenarioError, match=r"client 1.*the policy waits for everyone"):
+    with pytest.raises(ScenarioError, match=r"client 1.*the policy waits for every client"):
         serve(WaitForAll(), [0] * 2, [1] * 2, [0] * 2, links=links)
 
 

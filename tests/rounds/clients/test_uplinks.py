@@ -59,7 +59,7 @@ def test_those_known_when_the_first_needs_it_are_worked_out_together():
     assert links.asked == [([0, 1], [2.5, 3.5]), ([2, 3], [4.5, 5.5])]
 
 
-def test_times_that_are_none_are_refused_also_when_they_are_worked_out_late():
+def test_impossible_times_are_refused_also_when_they_are_computed_late():
     class Broken(Asked):
         def uplink_s(self, client, draw, start_s, bits):
             return np.where(client == 2, self.wrong, 1.0)
@@ -68,7 +68,7 @@ def test_times_that_are_none_are_refused_also_when_they_are_worked_out_late():
     for policy, wrong, why in (
         (Deadline(deadline_s=9), np.nan, "times are at least 0"),
         (Deadline(deadline_s=9), -1.0, "times are at least 0"),
-        (WaitForAll(), np.inf, "the policy waits for everyone"),
+        (WaitForAll(), np.inf, "the policy waits for every client"),
     ):
         links.wrong = wrong
         with pytest.raises(ScenarioError, match=rf"round 1: the uplink of client 2 would take .* s; {why}"):
@@ -106,16 +106,17 @@ def test_a_cell_is_asked_once_a_round_and_says_what_it_says_to_each_alone(monkey
             assert row["uplink_s"] == pytest.approx(alone_s[0], abs=1e-9)
 
 
-def test_a_length_is_worked_out_once():
+def test_a_duration_is_computed_once():
     env, asked = simpy.Environment(), []
 
-    def lengths_of(member, begins_s):
-        asked.append((member.tolist(), begins_s.tolist()))
-        return begins_s * 2
+    def duration_of(member, starts_s):
+        asked.append((member.tolist(), starts_s.tolist()))
+        return starts_s * 2
 
-    to_come = DeferredUplinks(env, [1.0, 2.0, 3.0], lengths_of)
-    assert [to_come.heard(0), to_come.heard(2)] == [1.0, 3.0]
-    assert [to_come.length_s(2), to_come.length_s(0)] == [6.0, 2.0]
-    assert to_come.heard(1) == 2.0
-    assert to_come.length_s(1) == 4.0
+    deferred = DeferredUplinks(env, [1.0, 2.0, 3.0], duration_of)
+    deferred.downlink_ended(0, 1.0)
+    deferred.downlink_ended(2, 3.0)
+    assert [deferred.duration_s(2), deferred.duration_s(0)] == [6.0, 2.0]
+    deferred.downlink_ended(1, 2.0)
+    assert deferred.duration_s(1) == 4.0
     assert asked == [([0, 2], [1.0, 3.0]), ([1], [2.0])]

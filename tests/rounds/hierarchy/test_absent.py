@@ -5,7 +5,6 @@ import pytest
 import simpy
 
 from fedsim.devices import Always, Bernoulli
-from fedsim.devices.availability.traces import Intervals, TraceAvailability
 from fedsim.errors import ScenarioError
 from fedsim.history import Recorder
 from fedsim.rounds import (
@@ -25,16 +24,18 @@ from fedsim.rounds.policies.late import Stale
 from fedsim.selectors import SelectorPort
 from fedsim.streams import Streams
 from tests.support.stories import rows
-from tests.support.worlds import CountingLearner, Everybody, FixedCompute, FixedDropout, FixedLinks, batteries, serve
+from tests.support.worlds import (
+    CountingLearner,
+    Everybody,
+    FixedCompute,
+    FixedDropout,
+    FixedLinks,
+    available_in,
+    batteries,
+    serve,
+)
 
 ZEROS = np.zeros(2)
-
-
-def traces(*rows, period_s=1000.0):
-    """Return a presence from one list of (start, end) per client."""
-    owner = [client for client, row in enumerate(rows) for _ in row]
-    start, end = ([times[i] for row in rows for times in row] for i in (0, 1))
-    return TraceAvailability(Intervals.of(owner, start, end, [period_s] * len(rows)), np.arange(len(rows)))
 
 
 def edges(merging, edge=(0, 1), **options):
@@ -55,7 +56,7 @@ def run(merging, presence, *, count=3, work_s=(4.0, 4.0), **options):
 
 
 def test_a_synchronous_cloud_waits_for_the_clients_of_every_edge():
-    history = run("synchronous", traces(*LATER))
+    history = run("synchronous", available_in(*LATER))
     assert rows(history.edge_participations, *NAMES) == [
         (1, 0, 0.0, 4.0, 1, 0.5),
         (1, 1, 0.0, 54.0, 1, 0.5),
@@ -67,7 +68,7 @@ def test_a_synchronous_cloud_waits_for_the_clients_of_every_edge():
 
 
 def test_or_goes_on_without_those_at_which_nobody_is():
-    history = run(SKIP, traces(*LATER), count=14)
+    history = run(SKIP, available_in(*LATER), count=14)
     found = rows(history.edge_participations, *NAMES)
     assert found[:13] == [(number, 0, 4.0 * (number - 1), 4.0 * number, 1, 1.0) for number in range(1, 14)]
     assert found[13:] == [(14, 0, 52.0, 56.0, 1, 0.5), (14, 1, 52.0, 56.0, 1, 0.5)]
@@ -76,7 +77,7 @@ def test_or_goes_on_without_those_at_which_nobody_is():
 
 def test_an_edge_that_is_left_by_its_clients_brings_what_it_has_or_waits():
     """Client 1 is there until 6 s and again from 20 s; its edge runs two rounds a visit and has done one by then."""
-    there = traces([(0, 1000)], [(0, 6), (20, 1000)])
+    there = available_in([(0, 1000)], [(0, 6), (20, 1000)])
     for merging, end_s, done in ((SKIP, 8.0, 1), ("synchronous", 24.0, 2)):
         history, _, _, _ = serve(
             Deadline(deadline_s=10), ZEROS, [4, 6], ZEROS, presence=there, edges=edges(merging, rounds=2)
@@ -88,7 +89,7 @@ def test_an_edge_that_is_left_by_its_clients_brings_what_it_has_or_waits():
 @pytest.mark.parametrize("merging", ["asynchronous", "fedat"])
 def test_an_asynchronous_cloud_goes_on_and_the_edge_comes_when_its_clients_do(merging):
     """The edge waits before it fetches the model, so that it fetches the newest."""
-    history = run(merging, traces(*LATER), count=14)
+    history = run(merging, available_in(*LATER), count=14)
     names = ("round", "edge", "start_s", "end_s")
     expected = [(number, 0, 4.0 * (number - 1), 4.0 * number) for number in range(1, 14)]
     assert rows(history.edge_participations, *names)[:14] == [*expected, (14, 1, 50.0, 54.0)]
@@ -97,7 +98,7 @@ def test_an_asynchronous_cloud_goes_on_and_the_edge_comes_when_its_clients_do(me
 
 @pytest.mark.parametrize("merging", ["synchronous", SKIP, "asynchronous", "fedat"])
 def test_an_edge_at_which_nobody_ever_comes_is_left_alone(merging):
-    history = run(merging, traces([(0, 1000)], []))
+    history = run(merging, available_in([(0, 1000)], []))
     assert rows(history.edge_participations, "round", "edge")[:3] == [(1, 0), (2, 0), (3, 0)]
     assert rows(history.rounds, "start_s", "end_s", "candidates") == [(0, 4, 1), (4, 8, 1), (8, 12, 1)]
 
@@ -105,18 +106,18 @@ def test_an_edge_at_which_nobody_ever_comes_is_left_alone(merging):
 @pytest.mark.parametrize("merging", ["synchronous", SKIP, "asynchronous", "fedat"])
 def test_a_run_ends_when_nobody_is_there_any_more_before_its_end(merging):
     """Both leave for good (the period is longer than the run) after two rounds; the next would start at 1,000 s."""
-    history = run(merging, traces([(0, 8)], [(0, 8)]), count=9, until_s=500.0)
+    history = run(merging, available_in([(0, 8)], [(0, 8)]), count=9, until_s=500.0)
     assert history.column("rounds", "end_s").max() == 8.0
     assert history.column("rounds", "model_version").max() >= 2
     with pytest.raises(ScenarioError, match="no round can start"):
-        run(merging, traces([], []))
+        run(merging, available_in([], []))
     with pytest.raises(ScenarioError, match=r"rounds\.until_s"):
-        run(merging, traces([(90, 99)], [(80, 99)]), until_s=50.0)
+        run(merging, available_in([(90, 99)], [(80, 99)]), until_s=50.0)
 
 
 @pytest.mark.parametrize("merging", ["synchronous", "asynchronous"])
 def test_the_cloud_waits_until_anybody_is_there_at_all(merging):
-    history = run(merging, traces([(7, 1000)], [(40.5, 1000)]), count=1)
+    history = run(merging, available_in([(7, 1000)], [(40.5, 1000)]), count=1)
     assert history.column("rounds", "start_s").tolist() == [7.0]
     assert history.column("rounds", "end_s").tolist() == [44.5 if merging == "synchronous" else 11.0]
 
@@ -124,7 +125,7 @@ def test_the_cloud_waits_until_anybody_is_there_at_all(merging):
 @pytest.mark.parametrize("merging", ["synchronous", "asynchronous"])
 def test_nobody_is_ever_enough_and_no_time_passes_and_yet_the_run_ends(merging):
     """Two updates are wanted and the only candidate of each edge delivers at once: eight rounds, all at 0 s."""
-    there = traces([(0, 1000)], [], [(0, 1000)], [])
+    there = available_in([(0, 1000)], [], [(0, 1000)], [])
     history, _, learner, _ = serve(
         Deadline(deadline_s=10), *[np.zeros(4)] * 3,
         presence=there, edges=edges(merging, (0, 0, 1, 1)), minimum_updates=2, count=8,
@@ -139,7 +140,8 @@ def test_an_edge_waits_for_those_at_work_and_then_for_those_to_come():
     """Client 1 is late at 1 s, leaves its work at 3 s and is back at 10 s; nobody else is at its edge."""
     history, _, _, _ = serve(
         Deadline(deadline_s=1), ZEROS, [0.5, 5.0], ZEROS,
-        presence=traces([(0, 1000)], [(0, 3), (10, 14), (30, 900)]), late=Stale(), edges=edges("synchronous"), count=3,
+        presence=available_in([(0, 1000)], [(0, 3), (10, 14), (30, 900)]),
+        late=Stale(), edges=edges("synchronous"), count=3,
     )  # fmt: skip
     assert rows(history.edge_rounds, "edge", "round", "start_s", "end_s") == [
         (0, 1, 0.0, 0.5),

@@ -41,8 +41,8 @@ def test_a_network_of_clients_alone_carries_no_models():
 
 
 def test_every_kind_says_whether_it_uses_bits():
-    uses = {kind: BACKHAULS.load(kind).uses_bits for kind in BACKHAULS.builtin}
-    assert uses == {"link": True, "network": True, "none": False}
+    requires = {kind: BACKHAULS.load(kind).requires for kind in BACKHAULS.builtin}
+    assert requires == {"link": {"model-bits"}, "network": {"model-bits", "routes"}, "none": frozenset()}
 
 
 def node(name, kind, **options):

@@ -13,7 +13,7 @@ from fedsim.rounds.aggregation.staleness import Constant, Hinge
 from fedsim.rounds.policies.asynchronous import FedAsync, FedBuff
 from fedsim.rounds.server import refill
 from tests.support.stories import ends, rows, timeline, told
-from tests.support.worlds import CountingLearner, Everybody, FirstWanted, batteries, presence, serve
+from tests.support.worlds import CountingLearner, Everybody, FirstWanted, available_in, batteries, serve
 
 # Three clients that take 3, 5 and 8 s; the selector takes the lowest ids that are free.
 THREE = ([1, 1, 2], [1, 2, 3], [1, 2, 3])
@@ -184,7 +184,7 @@ def test_who_is_slow_is_cut_off_when_it_is_given_up_and_a_tie_is_delivered():
 @pytest.mark.parametrize("phases", [(0.1, 0.2, 0.3), (0.3, 0.2, 0.1), (0.2, 0.3, 0.1)])
 @pytest.mark.parametrize("starts_s", [0.0, 0.7])
 def test_an_update_that_arrives_as_it_is_given_up_is_used_whatever_the_digits_say(phases, starts_s):
-    there = presence([(starts_s, 100)])
+    there = available_in([(starts_s, 100)])
     policy = FedBuff(buffer=1, concurrency=1, give_up_s=0.6)
     history, _, _, _ = serve(policy, *([phase] for phase in phases), presence=there, count=3)
     assert list(history.column("participations", "fate")) == ["used"] * 3
@@ -261,7 +261,7 @@ def test_instants_are_numbered_in_their_order_and_near_ones_are_one():
 
 def test_concurrency_is_filled_up_as_soon_as_somebody_comes():
     """Client 0 is there from 0 s, client 1 from 2 s and client 2 from 2.5 s; three shall be at work."""
-    there = presence([(0, 100)], [(2, 100)], [(2.5, 100)])
+    there = available_in([(0, 100)], [(2, 100)], [(2.5, 100)])
     history, _, _, _ = serve(FedBuff(buffer=3, concurrency=3), [10] * 3, [0] * 3, [0] * 3, presence=there)
     assert timeline(history)[:6] == told("""
          0 round 1 begins
@@ -275,7 +275,7 @@ def test_concurrency_is_filled_up_as_soon_as_somebody_comes():
 
 def test_nobody_there_takes_time_and_no_loops():
     """The only client is there from 7 to 10 s and from 40 s on, and takes 3 s."""
-    there = presence([(7, 10), (40, 100)])
+    there = available_in([(7, 10), (40, 100)])
     history, selector, _, _ = serve(FedBuff(buffer=1, concurrency=4), [1], [1], [1], presence=there, count=3)
     assert ends(history) == [10, 43, 46]
     assert [view.time_s for view in selector.views] == [7, 40, 43]
@@ -288,7 +288,7 @@ def test_nobody_there_takes_time_and_no_loops():
 @settings(deadline=None, max_examples=60)
 def test_the_server_looks_for_clients_only_when_something_happens(comings_s, buffer, concurrency):
     """Comings at any instants: the selector is asked once for each of them and for each arrival at most."""
-    there = presence(*([(come_s, 1000)] for come_s in comings_s))
+    there = available_in(*([(come_s, 1000)] for come_s in comings_s))
     clients = len(comings_s)
     history, selector, _, _ = serve(
         FedBuff(buffer=buffer, concurrency=concurrency), [1.1] * clients, [0.1] * clients, [0.1] * clients,
@@ -310,7 +310,7 @@ def test_a_buffer_that_nobody_will_fill_is_never_merged():
 
 def test_a_run_goes_on_while_somebody_is_at_work_though_nobody_is_there():
     """Both come once and stay as long as their work takes; the second round begins when nobody is left."""
-    there = presence([(0, 3)], [(0, 5)])
+    there = available_in([(0, 3)], [(0, 5)])
     history, _, _, _ = serve(FedBuff(buffer=1, concurrency=2), *[row[:2] for row in THREE], presence=there, count=2)
     assert ends(history) == [3, 5]
 

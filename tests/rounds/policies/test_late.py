@@ -14,7 +14,7 @@ from fedsim.rounds.policies.count_based import KFastest
 from fedsim.rounds.policies.late import Drop, Partial, Stale
 from fedsim.selectors import Cohort
 from tests.support.stories import ends, rows, timeline, told, used
-from tests.support.worlds import CountingLearner, Everybody, FixedLinks, Pipe, Sequence, batteries, presence, serve
+from tests.support.worlds import CountingLearner, Everybody, FixedLinks, Pipe, Sequence, available_in, batteries, serve
 
 # Three clients that take 3, 5 and 12 s: downlink, work, uplink.
 THREE = ([1, 1, 2], [1, 2, 5], [1, 2, 5])
@@ -223,7 +223,7 @@ def test_a_round_waits_for_somebody_to_be_free():
 
 def test_a_round_waits_for_somebody_to_come_who_is_free():
     """Client 0 is late and at work until 30 s; client 1 comes at 5 s."""
-    there = presence([(0, 100)], [(5, 100)])
+    there = available_in([(0, 100)], [(5, 100)])
     history, selector, _, _ = serve(
         Deadline(deadline_s=2), [10, 0], [10, 1], [10, 0], late=Drop(), presence=there, count=2
     )  # fmt: skip

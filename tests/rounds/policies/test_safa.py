@@ -11,7 +11,7 @@ from fedsim.rounds.policies.late import Stale
 from fedsim.rounds.policies.safa import Safa
 from fedsim.selectors import Probe
 from tests.support.stories import ends, timeline, told
-from tests.support.worlds import CountingLearner, Everybody, presence, serve
+from tests.support.worlds import CountingLearner, Everybody, available_in, serve
 
 # Three clients that take 3, 5 and 8 s.
 THREE = ([1, 1, 2], [1, 2, 3], [1, 2, 3])
@@ -36,8 +36,8 @@ class Halving(CountingLearner):
         super().updates(model, client, releases, work, repeat)
         return [2.0**k - model.value / 2 for k in client.tolist()]
 
-    def aggregate(self, model, updates, weights, *, of="difference"):
-        return Number(model.version + 1, model.value + float(np.dot(updates, weights)))
+    def trained(self, base, update):
+        return Number(base.version + 1, base.value + update)
 
     def merge(self, models, weights, version=None):
         assert np.all(weights >= 0)
@@ -85,7 +85,7 @@ def test_a_limit_counts_from_the_end_of_a_question_though_nobody_was_sent_after_
         def probe(self, view, rng):
             return Probe(client=view.client, asks="resources", up_bits=1.0) if view.round > 1 else None
 
-    there = presence([(0, 4)], [(0, 1000)])
+    there = available_in([(0, 4)], [(0, 1000)])
     history, _, _ = run(
         Safa(share=0.5, max_wait_s=8.5), ([1, 4], [1, 4], [1, 4]), selector=Asks(), presence=there, count=2
     )
@@ -166,7 +166,7 @@ def test_picks_at_one_instant_do_not_depend_on_the_last_digits_of_the_clock():
 
 def test_bypassed_updates_make_a_model_though_nobody_arrives():
     """In round 2 everybody leaves; the updates kept back change the model all the same."""
-    there = presence([(0, 3.5)], [(0, 3.5)])
+    there = available_in([(0, 3.5)], [(0, 3.5)])
     history, _, learner = run(
         Safa(share=0.5, max_wait_s=2.0), ([1] * 2, [1] * 2, [1] * 2), presence=there, count=3, until_s=10.0
     )
@@ -210,7 +210,7 @@ def test_deprecated_clients_are_cut_off_and_their_places_become_the_global_model
 
 def test_absent_clients_are_deprecated_too():
     """Client 1 is never there again after its first update, 2 in the cache; two versions later it is replaced."""
-    there = presence([(0, 1000)], [(0, 5)])
+    there = available_in([(0, 1000)], [(0, 5)])
     history, _, learner = run(
         Safa(share=0.5, max_wait_s=10.0, lag=1), ([1, 1], [1, 2], [1, 2]), presence=there, count=5
     )

@@ -7,11 +7,11 @@ from fedsim import Scenario, simulate
 from fedsim.errors import ScenarioError
 from fedsim.privacy import GeometricBudget
 from fedsim.rounds import Deadline, Knowledge, WaitForAll
-from tests.support.worlds import Everybody, Sequence, presence, serve
+from tests.support.worlds import Everybody, Sequence, available_in, serve
 
 
 def test_only_clients_that_are_there_are_candidates():
-    there = presence([(0, 100)], [(50, 100)], [(0, 6), (9, 100)])
+    there = available_in([(0, 100)], [(50, 100)], [(0, 6), (9, 100)])
     history, selector, _, _ = serve(Deadline(deadline_s=10), [1] * 3, [1] * 3, [1] * 3, presence=there, count=3)
     assert [view.client.tolist() for view in selector.views] == [[0, 2], [0, 2], [0]]
     assert history.column("rounds", "candidates").tolist() == [2, 2, 1]
@@ -21,7 +21,7 @@ def test_only_clients_that_are_there_are_candidates():
 
 def test_every_column_is_cut_alike():
     budget = GeometricBudget(epsilon=10.0, eta=0.04)
-    there = presence([(0, 3)], [(0, 1000)], [(0, 1000)])
+    there = available_in([(0, 3)], [(0, 1000)], [(0, 1000)])
     selector = Sequence([np.array([0, 2]), np.array([1])])
     serve(WaitForAll(), [1] * 3, [1] * 3, [1] * 3, presence=there, selector=selector, budget=budget, count=2)
     view = selector.views[1]
@@ -39,14 +39,14 @@ def test_every_column_is_cut_alike():
 
 def test_the_server_waits_until_somebody_is_there():
     """The first client comes at 7; it leaves when its round is done; the next comes at 40.5."""
-    there = presence([(7, 10)], [(40.5, 60)])
+    there = available_in([(7, 10)], [(40.5, 60)])
     history, selector, _, _ = serve(WaitForAll(), [1, 1], [1, 1], [1, 1], presence=there, count=3)
     assert history.column("rounds", "start_s").tolist() == [7, 40.5, 43.5]
     assert [view.client.tolist() for view in selector.views] == [[0], [1], [1]]
 
 
 def test_leaving_in_mid_task_is_a_dropout_at_that_instant():
-    there = presence([(0, 4)], [(0, 1000)])
+    there = available_in([(0, 4)], [(0, 1000)])
     history, _, learner, _ = serve(Deadline(deadline_s=10), [1, 1], [2, 2], [3, 3], presence=there)
     gone, kept = history.participations.to_pylist()
     assert (gone["outcome"], gone["cut_in"], gone["end_s"]) == ("dropped", "uplink", 4.0)
@@ -55,7 +55,7 @@ def test_leaving_in_mid_task_is_a_dropout_at_that_instant():
 
 
 def test_the_earlier_of_dropout_and_leaving_counts_and_a_tie_is_delivered():
-    there = presence([(0, 4)], [(0, 4)], [(0, 6)])
+    there = available_in([(0, 4)], [(0, 4)], [(0, 6)])
     history, _, _, _ = serve(
         Deadline(deadline_s=10), [1] * 3, [2] * 3, [3] * 3, presence=there, leaves_s=[2.5, np.inf, np.inf]
     )
@@ -64,14 +64,14 @@ def test_the_earlier_of_dropout_and_leaving_counts_and_a_tie_is_delivered():
 
 
 def test_a_run_ends_when_nobody_comes_before_its_end():
-    there = presence([(0, 6)])
+    there = available_in([(0, 6)])
     history, _, _, _ = serve(WaitForAll(), [1], [1], [1], presence=there, count=9, until_s=500.0, evaluate_every=5)
     assert history.column("rounds", "start_s").tolist() == [0, 3]
     assert history.column("evaluations", "round").tolist() == [2], "the last round is evaluated"
     with pytest.raises(ScenarioError, match="no round can start"):
-        serve(WaitForAll(), [1], [1], [1], presence=presence([]))
+        serve(WaitForAll(), [1], [1], [1], presence=available_in([]))
     with pytest.raises(ScenarioError, match=r"rounds\.until_s"):
-        serve(WaitForAll(), [1], [1], [1], presence=presence([(90, 99)]), until_s=50.0)
+        serve(WaitForAll(), [1], [1], [1], presence=available_in([(90, 99)]), until_s=50.0)
 
 
 def scenario(**tables):

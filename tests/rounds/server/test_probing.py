@@ -12,7 +12,7 @@ from fedsim.rounds.policies.late import Stale
 from fedsim.rounds.server.oracle import OracleKnowledge
 from fedsim.rounds.server.selection import answers_of
 from fedsim.selectors import Answers, OracleView, Probe
-from tests.support.worlds import CountingLearner, Everybody, batteries, presence, serve
+from tests.support.worlds import CountingLearner, Everybody, available_in, batteries, serve
 
 
 class Asking(Everybody):
@@ -86,7 +86,7 @@ def test_whoever_leaves_does_not_answer_and_the_server_does_not_wait_for_it():
 
 def test_whoever_has_answered_and_gone_is_not_among_the_answers():
     """Client 0 answers at 3.5 s and is there to 5 s; the answer of client 1 is there at 7 s."""
-    there = presence([(0, 5), (90, 99)], [(0, 99)])
+    there = available_in([(0, 5), (90, 99)], [(0, 99)])
     history, selector, _, _ = serve(
         WaitForAll(), [1, 1], [2, 2], [0.5, 4], selector=Asking(client=ids(0, 1)), presence=there
     )

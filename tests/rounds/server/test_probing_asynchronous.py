@@ -8,7 +8,7 @@ from fedsim.rounds import Edges
 from fedsim.rounds.faults import ServerRestart
 from fedsim.rounds.policies.asynchronous import FedAsync, FedBuff
 from fedsim.selectors import Probe
-from tests.support.worlds import Everybody, presence, serve
+from tests.support.worlds import Everybody, available_in, serve
 
 # A question about resources takes 1 s, participations take 3.5, 4 and 3 s.
 TIMES_S = ([0.5] * 3, [2.5, 3.0, 2.0], [0.5] * 3)
@@ -79,7 +79,7 @@ def test_a_restart_breaks_a_question_off_and_the_next_is_put_afterwards():
 
 def test_where_nobody_is_free_nobody_is_asked_until_somebody_is():
     """Client 0 is at work to 4.5 s, and client 1 is there from 20 s on."""
-    there = presence([(0, 8)], [(20, 99)])
+    there = available_in([(0, 8)], [(20, 99)])
     history, _, _, _ = serve(
         FedBuff(concurrency=2, buffer=1, give_up_s=50.0),
         *(times_s[:2] for times_s in TIMES_S),

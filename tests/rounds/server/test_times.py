@@ -229,7 +229,7 @@ def test_endings():
 
 def test_waiting_for_a_link_that_carries_nothing_is_refused():
     with pytest.raises(
-        ScenarioError, match="round 1: the uplink of client 1 would take inf s; the policy waits for everyone"
+        ScenarioError, match="round 1: the uplink of client 1 would take inf s; the policy waits for every client"
     ):
         serve(WaitForAll(), [1, 1], [1, 1], [1, np.inf])
     history, _, _, _ = serve(Deadline(deadline_s=3), [1, 1], [1, 1], [1, np.inf])

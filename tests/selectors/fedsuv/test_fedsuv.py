@@ -151,7 +151,7 @@ def test_the_widest_rectangle_first_and_then_the_highest_bounds_of_utility():
 def test_the_cohort_is_filled_with_those_removed_last():
     selector = FedSuv(1, utility_scale=1.0)
     selector.select(view_of(6), rng())
-    selector._removed_in[:] = [3, 0, 2, 3, 1, 0]
+    selector._eliminated_in[:] = [3, 0, 2, 3, 1, 0]
     selector._rectangles._high[1] = [1.0, 9.0, 9.0, 2.0, 9.0, 9.0]
     away = view_of([0, 1, 2, 3, 4], clients=6, round=4, wanted=3)
     assert selector._choose(away, rng()).tolist() == [1, 3, 0]

@@ -40,7 +40,7 @@ def test_the_slow_are_penalised_beyond_the_percentile():
 
 def test_a_silent_client_has_the_mean_of_its_round():
     selector = taught(OortFedScale(2), delivered=[True, True, False], loss_rms=[2.0, 6.0, 99.0])
-    assert selector._memory.utility[:3].tolist() == [2, 6, 4]
+    assert selector._state.utility[:3].tolist() == [2, 6, 4]
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,210 @@
+"""The check of compute times: every built-in law passes, and each of these broken ones is refused."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+import pytest
+
+from fedsim import Component
+from fedsim.arrays import normal_quantile
+from fedsim.devices import COMPUTE_TIMES
+from fedsim.errors import ContractError
+from fedsim.streams import Streams
+from fedsim.testing import check_compute_time
+
+OPTIONS = {
+    "rate": [{"samples_per_s": 100.0}, {"samples_per_s": 10.0, "spread_sigma": 2.0, "jitter_sigma": 1.0}],
+    "flops": [
+        {"flops_per_s": 1e9},
+        {"flops_per_s": 1e9, "spread": {"kind": "stragglers", "share": 0.1, "times_slower": 20.0}, "load": 0.3},
+        {"flops_per_s": 1e9, "jitter": {"kind": "shifted-exponential", "shift": 0.2}, "heterogeneity": 0.0},
+    ],
+    "fedscale": [{}, {"batch_size": 20, "steps": 5, "law": "phones"}],
+    "zero": [{}],
+}
+
+
+@pytest.mark.parametrize("kind", COMPUTE_TIMES.kinds())
+def test_built_in_laws_pass(kind):
+    for options in OPTIONS[kind]:
+        check_compute_time(COMPUTE_TIMES.make({"kind": kind, **options}))
+        check_compute_time(COMPUTE_TIMES.make({"kind": kind, **options}), clients=2, draws=0, seed=7)
+
+
+@dataclass
+class Times:
+    """A sound law of 0.1 s a sample and a log-normal jitter."""
+
+    clients: int
+    streams: Streams
+
+    def duration_s(self, client, draw, samples):
+        return 0.1 * samples * np.exp(0.2 * normal_quantile(self.streams.uniform("jitter", client, draw)) - 0.02)
+
+    def expected_s(self, samples):
+        return 0.1 * samples
+
+
+class Law(Component):
+    requires: ClassVar[frozenset[str]] = frozenset({"samples"})
+    times: ClassVar[type] = Times
+
+    def build(self, clients, streams, flops_per_sample=None):
+        return self.times(clients, streams)
+
+
+class Lists(Times):
+    def duration_s(self, client, draw, samples):
+        return super().duration_s(client, draw, samples).tolist()
+
+
+class Everyone(Times):
+    def duration_s(self, client, draw, samples):
+        return super().duration_s(np.arange(self.clients), draw, np.full(self.clients, 10.0))
+
+
+class Negative(Times):
+    def duration_s(self, client, draw, samples):
+        return super().duration_s(client, draw, samples) - 1.0
+
+
+class Endless(Times):
+    def duration_s(self, client, draw, samples):
+        return np.where(client == 3, np.inf, super().duration_s(client, draw, samples))
+
+
+class Shorter(Times):
+    def duration_s(self, client, draw, samples):
+        return super().duration_s(client, draw, 1.0 / np.maximum(samples, 1.0))
+
+    def expected_s(self, samples):
+        return super().expected_s(1.0 / np.maximum(samples, 1.0))
+
+
+class Memory(Times):
+    def duration_s(self, client, draw, samples):
+        self.asked = getattr(self, "asked", 0) + 1
+        return super().duration_s(client, self.asked, samples)
+
+
+class OwnGenerator(Times):
+    def __init__(self, clients, streams):
+        super().__init__(clients, streams)
+        self.speed = np.random.default_rng().uniform(1.0, 2.0, clients)
+
+    def duration_s(self, client, draw, samples):
+        return self.speed[client] * super().duration_s(client, draw, samples)
+
+    def expected_s(self, samples):
+        return self.speed * super().expected_s(samples)
+
+
+class InPlace(Times):
+    def duration_s(self, client, draw, samples):
+        samples *= 0.1
+        return samples
+
+
+class ByPosition(Times):
+    def duration_s(self, client, draw, samples):
+        return super().duration_s(np.arange(client.size), draw, samples)
+
+
+class MedianForMean(Times):
+    def expected_s(self, samples):
+        return super().expected_s(samples) * np.exp(-0.5)
+
+    def duration_s(self, client, draw, samples):
+        return 0.1 * samples * np.exp(normal_quantile(self.streams.uniform("jitter", client, draw)) - 0.5)
+
+
+class AnotherClientsMean(Times):
+    def duration_s(self, client, draw, samples):
+        return (1 + client % 3) * super().duration_s(client, draw, samples)
+
+    def expected_s(self, samples):
+        return (1 + np.arange(1, samples.size + 1) % 3) * super().expected_s(samples)
+
+
+class ShareOfTheCrowd(Times):
+    def duration_s(self, client, draw, samples):
+        return super().duration_s(client, draw, samples) * self.clients
+
+    def expected_s(self, samples):
+        return super().expected_s(samples) * self.clients
+
+
+class RoundsOnly(Times):
+    table = np.ones(1000)
+
+    def duration_s(self, client, draw, samples):
+        return self.table[draw] * super().duration_s(client, draw, samples)
+
+
+class CrashesOnNone(Times):
+    def duration_s(self, client, draw, samples):
+        return super().duration_s(client, draw, samples) + 0.0 * client.max()
+
+
+class Silent:
+    def __init__(self, clients, streams):
+        pass
+
+    def duration_s(self, client, draw, samples):
+        return 0.1 * samples
+
+
+class Fails:
+    def __init__(self, clients, streams):
+        raise KeyError("speed")
+
+
+@pytest.mark.parametrize(
+    ("broken", "complaint"),
+    [
+        (Lists, r"Broken\.duration_s returned list; it must be a float64 array of shape \(40,\)"),
+        (Everyone, r"it must be a float64 array of shape \(20,\) \(draw 2, 40 clients\)"),
+        (Negative, r"times must be finite and at least 0 \(draw 1, 40 clients\)"),
+        (Endless, "times must be finite"),
+        (Shorter, "a shorter duration for more samples"),
+        (Memory, "differ when they are asked for again"),
+        (OwnGenerator, "differ between two builds with one seed"),
+        (InPlace, "duration_s failed with ValueError: .*the arrays given must not be changed"),
+        (ByPosition, "depend on the other clients asked for, or on their order"),
+        (MedianForMean, r"expected_s is not the mean of duration_s: the clients' mean .* over 300 draws"),
+        (AnotherClientsMean, r"client 0's mean duration in s is .* with a standard error of"),
+        (ShareOfTheCrowd, "differ in a crowd of twice the size"),
+        (RoundsOnly, r"failed with IndexError.*draw 3298534883333"),
+        (CrashesOnNone, "failed with ValueError"),
+        (Silent, "it has no method expected_s"),
+        (Fails, r"Broken\.build failed with KeyError: 'speed'"),
+    ],
+)
+def test_broken_laws_are_refused(broken, complaint):
+    class Broken(Law):
+        times: ClassVar[type] = broken
+
+    with pytest.raises(ContractError, match=complaint):
+        check_compute_time(Broken())
+
+
+def test_the_sound_law_behind_the_broken_ones_passes():
+    check_compute_time(Law())
+
+
+def test_a_law_that_depends_on_samples_must_require_them():
+    class Secret(Law):
+        requires: ClassVar[frozenset[str]] = frozenset()
+
+    with pytest.raises(ContractError, match="depend on the samples, though requires does not name them"):
+        check_compute_time(Secret())
+
+
+def test_a_law_may_depend_on_the_size_of_the_crowd_if_it_says_so():
+    class Shares(Law):
+        times: ClassVar[type] = ShareOfTheCrowd
+
+    check_compute_time(Shares(), paired=False)
+    with pytest.raises(ValueError, match="clients: 1 is not allowed"):
+        check_compute_time(Shares(), clients=1)

@@ -1,0 +1,88 @@
+"""One row of the schema describes a column whole, and what is recorded is checked against it."""
+
+from dataclasses import replace
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from fedsim.errors import RunError
+from fedsim.history import Recorder, RoundEnd
+from fedsim.history.schema import EVALUATIONS, ROUNDS, TABLES, Column, columns_page
+from fedsim.history.tables import Tables
+
+EVALUATION = {"round": 1, "time_s": 2.0, "model_version": 1, "accuracy": 0.5, "loss": 1.0}
+
+
+@pytest.mark.parametrize(
+    ("values", "problem"),
+    [
+        ({**EVALUATION, "acuracy": 0.5}, "evaluations has no column acuracy; its columns: round, time_s"),
+        ({"round": 1, "time_s": 2.0}, "evaluations needs a value for model_version, accuracy, loss"),
+        ({"round": 1, "losses": 2.0}, "has no column losses and needs a value for time_s"),
+    ],
+)
+def test_a_row_that_does_not_fit_the_schema_is_refused_in_words(values, problem):
+    with pytest.raises(RunError, match=problem):
+        Recorder("hand").add_evaluation(**values)
+
+
+def test_columns_that_may_be_null_can_be_left_out():
+    recorder = Recorder("hand")
+    row = dict.fromkeys(("edge", "edge_rounds", "start_version"), 1)
+    seconds = dict.fromkeys(
+        ("start_s", "downlink_s", "uplink_s", "end_s", "downlink_bits", "uplink_bits", "weight"), 0.5
+    )
+    recorder.add_edge_participation(**row, **seconds)
+    recorder.add_edge_participation(**row, **seconds, round=3, staleness=0)
+    assert recorder.history().edge_participations.column("round").to_pylist() == [None, 3]
+    probes = {
+        **dict.fromkeys(("round", "client", "outcome"), np.zeros(2, dtype=np.int8)),
+        **dict.fromkeys(("start_s", "downlink_s", "compute_s", "uplink_s", "queue_s", "end_s"), np.zeros(2)),
+        **dict.fromkeys(("downlink_bits", "uplink_bits", "energy_j"), np.zeros(2)),
+    }
+    recorder.add_probes(**probes)
+    recorder.add_probes(**probes, edge=np.array([4, -1]), cut_in=np.array([-1, 2], dtype=np.int8))
+    table = recorder.history().probes
+    assert table.column("edge").to_pylist() == [None, None, 4, None]
+    assert table.column("cut_in").to_pylist() == [None, None, None, "uplink"]
+
+
+def test_a_new_column_is_a_row_of_the_schema_and_a_value(monkeypatch):
+    """Null in an array of floats is NaN, in a row None, and a label is given as its code."""
+    added = (
+        Column("humidity", pa.float64(), "of the hall", null="not measured"),
+        Column("next_end", TABLES["rounds"].arrow.field("ended_by").type, "of the next", labels=RoundEnd, null="last"),
+    )
+    wider = replace(EVALUATIONS, columns=(*EVALUATIONS.columns, *added))
+    rows = [EVALUATION, {**EVALUATION, "humidity": 0.3, "next_end": RoundEnd.RESTART}]
+    for row in rows:
+        wider.check(row)
+    table = wider.from_rows(rows)
+    assert table.select(["humidity", "next_end"]).to_pydict() == {
+        "humidity": [None, 0.3],
+        "next_end": [None, "restart"],
+    }
+    parts = {name: np.array([value]) for name, value in EVALUATION.items()}
+    pieces = [{**parts, "humidity": np.array([np.nan]), "next_end": np.array([-1])}]
+    assert wider.from_columns(pieces).slice(0, 1).equals(table.slice(0, 1))
+
+
+def test_every_column_is_described():
+    page = columns_page()
+    for table in TABLES.values():
+        assert f"**`{table.name}`**" in page
+        for column in table.columns:
+            assert column.doc
+            assert f"| `{column.name}` |" in page
+            assert column.name.endswith("_s") == (column.unit == "s")
+
+
+def test_a_column_or_table_that_a_run_lacks_is_refused_in_words():
+    empty = {name: TABLES[name].arrow.empty_table() for name in ("participations", "rounds", "evaluations")}
+    tables = Tables("hand", **empty)
+    with pytest.raises(RunError, match="hand: this run has no table 'probes'; it has participations, rounds"):
+        tables.column("probes", "round")
+    with pytest.raises(RunError, match="hand: rounds has no column 'latte'; its columns: round, start_s"):
+        tables.column("rounds", "latte")
+    assert list(ROUNDS.arrow.names) == tables.rounds.column_names

@@ -1,0 +1,107 @@
+"""Which executor computes a run, and that results are kept apart where their bits may differ."""
+
+from typing import Any
+
+import pytest
+
+from fedsim import Scenario, simulate
+from fedsim.errors import ContractError, FedsimError
+from fedsim.learning import ExecutorChoice, MemoryStore, TrainingSetup
+from fedsim.learning.executors.sequential import SequentialExecutor
+from fedsim.results import run
+
+SCENARIO = """
+name = "executors"
+crowd = { clients = 4 }
+rounds = { count = 3 }
+network = "pause-two-speed"
+selector = { kind = "uniform", cohort = 2 }
+[learning]
+data = { kind = "digits", train_limit = 80 }
+model = { kind = "mlp", hidden = [] }
+"""
+
+
+class Alike(SequentialExecutor):
+    """The same bits in small batches."""
+
+    max_batch = 1
+    made = 0
+
+    def __init__(self, setup: TrainingSetup, device: str = "cpu") -> None:
+        super().__init__(setup)
+        self.device = device
+        type(self).made += 1
+
+
+class Otherwise(SequentialExecutor):
+    fingerprint = "otherwise"
+
+
+class Nameless(SequentialExecutor):
+    fingerprint = ""
+
+
+class Batchless(SequentialExecutor):
+    max_batch = 0
+
+
+def losses(**options: Any) -> list[float]:
+    history = simulate(Scenario.from_toml(SCENARIO), **options)
+    return list(history.evaluations.column("loss").to_pylist())
+
+
+@pytest.mark.parametrize("executor", ["sequential", Alike, f"{__name__}:Alike"])
+def test_results_do_not_depend_on_the_executor(executor: Any) -> None:
+    assert losses(executor=executor) == losses()
+
+
+def test_the_environment_names_the_executor_of_runs_that_name_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FEDSIM_EXECUTOR", f"{__name__}:Alike")
+    before = Alike.made
+    expected = losses(executor="sequential")
+    assert Alike.made == before
+    assert losses() == expected
+    assert Alike.made == before + 1
+
+
+def test_an_executor_is_told_its_device_and_the_run_folder_has_the_same_choice(tmp_path: Any) -> None:
+    seen = []
+
+    def make(setup: TrainingSetup, device: str) -> Alike:
+        seen.append(device)
+        return Alike(setup, device)
+
+    run(Scenario.from_toml(SCENARIO), tmp_path / "out", executor=make, device="somewhere")
+    assert seen == ["somewhere"]
+
+
+def test_a_store_keeps_results_of_other_bits_apart() -> None:
+    store = MemoryStore()
+    losses(store=store)
+    kept = len(store)
+    assert kept == 6
+    losses(store=store, executor=Alike)
+    assert len(store) == kept
+    losses(store=store, executor=Otherwise)
+    assert len(store) == 2 * kept
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "message"),
+    [
+        ({"executor": "sequentail"}, FedsimError, r"executor: there is no executor 'sequentail' \(did you mean"),
+        ({"executor": "nowhere:Executor"}, FedsimError, "executor: 'nowhere:Executor' cannot be loaded"),
+        ({"device": "cuda"}, FedsimError, "device: 'cuda' is not allowed with the executor 'sequential'"),
+        ({"executor": Nameless}, ContractError, "Nameless.fingerprint: '' is not allowed"),
+        ({"executor": Batchless}, ContractError, "Batchless.max_batch: 0 is not allowed"),
+    ],
+)
+def test_wrong_choices_are_refused_in_words(options: dict[str, Any], error: type[Exception], message: str) -> None:
+    with pytest.raises(error, match=message):
+        losses(**options)
+
+
+def test_a_name_is_checked_before_anything_is_built() -> None:
+    with pytest.raises(FedsimError, match="there is no executor"):
+        ExecutorChoice.of("ray")

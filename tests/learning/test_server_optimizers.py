@@ -1,0 +1,199 @@
+"""Server optimisers against numbers worked out by hand: flat, buffered, at edge servers, at a cloud, under SAFA."""
+
+from typing import Any, ClassVar
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fedsim.arrays import Vector
+from fedsim.errors import ContractError
+from fedsim.learning import SERVER_OPTIMIZERS, FedAvg, FedAvgM, ServerOptimizer, ServerState
+from fedsim.learning.lineage.handles import ModelHandle
+from fedsim.learning.server_optimizers import aggregated
+from tests.support.plain_learner import half_way_learner, updates
+
+# From (0, 0), half the way to the targets: client 0 sends (2, 0), client 1 (0, 4); a 1 in the buffer.
+TARGETS = [(4.0, 0.0), (0.0, 8.0)]
+HALF = FedAvgM(momentum=0.5)
+
+
+def one(weight: float = 1.0) -> np.ndarray:
+    return np.array([weight])
+
+
+def velocity(model: Any) -> list[float]:
+    assert isinstance(model, ModelHandle)
+    assert model.server_state is not None
+    return model.server_state["velocity"].tolist()
+
+
+def test_momentum_over_three_rounds_by_hand() -> None:
+    learner, _ = half_way_learner(TARGETS, server=HALF)
+    model = learner.initial()
+    expected = [
+        # client 0: w + v with v <- v / 2 + (4 - w) / 2; the buffer is averaged, and counts 1 a round
+        ([2.0, 0, 1], [2.0, 0]),
+        ([4.0, 0, 2], [2.0, 0]),
+        ([5.0, 0, 3], [1.0, 0]),
+    ]
+    for vector, state in expected:
+        model = learner.aggregate(model, updates(learner, model, 0), one())
+        assert learner.vector(model).tolist() == vector
+        assert velocity(model) == state
+
+
+def test_the_rate_multiplies_the_velocity() -> None:
+    learner, _ = half_way_learner(TARGETS, server=FedAvgM(momentum=0.5, learning_rate=0.5))
+    model = learner.initial()
+    for vector in ([1.0, 0, 1], [2.25, 0, 2]):  # v is 2, then 2 / 2 + 3 / 2
+        model = learner.aggregate(model, updates(learner, model, 0), one())
+        assert learner.vector(model).tolist() == vector
+
+
+def test_weights_of_a_buffer_scale_the_update_before_it_enters_the_velocity() -> None:
+    """Two updates at a server rate of 0.5 over a buffer of 2 weigh a quarter each."""
+    learner, _ = half_way_learner(TARGETS, server=HALF)
+    start = learner.initial()
+    stale = updates(learner, start, 1)
+    model = learner.aggregate(start, [*updates(learner, start, 0), *stale], np.array([0.25, 0.25]))
+    assert learner.vector(model).tolist() == [0.5, 1, 0.5]
+    again = learner.aggregate(model, stale, one(0.25))
+    learner.vector(again)
+    assert velocity(again) == [0.25, 0.5 + 1]
+    # The whole model (0, 4, 1) of the stale client, from the server's (0.5, 1, 0.5), mixed in by a quarter.
+    mixed = learner.aggregate(model, stale, one(0.25), of="model")
+    assert learner.vector(mixed).tolist() == [0.5 + 0.25 - 0.125, 1 + 0.5 + 0.75, 0.625]
+
+
+def test_a_model_that_is_aggregated_twice_gives_two_states() -> None:
+    learner, _ = half_way_learner(TARGETS, server=HALF)
+    start = learner.initial()
+    model = learner.aggregate(start, updates(learner, start, 0), one())
+    left, right = (learner.aggregate(model, updates(learner, model, client), one()) for client in (0, 1))
+    assert [learner.vector(each).tolist() for each in (left, right)] == [[4, 0, 2], [2, 4, 2]]
+    assert [velocity(each) for each in (model, left, right)] == [[2, 0], [2, 0], [0, 4]]
+
+
+def test_an_edge_server_goes_on_from_its_own_state_on_the_clouds_model() -> None:
+    learner, _ = half_way_learner(TARGETS, server=HALF)
+    start = learner.initial()
+    edges = [learner.aggregate(start, updates(learner, start, client), one()) for client in (0, 1)]
+    cloud = learner.server_step(start, learner.merge(edges, np.array([0.5, 0.5])), FedAvg())
+    assert learner.vector(cloud).tolist() == [1, 2, 1]
+    fetched = learner.with_state_of(cloud, edges[0])
+    assert fetched.version == cloud.version == 2
+    following = learner.aggregate(fetched, updates(learner, fetched, 0), one())
+    # The update is ((4, 0) - (1, 2)) / 2, the edge's velocity (2, 0) / 2 more.
+    assert learner.vector(following).tolist() == [1 + 1.5 + 1, 2 - 1, 2]
+    assert velocity(following) == [2.5, -1]
+
+
+def test_the_clouds_own_rule_steps_from_its_model_towards_the_mean() -> None:
+    learner, _ = half_way_learner(TARGETS)
+    cloud = learner.initial()
+    for number, (vector, state) in enumerate([([1, 2, 1], [1, 2]), ([2, 4, 2], [1, 2])], start=1):
+        edges = [learner.aggregate(cloud, updates(learner, cloud, client), one()) for client in (0, 1)]
+        mean = learner.merge(edges, np.array([0.5, 0.5]))
+        cloud = learner.server_step(cloud, mean, HALF)
+        assert cloud.version == 2 * number
+        assert learner.vector(cloud).tolist() == vector
+        assert velocity(cloud) == state
+        # A learner whose own rule keeps no state takes none from an edge server's model.
+        assert learner.with_state_of(cloud, edges[0]) is cloud
+
+
+def test_safas_cache_holds_models_as_clients_trained_them() -> None:
+    learner, _ = half_way_learner(TARGETS, server=HALF)
+    start = learner.initial()
+    cached = [learner.trained(start, update) for update in updates(learner, start, 0, 1)]
+    assert [learner.vector(model).tolist() for model in cached] == [[2, 0, 1], [0, 4, 1]]
+    model = start
+    for vector in ([1.0, 2, 1], [1.5, 3, 1]):
+        mean = learner.merge(cached, np.array([0.5, 0.5]), version=model.version + 1)
+        model = learner.server_step(model, mean)
+        assert learner.vector(model).tolist() == vector
+    assert model.version == 2
+
+
+def test_with_federated_averaging_the_step_is_the_mean_itself() -> None:
+    learner, _ = half_way_learner(TARGETS)
+    start = learner.initial()
+    mean = learner.merge([learner.trained(start, update) for update in updates(learner, start, 0, 1)], np.full(2, 0.5))
+    assert learner.server_step(start, mean) is mean
+
+
+def test_whatever_is_computed_when_the_numbers_are_the_same() -> None:
+    def grown(each: Any) -> list[list[float]]:
+        learner, _ = half_way_learner(TARGETS, server=HALF)
+        models = [learner.initial()]
+        for client in (0, 1, 0, 1):
+            models.append(learner.aggregate(models[-1], updates(learner, models[-1], client), one(0.7)))
+            each(learner, models[-1])
+        return [learner.vector(model).tolist() for model in reversed(models)]
+
+    assert grown(lambda learner, model: learner.vector(model)) == grown(lambda *_: None)
+
+
+VALUES = st.lists(st.floats(-100, 100, width=32), min_size=4, max_size=4)
+
+
+@given(model=VALUES, sent=st.lists(VALUES, min_size=1, max_size=3))
+def test_without_momentum_it_is_federated_averaging(model: list[float], sent: list[list[float]]) -> None:
+    start, differences = np.array(model, np.float32), [np.array(each, np.float32) for each in sent]
+    weights = np.full(len(sent), 1 / len(sent))
+    found, expected = (
+        aggregated(rule, 3, start, differences, weights, None)[0] for rule in (FedAvgM(momentum=0.0), FedAvg())
+    )
+    # The update is rounded to float32 once more.
+    np.testing.assert_allclose(found, expected, rtol=1e-6, atol=1e-5)
+    assert found[3] == pytest.approx(expected[3], rel=1e-6, abs=1e-5)
+
+
+class Writes(ServerOptimizer):
+    """Adds the update, and counts steps in an array that it goes on writing to."""
+
+    kept: ClassVar[dict[str, np.ndarray]] = {"steps": np.zeros(())}
+
+    def step(self, model: Vector, update: Vector, state: ServerState) -> tuple[Vector, ServerState]:
+        self.kept["steps"] += 1
+        return model + update, self.kept
+
+
+class Shortened(FedAvgM):
+    def step(self, model: Vector, update: Vector, state: ServerState) -> tuple[Vector, ServerState]:
+        return model[:1], state
+
+
+class InPlace(FedAvgM):
+    def step(self, model: Vector, update: Vector, state: ServerState) -> tuple[Vector, ServerState]:
+        model += update
+        return model, state
+
+
+def test_a_state_is_kept_as_it_was_returned() -> None:
+    learner, _ = half_way_learner(TARGETS, server=Writes())
+    first = learner.aggregate(learner.initial(), updates(learner, learner.initial(), 0), one())
+    second: Any = learner.aggregate(first, updates(learner, first, 0), one())
+    learner.vector(second)
+    before: Any = first
+    assert (before.server_state["steps"], second.server_state["steps"]) == (1, 2)
+    with pytest.raises(ValueError, match="read-only"):
+        second.server_state["steps"][...] = 0
+
+
+def test_steps_that_break_the_contract_are_refused() -> None:
+    for rule, error, message in (
+        (Shortened(), ContractError, r"Shortened\.step returned parameters of shape \(1,\); \(2,\) is needed"),
+        (InPlace(), ValueError, "read-only"),
+    ):
+        learner, _ = half_way_learner(TARGETS, server=rule)
+        model = learner.aggregate(learner.initial(), updates(learner, learner.initial(), 0), one())
+        with pytest.raises(error, match=message):
+            learner.vector(model)
+
+
+def test_rules_are_named_in_scenarios() -> None:
+    assert SERVER_OPTIMIZERS.make({"kind": "fedavgm", "momentum": 0.5}) == HALF
+    assert SERVER_OPTIMIZERS.make("fedavg") == FedAvg()

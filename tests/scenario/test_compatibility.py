@@ -1,0 +1,98 @@
+"""What a part requires, another part must provide; all problems are named at once."""
+
+from typing import ClassVar
+
+import pytest
+
+from fedsim import Component, Scenario
+from fedsim.capabilities import missing
+from fedsim.errors import ScenarioError
+from fedsim.network import NETWORKS
+from fedsim.rounds.policies.late import Cancel
+
+
+class Network(Component):
+    """A network of the user's that states what it needs and gives by names of its own."""
+
+    requires: ClassVar[frozenset[str]] = frozenset()
+    provides: ClassVar[frozenset[str]] = frozenset({"multicast-groups"})
+
+    def build(self, positions_m, streams):
+        return NETWORKS.make({"kind": "latency", "downlink": "zero", "uplink": "zero"}).build(positions_m, streams)
+
+
+class Silent(Component):
+    """A network that does not state whether the size of a model matters."""
+
+    def build(self, positions_m, streams):
+        return Network().build(positions_m, streams)
+
+
+class Late(Cancel):
+    """A late rule that works with some networks only."""
+
+    name: str
+
+    @property
+    def requires(self):
+        return frozenset({self.name})
+
+
+def scenario(network=Network, name="multicast-groups", **tables):
+    return Scenario(
+        **{
+            "name": "capabilities",
+            "crowd": {"clients": 6},
+            "learning": {"kind": "none"},
+            "network": network(),
+            "devices": {"compute": "zero"},
+            "rounds": {"count": 2, "policy": {"kind": "deadline", "deadline_s": 1.0}, "late": Late(name=name)},
+            "selector": {"kind": "uniform", "cohort": 4},
+            **tables,
+        }
+    )
+
+
+def test_names_of_ones_own_are_provided_and_required():
+    assert scenario().rounds.late.name == "multicast-groups"
+    assert scenario(name="time-limit"), "a policy with a deadline provides it"
+    assert missing(frozenset({"a", "b", "c"}), [frozenset({"b"}), frozenset()]) == ["a", "c"]
+
+
+def test_a_required_name_that_nothing_provides_is_refused_with_the_closest_one():
+    with pytest.raises(ScenarioError) as refused:
+        scenario(name="multicast-group")
+    assert "rounds.late: " in str(refused.value)
+    assert "it requires 'multicast-group', which no part of this scenario provides" in str(refused.value)
+    assert "did you mean 'multicast-groups'?" in str(refused.value)
+
+
+def test_a_network_must_state_whether_the_size_of_a_model_matters():
+    with pytest.raises(ScenarioError, match=r"network: .* must say requires"):
+        scenario(network=Silent)
+
+
+def test_a_part_must_be_a_component():
+    with pytest.raises(ScenarioError, match=r"network: .* must derive from fedsim\.Component"):
+        scenario(network=object)
+
+
+def test_all_problems_are_named_at_once():
+    with pytest.raises(ScenarioError) as refused:
+        scenario(
+            name="tiers",
+            crowd={"clients": 3},
+            devices={
+                "compute": {"kind": "flops", "flops_per_s": 1e9},
+                "dropout": {"kind": "hazard", "rate_per_s": 0.1},
+            },
+            rounds={"count": 2, "policy": "wait-for-all", "late": "partial", "minimum_updates": 2},
+        )
+    lines = str(refused.value).splitlines()
+    assert [line.split(":")[0] for line in lines] == [
+        "selector.cohort",
+        "learning.flops_per_sample",
+        "learning.samples_per_client",
+        "rounds.policy",
+        "rounds.late",
+    ]

@@ -1,0 +1,71 @@
+"""How the repository is laid out: tests beside what they test, no test inside another, files of one idea."""
+
+import ast
+import os
+
+import pytest
+
+from tests.support.pages import ROOT
+
+FINISHED = pytest.mark.skipif("FEDSIM_FINISHED" not in os.environ, reason="the house is being moved")
+TESTS = ROOT / "tests"
+# What has no room in fedsim: whole runs, laws over many rooms, contracts over catalogues, and support.
+OTHERS = {"benchmarks", "contracts", "end_to_end", "golden", "laws", "studies", "support", "tools"}
+# Where rounds may ask an object what it is, with the reason.
+QUESTIONS_IN_ROUNDS: dict[str, str] = {}
+
+
+def imports(path):
+    """Yield the modules that a file imports from, and each with the names it takes."""
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            yield from (name.name for name in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            yield from (f"{node.module}.{name.name}" for name in node.names)
+
+
+def test_no_test_imports_another():
+    wrong = {
+        f"{path.relative_to(ROOT)} imports {name}"
+        for path in TESTS.rglob("test_*.py")
+        for name in imports(path)
+        if name.startswith("tests.") and any(step.startswith("test_") for step in name.split(".")[1:-1])
+    }
+    assert not wrong
+
+
+def test_helpers_are_written_once():
+    """What two tests need is in tests/support; two helpers with the same body are one."""
+    written = {}
+    for path in [*sorted(TESTS.rglob("test_*.py")), *sorted((TESTS / "support").glob("*.py"))]:
+        for node in ast.parse(path.read_text()).body:
+            if isinstance(node, ast.FunctionDef | ast.ClassDef) and not node.name.startswith("test_"):
+                body = ast.dump(ast.Module(node.body, []))
+                written.setdefault((node.name, body), []).append(str(path.relative_to(ROOT)))
+    assert not {name: paths for (name, _), paths in written.items() if len(paths) > 1}
+
+
+def test_tests_mirror_the_tree():
+    folders = {path.parent.relative_to(TESTS) for path in TESTS.rglob("test_*.py")}
+    rooms = {folder for folder in folders if folder.parts and folder.parts[0] not in OTHERS}
+    assert not {str(room) for room in rooms if not (ROOT / "fedsim" / room / "__init__.py").is_file()}
+
+
+@FINISHED
+def test_folders_are_small():
+    folders = {path.parent for path in (ROOT / "fedsim").rglob("*.py")}
+    counts = {str(folder.relative_to(ROOT)): len(list(folder.glob("*.py"))) for folder in folders}
+    assert not {folder: count for folder, count in counts.items() if count > 20}
+
+
+@FINISHED
+def test_rounds_ask_no_object_what_it_is():
+    """An interface is declared with its defaults; nothing in rounds is discovered."""
+    asked = set()
+    for path in sorted((ROOT / "fedsim" / "rounds").rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text())):
+            call = isinstance(node, ast.Call) and isinstance(node.func, ast.Name)
+            if call and node.func.id in {"getattr", "hasattr", "isinstance"}:
+                asked.add(f"{path.relative_to(ROOT)}:{node.lineno}: {ast.unparse(node)}")
+    unforeseen = sorted(place for place in asked if not any(allowed in place for allowed in QUESTIONS_IN_ROUNDS))
+    assert not unforeseen, "\n".join(unforeseen)

@@ -1,0 +1,110 @@
+"""Every page does what it says: its blocks run, its paths exist, its names resolve."""
+
+import ast
+import importlib
+import os
+import re
+from pathlib import Path
+
+import matplotlib as mpl
+import pytest
+
+from tests.support.pages import LANGUAGES, PAGES, ROOT, Reader, blocks, prose
+
+FINISHED = pytest.mark.skipif("FEDSIM_FINISHED" not in os.environ, reason="pages are being written")
+NAMES = [str(page.relative_to(ROOT)) for page in PAGES]
+every_page = pytest.mark.parametrize("page", PAGES, ids=NAMES)
+LINK = re.compile(r"\]\(([^)\s]+)\)")
+TICKED = re.compile(r"`([^`\n]+)`")
+PATH = re.compile(r"(fedsim|scenarios|tests|\.ci)/[\w./*-]*|[\w./-]+\.(py|md)")
+DOTTED = re.compile(r"\bfedsim(?:\.[A-Za-z_]\w*)+")
+# Entry points have groups, which are no modules.
+GROUPS = re.compile(r"group `?fedsim\.\w+`?|fedsim\.\w+`? entry point|entry-points\.\"fedsim\.\w+\"")
+
+
+@every_page
+def test_blocks_run(page, beside_scenarios):
+    with mpl.rc_context({"backend": "Agg"}):
+        Reader(page, beside_scenarios).follow()
+
+
+@every_page
+def test_blocks_name_their_language(page):
+    unknown = [block.place for block in blocks(page) if block.language not in LANGUAGES]
+    assert not unknown, f"allowed: {', '.join(sorted(LANGUAGES))}"
+
+
+@every_page
+def test_links_lead_somewhere(page):
+    targets = [target.split("#")[0] for target in LINK.findall(prose(page)) if "://" not in target]
+    assert not [target for target in targets if target and not (page.parent / target).exists()]
+
+
+@FINISHED
+@every_page
+def test_paths_exist(page):
+    """A path is written from the root of the repository or from the page; a file that the page shows counts too."""
+    shown = {block.file for block in blocks(page)}
+    paths = [word for text in TICKED.findall(prose(page)) for word in text.split() if PATH.fullmatch(word)]
+    assert not [path for path in paths if path not in shown and not (found(ROOT, path) or found(page.parent, path))]
+
+
+def found(folder, path):
+    return any(folder.glob(path)) if "*" in path else (folder / path).exists()
+
+
+def resolves(name):
+    """Return whether a dotted name is a module or leads to an attribute of one."""
+    *way, last = name.split(".")
+    try:
+        importlib.import_module(name)
+    except ModuleNotFoundError:
+        return bool(way) and resolves(".".join(way)) and hasattr(value_of(".".join(way)), last)
+    return True
+
+
+def value_of(name):
+    try:
+        return importlib.import_module(name)
+    except ModuleNotFoundError:
+        way, _, last = name.rpartition(".")
+        return getattr(value_of(way), last)
+
+
+def docstrings(path):
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+            yield ast.get_docstring(node) or ""
+
+
+def names_in(text):
+    return {name for name in DOTTED.findall(GROUPS.sub("", text)) if not name.endswith((".toml", ".py", ".md"))}
+
+
+@every_page
+def test_names_on_pages_resolve(page):
+    assert not [name for name in sorted(names_in(page.read_text())) if not resolves(name)]
+
+
+def test_names_in_docstrings_resolve():
+    files = sorted((ROOT / "fedsim").rglob("*.py"))
+    wrong = {
+        f"{path.relative_to(ROOT)}: {name}"
+        for path in files
+        for text in docstrings(path)
+        for name in names_in(text)
+        if not resolves(name)
+    }
+    assert not wrong
+
+
+@FINISHED
+def test_every_room_has_a_page():
+    rooms = [ROOT / "fedsim", ROOT / "scenarios", ROOT / "tests"]
+    rooms += sorted(path.parent for path in (ROOT / "fedsim").glob("*/__init__.py"))
+    assert not [str(room.relative_to(ROOT)) for room in rooms if not (room / "README.md").is_file()]
+
+
+@FINISHED
+def test_the_first_page_is_short():
+    assert len(Path(ROOT / "README.md").read_text().splitlines()) <= 160
