@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from fedsim.arrays import FloatArray, IntArray
+from fedsim.capabilities import FLOPS, SAMPLES
 from fedsim.devices import ComputeTime
 from fedsim.errors import ContractError
 from fedsim.streams import Streams
@@ -26,7 +27,7 @@ def check_compute_time(
 
     The law is built for crowds of several sizes. In each of them it must
 
-    * declare ``uses_samples`` and ``uses_flops`` as True or False, and depend on nothing that it declares unused,
+    * depend on the number of samples only if its ``requires`` names ``"samples"``,
     * return finite durations of at least 0 as a float64 array with one element for each client that was asked for, in
       their order, for any draw, and for no clients as well,
     * return the same durations again for the same clients, draw and samples, whatever was asked in between, alone or
@@ -55,11 +56,6 @@ def check_compute_time(
     """
     if clients < 2:
         raise ValueError(f"clients: {clients!r} is not allowed; it must be at least 2")
-    name = type(law).__name__
-    for attribute in ("uses_samples", "uses_flops"):
-        value = getattr(law, attribute, None)
-        if not isinstance(value, bool):
-            raise ContractError(f"{name}.{attribute}: {value!r} is not allowed; it must be True or False")
     for size in (clients, 1, 2):
         _Crowd(law, size, seed).check()
     crowd = _Crowd(law, clients, seed)
@@ -83,7 +79,7 @@ class _Crowd:
         self.name = type(law).__name__
         self.samples = np.random.default_rng(seed).integers(1, 200, clients).astype(np.float64)
         try:
-            self._times = law.build(clients, Streams(seed), flops_per_sample if law.uses_flops else None)
+            self._times = law.build(clients, Streams(seed), flops_per_sample if FLOPS in law.requires else None)
         except Exception as error:
             raise ContractError(f"{self.name}.build failed with {type(error).__name__}: {error}{self._at()}") from error
         for method in ("duration_s", "expected_s"):
@@ -126,8 +122,8 @@ class _Crowd:
         most = first[1]
         for more in (np.zeros(self.clients), 0.5 * samples, 3.0 * samples):
             other = self.duration_s(1, ids, more)
-            if not self.law.uses_samples:
-                self.compare(1, other, first[1], "depend on the samples, though uses_samples is False")
+            if SAMPLES not in self.law.requires:
+                self.compare(1, other, first[1], "depend on the samples, though requires does not name them")
             low, high = (other, most) if more[0] < samples[0] else (most, other)
             if np.any(low > high):
                 raise ContractError(f"{self.name}.duration_s returned a shorter duration for more samples{self._at(1)}")

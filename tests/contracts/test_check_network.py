@@ -1,0 +1,218 @@
+"""`check_network` passes for every network of fedsim, and refuses networks that are broken, each for its own fault."""
+
+from typing import ClassVar
+
+import numpy as np
+import pytest
+
+from fedsim import Component
+from fedsim.errors import ContractError
+from fedsim.network import NETWORKS, Links
+from fedsim.network.contracts import Directions, SharedMedium, Transfer
+from fedsim.network.medium.cell import SHARINGS
+from fedsim.testing import check_network
+
+GRAPH = {
+    "kind": "graph",
+    "topology": {"kind": "star", "backhaul": {"capacity_bps": 1e8, "delay_s": 0.01}},
+    "access": {"downlink_bps": 1e7, "uplink_bps": 5e6, "delay_s": 0.001},
+}
+LATENCY = {"kind": "latency", "downlink": "zero", "uplink": {"kind": "shifted-exponential", "shift_s": 1, "scale_s": 2}}
+TABLES = {"graph": GRAPH, "latency": LATENCY}
+
+
+@pytest.mark.parametrize("kind", NETWORKS.builtin)
+def test_networks_of_fedsim_are_sound(kind):
+    check_network(TABLES.get(kind, kind), bits=1e6 if kind == "nb-iot" else 3e7, rtol=0.25)
+
+
+@pytest.mark.parametrize("rule", [*SHARINGS.builtin, "multicast"])
+def test_cells_are_sound_under_every_sharing_rule(rule):
+    uplink = "equal" if rule == "multicast" else rule
+    check_network({"kind": "cell", "downlink": {"sharing": rule}, "uplink": {"sharing": uplink}}, rtol=0.25)
+
+
+class Sound(Links):
+    """A second a Mbit, with a factor for each client and draw; the broken ones differ from it in one thing each."""
+
+    def __init__(self, positions_m, streams):
+        self.factor = 1.0 + np.arange(len(positions_m)) / 4
+        self.streams = streams
+
+    def downlink_s(self, client, draw, start_s, bits):
+        return bits / 1e6 * self.factor[client] * 2 * self.streams.uniform("own-network", client, draw)
+
+    def uplink_s(self, client, draw, start_s, bits):
+        return self.downlink_s(client, draw, start_s, bits)
+
+    def expected_downlink_s(self, bits):
+        return bits / 1e6 * self.factor
+
+    def expected_uplink_s(self, bits):
+        return self.expected_downlink_s(bits)
+
+
+class Own(Component):
+    """A network that builds one of the classes below."""
+
+    requires: ClassVar[frozenset[str]] = frozenset({"model-bits"})
+
+    links: type = Sound
+
+    def build(self, positions_m, streams):
+        return self.links(positions_m, streams)
+
+
+def test_a_network_of_a_users_own_is_sound():
+    check_network(Own())
+
+
+class Negative(Sound):
+    def downlink_s(self, client, draw, start_s, bits):
+        return super().downlink_s(client, draw, start_s, bits) - 1.0
+
+
+class Missing(Sound):
+    def expected_uplink_s(self, bits):
+        return np.full(self.factor.size, np.nan)
+
+
+class Single(Sound):
+    def downlink_s(self, client, draw, start_s, bits):
+        return super().downlink_s(client, draw, start_s, bits).astype(np.float32)
+
+
+class Whole(Sound):
+    """Answers for all clients, whichever are asked about."""
+
+    def downlink_s(self, client, draw, start_s, bits):
+        return super().downlink_s(np.arange(self.factor.size), draw, start_s, bits)
+
+
+class Crowded(Sound):
+    """Is slower the more clients a call has."""
+
+    def uplink_s(self, client, draw, start_s, bits):
+        return super().uplink_s(client, draw, start_s, bits) * client.size
+
+
+class Moody(Sound):
+    """Draws from a generator of its own."""
+
+    def __init__(self, positions_m, streams):
+        super().__init__(positions_m, streams)
+        self.rng = np.random.default_rng(1)
+
+    def downlink_s(self, client, draw, start_s, bits):
+        return bits / 1e6 * self.factor[client] * 2 * self.rng.random(client.size)
+
+
+class Unseeded(Sound):
+    """Draws its factors from no stream of the run."""
+
+    def __init__(self, positions_m, streams):
+        super().__init__(positions_m, streams)
+        self.factor = np.random.default_rng().uniform(0.5, 1.5, len(positions_m))
+
+
+class Backwards(Sound):
+    def expected_downlink_s(self, bits):
+        return 1e6 / (1.0 + bits) * self.factor
+
+
+class Optimist(Sound):
+    def expected_uplink_s(self, bits):
+        return super().expected_uplink_s(bits) / 2
+
+
+class Deaf(Sound):
+    """Carries nothing for one client, and expects it to be carried."""
+
+    def downlink_s(self, client, draw, start_s, bits):
+        return np.where(client == 1, np.inf, super().downlink_s(client, draw, start_s, bits))
+
+
+class Writing(Sound):
+    def uplink_s(self, client, draw, start_s, bits):
+        start_s += 1.0
+        return super().uplink_s(client, draw, start_s, bits)
+
+
+class Unopened(Sound):
+    shared = Directions(down=True, up=False)
+
+
+class Pipe(Sound, SharedMedium):
+    """A medium that never carries a bit."""
+
+    shared = Directions(down=False, up=True)
+    stops = True
+
+    def open(self, env):
+        self.env = env
+        return self
+
+    def downlink(self, client, bits):
+        raise NotImplementedError
+
+    def uplink(self, client, bits):
+        return Sent(self.env, bits, self.expected_uplink_s(bits)[client], self.stops)
+
+
+class Sent(Transfer):
+    def __init__(self, env, bits, took_s, stops):
+        self.env, self.bits, self.took_s, self.came_s, self.stops = env, bits, took_s, env.now, stops
+        self.done = env.timeout(took_s) if not stops else env.event()
+
+    def cancel(self):
+        pass
+
+    def sent_bits(self):
+        return min(1.0, (self.env.now - self.came_s) / self.took_s) * self.bits
+
+
+class Relentless(Pipe):
+    """Goes on with transfers that are cancelled."""
+
+    stops = False
+
+
+@pytest.mark.parametrize(
+    ("broken", "why"),
+    [
+        (Negative, r"downlink_s returned -.* s; times are numbers of at least 0"),
+        (Missing, r"expected_uplink_s returned nan s"),
+        (Single, r"downlink_s returned float32 of shape \(12,\); it must be an array of float64"),
+        (Whole, r"downlink_s returned float64 of shape \(12,\); it must be an array of float64 of shape \(1,\)"),
+        (Crowded, r"uplink_s is .* for some of the clients"),
+        (Moody, r"downlink_s is .* again after another draw"),
+        (Unseeded, r"downlink_s is .* of links built again from the same seed"),
+        (Backwards, r"expected_downlink_s is .* and more for fewer"),
+        (Optimist, r"expected_uplink_s is .* for client \d+, but the mean of 48 durations is"),
+        (Deaf, r"downlink_s and expected_downlink_s are infinite for different clients"),
+        (Writing, r"uplink_s failed with ValueError: .*read-only; it must not change the arrays"),
+        (Unopened, r"Own.build returned a Unopened that shares a direction; it must have a method open"),
+        (Pipe, r"transfer 0 on the uplink has not ended"),
+        (Relentless, r"that was cancelled sent bits, or ended, afterwards"),
+        (dict, r"build failed with TypeError"),
+        (lambda *_: {}, r"Own.build returned a dict, which is not allowed"),
+    ],
+)
+def test_a_broken_network_is_refused_for_its_fault(broken, why):
+    with pytest.raises(ContractError, match=why):
+        check_network(Own.model_construct(links=broken))
+
+
+class Sizeless(Own):
+    requires: ClassVar[frozenset[str]] = frozenset()
+
+
+def test_what_a_network_says_of_itself_must_hold():
+    with pytest.raises(ContractError, match="downlink_s depends on the bits, though requires does not name model-bits"):
+        check_network(Sizeless())
+    with pytest.raises(ContractError, match="must derive from fedsim.Component"):
+        check_network(object())
+    with pytest.raises(ContractError, match="there is no network 'cel'"):
+        check_network("cel")
+    with pytest.raises(ValueError, match="clients and draws: 1 and 48"):
+        check_network("cell", clients=1)
