@@ -61,6 +61,9 @@ def run(
     from fedsim.results.progress import RoundBar
 
     scenario = _scenario(file, assignments)
+    for path, code in scenario.code().items():
+        if code.unreadable:
+            typer.echo(f"fedsim: {path}: {code.unreadable}; this run counts as another one in every process", err=True)
     folder = Path("runs") / scenario.name if out is None else out
     console = Console()
     try:
@@ -258,11 +261,8 @@ def _selectors(catalogue: Any) -> list[tuple[str, str]]:
     rows = []
     for kind in sorted(catalogue.kinds()):
         info, (what, options) = SelectorInfo.of(catalogue.load(kind)), _described(catalogue, kind)
-        needs = [f"{', '.join(info.needs)} of delivered updates"] if info.needs else []
-        needs += ["answers to its questions"] * info.probes
-        needs += ["what no server knows (an oracle)"] * info.oracle
         lines = {
-            "needs to know": "; ".join(needs) or "nothing but the round view",
+            "needs to know": info.knowledge or "nothing but the round view",
             "communication": info.communication or "not stated",
             "options": options,
             "paper": info.paper or "not stated",

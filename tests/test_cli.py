@@ -94,7 +94,7 @@ def test_list_names_every_kind(sort, kinds, folder):
 
 def test_list_selectors_says_what_each_needs_and_costs(folder):
     text = " ".join(fedsim("list", "selectors", cwd=folder).stdout.replace("│", " ").split())
-    assert "needs to know: update of delivered updates communication:" in text
+    assert "needs to know: update (measured of delivered updates) communication:" in text
     assert (
         "needs to know: answers to its questions communication: a model down and a number up for d candidates" in text
     )

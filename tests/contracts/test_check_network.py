@@ -210,7 +210,7 @@ class Sizeless(Own):
 def test_what_a_network_says_of_itself_must_hold():
     with pytest.raises(ContractError, match="downlink_s depends on the bits, though requires does not name model-bits"):
         check_network(Sizeless())
-    with pytest.raises(ContractError, match="must derive from fedsim.Component"):
+    with pytest.raises(ContractError, match=r"must derive from fedsim\.Component"):
         check_network(object())
     with pytest.raises(ContractError, match="there is no network 'cel'"):
         check_network("cel")
