@@ -150,7 +150,7 @@ class _Trial:
             if not isinstance(result, TrainingResult):
                 raise self._error(f"train returned {type(result).__name__}; TrainingResult is needed", i)
             change = result.difference
-            if (type(change), change.dtype, change.shape) != (np.ndarray, np.float32, self._base.shape):
+            if str(change.dtype) != "float32" or change.shape != self._base.shape:
                 raise self._error(f"train returned a difference that is no float32 array of {self._base.shape}", i)
             if not (np.all(np.isfinite(change)) and np.isfinite(result.loss) and np.isfinite(result.loss_rms)):
                 raise self._error("train returned numbers that are not finite", i)

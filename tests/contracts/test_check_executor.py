@@ -133,7 +133,7 @@ def test_sound_executors_pass(sound):
         (Batchless, "max_batch: 0 is not allowed"),
         (Unordered, "depend on the order of the jobs|depend on the other jobs|are not those"),
         (Carries, "depend on"),
-        (Batched, "depend on the other jobs"),
+        (Batched, "depend on the (order of the|other) jobs"),
         (Lazy, "are not those of the sequential executor"),
         (OwnDraws, "differ when they are asked for again"),
         (GlobalDraws, "global random generator"),

@@ -104,7 +104,7 @@ def test_sound_optimizers_pass(sound):
         (RemembersItself(), "differ when they are repeated"),
         (WritesOnTheModel(), "read-only"),
         (WritesOnItsState(), "read-only"),
-        (WritesOnWhatItReturned(), "were changed after they had been returned|differ when they are repeated"),
+        (WritesOnWhatItReturned(), "were changed after they had been returned"),
         (GrowsItsState(), "returned a state of"),
         (Random(), "global random generator"),
         (ReturnsTheModelAlone(), "returned ndarray; a pair of parameters and state is needed"),

@@ -218,7 +218,7 @@ class Cloud:
                 visit.taken.succeed()
 
     def _mean(self, own: float, shares: NDArray[np.float64], version: int, *, busy: bool) -> Model:
-        """Return the step to the mean of the cloud's and the edges' models; one without a share in it is not trained."""
+        """Return the step to the mean of the cloud's and the edges' models; without a share they are not trained."""
         parts = [
             (self.model, own),
             *((edge.model, float(share)) for edge, share in zip(self._edges, shares, strict=True)),
