@@ -9,34 +9,12 @@ In a test::
 
     def test_my_compute_time():
         check_compute_time(MyComputeTime(samples_per_s=50.0))
-
-Names load when they are first used.
 """
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from fedsim.testing.availability import check_availability
+from fedsim.testing.compute_times import check_compute_time
+from fedsim.testing.disciplines import check_discipline
+from fedsim.testing.networks import check_network
+from fedsim.testing.selectors import check_selector
 
-if TYPE_CHECKING:
-    from fedsim.testing.compute_times import check_compute_time
-    from fedsim.testing.disciplines import check_discipline
-    from fedsim.testing.networks import check_network
-    from fedsim.testing.selectors import check_selector
-
-_PLACES = {
-    "check_compute_time": "fedsim.testing.compute_times",
-    "check_discipline": "fedsim.testing.disciplines",
-    "check_network": "fedsim.testing.networks",
-    "check_selector": "fedsim.testing.selectors",
-}
-
-__all__ = ["check_compute_time", "check_discipline", "check_network", "check_selector"]
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _PLACES:
-        raise AttributeError(f"module 'fedsim.testing' has no attribute {name!r}")
-    return getattr(import_module(_PLACES[name]), name)
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)
+__all__ = ["check_availability", "check_compute_time", "check_discipline", "check_network", "check_selector"]

@@ -1,6 +1,6 @@
 """Prints the table of all built-in selectors for fedsim/selectors/README.md; ``--write`` puts it there.
 
-    python tests/tools/selectors_table.py --write
+python tests/tools/selectors_table.py --write
 """
 
 import sys

@@ -36,11 +36,11 @@ class Prober:
     env : Environment
     context : ServerContext
     dispatcher : Dispatcher
-    records : takes down what the questions cost
+    log : records what the questions cost
     """
 
-    def __init__(self, env: Environment, context: ServerContext, dispatcher: Dispatcher, records: RoundLog) -> None:
-        self.env, self.context, self._dispatcher, self._records = env, context, dispatcher, records
+    def __init__(self, env: Environment, context: ServerContext, dispatcher: Dispatcher, log: RoundLog) -> None:
+        self.env, self.context, self._dispatcher, self._log = env, context, dispatcher, log
         self._number = self._before = 0
 
     def ask(self, number: int, model: Model, probe: Probe, availability_draw: int) -> Generator[Event, Any, Answers]:
@@ -96,7 +96,7 @@ class Prober:
         if there.cancel():
             yield self.env.timeout(0)
         self._dispatcher.finalize(there)
-        self._records.asked(number, ParticipationRecords.of(there, client, np.arange(client.size)))
+        self._log.probed(number, ParticipationRecords.of(there, client, np.arange(client.size)))
 
     def _answers(self, probe: Probe, number: int, model: Model, client: NDArray[np.int64]) -> Answers:
         context, unknown = self.context, np.full(client.size, np.nan)

@@ -1,6 +1,6 @@
 """Urban macro and urban micro cells of 3GPP TR 38.901 (V16.1.0), tables 7.4.1-1 and 7.4.2-1.
 
-Streams besides ``line-of-sight``, all by client and the same for every site: ``indoor`` (who is in a building),
+Streams besides ``line-of-sight``, all by client and the same for every site: ``indoor`` (whether in a building),
 ``building`` (of which kind), ``indoor-distance`` (two numbers, or one for each site), ``penetration`` and
 ``environment-height``.
 """
@@ -36,9 +36,9 @@ class OutdoorScenario(Scenario38901):
     Attributes
     ----------
     indoor_share : share of the clients that are in buildings
-    high_loss_share : share of them whose building lets little through (infrared-reflecting windows)
+    high_loss_share : share of them in buildings of high loss (infrared-reflecting windows)
     penetration : ``"materials"``, or ``"single-frequency"``
-        What walls cost: that of tables 7.4.3-1 and 7.4.3-2 at any carrier, or the 20 dB of table 7.4.3-3, which the
+        Loss of walls: that of tables 7.4.3-1 and 7.4.3-2 at any carrier, or the 20 dB of table 7.4.3-3, which the
         report has for studies of one carrier below 6 GHz (as in TR 36.873). There d_2D-in is one uniform number for
         each link, nothing is normal, and all buildings are alike.
     """
@@ -63,11 +63,11 @@ class OutdoorScenario(Scenario38901):
     def draw(
         self, distance_m: FloatArray, site: int | IntArray, streams: Streams, client: IntArray | None = None
     ) -> LargeScale:
-        """Return what clients at these distances from a site meet: the clients 0..K-1, or those named."""
+        """Return the large-scale propagation of clients at distances from a site; as in `RandomPathLoss.draw`."""
         ids = np.arange(distance_m.size) if client is None else client
         indoor = streams.uniform("indoor", ids) < self.indoor_share
         inside_m = np.where(indoor, np.minimum(self._deep_m(ids, site, streams), distance_m), 0.0)
-        los = self._sees(self.los_probability(distance_m - inside_m), ids, site, streams)
+        los = self._has_line_of_sight(self.los_probability(distance_m - inside_m), ids, site, streams)
         loss = np.where(
             los, self._drawn_los_loss_db(distance_m, ids, streams), self._drawn_nlos_loss_db(distance_m, ids, streams)
         )
@@ -76,7 +76,7 @@ class OutdoorScenario(Scenario38901):
         return LargeScale(loss, np.where(indoor, self.o2i_sigma_db, self.sigma_db(los)), los)
 
     def _deep_m(self, client: IntArray, site: int | IntArray, streams: Streams) -> FloatArray:
-        """Return d_2D-in of clients in buildings."""
+        """Return d_2D-in of clients in buildings, in metres."""
         if self.penetration == "single-frequency":
             return self.deepest_m * streams.uniform("indoor-distance", client, 2 + site)
         one, other = (streams.uniform("indoor-distance", client, k) for k in (0, 1))

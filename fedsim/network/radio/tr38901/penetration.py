@@ -1,4 +1,4 @@
-"""What walls cost: outdoor-to-indoor loss of 3GPP TR 38.901 (V16.1.0), clause 7.4.3.
+"""Loss of walls: outdoor-to-indoor loss of 3GPP TR 38.901 (V16.1.0), clause 7.4.3.
 
 A signal into a building loses, on top of the outdoor path, ``PL_tw + PL_in + N(0, sigma_P)``: through the wall,
 which is partly glass and partly concrete (table 7.4.3-2), 0.5 dB for each metre inside, and a normal rest.
