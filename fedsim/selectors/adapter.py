@@ -42,6 +42,15 @@ class SelectorInfo:
     paper: str = ""
     communication: str = ""
 
+    @property
+    def knowledge(self) -> str:
+        """What the selector knows besides the columns of every view, in words; empty for nothing."""
+        parts = [f"{', '.join(self.needs)} (measured of delivered updates)"] if self.needs else []
+        parts += ["declared features"] * self.uses_features
+        parts += ["answers to its questions"] * self.probes
+        parts += ["what no server knows (an oracle)"] * self.oracle
+        return "; ".join(parts)
+
     @classmethod
     def of(cls, selector: object) -> "SelectorInfo":
         """Return what a selector, or the class of one, states about itself.

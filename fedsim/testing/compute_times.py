@@ -27,7 +27,7 @@ def check_compute_time(
 
     The law is built for crowds of several sizes. In each of them it must
 
-    * declare ``uses_samples`` and ``uses_flops`` as True or False, and depend on nothing that it declares unused,
+    * depend on the number of samples only if its ``requires`` names ``"samples"``,
     * return finite durations of at least 0 as a float64 array with one element for each client that was asked for, in
       their order, for any draw, and for no clients as well,
     * return the same durations again for the same clients, draw and samples, whatever was asked in between, alone or
@@ -56,11 +56,6 @@ def check_compute_time(
     """
     if clients < 2:
         raise ValueError(f"clients: {clients!r} is not allowed; it must be at least 2")
-    name = type(law).__name__
-    for attribute in ("uses_samples", "uses_flops"):
-        value = getattr(law, attribute, None)
-        if not isinstance(value, bool):
-            raise ContractError(f"{name}.{attribute}: {value!r} is not allowed; it must be True or False")
     for size in (clients, 1, 2):
         _Crowd(law, size, seed).check()
     crowd = _Crowd(law, clients, seed)

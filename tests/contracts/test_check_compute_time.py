@@ -47,8 +47,7 @@ class Times:
 
 
 class Law(Component):
-    uses_samples: ClassVar[bool] = True
-    uses_flops: ClassVar[bool] = False
+    requires: ClassVar[frozenset[str]] = frozenset({"samples"})
     times: ClassVar[type] = Times
 
     def build(self, clients, streams, flops_per_sample=None):
@@ -194,16 +193,11 @@ def test_the_sound_law_behind_the_broken_ones_passes():
     check_compute_time(Law())
 
 
-def test_marks_must_be_true_or_false_and_right():
-    class Undecided(Law):
-        uses_flops: ClassVar[str] = "yes"
-
+def test_a_law_that_depends_on_samples_must_require_them():
     class Secret(Law):
-        uses_samples: ClassVar[bool] = False
+        requires: ClassVar[frozenset[str]] = frozenset()
 
-    with pytest.raises(ContractError, match=r"Undecided\.uses_flops: 'yes' is not allowed"):
-        check_compute_time(Undecided())
-    with pytest.raises(ContractError, match="depend on the samples, though uses_samples is False"):
+    with pytest.raises(ContractError, match="depend on the samples, though requires does not name them"):
         check_compute_time(Secret())
 
 
