@@ -14,6 +14,7 @@ Each check puts a part through small synthetic trials and names the fault that i
 from fedsim.testing.compute_times import check_compute_time
 from fedsim.testing.disciplines import check_discipline
 from fedsim.testing.networks import check_network
+from fedsim.testing.policies import check_policy
 from fedsim.testing.selectors import check_selector
 
-__all__ = ["check_compute_time", "check_discipline", "check_network", "check_selector"]
+__all__ = ["check_compute_time", "check_discipline", "check_network", "check_policy", "check_selector"]
