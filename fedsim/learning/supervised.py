@@ -22,7 +22,6 @@ from fedsim.learning.lineage.handles import (
     StateHandle,
     Training,
     UpdateHandle,
-    description,
     digest_of,
 )
 from fedsim.learning.lineage.store import MemoryStore, Store
@@ -38,6 +37,7 @@ from fedsim.learning.server_optimizers import (
     weighted_mean,
 )
 from fedsim.learning.update_metrics import deviations, measure
+from fedsim.registry import identity
 from fedsim.streams import Streams
 from fedsim.units import BITS_PER_FLOAT32
 
@@ -113,11 +113,12 @@ class SupervisedLearner:
         self._flops_per_sample = settings.flops_per_sample
         self._local, self._server, self._mechanism = settings.local, settings.server, mechanism
         self.model_bits: float = settings.model_bits or float(BITS_PER_FLOAT32 * layout.initial.size)
+        self._identities = identity(settings.server), identity(mechanism)
         self._states: dict[int, StateHandle] = {}
         self._refuse_clients_without_a_batch()
-        task = (data.digest, description(settings.model), description(settings.local))
+        task = (data.digest, identity(settings.model), identity(settings.local))
         self._task = digest_of(*task, *self._results.fingerprint)
-        start = digest_of("initial", description(settings.model), str(data.shape), data.classes, seed)
+        start = digest_of("initial", identity(settings.model), str(data.shape), data.classes, seed)
         self._initial = ModelHandle(start, 0, vector=layout.initial)
 
     @property
@@ -205,7 +206,7 @@ class SupervisedLearner:
 
         lineage = [current.digest, *(update.digest for update in delivered)]
         rule = "aggregate-models" if moved else "aggregate"
-        digest = digest_of(rule, description(self._server), *lineage, chosen.tobytes())
+        digest = digest_of(rule, self._identities[0], *lineage, chosen.tobytes())
         trainings = [update.training for update in delivered]
         return ModelHandle(digest, current.version + 1, [current, *trainings], combine)
 
@@ -248,7 +249,7 @@ class SupervisedLearner:
             update = (target.vector.astype(np.float64) - current.vector).astype(np.float32)
             return stepped(rule, self._results.layout.parameters, current.vector, update, current.server_state)
 
-        digest = digest_of("server-step", description(rule), current.digest, target.digest)
+        digest = digest_of("server-step", identity(rule), current.digest, target.digest)
         return ModelHandle(digest, target.version, [current, target], combine)
 
     def with_state_of(self, model: Model, previous: Model) -> Model:
@@ -308,7 +309,7 @@ class SupervisedLearner:
         training = Training(digest, base, previous, make_job)
         if release is not None:
             noise = self._streams.digest("privacy-noise", client, release.index)
-            digest = digest_of("release", digest, description(self._mechanism), release.epsilon, noise)
+            digest = digest_of("release", digest, self._identities[1], release.epsilon, noise)
         return UpdateHandle(digest, client, base, training, release)
 
     def _keep_states(self, delivered: Sequence[UpdateHandle]) -> None:

@@ -14,8 +14,7 @@ from pydantic.fields import FieldInfo
 from pydantic_core import PydanticCustomError
 
 from fedsim.errors import ScenarioError
-from fedsim.registry import Recipe, Registry, Slot
-from fedsim.scenario.nesting import nested
+from fedsim.registry import Recipe, Registry, Slot, nested
 
 
 def parse_assignment(text: str) -> tuple[str, Any]:
