@@ -6,14 +6,11 @@ A wrong scenario, file or option ends in a paragraph on standard error and exit 
 import sys
 from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
 from fedsim.errors import FedsimError
-
-if TYPE_CHECKING:
-    from fedsim.registry import Registry
 
 app = typer.Typer(
     name="fedsim",
@@ -56,7 +53,7 @@ def run(
     device: Annotated[str, typer.Option("--device", help="Where the executor computes.")] = "cpu",
     quiet: Quiet = False,
 ) -> None:
-    """Run a scenario and keep its tables, figures and summary in a folder."""
+    """Run a scenario; keep its tables, figures and summary in a folder."""
     from rich.console import Console
 
     from fedsim.results import rows, summarise
@@ -119,11 +116,12 @@ def plot(
 def report(
     run_folder: Annotated[Path, typer.Argument(metavar="RUN", help="A run folder.")],
     deadlines_s: Annotated[
-        list[float] | None, typer.Option("--deadline", metavar="S", help="Ask about this deadline; may be repeated.")
+        list[float] | None,
+        typer.Option("--deadline", metavar="S", help="Effect of this deadline; may be repeated."),
     ] = None,
-    every_round: Annotated[bool, typer.Option("--rounds", help="Say of every round what made it long.")] = False,
+    every_round: Annotated[bool, typer.Option("--rounds", help="Print the cause of each round's length.")] = False,
 ) -> None:
-    """Print where time and bits went, what made rounds long, and what deadlines would have saved."""
+    """Print time and bits by fate, the causes of the rounds' lengths, and the effect of deadlines."""
     from fedsim.results import read_run
     from fedsim.results import report as report_of
 
@@ -133,7 +131,7 @@ def report(
 
 @app.command()
 def check(file: ScenarioFile, assignments: Assignments = None) -> None:
-    """Say whether a scenario is valid, and what it resolves to."""
+    """Check a scenario, and print it with all defaults."""
     scenario = _scenario(file, assignments)
     typer.echo(scenario.to_toml())
     typer.echo(f"# {file}: valid, digest {scenario.digest()}")
@@ -167,7 +165,7 @@ def data(
     download: Annotated[bool, typer.Option("--download", help="Fetch the data set named.")] = False,
     data_dir: DataDir = None,
 ) -> None:
-    """Say which data sets are at hand and where they are looked for; download one when asked."""
+    """List the data sets that are found in the data folder, or download one."""
     from fedsim.learning import DATASETS, data_folder
 
     folder = data_folder(data_dir)
@@ -180,7 +178,7 @@ def data(
         DATASETS.make(name).download(folder)
     _print_table(
         f"data sets in {folder}",
-        [(kind, "at hand" if DATASETS.make(kind).available(folder) else "missing") for kind in kinds],
+        [(kind, "found" if DATASETS.make(kind).available(folder) else "missing") for kind in kinds],
     )
 
 
@@ -191,7 +189,7 @@ def _scenario(file: Path, assignments: list[str] | None) -> Any:
 
 
 def _labels(runs: list[Path]) -> list[str]:
-    """Return the shortest tails of the folders' paths that tell them apart."""
+    """Return the shortest ends of the folders' paths that are all different."""
     for depth in range(1, max(len(run.parts) for run in runs) + 1):
         labels = ["/".join(run.parts[-depth:]) for run in runs]
         if len(set(labels)) == len(labels):
@@ -199,7 +197,7 @@ def _labels(runs: list[Path]) -> list[str]:
     return [str(run) for run in runs]
 
 
-def _catalogues() -> "dict[str, Registry]":
+def _catalogues() -> dict[str, Any]:
     from fedsim.devices import AVAILABILITIES, COMPUTE_TIMES, DROPOUTS, ENERGIES, HETEROGENEITY_LAWS
     from fedsim.learning import DATASETS, EXECUTORS, LEARNERS, MODELS, PARTITIONS, SERVER_OPTIMIZERS
     from fedsim.network import FADINGS, LATENCY_LAWS, NETWORKS, PATH_LOSSES, PLACEMENTS, RATES, SHADOWINGS
@@ -249,13 +247,13 @@ def _catalogues() -> "dict[str, Registry]":
     }
 
 
-def _described(catalogue: "Registry", kind: str) -> tuple[str, str]:
+def _described(catalogue: Any, kind: str) -> tuple[str, str]:
     what = (catalogue.load(kind).__doc__ or "").strip().partition("\n")[0]
     return what, ", ".join(catalogue.option_names(kind)) or "none"
 
 
-def _selectors(catalogue: "Registry") -> list[tuple[str, str]]:
-    """Return what each selector is, what it needs to know and which messages it costs, in lines."""
+def _selectors(catalogue: Any) -> list[tuple[str, str]]:
+    """Return the kind of each selector, and its description, needs and communication in lines."""
     from rich.markup import escape
 
     from fedsim.selectors import SelectorInfo
@@ -263,11 +261,8 @@ def _selectors(catalogue: "Registry") -> list[tuple[str, str]]:
     rows = []
     for kind in sorted(catalogue.kinds()):
         info, (what, options) = SelectorInfo.of(catalogue.load(kind)), _described(catalogue, kind)
-        needs = [f"{', '.join(info.needs)} of delivered updates"] if info.needs else []
-        needs += ["answers to its questions"] * info.probes
-        needs += ["what no server knows (an oracle)"] * info.oracle
         lines = {
-            "needs to know": "; ".join(needs) or "nothing but the round view",
+            "needs to know": info.knowledge or "nothing but the round view",
             "communication": info.communication or "not stated",
             "options": options,
             "paper": info.paper or "not stated",

@@ -51,7 +51,7 @@ def test_run_then_plot_two_runs_in_one_figure(folder):
 def test_report_prints_accounts_and_answers_for_the_deadlines_asked_about(folder):
     fedsim("run", "tiny.toml", "--quiet", cwd=folder)
     done = fedsim("report", "runs/tiny", "--deadline", "0.5", "--deadline", "99", "--rounds", cwd=folder)
-    for words in ("where the clients' time and bits went", "used", "ended by", "client", "0.5", "99", "round by round"):
+    for words in ("time and bits of the clients by fate", "used", "ended by", "client", "0.5", "99", "every round"):
         assert words in done.stdout
     assert json.loads((folder / "runs" / "tiny" / "summary.json").read_text())["wasted_time_share"] == 0.0
 
@@ -94,18 +94,18 @@ def test_list_names_every_kind(sort, kinds, folder):
 
 def test_list_selectors_says_what_each_needs_and_costs(folder):
     text = " ".join(fedsim("list", "selectors", cwd=folder).stdout.replace("│", " ").split())
-    assert "needs to know: update of delivered updates communication:" in text
+    assert "needs to know: update (measured of delivered updates) communication:" in text
     assert (
         "needs to know: answers to its questions communication: a model down and a number up for d candidates" in text
     )
-    assert "needs to know: what no server knows (an oracle) communication: nothing options: cohort" in text
+    assert "needs to know: durations and availability of the future (an oracle) communication: nothing options: cohort" in text
     assert "paper: Fraboni, Vidal, Kameni and Lorenzi" in text
 
 
 def test_data_says_what_is_at_hand(folder):
     done = fedsim("data", "--data-dir", str(folder / "nothing"), cwd=folder)
     lines = {kind: line for line in done.stdout.splitlines() for kind in ("digits", "cifar-10") if kind in line}
-    assert "at hand" in lines["digits"]
+    assert "found" in lines["digits"]
     assert "missing" in lines["cifar-10"]
 
 

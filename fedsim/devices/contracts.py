@@ -5,7 +5,7 @@ A key of randomness is called `draw`: the same client and the same draw give the
 
 import math
 from abc import ABC, abstractmethod
-from typing import ClassVar, Literal, Protocol
+from typing import ClassVar, Final, Literal, Protocol
 
 import numpy as np
 
@@ -14,6 +14,8 @@ from fedsim.capabilities import Capable
 from fedsim.streams import Streams
 
 Kind = Literal["timed", "per-draw"]
+NEXT_DRAW: Final = 2**40
+"""Distance from a draw of availability to its repetition; no round has a number as high."""
 
 
 class ComputeTimes(Protocol):
@@ -112,8 +114,8 @@ class Availability(ABC):
     def part(self, client: IntArray) -> "Availability":
         """Return the availability of some of the clients as a crowd of their own, as an edge server sees them.
 
-        Both say the same of a client wherever `next_s` has found an available one; ``next_s(time_s, draw)`` of the part
-        waits for a client of the part.
+        A timed law says the same of a client in the whole and in the part. A draw without an available client of the
+        part is repeated for the part alone.
 
         Parameters
         ----------

@@ -1,11 +1,12 @@
-"""How long do bits take: pure arithmetic over all clients, without a clock.
+"""How long do bits take: radio cells, graphs of shared links, and latency laws.
 
-A scenario's network is settings (`Cell`, `LatencyNetwork`, `TwoSpeed`, or a user's own). Built for one run it
-becomes `Links`, which answers how long a transfer that starts at a given instant takes.
+A network is settings (`Cell`, `Graph`, `LatencyNetwork`, or a user's own). Built for one run it becomes `Links`, which
+return the durations of transfers as arrays and open a `SharedMedium` on the clock where clients share it. `README.md`
+beside this file describes the kinds, and how to write a network or a sharing discipline.
 """
 
 from fedsim.network.cell.cell import Cell, Downlink, Uplink
-from fedsim.network.contracts import Links, Network, Placement
+from fedsim.network.contracts import Directions, Links, Network, Placement, RoutedMedium, SharedMedium, Transfer
 from fedsim.network.distributions import (
     LATENCY_LAWS,
     Constant,
@@ -17,6 +18,8 @@ from fedsim.network.distributions import (
     Zero,
 )
 from fedsim.network.latency import LatencyNetwork, TwoSpeed
+from fedsim.network.medium.cell import SHARINGS
+from fedsim.network.medium.disciplines import Discipline
 from fedsim.network.placement import PLACEMENTS, Annulus, Disc, FromFile, Given, Hexagons
 from fedsim.network.radio.contracts import Fading, LargeScale, PathLoss, RandomPathLoss
 from fedsim.network.radio.fading import FADINGS, Nakagami, NoFading, Rayleigh, Rician, coherence_time_s, doppler_hz
@@ -58,12 +61,15 @@ __all__ = [
     "PLACEMENTS",
     "RATES",
     "SHADOWINGS",
+    "SHARINGS",
     "Annulus",
     "Cell",
     "CellLink",
     "Constant",
     "CorrelatedShadowing",
+    "Directions",
     "Disc",
+    "Discipline",
     "Downlink",
     "Empirical",
     "Fading",
@@ -91,11 +97,14 @@ __all__ = [
     "RateLaw",
     "Rayleigh",
     "Rician",
+    "RoutedMedium",
     "RuralMacro",
     "Shadowing",
     "Shannon",
+    "SharedMedium",
     "ShiftedExponential",
     "Sites",
+    "Transfer",
     "TwoSpeed",
     "Uplink",
     "UrbanMacro",

@@ -1,4 +1,4 @@
-"""Latency laws: distributions of times without any physics behind them.
+"""Latency laws: distributions of times without a physical model.
 
 Each law gives its quantile function, so that one uniform number per (client, round) makes one latency, and
 its mean in closed form. All times are finite and at least 0.
@@ -19,7 +19,12 @@ class LatencyLaw(Protocol):
     """A distribution of times, all finite and at least 0."""
 
     def quantile(self, u: FloatArray) -> FloatArray:
-        """Return the inverse of the distribution function at u in (0, 1), in seconds."""
+        """Return the inverse of the distribution function in seconds, of the shape of u.
+
+        Parameters
+        ----------
+        u : probabilities in (0, 1), any shape
+        """
         ...
 
     def mean_s(self) -> float:
@@ -50,6 +55,12 @@ def floored_normal_mean(centre: FloatArray, std: float, floor: float) -> FloatAr
 
     With ``z = (centre - floor) / std`` it is ``floor + std * (z Phi(z) + phi(z))``.
 
+    Parameters
+    ----------
+    centre : mean of X, any shape
+    std : standard deviation of X, >= 0
+    floor : least value
+
     >>> float(floored_normal_mean(np.array(0.0), 1.0, 0.0)) == 1 / math.sqrt(2 * math.pi)
     True
     """
@@ -63,7 +74,7 @@ def floored_normal_mean(centre: FloatArray, std: float, floor: float) -> FloatAr
 
 
 class Zero(Component):
-    """No time at all, said by name."""
+    """A time of 0."""
 
     def quantile(self, u: FloatArray) -> FloatArray:
         """Return zeros of the shape of u."""
@@ -75,7 +86,7 @@ class Zero(Component):
 
 
 class Constant(Component):
-    """Always the same time."""
+    """A constant time."""
 
     value_s: NonNegativeFloat
 
@@ -133,12 +144,12 @@ class LogNormal(Component):
 
 
 class ShiftedExponential(Component):
-    """A least time and an exponential wait on top of it.
+    """The sum of a least time and an exponential time.
 
     Attributes
     ----------
     shift_s : least time
-    scale_s : mean of what comes on top
+    scale_s : mean of the exponential time
     """
 
     shift_s: NonNegativeFloat

@@ -1,4 +1,4 @@
-"""FedScale's network: a constant rate per client, the same both ways, no latency and no contention.
+"""FedScale's network: a constant rate for each client, equal in both directions, without latency and contention.
 
 Streams: ``fedscale-bandwidth`` by client; ``trace-capacity`` by client, for entries of a file.
 """
@@ -21,7 +21,7 @@ _BITS_PER_KBIT: Final = 1024.0
 
 
 class FedScaleNetwork(Component):
-    """A transfer takes its bits over the client's rate, downlink and uplink alike, in every round the same.
+    """The time of a transfer is its bits over the client's rate, downlink and uplink alike, in every round the same.
 
     Lai et al., "FedScale: Benchmarking model and system performance of federated learning at scale", ICML 2022,
     and its code (cloud/internal/client_metadata.py): ``(upload + download) / communication``. The code measures sizes
@@ -34,7 +34,7 @@ class FedScaleNetwork(Component):
     Attributes
     ----------
     median_kbps, sigma : median of the rates and standard deviation of their logarithm
-    lowest_kbps, highest_kbps : rates beyond are set to these
+    lowest_kbps, highest_kbps : limits to which rates are cut
     path : FedScale's ``client_device_capacity`` or a table, see `fedsim.traces.read_capacities`
     mapping : how clients get entries of the file; the devices of the same kind give them the same ones
     """
@@ -74,7 +74,12 @@ class FedScaleNetwork(Component):
 
 @dataclass(frozen=True)
 class RateLinks(Links):
-    """Links of a constant rate; `rate_bps` has shape (K,)."""
+    """Links of a constant rate.
+
+    Attributes
+    ----------
+    rate_bps : of each client in bit/s, shape (K,)
+    """
 
     rate_bps: FloatArray
 

@@ -1,6 +1,6 @@
-"""Networks that are latency laws: a fresh draw per client and round, no physics, no sizes.
+"""Networks that are latency laws: one draw for each client and participation, without physics and sizes.
 
-Streams: ``latency-downlink`` and ``latency-uplink`` by (client, round); ``latency-spread`` by client.
+Streams: ``latency-downlink`` and ``latency-uplink`` by (client, draw); ``latency-spread`` by client.
 """
 
 from dataclasses import dataclass
@@ -22,9 +22,9 @@ class LatencyNetwork(Component):
     Attributes
     ----------
     downlink, uplink : latency laws
-        Drawn afresh and independently for each client, round and direction.
+        Drawn independently for each client, draw and direction.
     spread_sigma : float
-        How much clients differ: each has a log-normal factor with mean 1 on both directions, drawn once;
+        Heterogeneity of the clients: each has a log-normal factor with mean 1 on both directions, drawn once;
         this is the standard deviation of its logarithm. At 0 all clients are alike.
     """
 
@@ -35,7 +35,7 @@ class LatencyNetwork(Component):
     spread_sigma: Sigma = 0.0
 
     def build(self, positions_m: FloatArray, streams: Streams) -> "LatencyLinks":
-        """Return the links of one run for as many clients as there are positions."""
+        """Return the links of one run, with a client for each row of the positions, shape (K, 2)."""
         z = normal_quantile(streams.uniform("latency-spread", np.arange(len(positions_m))))
         factor = np.exp(self.spread_sigma * z - self.spread_sigma**2 / 2)
         return LatencyLinks(self.downlink, self.uplink, factor, streams)
@@ -43,7 +43,14 @@ class LatencyNetwork(Component):
 
 @dataclass(frozen=True)
 class LatencyLinks(Links):
-    """The links of a `LatencyNetwork`; `factor` has shape (K,)."""
+    """The links of a `LatencyNetwork`.
+
+    Attributes
+    ----------
+    downlink, uplink : latency laws
+    factor : of each client, shape (K,)
+    streams : random streams of the run
+    """
 
     downlink: LatencyLaw
     uplink: LatencyLaw
@@ -51,12 +58,12 @@ class LatencyLinks(Links):
     streams: Streams
 
     def downlink_s(self, client: IntArray, draw: int, start_s: FloatArray, bits: float) -> FloatArray:
-        """Return the draw of each client in this round; start and bits do not matter."""
+        """Return the latency of each client in this draw; start and bits have no effect."""
         drawn = self.downlink.quantile(self.streams.uniform("latency-downlink", client, draw))
         return self.factor[client] * drawn
 
     def uplink_s(self, client: IntArray, draw: int, start_s: FloatArray, bits: float) -> FloatArray:
-        """Return the draw of each client in this round; start and bits do not matter."""
+        """Return the latency of each client in this draw; start and bits have no effect."""
         drawn = self.uplink.quantile(self.streams.uniform("latency-uplink", client, draw))
         return self.factor[client] * drawn
 
@@ -74,20 +81,20 @@ class TwoSpeed(Component):
 
     Paper: "PAUSE: Low-Latency and Privacy-Aware Active User Selection for Federated Learning", section II-A3
     (tau is the *total* latency of a participation, and at least tau_min) and section IV (a normal law, two
-    equal groups). The numbers are the defaults of the authors' code, which the paper does not print. Because tau is
-    the total, the whole of it lies on the uplink here and the downlink is zero by definition; combine it with
-    devices that take no time to get the paper's clock.
+    equal groups). The numbers are the defaults of the authors' code, which the paper does not print. As tau is the
+    total, the whole of it lies on the uplink here and the downlink is zero by definition; with devices that take no
+    time this is the paper's clock.
 
     With ``h`` fast and ``K - h`` slow clients, client ``i < h`` has the centre
     ``fast_from_s + (fast_to_s - fast_from_s) (i + 1) / h`` and client ``h + j`` the centre
     ``slow_from_s + (slow_to_s - slow_from_s) (j + 1) / (K - h)``. Here ``h`` is K/2 rounded down: with an odd
     K (which the paper never uses) the slow half has one client more. A population is spread over its ids, so
-    another K changes everybody's centre; the luck of a client stays the same.
+    another K changes the centres of all clients; the draws of a client stay the same.
 
     Attributes
     ----------
     fast_from_s, fast_to_s, slow_from_s, slow_to_s : ends of the two ranges of centres; the first is not reached
-    std_s : standard deviation of everybody's normal noise
+    std_s : standard deviation of the normal noise of all clients
     floor_s : tau_min; draws below it become it (a point mass, not a redraw)
     """
 
@@ -110,7 +117,7 @@ class TwoSpeed(Component):
         return self
 
     def build(self, positions_m: FloatArray, streams: Streams) -> "TwoSpeedLinks":
-        """Return the links of one run for as many clients as there are positions."""
+        """Return the links of one run, with a client for each row of the positions, shape (K, 2)."""
         clients = len(positions_m)
         fast, slow = clients // 2, clients - clients // 2
         centre = np.concatenate(
@@ -128,7 +135,14 @@ def _climb(low: float, high: float, number: int) -> FloatArray:
 
 @dataclass(frozen=True)
 class TwoSpeedLinks(Links):
-    """The links of a `TwoSpeed` population; `centre_s` has shape (K,)."""
+    """The links of a `TwoSpeed` population.
+
+    Attributes
+    ----------
+    centre_s : centre of each client's law in seconds, shape (K,)
+    std_s, floor_s : as in `TwoSpeed`
+    streams : random streams of the run
+    """
 
     centre_s: FloatArray
     std_s: float
@@ -140,7 +154,7 @@ class TwoSpeedLinks(Links):
         return np.zeros(np.shape(client))
 
     def uplink_s(self, client: IntArray, draw: int, start_s: FloatArray, bits: float) -> FloatArray:
-        """Return the total latency of each client in this round."""
+        """Return the total latency of each client in this draw."""
         z = normal_quantile(self.streams.uniform("latency-uplink", client, draw))
         return np.maximum(self.floor_s, self.centre_s[client] + self.std_s * z)
 

@@ -1,7 +1,7 @@
-"""Where clients stand, in metres around a base station at the origin.
+"""Positions of clients, in metres around a base station at the origin.
 
-Streams: ``placement-radius``, ``placement-angle`` and ``placement-cell`` by client, so that a further client moves
-nobody.
+Streams: ``placement-radius``, ``placement-angle`` and ``placement-cell`` by client, so that a further client changes
+no other position.
 """
 
 import csv
@@ -37,7 +37,7 @@ class Disc(Component):
     Attributes
     ----------
     radius_m : radius of the cell
-    min_distance_m : nobody stands nearer; the default is the least distance of 3GPP TR 38.901, table 7.2-1,
+    min_distance_m : least distance of a client; the default is the least distance of 3GPP TR 38.901, table 7.2-1,
         for urban micro cells
     """
 
@@ -84,7 +84,7 @@ class Hexagons(Component):
 
     Attributes
     ----------
-    inter_site_distance_m : between neighbouring sites; a cell's corner lies that far over sqrt(3) from its site
+    inter_site_distance_m : between neighbouring sites; a cell's corner is this over sqrt(3) away from its site
     rings : 0 for the middle cell alone, 1 for 7 cells, 2 for 19
     """
 
@@ -122,7 +122,7 @@ class FromFile(Component):
         Raises
         ------
         ScenarioError
-            If the file cannot be read, lacks a column, has too few rows or holds something that is no number.
+            If the file cannot be read, lacks a column, has too few rows or holds a value that is not a number.
         """
         rows = self._rows()
         if len(rows) < clients:
@@ -148,7 +148,7 @@ class FromFile(Component):
         except ValueError:
             place = float("nan"), 0.0
         if not np.all(np.isfinite(place)):
-            raise ScenarioError(f"path: {self.path!r}, line {line}: {x!r}, {y!r} are no two finite numbers")
+            raise ScenarioError(f"path: {self.path!r}, line {line}: {x!r}, {y!r} are not two finite numbers")
         return place
 
 

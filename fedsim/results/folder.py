@@ -1,21 +1,7 @@
-"""A run is a folder: scenario, tables, summary and figures; whole at every moment.
+"""The folder of a run: scenario, tables, summary and figures, readable at every moment.
 
-========================  ==================================================================
-``scenario.toml``         the resolved scenario, defaults included
-``run.json``              digest, digests of files and of the user's code, seed, status, versions, rounds, wall seconds
-``participations.parquet``  one row for each client in each round
-``rounds.parquet``        one row for each round
-``evaluations.parquet``   one row for each evaluation
-``edge_rounds.parquet``   one row for each round of an edge server, if there are any
-``edge_participations.parquet``  one row for each time an edge server brought the cloud a model, if there are any
-``probes.parquet``        one row for each client that was asked a question before a selection, if any was
-``accounts.parquet``      where each client's time went, if the run is audited
-``summary.json``          the figures that the command line prints
-``*.png``                 figures
-========================  ==================================================================
-
-Every file is written beside its place and moved there, so that a killed run leaves a readable folder with all
-rounds up to the last writing.
+The page of this room lists the files. Every file is written beside its place and moved there, so that a killed run
+leaves a folder with all rounds up to the last writing.
 """
 
 import json
@@ -40,19 +26,19 @@ class RunFolder:
 
     Parameters
     ----------
-    path : where it lies; made if it does not exist
-    scenario : what is run in it
-    replace : whether a folder that holds a run of another scenario may be written over
+    path : of the folder; made if it does not exist
+    scenario : of the run
+    replace : whether the run of another scenario may be replaced
 
     Raises
     ------
     RunError
-        If it holds another scenario's run, or something that is no run, or cannot be written.
+        If the folder holds another scenario's run or something that is no run, or cannot be written.
     """
 
     def __init__(self, path: str | Path, scenario: Scenario, *, replace: bool = False) -> None:
         self.path, self.scenario = Path(path), scenario
-        # As of now: a file may change while the run goes on.
+        # Read now, because a file may change while the run goes on.
         self._digest, self._files = scenario.digest(), scenario.files()
         self._code = {path: code.unreadable or code.text for path, code in scenario.code().items()}
         self._check_free(replace)
@@ -65,7 +51,14 @@ class RunFolder:
         self._write_scenario()
 
     def write(self, history: History, status: str, wall_s: float) -> None:
-        """Write the tables and the state of the run as of now."""
+        """Write the present tables and the state of the run.
+
+        Parameters
+        ----------
+        history : up to now
+        status : ``"running"``, ``"finished"`` or ``"interrupted"``
+        wall_s : real seconds since the run started
+        """
         for name, table in history.tables().items():
             self._replace(f"{name}.parquet", lambda part, table=table: pq.write_table(table, part))
         self.write_json(
@@ -85,7 +78,7 @@ class RunFolder:
         )
 
     def write_json(self, name: str, values: dict[str, Any]) -> None:
-        """Write a small table of values."""
+        """Write values as JSON to a file of this name."""
         text = json.dumps(values, indent=2) + "\n"
         self._replace(name, lambda part: part.write_text(text, encoding="utf-8"))
 
@@ -100,7 +93,7 @@ class RunFolder:
             digest = read_state(self.path)["digest"]
         except RunError:
             raise RunError(f"{self.path}: is a folder that holds no run; choose another with --out") from None
-        # The digest of an object that cannot be described knows only its class: that may be another run.
+        # The digest of an object without a description knows its class only, so the run may be another one.
         if digest != self._digest or self.scenario.selector.prototype is not None:
             raise RunError(
                 f"{self.path}: holds a run of another scenario (digest {digest[:12]}); choose another folder with "
@@ -173,7 +166,7 @@ def read_state(path: Path) -> dict[str, Any]:
 
 
 def versions() -> dict[str, str]:
-    """Return the versions that a result depends on; those not installed are left out."""
+    """Return the versions of the packages that a result depends on; packages that are not installed are left out."""
     found = {"python": platform.python_version(), "machine": platform.machine()}
     for package in _PACKAGES:
         try:

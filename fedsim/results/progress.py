@@ -1,4 +1,4 @@
-"""A live bar for long runs: round, simulated time, accuracy, rounds per second and time left."""
+"""A live bar of a run: round, simulated time, accuracy, rounds per second and time left."""
 
 from types import TracebackType
 from typing import Self
@@ -18,14 +18,14 @@ class _RoundsPerSecond(ProgressColumn):
 
 
 class RoundBar:
-    """Shows how far a run is; silent where the output is no terminal.
+    """The progress of a run on a terminal; nothing is shown on other outputs.
 
     Parameters
     ----------
-    title : what is run
-    count : rounds at most
-    console : where to show it
-    quiet : show nothing at all
+    title : name of the run
+    count : largest number of rounds
+    console : output
+    quiet : whether nothing is shown
     """
 
     def __init__(self, title: str, count: int, console: Console, *, quiet: bool = False) -> None:
@@ -44,18 +44,18 @@ class RoundBar:
         self._accuracy = "-"
 
     def __enter__(self) -> Self:
-        """Begin to show the bar."""
+        """Show the bar."""
         self._bar.start()
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Leave the bar as it stands."""
+        """Stop the updates of the bar; the last one stays visible."""
         self._bar.stop()
 
     def show(self, progress: Progress) -> None:
-        """Move the bar to where the run is."""
+        """Show the present state of the run."""
         if progress.evaluation is not None:
             self._accuracy = f"{progress.evaluation.accuracy:.1%}"
         self._bar.update(

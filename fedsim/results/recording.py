@@ -1,4 +1,4 @@
-"""Run a scenario into a folder: tables as it goes, figures and a summary at the end."""
+"""A run in a folder: tables while the run goes on, figures and a summary at the end."""
 
 import time
 from collections.abc import Callable
@@ -32,7 +32,7 @@ def run(
 
     Parameters
     ----------
-    scenario : Scenario
+    scenario : what is run
     out : folder; ``runs/<name of the scenario>`` by default
     data_dir, store, on_round, executor, device : as for `fedsim.simulate`
     replace : whether a folder that holds another scenario's run may be written over
@@ -78,7 +78,7 @@ def write_results(folder: RunFolder, history: History) -> None:
 
 
 class _Writer:
-    """Writes the tables now and then, spending little of the run's time on it."""
+    """Writes the tables from time to time, with a small share of the run's time."""
 
     def __init__(self, folder: RunFolder, simulation: Simulation) -> None:
         self.folder, self._simulation = folder, simulation

@@ -1,4 +1,4 @@
-"""A run's accounts as tables of text: fates, what made rounds long, and what deadlines would have saved."""
+"""A report of a run as tables of text: time and bits by fate, causes of the rounds' lengths, effect of deadlines."""
 
 from collections.abc import Iterable, Sequence
 from typing import Final, NamedTuple
@@ -22,33 +22,34 @@ class Page(NamedTuple):
 
 
 def report(history: History, deadlines_s: Sequence[float] = (), *, every_round: bool = False) -> list[Page]:
-    """Return the accounts of a run as tables.
+    """Return the report of a run.
 
     Parameters
     ----------
-    history : History
-    deadlines_s : to be asked about; by default those that would have let in certain shares of the used updates
-    every_round : whether to add what made each single round long
+    history : of the run
+    deadlines_s : deadlines whose effect is reported, in seconds after a cohort was sent; by default quantiles of the
+        arrival times of the used updates
+    every_round : whether to add a table with the cause of each round's length
     """
     critical, cloud = history.critical_path(), history.cloud_path()
-    pages = [_fates(history), _causes("what made rounds as long as they were", critical, "missing")]
+    pages = [_fates(history), _causes("causes of the lengths of rounds", critical, "missing")]
     if cloud is not None:
-        pages.append(_causes("what made the cloud's rounds as long as they were", cloud, "phase_s"))
+        pages.append(_causes("causes of the lengths of the cloud's rounds", cloud, "phase_s"))
     if any(cause == "client" for cause in critical.column("cause").to_pylist()):
         pages.append(_slowest(critical))
-    came_s = arrivals_s(history)
-    asked_s = (
-        deadlines_s or _whole_digits(np.quantile(came_s, _QUANTILES, method="inverted_cdf")) if came_s.size else ()
-    )
-    if asked_s:
-        pages.append(_deadlines(history, asked_s))
+    arrival_s = arrivals_s(history)
+    wanted_s = deadlines_s if arrival_s.size else ()
+    if arrival_s.size and not deadlines_s:
+        wanted_s = _whole_digits(np.quantile(arrival_s, _QUANTILES, method="inverted_cdf"))
+    if wanted_s:
+        pages.append(_deadlines(history, wanted_s))
     if every_round:
         pages.append(_rounds(critical))
     return pages
 
 
 def _fates(history: History) -> Page:
-    """Return the quantities as lines and the fates as columns."""
+    """Return the table with a line for each quantity and a column for each fate."""
     table = history.by_fate().to_pydict()
     forms = {
         "participations": ("participations", "{:,.0f}", 1.0),
@@ -67,11 +68,18 @@ def _fates(history: History) -> Page:
         (title, *(form.format(value * unit) for value in table[name])) for title, (name, form, unit) in forms.items()
     ]
     header = ("", *(fate.replace("wasted-", "wasted\n") for fate in table["fate"]))
-    return Page("where the clients' time and bits went", header, lines)
+    return Page("time and bits of the clients by fate", header, lines)
 
 
 def _causes(title: str, critical: pa.Table, column: str) -> Page:
-    """Return for each cause of the rounds' lengths how many rounds and seconds it stands for, and a column's mean."""
+    """Return the rounds and the seconds of each cause, and the mean of a column over its rounds.
+
+    Parameters
+    ----------
+    title : of the page
+    critical : causes of the rounds' lengths
+    column : ``"missing"`` or ``"phase_s"``
+    """
     rows = critical.to_pylist()
     causes = [row["cause"] if row["phase"] is None else f"{row['cause']}: {row['phase']}" for row in rows]
     total_s = sum(row["duration_s"] for row in rows)
@@ -82,7 +90,7 @@ def _causes(title: str, critical: pa.Table, column: str) -> Page:
         share = seconds / total_s if total_s else 0.0
         mean = "-" if mine[0][column] is None else f"{sum(row[column] for row in mine) / len(mine):.1f}"
         lines.append((cause, f"{len(mine):,}", f"{seconds:,.2f}", f"{share:.1%}", mean))
-    what = {"missing": "missing a round", "phase_s": "mean s of the phase"}[column]
+    what = {"missing": "missing clients a round", "phase_s": "mean s of the phase"}[column]
     return Page(title, ("ended by", "rounds", "seconds", "of the time", what), lines)
 
 
@@ -96,11 +104,11 @@ def _slowest(critical: pa.Table) -> Page:
         often = max(sorted(set(phases)), key=phases.count)
         mean_s = sum(row["phase_s"] for row in mine if row["phase"] == often) / phases.count(often)
         lines.append((str(client), f"{len(mine):,}", often, f"{mean_s:.3f}"))
-    return Page("who ended rounds most often", ("client", "rounds", "by its", "mean s"), lines)
+    return Page("clients that ended most rounds", ("client", "rounds", "phase", "mean s"), lines)
 
 
 def _deadlines(history: History, deadlines_s: Iterable[float]) -> Page:
-    header = ("deadline s", "seconds saved", "of the time", "updates lost", "of those used", "rounds shortened")
+    header = ("deadline s", "seconds saved", "of the time", "used updates lost", "of all used", "rounds shortened")
     lines = [
         (
             f"{row['deadline_s']:g}",
@@ -112,7 +120,7 @@ def _deadlines(history: History, deadlines_s: Iterable[float]) -> Page:
         )
         for row in history.deadline_whatif(list(deadlines_s)).totals().to_pylist()
     ]
-    return Page("what a deadline would have saved, each round as it was", header, lines)
+    return Page("effect of deadlines, every round taken as it was", header, lines)
 
 
 def _rounds(critical: pa.Table) -> Page:
@@ -130,11 +138,11 @@ def _rounds(critical: pa.Table) -> Page:
         )
         for row in critical.to_pylist()
     ]
-    return Page("round by round", header, lines)
+    return Page("every round", header, lines)
 
 
 def _whole_digits(values: Iterable[float]) -> list[float]:
-    """Return different values of three digits, rounded up so that what came by then is let in."""
+    """Return different values of three digits, rounded up: an arrival at the unrounded time is in time."""
     found = set()
     for value in values:
         step = 10.0 ** (np.floor(np.log10(value)) - 2) if value > 0 else 1e-3

@@ -1,4 +1,4 @@
-"""The few numbers that say how a run went."""
+"""The summary of a run: its main numbers."""
 
 from typing import Any
 
@@ -9,12 +9,12 @@ from fedsim.history.accounting import wasted_shares
 
 
 def summarise(history: History, target_accuracy: float = 0.8, smoothing: int = 1) -> dict[str, Any]:
-    """Return the summary of a run; None where a quantity does not exist.
+    """Return the summary of a run by the names of its quantities; None for one that does not exist.
 
     Parameters
     ----------
-    history : History
-    target_accuracy : what the time to accuracy refers to
+    history : of the run
+    target_accuracy : accuracy whose time is stated, a share
     smoothing : window of the causal mean over evaluations
     """
     durations_s = history.column("rounds", "duration_s")
@@ -44,7 +44,7 @@ def summarise(history: History, target_accuracy: float = 0.8, smoothing: int = 1
 
 
 def rows(summary: dict[str, Any]) -> list[tuple[str, str]]:
-    """Return a summary as lines of a table: what, and how much with its unit."""
+    """Return a summary as lines of a table: quantity, and value with its unit."""
 
     def shown(value: float | None, form: str) -> str:
         return "-" if value is None else form.format(value)

@@ -1,13 +1,12 @@
-"""What breaks while a run goes on: clients crash, links fail and the server restarts.
+"""Faults during a run: clients crash, clients' links fail, and the server restarts.
 
-Each fault is an event on the clock that interrupts whoever is at work then. Clients and links that are idle cost no
-event: whether they work is asked when somebody looks at them, and is a function of client and time alone, whoever is
-selected. A client that is down, or whose link is, is no candidate.
+Each fault is an event on the clock that interrupts the processes it concerns. Idle clients and links cost no event:
+whether they work is evaluated when needed, and is a function of client and time alone, whatever the selection. A client
+that is down, or whose link is down, is no candidate.
 
-Beside these there is the trouble of a network that is a graph (`fedsim.network.medium.failures`): there, capacities
-fall or
-nodes are lost inside the network, what flows slows down, takes another way or waits, and nothing is lost. A link outage
-here is the client's own last hop, on any network; a transfer under way is lost with it. Both may happen in one run.
+A network of kind ``graph`` has failures of its own (`fedsim.network.medium.failures`): capacities fall or nodes are
+lost inside the network, and transfers slow down, take another route or wait; none is lost. A link outage here is the
+client's own last hop, on any network; a transfer in progress is lost. Both may happen in one run.
 
 Streams: ``fault-crash-start``, ``fault-outage-start`` by client; ``fault-crash-sojourn``, ``fault-outage-sojourn`` by
 (client, number); ``fault-restart`` by number.
@@ -28,53 +27,59 @@ from fedsim.streams import Streams
 
 
 class ClientCrash(Settings):
-    """Devices crash and come back, after exponential times; stationary from time 0.
+    """Crashes of devices, with exponential times up and down; stationary from time 0.
 
-    A crash in the middle of a task is a dropout at that instant.
+    A crash during a participation is a dropout at that instant.
 
     Attributes
     ----------
-    mean_up_s, mean_down_s : mean times from a return to the next crash and from a crash to the return
+    mean_up_s, mean_down_s : mean seconds from a return to the next crash, and from a crash to the return
     """
 
     mean_up_s: Sojourn
     mean_down_s: Sojourn
 
     def build(self, clients: int, streams: Streams) -> Renewal:
-        """Return when each device runs."""
+        """Return when each device runs.
+
+        Parameters
+        ----------
+        clients : number of clients K
+        streams : random streams of the run
+        """
         return Renewal(clients, MarkovSojourns(self.mean_up_s, self.mean_down_s, streams, "fault-crash"))
 
 
 class LinkOutage(Settings):
-    """Clients' links fail and come back, after exponential times; stationary from time 0.
+    """Outages of clients' links, with exponential times up and down; stationary from time 0.
 
-    A transfer under way when its link fails is lost, which is a dropout at that instant. Work goes on; an upload that
-    is due while the link is down begins when it is back (its wait counts as ``queue_s``).
+    A transfer in progress is lost with its link, which is a dropout at that instant. Work goes on; an upload that is
+    due during an outage starts after it, and its wait counts as ``queue_s``.
 
     Attributes
     ----------
-    mean_up_s, mean_down_s : mean times for which a link works and does not
+    mean_up_s, mean_down_s : mean seconds for which a link works, and for which it does not
     """
 
     mean_up_s: Sojourn
     mean_down_s: Sojourn
 
     def build(self, clients: int, streams: Streams) -> Renewal:
-        """Return when each link works."""
+        """Return when each link works; parameters as in `ClientCrash.build`."""
         return Renewal(clients, MarkovSojourns(self.mean_up_s, self.mean_down_s, streams, "fault-outage"))
 
 
 class ServerRestart(Settings):
-    """The server crashes and, after a while, goes on from its last model and all it knows of its clients.
+    """Crashes of the server, which continues later from its last model and its knowledge of the clients.
 
-    What is in the air then and what has arrived since the last model are lost: clients at work are cut off, the round
-    is over, and nothing comes of it. What happens at the very instant of a crash has still happened.
+    A crash cancels the clients in flight, discards the updates that have arrived since the last model, and ends the
+    round without a new model. Events at the instant of the crash come before it.
 
     Attributes
     ----------
-    at_s : when it crashes; either this or the mean is given
-    mean_up_s : mean of the exponential time from its start, or its return, to the next crash
-    down_s : how long it is down
+    at_s : instants of the crashes; either these or the mean are given
+    mean_up_s : mean of the exponential seconds from the start, or a return, to the next crash
+    down_s : seconds from a crash to the return
     """
 
     at_s: Annotated[tuple[PositiveFloat, ...], Field(min_length=1, strict=False)] | None = None
@@ -82,7 +87,7 @@ class ServerRestart(Settings):
     down_s: PositiveFloat
 
     @model_validator(mode="after")
-    def _says_when(self) -> Self:
+    def _has_instants(self) -> Self:
         if (self.at_s is None) == (self.mean_up_s is None):
             raise refusal("when", "a server restart needs either at_s or mean_up_s")
         for crash_s, next_s in itertools.pairwise(self.at_s or ()):
@@ -98,7 +103,7 @@ class ServerRestart(Settings):
         return self
 
     def crashes_s(self, streams: Streams) -> Iterator[float]:
-        """Return the instants at which it crashes, one after another."""
+        """Return the instants of the crashes, ascending."""
         if self.mean_up_s is None:
             yield from self.at_s or ()
             return
@@ -109,9 +114,16 @@ class ServerRestart(Settings):
             up_s = crash_s + self.down_s
 
     def strike(self, env: Environment, server: Process, streams: Streams) -> Generator[Event, Any, None]:
-        """Interrupt the server's process at each crash."""
+        """Interrupt the server's process at each crash.
+
+        Parameters
+        ----------
+        env : Environment
+        server : process to interrupt
+        streams : random streams of the run
+        """
         for crash_s in self.crashes_s(streams):
-            # A round that ends at this instant has ended, and the next one has begun.
+            # A round that ends at the instant of a crash ends before it, and the next one begins before it.
             yield LastOfInstant(env, max(0.0, crash_s - env.now), after_its_like=True)
             while tied_s := tie_s(env):
                 yield LastOfInstant(env, tied_s, after_its_like=True)
@@ -119,11 +131,11 @@ class ServerRestart(Settings):
 
 
 class Faults(Settings):
-    """What breaks while a run goes on; each part may be left out, and then nothing of its kind breaks.
+    """The faults of a scenario.
 
     Attributes
     ----------
-    client_crash, link_outage, server_restart : the kinds of faults
+    client_crash, link_outage, server_restart : each kind of fault; None for none
     """
 
     client_crash: ClientCrash | None = None
@@ -132,5 +144,5 @@ class Faults(Settings):
 
     @property
     def may_lose_clients(self) -> bool:
-        """Whether a client may be lost in the middle of a participation; a server that restarts knows that it did."""
+        """Whether a client may be lost during a participation; a server that restarts knows that it did."""
         return self.client_crash is not None or self.link_outage is not None

@@ -11,7 +11,7 @@ from fedsim.selectors.validation import check_choice, check_shares, check_whole_
 
 
 class ImportanceSampling(PublishedSelector):
-    """Optimal client sampling by the norms of updates, with m clients on average.
+    """Select each client with a probability in proportion to the norm of its update, m clients on average.
 
     Client i takes part with the probability of equation (7), in proportion to ``w_i |U_i|`` (w_i its share of the
     data, U_i its update) and at most 1. Its update has the weight ``w_i`` over that probability, so that the aggregate

@@ -1,6 +1,6 @@
-"""Contract checks for people who write their own parts.
+"""Contract checks for parts of your own: each runs small synthetic trials and names the fault that it finds.
 
-Each check puts a part through small synthetic trials and names the fault that it finds::
+In a test::
 
     from fedsim.testing import check_compute_time, check_selector
 
@@ -11,6 +11,7 @@ Each check puts a part through small synthetic trials and names the fault that i
         check_compute_time(MyComputeTime(samples_per_s=50.0))
 """
 
+from fedsim.testing.availability import check_availability
 from fedsim.testing.compute_times import check_compute_time
 from fedsim.testing.disciplines import check_discipline
 from fedsim.testing.executors import check_executor
@@ -19,6 +20,7 @@ from fedsim.testing.selectors import check_selector
 from fedsim.testing.server_optimizers import check_server_optimizer
 
 __all__ = [
+    "check_availability",
     "check_compute_time",
     "check_discipline",
     "check_executor",

@@ -9,7 +9,7 @@ from pydantic import ValidationError
 from pydantic_core import PydanticCustomError
 
 from fedsim.arrays import FloatArray, IntArray
-from fedsim.capabilities import MODEL_BITS
+from fedsim.capabilities import MODEL_BITS, SITES
 from fedsim.clock import Environment
 from fedsim.errors import AuditError, ContractError, ScenarioError
 from fedsim.network import NETWORKS, Links, Network
@@ -41,7 +41,7 @@ def check_network(
     * durations are arrays of float64, one for each client of the call, at least 0 and no NaN,
     * they are functions of (client, draw, start, bits): the other clients of a call, their order, earlier calls and
       another object built from the same seed change nothing,
-    * more bits never take less time; bits have no effect unless ``requires`` names ``"model-bits"``,
+    * more bits never take less time, and bits have no effect where ``requires`` does not name ``"model-bits"``,
     * their mean over many draws agrees with what is expected, and both are infinite for the same clients,
     * no array of the caller is changed.
 
@@ -99,6 +99,8 @@ class _Checked:
         if not isinstance(self.links.shared, Directions):
             self._refuse(f"shared is {self.links.shared!r}; it must be fedsim.network.Directions")
         serving = self.links.serving
+        if serving is None and SITES in network.provides:
+            self._refuse(f"provides names {SITES!r}, but its links have no serving")
         if serving is not None and (serving.shape != (clients,) or serving.dtype != np.int64 or serving.min() < 0):
             self._refuse("serving must be an array of int64 with one number of at least 0 for each client")
 
@@ -133,7 +135,7 @@ class _Checked:
                     client = int(np.argmax(more < less * (1 - _SLACK)))
                     self._refuse(f"{what} is {more[client]} s for {size} bits of client {client}, and more for fewer")
             if MODEL_BITS not in self.network.requires and any(np.any(one != took[0]) for one in took):
-                self._refuse(f"{what} depends on the bits, though requires does not name model-bits")
+                self._refuse(f"{what} depends on the bits, though requires does not name {MODEL_BITS!r}")
 
     def mean(self, way: str, draws: int, rtol: float) -> None:
         """Compare the mean of many durations with what is expected."""

@@ -207,10 +207,16 @@ class Sizeless(Own):
     requires: ClassVar[frozenset[str]] = frozenset()
 
 
+class Siteless(Own):
+    provides: ClassVar[frozenset[str]] = frozenset({"sites"})
+
+
 def test_what_a_network_says_of_itself_must_hold():
-    with pytest.raises(ContractError, match="downlink_s depends on the bits, though requires does not name model-bits"):
+    with pytest.raises(ContractError, match="downlink_s depends on the bits, though requires does not name"):
         check_network(Sizeless())
-    with pytest.raises(ContractError, match="must derive from fedsim.Component"):
+    with pytest.raises(ContractError, match="provides names 'sites', but its links have no serving"):
+        check_network(Siteless())
+    with pytest.raises(ContractError, match=r"must derive from fedsim\.Component"):
         check_network(object())
     with pytest.raises(ContractError, match="there is no network 'cel'"):
         check_network("cel")

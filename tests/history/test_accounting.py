@@ -281,7 +281,7 @@ def test_rounds_of_edge_servers_and_of_their_cloud_have_causes_of_their_own():
         (2, 1.5, "restart", None, None, None),
     ]
     pages = {page.title: page.lines for page in report(history)}
-    assert pages["what made the cloud's rounds as long as they were"] == [
+    assert pages["causes of the lengths of the cloud's rounds"] == [
         ("edge: edge rounds", "1", "8.50", "85.0%", "7.0"),
         ("restart", "1", "1.50", "15.0%", "-"),
     ]

@@ -70,8 +70,8 @@ def test_positions_from_a_file(tmp_path):
     [
         ("x_m,y\n1,2\n", "no column y_m"),
         ("", "no column x_m and no column y_m"),
-        ("x_m,y_m\n1,2\n3\n", "line 3: '3', None are no two finite numbers"),
-        ("x_m,y_m\n1,nan\n", "line 2: '1', 'nan' are no two finite numbers"),
+        ("x_m,y_m\n1,2\n3\n", "line 3: '3', None are not two finite numbers"),
+        ("x_m,y_m\n1,nan\n", "line 2: '1', 'nan' are not two finite numbers"),
         ("x_m,y_m\n1,here\n", "line 2"),
     ],
 )

@@ -2,17 +2,14 @@
 
 import math
 from collections.abc import Sequence
-from typing import Final, Protocol
+from typing import Protocol
 
 import numpy as np
 
 from fedsim.arrays import BoolArray, FloatArray, IntArray
 from fedsim.devices.availability.on_off import OnOffProcess
 from fedsim.devices.batteries import Batteries
-from fedsim.devices.contracts import Availability
-
-_NEXT_DRAW: Final = 2**40
-"""Distance between a draw and its repetition; no round has a number as high."""
+from fedsim.devices.contracts import NEXT_DRAW, Availability
 
 
 class EligibilityCriterion(Protocol):
@@ -130,7 +127,7 @@ class EligibleClients(Availability):
                     - now_s
                 )
                 tries = max(1.0, math.ceil(wait_s / self.retry_s)) if math.isfinite(wait_s) else math.inf
-                later_s, draw = now_s + self.retry_s * tries, draw + _NEXT_DRAW
+                later_s, draw = now_s + self.retry_s * tries, draw + NEXT_DRAW
             else:
                 later_s = float(self.earliest_s(looked_at, now_s, draw).min(initial=np.inf))
             if math.isinf(later_s):

@@ -1,1 +1,1 @@
-"""fedsim.network.cell."""
+"""The networks of a wireless cell: settings that compose the physics of radio with a shared medium."""

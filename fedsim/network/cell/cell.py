@@ -27,7 +27,7 @@ from fedsim.units import SPEED_OF_LIGHT_M_PER_S
 
 
 class Downlink(CellLink):
-    """Base station to client; besides the rules of `CellLink` there is ``"multicast"``, one message for all at once.
+    """Base station to client; besides the rules of `CellLink` ``"multicast"`` sends one message to all clients at once.
 
     The defaults give a client a tenth of a 10 MHz carrier on which a macro base station radiates 46 dBm, so
     36 dBm, and a phone's noise figure of 9 dB: the usual assumptions of 3GPP's macro cell studies (TR 36.942;
@@ -43,8 +43,8 @@ class Downlink(CellLink):
 class Uplink(CellLink):
     """Client to base station.
 
-    The defaults give a client 1 MHz into which a phone puts all of its 23 dBm, and a base station's noise
-    figure of 5 dB (same studies). So an uplink has 9 dB less SNR than a downlink.
+    The defaults give a client 1 MHz with all 23 dBm of a phone, and a base station's noise figure of 5 dB (same
+    studies). So an uplink has 9 dB less SNR than a downlink.
     """
 
     sharing: Annotated[Sharing, SharingSlot(SHARINGS, recipe=True)] = "dedicated"
@@ -57,8 +57,8 @@ class Cell(Component):
     """A cell with dedicated or shared bandwidth, alone or among others.
 
     The rate of a link in a fading block is ``bandwidth * efficiency(snr * gain)``, where snr follows from power,
-    path loss, shadowing, thermal noise and the interference of other sites. A transfer takes the time to push its bits
-    through the blocks, and distance / c on top.
+    path loss, shadowing, thermal noise and the interference of other sites. A transfer takes the time of its bits
+    through the blocks, and distance / c.
 
     Attributes
     ----------
@@ -67,10 +67,10 @@ class Cell(Component):
     shadowing_sigma_db : float or None
         Standard deviation of the log-normal shadowing. None takes that of the path loss (TR 38.901 has one for each
         client), or 8 dB where it has none, the usual assumption for macro cells (3GPP TR 36.814, annex A.2).
-    shadowing : how the shadowing of clients and sites hangs together
+    shadowing : joint law of the shadowing of clients and sites
     fading : law of the gain in each coherence time
-    rate : what a hertz carries at which SNR
-    sites : the sites on the same frequencies; None where the one at the origin is alone
+    rate : law of the spectral efficiency
+    sites : the sites on the same frequencies; None for the one at the origin alone
     """
 
     requires: ClassVar[frozenset[str]] = frozenset({MODEL_BITS})
@@ -106,5 +106,12 @@ class Cell(Component):
         )
 
     def losses(self, positions_m: FloatArray, sites_m: FloatArray, streams: Streams) -> tuple[FloatArray, FloatArray]:
-        """Return the distance in metres and the path loss with shadowing in dB of each client and site, (K, S)."""
+        """Return the distance in metres and the path loss with shadowing in dB of each client and site, (K, S).
+
+        Parameters
+        ----------
+        positions_m : of the clients in metres, shape (K, 2)
+        sites_m : of the sites in metres, shape (S, 2)
+        streams : random streams of the run
+        """
         return LinkBudget(self, sites_m, streams).losses(positions_m)

@@ -1,16 +1,16 @@
-"""Cells by name, with the usual numbers of their kind; every option can be set otherwise.
+"""Cells by name, with the usual numbers of their kind; every option can be changed.
 
-In a preset a table without ``kind`` changes single options of what the preset has there, and one with a ``kind``
-stands alone::
+In a preset a table without ``kind`` changes single options of the preset's own table, and one with a ``kind``
+replaces it::
 
     [network]
     kind = "urban-macro"
     path_loss = { carrier_hz = 0.8e9 }          # still UMa
     uplink = { power_dbm = 30.0 }               # bandwidth and noise figure as in the preset
-    fading = { kind = "rician", k_db = 9.0 }    # something else
+    fading = { kind = "rician", k_db = 9.0 }    # another law
 
 A client's share is a tenth of the carrier unless said otherwise. Powers include the antenna gains of both ends. The
-crowd's placement is not the preset's: its docstring names the usual size of the cell.
+crowd's placement is separate: the docstring of a preset names the usual size of its cell.
 """
 
 from collections.abc import Mapping
@@ -34,7 +34,7 @@ _WALKING_M_PER_S = 3 / 3.6
 
 
 class Preset(Cell):
-    """A cell of which single options can be changed, table by table."""
+    """A cell whose options can be changed one by one, table by table."""
 
     @model_validator(mode="before")
     @classmethod
@@ -45,7 +45,7 @@ class Preset(Cell):
 
     @classmethod
     def _filled(cls, name: str, given: Any) -> Any:
-        """Return a table completed by the preset's own options where it names no other kind."""
+        """Return a table with the preset's own options for those left out, unless it names another kind."""
         field = cls.model_fields.get(name)
         own = None if field is None else field.default
         if not (isinstance(given, Mapping) and isinstance(own, Settings)) or "kind" in given:

@@ -1,1 +1,1 @@
-"""fedsim.network.graph."""
+"""The network of a graph: settings that compose a topology, access links, mobility and failures."""

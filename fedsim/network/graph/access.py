@@ -1,7 +1,7 @@
-"""The links between clients and the base stations of a graph: constant ones, or what the radio gives.
+"""The access links between clients and the base stations of a graph: constant, or by radio.
 
-A client is attached to one station at a time: the strongest when a transfer begins, and as
-`fedsim.network.topology.handover` says while transfers are on their way.
+A client is attached to one station at a time: the strongest when a transfer starts, and by the rule of
+`fedsim.network.topology.handover` while transfers are in progress.
 """
 
 import math
@@ -48,17 +48,17 @@ CELLS = Registry(
 
 
 class Access(Protocol):
-    """A scenario's way of reaching base stations: settings that build the coverage of one run.
+    """A scenario's access to base stations: settings that build the coverage of one run.
 
     Attributes
     ----------
-    delay_s : how long a bit travels between a client and its station
+    delay_s : propagation delay between a client and its station
     shares_airtime : whether the clients of a station share its time in each direction, each at its own rate
     """
 
     @property
     def delay_s(self) -> float:
-        """How long a bit travels."""
+        """Propagation delay in seconds."""
         ...
 
     @property
@@ -71,22 +71,24 @@ class Access(Protocol):
 
         Parameters
         ----------
-        sites_m : where the stations stand, shape (b, 2)
-        places_m : where the clients stand at time 0, shape (K, 2), and for ever unless they move
+        sites_m : positions of the stations in metres, shape (b, 2)
+        places_m : positions of the clients at time 0 in metres, shape (K, 2)
+        moves : whether clients move
+        streams : random streams of the run
         """
         ...
 
 
 class ConstantAccess(Component):
-    """Links of the same capacity for all clients, wherever they stand; the nearest station is the strongest.
+    """Links of the same capacity for all clients at any place; the nearest station is the strongest.
 
     Attributes
     ----------
-    downlink_bps, uplink_bps : capacity each way
-    delay_s : how long a bit travels
-    exponent : signals weaken by ``10 * exponent`` dB per decade of distance, which is what the hysteresis of handovers
+    downlink_bps, uplink_bps : capacities of the two directions
+    delay_s : propagation delay
+    exponent : signals fall by ``10 * exponent`` dB per decade of distance, which is what the hysteresis of handovers
         refers to; 3.76 is that of urban macro cells (`LogDistance`)
-    reach_m : how far away a station may be for a client that has lost its own; any distance if left out
+    reach_m : greatest distance of a station for a client whose own is lost; any distance if left out
     """
 
     shares_airtime: ClassVar[bool] = False
@@ -98,13 +100,13 @@ class ConstantAccess(Component):
     reach_m: PositiveFloat | None = None
 
     def build(self, sites_m: FloatArray, places_m: FloatArray, moves: bool, streams: Streams) -> "ConstantCoverage":
-        """Return what follows from the distances."""
+        """Return the coverage by distance."""
         return ConstantCoverage(self, sites_m)
 
 
 @dataclass(frozen=True)
 class ConstantCoverage:
-    """The coverage of `ConstantAccess`; `sites_m` has shape (b, 2)."""
+    """The coverage of `ConstantAccess`, for stations at positions of shape (b, 2)."""
 
     step_m: ClassVar[float] = math.inf
 
@@ -112,14 +114,14 @@ class ConstantCoverage:
     sites_m: FloatArray
 
     def view(self, client: IntArray, places_m: FloatArray) -> "ConstantView":
-        """Return what follows from the distances."""
+        """Return the coverage by distance."""
         apart = places_m[:, None, :] - self.sites_m
         return ConstantView(self.settings, np.asarray(np.hypot(apart[..., 0], apart[..., 1])))
 
 
 @dataclass(frozen=True)
 class ConstantView:
-    """What `ConstantCoverage` offers at distances of shape (n, b)."""
+    """The signals and rates of `ConstantCoverage` at distances of shape (n, b)."""
 
     settings: ConstantAccess
     distance_m: FloatArray
@@ -130,22 +132,22 @@ class ConstantView:
         return -10 * self.settings.exponent * np.log10(np.maximum(self.distance_m, 1e-3))
 
     def in_reach(self) -> BoolArray:
-        """Return whether a station is no farther away than the reach."""
+        """Return whether a station is within reach, shape (n, b)."""
         reach_m = self.settings.reach_m
         return np.asarray(self.distance_m <= (math.inf if reach_m is None else reach_m))
 
     def rates_bps(self, station: IntArray) -> FloatArray:
-        """Return the constant capacities."""
+        """Return the constant capacities in bit/s, shape (n, 2)."""
         return np.tile([self.settings.downlink_bps, self.settings.uplink_bps], (station.size, 1))
 
 
 class RadioAccess(Component):
-    """Links that carry the mean rate of a cell's radio, between clients and base stations where they stand.
+    """Links of the mean rate of a cell's radio, between clients and base stations at their positions.
 
     The strongest station is the one with the least path loss and shadowing. A link's capacity is its bandwidth times
-    the mean spectral efficiency over fading (`fedsim.network.medium.cell` says what that leaves out). A client
-    that moves keeps its luck towards each station: it has a line of sight where the probability at its distance is
-    above a number of its own, independent shadowing stays, and correlated shadowing follows the place.
+    the mean spectral efficiency over fading (`fedsim.network.medium.cell` describes this approximation). A client that
+    moves keeps its draws towards each station: it has a line of sight where the probability at its distance is above a
+    number of its own, independent shadowing stays, and correlated shadowing follows the place.
 
     Attributes
     ----------
@@ -153,11 +155,11 @@ class RadioAccess(Component):
         The base stations of the graph take the place of its sites: of `sites` count the load, with which other
         stations disturb a downlink, and the grid of neighbours and the back-off in the uplink.
     spectrum : ``"dedicated"``, each client with the bandwidth of the cell to itself, or ``"shared"``
-        Shared, the clients of a station share its time in each direction: a flow of r bit/s over a link that would
-        carry C takes ``r / C`` of it, and the rates are max-min fair.
-    delay_s : how long a bit travels, processing included
-    step_m : how far a client walks before the rates of its links follow
-    least_snr_db : what a client needs in the downlink to change to another station when it has lost its own; -6 dB
+        Shared, the clients of a station share its time in each direction: a transfer of r bit/s over a link of capacity
+        C takes ``r / C`` of it, and the rates are max-min fair.
+    delay_s : propagation delay, processing included
+    step_m : distance that a client moves before the rates of its links are updated
+    least_snr_db : least SNR of the downlink of another station for a client whose own is lost; -6 dB
         is about where a phone counts a cell as in sync (TS 38.133, clause 8.1)
     """
 
@@ -183,7 +185,7 @@ class RadioAccess(Component):
         return self
 
     def build(self, sites_m: FloatArray, places_m: FloatArray, moves: bool, streams: Streams) -> "RadioCoverage":
-        """Return what follows from the radio.
+        """Return the coverage by radio.
 
         Raises
         ------
@@ -194,7 +196,14 @@ class RadioAccess(Component):
 
 
 class RadioCoverage:
-    """The coverage of `RadioAccess`, for clients that stand at given places or, if these are None, anywhere."""
+    """The coverage of `RadioAccess`.
+
+    Parameters
+    ----------
+    settings : of the access
+    radio : of the stations
+    places_m : positions in metres of clients that never move, shape (K, 2); None where clients move
+    """
 
     def __init__(self, settings: RadioAccess, radio: LinkBudget, places_m: FloatArray | None) -> None:
         self.step_m = settings.step_m
@@ -202,7 +211,7 @@ class RadioCoverage:
         self._standing_db = None if places_m is None else radio.losses(places_m)[1]
 
     def view(self, client: IntArray, places_m: FloatArray) -> "RadioView":
-        """Return what follows from path loss and shadowing."""
+        """Return the signals and rates by path loss and shadowing."""
         standing_db = self._standing_db
         loss_db = self._radio.losses(places_m, client)[1] if standing_db is None else standing_db[client]
         return RadioView(self._radio, loss_db, self._least_snr)
@@ -210,7 +219,7 @@ class RadioCoverage:
 
 @dataclass(frozen=True)
 class RadioView:
-    """What `RadioCoverage` offers at path losses, shadowing included, of shape (n, b)."""
+    """The signals and rates of `RadioCoverage` at path losses in dB, shadowing included, of shape (n, b)."""
 
     radio: LinkBudget
     loss_db: FloatArray
@@ -222,14 +231,14 @@ class RadioView:
         return -self.loss_db
 
     def in_reach(self) -> BoolArray:
-        """Return whether a station's downlink has the least SNR."""
+        """Return whether a station's downlink has at least the least SNR, shape (n, b)."""
         places, stations = self.loss_db.shape
         every = np.tile(np.arange(stations), places)
         down, _ = self.radio.snrs(np.repeat(self.loss_db, stations, axis=0), every)
         return np.asarray(down.reshape(places, stations) >= self.least_snr)
 
     def rates_bps(self, station: IntArray) -> FloatArray:
-        """Return bandwidth times mean spectral efficiency."""
+        """Return bandwidth times mean spectral efficiency in bit/s, shape (n, 2)."""
         cell, efficiency = self.radio.cell, self.radio.effective.efficiency
         down, up = self.radio.snrs(self.loss_db, station)
         return np.column_stack(

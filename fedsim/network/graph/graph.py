@@ -1,8 +1,8 @@
-"""A network of many links: clients, cells, edge servers and a cloud, with routes, fair sharing and trouble.
+"""The network of a graph: clients, cells, edge servers and a cloud, with routes, fair sharing and failures.
 
-Flows on a link share it max-min fairly (`fedsim.network.topology.max_min`), on the clock
-(`fedsim.network.medium.fluid`); what
-clients' own links carry is the access's matter (`fedsim.network.graph.access`), and to whom they lead, the roaming's.
+Transfers on a link share it max-min fairly (`fedsim.network.topology.max_min`), on the clock
+(`fedsim.network.medium.fluid`). The access (`fedsim.network.graph.access`) sets the capacity of a client's own link,
+and the association (`fedsim.network.medium.association`) its base station.
 """
 
 from typing import Annotated, Any, ClassVar, Literal, Protocol, Self
@@ -25,19 +25,24 @@ from fedsim.streams import Streams
 
 
 class Layout(Protocol):
-    """Where a network's graph comes from."""
+    """The source of a network's graph."""
 
     def graph(self, positions_m: FloatArray) -> "nx.Graph[Any]":
-        """Return the graph for clients at positions of shape (K, 2)."""
+        """Return the graph for clients at positions in metres of shape (K, 2).
+
+        Parameters
+        ----------
+        positions_m : of the clients in metres, shape (K, 2)
+        """
         ...
 
 
 class Graph(Component):
-    """Links and nodes of every kind, given as a graph; what is on the way at the same time shares them.
+    """Links and nodes of every kind, given as a graph and shared by all transfers in progress.
 
     A transfer takes the route of least delay, shares each of its links and radios max-min fairly with the other
-    flows there, and its last bit travels for the sum of the delays. When nodes or links are lost or come back, what is
-    left of every flow takes the route that is the shortest then, or waits while there is none.
+    transfers there, and its last bit arrives after the sum of the delays. When nodes or links fail or work again, the
+    remaining bits of every transfer take the route that is the shortest then, or wait while there is none.
 
     Attributes
     ----------
@@ -45,11 +50,11 @@ class Graph(Component):
     access : table or None
         The link of each client to a base station, for graphs that name no clients: ``constant`` (the kind may be left
         out) or ``radio``.
-    server : where transfers end: the cloud, or the edge server that is the nearest by delay when a flow starts
-    trouble : list of what goes wrong
-    mobility : how clients move; None if they stand still
-    handover : when a client with something on its way changes to another base station, also where one is lost
-    interruption_s : how long a client's access carries nothing after each handover
+    server : node at which transfers end: the cloud, or the edge server of least delay when a transfer starts
+    trouble : list of failures
+    mobility : movement of the clients; None if they stand still
+    handover : rule by which a client with a transfer changes its base station, also where one has failed
+    interruption_s : time for which a client's access carries nothing after each handover
     """
 
     requires: ClassVar[frozenset[str]] = frozenset({MODEL_BITS})
@@ -85,7 +90,7 @@ class Graph(Component):
         Raises
         ------
         ScenarioError
-            If the graph lacks an attribute, a server, a client or a way between the two.
+            If the graph lacks an attribute, a server, a client or a route between the two.
         """
         graph = self.topology.graph(positions_m)
         movement = standing if self.mobility is None else self.mobility.build(streams)

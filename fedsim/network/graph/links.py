@@ -106,15 +106,15 @@ class GraphLinks(Links):
         return medium
 
     def downlink_s(self, client: IntArray, draw: int, start_s: FloatArray, bits: float) -> FloatArray:
-        """Return how long a client alone in the sound network takes; on the clock, use `open`."""
+        """Return the duration for a client alone in a network without failures; on the clock, use `open`."""
         return self.expected_downlink_s(bits)[client]
 
     def uplink_s(self, client: IntArray, draw: int, start_s: FloatArray, bits: float) -> FloatArray:
-        """Return how long a client alone in the sound network takes; on the clock, use `open`."""
+        """Return the duration for a client alone in a network without failures; on the clock, use `open`."""
         return self.expected_uplink_s(bits)[client]
 
     def expected_downlink_s(self, bits: float) -> FloatArray:
-        """Return ``bits / narrowest link + delay`` of each client: alone, without trouble, where it stands first.
+        """Return ``bits / narrowest link + delay`` of each client: alone, without failures, at its first place.
 
         `inf` where its access carries nothing; for a client that moves, which may find a signal, the greatest float.
         """
@@ -125,12 +125,12 @@ class GraphLinks(Links):
         return self._alone_s(bits, lambda client: (client, NEAREST_SERVER))
 
     def edge_routes(self) -> tuple[list[str], str]:
-        """Return the names of the edge servers that serve clients, in their order, and the name of the cloud.
+        """Return the names of the edge servers that serve clients, in the order of their numbers, and of the cloud.
 
         Raises
         ------
         ScenarioError
-            If there is not exactly one cloud, or no way between it and one of them.
+            If there is not exactly one cloud, or no route between it and one of them.
         """
         attached = self.attach()
         names, topology = attached.topology.names, attached.topology
@@ -140,7 +140,7 @@ class GraphLinks(Links):
         servers = [attached.servers[at] for at in np.unique(self.serving).tolist()]
         for server in servers:
             if topology.route(server, clouds[0]) is None or topology.route(clouds[0], server) is None:
-                raise ScenarioError(f"network: edge server {names[server]!r} has no way to and from the cloud")
+                raise ScenarioError(f"network: edge server {names[server]!r} has no route to and from the cloud")
         return [names[server] for server in servers], names[clouds[0]]
 
     def _serving(self) -> IntArray:
@@ -153,7 +153,7 @@ class GraphLinks(Links):
             down = attached.way((NEAREST_SERVER, node))[1]
             if up is None or down is None:
                 name, word = attached.topology.names[node], "to" if up is None else "from"
-                raise ScenarioError(f"network: client {client} (node {name!r}) has no way {word} the server")
+                raise ScenarioError(f"network: client {client} (node {name!r}) has no route {word} the server")
             serving.append(index[server])
         return np.array(serving, dtype=np.int64)
 

@@ -1,1 +1,1 @@
-"""fedsim.network.medium."""
+"""Shared media on the simulated clock: spectrum, multicast, fluid flows, association and failures."""

@@ -1,8 +1,8 @@
-"""Which base station each client has, on the clock: at the start of a transfer, while it walks, and when cells fail.
+"""The base station of each client on the clock: at the start of a transfer, while it moves, and when cells fail.
 
-A client with nothing on its way is attached to nobody and costs nothing; when a transfer begins it has the strongest
-station there and then (as an idle phone camps on the best cell). While something is on its way a process of its own
-follows it: it looks ahead over measurements by arithmetic and waits for the first at which something changes.
+A client without a transfer has no base station and no process; when a transfer starts it is attached to the strongest
+station of this instant (as an idle device camps on the best cell). While transfers are in progress a process follows
+the client: it computes its next measurements and waits for the first that changes something.
 """
 
 import math
@@ -25,7 +25,7 @@ Process = Generator[Event, Any, None]
 
 
 class Handover(NamedTuple):
-    """A client that changed from one base station to another with something on its way."""
+    """A change of a client from one base station to another during a transfer."""
 
     time_s: float
     client: int
@@ -35,15 +35,15 @@ class Handover(NamedTuple):
 
 @dataclass(frozen=True)
 class Outlook:
-    """What is known about a client's next measurements.
+    """The next measurements of a client, if no station fails meanwhile.
 
     Attributes
     ----------
-    watch : over its neighbours
-    places_m : where it will be, shape (n, 2)
-    rows : the measurements after which its rates are looked up again, and the last one that matters
-    rates_bps : what its down- and uplink carry then, from its present station
-    target : the station that takes over at the last of the rows; None if none does
+    watch : of its neighbours
+    places_m : its positions in metres, shape (n, 2)
+    rows : measurements after which its rates are updated, and the last one computed
+    rates_bps : capacities of its downlink and uplink at these rows, from its present station
+    target : new station at the last of the rows; None without a handover
     """
 
     watch: Watch
@@ -54,7 +54,7 @@ class Outlook:
 
     @property
     def ends_s(self) -> float:
-        """When the last of the rows is reached."""
+        """Instant of the last of the rows."""
         return float(self.watch.times_s[self.rows[-1]])
 
 
@@ -72,7 +72,7 @@ class AccessLinks(Protocol):
         """Let the access of a client lead to a base station from now on; return whether anything has changed."""
         ...
 
-    def find_routes(self, flows: Iterable[FluidTransfer]) -> None:
+    def find_routes(self, transfers: Iterable[FluidTransfer]) -> None:
         """Let what remains of transfers take the routes that are the shortest now."""
         ...
 
@@ -84,15 +84,15 @@ class Association:
     ----------
     medium : its access links and routes follow
     attached : the topology with its clients as of time 0
-    coverage : what the stations offer
-    rule : of handovers, and of looking for another station
-    interruption_s : how long a client's access carries nothing after each handover
+    coverage : signals and rates of the stations at each place
+    rule : of handovers and reselection
+    interruption_s : time for which a client's access carries nothing after each handover
     station : number of each client's station at time 0, shape (K,)
-    walk_of : gives the way of a client by its id
+    walk_of : returns the walk of a client by its id
 
     Attributes
     ----------
-    handovers : those that have been, in order
+    handovers : up to now, in order
     """
 
     def __init__(
@@ -111,7 +111,7 @@ class Association:
         self._station: list[int] = station.tolist()
         self._walk_of, self._walks = walk_of, dict[int, Walk]()
         self._flows: dict[int, list[FluidTransfer]] = {}
-        self._tickets: dict[int, object] = {}
+        self._following: dict[int, object] = {}
         self._client_at = {node: client for client, node in enumerate(attached.topology.client_node)}
         self._news = medium.env.event()
 
@@ -120,9 +120,9 @@ class Association:
         return [self._client_at[node] for node in nodes if node in self._client_at]
 
     def connect(self, client: int) -> None:
-        """Attach a client that is about to begin a transfer to the strongest station, unless it has one on its way.
+        """Attach a client that is about to start a transfer to the strongest station, unless one is in progress.
 
-        One that would look for another station never begins with one that is lost.
+        With reselection a client never starts with a station that is lost.
         """
         if self._busy(client):
             return
@@ -132,25 +132,25 @@ class Association:
         if self._rule.reselect_after_s is not None and usable.any():
             signal_db = np.where(usable, signal_db, -np.inf)
         self._attach(client, int(np.argmax(signal_db)), view)
-        self._tickets[client] = ticket = object()
-        self._env.process(self._follow(client, ticket, place_m[0]))
+        self._following[client] = token = object()
+        self._env.process(self._follow(client, token, place_m[0]))
 
-    def begun(self, client: int, flow: FluidTransfer) -> None:
-        """Take note of a transfer that has begun."""
-        self._flows[client] = [*self._under_way(client), flow]
+    def begun(self, client: int, transfer: FluidTransfer) -> None:
+        """Add a transfer that has started to those of a client."""
+        self._flows[client] = [*self._under_way(client), transfer]
 
     def stations_changed(self) -> None:
-        """Wake all that are followed: a node has been lost, or is back."""
+        """Wake the processes of all clients: a node has failed, or works again."""
         news, self._news = self._news, self._env.event()
         news.succeed()
 
-    def _follow(self, client: int, ticket: object, seen_m: FloatArray) -> Process:
-        """Follow a client while it has something on its way; `seen_m` is where its rates were looked up."""
+    def _follow(self, client: int, token: object, seen_m: FloatArray) -> Process:
+        """Follow a client while it has transfers in progress; `seen_m` is the place of its last update of rates."""
         never_s = np.full(len(self._attached.stations), np.inf)
         seen_s, since_s = self._env.now, never_s
-        while self._goes_on(client, ticket):
+        while self._goes_on(client, token):
             if not self._usable()[self._station[client]]:
-                yield from self._look_for_another(client, ticket)
+                yield from self._look_for_another(client, token)
                 seen_s, since_s = self._env.now, never_s
                 continue
             ahead = self._look_ahead(client, seen_s, since_s, seen_m)
@@ -163,18 +163,18 @@ class Association:
                 timer = self._env.timeout(max(0.0, until_s - self._env.now))
                 yield timer | self._news
                 seen_s = max(self._env.now, until_s) if timer.processed else self._env.now
-                if not (timer.processed and self._goes_on(client, ticket)):
+                if not (timer.processed and self._goes_on(client, token)):
                     break
                 seen_m = ahead.places_m[row]
                 self._join(client, self._station[client], rates_bps)
             since_s = ahead.watch.since_at(seen_s, since_s)
-            took_over = ahead.target if seen_s >= ahead.ends_s and self._goes_on(client, ticket) else None
+            took_over = ahead.target if seen_s >= ahead.ends_s and self._goes_on(client, token) else None
             if took_over is not None and self._usable()[took_over]:
                 since_s = never_s
                 yield from self._hand_over(client, took_over)
 
     def _look_ahead(self, client: int, seen_s: float, since_s: FloatArray, seen_m: FloatArray) -> Outlook:
-        """Return what changes over the next measurements if no station is lost or comes back."""
+        """Return the changes over the next measurements, if no station fails or works again meanwhile."""
         station = self._station[client]
         times_s = self._rule.ticks_s(seen_s, max(_AHEAD, self._rule.patience))
         places_m = self._places_m(client, times_s)
@@ -191,8 +191,8 @@ class Association:
         rates_bps = view.rates_bps(np.full(len(times_s), station))[rows]
         return Outlook(watch, places_m, rows, rates_bps.tolist(), target)
 
-    def _look_for_another(self, client: int, ticket: object) -> Process:
-        """Wait until a client's lost station is back, or another has been found."""
+    def _look_for_another(self, client: int, token: object) -> Process:
+        """Wait until a client's lost station works again, or another one is found."""
         after_s = self._rule.reselect_after_s
         if after_s is None:
             yield self._news
@@ -200,7 +200,7 @@ class Association:
         timer = self._env.timeout(after_s)
         while not (timer.processed or self._usable()[self._station[client]]):
             yield timer | self._news
-        if self._usable()[self._station[client]] or not self._goes_on(client, ticket):
+        if self._usable()[self._station[client]] or not self._goes_on(client, token):
             return
         view = self._view(client, self._place_m(client))
         found = self._usable() & view.in_reach()[0]
@@ -220,13 +220,13 @@ class Association:
             self._break_off(client, False)
 
     def _break_off(self, client: int, lost: bool) -> None:
-        """Let a client's access carry nothing, or give it back."""
+        """Interrupt a client's access, or end the interruption."""
         for link in self._attached.access[client]:
             self._attached.topology.lose_link(link, lost)
         self._medium.find_routes(self._under_way(client))
 
     def _attach(self, client: int, station: int, view: View) -> None:
-        """Join a client to a station at the rates that it has where it is."""
+        """Join a client to a station at the rates of its place."""
         self._join(client, station, view.rates_bps(np.array([station]))[0].tolist())
 
     def _join(self, client: int, station: int, rates_bps: list[float]) -> None:
@@ -238,23 +238,23 @@ class Association:
         old, new = (self._attached.topology.names[self._attached.stations[i]] for i in (self._station[client], station))
         self.handovers.append(Handover(self._env.now, client, old, new))
 
-    def _goes_on(self, client: int, ticket: object) -> bool:
-        return self._tickets.get(client) is ticket and self._busy(client)
+    def _goes_on(self, client: int, token: object) -> bool:
+        return self._following.get(client) is token and self._busy(client)
 
     def _busy(self, client: int) -> bool:
         return bool(self._under_way(client))
 
     def _under_way(self, client: int) -> list[FluidTransfer]:
-        return [flow for flow in self._flows.get(client, ()) if flow.slot is not None]
+        return [transfer for transfer in self._flows.get(client, ()) if transfer.slot is not None]
 
     def _usable(self) -> BoolArray:
-        return np.array([self._attached.topology.there(station) for station in self._attached.stations])
+        return np.array([self._attached.topology.works(station) for station in self._attached.stations])
 
     def _view(self, client: int, places_m: FloatArray) -> View:
         return self._coverage.view(np.full(len(places_m), client), places_m)
 
     def _place_m(self, client: int) -> FloatArray:
-        """Return where a client is now, shape (1, 2)."""
+        """Return the position of a client now, shape (1, 2)."""
         return self._places_m(client, np.array([self._env.now]))
 
     def _places_m(self, client: int, times_s: FloatArray) -> FloatArray:

@@ -158,7 +158,13 @@ class Direction:
         }
 
     def send(self, client: int, bits: float) -> Transfer:
-        """Start a client's transfer."""
+        """Start a client's transfer.
+
+        Parameters
+        ----------
+        client : id
+        bits : size of the message, >= 0
+        """
         if not self._senders:
             raise ValueError("this direction has dedicated bandwidth; ask the links how long a transfer takes")
         return self._senders[self._site[client]].send(bits, self._efficiency[client], self._delay_s[client])

@@ -1,6 +1,6 @@
-"""What goes wrong in a network, each a timed process: bursts of outage, and nodes or links that are lost for a while.
+"""Failures of a network as timed processes: bursts of outage, and nodes or links that fail for a while.
 
-Stream: ``outage-bursts`` by (number of the trouble, name of the edge), so that a further edge changes no other.
+Stream: ``outage-bursts`` by (number of the failure, name of the edge), so that a further edge changes no other.
 """
 
 from collections.abc import Generator
@@ -29,24 +29,30 @@ Process = Generator[Event, Any, None]
 
 
 class Failure(Protocol):
-    """Something that goes wrong: settings that start their processes on the air of one run."""
+    """A failure: settings that start their processes on the medium of one run."""
 
     def start(self, medium: GraphMedium, number: int) -> None:
-        """Start the processes; the number counts the troubles of the network from 0."""
+        """Start the processes.
+
+        Parameters
+        ----------
+        medium : of the run
+        number : of the failure in the network's list, from 0
+        """
         ...
 
 
 class OutageBursts(Component):
-    """Links that are now good, now bad, for exponential times: the model of Gilbert and Elliott in continuous time.
+    """Links that are good and bad by turns, for exponential times: the model of Gilbert and Elliott in continuous time.
 
     Gilbert, "Capacity of a burst-noise channel", Bell System Technical Journal 39, 1960; Elliott, same journal
-    42, 1963. Edges are independent; both ways of an edge are bad together. At time 0 an edge is bad with the
+    42, 1963. Edges are independent; both directions of an edge are bad together. At time 0 an edge is bad with the
     stationary probability ``mean_bad_s / (mean_good_s + mean_bad_s)``.
 
     Attributes
     ----------
     mean_good_s, mean_bad_s : mean sojourns
-    bad_factor : what is left of the capacity in the bad state, from 0 (nothing) to below 1
+    bad_factor : share of the capacity that is left in the bad state, from 0 to below 1
     edges : pairs of node names; all wireless edges, those of attached clients included, if left out
     """
 
@@ -67,7 +73,7 @@ class OutageBursts(Component):
         while True:
             medium.scale(links, number, self.bad_factor if bad else 1.0)
             yield medium.env.timeout(max(0.0, until_s - medium.env.now))
-            # Nobody sees an idle edge: it sleeps, and catches up on its sojourns when something is to flow there.
+            # An idle edge has no effect: it waits for a transfer, and then draws the sojourns that it has missed.
             yield medium.fluid.in_use(links)
             while until_s <= medium.env.now:
                 bad = not bad
@@ -75,17 +81,16 @@ class OutageBursts(Component):
 
 
 class Outage(Component):
-    """A node or an edge that is lost for a while; a cell is lost with its base station.
+    """A node or an edge that fails for a while; a cell fails with its base station.
 
-    What flows there goes another way if there is one, and else waits until there is; bits that have been sent need
-    not be sent again.
+    Transfers over it take another route if there is one, and wait otherwise; bits that are sent are not sent again.
 
     Attributes
     ----------
     node : name of the node; either this or the edge is given
     edge : names of the ends of the edge
-    from_s : when it is lost
-    duration_s : for how long
+    from_s : instant of the failure
+    duration_s : its length
     """
 
     node: str | None = None

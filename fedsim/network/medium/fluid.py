@@ -1,7 +1,7 @@
-"""Flows as fluids on the clock: rates change when somebody comes or goes, and time passes in between.
+"""Fluid transfers on the clock: rates are constant between the starts and ends of transfers.
 
-Between two changes every rate is constant, so that the next completion is known and one event waits for it. All
-changes of one instant are worked out together, once.
+The next end is therefore known, and one event waits for it. The rates after all changes of one instant are computed
+together, once.
 """
 
 import math
@@ -25,8 +25,8 @@ class FluidTransfer(Transfer):
     ----------
     done : event that triggers when the last bit has arrived
     bits : size of the transfer
-    ends : source and target, in the numbers of whoever started it
-    route : where it goes at present; None while there is no way
+    ends : numbers of the source and the target
+    route : present route; None while there is none
     """
 
     def __init__(self, fluid: "Fluid", bits: float, ends: tuple[int, int]) -> None:
@@ -39,7 +39,7 @@ class FluidTransfer(Transfer):
         self._cancelled = False
 
     def cancel(self) -> None:
-        """Free the links; a second call does nothing. Afterwards `done` never triggers."""
+        """End the transfer now and free its links; `done` never triggers then."""
         if self._cancelled or self.done.triggered:
             return
         self._cancelled = True
@@ -48,19 +48,19 @@ class FluidTransfer(Transfer):
             self._fluid.remove(self)
 
     def sent_bits(self) -> float:
-        """Return how many bits have left so far; the last of them are still on their way for the route's delay."""
+        """Return the number of bits sent so far, those in the propagation delay of the route included."""
         return self._sent_bits if self.slot is None else self.bits - self._fluid.remaining_bits(self)
 
     def uses(self, link: int) -> bool:
-        """Return whether a link is on its way."""
+        """Return whether its route uses a link."""
         return self.route is not None and link in self.route.links
 
     def rate_bps(self) -> float:
-        """Return the present rate, 0 when all has been sent."""
+        """Return the present rate, 0 when all bits are sent."""
         return 0.0 if self.slot is None else self._fluid.rate_of(self)
 
     def all_sent(self) -> None:
-        """Let the last bit travel."""
+        """Let the last bit arrive after the propagation delay of the route."""
         self._sent_bits = self.bits
         delay_s = self.route.delay_s if self.route else 0.0
         call_after(self._fluid.env, delay_s, self._arrive)
@@ -71,7 +71,7 @@ class FluidTransfer(Transfer):
 
 
 class Fluid:
-    """All flows over a set of links, sharing each max-min fairly.
+    """All transfers over a set of links, which they share max-min fairly.
 
     Parameters
     ----------
@@ -81,14 +81,14 @@ class Fluid:
 
     Attributes
     ----------
-    flows : those that have bits left to send, in the order in which they began
-    recomputed : how often rates have been worked out
+    transfers : transfers with bits left to send, in the order of their starts
+    recomputed : number of times that rates were computed
     """
 
     def __init__(self, env: Environment, capacity_bps: FloatArray) -> None:
         self.env = env
         self.recomputed = 0
-        self.flows: dict[int, FluidTransfer] = {}
+        self.transfers: dict[int, FluidTransfer] = {}
         self._table = FlowState(capacity_bps)
         self._awaited: dict[int, list[Event]] = {}
         self._last_s = env.now
@@ -97,39 +97,58 @@ class Fluid:
         self._wake: Event | None = None
 
     def begin(self, bits: float, route: Route | None, ends: tuple[int, int] = (-1, -1)) -> FluidTransfer:
-        """Start a flow now; without a route it waits until it is moved to one. The ends are only kept with it."""
+        """Start a transfer now.
+
+        Parameters
+        ----------
+        bits : size, >= 0
+        route : None for a transfer that waits until it is moved to one
+        ends : numbers of the source and the target, kept with the transfer
+        """
         if not 0 <= bits < math.inf:
             raise ValueError(f"bits: {bits} is not allowed; a transfer has a finite size of at least 0 bits")
-        flow = FluidTransfer(self, bits, ends)
-        flow.slot = self._table.take(bits)
-        self.flows[flow.slot] = flow
-        self._place(flow, flow.slot, route)
-        return flow
+        transfer = FluidTransfer(self, bits, ends)
+        transfer.slot = self._table.take(bits)
+        self.transfers[transfer.slot] = transfer
+        self._place(transfer, transfer.slot, route)
+        return transfer
 
-    def move(self, flow: FluidTransfer, route: Route | None) -> None:
-        """Let what is left of a flow go another way from now on, or nowhere."""
-        if route == flow.route:
+    def move(self, transfer: FluidTransfer, route: Route | None) -> None:
+        """Let the remaining bits of a transfer take another route from now on, or none.
+
+        Parameters
+        ----------
+        transfer : of this medium
+        route : None for a transfer that waits
+        """
+        if route == transfer.route:
             return
         self._finish_due()
-        if flow.slot is not None:
+        if transfer.slot is not None:
             self._pass_time()
-            self._table.lift(flow.route)
-            self._place(flow, flow.slot, route)
+            self._table.lift(transfer.route)
+            self._place(transfer, transfer.slot, route)
             self._change()
 
-    def remove(self, flow: FluidTransfer) -> None:
-        """Take a flow off its links."""
-        if flow.slot is not None:
+    def remove(self, transfer: FluidTransfer) -> None:
+        """Remove a transfer from its links."""
+        if transfer.slot is not None:
             self._pass_time()
-            self._let_go(flow, flow.slot)
+            self._let_go(transfer, transfer.slot)
 
     def set_capacity(self, link: int, capacity_bps: float) -> None:
-        """Change the capacity of a link now."""
+        """Change the capacity of a link now.
+
+        Parameters
+        ----------
+        link : number of the link
+        capacity_bps : from now on, >= 0
+        """
         if self._table.set_capacity(link, capacity_bps):
             self._change()
 
     def in_use(self, links: Sequence[int]) -> Event:
-        """Return an event that triggers as soon as something is to flow on one of the links, now if it is already."""
+        """Return an event that triggers as soon as a transfer uses one of the links, now if one does already."""
         event = self.env.event()
         if any(self._table.holds(link) for link in links):
             event.succeed()
@@ -139,27 +158,27 @@ class Fluid:
                 self._awaited[link] = [*waiting, event]
         return event
 
-    def remaining_bits(self, flow: FluidTransfer) -> float:
-        """Return how many bits of a flow have not left yet."""
+    def remaining_bits(self, transfer: FluidTransfer) -> float:
+        """Return the number of bits of a transfer that are not sent yet."""
         self._pass_time()
-        return float(self._table.remaining_bits[flow.slot])
+        return float(self._table.remaining_bits[transfer.slot])
 
-    def rate_of(self, flow: FluidTransfer) -> float:
-        """Return a flow's present rate, every change of this instant taken into account."""
+    def rate_of(self, transfer: FluidTransfer) -> float:
+        """Return the present rate of a transfer, after all changes of this instant."""
         if self._changed:
             self._share()
-        return float(self._table.rate_bps[flow.slot])
+        return float(self._table.rate_bps[transfer.slot])
 
     def load_bps(self) -> FloatArray:
-        """Return what flows at present through each link, shape (m,)."""
+        """Return the present load of each link in bit/s, shape (m,)."""
         load = np.zeros(self._table.links)
-        for flow in self.flows.values():
-            if flow.route is not None:
-                np.add.at(load, list(flow.route.links), np.array(flow.route.weights) * self.rate_of(flow))
+        for transfer in self.transfers.values():
+            if transfer.route is not None:
+                np.add.at(load, list(transfer.route.links), np.array(transfer.route.weights) * self.rate_of(transfer))
         return load
 
-    def _place(self, flow: FluidTransfer, slot: int, route: Route | None) -> None:
-        flow.route = route
+    def _place(self, transfer: FluidTransfer, slot: int, route: Route | None) -> None:
+        transfer.route = route
         self._table.place(slot, route)
         if route is None:
             return
@@ -169,28 +188,28 @@ class Fluid:
                     event.succeed()
         self._change()
 
-    def _let_go(self, flow: FluidTransfer, slot: int) -> None:
+    def _let_go(self, transfer: FluidTransfer, slot: int) -> None:
         self._table.give_back(slot)
-        del self.flows[slot]
-        flow.slot = None
-        if flow.route is not None:
-            self._table.lift(flow.route)
+        del self.transfers[slot]
+        transfer.slot = None
+        if transfer.route is not None:
+            self._table.lift(transfer.route)
             self._change()
 
     def _pass_time(self) -> None:
-        """Carry bits for the time since the last change; rates were constant."""
+        """Send bits for the time since the last change, at constant rates."""
         now_s = self.env.now
         if now_s > self._last_s:
             self._table.carry(now_s - self._last_s)
             self._last_s = now_s
 
     def _change(self) -> None:
-        """Have the rates worked out once all that happens in this instant has happened."""
+        """Compute the rates after all changes of this instant."""
         if not self._changed:
             self._changed = True
-            call_after(self.env, 0.0, self._settle)
+            call_after(self.env, 0.0, self._compute_rates)
 
-    def _settle(self, _event: Event) -> None:
+    def _compute_rates(self, _event: Event) -> None:
         if self._changed:
             self._share()
 
@@ -202,7 +221,7 @@ class Fluid:
         self._wake_at(self._table.share(self.env.now))
 
     def _wake_at(self, time_s: float) -> None:
-        # One that comes too early only looks and sets the next; so a later completion needs no new event.
+        # An event that is too early sets the next one, so that a later end needs no new event.
         if time_s < self._wakes_s:
             self._wakes_s = time_s
             self._wake = call_after(self.env, max(0.0, time_s - self.env.now), self._complete)
@@ -216,11 +235,11 @@ class Fluid:
             self._wake_at(self._table.next_finish_s())
 
     def _finish_due(self) -> None:
-        """Take off the flows whose last bit has left by now."""
+        """End the transfers whose last bit is sent by now."""
         due = self._table.due(self.env.now)
         if due:
             self._pass_time()
         for slot in due:
-            flow = self.flows[slot]
-            self._let_go(flow, slot)
-            flow.all_sent()
+            transfer = self.transfers[slot]
+            self._let_go(transfer, slot)
+            transfer.all_sent()

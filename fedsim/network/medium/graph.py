@@ -54,7 +54,13 @@ class GraphMedium(RoutedMedium):
         return self._begin((self.topology.client_node[client], NEAREST_SERVER), bits)
 
     def transfer(self, source: str, target: str, bits: float) -> FluidTransfer:
-        """Start a transfer between two nodes now, such as an edge server's aggregate to the cloud."""
+        """Start a transfer between two nodes now, such as an edge server's aggregate to the cloud.
+
+        Parameters
+        ----------
+        source, target : names of the nodes
+        bits : size of the message, >= 0
+        """
         ends = self.topology.node(source), self.topology.node(target)
         if ends[0] == ends[1]:
             raise ScenarioError(f"network: a transfer from {source!r} to itself is not allowed")
@@ -67,7 +73,7 @@ class GraphMedium(RoutedMedium):
     def edges(self, chosen: Sequence[tuple[str, str]] | None = None) -> list[tuple[str, list[int]]]:
         """Return (name, links) of the edges between given nodes, or of all wireless ones.
 
-        The access of an attached client keeps its name wherever the client is attached.
+        The access of a client keeps its name when the client changes its base station.
         """
         if chosen is not None:
             return [self._edge(*names) for names in chosen]
@@ -81,19 +87,30 @@ class GraphMedium(RoutedMedium):
         return list(found.items())
 
     def scale(self, links: Sequence[int], cause: int, factor: float) -> None:
-        """Set what one cause leaves of the capacity of links; the factors of several causes multiply."""
+        """Multiply the capacity of links by a factor; the factors of several causes multiply.
+
+        Parameters
+        ----------
+        links : numbers of the links
+        cause : number of the failure, whose earlier factor is replaced
+        factor : share of the capacity that is left, in [0, 1]
+        """
         for link in links:
             factors = self._factors.setdefault(link, {})
             if factors.get(cause, 1.0) != factor:
                 factors[cause] = factor
                 self._apply(link)
-                if self.topology.shares_airtime(link):  # the routes over it weigh differently now
-                    self.find_routes(flow for flow in self.fluid.flows.values() if flow.uses(link))
+                if self.topology.shares_airtime(link):  # the routes over it have other weights now
+                    self.find_routes(transfer for transfer in self.fluid.transfers.values() if transfer.uses(link))
 
     def join(self, client: int, station: int, rates_bps: Sequence[float]) -> bool:
-        """Let a client's access lead to a base station, with a capacity for each way (down, up), from now on.
+        """Let a client's access lead to a base station from now on; return whether anything has changed.
 
-        Return whether anything has changed.
+        Parameters
+        ----------
+        client : id
+        station : number of the station's node
+        rates_bps : capacities of the downlink and of the uplink
         """
         own, (down, up) = self.topology.client_node[client], self._attached.access[client]
         changed = self.topology.links[up].head != station
@@ -108,20 +125,27 @@ class GraphMedium(RoutedMedium):
         return changed
 
     def lose(self, node: int | None, links: Sequence[int], lost: bool) -> None:
-        """Take a node and links out, or give them back, and find new routes for all flows."""
+        """Start or end a failure of a node and links, and find new routes for all transfers.
+
+        Parameters
+        ----------
+        node : number of the node, None for links alone
+        links : numbers of the links
+        lost : True at the start of the failure, False at its end
+        """
         if node is not None:
             self.topology.lose_node(node, lost)
         for link in links:
             self.topology.lose_link(link, lost)
         if node is not None and self.association is not None:
             self.association.stations_changed()
-        self.find_routes(self.fluid.flows.values())
+        self.find_routes(self.fluid.transfers.values())
 
-    def find_routes(self, flows: Iterable[FluidTransfer]) -> None:
-        """Let what is left of flows take the routes that are the shortest now, or wait while there is none."""
-        for flow in list(flows):
-            flow.ends, route = self._attached.way(flow.ends)
-            self.fluid.move(flow, route)
+    def find_routes(self, transfers: Iterable[FluidTransfer]) -> None:
+        """Let the remaining bits of transfers take the routes that are shortest now, or wait while there is none."""
+        for transfer in list(transfers):
+            transfer.ends, route = self._attached.way(transfer.ends)
+            self.fluid.move(transfer, route)
 
     def _edge(self, one: str, other: str) -> tuple[str, list[int]]:
         links = self.topology.between(self.topology.node(one), self.topology.node(other))
@@ -145,7 +169,7 @@ class GraphMedium(RoutedMedium):
         return self.fluid.begin(bits, route, ends)
 
     def _apply(self, link: int) -> None:
-        """Give a link the capacity that its causes leave of it."""
+        """Set the capacity of a link to its own times all factors."""
         left_bps = float(self._capacity_bps[link] * np.prod(list(self._factors.get(link, {}).values())))
         self.topology.tune(link, left_bps)
         self.fluid.set_capacity(link, left_bps)

@@ -1,1 +1,1 @@
-"""fedsim.network.radio."""
+"""The physics of radio links: path loss, shadowing, fading, interference and rates. NumPy only, without a clock."""

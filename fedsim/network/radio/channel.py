@@ -1,4 +1,4 @@
-"""One direction of all clients' links: rates, and transfers integrated exactly over fading blocks.
+"""One direction of all clients' links: rates, and transfer times integrated exactly over fading blocks.
 
 Time is cut into blocks of one coherence time from instant 0 on; the gain of a link in a block is a function of
 (stream, client, block) alone. A transfer ends when the sum of rate times duration over the blocks it touches,
@@ -42,9 +42,9 @@ def mean_snr(
     Parameters
     ----------
     power_dbm : radiated power within the bandwidth, antenna gains of both ends included
-    loss_db : path loss and shadowing
-    bandwidth_hz, noise_figure_db : of the receiver; the noise is thermal at 290 K
-    interference_mw : what other cells add to the noise within the bandwidth
+    loss_db : path loss and shadowing in dB, any shape
+    bandwidth_hz, noise_figure_db : of the receiver, in Hz and dB; the noise is thermal at 290 K
+    interference_mw : interference of other cells within the bandwidth, any shape that broadcasts
     """
     received_mw = db_to_linear(power_dbm - np.asarray(loss_db, dtype=np.float64))
     noise_mw = db_to_linear(thermal_noise_dbm(bandwidth_hz, noise_figure_db))
@@ -58,13 +58,13 @@ class Channel:
     Attributes
     ----------
     snr : array of shape (K,)
-        Mean linear SNR: what `mean_snr` returns.
+        Mean linear SNR, as `mean_snr` returns it.
     bandwidth_hz : float
         Each client's share.
     fading : law of the gain and its coherence time
     stream : name of the random stream of the gains, keyed by (client, block)
-    streams : the run's luck
-    rate : what a hertz carries at which SNR; Shannon's limit by default
+    streams : random streams of the run
+    rate : law of the spectral efficiency; Shannon's limit by default
     """
 
     snr: FloatArray
@@ -75,9 +75,13 @@ class Channel:
     rate: RateLaw = SHANNON_LIMIT
 
     def rate_bps(self, client: ArrayLike, block: ArrayLike) -> FloatArray:
-        """Return ``bandwidth * efficiency(snr * gain)`` for each client in each block; the two broadcast.
+        """Return ``bandwidth * efficiency(snr * gain)`` in bit/s for clients in fading blocks.
 
         It is 0 in an outage, where the signal is too weak for any scheme of the rate law.
+
+        Parameters
+        ----------
+        client, block : ids, and numbers of blocks from 0; the two broadcast
         """
         gain = self.fading.gain_quantile(self.streams.uniform(self.stream, client, block))
         return self.bandwidth_hz * self.rate.efficiency(self.snr[np.asarray(client)] * gain)
@@ -93,7 +97,7 @@ class Channel:
         return DiversityGain(self.rate, self.fading, self.snr)
 
     def expected_s(self, bits: float) -> FloatArray:
-        """Return ``bits / ergodic rate`` for every client, shape (K,); `inf` where nothing gets through.
+        """Return ``bits / ergodic rate`` in seconds for every client, shape (K,); `inf` where a link carries nothing.
 
         This fluid value is exact for transfers that are long against the coherence time. A short one takes
         longer on average (it may wait in a bad block, and the mean of 1/rate exceeds 1/mean rate).
@@ -101,19 +105,19 @@ class Channel:
         return _ratio(bits, self.ergodic_rate_bps)
 
     def transfer_s(self, client: IntArray, start_s: FloatArray, bits: float) -> FloatArray:
-        """Return how long a transfer of these bits takes each client, shape (n,).
+        """Return the duration of a transfer for each client, shape (n,).
 
         Parameters
         ----------
         client : ids, shape (n,)
-        start_s : simulated time at which each starts, >= 0, shape (n,)
+        start_s : instant at which each transfer starts, in simulated seconds >= 0, shape (n,)
         bits : size, >= 0
 
         Returns
         -------
         array of shape (n,)
             Seconds; `inf` where a link carries nothing. Exact up to rounding over at most `MOST_BLOCKS`
-            blocks (2**18), bit by bit the same whoever else is asked about, and never less for more bits.
+            blocks (2**18), equal in every bit for any other clients of the call, and never less for more bits.
 
         Notes
         -----
@@ -122,22 +126,22 @@ class Channel:
         duration errs by a standard deviation of at most c/1024: of N + M blocks the last M are averaged, and
         sqrt(M) / (N + M) is largest at M = N. With outages in a share q of the blocks c is about sqrt(q / (1 - q)).
         A transfer that starts after 2**52 blocks, where a float no longer tells blocks apart, or never (at
-        `inf`, behind a downlink that carries nothing) is given the ergodic rate from its start.
+        `inf`, behind a downlink that carries nothing) has the ergodic rate from its start.
         """
         if math.isinf(self.fading.coherence_s):
             return _ratio(bits, self.rate_bps(client, 0))
         took = _ratio(bits, self.ergodic_rate_bps[client])
         counted = np.flatnonzero((start_s < _LAST_BLOCK * self.fading.coherence_s) & (took > 0) & (took < np.inf))
-        # Those that need about as many blocks walk together, so that few gains are drawn in vain.
+        # Transfers of about equally many blocks are integrated together, so that few gains are drawn in vain.
         blocks = took[counted] / self.fading.coherence_s
         order = np.argsort(blocks)
-        drawn = np.cumsum(_likely_enough(blocks[order]))
+        drawn = np.cumsum(_blocks_to_draw(blocks[order]))
         for part in np.split(counted[order], np.searchsorted(drawn, np.arange(_ELEMENTS, drawn[-1:].sum(), _ELEMENTS))):
             took[part] = self._integrate(client[part], start_s[part], bits)
         return took
 
     def _integrate(self, client: IntArray, start_s: FloatArray, bits: float) -> FloatArray:
-        """Walk over the blocks in chunks of (clients that are not done, blocks), all in step."""
+        """Integrate over the blocks in chunks of (clients whose transfers go on, blocks)."""
         coherence = self.fading.coherence_s
         mean_rate = self.ergodic_rate_bps[client]
         took = np.empty(client.size)
@@ -149,7 +153,7 @@ class Channel:
         while going.size and passed < MOST_BLOCKS:
             expected = np.mean((bits - sent) / mean_rate[going]) / coherence
             most = min(max(1, _ELEMENTS // going.size), MOST_BLOCKS - passed)
-            block = first[going, None] + np.arange(min(int(_likely_enough(expected)), most)) + passed
+            block = first[going, None] + np.arange(min(int(_blocks_to_draw(expected)), most)) + passed
             rate = self.rate_bps(client[going, None], block)
             carried = rate * coherence
             if passed == 0:
@@ -168,8 +172,8 @@ class Channel:
         return took
 
 
-def _likely_enough(expected_blocks: ArrayLike) -> FloatArray:
-    """Return how many blocks to draw for transfers that need so many on average: these, and some more."""
+def _blocks_to_draw(expected_blocks: ArrayLike) -> FloatArray:
+    """Return the number of blocks to draw for transfers with an expected number of blocks: a few more."""
     expected = np.minimum(expected_blocks, MOST_BLOCKS)
     return np.asarray(expected + 2 * np.sqrt(expected) + 2)
 

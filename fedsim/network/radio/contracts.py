@@ -1,4 +1,4 @@
-"""fedsim.network.radio.contracts."""
+"""The contracts of path loss and fading laws."""
 
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
@@ -10,21 +10,26 @@ from fedsim.streams import Streams
 
 
 class PathLoss(Protocol):
-    """How much weaker a signal arrives, on average over places at the same distance."""
+    """The loss of a signal over distance, on average over places at the same distance."""
 
     def loss_db(self, distance_m: ArrayLike) -> FloatArray:
-        """Return the path loss in dB at distances of at least 0 m."""
+        """Return the path loss in dB at distances in metres, >= 0, of any shape.
+
+        Parameters
+        ----------
+        distance_m : in metres, >= 0, any shape
+        """
         ...
 
 
 @dataclass(frozen=True)
 class LargeScale:
-    """What every client meets on its way to one site, fading apart; arrays of shape (K,).
+    """The large-scale propagation between every client and one site, without fading; arrays of shape (K,).
 
     Attributes
     ----------
-    loss_db : path loss, walls included
-    sigma_db : standard deviation of the shadowing
+    loss_db : path loss in dB, walls included
+    sigma_db : standard deviation of the shadowing in dB
     los : whether there is a line of sight
     """
 
@@ -35,25 +40,26 @@ class LargeScale:
 
 @runtime_checkable
 class RandomPathLoss(PathLoss, Protocol):
-    """A path loss that differs between clients at the same distance, by luck of their own."""
+    """A path loss that differs between clients at the same distance, by draws of their own."""
 
     def draw(
         self, distance_m: FloatArray, site: int | IntArray, streams: Streams, client: IntArray | None = None
     ) -> LargeScale:
-        """Return what clients meet at these distances from a site.
+        """Return the large-scale propagation of clients at some distances from a site.
 
         Parameters
         ----------
-        distance_m : shape (n,)
+        distance_m : in metres, shape (n,)
         site : number of the site; one for each distance, shape (n,), where clients are named
-        client : ids, shape (n,), given where clients move (one may be there many times); else they are 0..n-1. A law
+        streams : random streams of the run
+        client : ids, shape (n,), given where clients move (one may occur many times); else they are 0..n-1. A law
             that does not take them can be used where clients stand still.
         """
         ...
 
 
 class Fading(Protocol):
-    """How the received power of a link varies around its mean, constant within a block.
+    """The variation of a link's received power around its mean, constant within a block.
 
     Attributes
     ----------
@@ -66,9 +72,19 @@ class Fading(Protocol):
         ...
 
     def gain_quantile(self, u: FloatArray) -> FloatArray:
-        """Return the inverse of the distribution function of the power gain (mean 1) at u in (0, 1)."""
+        """Return the inverse of the distribution function of the power gain (mean 1), of the shape of u.
+
+        Parameters
+        ----------
+        u : probabilities in (0, 1), any shape
+        """
         ...
 
     def mean_spectral_efficiency(self, snr: FloatArray) -> FloatArray:
-        """Return the mean of ``log2(1 + snr * gain)`` in bit/s/Hz for each mean linear SNR >= 0."""
+        """Return the mean of ``log2(1 + snr * gain)`` in bit/s/Hz, of the shape of snr.
+
+        Parameters
+        ----------
+        snr : mean linear SNRs >= 0, any shape
+        """
         ...

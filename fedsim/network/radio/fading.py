@@ -1,4 +1,4 @@
-"""Small-scale fading: how a link's power gain varies from one coherence time to the next.
+"""Small-scale fading: the variation of a link's power gain from one coherence time to the next.
 
 A law gives the quantile of the power gain (mean 1) and the mean spectral efficiency over it. Gains are constant
 within a block of one coherence time and independent between blocks.
@@ -19,7 +19,11 @@ from fedsim.units import SPEED_OF_LIGHT_M_PER_S
 
 
 def doppler_hz(speed_m_per_s: float, carrier_hz: float) -> float:
-    """Return the greatest Doppler shift ``v f / c``.
+    """Return the greatest Doppler shift in Hz, ``v f / c``.
+
+    Parameters
+    ----------
+    speed_m_per_s, carrier_hz : speed of the client, and carrier frequency
 
     >>> round(doppler_hz(3 / 3.6, 2e9), 2)
     5.56
@@ -28,10 +32,14 @@ def doppler_hz(speed_m_per_s: float, carrier_hz: float) -> float:
 
 
 def coherence_time_s(speed_m_per_s: float, carrier_hz: float) -> float:
-    """Return ``0.423 / f_D``, the rule of thumb for Clarke's model.
+    """Return the coherence time in seconds, ``0.423 / f_D``, the rule of thumb for Clarke's model.
 
     It is the geometric mean of the time over which the correlation stays above one half, ``9 / (16 pi f_D)``, and of
     ``1 / f_D`` (T. S. Rappaport, "Wireless Communications", 2nd edition, equation 5.40.c).
+
+    Parameters
+    ----------
+    speed_m_per_s, carrier_hz : speed of the client, and carrier frequency
     """
     return 0.423 / doppler_hz(speed_m_per_s, carrier_hz)
 
@@ -45,7 +53,7 @@ class BlockFading(Component):
         Length of a block. The default is that of Clarke's model for a pedestrian: 3 km/h at a carrier of 2 GHz give a
         Doppler frequency of 5.56 Hz.
     speed_m_per_s, carrier_hz : float or None
-        Given together, they decide: `coherence_s` becomes ``0.423 / f_D`` whatever else it was set to.
+        Given together they set `coherence_s` to ``0.423 / f_D`` and take precedence over its own value.
     """
 
     coherence_s: PositiveFloat = 0.076
@@ -64,7 +72,7 @@ class BlockFading(Component):
     @model_validator(mode="after")
     def _both_or_neither(self) -> Self:
         if (self.speed_m_per_s is None) != (self.carrier_hz is None):
-            raise ValueError("speed_m_per_s and carrier_hz belong together; set both or neither")
+            raise ValueError("speed_m_per_s and carrier_hz belong together; both must be set, or neither")
         return self
 
 
@@ -84,7 +92,7 @@ _ROWS: Final = 2**12
 
 
 class NoFading(Component):
-    """A gain of 1, for ever."""
+    """A constant gain of 1."""
 
     coherence_s: ClassVar[float] = math.inf
 
@@ -133,7 +141,7 @@ class Rician(BlockFading):
         """Return the inverse of the distribution function, to a relative error of 1e-6.
 
         The logarithm of the gain is a cubic spline over ``ln(u / (1 - u))`` through 4,001 points of the distribution
-        function; beyond 1e-12 from either end of u it goes on along its last piece.
+        function; beyond 1e-12 from either end of u its last piece is continued.
         """
         return np.exp(_rician_spline(self.k)(np.log(u) - np.log1p(-u)))
 
@@ -182,7 +190,13 @@ def _efficiency(
     """Return the mean of ``log2(1 + snr * e^y)`` over a density of y, the logarithm of the gain.
 
     The trapezoidal rule over the whole line converges exponentially for a function that is analytic around it
-    (Trefethen and Weideman, SIAM Review 56(3), 2014); what lies outside [low, high] weighs nothing.
+    (Trefethen and Weideman, SIAM Review 56(3), 2014); the density outside [low, high] is negligible.
+
+    Parameters
+    ----------
+    snr : mean linear SNRs, any shape
+    log_density : logarithm of the density of y
+    low, high, step : ends and spacing of the nodes
     """
     y = np.arange(low, high + step, step)
     weight, gain = step * np.exp(log_density(y)), np.exp(y)

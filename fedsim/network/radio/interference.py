@@ -1,10 +1,10 @@
-"""What other sites' signals, which come and go and fade, cost a link: an SNR that gives the same mean rate.
+"""The effective SNR of a link under interference: the SNR without interference that gives the same mean rate.
 
-The signal-to-interference-and-noise ratio of a link varies because its own gain does and because each of the others
-sends for a share of the time only, with a gain of its own. To put the mean of their power in the place of the noise
-would understate rates, as a link gains more while they are silent than it loses while they are strong. The effective
-SNR is the one at which the rate law has, over the link's own fading, the mean that it has over everything; what varies
-from block to block is then the link's own gain alone.
+The signal-to-interference-and-noise ratio of a link varies with its own gain, and because each interferer sends for a
+share of the time only, with a gain of its own. The mean of their power in the place of the noise would understate
+rates, as a link gains more while they are silent than it loses while they are strong. At the effective SNR the rate
+law has, over the link's own fading, the mean that it has over fading and interference; from block to block the link's
+own gain alone varies then.
 
 Measured against 40,000 sampled blocks for each of 300 clients in the downlink of `urban-macro`, the mean power in
 the place of the noise understates the mean rate by 17 % for the median client and by more than 55 % for one in
@@ -24,7 +24,7 @@ from fedsim.streams import Streams
 from fedsim.units import db_to_linear, linear_to_db
 
 STATES: Final = 256
-"""Of all interferers together, over which rates are averaged."""
+"""Number of joint states of all interferers over which rates are averaged."""
 
 _LOWEST_DB: Final = -50.0
 _HIGHEST_DB: Final = 100.0
@@ -34,10 +34,17 @@ _ELEMENTS: Final = 2**16
 
 
 def interference_states(sources: int, load: float, fading: Fading, states: int = STATES) -> FloatArray:
-    """Return how strong each source is against its mean while it sends, in equally likely states, (states, sources).
+    """Return the gain of each source in equally likely states, shape (states, sources).
 
     A source is silent (0) for a share ``1 - load`` of the states and has the gains of the fading law in the
     others; its mean is `load`.
+
+    Parameters
+    ----------
+    sources : number of sources
+    load : share of the time in which a source sends, in [0, 1]
+    fading : law of its gain
+    states : number of states
     """
     if load * states < 0.5:  # too rare for any of the states
         return np.full((states, sources), load)
@@ -50,19 +57,24 @@ def interference_states(sources: int, load: float, fading: Fading, states: int =
 def hypercube(states: int, dimensions: int, name: str) -> FloatArray:
     """Return numbers in (0, 1), shape (states, dimensions): evenly spaced in every column, in an order of its own.
 
-    Latin hypercube sampling (McKay, Beckman and Conover, Technometrics 21(2), 1979). The orders are drawn once and for
-    all: what is averaged over is part of the model and not of a run's luck.
+    Latin hypercube sampling (McKay, Beckman and Conover, Technometrics 21(2), 1979). The orders are the same in every
+    run: the states are part of the model, and no random stream of a run draws them.
+
+    Parameters
+    ----------
+    states, dimensions : numbers of rows and columns
+    name : of the random stream of the orders
     """
     orders = [Streams(0).generator(name, column).permutation(states) for column in range(dimensions)]
     return (np.stack(orders, axis=1) + 0.5) / states
 
 
 class EffectiveSnr:
-    """Finds the SNR at which a rate law has the mean that it has over fading and interference.
+    """The map from mean rates over fading and interference to effective SNRs, for one rate law.
 
     Parameters
     ----------
-    rate : what a hertz carries at which SNR
+    rate : law of the spectral efficiency
     fading : of the link itself
 
     Notes
@@ -82,13 +94,13 @@ class EffectiveSnr:
         self._rising, self._rising_db = rising, self._level_db[first]
 
     def of_each(self, snr: FloatArray, inr: FloatArray, states: FloatArray) -> FloatArray:
-        """Return the effective SNR of links that are disturbed each in its own way.
+        """Return the effective SNR of links with interference of their own.
 
         Parameters
         ----------
         snr : linear, shape (n,)
         inr : mean interference over noise from every source while it sends, shape (n, sources)
-        states : what `interference_states` returns for as many sources
+        states : gains of the sources, as `interference_states` returns them, shape (states, sources)
 
         Returns
         -------
@@ -101,7 +113,7 @@ class EffectiveSnr:
         rows = max(1, _ELEMENTS // len(states))
         for low in range(0, snr.size, rows):
             part = slice(low, low + rows)
-            # Elementwise and not a matrix product, whose rounding may depend on how many rows there are.
+            # Elementwise, because the rounding of a matrix product may depend on the number of rows.
             noise = np.ones((level[part].size, len(states)), dtype=np.float32)
             for source, gain in zip(sources[part].T, gains, strict=True):
                 noise += source[:, None] * gain
@@ -120,7 +132,13 @@ class EffectiveSnr:
         return np.asarray(self._efficiency[place.astype(np.int32)].mean(axis=-1))
 
     def back(self, mean: FloatArray, least: FloatArray) -> FloatArray:
-        """Return the SNR of a mean efficiency; where that is as small as can be, the one with the mean interference."""
+        """Return the linear SNR of mean efficiencies, shape (n,).
+
+        Parameters
+        ----------
+        mean : efficiencies in bit/s/Hz, shape (n,)
+        least : linear SNRs where the efficiency is the least of all: those with the mean interference, shape (n,)
+        """
         found = db_to_linear(np.interp(mean, self._rising, self._rising_db))
         return np.where(mean > self._rising[0], found, least)
 

@@ -1,4 +1,4 @@
-"""What clients receive from sites and sites from clients: losses, and the SNR of a link, whoever serves whom."""
+"""Link budgets: losses between clients and sites, and the SNR of every link with interference."""
 
 from functools import cached_property
 from typing import Annotated, Final, Protocol
@@ -30,9 +30,10 @@ class CellLink(Settings):
 
     Attributes
     ----------
-    sharing : whose the bandwidth is; `fedsim.network.medium.cell` says what each rule means
-        ``"dedicated"``: each client's own, however many take part. Else it is the whole cell's in this direction,
-        shared by those who transfer: ``"equal"``, ``"proportional-fair"``, ``"first-come"``, ``"minimum-makespan"``
+    sharing : rule by which clients share the bandwidth; `fedsim.network.medium.cell` describes each
+        ``"dedicated"``: a bandwidth of its own for each client, however many there are. Otherwise the bandwidth is the
+        whole cell's in this direction, shared by the transfers in progress: ``"equal"``, ``"proportional-fair"``,
+        ``"first-come"``, ``"minimum-makespan"`` or a discipline of your own
     bandwidth_hz : each client's dedicated share, or the whole cell's where it is shared
     power_dbm : power radiated within that bandwidth, antenna gains of both ends included
     noise_figure_db : of the receiver
@@ -88,26 +89,26 @@ class RadioSettings(Protocol):
 
 
 class LinkBudget:
-    """A cell's radio among sites at given places.
+    """The radio of a cell among sites at given places.
 
     Parameters
     ----------
-    cell : powers, bandwidths, laws; of its `sites` the load and whatever describes the neighbours' uplinks
-    sites_m : where the sites stand, shape (S, 2)
-    streams : the run's luck
+    cell : powers, bandwidths and laws; of its `sites` the load and the options of the neighbours' uplinks
+    sites_m : positions of the sites in metres, shape (S, 2)
+    streams : random streams of the run
     """
 
     def __init__(self, cell: RadioSettings, sites_m: FloatArray, streams: Streams) -> None:
         self.cell, self.sites_m, self._streams = cell, sites_m, streams
-        self._environment = cell.path_loss if isinstance(cell.path_loss, RandomPathLoss) else None
+        self._random_path_loss = cell.path_loss if isinstance(cell.path_loss, RandomPathLoss) else None
 
     def losses(self, positions_m: FloatArray, client: IntArray | None = None) -> tuple[FloatArray, FloatArray]:
         """Return the distance in metres and the path loss with shadowing in dB of clients and sites, (n, S).
 
         Parameters
         ----------
-        positions_m : shape (n, 2)
-        client : ids of the clients there, shape (n,); 0..n-1 if not given
+        positions_m : of the clients in metres, shape (n, 2)
+        client : ids of the clients at these positions, shape (n,); 0..n-1 if not given
 
         Raises
         ------
@@ -129,7 +130,7 @@ class LinkBudget:
 
         Parameters
         ----------
-        loss_db : path loss and shadowing towards every site, shape (n, S)
+        loss_db : path loss and shadowing towards every site in dB, shape (n, S)
         serving : the site that serves each client, shape (n,)
         """
         own = np.arange(serving.size), serving
@@ -145,7 +146,7 @@ class LinkBudget:
 
     @cached_property
     def effective(self) -> EffectiveSnr:
-        """What interference costs under the cell's rate law, and the mean efficiency at an SNR."""
+        """Effective SNRs under the cell's rate law, and the mean efficiency at an SNR."""
         return EffectiveSnr(self.cell.rate, self.cell.fading)
 
     @cached_property
@@ -155,26 +156,26 @@ class LinkBudget:
 
     @cached_property
     def _uplink(self) -> CommonInterference | None:
-        """What clients of other cells cost every uplink alike; None where there are no others."""
+        """Interference of clients of other cells, equal for all uplinks; None without other cells."""
         sites, link = self.cell.sites, self.cell.uplink
         if sites is None or not sites.rings:
             return None
 
         def towards(distance_m: FloatArray, site: int) -> tuple[FloatArray, FloatArray]:
-            # Clients of other cells are part of the model, not of a run's luck.
+            # Clients of other cells are part of the model, so that no random stream of the run draws them.
             return self._towards(distance_m, site, Streams(0))
 
         received_mw = sites.uplink_states_mw(link.power_dbm, towards, self.cell.fading)
         return CommonInterference(self.effective, received_mw / _noise_mw(link))
 
     def _all_towards(self, distance_m: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return path loss and deviation of the shadowing of the clients 0..n-1 towards every site, (n, S)."""
+        """Return path loss and deviation of the shadowing in dB of the clients 0..n-1 towards every site, (n, S)."""
         towards = [self._towards(distance_m[:, site], site, self._streams) for site in range(len(self.sites_m))]
         losses, sigmas = zip(*towards, strict=True)
         return np.column_stack(losses), np.column_stack(sigmas)
 
     def _named_towards(self, distance_m: FloatArray, client: IntArray) -> tuple[FloatArray, FloatArray]:
-        """Return the same for clients by their ids, all sites at once: there are few clients, and many calls."""
+        """Return the same for clients by their ids, all sites in one call: clients are few, and calls many."""
         sites = np.tile(np.arange(len(self.sites_m)), client.size)
         ids = np.repeat(client, len(self.sites_m))
         loss, sigma = self._towards(distance_m.ravel(), sites, self._streams, ids)
@@ -184,8 +185,8 @@ class LinkBudget:
         self, distance_m: FloatArray, site: int | IntArray, streams: Streams, *named: IntArray
     ) -> tuple[FloatArray, FloatArray]:
         sigma = self.cell.shadowing_sigma_db
-        if self._environment is not None:
-            drawn = self._environment.draw(distance_m, site, streams, *named)
+        if self._random_path_loss is not None:
+            drawn = self._random_path_loss.draw(distance_m, site, streams, *named)
             loss, sigma_db = drawn.loss_db, drawn.sigma_db
         else:
             loss, sigma_db = self.cell.path_loss.loss_db(distance_m), np.full_like(distance_m, _USUAL_SIGMA_DB)

@@ -1,8 +1,8 @@
 """Modulation and coding schemes, block errors and retransmissions.
 
 A sender knows the SNR of the block of fading (the receiver reports it) and takes the highest scheme whose block
-error rate is at most 10 %. A transport block that fails is sent again, up to a limit; what is still lost then is sent
-anew by the layer above.
+error rate is at most 10 %. A transport block that fails is sent again, up to a limit; the layer above sends the bits
+that are lost then again.
 """
 
 import math
@@ -65,10 +65,10 @@ class ModulationAndCoding(Component):
         ``"64qam"`` and ``"256qam"``: the CQI tables of 3GPP TS 38.214, tables 5.2.2.1-2 and 5.2.2.1-3. ``"wifi"``: the
         schemes 0 to 9 of IEEE 802.11ac, section 21.5, per stream.
     schemes : int or None
-        How many of them are used, from the lowest; all if left out.
+        Number of schemes used, from the lowest; all if left out.
     gap_db : float
-        A scheme of efficiency e has 10 % block errors at an SNR of ``2^e - 1`` plus this gap, which stands for what
-        real codes lack to Shannon's limit. 3GPP gives no thresholds; a mapping much used for LTE with one antenna,
+        A scheme of efficiency e has 10 % block errors at an SNR of ``2^e - 1`` plus this gap, the distance of real
+        codes from Shannon's limit. 3GPP gives no thresholds; a mapping much used for LTE with one antenna,
         from -6.7 dB (CQI 1) over 10.3 dB (CQI 9) to 22.7 dB (CQI 15), lies 2.8, 4.0 and 6.1 dB above the limit. The
         least sensitivities of 802.11 (-82 to -57 dBm in 20 MHz, which allow for a noise figure of 10 dB and for 5 dB of
         implementation) lie 6.4 to 9 dB above it, and real receivers do better.
@@ -76,7 +76,7 @@ class ModulationAndCoding(Component):
         The block error rate is logistic in the SNR: its odds, 1/9 at the threshold, fall by ``exp(-steepness)`` per dB.
         4.8 takes it from 10 % to 1 % in half a decibel.
     attempts : int
-        Times that a transport block is sent at most, the first included.
+        Greatest number of transmissions of a transport block, the first included.
     combining : bool
         Whether the receiver adds up the attempts (Chase combining): the n-th is decoded at n times the SNR.
     block_s : float
@@ -126,14 +126,14 @@ class ModulationAndCoding(Component):
         return np.asarray(np.searchsorted(self.thresholds_db(), level, side="right") - 1)
 
     def error_rate(self, margin_db: FloatArray) -> FloatArray:
-        """Return the block error rate at an SNR so many dB above a scheme's threshold."""
+        """Return the block error rate at distances in dB of the SNR above a scheme's threshold, of any shape."""
         odds = np.exp(np.clip(-self.steepness_per_db * margin_db, -700.0, 700.0)) * (
             TARGET_ERROR_RATE / (1.0 - TARGET_ERROR_RATE)
         )
         return np.asarray(odds / (1.0 + odds))
 
     def attempts_and_residual(self, margin_db: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return the expected number of times that a transport block is sent, and the probability that all fail."""
+        """Return the expected transmissions of a block at margins in dB, and the probability that all of them fail."""
         failed = np.ones_like(margin_db)
         expected = np.zeros_like(margin_db)
         for attempt in range(1, self.attempts + 1):
@@ -143,9 +143,9 @@ class ModulationAndCoding(Component):
         return expected, failed
 
     def efficiency(self, snr: FloatArray) -> FloatArray:
-        """Return the expected goodput in bit/s/Hz at each linear SNR, retransmissions and overhead taken off.
+        """Return the expected goodput in bit/s/Hz at each linear SNR, without retransmissions and overhead.
 
-        By the renewal-reward theorem: bits that arrive per transport block over the time it takes, ``N`` attempts
+        By the renewal-reward theorem: bits that arrive per transport block over its time, ``N`` attempts
         and ``N - 1`` backoffs.
         """
         index = self.scheme(snr)

@@ -1,4 +1,4 @@
-"""What a scheduler gains that serves whoever's fading is at its best."""
+"""Multiuser diversity: the gain of a scheduler that serves the client whose fading is at its best."""
 
 import math
 from bisect import bisect_left
@@ -36,10 +36,10 @@ def efficiency_of_best(rate: RateLaw, fading: Fading, snr: FloatArray, users: in
 
     Parameters
     ----------
-    rate : what a hertz carries at which SNR
+    rate : law of the spectral efficiency
     fading : law of the gains, alike for all users
     snr : mean linear SNR > 0 of the user, shape (n,)
-    users : int >= 1
+    users : number of clients, >= 1
     """
     u, weight = _nodes()
     best = fading.gain_quantile(np.minimum(u ** (1.0 / users), 1.0 - 2.0**-53))
@@ -47,7 +47,7 @@ def efficiency_of_best(rate: RateLaw, fading: Fading, snr: FloatArray, users: in
 
 
 class DiversityGain:
-    """How much more a hertz carries for a user who is served when its gain is the best of all against its own mean.
+    """The factor by which a hertz carries more for a client served when its gain is the best of all against its mean.
 
     Which of n users that is, is equally likely whatever their mean SNRs (the fading laws are alike), so each has the
     n-th part of the time and ``E[e(snr M)] / E[e(snr G)]`` times its own mean efficiency while it is served. Under
@@ -63,7 +63,7 @@ class DiversityGain:
 
     Notes
     -----
-    Worked out at SNRs half a decibel apart and for 1 to 8 and then 1.2 times as many users each, and linear in between
+    Computed at SNRs half a decibel apart and for 1 to 8 and then 1.2 times as many users each, and linear in between
     (in the logarithm of their number). A user counts with the nearest of the SNRs a twentieth of a decibel apart.
     """
 
@@ -79,11 +79,11 @@ class DiversityGain:
         self.of = cache(self._gains)
 
     def kind(self, efficiency: float) -> int:
-        """Return which of the kinds of `of` a user of this mean efficiency in bit/s/Hz is."""
+        """Return the kind, an index into `of`, of a client of this mean efficiency in bit/s/Hz."""
         return bisect_left(self._edges, efficiency)
 
     def _gains(self, users: int) -> FloatArray:
-        """Return the gain of users of every kind while so many of any kind are present."""
+        """Return the gain of every kind for a number of clients present, shape (kinds,)."""
         if users <= _EXACT_USERS:
             return self._curve(users)
         step = math.floor(math.log(users / _EXACT_USERS, _USERS_PER_STEP))

@@ -1,7 +1,6 @@
-"""How a signal weakens on its way: path loss over distance.
+"""Path loss over distance: free space and log-distance.
 
-The simple laws are here; the scenarios of 3GPP TR 38.901 are in `tr38901_outdoor`, `tr38901_rural` and
-`tr38901_indoor`.
+The scenarios of 3GPP TR 38.901 are in `fedsim.network.radio.tr38901`.
 """
 
 import math
@@ -42,7 +41,7 @@ class FreeSpace(Component):
     carrier_hz: PositiveFloat = 2e9
 
     def loss_db(self, distance_m: ArrayLike) -> FloatArray:
-        """Return the path loss in dB at distances of at least 0 m."""
+        """Return the path loss in dB at distances in metres, >= 0, of any shape."""
         waves = 4 * math.pi * self.carrier_hz / SPEED_OF_LIGHT_M_PER_S
         with np.errstate(divide="ignore"):
             loss = 20 * np.log10(waves * np.asarray(distance_m, dtype=np.float64))
@@ -65,7 +64,7 @@ class LogDistance(Component):
     reference_distance_m: PositiveFloat = 1000.0
 
     def loss_db(self, distance_m: ArrayLike) -> FloatArray:
-        """Return the path loss in dB at distances of at least 0 m."""
+        """Return the path loss in dB at distances in metres, >= 0, of any shape."""
         ratio = np.asarray(distance_m, dtype=np.float64) / self.reference_distance_m
         with np.errstate(divide="ignore"):
             loss = self.reference_loss_db + 10 * self.exponent * np.log10(ratio)

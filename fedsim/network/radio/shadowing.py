@@ -1,4 +1,4 @@
-"""Shadowing: what stands between a site and a client, log-normal, the same in both directions.
+"""Shadowing by obstacles between a site and a client: log-normal, equal in both directions.
 
 A law gives standard normal numbers for every client and site; a cell multiplies them by the standard deviation in
 dB of each link. Positive values weaken the signal. Streams: ``shadowing`` by (client, site) for independent
@@ -30,27 +30,32 @@ SHADOWINGS = Registry(
 )
 
 MOST_EXACT: Final = 4096
-"""Clients up to which the exact method is allowed: it takes their number squared in memory, cubed in time."""
+"""Greatest number of clients for the exact method, whose memory grows with its square and its time with its cube."""
 
 _WAVES: Final = 256
 _ROWS: Final = 512
 
 
 class Shadowing(Protocol):
-    """How the shadowing of clients and sites hangs together."""
+    """The joint law of the shadowing of clients and sites."""
 
     def standard(
         self, positions_m: FloatArray, sites: int, streams: Streams, client: IntArray | None = None
     ) -> FloatArray:
-        """Return standard normal numbers, shape (n, sites), for clients at positions of shape (n, 2).
+        """Return standard normal numbers, shape (n, sites).
 
-        They are the clients 0..K-1, or those named, as in `Environment.draw`.
+        Parameters
+        ----------
+        positions_m : of the clients in metres, shape (n, 2)
+        sites : number of sites
+        streams : random streams of the run
+        client : ids, shape (n,), as in `RandomPathLoss.draw`; 0..n-1 if not given
         """
         ...
 
 
 class IndependentShadowing(Component):
-    """Every client and site on its own, wherever they stand."""
+    """Independent shadowing of every client and site, at any positions."""
 
     def standard(
         self, positions_m: FloatArray, sites: int, streams: Streams, client: IntArray | None = None
@@ -61,7 +66,7 @@ class IndependentShadowing(Component):
 
 
 class CorrelatedShadowing(Component):
-    """Neighbours are shadowed alike, and a client alike towards all sites.
+    """Shadowing that is correlated between clients at nearby places, and between sites.
 
     Over a distance d the correlation is ``exp(-d / decorrelation_m)`` (M. Gudmundson, "Correlation model for shadow
     fading in mobile radio systems", Electronics Letters 27(23), 1991; 3GPP TR 38.901, clause 7.4.4); between two
@@ -69,9 +74,9 @@ class CorrelatedShadowing(Component):
 
     Attributes
     ----------
-    decorrelation_m : where the correlation has fallen to 1/e. TR 38.901, table 7.5-6: UMa 37 m with and 50 m without a
-        line of sight, UMi 10 and 13, RMa 37 and 120, InH 10 and 6, InF 10 and 10; for clients in buildings 7 m in UMa
-        and UMi and 120 m in RMa
+    decorrelation_m : distance at which the correlation has fallen to 1/e. TR 38.901, table 7.5-6: UMa 37 m with and
+        50 m without a line of sight, UMi 10 and 13, RMa 37 and 120, InH 10 and 6, InF 10 and 10; for clients in
+        buildings 7 m in UMa and UMi and 120 m in RMa
     site_correlation : 0.5 is the usual assumption (TR 36.814, table A.2.1.1-2); 0 for independent sites
     method : ``"field"`` or ``"exact"``
 
@@ -99,7 +104,7 @@ class CorrelatedShadowing(Component):
         Raises
         ------
         ScenarioError
-            If the exact method is asked for too many clients, or for some that move.
+            If the method is exact and there are too many clients, or some that move.
         """
         if client is not None and self.method == "exact":
             raise ScenarioError("method: 'exact' is not allowed where clients move; it must be 'field'")
@@ -148,15 +153,22 @@ def wave_field(
 
     It is a sum of waves, ``sqrt(2 / 256) sum(cos(2 pi (turns / decorrelation_m . place + phase_turns)))``, and depends
     on the place alone; see `CorrelatedShadowing`.
+
+    Parameters
+    ----------
+    positions_m : in metres, shape (n, 2)
+    decorrelation_m : distance at which the correlation has fallen to 1/e
+    turns : wave numbers for a distance of 1 m, in periods, shape (2, 256)
+    phase_turns : phases in periods, shape (256,)
     """
     turns_per_m = turns / decorrelation_m
     value = np.empty(positions_m.shape[0])
     for low in range(0, value.size, _ROWS):
         place = positions_m[low : low + _ROWS]
-        # Elementwise and not a matrix product, whose rounding may depend on how many rows there are.
+        # Elementwise, because the rounding of a matrix product may depend on the number of rows.
         passed = place[:, :1] * turns_per_m[0] + place[:, 1:] * turns_per_m[1] + phase_turns
-        # Whole turns are taken off in double precision; of what is left the cosine is exact to 1e-7 in single
-        # precision, which takes a sixth of the time.
+        # Whole periods are removed in double precision; the cosine of the rest is exact to 1e-7 in single precision,
+        # which takes a sixth of the time.
         passed -= np.rint(passed)
         waves = passed.astype(np.float32)
         waves *= np.float32(2 * np.pi)

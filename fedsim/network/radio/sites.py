@@ -1,4 +1,4 @@
-"""Several sites on a hexagonal grid: who serves whom, and what the others disturb."""
+"""Sites on a hexagonal grid: the serving ones, and the interference of the others."""
 
 import math
 from collections.abc import Callable
@@ -23,16 +23,16 @@ class Sites(Settings):
     """Base stations on a hexagonal grid around the one at the origin, all on the same frequencies.
 
     A client is served by the site towards which its path loss and shadowing together are least, among those of the
-    serving rings; all others disturb it while they send (`fedsim.network.radio.interference`). Clients beyond the inner
-    cells have neighbours on one side only, so place them where there are sites all around.
+    serving rings; all others interfere while they send (`fedsim.network.radio.interference`). Clients beyond the inner
+    cells have neighbours on one side only, so they should stand where sites are all around.
 
     Attributes
     ----------
     inter_site_distance_m : between neighbouring sites
     load : share of the time in which each site sends and is sent to on the frequencies of a client
-    uplink_backoff_db : how far below their greatest power the clients of other cells send on average, by power control
+    uplink_backoff_db : mean reduction of the power of clients of other cells below their greatest, by power control
     rings : of sites around the origin, and around any site in the uplink; 0 for no neighbours, 1 for six
-    serving_rings : how many of the rings serve: 0 where only the site at the origin does, 1 for 7 sites, 2 for 19
+    serving_rings : number of rings that serve: 0 for the site at the origin alone, 1 for 7 sites, 2 for 19
     """
 
     inter_site_distance_m: PositiveFloat = 500.0
@@ -51,23 +51,23 @@ class Sites(Settings):
 
     @property
     def serving(self) -> int:
-        """How many sites serve; they come first in `positions_m`."""
+        """Number of sites that serve; they are the first in `positions_m`."""
         return 1 + 3 * self.serving_rings * (self.serving_rings + 1)
 
     def positions_m(self) -> FloatArray:
-        """Return all sites, the one at the origin first and ring by ring, shape (S, 2)."""
+        """Return the positions of all sites in metres, the origin first and ring by ring, shape (S, 2)."""
         return hexagonal_sites(self.inter_site_distance_m, self.rings)
 
     def uplink_states_mw(self, power_dbm: float, towards: Towards, fading: Fading) -> FloatArray:
-        """Return what a site receives from clients of other cells in equally likely states, shape (2048,).
+        """Return the power in mW at a site from clients of other cells in equally likely states, shape (2048,).
 
         In each cell of the rings around a site one client sends for a share `load` of the time from a place uniform
         over the cell, with `power_dbm` less the back-off. Lines of sight, buildings, shadowing and fading differ from
-        state to state. No client counts with less loss than towards its own site: it would be this site's client then.
+        state to state. The loss of a client is at least that towards its own site: otherwise this site would serve it.
 
         Parameters
         ----------
-        power_dbm : the greatest that each client sends within its bandwidth
+        power_dbm : greatest power of each client within its bandwidth
         towards : path loss and deviation of the shadowing at distances from this site (0) and the client's own (1)
         fading : law of the other clients' gains
         """
@@ -85,7 +85,12 @@ class Sites(Settings):
 
 
 def hexagonal_sites(inter_site_distance_m: float, rings: int) -> FloatArray:
-    """Return the sites of a hexagonal grid, the origin first and ring by ring, shape (1 + 3 r (r + 1), 2).
+    """Return the sites of a hexagonal grid in metres, the origin first and ring by ring, shape (1 + 3 r (r + 1), 2).
+
+    Parameters
+    ----------
+    inter_site_distance_m : between neighbouring sites
+    rings : number r of rings around the origin
 
     >>> len(hexagonal_sites(500.0, 2))
     19
@@ -101,14 +106,19 @@ def hexagonal_sites(inter_site_distance_m: float, rings: int) -> FloatArray:
 
 
 def in_hexagon(u: FloatArray, v: FloatArray, inter_site_distance_m: float) -> FloatArray:
-    """Return points uniform over a site's hexagon, for pairs of numbers uniform in (0, 1), shape (n, 2).
+    """Return points uniform over the hexagon of a site at the origin, in metres, shape (n, 2).
 
     The hexagon is three rhombi that meet at the site; v chooses one of them and a place along its second edge.
+
+    Parameters
+    ----------
+    u, v : numbers uniform in (0, 1), shape (n,)
+    inter_site_distance_m : between neighbouring sites
     """
     side = inter_site_distance_m / math.sqrt(3)
     rhombus = np.minimum(np.floor(3 * v), 2)
     along, across = side * u, side * (3 * v - rhombus)
-    first, second = (math.pi / 6 + (rhombus + turn) * 2 * math.pi / 3 for turn in (0, 1))
+    first, second = (math.pi / 6 + (rhombus + edge) * 2 * math.pi / 3 for edge in (0, 1))
     return np.column_stack(
         [along * np.cos(first) + across * np.cos(second), along * np.sin(first) + across * np.sin(second)]
     )

@@ -1,4 +1,4 @@
-"""What a link carries at a given signal-to-noise ratio, in bit/s/Hz: Shannon's formula, or modulation and coding.
+"""Spectral efficiency in bit/s/Hz at a signal-to-noise ratio: Shannon's formula, or modulation and coding.
 
 A law gives the efficiency at an instantaneous SNR, and its mean over fading.
 """
@@ -73,14 +73,25 @@ _BLOCK: Final = 256
 
 
 class RateLaw(Protocol):
-    """How many bits a second and hertz carry."""
+    """The spectral efficiency of a link: bits per second and hertz."""
 
     def efficiency(self, snr: FloatArray) -> FloatArray:
-        """Return the efficiency in bit/s/Hz at each linear SNR >= 0."""
+        """Return the efficiency in bit/s/Hz at linear SNRs >= 0, of the shape of snr.
+
+        Parameters
+        ----------
+        snr : linear, >= 0, any shape
+        """
         ...
 
     def mean_efficiency(self, snr: FloatArray, fading: Fading) -> FloatArray:
-        """Return the mean of the efficiency over fading for each mean linear SNR >= 0."""
+        """Return the mean of the efficiency over fading in bit/s/Hz, of the shape of snr.
+
+        Parameters
+        ----------
+        snr : mean linear SNRs >= 0, any shape
+        fading : law of the gain
+        """
         ...
 
 
@@ -90,10 +101,10 @@ class Shannon(Component):
     Attributes
     ----------
     snr_gap_db : float
-        How far modulation and coding stay behind Shannon, as a loss of SNR; 3 dB is typical of coded transmission with
-        some margin.
+        Loss of SNR of modulation and coding against Shannon's limit; 3 dB is typical of coded transmission with some
+        margin.
     ceiling : float or None
-        The most that the highest modulation carries, in bit/s/Hz.
+        Greatest efficiency, that of the highest modulation, in bit/s/Hz.
     """
 
     snr_gap_db: Annotated[float, Field(ge=0, le=50)] = 3.0
@@ -115,9 +126,15 @@ def mean_over_fading(rate: RateLaw, snr: FloatArray, fading: Fading) -> FloatArr
     """Return the mean over fading of any bounded law's efficiency, for mean linear SNRs of any shape.
 
     The midpoint rule over 512 quantiles u of the gain, denser towards 1 (``u = 1 - (1 - t)^3``), at SNRs 0.1 dB
-    apart from -50 to 100 dB and linearly in between, so that a client's mean does not depend on the others. Against
+    apart from -50 to 100 dB and linearly in between, so that a client's mean does not depend on other clients. Against
     direct quadrature it errs by less than 0.1 % of the law's highest efficiency; below -50 dB it is 0, above 100 dB
     that of 100 dB.
+
+    Parameters
+    ----------
+    rate : law of the spectral efficiency
+    snr : mean linear SNRs, any shape
+    fading : law of the gain
     """
     t = (np.arange(_NODES) + 0.5) / _NODES
     gain = fading.gain_quantile(1.0 - (1.0 - t) ** 3)

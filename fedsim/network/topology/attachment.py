@@ -1,4 +1,4 @@
-"""Which base station serves a client, and which server it talks to."""
+"""The base station of each client at time 0, and the server at which its transfers end."""
 
 from dataclasses import dataclass
 from typing import Any, Final, Literal, Self
@@ -12,19 +12,19 @@ from fedsim.network.topology.coverage import Coverage
 from fedsim.network.topology.flow_state import Route
 from fedsim.network.topology.topology import Node, Topology, read_graph
 
-# Stands for the server that is nearest when a flow starts.
+# Stands for the server that is nearest when a transfer starts.
 NEAREST_SERVER: Final = -1
 
 
 @dataclass(frozen=True)
 class InitialAccess:
-    """To which stations clients are attached at time 0, and what those links carry.
+    """The base stations of the clients at time 0, and their links.
 
     Attributes
     ----------
     station : number of each client's station among the base stations, shape (K,)
-    downlink_bps, uplink_bps : capacities of its link, shape (K,)
-    delay_s : how long a bit travels there
+    downlink_bps, uplink_bps : capacities of its link in bit/s, shape (K,)
+    delay_s : propagation delay of the link
     shares_airtime : whether the clients of a station share its time
     """
 
@@ -51,12 +51,12 @@ class InitialAccess:
 
 
 def station_sites_m(graph: "nx.Graph[Any]") -> FloatArray:
-    """Return where the base stations of a graph without clients stand, shape (b, 2), in the graph's order.
+    """Return the positions in metres of the base stations of a graph without clients, in its order, shape (b, 2).
 
     Raises
     ------
     ScenarioError
-        If there are none, or one has no place, or the graph names clients.
+        If there are none, or one has no position, or the graph names clients.
     """
     topology = Topology()
     read_graph(graph, topology)
@@ -75,14 +75,14 @@ def station_sites_m(graph: "nx.Graph[Any]") -> FloatArray:
 
 
 class AttachedTopology:
-    """A topology with its clients attached, and the servers that they talk to.
+    """A topology with its clients attached, and the servers at which transfers end.
 
     Parameters
     ----------
     graph : networkx graph with the attributes of `Node` and `Edge`
     server : kind of the nodes at which transfers end
-    clients : how many there are
-    first : how clients are attached; None if the graph names them
+    clients : number of clients
+    first : base stations and links of the clients; None if the graph names them
 
     Attributes
     ----------
@@ -114,7 +114,7 @@ class AttachedTopology:
             self._attach_clients(first)
 
     def way(self, ends: tuple[int, int]) -> tuple[tuple[int, int], Route | None]:
-        """Return the ends, with the nearest server in the place of `NEAREST_SERVER`, and the route between them."""
+        """Return the ends, with the nearest server in the place of `NEAREST_SERVER`, and the route or None."""
         if NEAREST_SERVER not in ends:
             return ends, self.topology.route(*ends)
         ways = []
@@ -141,10 +141,10 @@ class AttachedTopology:
 
     def _attach_clients(self, first: InitialAccess) -> None:
         topology = self.topology
-        phone = Node(kind="client")
+        client_node = Node(kind="client")
         links = zip(first.station.tolist(), first.downlink_bps.tolist(), first.uplink_bps.tolist(), strict=True)
         for client, (number, down_bps, up_bps) in enumerate(links):
-            own, station = topology.add_node(f"client-{client}", phone), self.stations[number]
+            own, station = topology.add_node(f"client-{client}", client_node), self.stations[number]
             down = topology.add_link(station, own, down_bps, first.delay_s, True)
             up = topology.add_link(own, station, up_bps, first.delay_s, True)
             topology.client_node.append(own)

@@ -1,4 +1,4 @@
-"""fedsim.network.topology.coverage."""
+"""The contract of coverage: the signals and rates that base stations offer at a place."""
 
 from typing import Protocol
 
@@ -6,24 +6,29 @@ from fedsim.arrays import BoolArray, FloatArray, IntArray
 
 
 class View(Protocol):
-    """What the b stations of one run offer clients at n places: a function of clients and places alone.
+    """The offers of the b stations of one run to clients at n places: a function of clients and places alone.
 
     Attributes
     ----------
-    signal_db : how strong each station is, on any scale in dB, shape (n, b)
+    signal_db : strength of each station, on any scale in dB, shape (n, b)
     """
 
     @property
     def signal_db(self) -> FloatArray:
-        """How strong each station is."""
+        """Strength of each station in dB, shape (n, b)."""
         ...
 
     def in_reach(self) -> BoolArray:
-        """Return whether a client that has lost its station can change to each of them, shape (n, b)."""
+        """Return whether a client whose station is lost can change to each of them, shape (n, b)."""
         ...
 
     def rates_bps(self, station: IntArray) -> FloatArray:
-        """Return what the down- and the uplink to one station for each place carry, shape (n, 2)."""
+        """Return the capacities of the downlink and the uplink at each place in bit/s, shape (n, 2).
+
+        Parameters
+        ----------
+        station : number of the station of each place, shape (n,)
+        """
         ...
 
 
@@ -32,14 +37,20 @@ class Coverage(Protocol):
 
     Attributes
     ----------
-    step_m : how far a client walks before its rates are looked up anew; `inf` where they depend on no place
+    step_m : distance that a client moves before its rates are updated; `inf` where they depend on no place
     """
 
     @property
     def step_m(self) -> float:
-        """How far a client walks at the same rates."""
+        """Distance that a client moves at the same rates, in metres."""
         ...
 
     def view(self, client: IntArray, places_m: FloatArray) -> View:
-        """Return what clients (ids, shape (n,)) have at places of shape (n, 2)."""
+        """Return the offers of the stations to clients at places.
+
+        Parameters
+        ----------
+        client : ids, shape (n,)
+        places_m : of the clients in metres, shape (n, 2)
+        """
         ...

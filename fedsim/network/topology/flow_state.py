@@ -1,6 +1,6 @@
-"""Flows as rows of arrays: what each has left, where it goes, and its fair rate. It has no clock.
+"""Flows as rows of arrays: their remaining bits, routes and fair rates, without a clock.
 
-`fedsim.network.medium.fluid` tells it how much time has passed and when something changes.
+`fedsim.network.medium.fluid` reports the time that has passed, and every change.
 """
 
 import math
@@ -24,11 +24,11 @@ class LinksInUse:
         self._capacity_bps = np.zeros(16)
 
     def holds(self, link: int) -> bool:
-        """Return whether anybody uses a link."""
+        """Return whether any flow uses a link."""
         return link in self._number
 
     def hold(self, link: int, capacity_bps: float) -> int:
-        """Return a link's number, giving it one if nobody used it yet."""
+        """Return the number of a link with one more user; a link without users is given a number."""
         number = self._number.get(link)
         if number is None:
             number = self._free.pop() if self._free else len(self._number)
@@ -40,21 +40,21 @@ class LinksInUse:
         return number
 
     def release(self, link: int) -> None:
-        """Give a link's number back when nobody uses it any more."""
+        """Remove one user of a link, and free its number after the last."""
         self._holders[link] -= 1
         if not self._holders[link]:
             del self._holders[link]
             self._free.append(self._number.pop(link))
 
     def set_capacity(self, link: int, capacity_bps: float) -> bool:
-        """Change the capacity of a link; return whether anybody uses it."""
+        """Change the capacity of a link; return whether any flow uses it."""
         number = self._number.get(link)
         if number is not None:
             self._capacity_bps[number] = capacity_bps
         return number is not None
 
     def capacity_bps(self) -> FloatArray:
-        """Return the capacities by number; what stands at unused numbers does not matter."""
+        """Return the capacities by number in bit/s; values at unused numbers have no meaning."""
         return self._capacity_bps[: len(self._number) + len(self._free)]
 
 
@@ -64,13 +64,13 @@ _TIE_ULPS: Final = 8
 
 @dataclass(frozen=True)
 class Route:
-    """The links that a flow uses.
+    """The route of a flow: the links that it uses.
 
     Attributes
     ----------
     links : their numbers, none twice
-    weights : how much of each link a flow takes per bit/s of its rate
-    delay_s : how long the last bit travels, once
+    weights : capacity of each link that a flow takes per bit/s of its rate
+    delay_s : propagation delay of the whole route
     """
 
     links: tuple[int, ...]
@@ -79,7 +79,7 @@ class Route:
 
 
 class FlowState:
-    """A row for each flow, used again when it has gone.
+    """The state of all flows, a row for each; rows are used again.
 
     Parameters
     ----------
@@ -88,7 +88,7 @@ class FlowState:
 
     Attributes
     ----------
-    remaining_bits, rate_bps : by row; bits as of the last time that `carry` was told of
+    remaining_bits, rate_bps : by row; bits as of the last call of `carry`
     """
 
     def __init__(self, capacity_bps: FloatArray) -> None:
@@ -104,11 +104,11 @@ class FlowState:
 
     @property
     def links(self) -> int:
-        """How many links there are."""
+        """Number of links."""
         return len(self._capacity_bps)
 
     def take(self, bits: float) -> int:
-        """Return the row of a new flow, which is on its way nowhere yet."""
+        """Return the row of a new flow, which has no route yet."""
         if not self._free:
             self._grow()
         row = self._free.pop()
@@ -117,12 +117,18 @@ class FlowState:
         return row
 
     def give_back(self, row: int) -> None:
-        """Free the row of a flow that is on no links any more."""
+        """Free the row of a flow that has no route any more."""
         self._stop(row)
         self._free.append(row)
 
     def place(self, row: int, route: Route | None) -> None:
-        """Put a flow that is on no links on those of a route, or on none."""
+        """Give a flow that has no route one, or none.
+
+        Parameters
+        ----------
+        row : of the flow
+        route : None for a flow that waits
+        """
         if route is None:
             self._stop(row)
             return
@@ -137,26 +143,26 @@ class FlowState:
         self._weights[row, :depth] = route.weights
 
     def lift(self, route: Route | None) -> None:
-        """Take a flow off the links of its route."""
+        """Remove a flow from the links of its route."""
         for link in () if route is None else route.links:
             self._in_use.release(link)
 
     def holds(self, link: int) -> bool:
-        """Return whether anybody uses a link."""
+        """Return whether any flow uses a link."""
         return self._in_use.holds(link)
 
     def set_capacity(self, link: int, capacity_bps: float) -> bool:
-        """Change the capacity of a link; return whether anybody uses it."""
+        """Change the capacity of a link; return whether any flow uses it."""
         self._capacity_bps[link] = capacity_bps
         return self._in_use.set_capacity(link, capacity_bps)
 
     def carry(self, elapsed_s: float) -> None:
-        """Send for so long at the present rates."""
+        """Send for some seconds at the present rates."""
         self.remaining_bits -= self.rate_bps * elapsed_s
         np.maximum(self.remaining_bits, 0.0, out=self.remaining_bits)
 
     def share(self, now_s: float) -> float:
-        """Work out everybody's max-min fair rate, and return when the first will have sent its last bit."""
+        """Compute the max-min fair rates of all flows, and return the instant of the first end."""
         runs = np.flatnonzero(self._runs)
         self.rate_bps[:] = 0.0
         self._finish_s[:] = math.inf
@@ -169,7 +175,7 @@ class FlowState:
         return self.next_finish_s()
 
     def next_finish_s(self) -> float:
-        """Return when the first flow will have sent its last bit, at the present rates."""
+        """Return the instant at which the first flow has sent its last bit, at the present rates."""
         return float(self._finish_s.min(initial=math.inf))
 
     def due(self, now_s: float) -> list[int]:

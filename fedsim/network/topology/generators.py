@@ -1,7 +1,7 @@
-"""Where a network's graph comes from: a networkx object, a file, or a builder with options.
+"""Generators of a network's graph: a networkx object, a file, or a topology with options.
 
 A graph names every client (nodes of kind ``client`` with the attribute ``client``), or it names none and has
-base stations with places, to which clients are attached by the network.
+base stations with positions, to which the network attaches clients.
 """
 
 import json
@@ -41,7 +41,7 @@ class Star(Component):
     Attributes
     ----------
     backhaul : the wired link
-    radio_bps : what the base station's radio carries at most, both ways together; no limit by default
+    radio_bps : greatest rate of the base station's radio, both directions together; no limit by default
     """
 
     backhaul: Edge
@@ -63,11 +63,11 @@ class TwoTier(Component):
 
     Attributes
     ----------
-    cells : how many
+    cells : number of cells
     site_distance_m : between neighbouring base stations
     fronthaul : the wired link between a base station and its edge server
     backhaul : the wired link between an edge server and the cloud
-    radio_bps : what each base station's radio carries at most, both ways together; no limit by default
+    radio_bps : greatest rate of each base station's radio, both directions together; no limit by default
     """
 
     cells: Annotated[int, Field(ge=1)]
@@ -89,16 +89,16 @@ class TwoTier(Component):
 
 
 class Mesh(Component):
-    """Clients that pass on each other's traffic over wireless hops, to a base station at the origin.
+    """Clients that relay each other's traffic over wireless hops, to a base station at the origin.
 
-    Whoever is within range of another is joined to it. A radio takes part in every hop at its node, sending or
-    receiving, so that what is passed on costs a relay's radio twice.
+    Any two nodes within range are joined. A radio takes part in every hop at its node, sending or receiving, so that
+    relayed traffic takes the capacity of a relay's radio twice.
 
     Attributes
     ----------
-    range_m : how far a radio reaches
+    range_m : range of a radio
     hop : capacity and delay of one wireless hop
-    radio_bps : what each radio carries at most, both ways together; no limit by default
+    radio_bps : greatest rate of each radio, both directions together; no limit by default
     backhaul : the wired link between the base station and the cloud
     """
 
@@ -128,18 +128,18 @@ class File(Component):
 
     Attributes
     ----------
-    path : where the file lies
+    path : of the file
     """
 
     path: Annotated[str, Field(min_length=1)]
 
     def graph(self, positions_m: FloatArray) -> "nx.Graph[Any]":
-        """Return what the file says.
+        """Return the graph of the file.
 
         Raises
         ------
         ScenarioError
-            If it cannot be read, or is no graph.
+            If the file cannot be read or is not a graph.
         """
         path = Path(self.path)
         try:
@@ -154,13 +154,13 @@ class File(Component):
 
 
 class Given(Component):
-    """A graph written in the scenario itself, in networkx's node-link form.
+    """A graph in the scenario itself, in networkx's node-link form.
 
     Attributes
     ----------
     nodes : one table per node with its ``id`` and attributes
     edges : one table per edge with ``source``, ``target`` and attributes
-    directed : whether the two ways of an edge are given apart
+    directed : whether the two directions of an edge are given separately
     """
 
     nodes: Annotated[tuple[Row, ...], Field(min_length=1, strict=False)]
@@ -187,7 +187,13 @@ class Given(Component):
 
 
 def hexagonal_sites(number: int, distance_m: float) -> FloatArray:
-    """Return sites on a hexagonal grid, shape (number, 2): the origin, then ring after ring around it."""
+    """Return sites on a hexagonal grid in metres, the origin and then ring by ring, shape (number, 2).
+
+    Parameters
+    ----------
+    number : of sites
+    distance_m : between neighbouring sites
+    """
     corners = [(math.cos(math.pi / 3 * k), math.sin(math.pi / 3 * k)) for k in range(6)]
     sites = [(0.0, 0.0)]
     ring = 1
@@ -202,7 +208,7 @@ def hexagonal_sites(number: int, distance_m: float) -> FloatArray:
 def graph_of_graphml(text: str, source: str) -> "nx.Graph[Any]":
     """Return the graph of GraphML text.
 
-    A document type is refused, because its entities may blow up when they are expanded or name other files.
+    A document type is refused, because its entities may grow without bound when expanded, or name other files.
     """
     from xml.etree.ElementTree import ParseError
 
@@ -213,19 +219,25 @@ def graph_of_graphml(text: str, source: str) -> "nx.Graph[Any]":
     except (ParseError, nx.NetworkXException, KeyError, ValueError, TypeError) as error:
         raise ScenarioError(f"topology: {source} is not valid GraphML: {error}") from None
     for _, _, attributes in graph.edges(data=True):
-        attributes.pop("id", None)  # GraphML's own, of no meaning here
+        attributes.pop("id", None)  # GraphML's own, without meaning here
     return graph
 
 
 def graph_of_json(text: str, source: str) -> "nx.Graph[str]":
-    """Return the graph of node-link JSON text; edges are called ``edges`` or, as of old, ``links``."""
+    """Return the graph of node-link JSON text; its list of edges is ``edges`` or, in older files, ``links``.
+
+    Parameters
+    ----------
+    text : of the file
+    source : name of the file, for messages
+    """
     try:
         found = json.loads(text)
     except (ValueError, RecursionError) as error:
         raise ScenarioError(f"topology: {source} is not valid JSON: {error}") from None
     edges = found.get("edges", found.get("links")) if isinstance(found, dict) else None
     if not isinstance(found, dict) or not isinstance(found.get("nodes"), list) or not isinstance(edges, list):
-        raise ScenarioError(f"topology: {source}: is no node-link graph; it needs the lists nodes and edges")
+        raise ScenarioError(f"topology: {source}: is not a node-link graph; it needs the lists nodes and edges")
     if found.get("multigraph", False):
         raise ScenarioError(f"topology: {source}: a multigraph is not allowed; at most one edge joins two nodes")
     return _assembled(found["nodes"], edges, bool(found.get("directed", False)), f"topology: {source}")
@@ -236,7 +248,7 @@ def _assembled(nodes: list[Any], edges: list[Any], directed: bool, source: str) 
     for i, row in enumerate(nodes):
         name = _taken(row, "id", f"{source}: node number {i}")
         if name in graph:
-            raise ScenarioError(f"{source}: node {name!r} is there twice")
+            raise ScenarioError(f"{source}: node {name!r} occurs twice")
         graph.add_node(name, **{key: value for key, value in row.items() if key != "id"})
     for i, row in enumerate(edges):
         ends = [_taken(row, key, f"{source}: edge number {i}") for key in ("source", "target")]
@@ -244,7 +256,7 @@ def _assembled(nodes: list[Any], edges: list[Any], directed: bool, source: str) 
             if end not in graph:
                 raise ScenarioError(f"{source}: edge {ends[0]!r} - {ends[1]!r}: there is no node {end!r}")
         if graph.has_edge(*ends):
-            raise ScenarioError(f"{source}: edge {ends[0]!r} - {ends[1]!r} is there twice")
+            raise ScenarioError(f"{source}: edge {ends[0]!r} - {ends[1]!r} occurs twice")
         graph.add_edge(*ends, **{key: value for key, value in row.items() if key not in ("source", "target")})
     return graph
 

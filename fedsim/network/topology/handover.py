@@ -1,4 +1,4 @@
-"""When a client that moves changes to another base station: event A3 with hysteresis and time to trigger, no clock."""
+"""Handover as arithmetic: event A3 with hysteresis and time to trigger, without a clock."""
 
 import math
 from dataclasses import dataclass
@@ -12,11 +12,11 @@ from fedsim.registry import Settings
 
 
 class HandoverRule(Settings):
-    """How clients with something on its way change base stations; others have whichever is strongest when they begin.
+    """The rule of handovers of clients with transfers in progress; others take the strongest station when they start.
 
     A client measures all stations at the multiples of a period. A neighbour that is stronger than the own station by
-    more than the hysteresis in all measurements for the time to trigger takes it over (event A3 of 3GPP TS 38.331,
-    clause 5.5.4.4, with its offsets at 0); of several the strongest does.
+    more than the hysteresis in all measurements for the time to trigger becomes its station (event A3 of 3GPP TS
+    38.331, clause 5.5.4.4, with its offsets at 0); of several the strongest does.
 
     Attributes
     ----------
@@ -24,8 +24,8 @@ class HandoverRule(Settings):
     time_to_trigger_s : 0.256 is one of the standard's values (0 to 5.12) and the usual start too
     measured_every_s : 0.2 is the shortest period of measuring on one's own frequency (TS 38.133, clause 9.2.5)
     reselect_after_s : float or None
-        How long a client whose station is lost looks for another one in reach before it has it; a second or so in
-        reality (detecting the loss, TS 38.331's T310, and finding and entering a cell). None: it waits for its station.
+        Time that a client whose station is lost takes to attach to another one in reach; a second or so in reality
+        (detecting the loss, TS 38.331's T310, and finding and entering a cell). None: it waits for its station.
     """
 
     hysteresis_db: Annotated[float, Field(ge=0, le=15)] = 3.0
@@ -34,27 +34,33 @@ class HandoverRule(Settings):
     reselect_after_s: NonNegativeFloat | None = None
 
     def ticks_s(self, now_s: float, number: int) -> FloatArray:
-        """Return the next instants of measuring, the first of them after now, shape (number,)."""
+        """Return the next instants of measuring in seconds, the first of them after now, shape (number,).
+
+        Parameters
+        ----------
+        now_s : present instant
+        number : of instants
+        """
         first = math.floor(now_s / self.measured_every_s) + 1
         times_s = np.arange(first, first + number + 1, dtype=np.float64) * self.measured_every_s
         return times_s[1:] if times_s[0] <= now_s else times_s[:-1]
 
     @property
     def patience(self) -> int:
-        """How many measurements it takes at most until a neighbour that stays stronger takes over."""
+        """Greatest number of measurements until a neighbour that stays stronger becomes the station."""
         return int(self.time_to_trigger_s / self.measured_every_s) + 2
 
 
 @dataclass(frozen=True)
 class Watch:
-    """Which neighbours have been stronger than the own station, and since when, in measurements one after another.
+    """The neighbours that are stronger than the own station in consecutive measurements, and since when.
 
     Attributes
     ----------
-    times_s : of the measurements, shape (n,)
-    since_s : shape (n, b); `inf` where a station was not stronger by more than the hysteresis
-    fires : whether a station has been for the time to trigger, shape (n, b)
-    signal_db : what was measured, shape (n, b)
+    times_s : instants of the measurements, shape (n,)
+    since_s : since when each neighbour is stronger by more than the hysteresis, shape (n, b); `inf` where it is not
+    fires : whether it has been stronger for the time to trigger, shape (n, b)
+    signal_db : signals measured, shape (n, b)
     """
 
     times_s: FloatArray
@@ -66,13 +72,14 @@ class Watch:
     def over(
         cls, rule: HandoverRule, times_s: FloatArray, signal_db: FloatArray, serving: int, since_s: FloatArray
     ) -> "Watch":
-        """Watch the neighbours of a client over measurements.
+        """Return what measurements of a client's neighbours show.
 
         Parameters
         ----------
-        times_s, signal_db : shapes (n,) and (n, b); lost stations have -inf
+        rule : of handovers
+        times_s, signal_db : instants and signals of the measurements, shapes (n,) and (n, b); lost stations have -inf
         serving : number of the own station
-        since_s : as of the last measurement before, shape (b,)
+        since_s : since when each neighbour is stronger, as of the last measurement before, shape (b,)
         """
         better = signal_db - rule.hysteresis_db > signal_db[:, serving : serving + 1]
         better[:, serving] = False
@@ -86,7 +93,7 @@ class Watch:
         return cls(times_s, np.where(better, began, np.inf), fires, signal_db)
 
     def first(self) -> tuple[int, int] | None:
-        """Return which measurement is the first at which a neighbour takes over, and which neighbour; None if none."""
+        """Return the first measurement that triggers a handover, and the new station; None if there is none."""
         rows = self.fires.any(axis=1)
         if not rows.any():
             return None
@@ -96,7 +103,10 @@ class Watch:
     def since_at(self, now_s: float, before_s: FloatArray) -> FloatArray:
         """Return since when each neighbour has been stronger, as of the last measurement by now, shape (b,).
 
-        `before_s` is what it was before the first measurement.
+        Parameters
+        ----------
+        now_s : present instant
+        before_s : the same before the first measurement, shape (b,)
         """
         row = int(np.searchsorted(self.times_s, now_s, side="right")) - 1
         return before_s if row < 0 else self.since_s[row]

@@ -1,8 +1,8 @@
-"""How flows share the links on their routes: max-min fairness by water-filling, pure arithmetic.
+"""Max-min fair rates of flows over shared links, by water-filling.
 
-An allocation is max-min fair if no flow can get more without taking from one that has no more than it. Exactly
-one allocation is: all rates rise together, a flow stops rising when a link on its route is full, and so each flow has
-a bottleneck: a full link on which nobody has a higher rate (Bertsekas and Gallager, "Data Networks", 2nd edition,
+An allocation is max-min fair if no flow can get more without taking from one that has no more than it. There is
+exactly one: all rates rise together, a flow stops rising when a link on its route is full, and so each flow has
+a bottleneck: a full link on which no flow has a higher rate (Bertsekas and Gallager, "Data Networks", 2nd edition,
 section 6.5.2).
 """
 
@@ -19,8 +19,8 @@ def max_min_rates(routes: NDArray[np.intp], weights: FloatArray, capacity: Float
 
     The textbook's filling settles one level of the water after the other. Here each step settles every link that
     is a bottleneck already: the level at which a link fills can only rise while others settle, so a link whose flows
-    all fill at its own level first will fill at just that level, whatever happens elsewhere. A star
-    with a thousand different access links takes a handful of steps.
+    all fill at its own level first fills at exactly that level. A star with a thousand different access links takes
+    a handful of steps.
 
     Parameters
     ----------
@@ -28,7 +28,7 @@ def max_min_rates(routes: NDArray[np.intp], weights: FloatArray, capacity: Float
         The links that each flow uses, as indices into `capacity`; `PAD` where a route is shorter. Every flow uses at
         least one link, and none twice.
     weights : array of shape (n, depth), > 0
-        How much of the link a flow takes per bit/s of its own rate; not read where the route has ended.
+        Capacity of the link that a flow takes per bit/s of its own rate; not read where the route has ended.
     capacity : array of shape (m,), bit/s >= 0
         A link of capacity 0 stops the flows on it.
 

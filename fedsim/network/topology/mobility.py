@@ -1,4 +1,4 @@
-"""Clients that move: arithmetic of straight legs, no clock.
+"""Mobility of clients: straight legs as arithmetic, without a clock.
 
 Streams: ``waypoint-radius``, ``waypoint-angle`` and ``waypoint-speed`` by (client, leg).
 """
@@ -38,11 +38,11 @@ Points = dict[int, list[tuple[float, float, float]]]
 
 @dataclass(frozen=True, slots=True)
 class Leg:
-    """A straight way at constant speed; a pause is one at speed 0.
+    """A straight line at constant speed; a pause is one at speed 0.
 
     Attributes
     ----------
-    start_s, end_s : when; the end may be inf
+    start_s, end_s : instants; the end may be inf
     place_m : (x, y) at the start
     velocity_m_per_s : (x, y)
     """
@@ -54,15 +54,21 @@ class Leg:
 
 
 class Movement(Protocol):
-    """How the clients of one run move."""
+    """The movement of the clients of one run."""
 
     def __call__(self, client: int, place_m: Place, /) -> Iterator[Leg]:
-        """Yield a client's legs one after the other without gaps, from time 0 on; place_m is where it is put."""
+        """Yield the legs of a client without gaps, from time 0 on.
+
+        Parameters
+        ----------
+        client : id
+        place_m : its position (x, y) in the crowd's placement
+        """
         ...
 
 
 class Mobility(Protocol):
-    """A scenario's way of moving: settings that build the movement of one run."""
+    """A scenario's mobility: settings that build the movement of one run."""
 
     def build(self, streams: Streams) -> Movement:
         """Return the movement of one run."""
@@ -70,16 +76,22 @@ class Mobility(Protocol):
 
 
 def standing(_client: int, place_m: Place) -> Iterator[Leg]:
-    """Yield the one leg of a client that stands still."""
+    """Yield the one leg of a client that stands still.
+
+    Parameters
+    ----------
+    _client : id, without effect
+    place_m : its position (x, y)
+    """
     yield Leg(0.0, math.inf, place_m, (0.0, 0.0))
 
 
 class RandomWaypoint(Component):
-    """Walk to a place drawn uniformly from a disc, at a speed drawn uniformly; pause; walk on.
+    """Legs to places drawn uniformly from a disc, at speeds drawn uniformly, with a pause at each place.
 
     Johnson and Maltz, "Dynamic source routing in ad hoc wireless networks", 1996. The least speed is above 0, else
     the mean speed decays without end (Yoon, Liu and Noble, "Random waypoint considered harmful", INFOCOM 2003).
-    Clients begin where the crowd's placement puts them, so the first legs are not stationary.
+    Clients begin at the positions of the crowd's placement, so the first legs are not stationary.
 
     Attributes
     ----------
@@ -130,10 +142,10 @@ class RandomWaypoint(Component):
 
 
 class Trace(Component):
-    """Places at given times, with straight ways in between; exactly one of the two fields is given.
+    """Places at given times, with straight lines in between; exactly one of the two fields is given.
 
-    Before its first time and after its last a client stands still; one that is not in the trace stands where the
-    crowd's placement puts it.
+    Before its first time and after its last a client stands still; one that is not in the trace stands at the
+    position of the crowd's placement.
 
     Attributes
     ----------
@@ -159,12 +171,12 @@ class Trace(Component):
         return self
 
     def build(self, streams: Streams) -> Movement:
-        """Return the ways between each client's points, and at the end one that never ends.
+        """Return the lines between each client's points, and at the end a pause without end.
 
         Raises
         ------
         ScenarioError
-            If the file cannot be read or is no trace.
+            If the file cannot be read or is not a trace.
         """
         return partial(_along, of_file(self.path) if self.path is not None else by_client(self.points or (), "points"))
 
@@ -193,7 +205,7 @@ def by_client(rows: tuple[tuple[int, float, float, float], ...], source: str) ->
 
 
 class Walk:
-    """Where one client is, now and later."""
+    """The positions of one client, now and later."""
 
     def __init__(self, legs: Iterator[Leg]) -> None:
         self._legs = legs
@@ -201,11 +213,17 @@ class Walk:
 
     @property
     def stands(self) -> bool:
-        """Whether it stays where it is for ever."""
+        """Whether it never moves again."""
         return math.isinf(self._known[0].end_s) and self._known[0].velocity_m_per_s == (0.0, 0.0)
 
     def at(self, times_s: FloatArray, now_s: float) -> FloatArray:
-        """Return the places in metres at instants that rise, shape (n, 2); none from before now is ever asked for."""
+        """Return the positions in metres at some instants, shape (n, 2).
+
+        Parameters
+        ----------
+        times_s : rising instants, none before now, shape (n,)
+        now_s : present instant; legs that end before are forgotten
+        """
         while self._known[-1].end_s <= times_s[-1]:
             self._known.append(next(self._legs))
         while self._known[0].end_s <= now_s:
@@ -218,7 +236,7 @@ class Walk:
 
 
 def of_file(path: str) -> Points:
-    """Return the points of a CSV file, refusing one that cannot be read or is no trace."""
+    """Return the points of a CSV file, refusing one that cannot be read or is not a trace."""
     try:
         with Path(path).open(encoding="utf-8", newline="") as file:
             rows = tuple(
@@ -232,4 +250,4 @@ def of_file(path: str) -> Points:
     except OSError as error:
         raise ScenarioError(f"mobility: {path} cannot be read: {error.strerror}") from None
     except (KeyError, TypeError, ValueError, csv.Error) as error:
-        raise ScenarioError(f"mobility: {path} is no trace with client,time_s,x_m,y_m: {error!r}") from None
+        raise ScenarioError(f"mobility: {path} is not a trace with client,time_s,x_m,y_m: {error!r}") from None

@@ -1,7 +1,7 @@
-"""A network's graph as arrays: who is joined to whom, what each link carries, and which way is the shortest.
+"""A network's graph: nodes, links with capacities and delays, and shortest routes.
 
-A networkx graph describes it. An undirected edge is two links, one each way, each with the whole capacity; a
-directed graph gives the two ways apart. `Node` and `Edge` say which attributes there are.
+A networkx graph describes it. An undirected edge is two links, one in each direction, each with the whole
+capacity; a directed graph gives the two directions separately. `Node` and `Edge` hold the attributes.
 """
 
 import heapq
@@ -22,15 +22,15 @@ Kind = Literal["client", "base-station", "edge-server", "cloud", "router"]
 
 
 class Node(Settings):
-    """What stands in a network.
+    """A node of a network.
 
     Attributes
     ----------
-    kind : a client, base station, edge server, cloud, or a router, which only passes on
+    kind : a client, base station, edge server, cloud, or a router, which only relays
     client : number of the client, for clients only
-    x_m, y_m : where it stands; base stations need it where clients choose the nearest
-    radio_bps : what the node's radio carries at most, all its wireless links and both ways together
-    relays : whether others' traffic may pass through; by default through everything but clients
+    x_m, y_m : position; required of base stations where clients choose the nearest
+    radio_bps : greatest rate of the node's radio, all its wireless links and both directions together
+    relays : whether routes of others may pass through the node; by default true for all but clients
     """
 
     kind: Kind
@@ -42,13 +42,13 @@ class Node(Settings):
 
 
 class Edge(Settings):
-    """What joins two nodes.
+    """An edge between two nodes.
 
     Attributes
     ----------
-    capacity_bps : what it carries, each way
-    delay_s : how long a bit travels
-    wireless : whether it takes from the radios at its ends
+    capacity_bps : in each direction
+    delay_s : propagation delay
+    wireless : whether it uses the radios at its ends
     """
 
     capacity_bps: PositiveFloat
@@ -69,7 +69,7 @@ class Link:
 
 
 class Topology:
-    """Nodes, links and routes of one run, some of which may be lost for a while.
+    """Nodes, links and routes of one run, of which nodes and links may fail for a while.
 
     Attributes
     ----------
@@ -93,7 +93,13 @@ class Topology:
         self._airtime: dict[int, int] = {}
 
     def add_node(self, name: str, node: Node) -> int:
-        """Add a node and return its number."""
+        """Add a node and return its number.
+
+        Parameters
+        ----------
+        name : unique
+        node : its attributes
+        """
         number = len(self.names)
         self.names.append(name)
         self.nodes.append(node)
@@ -103,24 +109,30 @@ class Topology:
         return number
 
     def add_link(self, tail: int, head: int, capacity_bps: float, delay_s: float, wireless: bool) -> int:
-        """Add one direction of an edge and return its number."""
+        """Add one direction of an edge and return its number.
+
+        Parameters
+        ----------
+        tail, head : numbers of the nodes at its begin and at its end
+        capacity_bps, delay_s, wireless : as in `Edge`
+        """
         link = Link(len(self.links), tail, head, capacity_bps, delay_s, wireless)
         self.links.append(link)
         self._out[tail][head] = self._into[head][tail] = link.number
         return link.number
 
     def node(self, name: str) -> int:
-        """Return a node's number; a name that is not known is refused."""
+        """Return a node's number; an unknown name is refused."""
         if name not in self._number:
             raise ScenarioError(f"network: there is no node {name!r}; allowed: {_some(self.names)}")
         return self._number[name]
 
     def has(self, name: str) -> bool:
-        """Return whether there is a node of this name."""
+        """Return whether a node of this name exists."""
         return name in self._number
 
     def between(self, one: int, other: int) -> list[int]:
-        """Return the links that join two nodes, either way."""
+        """Return the links that join two nodes, in either direction."""
         return [out[head] for out, head in ((self._out[one], other), (self._out[other], one)) if head in out]
 
     def share_airtime(self, node: int) -> None:
@@ -128,26 +140,38 @@ class Topology:
         self._airtime[node] = 2 * len(self._airtime)
 
     def shares_airtime(self, number: int) -> bool:
-        """Return whether a link takes from the time of one of its ends."""
+        """Return whether a link shares the time of one of its ends."""
         link = self.links[number]
         return link.wireless and (link.tail in self._airtime or link.head in self._airtime)
 
     def resources_bps(self) -> FloatArray:
-        """Return the capacity of each link, of each node's radio after these, and then the airtimes."""
+        """Return the capacity of each link, of each node's radio after these, and then the airtimes; bit/s and s/s."""
         radios = [np.inf if node.radio_bps is None else node.radio_bps for node in self.nodes]
         return np.array([link.capacity_bps for link in self.links] + radios + [1.0, 1.0] * len(self._airtime))
 
     def tune(self, number: int, capacity_bps: float) -> None:
-        """Let a link carry so much from now on; routes that lead over it may weigh differently then."""
+        """Set the capacity of a link; routes over it may have other weights then.
+
+        Parameters
+        ----------
+        number : of the link
+        capacity_bps : from now on
+        """
         self.links[number] = replace(self.links[number], capacity_bps=capacity_bps)
 
     def relays(self, node: int) -> bool:
-        """Return whether others' traffic may pass through a node."""
-        said = self.nodes[node].relays
-        return self.nodes[node].kind != "client" if said is None else said
+        """Return whether routes of others may pass through a node."""
+        relays = self.nodes[node].relays
+        return self.nodes[node].kind != "client" if relays is None else relays
 
     def turn(self, number: int, tail: int, head: int) -> None:
-        """Let a link join two other nodes from now on; its number and capacity stay."""
+        """Let a link join two other nodes from now on; its number and capacity stay.
+
+        Parameters
+        ----------
+        number : of the link
+        tail, head : numbers of the nodes at its begin and at its end
+        """
         old = self.links[number]
         del self._out[old.tail][old.head], self._into[old.head][old.tail]
         self.links[number] = replace(old, tail=tail, head=head)
@@ -156,29 +180,35 @@ class Topology:
             self._trees.clear()
 
     def lose_node(self, node: int, lost: bool) -> None:
-        """Take a node out, or give it back; it is there when it was given back as often as taken out."""
+        """Count a failure of a node, or its end; the node works when all its failures have ended.
+
+        Parameters
+        ----------
+        node : number of the node
+        lost : True at the start of a failure, False at its end
+        """
         self._node_losses[node] = self._node_losses.get(node, 0) + (1 if lost else -1)
         self._trees.clear()
 
     def lose_link(self, number: int, lost: bool) -> None:
-        """Take a link out, or give it back; as `lose_node`."""
+        """Count a failure of a link, or its end; as `lose_node`."""
         self._link_losses[number] = self._link_losses.get(number, 0) + (1 if lost else -1)
         link = self.links[number]
         if self.relays(link.tail) and self.relays(link.head):
             self._trees.clear()
 
-    def there(self, node: int) -> bool:
-        """Return whether a node is not lost."""
+    def works(self, node: int) -> bool:
+        """Return whether a node has no failure."""
         return self._node_losses.get(node, 0) == 0
 
     def usable(self, number: int) -> bool:
-        """Return whether a link and both its ends are there."""
+        """Return whether a link and both its ends have no failure."""
         link = self.links[number]
         ends = self._node_losses.get(link.tail, 0) + self._node_losses.get(link.head, 0)
         return ends + self._link_losses.get(number, 0) == 0
 
     def route(self, source: int, target: int) -> Route | None:
-        """Return the way with the least delay, None if there is none.
+        """Return the route with the least delay, None if there is none.
 
         Of equal delays that with fewer links, then that whose next node towards the root has the
         lower number. The root is the source if the target is a client, else the target.
@@ -200,7 +230,7 @@ class Topology:
         return self._as_route(path if inward else path[::-1])
 
     def _joint(self, leaf: int, tree: dict[int, tuple[float, int, int]], inward: bool) -> int | None:
-        """Return the link by which a node through which nobody else's traffic passes is joined to a tree."""
+        """Return the link by which a node that does not relay is joined to a tree, None if there is none."""
         if self.relays(leaf):
             return None
         around = self._out[leaf] if inward else self._into[leaf]
@@ -244,22 +274,22 @@ class Topology:
 
 
 def read_graph(graph: "nx.Graph[Any]", topology: Topology) -> None:
-    """Add a graph's nodes and edges to a topology, refusing whatever is missing or wrong by its node's or edge's name.
+    """Add a graph's nodes and edges to a topology, refusing missing and wrong attributes.
 
     Raises
     ------
     ScenarioError
-        Naming the node or edge, the attribute, and what is allowed.
+        Naming the node or edge, the attribute, and the values allowed.
     """
     if graph.is_multigraph():
         raise ScenarioError("network: a multigraph is not allowed; there must be at most one edge between two nodes")
     for name, attributes in graph.nodes(data=True):
         where = f"node {str(name)!r}"
         if topology.has(str(name)):
-            raise ScenarioError(f"network: {where} is there twice; names must differ as text")
+            raise ScenarioError(f"network: {where} occurs twice; names must differ as text")
         node = _checked(Node, attributes, where)
         if (node.kind == "client") != (node.client is not None):
-            raise ScenarioError(f"network: {where}: client is the number of a client; just nodes of that kind have it")
+            raise ScenarioError(f"network: {where}: client is the number of a client; only nodes of that kind have it")
         topology.add_node(str(name), node)
     for one, other, attributes in graph.edges(data=True):
         where = f"edge {str(one)!r} - {str(other)!r}"
@@ -280,7 +310,7 @@ def _checked(model: type[T], attributes: dict[str, Any], where: str) -> T:
         for detail in error.errors(include_url=False):
             name = ".".join(str(step) for step in detail["loc"])
             if detail["type"] == "missing":
-                lines.append(f"network: {where}: {name} is missing; every one must say it")
+                lines.append(f"network: {where}: {name} is missing; a value is required here")
             else:
                 lines.append(f"network: {where}: {name} = {detail['input']!r} is not allowed; {detail['msg']}")
         raise ScenarioError("\n".join(lines)) from None

@@ -1,1 +1,1 @@
-"""fedsim.rounds.audit."""
+"""Conservation of bits, time, spectrum and energy, checked on the records of every participation."""

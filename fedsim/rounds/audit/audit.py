@@ -1,8 +1,8 @@
-"""Conservation, checked while a run goes on.
+"""Conservation of bits, time, spectrum and energy, checked during a run.
 
-Bits do not appear or vanish, no medium carries more than it can, and a client's time is spent once: idle, receiving,
-computing, queueing, sending or in a phase that was cut off. Batteries pay for what was done and for nothing else. All
-of it is worked out anew from what a round has left behind, never taken from where it was counted first.
+Bits neither appear nor vanish, no medium carries more than its capacity, and each second of a client has one use: idle,
+receiving, computing, queueing, sending, or a phase that was cut short. Batteries pay for what was done and for nothing
+else. The audit computes these sums from the records of participations, independently of the simulation's own counts.
 """
 
 from collections.abc import Callable
@@ -11,8 +11,10 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from fedsim.arrays import IntArray
 from fedsim.devices import Batteries
 from fedsim.errors import AuditError
+from fedsim.history.outcomes import DOWNLINK, PHASES, UPLINK
 from fedsim.network.contracts import SharedMedium, SpectrumBook
 from fedsim.rounds.audit.energy import EnergyBook
 from fedsim.rounds.clients.record import ParticipationRecords
@@ -23,69 +25,69 @@ _TOLERANCE: Final = 1e-9
 
 
 class Audit:
-    """The books of one run.
+    """The audit of one run with K clients.
 
     Parameters
     ----------
-    clients : number of clients of the crowd
-    air : what is shared on the run's clock; its books are checked
-    batteries : those of the run, as they are before the first round; None where energy is not looked at
+    clients : K
+    medium : shared medium on the clock of the run, whose books are checked; None without one
+    batteries : of the run, before the first round; None without energy
 
     Attributes
     ----------
-    time_s : array of shape (6, K), seconds of every client by `USES`, up to the end of its last participation
+    time_s : seconds of every client by `USES`, up to the end of its last participation, shape (6, K)
     """
 
-    def __init__(self, clients: int, air: SharedMedium | None, batteries: Batteries | None = None) -> None:
+    def __init__(self, clients: int, medium: SharedMedium | None, batteries: Batteries | None = None) -> None:
         self.time_s = np.zeros((len(USES), clients))
         self._now_s, self._ended_s = 0.0, np.zeros(clients)
-        self._books = dict if air is None else air.books
+        self._medium = medium
         self._energy = None if batteries is None else EnergyBook(batteries)
 
     def accounts(self) -> dict[str, NDArray[Any]]:
-        """Return the seconds of every client by use, as columns; they add up to the end of the last round checked."""
+        """Return the seconds of every client by use, columns of shape (K,); they add up to the last instant checked."""
         time_s = self.time_s.copy()
         time_s[0] += self._now_s - self._ended_s
         return {"client": np.arange(self._ended_s.size), **dict(zip(_COLUMNS, time_s, strict=True))}
 
-    def check(self, number: int, said: ParticipationRecords) -> None:
-        """Check participations that are over.
+    def check(self, number: int, records: ParticipationRecords) -> None:
+        """Check participations that have ended.
 
         Parameters
         ----------
-        number : of the round in which they began
-        said : what became of them; a client's participations come in their order
+        number : round in which they began
+        records : of the participations; those of one client come in the order of time
 
         Raises
         ------
         AuditError
-            Naming the round, and the client or medium, at the first thing that does not add up.
+            At the first sum that is wrong; the message names the round, and the client or the medium.
         """
-        self._now_s = max(self._now_s, said.now_s)
-        self._check_time(number, said)
-        self._check_bits(number, said)
+        self._now_s = max(self._now_s, records.now_s)
+        self._check_time(number, records)
+        self._check_bits(number, records)
         if self._energy is not None:
-            _refuse(*self._energy.wrong(said), number, said.client)
-        for name, book in self._books().items():
+            _refuse(*self._energy.wrong(records), number, records.client)
+        for name, book in ({} if self._medium is None else self._medium.books()).items():
             check_book(f"round {number}: {name}", book)
 
-    def _check_time(self, number: int, said: ParticipationRecords) -> None:
-        """Book every member's time, and compare the sum with the clock."""
-        client, ended_s = said.client, said.ended_s
-        down_s, compute_s, up_s = said.spent_s
-        spent_s = np.stack([down_s, compute_s, said.queue_s, up_s])
-        cut = np.flatnonzero(said.cut_in >= 0)
-        row = np.array([0, 1, 3])[said.cut_in[cut]]
+    def _check_time(self, number: int, records: ParticipationRecords) -> None:
+        """Add up every client's seconds, and compare the sum with the clock."""
+        client, ended_s = records.client, records.ended_s
+        down_s, compute_s, up_s = records.spent_s
+        spent_s = np.stack([down_s, compute_s, records.queue_s, up_s])
+        cut = np.flatnonzero(~records.arrived)
+        row = np.array([0, 1, 3])[records.cut_in[cut]]
         cut_off_s = np.zeros(client.size)
         cut_off_s[cut] = spent_s[row, cut]
         spent_s[row, cut] = 0.0
-        self.time_s[0, client] += said.start_s - self._ended_s[client]
+        self.time_s[0, client] += records.start_s - self._ended_s[client]
         self.time_s[1:5, client] += spent_s
         self.time_s[5, client] += cut_off_s
         self._ended_s[client] = ended_s
         total_s = self.time_s[:, client].sum(axis=0)
         slack_s = _TOLERANCE * np.maximum(1.0, ended_s)
-        wrong = ~(np.abs(total_s - ended_s) <= slack_s) | (ended_s > said.now_s)
+        wrong = ~(np.abs(total_s - ended_s) <= slack_s) | (ended_s > records.now_s)
         wrong |= np.any(spent_s < -slack_s, axis=0)
         _refuse(
             wrong,
@@ -100,47 +102,57 @@ class Audit:
             client,
         )
 
-    def _check_bits(self, number: int, said: ParticipationRecords) -> None:
-        """Compare what was sent with what had to arrive, and with how far each member got."""
-        bits = np.array(said.bits)[:, None]
-        sent, slack, arrived = said.sent_bits, _TOLERANCE * bits, said.arrived
-        reached = np.where(arrived, 3, said.cut_in)
-        due = np.where(np.stack([reached > 0, arrived]), bits, 0.0)
-        begun = np.stack([reached >= 0, reached >= 2])
+    def _check_bits(self, number: int, records: ParticipationRecords) -> None:
+        """Compare the bits sent with those due, given the phase that each client reached."""
+        bits = np.array(records.bits)[:, None]
+        sent, slack, arrived = records.sent_bits, _TOLERANCE * bits, records.arrived
+        reached = np.where(arrived, len(PHASES), records.cut_in)
+        due = np.where(np.stack([reached > DOWNLINK, arrived]), bits, 0.0)
+        begun = np.stack([reached >= DOWNLINK, reached >= UPLINK])
         wrong = (sent < due - slack) | (sent > np.where(begun, bits, 0.0) + slack)
         _refuse(
             np.any(wrong, axis=0),
             lambda i: (
-                f"it was sent {sent[0, i]} bits of {said.bits[0]} and sent {sent[1, i]} of {said.bits[1]}, and "
-                f"received must be {due[:, i]}"
+                f"it received {sent[0, i]} bits of {records.bits[0]} and sent {sent[1, i]} of {records.bits[1]}; "
+                f"at least {due[:, i]} are due"
             ),
             number,
-            said.client,
+            records.client,
         )
 
 
 def check_book(name: str, book: SpectrumBook) -> None:
-    """Check that what a medium carried was received, lost or is under way, within its capacity, and Little's law.
+    """Check the conservation of a medium's work, its capacity, and Little's law.
+
+    Work that was carried has been received, was lost or is in progress. The integral of the number of transfers in
+    progress is the sum of their sojourn times.
+
+    Parameters
+    ----------
+    name : of the medium, for the message
+    book : SpectrumBook
 
     Raises
     ------
     AuditError
-        If not, naming the medium.
+        If one of them does not hold; the message names the medium.
     """
     accounted = book.received + book.lost + book.under_way
     slack = _TOLERANCE * max(book.most, 1.0)
     if not abs(book.carried - accounted) <= slack:
         raise AuditError(
             f"{name} carried {book.carried} Hz s, but {book.received} were received, {book.lost} lost and "
-            f"{book.under_way} are under way"
+            f"{book.under_way} are in progress"
         )
     if not accounted <= book.most + slack:
         raise AuditError(f"{name} carried {accounted} Hz s, more than its capacity of {book.most}")
     if not abs(book.presence_s - book.sojourn_s) <= _TOLERANCE * max(book.presence_s, 1.0):
-        raise AuditError(f"{name} breaks Little's law: {book.presence_s} s of presence, {book.sojourn_s} s of sojourns")
+        raise AuditError(
+            f"{name} breaks Little's law: {book.presence_s} s of transfers in progress, {book.sojourn_s} s of sojourns"
+        )
 
 
-def _refuse(wrong: NDArray[Any], why: Callable[[int], str], number: int, client: NDArray[np.int64]) -> None:
+def _refuse(wrong: NDArray[Any], why: Callable[[int], str], number: int, client: IntArray) -> None:
     if wrong.any():
         i = int(np.flatnonzero(wrong)[0])
         raise AuditError(f"round {number}, client {client[i]}: {why(i)}")

@@ -1,1 +1,1 @@
-"""fedsim.rounds.hierarchy."""
+"""Edge servers below a cloud: groupings of clients, rules of the cloud, backhauls."""

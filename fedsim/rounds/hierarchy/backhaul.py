@@ -1,20 +1,21 @@
-"""What lies between edge servers and the cloud, on the clock."""
+"""Backhauls: transfers of models between edge servers and the cloud."""
 
+import math
+from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import ClassVar, Final, Protocol
+from typing import ClassVar, Final
 
-import numpy as np
 from pydantic import NonNegativeFloat, PositiveFloat
 from simpy import Environment, Event
 
-from fedsim.capabilities import MODEL_BITS, ROUTES, Capable
+from fedsim.capabilities import MODEL_BITS, ROUTES
 from fedsim.errors import ScenarioError
 from fedsim.network import Links
 from fedsim.network.contracts import SharedMedium, Transfer
 from fedsim.registry import Component, Registry
 
 Carry = Callable[[int, bool], Transfer]
-"""Starts to send a model between an edge server, by its number, and the cloud; up to the cloud if True."""
+"""Starts the transfer of a model between an edge server (number) and the cloud; True: up to the cloud."""
 
 BACKHAULS: Final = Registry(
     "backhaul",
@@ -25,47 +26,45 @@ BACKHAULS: Final = Registry(
         "network": "fedsim.rounds.hierarchy.backhaul:ThroughNetwork",
         "none": "fedsim.rounds.hierarchy.backhaul:NoBackhaul",
     },
-    attributes=("requires",),
 )
 
 
-class Backhaul(Capable, Protocol):
-    """What lies between edge servers and the cloud.
+class Backhaul(Component, ABC):
+    """The links between edge servers and the cloud.
 
-    Attributes
-    ----------
-    requires : ``"model-bits"`` if the size of a model matters; ``"routes"`` if it travels over the clients' network
+    One for which the size of a model matters requires ``"model-bits"``; one over the clients' network also requires
+    ``"routes"``.
     """
 
-    def open(self, env: Environment, links: Links, air: SharedMedium | None, bits: float) -> Carry | None:
-        """Return how to send models of so many bits in one run; None if nothing lies between.
+    requires: ClassVar[frozenset[str]] = frozenset()
+
+    @abstractmethod
+    def open(self, env: Environment, links: Links, medium: SharedMedium | None, bits: float) -> Carry | None:
+        """Return what starts the transfers of models in one run; None if nothing is sent.
 
         Parameters
         ----------
         env : clock of the run
-        links, air : of the run, where models may travel with the clients' messages
+        links, medium : of the clients' network, over which models may travel; medium is None without a shared one
         bits : size of a model
         """
-        ...
 
 
-class NoBackhaul(Component):
-    """Edge servers and cloud are one place, as tiers of clients are: nothing is sent between them."""
+class NoBackhaul(Backhaul):
+    """No transfers: edge servers and cloud are one place, as with tiers of clients."""
 
-    requires: ClassVar[frozenset[str]] = frozenset()
-
-    def open(self, env: Environment, links: Links, air: SharedMedium | None, bits: float) -> Carry | None:
+    def open(self, env: Environment, links: Links, medium: SharedMedium | None, bits: float) -> Carry | None:
         """Return None."""
         return None
 
 
-class Wire(Component):
-    """A wired link of its own for each edge server; both directions at the same time do not disturb each other.
+class Wire(Backhaul):
+    """A wired full-duplex link for each edge server.
 
     Attributes
     ----------
     rate_bps : capacity in each direction
-    delay_s : propagation and forwarding
+    delay_s : delay of propagation and forwarding
     """
 
     requires: ClassVar[frozenset[str]] = frozenset({MODEL_BITS})
@@ -73,33 +72,33 @@ class Wire(Component):
     rate_bps: PositiveFloat
     delay_s: NonNegativeFloat
 
-    def open(self, env: Environment, links: Links, air: SharedMedium | None, bits: float) -> Carry | None:
-        """Return how to send a model over an edge's wire."""
+    def open(self, env: Environment, links: Links, medium: SharedMedium | None, bits: float) -> Carry | None:
+        """Return what starts a transfer over the link of an edge server."""
 
         def carry(_edge: int, _up: bool) -> Transfer:
-            return OnWire(env, bits, self.rate_bps, self.delay_s)
+            return WireTransfer(env, bits, self.rate_bps, self.delay_s)
 
         return carry
 
 
-class ThroughNetwork(Component):
-    """Models travel over the links of a graph network, which they share with the messages of clients.
+class ThroughNetwork(Backhaul):
+    """Transfers over the links of a graph network, shared with the clients' messages.
 
-    The graph's transfers must end at edge servers, and clients be grouped by them. Outages and losses of links hold up
-    models as they do messages.
+    The clients' transfers must end at edge servers, and clients be grouped by them. Failures of links and nodes delay
+    models as they delay messages.
     """
 
     requires: ClassVar[frozenset[str]] = frozenset({MODEL_BITS, ROUTES})
 
-    def open(self, env: Environment, links: Links, air: SharedMedium | None, bits: float) -> Carry | None:
-        """Return how to send a model over the routes between an edge server's node and the cloud's.
+    def open(self, env: Environment, links: Links, medium: SharedMedium | None, bits: float) -> Carry | None:
+        """Return what starts a transfer on the route between an edge server's node and that of the cloud.
 
         Raises
         ------
         ScenarioError
-            If the network has no such nodes or no way between them.
+            If the network has no such nodes or no route between them.
         """
-        routed = None if air is None else air.routed()
+        routed = None if medium is None else medium.routed()
         if routed is None:
             raise ScenarioError(
                 "rounds.edges.backhaul: 'network' is not allowed with a network in which only clients send; "
@@ -114,26 +113,29 @@ class ThroughNetwork(Component):
         return carry
 
 
-class OnWire(Transfer):
+class WireTransfer(Transfer):
     """The transfer of one model over a wired link.
 
-    Attributes
+    Parameters
     ----------
-    done : event that triggers when the last bit has arrived
+    env : Environment
+    bits : size of the model
+    rate_bps : capacity of the link
+    delay_s : seconds between the sending and the arrival of a bit
     """
 
     def __init__(self, env: Environment, bits: float, rate_bps: float, delay_s: float) -> None:
-        self._env, self._bits, self._rate_bps, self._began_s = env, bits, rate_bps, env.now
-        self._until_s = np.inf
+        self._env, self._bits, self._rate_bps, self._start_s = env, bits, rate_bps, env.now
+        self._cancelled_s = math.inf
         self.done: Event = env.timeout(delay_s + bits / rate_bps)
 
     def cancel(self) -> None:
-        """Send no further bits."""
+        """Send no further bits; a transfer that has ended stays as it is."""
         if not self.done.processed:
-            self._until_s = min(self._until_s, self._env.now)
+            self._cancelled_s = min(self._cancelled_s, self._env.now)
 
     def sent_bits(self) -> float:
-        """Return how many bits have been put on the wire so far."""
-        if self._until_s == np.inf and self.done.processed:
+        """Return the number of bits sent so far."""
+        if self._cancelled_s == math.inf and self.done.processed:
             return self._bits
-        return min(self._bits, (min(self._until_s, self._env.now) - self._began_s) * self._rate_bps)
+        return min(self._bits, (min(self._cancelled_s, self._env.now) - self._start_s) * self._rate_bps)

@@ -1,17 +1,18 @@
-"""The cloud above edge servers: each edge runs rounds with its own clients, and the cloud merges their models."""
+"""The cloud above edge servers: each edge server runs rounds with its own clients, and the cloud aggregates models."""
 
 from collections.abc import Generator, Sequence
 from dataclasses import replace
-from typing import Any
+from operator import attrgetter
+from typing import Any, Final
 
 import numpy as np
-from numpy.typing import NDArray
 from simpy import Environment, Event, Interrupt, Process
 
-from fedsim.clock import rest_of_instant
+from fedsim.arrays import FloatArray
+from fedsim.clock import Waiting, rest_of_instant
 from fedsim.history.outcomes import RoundEnd
 from fedsim.history.recorder import Recorder
-from fedsim.learning import FedAvg, Model
+from fedsim.learning import Model
 from fedsim.rounds.audit.audit import Audit
 from fedsim.rounds.clients.dispatch import Dispatcher
 from fedsim.rounds.hierarchy.cloud_rules import EdgeStatus
@@ -20,32 +21,33 @@ from fedsim.rounds.hierarchy.settings import Hierarchy
 from fedsim.rounds.server.context import ServerContext
 from fedsim.rounds.server.coordinator import Coordinator
 from fedsim.rounds.server.round_log import RoundLog
-from fedsim.rounds.server.selection import Selection
+
+_BY_EDGE: Final = attrgetter("edge")
 
 
 class Cloud:
-    """Merges the models of edge servers; to a server it is what a `Coordinator` is.
+    """Aggregates the models of edge servers; a `RoundRunner`, as the `Coordinator` of a flat federation is.
 
-    A round is what lies between two merges. A cloud that waits for all merges once all edge servers are back. One that
-    does not merges each model as it comes; models that come at the same instant are merged one after another, each in
-    a round of its own, in the order of their edges' numbers, and then these edges fetch the newest model.
+    A round lies between two aggregations. A cloud that waits for all aggregates once all edge servers are back. Any
+    other cloud aggregates each model as it arrives; models that arrive at the same instant are aggregated one after
+    another, each in a round of its own, in the order of their edge servers, which then fetch the newest model.
 
-    A model's version counts the aggregations that led to it: those at the edges, and at the cloud at least one for each
-    merge, so that no version ever comes back; and one more where clients are still at work on the newest model that an
-    edge has brought, so that to them the cloud's mean is a later one.
+    A model's version counts the aggregations that led to it: those at the edge servers, and at least one of the cloud
+    for each of its rounds, so that no version occurs twice. The cloud adds one more if clients in flight train the
+    newest model that an edge server has delivered, so that the cloud's model is a later version for them.
 
     Parameters
     ----------
     env : Environment
     context : ServerContext
     hierarchy : the edge servers
-    dispatcher : sends cohorts over the links that all edges share
+    dispatcher : sends cohorts over the links that all edge servers share
     recorder : Recorder
-    audit : checks what is taken down; None for no checks
+    audit : checks what is recorded; None for no checks
 
     Attributes
     ----------
-    model : the newest model of the cloud
+    model : newest model of the cloud
     """
 
     def __init__(
@@ -58,204 +60,215 @@ class Cloud:
         audit: Audit | None,
     ) -> None:
         self.env, self.context = env, context
-        self.records = RoundLog(recorder, context, audit)
+        self._log = RoundLog(recorder, context, audit)
         self.model: Model = context.learner.initial()
-        settings, self._merging = hierarchy.edges, hierarchy.edges.merging
-        self._optimizer = settings.server or FedAvg()
-        skips: bool = getattr(self._merging, "skips", False)
-        carry = settings.backhaul.open(
-            env, context.clients.links, dispatcher.medium, context.clients.workload.down_bits
-        )
+        settings = hierarchy.edges
+        self._rule, self._optimizer = settings.merging, settings.server
+        clients = context.clients
+        carry = settings.backhaul.open(env, clients.links, dispatcher.medium, clients.workload.down_bits)
         self._edges = [
-            EdgeServer(env, at, self._coordinator(at, hierarchy, dispatcher, audit), settings.rounds, skips, carry)
-            for at in range(len(hierarchy.members))
+            EdgeServer(
+                env,
+                edge,
+                self._coordinator(edge, hierarchy, dispatcher, audit),
+                settings.rounds,
+                self._rule.skips_idle_edges,
+                carry,
+            )
+            for edge in range(len(hierarchy.members))
         ]
         self._samples = _samples(context, hierarchy)
-        self._came = np.zeros(len(self._edges), dtype=np.int64)
-        self._merges = 0
-        self._open: tuple[int, float] | None = None
+        self._delivered = np.zeros(len(self._edges), dtype=np.int64)
+        self._aggregations = 0
+        self._round: tuple[int, float] | None = None
         self._processes: list[Process] = []
-        self._under_way: dict[int, EdgeCycle] = {}
-        self._arrived: list[EdgeCycle] = []
+        self._in_progress: dict[int, EdgeCycle] = {}
+        self._back: list[EdgeCycle] = []
         self._queue: list[EdgeCycle] = []
-        self._news: Event = env.event()
+        self._changed: Event = env.event()
 
-    def opens_s(self, number: int) -> float:
-        """Return when a round can start: now, or as soon as anybody is there; inf for never."""
-        if self._queue or self._arrived:
+    def next_start_s(self, number: int) -> float:
+        """Return when a round can start: now, or when the first client is available; inf for never."""
+        if self._queue or self._back:
             return self.env.now
-        opens_s = [edge.resumes_s if edge.number in self._under_way else edge.opens_s() for edge in self._edges]
-        return max(self.env.now, min(opens_s))
+        starts_s = [edge.resumes_s if edge.number in self._in_progress else edge.next_start_s() for edge in self._edges]
+        return max(self.env.now, min(starts_s))
 
-    def round(self, number: int, opens_s: float) -> Generator[Event, Any, None]:
-        """Run until the cloud has merged, or there is nothing to merge."""
-        start_s = self.env.now
-        self._open = number, start_s
-        if self._merging.waits_for_all:
-            self._processes = [self.env.process(self._go_once(edge)) for edge in self._edges]
+    def run_round(self, number: int, start_s: float) -> Waiting:
+        """Run until the cloud has aggregated, or no edge server has a model to deliver."""
+        begun_s = self.env.now
+        self._round = number, begun_s
+        if self._rule.waits_for_all:
+            self._processes = [self.env.process(self._run_once(edge)) for edge in self._edges]
             yield self.env.all_of(self._processes)
             self._processes = []
-            came = sorted(self._under_way.values(), key=_number)
+            cycles = sorted(self._in_progress.values(), key=_BY_EDGE)
         else:
             if not self._processes:
-                self._processes = [self.env.process(self._keep_going(edge)) for edge in self._edges]
-            came = yield from self._next()
-        candidates = sum(self._edges[at].coordinator.choice.candidates for at in self._under_way)
-        self._take_in(number, came)
-        self.records.close(number, start_s, self.env.now, candidates, self.model.version)
-        self._open = None
+                self._processes = [self.env.process(self._run_on(edge)) for edge in self._edges]
+            cycles = yield from self._next()
+        candidates = self._candidates()
+        self._aggregate(number, cycles)
+        self._log.close(number, begun_s, self.env.now, candidates, self.model.version)
+        self._round = None
 
-    def end(self) -> Generator[Event, Any, None]:
-        """Stop the edge servers where they are, as the run is over."""
+    def shutdown(self) -> Waiting:
+        """Stop the edge servers, as the run is over."""
         yield from self._stop()
         for edge in self._edges:
-            yield from edge.coordinator.end()
-        self._lose()
+            yield from edge.coordinator.shutdown()
+        self._discard()
 
-    def crash(self) -> Generator[Event, Any, bool]:
-        """Crash with all edge servers and lose what is under way; return whether a round has ended by that."""
+    def abort_round(self) -> Generator[Event, Any, bool]:
+        """Lose all cycles in progress, as cloud and edge servers crash; return whether that ends a round."""
         yield from self._stop()
-        candidates = sum(self._edges[at].coordinator.choice.candidates for at in self._under_way)
+        candidates = self._candidates()
         for edge in self._edges:
-            yield from edge.coordinator.crash()
-        self._lose()
-        round_, self._open = self._open, None
+            yield from edge.coordinator.abort_round()
+        self._discard()
+        round_, self._round = self._round, None
         if round_ is None:
             return False
-        self.records.close(*round_, self.env.now, candidates, self.model.version, RoundEnd.RESTART)
+        self._log.close(*round_, self.env.now, candidates, self.model.version, RoundEnd.RESTART)
         return True
 
-    def _stop(self) -> Generator[Event, Any, None]:
+    def _candidates(self) -> int:
+        """Return the number of candidates at the last selections of the cycles in progress."""
+        return sum(self._edges[edge].coordinator.candidates for edge in self._in_progress)
+
+    def _stop(self) -> Waiting:
         stopped = [process for process in self._processes if process.is_alive]
         for process in stopped:
             process.interrupt()
         yield self.env.all_of(stopped)
 
-    def _lose(self) -> None:
-        """Take down the visits that are under way, of which nothing comes."""
-        for _, visit in sorted(self._under_way.items()):
-            self._take_down(None, visit, None, 0.0)
-        self._processes, self._under_way, self._arrived, self._queue = [], {}, [], []
+    def _discard(self) -> None:
+        """Record the cycles in progress, whose models are lost."""
+        for _, cycle in sorted(self._in_progress.items()):
+            self._record(None, cycle, None, 0.0)
+        self._processes, self._in_progress, self._back, self._queue = [], {}, [], []
 
-    def _coordinator(self, at: int, hierarchy: Hierarchy, dispatcher: Dispatcher, audit: Audit | None) -> Coordinator:
-        """Return what runs the rounds of an edge server; the only one there is has the luck of a flat server."""
-        context, member, selector = self.context, hierarchy.members[at], hierarchy.selectors[at]
-        only = len(hierarchy.members) == 1
-        if not only:
-            streams, presence = context.streams.within("edge", at), context.availability.part(member)
-            selector = selector.at_edge(member, context.learner.samples)
-            context = replace(context, streams=streams, availability=presence, selector=selector)
-        choice = Selection(self.env, context, selector, None if only else member)
-        records = RoundLog(self.records.recorder, context, audit, at, self.records, None if only else member)
-        return Coordinator(self.env, context, dispatcher, choice, records)
+    def _coordinator(self, edge: int, hierarchy: Hierarchy, dispatcher: Dispatcher, audit: Audit | None) -> Coordinator:
+        """Return what runs the rounds of an edge server; a single one has the random streams of a flat server."""
+        context, member = replace(self.context, selector=hierarchy.selectors[edge]), None
+        if len(hierarchy.members) > 1:
+            member = hierarchy.members[edge]
+            context = replace(
+                context,
+                streams=context.streams.within("edge", edge),
+                availability=context.availability.part(member),
+                selector=context.selector.at_edge(member, context.learner.samples),
+            )
+        log = RoundLog(self._log.recorder, context, audit, edge, self._log, member)
+        return Coordinator(self.env, context, dispatcher, log, member)
 
     def _begin(self, edge: EdgeServer) -> EdgeCycle:
-        visit = self._under_way[edge.number] = EdgeCycle(edge.number, self.model, self._merges, self.env.now)
-        return visit
+        cycle = self._in_progress[edge.number] = EdgeCycle(edge.number, self.model, self._aggregations, self.env.now)
+        return cycle
 
-    def _go_once(self, edge: EdgeServer) -> Generator[Event, Any, None]:
-        """Let an edge server pay the cloud a visit, unless nobody is there and it does not wait."""
-        if edge.opening() is None:
+    def _run_once(self, edge: EdgeServer) -> Waiting:
+        """Run one cycle of an edge server, unless no client is available and it does not wait for one."""
+        if edge.scheduled_s() is None:
             return
         try:
             yield from edge.run(self._begin(edge))
         except Interrupt:
             return
 
-    def _keep_going(self, edge: EdgeServer) -> Generator[Event, Any, None]:
-        """Let an edge server come again and again, as long as anybody will ever be there."""
+    def _run_on(self, edge: EdgeServer) -> Waiting:
+        """Run cycle after cycle of an edge server, as long as a client will ever be available."""
         try:
-            while (opens_s := edge.opening()) is not None:
-                yield from edge.wait(opens_s)
-                visit = self._begin(edge)
-                yield from edge.run(visit)
-                visit.taken = self.env.event()
-                self._arrived.append(visit)
-                self._tell()
-                yield visit.taken
+            while (start_s := edge.scheduled_s()) is not None:
+                yield from edge.wait(start_s)
+                cycle = self._begin(edge)
+                yield from edge.run(cycle)
+                cycle.received = self.env.event()
+                self._back.append(cycle)
+                self._notify()
+                yield cycle.received
         except Interrupt:
             return
-        self._tell()
+        self._notify()
 
-    def _tell(self) -> None:
-        if not self._news.triggered:
-            self._news.succeed()
+    def _notify(self) -> None:
+        if not self._changed.triggered:
+            self._changed.succeed()
 
     def _next(self) -> Generator[Event, Any, list[EdgeCycle]]:
-        """Return the visit that is next, when it is there; none if all edge servers have gone home."""
+        """Return the next cycle that is complete, once there is one; none if no edge server runs any more."""
         while not self._queue:
-            if not self._arrived:
+            if not self._back:
                 if not any(process.is_alive for process in self._processes):
                     return []
-                self._news = self.env.event()
-                yield self._news
-                # Whoever else comes at this instant is looked at together with the first.
+                self._changed = self.env.event()
+                yield self._changed
+                # Edge servers that come back at the same instant are ordered together.
                 yield from rest_of_instant(self.env)
-            self._queue, self._arrived = sorted(self._arrived, key=_number), []
+            self._queue, self._back = sorted(self._back, key=_BY_EDGE), []
         return [self._queue.pop(0)]
 
-    def _take_in(self, number: int, came: Sequence[EdgeCycle]) -> None:
-        """Make the cloud's next model of what edge servers have brought, and let them go on."""
+    def _aggregate(self, number: int, cycles: Sequence[EdgeCycle]) -> None:
+        """Make the cloud's next model of the models that cycles have delivered, and let the edge servers continue."""
         size = len(self._edges)
         fresh, staleness, shares = np.zeros(size, dtype=bool), np.zeros(size, dtype=np.int64), np.zeros(size)
         newest = self.model.version + 1
-        for visit in came:
-            if visit.model is not None:
-                fresh[visit.edge], staleness[visit.edge] = True, self._merges - visit.merges
-                self._edges[visit.edge].model = visit.model
-                self._came[visit.edge] += 1
-                newest = max(newest, visit.model.version)
+        for cycle in cycles:
+            if cycle.model is not None:
+                fresh[cycle.edge], staleness[cycle.edge] = True, self._aggregations - cycle.aggregations
+                self._edges[cycle.edge].model = cycle.model
+                self._delivered[cycle.edge] += 1
+                newest = max(newest, cycle.model.version)
         if fresh.any():
-            busy = any(self._edges[visit.edge].coordinator.works_on(newest) for visit in came)
-            own, shares = self._merging.shares(EdgeStatus(self._samples, self._came.copy(), fresh, staleness))
-            self.model = self._mean(own, shares, newest, busy=busy)
-            self._merges += 1
-        for visit in came:
-            brought = visit.model is not None
-            self._take_down(number, visit, int(staleness[visit.edge]) if brought else None, shares[visit.edge])
-            del self._under_way[visit.edge]
-            if visit.taken is not None:
-                visit.taken.succeed()
+            in_use = any(self._edges[cycle.edge].coordinator.trains_from(newest) for cycle in cycles)
+            own, shares = self._rule.shares(EdgeStatus(self._samples, self._delivered.copy(), fresh, staleness))
+            mean = self._mean(own, shares, newest, in_use=in_use)
+            self.model = self.context.learner.server_step(self.model, mean, self._optimizer)
+            self._aggregations += 1
+        for cycle in cycles:
+            delivered = cycle.model is not None
+            self._record(number, cycle, int(staleness[cycle.edge]) if delivered else None, shares[cycle.edge])
+            del self._in_progress[cycle.edge]
+            if cycle.received is not None:
+                cycle.received.succeed()
 
-    def _mean(self, own: float, shares: NDArray[np.float64], version: int, *, busy: bool) -> Model:
-        """Return the step to the mean of the cloud's and the edges' models; without a share they are not trained."""
-        parts = [
-            (self.model, own),
-            *((edge.model, float(share)) for edge, share in zip(self._edges, shares, strict=True)),
-        ]
-        parts = [(model, share) for model, share in parts if share > 0]
+    def _mean(self, own: float, shares: FloatArray, version: int, *, in_use: bool) -> Model:
+        """Return the mean of the cloud's model and the edge servers' last ones; a model without a share is not trained.
+
+        Parameters
+        ----------
+        own : share of the cloud's model
+        shares : of the edge servers' models, shape (E,)
+        version : the smallest version that the mean may have
+        in_use : whether clients in flight train a model of that version
+        """
+        last = [(edge.model, float(share)) for edge, share in zip(self._edges, shares, strict=True)]
+        parts = [(model, share) for model, share in [(self.model, own), *last] if share > 0]
         if len(parts) == 1 and parts[0][0].version == version and self._optimizer.adds_update:
             return parts[0][0]
         models, weights = zip(*parts, strict=True)
-        learner = self.context.learner
-        mean = learner.merge(models, np.array(weights), version=version + busy)
-        return learner.server_step(self.model, mean, self._optimizer)
+        return self.context.learner.merge(models, np.array(weights), version=version + in_use)
 
-    def _take_down(self, number: int | None, visit: EdgeCycle, staleness: int | None, weight: float) -> None:
-        downlink_s, uplink_s = visit.seconds
-        downlink_bits, uplink_bits = visit.bits
-        self.records.recorder.add_edge_participation(
+    def _record(self, number: int | None, cycle: EdgeCycle, staleness: int | None, weight: float) -> None:
+        downlink_s, uplink_s = cycle.transfer_s
+        downlink_bits, uplink_bits = cycle.sent_bits
+        self._log.recorder.add_edge_participation(
             round=number,
-            edge=visit.edge,
-            edge_rounds=visit.rounds,
-            start_s=visit.start_s,
+            edge=cycle.edge,
+            edge_rounds=cycle.rounds,
+            start_s=cycle.start_s,
             downlink_s=downlink_s,
             uplink_s=uplink_s,
-            end_s=min(visit.end_s, self.env.now),
+            end_s=min(cycle.end_s, self.env.now),
             downlink_bits=downlink_bits,
             uplink_bits=uplink_bits,
-            start_version=visit.began.version,
+            start_version=cycle.fetched.version,
             staleness=staleness,
             weight=float(weight),
         )
 
 
-def _number(visit: EdgeCycle) -> int:
-    return visit.edge
-
-
-def _samples(context: ServerContext, hierarchy: Hierarchy) -> NDArray[np.float64]:
-    """Return how many samples the clients of each edge have, or how many clients it has where no samples are known."""
+def _samples(context: ServerContext, hierarchy: Hierarchy) -> FloatArray:
+    """Return the samples of each edge server's clients, shape (E,); the numbers of clients if no client has samples."""
     samples = context.learner.samples
     if not samples.any():
         return np.array([member.size for member in hierarchy.members], dtype=np.float64)

@@ -1,14 +1,14 @@
-"""How the cloud turns the models that edge servers bring into its next one."""
+"""Rules by which the cloud makes its next model of the models of edge servers."""
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Annotated, Any, ClassVar, Final, Literal, Protocol
+from typing import Annotated, Any, ClassVar, Final, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 from pydantic import Field, field_validator
 
-from fedsim.arrays import FloatArray
-from fedsim.capabilities import TIERS, Capable
+from fedsim.arrays import BoolArray, FloatArray, IntArray
+from fedsim.capabilities import TIERS
 from fedsim.registry import Component, Registry, Slot, refusal
 from fedsim.rounds.aggregation.staleness import STALENESS, Polynomial, StalenessLaw
 
@@ -21,60 +21,67 @@ CLOUD_RULES: Final = Registry(
         "fedat": "fedsim.rounds.hierarchy.cloud_rules:FedAT",
         "synchronous": "fedsim.rounds.hierarchy.cloud_rules:Synchronous",
     },
-    attributes=("waits_for_all",),
+    attributes=("waits_for_all", "skips_idle_edges"),
 )
 
 
 @dataclass(frozen=True)
 class EdgeStatus:
-    """How the E edge servers stand when the cloud merges.
+    """The state of the E edge servers when the cloud aggregates.
 
     Attributes
     ----------
-    samples : training samples of the clients of each, shape (E,)
-    came : how many models each has brought, those at hand included, shape (E,)
-    fresh : whose models are at hand, shape (E,)
-    staleness : how often the cloud has merged since each of these fetched its model, shape (E,)
+    samples : training samples of each edge server's clients, shape (E,)
+    delivered : number of models that each has delivered, present ones included, shape (E,)
+    fresh : whether each delivers a model now, shape (E,)
+    staleness : aggregations of the cloud since each fetched the model that it started from, shape (E,)
     """
 
     samples: FloatArray
-    came: NDArray[np.int64]
-    fresh: NDArray[np.bool_]
-    staleness: NDArray[np.int64]
+    delivered: IntArray
+    fresh: BoolArray
+    staleness: IntArray
 
 
-class CloudRule(Capable, Protocol):
-    """The rule by which the cloud merges.
-
-    A rule may also have ``skips`` (bool): an edge server at which nobody is there sits the cloud's round out.
+class CloudRule(Component, ABC):
+    """A rule of the cloud; one that needs edge servers in the order of their speed requires ``"tiers"``.
 
     Attributes
     ----------
-    waits_for_all : whether the cloud merges when all edge servers have come, or each as it comes
-    requires : ``{"tiers"}`` if edge servers must be ordered by speed, the fastest first
+    waits_for_all : whether the cloud aggregates once all edge servers are back, or each model as it arrives
     """
 
     waits_for_all: ClassVar[bool]
 
-    def shares(self, standing: EdgeStatus) -> tuple[float, FloatArray]:
-        """Return the share of the cloud's present model in the next, and that of each edge's last one, shape (E,).
+    @property
+    def skips_idle_edges(self) -> bool:
+        """Whether an edge server without an available client skips the rest of the cloud's round, or waits."""
+        return False
 
-        They are at least 0 and add up to 1. An edge that has never come stands with the initial model.
+    @abstractmethod
+    def shares(self, status: EdgeStatus) -> tuple[float, FloatArray]:
+        """Return the share of the cloud's present model in the mean, and that of each edge's last model, shape (E,).
+
+        They are at least 0 and add up to 1. The last model of an edge server that has delivered none is the initial
+        one. The cloud's server optimiser steps from the present model to the mean; federated averaging takes the mean.
+
+        Parameters
+        ----------
+        status : EdgeStatus
         """
-        ...
 
 
-class Synchronous(Component):
-    """The cloud waits for all edge servers and takes the mean of their models, weighted by their clients' samples.
+class Synchronous(CloudRule):
+    """The mean of all edge servers' models, weighted by their clients' samples; the cloud waits for all of them.
 
     HierFAVG (Liu, Zhang, Song and Letaief, "Client-Edge-Cloud Hierarchical Federated Learning", ICC 2020, Algorithm
-    1). Its weights are the samples of all clients of an edge, also where only some of them take part, as in the
-    authors' code. There every edge always has a new model; here one whose rounds brought none is left out.
+    1). Its weights are the samples of all clients of an edge server, also if only some of them take part, as in the
+    authors' code. There every edge server has a new model; here one whose rounds made none is left out.
 
     Attributes
     ----------
-    absent : what an edge server does at which nobody is there: ``"wait"`` for somebody, and the cloud with it, or
-        ``"skip"`` the rest of the cloud's round
+    absent : an edge server without an available client ``"wait"``s for one, and the cloud with it, or ``"skip"``s the
+        rest of the cloud's round
     """
 
     waits_for_all: ClassVar[bool] = True
@@ -82,21 +89,21 @@ class Synchronous(Component):
     absent: Literal["wait", "skip"] = "wait"
 
     @property
-    def skips(self) -> bool:
-        """Whether an edge server at which nobody is there sits the cloud's round out."""
+    def skips_idle_edges(self) -> bool:
+        """Whether ``absent`` is ``"skip"``."""
         return self.absent == "skip"
 
-    def shares(self, standing: EdgeStatus) -> tuple[float, FloatArray]:
-        """Return the shares in the samples behind the models at hand."""
-        samples = standing.samples * standing.fresh
+    def shares(self, status: EdgeStatus) -> tuple[float, FloatArray]:
+        """Return each fresh model's share of the samples."""
+        samples = status.samples * status.fresh
         return 0.0, samples / samples.sum()
 
 
-class Asynchronous(Component):
-    """The cloud mixes each edge's model in as it comes: ``x <- (1 - a) x + a x_edge``, ``a = mixing * s(staleness)``.
+class Asynchronous(CloudRule):
+    """A mixing step for each model as it arrives: ``x <- (1 - a) x + a x_edge`` with ``a = mixing * s(staleness)``.
 
     FedAsync's step (Xie, Koyejo and Gupta, "Asynchronous Federated Optimization", 2019, Algorithm 1) with edge
-    servers in the place of clients. Staleness is how often the cloud has merged since the edge fetched its model.
+    servers in the place of clients. Staleness counts the cloud's aggregations since the edge server fetched its model.
 
     Attributes
     ----------
@@ -115,33 +122,33 @@ class Asynchronous(Component):
         if law.uses_deviation:
             raise refusal(
                 "does_not_fit",
-                "{kind} compares stale updates with fresh ones, and edge servers bring whole models, one at a time; "
+                "{kind} compares stale updates with fresh ones, and edge servers deliver whole models, one at a time; "
                 "allowed: a law of the staleness alone",
                 kind=repr(STALENESS.kind_of(law)),
             )
         return law
 
-    def shares(self, standing: EdgeStatus) -> tuple[float, FloatArray]:
-        """Return 1 - a for the cloud's model and a for the one at hand."""
-        factor = self.staleness.factor(standing.staleness.astype(np.float64), np.zeros(standing.fresh.size))
-        shares = self.mixing * factor * standing.fresh
+    def shares(self, status: EdgeStatus) -> tuple[float, FloatArray]:
+        """Return 1 - a for the cloud's model and a for the fresh one."""
+        factor = self.staleness.factor(status.staleness.astype(np.float64), np.zeros(status.fresh.size))
+        shares = self.mixing * factor * status.fresh
         return 1.0 - float(shares.sum()), shares
 
 
-class FedAT(Component):
-    """Semi-asynchronous tiers: the mean of the tiers' last models, slow tiers weighing more.
+class FedAT(CloudRule):
+    """The mean of the tiers' last models, with greater weights for slow tiers, as each model arrives.
 
     FedAT (Chai, Chen, Anwar, Zhao, Cheng and Rangwala, "FedAT: A High-Performance and Communication-Efficient
     Federated Learning System with Asynchronous Tiers", SC 2021, section 4.2): with T_m the number of models that
-    tier m of M has brought, the fastest first, and T their sum, ``w = sum over m of T_(M + 1 - m) / T * w_m``. A tier
-    that has never come stands with the initial model, so at first, while only the fastest has, the mean is the
-    initial model. Dream-lab's code gives the greatest weight to the tier that came least often instead, which is
-    the same as long as faster tiers come more often; the paper's order is fixed.
+    tier m of M has delivered, the fastest first, and T their sum, ``w = sum over m of T_(M + 1 - m) / T * w_m``. The
+    last model of a tier that has delivered none is the initial one; as long as only the fastest tier has delivered, the
+    mean is therefore the initial model. Dream-lab's code gives the greatest weight to the tier that delivered least
+    often, which is the same as long as faster tiers deliver more often; the paper's order is fixed.
     """
 
     waits_for_all: ClassVar[bool] = False
     requires: ClassVar[frozenset[str]] = frozenset({TIERS})
 
-    def shares(self, standing: EdgeStatus) -> tuple[float, FloatArray]:
-        """Return the m-th slowest tier's share in all visits for the m-th fastest."""
-        return 0.0, standing.came[::-1] / standing.came.sum()
+    def shares(self, status: EdgeStatus) -> tuple[float, FloatArray]:
+        """Return, for the m-th fastest tier, the m-th slowest tier's share of all delivered models."""
+        return 0.0, status.delivered[::-1] / status.delivered.sum()

@@ -1,13 +1,11 @@
-"""An edge server on the clock: it fetches the cloud's model, runs rounds with its clients and brings back its own."""
+"""An edge server on the clock: it fetches the cloud's model, runs rounds with its clients and delivers its model."""
 
-from collections.abc import Generator
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 from simpy import Environment, Event
 
-from fedsim.clock import TIE_ULPS
+from fedsim.clock import TIE_ULPS, Waiting
 from fedsim.learning import Model
 from fedsim.rounds.hierarchy.backhaul import Carry
 from fedsim.rounds.server.coordinator import Coordinator
@@ -15,30 +13,30 @@ from fedsim.rounds.server.coordinator import Coordinator
 
 @dataclass(eq=False)
 class EdgeCycle:
-    """One way of an edge server from the cloud and back: to the cloud what a participation is to a server.
+    """One cycle of an edge server, from the cloud and back: to the cloud what a participation is to a server.
 
     Attributes
     ----------
     edge : number of the edge server
-    began : the cloud's model that it fetches
-    merges : how often the cloud had merged by then
-    start_s, end_s : when it began to fetch, and when it was back; inf before
-    seconds, bits : what it spent and sent on the way down and on the way up; in part where it was cut off
-    rounds : edge rounds that it has run
-    model : what it has brought; None if its rounds made nothing new, or before it is back
-    taken : event that triggers when the cloud has taken note of it; None where the cloud waits for all
+    fetched : the cloud's model at the start
+    aggregations : number of the cloud's aggregations before the start
+    start_s, end_s : start, and instant at which the edge server is back; inf before
+    transfer_s, sent_bits : seconds and bits of the transfer down and of the transfer up; in part if it was cut short
+    rounds : number of edge rounds so far
+    model : the delivered model; None before, and if the rounds made no new one
+    received : event that is triggered when the cloud has used the cycle; None if the cloud waits for all
     """
 
     edge: int
-    began: Model
-    merges: int
+    fetched: Model
+    aggregations: int
     start_s: float
     end_s: float = np.inf
-    seconds: list[float] = field(default_factory=lambda: [0.0, 0.0])
-    bits: list[float] = field(default_factory=lambda: [0.0, 0.0])
+    transfer_s: list[float] = field(default_factory=lambda: [0.0, 0.0])
+    sent_bits: list[float] = field(default_factory=lambda: [0.0, 0.0])
     rounds: int = 0
     model: Model | None = None
-    taken: Event | None = None
+    received: Event | None = None
 
 
 class EdgeServer:
@@ -47,16 +45,16 @@ class EdgeServer:
     Parameters
     ----------
     env : Environment
-    number : from 0
+    number : of the edge server, from 0
     coordinator : runs its rounds
-    rounds : edge rounds between two visits to the cloud
-    skips : whether it turns back early when nobody is there, instead of waiting for somebody
-    carry : sends models to the cloud and back; None if nothing lies between
+    rounds : edge rounds of a cycle
+    skips : whether a cycle ends early without an available client, instead of waiting for one
+    carry : starts transfers to the cloud and back; None if nothing is sent
 
     Attributes
     ----------
-    model : what it brought to the cloud last; the initial model before
-    resumes_s : until when it waits for clients on its way, if it does
+    model : the model delivered last; the initial model before
+    resumes_s : instant until which it waits for clients during a cycle
     """
 
     def __init__(
@@ -66,64 +64,63 @@ class EdgeServer:
         self.model = coordinator.model
         self.resumes_s = 0.0
         self._rounds, self._skips, self._carry = rounds, skips, carry
-        self._edge_rounds = 0
-        self._opening = (0, 0.0)
+        self._rounds_begun = 0
+        self._next_start = (0, 0.0)
 
-    def opens_s(self) -> float:
-        """Return when its next round can start: now, or as soon as anybody is there; inf for never.
+    def next_start_s(self) -> float:
+        """Return when the next round can start: now, or when the first client is available; inf for never.
 
-        Where presence is tossed for each round, a round has one toss however often it is asked about.
+        A round has one draw of availability, however often its start is asked for.
         """
-        number, now_s = self._edge_rounds + 1, self.env.now
-        asked, opens_s = self._opening
+        number, now_s = self._rounds_begun + 1, self.env.now
+        asked, start_s = self._next_start
         if asked == number:
-            if now_s <= opens_s + TIE_ULPS * np.spacing(now_s):
-                return opens_s
-            if self.coordinator.choice.anybody(now_s, number):
+            if now_s <= start_s + TIE_ULPS * np.spacing(now_s):
+                return start_s
+            if self.coordinator.any_available(now_s, number):
                 return now_s
-        self._opening = number, self.coordinator.opens_s(number)
-        return self._opening[1]
+        self._next_start = number, self.coordinator.next_start_s(number)
+        return self._next_start[1]
 
-    def opening(self) -> float | None:
-        """Return when its next round shall start; None if it shall not, because nobody is there."""
-        opens_s = self.opens_s()
-        if self._skips and self.env.now < opens_s < np.inf:
-            # The round that is missed has had its toss.
-            self._edge_rounds += 1
+    def scheduled_s(self) -> float | None:
+        """Return when the next round starts; None if it does not: no client is available, or none ever will be."""
+        start_s = self.next_start_s()
+        if self._skips and self.env.now < start_s < np.inf:
+            # A skipped round has used its draw of availability.
+            self._rounds_begun += 1
             return None
-        return None if opens_s == np.inf else opens_s
+        return None if start_s == np.inf else start_s
 
-    def wait(self, opens_s: float) -> Generator[Event, Any, None]:
+    def wait(self, start_s: float) -> Waiting:
         """Wait until an instant."""
-        self.resumes_s = opens_s
-        while self.env.now < opens_s:
-            yield self.env.timeout(max(opens_s - self.env.now, float(np.spacing(self.env.now))))
+        self.resumes_s = start_s
+        while self.env.now < start_s:
+            yield self.env.timeout(max(start_s - self.env.now, float(np.spacing(self.env.now))))
 
-    def run(self, visit: EdgeCycle) -> Generator[Event, Any, None]:
-        """Fetch the cloud's model, run rounds, and bring what came of it to the cloud, if anything did."""
+    def run(self, cycle: EdgeCycle) -> Waiting:
+        """Fetch the cloud's model, run rounds, and deliver the model that they have made, if they have made one."""
         coordinator = self.coordinator
-        yield from self._travel(visit, up=False)
-        # The state of its server optimiser stays here: it is not sent over the backhaul.
-        fetched = coordinator.context.learner.with_state_of(visit.began, self.model)
-        coordinator.model = fetched
-        while visit.rounds < self._rounds and (opens_s := self.opening()) is not None:
-            yield from self.wait(opens_s)
-            self._edge_rounds += 1
-            visit.rounds += 1
-            yield from coordinator.round(self._edge_rounds, opens_s)
-        found = coordinator.model
-        if found is not fetched:
-            yield from self._travel(visit, up=True)
-            visit.model = found
-        visit.end_s = self.env.now
+        yield from self._transfer(cycle, up=False)
+        start = coordinator.context.learner.with_state_of(cycle.fetched, coordinator.model)
+        coordinator.model = start
+        while cycle.rounds < self._rounds and (start_s := self.scheduled_s()) is not None:
+            yield from self.wait(start_s)
+            self._rounds_begun += 1
+            cycle.rounds += 1
+            yield from coordinator.run_round(self._rounds_begun, start_s)
+        model = coordinator.model
+        if model is not start:
+            yield from self._transfer(cycle, up=True)
+            cycle.model = model
+        cycle.end_s = self.env.now
 
-    def _travel(self, visit: EdgeCycle, *, up: bool) -> Generator[Event, Any, None]:
-        """Send a model over the backhaul; however that ends, take down how long it took and how much was sent."""
+    def _transfer(self, cycle: EdgeCycle, *, up: bool) -> Waiting:
+        """Send a model over the backhaul; however the transfer ends, record its seconds and bits."""
         if self._carry is None:
             return
-        began_s, flow = self.env.now, self._carry(self.number, up)
+        start_s, transfer = self.env.now, self._carry(self.number, up)
         try:
-            yield flow.done
+            yield transfer.done
         finally:
-            flow.cancel()
-            visit.seconds[up], visit.bits[up] = self.env.now - began_s, flow.sent_bits()
+            transfer.cancel()
+            cycle.transfer_s[up], cycle.sent_bits[up] = self.env.now - start_s, transfer.sent_bits()

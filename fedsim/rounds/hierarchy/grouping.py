@@ -1,13 +1,12 @@
-"""fedsim.rounds.hierarchy.grouping."""
+"""Groupings: which edge server each client belongs to."""
 
 from abc import ABC, abstractmethod
 from typing import Annotated, ClassVar, Final
 
 import numpy as np
-from numpy.typing import NDArray
 from pydantic import Field, NonNegativeInt
 
-from fedsim.arrays import IntArray, Whole
+from fedsim.arrays import FloatArray, IntArray, Whole
 from fedsim.capabilities import SITES, TIERS
 from fedsim.errors import ScenarioError
 from fedsim.network import Links
@@ -27,38 +26,38 @@ GROUPINGS: Final = Registry(
 
 
 class Grouping(Component, ABC):
-    """The edge server that each client belongs to. One that numbers them by speed provides ``"tiers"``."""
+    """The edge server of each client; a grouping that numbers edge servers by speed provides ``"tiers"``."""
 
     def misfit(self, clients: int) -> tuple[str, object, str] | None:
-        """Return an option that does not suit this number of clients, its value and what is allowed; None if all do."""
+        """Return an option that does not suit the number of clients, its value and what is allowed; None if all do."""
         return None
 
     @abstractmethod
-    def edges_of(self, links: Links, expected_s: NDArray[np.float64]) -> IntArray:
-        """Return the number of every client's edge server, shape (K,); numbers are 0..E-1 and each occurs.
+    def edges_of(self, links: Links, expected_s: FloatArray) -> IntArray:
+        """Return the number of every client's edge server, shape (K,): 0..E-1, each at least once.
 
         Parameters
         ----------
         links : of the run
-        expected_s : mean time of a whole participation of each client in seconds, shape (K,)
+        expected_s : mean duration of every client's participation, shape (K,)
         """
 
 
 class BySite(Grouping):
-    """A client belongs to the site that serves it, each site with clients being an edge server, in the sites' order.
+    """One edge server for each site that serves clients, in the order of the sites.
 
     Sites are the base stations of a network of cells, or the edge servers of a graph at which its transfers end.
     """
 
     requires: ClassVar[frozenset[str]] = frozenset({SITES})
 
-    def edges_of(self, links: Links, expected_s: NDArray[np.float64]) -> IntArray:
+    def edges_of(self, links: Links, expected_s: FloatArray) -> IntArray:
         """Return the serving site of each client, numbered without gaps.
 
         Raises
         ------
         ScenarioError
-            If the network does not know sites.
+            If the network has no sites.
         """
         if links.serving is None:
             raise ScenarioError(
@@ -69,11 +68,11 @@ class BySite(Grouping):
 
 
 class ByOrder(Grouping):
-    """Clients are dealt out in blocks of consecutive ids, as equal in size as can be.
+    """Blocks of consecutive ids, whose sizes differ by at most one.
 
     Attributes
     ----------
-    count : number of edge servers, at most as many as there are clients
+    count : number of edge servers, at most the number of clients
     """
 
     count: Whole
@@ -84,7 +83,7 @@ class ByOrder(Grouping):
             return None
         return "count", self.count, f"every edge server needs a client; allowed: 1 to crowd.clients = {clients}"
 
-    def edges_of(self, links: Links, expected_s: NDArray[np.float64]) -> IntArray:
+    def edges_of(self, links: Links, expected_s: FloatArray) -> IntArray:
         """Return the block of each client."""
         return np.arange(expected_s.size, dtype=np.int64) * self.count // expected_s.size
 
@@ -92,18 +91,18 @@ class ByOrder(Grouping):
 class ByLatency(ByOrder):
     """Tiers of equal size by expected duration, the fastest first (Chai et al., TiFL, HPDC 2020; FedAT, SC 2021).
 
-    Servers find the tiers by profiling; here the profile is the mean.
+    The papers' servers measure durations to find the tiers; here the tiers follow from mean durations.
 
     Attributes
     ----------
-    count : number of tiers, 5 in both papers, at most as many as there are clients
+    count : number of tiers, 5 in both papers, at most the number of clients
     """
 
     provides: ClassVar[frozenset[str]] = frozenset({TIERS})
 
     count: Whole = 5
 
-    def edges_of(self, links: Links, expected_s: NDArray[np.float64]) -> IntArray:
+    def edges_of(self, links: Links, expected_s: FloatArray) -> IntArray:
         """Return the tier of each client; equal durations by id."""
         rank = np.empty(expected_s.size, dtype=np.int64)
         rank[np.argsort(expected_s, kind="stable")] = np.arange(expected_s.size)
@@ -111,7 +110,7 @@ class ByLatency(ByOrder):
 
 
 class Given(Grouping):
-    """Each client's edge server as written in the scenario.
+    """The edge server of each client as given in the scenario.
 
     Attributes
     ----------
@@ -127,6 +126,6 @@ class Given(Grouping):
         allowed = f"one number for each of the {clients} clients (crowd.clients), from 0 without gaps"
         return "edge", list(self.edge), f"allowed: {allowed}"
 
-    def edges_of(self, links: Links, expected_s: NDArray[np.float64]) -> IntArray:
-        """Return what is given."""
+    def edges_of(self, links: Links, expected_s: FloatArray) -> IntArray:
+        """Return the given numbers."""
         return np.array(self.edge, dtype=np.int64)

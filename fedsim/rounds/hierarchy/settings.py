@@ -1,4 +1,4 @@
-"""Edge servers: whose clients are whose, how often the cloud merges, and what a run is made of then.
+"""Settings of a hierarchical federation, and its edge servers in one run.
 
 Hierarchical federated learning: Liu, Zhang, Song and Letaief, "Client-Edge-Cloud Hierarchical Federated Learning", ICC
 2020 (HierFAVG).
@@ -9,11 +9,10 @@ from dataclasses import dataclass
 from typing import Annotated, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
-from fedsim.arrays import IntArray, Whole
+from fedsim.arrays import FloatArray, IntArray, Whole
 from fedsim.errors import ScenarioError
-from fedsim.learning import SERVER_OPTIMIZERS, ServerOptimizer
+from fedsim.learning import SERVER_OPTIMIZERS, FedAvg, ServerOptimizer
 from fedsim.network import Links
 from fedsim.registry import Settings, Slot
 from fedsim.rounds.hierarchy.backhaul import BACKHAULS, Backhaul
@@ -25,32 +24,32 @@ from fedsim.selectors import SelectorPort
 class Edges(Settings):
     """Edge servers between clients and cloud.
 
-    Each runs rounds with its own clients as a server of its own does: with a selector of its own from the scenario's
-    recipe, under the scenario's policy and late rule. Then it brings its model to the cloud. An edge server whose
-    rounds made nothing new sends nothing, and the cloud goes on without it; one at which nobody is there waits for its
-    clients (see also `Synchronous.absent`), and one at which nobody will ever be again is left alone.
+    An edge server runs rounds with its own clients: with a selector of its own, built from the scenario's recipe, under
+    the scenario's policy and late rule. Then it sends its model to the cloud. An edge server whose rounds made no new
+    model sends nothing, and the cloud continues without it. One without an available client waits for one (see also
+    `Synchronous.absent`); one without any client that will ever be available is left out.
 
-    With a network of kind ``graph`` there are two ways. With ``server = "edge-server"`` transfers end there; the
-    grouping is ``site``, and models travel over wires of their own (``link``) or over the graph (``network``), which
-    must have one cloud then. Clients may not move; while outages keep a client from its edge server, its messages end
-    at the nearest that it can reach, though it stays a client of its own. With ``server = "cloud"`` transfers end
-    at the cloud; any other grouping is allowed, such as tiers, and the backhaul is ``none``.
+    A network of kind ``graph`` allows two arrangements. With ``server = "edge-server"`` transfers end at edge servers;
+    the grouping is ``site``, and models travel over wired links (``link``) or over the graph (``network``), which must
+    have one cloud then. Clients may not move; during an outage a client's transfers end at the nearest edge server that
+    it can reach, and the client stays in its group. With ``server = "cloud"`` transfers end at the cloud;
+    any other grouping is allowed, such as tiers, and the backhaul is ``none``.
 
     Attributes
     ----------
-    grouping : whose clients are whose
-    rounds : edge rounds between two merges at the cloud, HierFAVG's kappa_2
-    merging : how the cloud merges, and whether it waits for all edges
-    backhaul : between edges and cloud; there is no default, since nothing is free by omission
-    server : the cloud's server optimiser, whose update is what ``merging`` would add to the cloud's model; None for
-        federated averaging. ``learning.server`` is the edge servers'
+    grouping : edge server of each client
+    rounds : edge rounds between two aggregations of the cloud, HierFAVG's kappa_2
+    merging : rule of the cloud, and whether it waits for all edge servers
+    server : server optimiser of the cloud, which steps from its model to the mean that ``merging`` gives; edge servers
+        follow ``learning.server``
+    backhaul : between edge servers and cloud; there is no default, so that no transfer is free by omission
     """
 
     grouping: Annotated[Grouping, Slot(GROUPINGS)]
     rounds: Whole = 1
     merging: Annotated[CloudRule, Slot(CLOUD_RULES)] = Synchronous()
+    server: Annotated[ServerOptimizer, Slot(SERVER_OPTIMIZERS)] = FedAvg()
     backhaul: Annotated[Backhaul, Slot(BACKHAULS)]
-    server: Annotated[ServerOptimizer, Slot(SERVER_OPTIMIZERS)] | None = None
 
 
 @dataclass(frozen=True)
@@ -60,7 +59,7 @@ class Hierarchy:
     Attributes
     ----------
     edges : settings
-    members : ids of the clients of each edge server, ascending
+    members : ids of each edge server's clients, ascending, shape (n,) each
     selectors : one for each edge server
     """
 
@@ -73,7 +72,7 @@ class Hierarchy:
         cls,
         edges: Edges,
         links: Links,
-        expected_s: NDArray[np.float64],
+        expected_s: FloatArray,
         selector: Callable[[], object],
         minimum_updates: int = 1,
     ) -> Self:
@@ -83,14 +82,14 @@ class Hierarchy:
         ----------
         edges : settings
         links : of the run
-        expected_s : mean time of a whole participation of every client, shape (K,)
-        selector : makes a fresh one
-        minimum_updates : with fewer a round ends without a new model
+        expected_s : mean duration of every client's participation, shape (K,)
+        selector : builds a selector in its initial state
+        minimum_updates : number of updates below which a round ends without a new model
 
         Raises
         ------
         ScenarioError
-            If the grouping leaves a client without an edge or an edge without clients, or an edge has too few.
+            If a client has no edge server, or an edge server has no clients or too few.
         """
         edge = np.asarray(edges.grouping.edges_of(links, expected_s))
         name = GROUPINGS.kind_of(edges.grouping)

@@ -14,7 +14,7 @@ from fedsim.selectors.validation import check_choice, check_shares
 
 
 class ReflOracle(PublishedSelector):
-    """Intelligent participant selection by the true future availability, with noise.
+    """Select the candidates of least future availability, by a noisy oracle.
 
     Parameters
     ----------

@@ -22,11 +22,11 @@ PAPER: Final = "Abdelmoniem, Sahu, Canini and Fahmy, REFL: Resource-Efficient Fe
 
 
 class Refl(PublishedSelector):
-    """Intelligent participant selection with a seasonal forecast for each client.
+    """Select the candidates of least forecast availability, by a seasonal model of each client.
 
     The forecast is a candidate's probability of availability in the slot ``[mu, 2 mu]`` from now, with mu the moving
-    average of round durations. The candidates of least probability are selected, ties in random order (section 4.1).
-    Clients that took part in the last rounds come last.
+    average of round durations. The candidates of least probability are selected, ties in random order
+    (section 4.1, intelligent participant selection). Clients that took part in the last rounds come last.
 
     Parameters
     ----------

@@ -161,7 +161,7 @@ def test_nothing_passes_through_a_client_that_does_not_relay():
     graph.add_node("b", kind="client", client=1)
     graph.add_edge("a", "cloud", **wire(delay_s=0.25))
     graph.add_edge("a", "b", **wire())
-    with pytest.raises(ScenarioError, match=r"client 1 \(node 'b'\) has no way to the server"):
+    with pytest.raises(ScenarioError, match=r"client 1 \(node 'b'\) has no route to the server"):
         Graph(topology=graph).build(np.zeros((2, 2)), Streams(0))
     graph.nodes["a"]["relays"] = True
     assert Graph(topology=graph).build(np.zeros((2, 2)), Streams(0)).expected_uplink_s(0.0).tolist() == [0.25, 0.25]
@@ -221,7 +221,7 @@ def altered(change):
         (lambda g: g.nodes["phone-1"].update(client=7), r"client 1 has no node"),
         (lambda g: g.add_node("x", kind="client", client=3), r"there are 4 nodes of kind client"),
         (lambda g: g.nodes["cloud"].update(kind="router"), r"exactly one cloud"),
-        (lambda g: g.remove_edge("bs", "phone-2"), r"client 2 \(node 'phone-2'\) has no way to the server"),
+        (lambda g: g.remove_edge("bs", "phone-2"), r"client 2 \(node 'phone-2'\) has no route to the server"),
         (lambda g: g.add_edge("bs", "bs", **wire()), r"edge 'bs' - 'bs' .* two different nodes"),
     ],
 )
@@ -235,9 +235,9 @@ def test_graphs_that_lack_something_are_refused_by_name(change, message):
     [
         ("a.json", "{", "not valid JSON"),
         ("a.json", "[" * 100_000, "not valid JSON"),
-        ("a.json", "[]", "no node-link graph"),
+        ("a.json", "[]", "not a node-link graph"),
         ("a.json", '{"nodes": [{"kind": "cloud"}], "edges": []}', "node number 0: id = None"),
-        ("a.json", '{"nodes": [{"id": "a"}, {"id": "a"}], "edges": []}', "node 'a' is there twice"),
+        ("a.json", '{"nodes": [{"id": "a"}, {"id": "a"}], "edges": []}', "node 'a' occurs twice"),
         ("a.json", '{"nodes": [{"id": "a"}], "edges": [{"source": "a", "target": "b"}]}', "there is no node 'b'"),
         ("a.json", '{"multigraph": true, "nodes": [], "edges": []}', "multigraph"),
         (

@@ -212,7 +212,7 @@ def test_bits_are_conserved_and_no_link_is_overloaded(seed):
     env.run()
     assert all(flow.sent_bits() == flow.bits for flow in flows if flow.done.triggered)
     assert np.all(carried <= capacity * env.now * (1 + 1e-9))
-    assert not fluid.flows
+    assert not fluid.transfers
 
 
 def test_one_event_waits_and_rates_are_worked_out_once_an_instant():

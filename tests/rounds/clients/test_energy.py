@@ -195,7 +195,7 @@ def test_finalizing_clients_one_by_one_is_finalizing_all_at_once(monkeypatch):
     assert run().equals(together)
 
 
-def forget(self, client, charge_j, time_s, original=Batteries.settle):
+def forget(self, client, charge_j, time_s, original=Batteries.end):
     original(self, client, charge_j + 1.0, time_s)
 
 
@@ -216,7 +216,7 @@ def forget_the_work(self, client, time_s, bits, samples, compute_s, original=Bat
 @pytest.mark.parametrize(
     ("place", "name", "fault"),
     [
-        (Batteries, "settle", forget),
+        (Batteries, "end", forget),
         (EnergyDemand, "spent_j", overcharge),
         (Batteries, "begin", charge_at_work),
         (Batteries, "begin", forget_the_work),

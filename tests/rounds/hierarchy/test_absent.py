@@ -219,9 +219,9 @@ def test_a_cloud_that_is_stopped_goes_on_from_its_last_model(merging):
     def serving(first):
         try:
             for number in range(first, 9):
-                yield from cloud.round(number, env.now)
+                yield from cloud.run_round(number, env.now)
         except simpy.Interrupt:
-            yield from cloud.end()
+            yield from cloud.shutdown()
 
     process = env.process(serving(1))
     env.run(until=6.0)

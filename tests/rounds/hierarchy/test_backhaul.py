@@ -132,5 +132,5 @@ def test_a_graph_without_a_way_to_one_cloud_is_refused():
     nodes, links = GRAPH["nodes"], GRAPH["edges"]
     with pytest.raises(ScenarioError, match="there are 0 nodes of kind cloud"):
         simulate(graph(nodes[1:], links[1:]))
-    with pytest.raises(ScenarioError, match="edge server 'west' has no way to and from the cloud"):
+    with pytest.raises(ScenarioError, match="edge server 'west' has no route to and from the cloud"):
         simulate(graph(nodes, links[1:]))

@@ -1,4 +1,4 @@
-"""3GPP TR 38.901 (V16.1.0), clause 7.4: what its scenarios have in common.
+"""3GPP TR 38.901 (V16.1.0), clause 7.4: the common part of its scenarios.
 
 A scenario gives the probability of a line of sight (table 7.4.2-1), the path loss with and without one and the
 standard deviation of the shadowing of each (table 7.4.1-1). Which clients have a line of sight is drawn once for
@@ -7,7 +7,7 @@ each client and site from the stream ``line-of-sight``.
 Carriers lie between 0.5 and 100 GHz (30 GHz in rural macro cells); others are refused, as are antenna heights
 outside a scenario's range; the urban tables were made for base stations at one height, and here take others of their
 kind. At distances below a scenario's least one the loss is that of the least distance; beyond
-its greatest one the formula goes on as it stands. c is taken as 3e8 m/s, as notes 1 and 5 of the table prescribe.
+its greatest one the formula is continued. c is taken as 3e8 m/s, as notes 1 and 5 of the table prescribe.
 """
 
 from abc import abstractmethod
@@ -29,7 +29,7 @@ Carrier = Annotated[float, Field(ge=0.5e9, le=100e9)]
 
 
 class Scenario38901(Component):
-    """A scenario of table 7.4.1-1: its formulas are functions of the distance on the ground, in metres.
+    """A scenario of table 7.4.1-1: its formulas are functions of the ground distance in metres, of any shape.
 
     Attributes
     ----------
@@ -69,17 +69,19 @@ class Scenario38901(Component):
     def draw(
         self, distance_m: FloatArray, site: int | IntArray, streams: Streams, client: IntArray | None = None
     ) -> LargeScale:
-        """Return what clients at these distances from a site meet: the clients 0..K-1, or those named.
+        """Return the large-scale propagation of clients at distances from a site: the clients 0..K-1, or those named.
 
         A client has a line of sight where its number from the stream ``line-of-sight``, keyed by (client, site),
         lies below the probability.
         """
         ids = np.arange(distance_m.size) if client is None else client
-        los = self._sees(self.los_probability(distance_m), ids, site, streams)
+        los = self._has_line_of_sight(self.los_probability(distance_m), ids, site, streams)
         loss = np.where(los, self.los_loss_db(distance_m), self.nlos_loss_db(distance_m))
         return LargeScale(loss, self.sigma_db(los), los)
 
-    def _sees(self, probability: FloatArray, client: IntArray, site: int | IntArray, streams: Streams) -> BoolArray:
+    def _has_line_of_sight(
+        self, probability: FloatArray, client: IntArray, site: int | IntArray, streams: Streams
+    ) -> BoolArray:
         return np.asarray(streams.uniform("line-of-sight", client, site) < probability)
 
     def _ground_m(self, distance_m: ArrayLike) -> FloatArray:

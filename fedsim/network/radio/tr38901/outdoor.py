@@ -1,6 +1,6 @@
 """Urban macro and urban micro cells of 3GPP TR 38.901 (V16.1.0), tables 7.4.1-1 and 7.4.2-1.
 
-Streams besides ``line-of-sight``, all by client and the same for every site: ``indoor`` (who is in a building),
+Streams besides ``line-of-sight``, all by client and the same for every site: ``indoor`` (whether in a building),
 ``building`` (of which kind), ``indoor-distance`` (two numbers, or one for each site), ``penetration`` and
 ``environment-height``.
 """
@@ -36,9 +36,9 @@ class OutdoorScenario(Scenario38901):
     Attributes
     ----------
     indoor_share : share of the clients that are in buildings
-    high_loss_share : share of them whose building lets little through (infrared-reflecting windows)
+    high_loss_share : share of them in buildings of high loss (infrared-reflecting windows)
     penetration : ``"materials"``, or ``"single-frequency"``
-        What walls cost: that of tables 7.4.3-1 and 7.4.3-2 at any carrier, or the 20 dB of table 7.4.3-3, which the
+        Loss of walls: that of tables 7.4.3-1 and 7.4.3-2 at any carrier, or the 20 dB of table 7.4.3-3, which the
         report has for studies of one carrier below 6 GHz (as in TR 36.873). There d_2D-in is one uniform number for
         each link, nothing is normal, and all buildings are alike.
     """
@@ -63,11 +63,11 @@ class OutdoorScenario(Scenario38901):
     def draw(
         self, distance_m: FloatArray, site: int | IntArray, streams: Streams, client: IntArray | None = None
     ) -> LargeScale:
-        """Return what clients at these distances from a site meet: the clients 0..K-1, or those named."""
+        """Return the large-scale propagation of clients at distances from a site; as in `RandomPathLoss.draw`."""
         ids = np.arange(distance_m.size) if client is None else client
         indoor = streams.uniform("indoor", ids) < self.indoor_share
         inside_m = np.where(indoor, np.minimum(self._deep_m(ids, site, streams), distance_m), 0.0)
-        los = self._sees(self.los_probability(distance_m - inside_m), ids, site, streams)
+        los = self._has_line_of_sight(self.los_probability(distance_m - inside_m), ids, site, streams)
         loss = np.where(
             los, self._drawn_los_loss_db(distance_m, ids, streams), self._drawn_nlos_loss_db(distance_m, ids, streams)
         )
@@ -76,7 +76,7 @@ class OutdoorScenario(Scenario38901):
         return LargeScale(loss, np.where(indoor, self.o2i_sigma_db, self.sigma_db(los)), los)
 
     def _deep_m(self, client: IntArray, site: int | IntArray, streams: Streams) -> FloatArray:
-        """Return d_2D-in of clients in buildings."""
+        """Return d_2D-in of clients in buildings, in metres."""
         if self.penetration == "single-frequency":
             return self.deepest_m * streams.uniform("indoor-distance", client, 2 + site)
         one, other = (streams.uniform("indoor-distance", client, k) for k in (0, 1))
@@ -158,20 +158,36 @@ class UrbanMacro(OutdoorScenario):
         return _breakpoint_m(self, environment_height_m)
 
     def los_loss_db(self, distance_m: ArrayLike, environment_height_m: ArrayLike = 1.0) -> FloatArray:
-        """Return PL_UMa-LOS."""
+        """Return PL_UMa-LOS.
+
+        Parameters
+        ----------
+        distance_m : on the ground in metres, any shape
+        environment_height_m : h_E in metres, any shape that broadcasts
+        """
         ground = self._ground_m(distance_m)
         return _two_slopes_db(self, ground, 28.0, 22.0, 9.0, self.breakpoint_m(environment_height_m))
 
     def nlos_loss_db(self, distance_m: ArrayLike, environment_height_m: ArrayLike = 1.0) -> FloatArray:
-        """Return PL_UMa-NLOS, never below PL_UMa-LOS."""
+        """Return PL_UMa-NLOS, never below PL_UMa-LOS.
+
+        Parameters
+        ----------
+        distance_m, environment_height_m : as in `los_loss_db`
+        """
         slant = self._slant_m(self._ground_m(distance_m))
         loss = 13.54 + 39.08 * np.log10(slant) + 20 * math.log10(self._carrier_ghz) - 0.6 * (self.client_height_m - 1.5)
         return np.maximum(loss, self.los_loss_db(distance_m, environment_height_m))
 
     def environment_height_m(self, distance_m: ArrayLike, u: ArrayLike) -> FloatArray:
-        """Return h_E, note 1 of table 7.4.1-1, for numbers u in (0, 1).
+        """Return h_E in metres, note 1 of table 7.4.1-1.
 
         It is 1 m with probability ``1 / (1 + C(d, h_UT))`` and else one of 12, 15, ..., h_UT - 1.5, each as likely.
+
+        Parameters
+        ----------
+        distance_m : on the ground in metres, any shape
+        u : numbers uniform in (0, 1), of the same shape
         """
         distance, u = np.asarray(distance_m, dtype=np.float64), np.asarray(u, dtype=np.float64)
         bend = np.where(distance > 18.0, 1.25 * (distance / 100) ** 3 * np.exp(-distance / 150), 0.0)

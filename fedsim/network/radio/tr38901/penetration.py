@@ -1,4 +1,4 @@
-"""What walls cost: outdoor-to-indoor loss of 3GPP TR 38.901 (V16.1.0), clause 7.4.3.
+"""Loss of walls: outdoor-to-indoor loss of 3GPP TR 38.901 (V16.1.0), clause 7.4.3.
 
 A signal into a building loses, on top of the outdoor path, ``PL_tw + PL_in + N(0, sigma_P)``: through the wall,
 which is partly glass and partly concrete (table 7.4.3-2), 0.5 dB for each metre inside, and a normal rest.
@@ -57,5 +57,10 @@ def wall_loss_db(building: Building, carrier_hz: float) -> float:
 
 
 def indoor_loss_db(indoor_m: ArrayLike) -> FloatArray:
-    """Return PL_in for a distance inside the building, 0.5 dB per metre, table 7.4.3-2."""
+    """Return PL_in for a distance inside the building, 0.5 dB per metre, table 7.4.3-2.
+
+    Parameters
+    ----------
+    indoor_m : in metres, any shape
+    """
     return INDOOR_LOSS_DB_PER_M * np.asarray(indoor_m, dtype=np.float64)

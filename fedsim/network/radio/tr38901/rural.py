@@ -18,7 +18,7 @@ class RuralMacro(OutdoorScenario):
     """RMa of TR 38.901: wide cells, clients from 10 m to 10 km away (5 km without a line of sight).
 
     Line of sight: sigma 4 dB up to the breakpoint ``2 pi h_BS h_UT f / c`` and 6 dB beyond. Without: sigma 8 dB.
-    Clients indoors are in low-loss buildings, as clause 7.4.3.1 says.
+    Clients indoors are in low-loss buildings, following clause 7.4.3.1.
 
     Attributes
     ----------
@@ -79,7 +79,7 @@ class RuralMacro(OutdoorScenario):
     def draw(
         self, distance_m: FloatArray, site: int | IntArray, streams: Streams, client: IntArray | None = None
     ) -> LargeScale:
-        """Return what each client meets; shadowing with a line of sight is wider beyond the breakpoint."""
+        """Return the large-scale propagation; shadowing with a line of sight is wider beyond the breakpoint."""
         drawn = super().draw(distance_m, site, streams, client)
         far = drawn.los & (distance_m > self.breakpoint_m()) & (drawn.sigma_db == self.los_sigma_db)
         return LargeScale(drawn.loss_db, np.where(far, self.far_los_sigma_db, drawn.sigma_db), drawn.los)

@@ -1,0 +1,127 @@
+"""The contract check of laws of availability."""
+
+import math
+from typing import Final, get_args
+
+import numpy as np
+
+from fedsim.arrays import BoolArray, IntArray
+from fedsim.devices import Availability, AvailabilityModel
+from fedsim.devices.contracts import Kind
+from fedsim.errors import ContractError
+from fedsim.streams import Streams
+
+_TIMES_S: Final = (0.0, 7.25, 400.0, 30_000.0, 7.25)
+"""Instants that are asked about, in this order: forward, back, and once again."""
+
+
+def check_availability(model: AvailabilityModel, *, clients: int = 40, seed: int = 0) -> None:
+    """Check that a law of availability keeps the contract of `fedsim.devices.Availability`; return None if it does.
+
+    The law is built for crowds of several sizes and asked about several instants and draws. Each crowd must
+
+    * declare its ``kind`` and, if that is ``"per-draw"``, a finite ``retry_s`` above 0,
+    * return boolean arrays from ``available``, the same again whatever was asked in between, for some clients as for
+      all, and from a second build with the same seed,
+    * return from ``next_s`` an instant that is not earlier, at which a client is available in the draw returned, and
+      return both unchanged when asked again with them; a timed law and a question about some clients keep the draw,
+    * agree with that in ``earliest_s`` and in ``next_s`` of a ``part``,
+    * return times of at least 0 from ``leaves_after_s``, all of them `inf` unless ``may_leave`` is true.
+
+    Parameters
+    ----------
+    model : settings with a method ``build``, as they stand in ``devices.availability``
+    clients : number of clients of the usual crowd, at least 2
+    seed : seed of the random streams, >= 0
+
+    Raises
+    ------
+    ContractError
+        Naming the law, the fault, and the instant, the draw and the number of clients at which it shows.
+    ValueError
+        If ``clients`` is below 2.
+    """
+    if clients < 2:
+        raise ValueError(f"clients: {clients!r} is not allowed; it must be at least 2")
+    for size in (clients, 1, 2):
+        _Crowd(model, size, seed).check()
+
+
+class _Crowd:
+    """The availability of some clients, and checked questions to it."""
+
+    def __init__(self, model: AvailabilityModel, clients: int, seed: int) -> None:
+        self._model, self._clients, self._seed = model, clients, seed
+        self._name = type(model).__name__
+        self._law = self._built()
+
+    def check(self) -> None:
+        """Ask about all instants, then about each of them again with other questions in between."""
+        ids = np.arange(self._clients)
+        asked = [(time_s, draw) for draw, time_s in enumerate(_TIMES_S, start=1)]
+        first = [self._available(self._law, ids, *one) for one in asked]
+        fresh, member = self._built(), ids[:: self._clients // 2 + 1]
+        for (time_s, draw), available in zip(asked, first, strict=True):
+            self._check_next(self._law, ids, time_s, draw)
+            for law, what in ((self._law, "changed by other questions"), (fresh, "not the same in a second build")):
+                if not np.array_equal(self._available(law, ids, time_s, draw), available):
+                    self._refuse("available", f"the answer is {what}", time_s, draw)
+            if not np.array_equal(self._available(self._law, ids[::-2], time_s, draw), available[::-2]):
+                self._refuse("available", "the answer for some clients is not that for all", time_s, draw)
+            self._check_leaving(ids[available], time_s, draw)
+            self._check_earliest(ids, available, time_s, draw)
+            self._check_next(self._law.part(member), member, time_s, draw)
+
+    def _built(self) -> Availability:
+        law = self._model.build(self._clients, Streams(self._seed))
+        if not isinstance(law, Availability):
+            raise ContractError(f"{self._name}.build returned {law!r}; it must be a fedsim.devices.Availability")
+        if law.kind not in get_args(Kind):
+            raise ContractError(f"{self._name}: kind = {law.kind!r} is not allowed; it must be one of {get_args(Kind)}")
+        if law.kind == "per-draw" and not 0 < law.retry_s < math.inf:
+            raise ContractError(
+                f"{self._name}: retry_s = {law.retry_s!r} is not allowed; it must be finite and above 0"
+            )
+        return law
+
+    def _available(self, law: Availability, client: IntArray, time_s: float, draw: int) -> BoolArray:
+        answer = law.available(client.copy(), time_s, draw)
+        if not _fits(answer, client, np.bool_):
+            self._refuse("available", f"{answer!r} is no boolean array of shape {client.shape}", time_s, draw)
+        return answer.copy()
+
+    def _check_next(self, law: Availability, ids: IntArray, time_s: float, draw: int) -> None:
+        """Check the first instant from one on, for a whole crowd or part and for its first client alone."""
+        for client in (None, ids[:1]):
+            at_s, then = law.next_s(time_s, draw, client)
+            if not at_s >= time_s:
+                self._refuse("next_s", f"{at_s!r} is earlier", time_s, draw)
+            if then != draw and (client is not None or law.kind == "timed"):
+                self._refuse("next_s", f"the draw has become {then}, though nothing is drawn anew", time_s, draw)
+            if at_s == math.inf:
+                continue
+            if not self._available(law, ids if client is None else client, at_s, then).any():
+                self._refuse("next_s", f"no client is available at {at_s!r} s in draw {then}", time_s, draw)
+            if law.kind == "timed" and law.next_s(at_s, then, client) != (at_s, then):
+                self._refuse("next_s", f"asked again at {at_s!r} s, it returns another instant", time_s, draw)
+
+    def _check_leaving(self, client: IntArray, time_s: float, draw: int) -> None:
+        after_s = self._law.leaves_after_s(client, time_s, draw, np.full(client.size, 5.0))
+        if not _fits(after_s, client, np.float64) or not np.all(after_s >= 0):
+            self._refuse("leaves_after_s", f"{after_s!r} is no float64 array of times of at least 0", time_s, draw)
+        if not self._model.may_leave and np.isfinite(after_s).any():
+            self._refuse("leaves_after_s", "a client leaves, though may_leave is False", time_s, draw)
+
+    def _check_earliest(self, ids: IntArray, available: BoolArray, time_s: float, draw: int) -> None:
+        from_s = self._law.earliest_s(ids, time_s, draw)
+        if not _fits(from_s, ids, np.float64) or not np.array_equal(from_s <= time_s, available):
+            self._refuse(
+                "earliest_s", "it must be the instant for available clients, and later for others", time_s, draw
+            )
+
+    def _refuse(self, method: str, fault: str, time_s: float, draw: int) -> None:
+        raise ContractError(f"{self._name}.{method}: {fault} (at {time_s} s, draw {draw}, {self._clients} clients)")
+
+
+def _fits(answer: object, client: IntArray, dtype: type[np.generic]) -> bool:
+    return isinstance(answer, np.ndarray) and answer.dtype == dtype and answer.shape == client.shape

@@ -1,0 +1,214 @@
+"""The check of availability: every built-in law passes, and each of these broken ones is refused."""
+
+import math
+from typing import ClassVar
+
+import numpy as np
+import pytest
+
+from fedsim import Component
+from fedsim.devices import AVAILABILITIES, NEXT_DRAW, Availability, Bernoulli, Charge, EligibleClients, Working
+from fedsim.devices.availability.on_off import Markov, OnOffProcess
+from fedsim.errors import ContractError
+from fedsim.testing import check_availability
+from tests.support.worlds import batteries
+
+OPTIONS = {
+    "always": [{}],
+    "bernoulli": [{"probability": 0.5}, {"probability": 0.02, "retry_s": 3.0}],
+    "markov": [{"mean_on_s": 50.0, "mean_off_s": 500.0}],
+    "diurnal": [{}, {"zones_h": 24.0, "start_hour": 3.0}],
+    "flash": [{"never_share": 0.0}, {"diurnal": False}],
+    "traces": [{"path": "intervals.csv"}, {"path": "intervals.csv", "checked": "end-point"}],
+}
+
+
+@pytest.mark.parametrize("kind", AVAILABILITIES.kinds())
+def test_built_in_laws_pass(kind, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    rows = ["a,0,5,100", "a,20,70,100", "b,7,8,30", "c,1000,50000,86400"]
+    (tmp_path / "intervals.csv").write_text("\n".join(["device,start_s,end_s,period_s", *rows]))
+    for options in OPTIONS[kind]:
+        check_availability(AVAILABILITIES.make({"kind": kind, **options}))
+        check_availability(AVAILABILITIES.make({"kind": kind, **options}), clients=3, seed=5)
+
+
+@pytest.mark.parametrize(
+    "online", [Bernoulli(probability=0.1), Bernoulli(probability=1.0), Markov(mean_on_s=200.0, mean_off_s=900.0)]
+)
+def test_clients_that_must_meet_criteria_pass(online):
+    """One client of each crowd has a charged battery at once, the others later; devices run two thirds of the time."""
+
+    class Eligible(Component):
+        may_leave: ClassVar[bool] = online.may_leave
+
+        def build(self, clients, streams):
+            power = batteries([60.0] + [20.0] * (clients - 1), gain_w=0.1, least=50.0)
+            running = Markov(mean_on_s=800.0, mean_off_s=400.0).build(clients, streams.within("devices"))
+            return EligibleClients(
+                online.build(clients, streams), [Charge(power), Working(running)], np.arange(clients)
+            )
+
+    check_availability(Eligible())
+
+
+class Sound(Availability):
+    """Sound clients that are available in 30 % of the draws."""
+
+    kind = "per-draw"
+    retry_s = 2.0
+
+    def __init__(self, client, streams):
+        self.client, self.streams = client, streams
+
+    def available(self, client, time_s, draw):
+        return self.streams.uniform("sound", client, draw) < 0.3
+
+    def next_s(self, time_s, draw, client=None):
+        if client is not None:
+            return (time_s if self.available(client, time_s, draw).any() else math.inf), draw
+        while not self.available(self.client, time_s, draw).any():
+            time_s, draw = time_s + self.retry_s, draw + NEXT_DRAW
+        return time_s, draw
+
+    def part(self, client):
+        return type(self)(client, self.streams)
+
+
+class Law(Component):
+    may_leave: ClassVar[bool] = False
+    built: ClassVar[type] = Sound
+
+    def build(self, clients, streams):
+        return self.built(np.arange(clients), streams)
+
+
+class HiddenDraw(Sound):
+    """Repeats the draw of a round and remembers it: after `next_s`, `available` says something else."""
+
+    repeated = 0
+
+    def available(self, client, time_s, draw):
+        return super().available(client, time_s, draw + self.repeated)
+
+    def next_s(self, time_s, draw, client=None):
+        self.repeated = 0
+        while not super().available(np.array([0]), time_s, draw + self.repeated).any():
+            time_s, self.repeated = time_s + self.retry_s, self.repeated + NEXT_DRAW
+        return time_s, draw
+
+
+class OwnGenerator(Sound):
+    def __init__(self, client, streams):
+        super().__init__(client, streams)
+        self.lucky = np.random.default_rng().random(1000) < 0.3
+
+    def available(self, client, time_s, draw):
+        return super().available(client, time_s, draw) | self.lucky[client]
+
+
+class Numbers(Sound):
+    def available(self, client, time_s, draw):
+        return super().available(client, time_s, draw).astype(float)
+
+
+class Everyone(Sound):
+    def available(self, client, time_s, draw):
+        return super().available(self.client, time_s, draw)
+
+
+class ByPosition(Sound):
+    def available(self, client, time_s, draw):
+        return super().available(np.arange(client.size), time_s, draw)
+
+
+class KeepsTheDraw(Sound):
+    def next_s(self, time_s, draw, client=None):
+        return super().next_s(time_s, draw, client)[0], draw
+
+
+class Backwards(Sound):
+    def next_s(self, time_s, draw, client=None):
+        at_s, draw = super().next_s(time_s, draw, client)
+        return at_s - 1.0, draw
+
+
+class Leaves(Sound):
+    def leaves_after_s(self, client, time_s, draw, task_s):
+        return np.full(client.size, 3.0)
+
+
+class NegativeStay(Sound):
+    def leaves_after_s(self, client, time_s, draw, task_s):
+        return np.full(client.size, -1.0)
+
+
+class WholeForPart(Sound):
+    def part(self, client):
+        return self
+
+
+class Unkind(Sound):
+    kind = "random"
+
+
+class NeverAgain(Sound):
+    retry_s = math.inf
+
+
+class TooEarly(Sound):
+    def earliest_s(self, client, time_s, draw):
+        return np.full(client.size, time_s)
+
+
+class NewDrawInTime(OnOffProcess):
+    def __init__(self, client, streams):
+        super().__init__(client.size)
+
+    def look_up(self, client, time_s):
+        return np.ones(client.size, dtype=bool), np.full(client.size, np.inf)
+
+    def next_s(self, time_s, draw, client=None):
+        return time_s, draw + 1
+
+
+@pytest.mark.parametrize(
+    ("broken", "complaint"),
+    [
+        (HiddenDraw, r"available: the answer is changed by other questions"),
+        (OwnGenerator, "the answer is not the same in a second build"),
+        (Numbers, "no boolean array"),
+        (Everyone, r"no boolean array of shape \(1,\)"),
+        (ByPosition, "the answer for some clients is not that for all|no client is available"),
+        (KeepsTheDraw, r"no client is available at .* in draw"),
+        (Backwards, r"next_s: -1\.0 is earlier \(at 0\.0 s, draw 1, 40 clients\)"),
+        (Leaves, "a client leaves, though may_leave is False"),
+        (NegativeStay, "times of at least 0"),
+        (WholeForPart, "no client is available"),
+        (Unkind, "kind = 'random' is not allowed"),
+        (NeverAgain, "retry_s = inf is not allowed"),
+        (TooEarly, "earliest_s: it must be the instant for available clients"),
+        (NewDrawInTime, "the draw has become 2, though nothing is drawn anew"),
+    ],
+)
+def test_broken_laws_are_refused(broken, complaint):
+    class Broken(Law):
+        built: ClassVar[type] = broken
+
+    with pytest.raises(ContractError, match=complaint):
+        check_availability(Broken())
+
+
+def test_the_sound_law_behind_the_broken_ones_passes():
+    check_availability(Law())
+    with pytest.raises(ValueError, match="clients: 1 is not allowed"):
+        check_availability(Law(), clients=1)
+
+
+def test_what_is_built_must_be_an_availability():
+    class Nothing(Law):
+        def build(self, clients, streams):
+            return object()
+
+    with pytest.raises(ContractError, match=r"Nothing\.build returned <object"):
+        check_availability(Nothing())
