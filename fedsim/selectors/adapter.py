@@ -27,7 +27,7 @@ class SelectorInfo:
     ----------
     name : name of the class, for messages
     needs : measurements of delivered updates that the server must supply, some of `fedsim.measurements.MEASUREMENTS`
-    oracle : whether the selector is shown an `OracleView`
+    oracle : whether its views are `OracleView`
     uses_features : whether clients declare features to the selector
     probes : whether the selector has a method ``probe``
     paper : where the method was published; empty if not stated
@@ -44,11 +44,11 @@ class SelectorInfo:
 
     @property
     def knowledge(self) -> str:
-        """What the selector knows besides the columns of every view, in words; empty for nothing."""
+        """Knowledge besides the columns of every view, in words; empty for none."""
         parts = [f"{', '.join(self.needs)} (measured of delivered updates)"] if self.needs else []
         parts += ["declared features"] * self.uses_features
         parts += ["answers to its questions"] * self.probes
-        parts += ["what no server knows (an oracle)"] * self.oracle
+        parts += ["durations and availability of the future (an oracle)"] * self.oracle
         return "; ".join(parts)
 
     @classmethod

@@ -72,10 +72,8 @@ def test_a_cloud_that_mixes_each_model_as_it_comes_steps_with_what_it_would_mix_
     changes = {**EDGES, "rounds.edges.merging": "asynchronous", "learning.server": "fedavg"}
     scenario = Scenario.from_toml(SCENARIO).replace(changes)
     assert losses(scenario) == losses(scenario)
-    still, none = (
-        losses(scenario.replace({"rounds.edges.server": server}))
-        for server in ({"kind": "fedavgm", "momentum": 0.0}, None)
-    )
+    servers = ({"kind": "fedavgm", "momentum": 0.0}, None)
+    still, none = (losses(scenario.replace({"rounds.edges.server": server})) for server in servers)
     np.testing.assert_allclose(still, none, rtol=1e-4)
 
 

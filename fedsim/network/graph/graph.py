@@ -28,7 +28,12 @@ class Layout(Protocol):
     """The source of a network's graph."""
 
     def graph(self, positions_m: FloatArray) -> "nx.Graph[Any]":
-        """Return the graph for clients at positions in metres of shape (K, 2)."""
+        """Return the graph for clients at positions in metres of shape (K, 2).
+
+        Parameters
+        ----------
+        positions_m : of the clients in metres, shape (K, 2)
+        """
         ...
 
 

@@ -114,7 +114,13 @@ class Fluid:
         return transfer
 
     def move(self, transfer: FluidTransfer, route: Route | None) -> None:
-        """Let the remaining bits of a transfer take another route from now on, or none."""
+        """Let the remaining bits of a transfer take another route from now on, or none.
+
+        Parameters
+        ----------
+        transfer : of this medium
+        route : None for a transfer that waits
+        """
         if route == transfer.route:
             return
         self._finish_due()
@@ -131,7 +137,13 @@ class Fluid:
             self._let_go(transfer, transfer.slot)
 
     def set_capacity(self, link: int, capacity_bps: float) -> None:
-        """Change the capacity of a link now."""
+        """Change the capacity of a link now.
+
+        Parameters
+        ----------
+        link : number of the link
+        capacity_bps : from now on, >= 0
+        """
         if self._table.set_capacity(link, capacity_bps):
             self._change()
 

@@ -130,7 +130,13 @@ class SharedSpectrum:
         return transfer
 
     def when_begun(self, transfer: SpectrumTransfer, callback: Callable[[], None]) -> None:
-        """Call a function when the service of a transfer begins; at once if it has begun."""
+        """Call a function when the service of a transfer begins; at once if it has begun.
+
+        Parameters
+        ----------
+        transfer : of this medium
+        callback : called without arguments
+        """
         if transfer.began_s is None:
             self._waiting[transfer] = callback
         else:

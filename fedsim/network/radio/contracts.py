@@ -13,7 +13,12 @@ class PathLoss(Protocol):
     """The loss of a signal over distance, on average over places at the same distance."""
 
     def loss_db(self, distance_m: ArrayLike) -> FloatArray:
-        """Return the path loss in dB at distances in metres, >= 0, of any shape."""
+        """Return the path loss in dB at distances in metres, >= 0, of any shape.
+
+        Parameters
+        ----------
+        distance_m : in metres, >= 0, any shape
+        """
         ...
 
 

@@ -153,6 +153,13 @@ def wave_field(
 
     It is a sum of waves, ``sqrt(2 / 256) sum(cos(2 pi (turns / decorrelation_m . place + phase_turns)))``, and depends
     on the place alone; see `CorrelatedShadowing`.
+
+    Parameters
+    ----------
+    positions_m : in metres, shape (n, 2)
+    decorrelation_m : distance at which the correlation has fallen to 1/e
+    turns : wave numbers for a distance of 1 m, in periods, shape (2, 256)
+    phase_turns : phases in periods, shape (256,)
     """
     turns_per_m = turns / decorrelation_m
     value = np.empty(positions_m.shape[0])

@@ -76,7 +76,12 @@ class RateLaw(Protocol):
     """The spectral efficiency of a link: bits per second and hertz."""
 
     def efficiency(self, snr: FloatArray) -> FloatArray:
-        """Return the efficiency in bit/s/Hz at linear SNRs >= 0, of the shape of snr."""
+        """Return the efficiency in bit/s/Hz at linear SNRs >= 0, of the shape of snr.
+
+        Parameters
+        ----------
+        snr : linear, >= 0, any shape
+        """
         ...
 
     def mean_efficiency(self, snr: FloatArray, fading: Fading) -> FloatArray:

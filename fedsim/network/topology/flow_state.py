@@ -122,7 +122,13 @@ class FlowState:
         self._free.append(row)
 
     def place(self, row: int, route: Route | None) -> None:
-        """Give a flow that has no route one, or none."""
+        """Give a flow that has no route one, or none.
+
+        Parameters
+        ----------
+        row : of the flow
+        route : None for a flow that waits
+        """
         if route is None:
             self._stop(row)
             return

@@ -224,7 +224,13 @@ def graph_of_graphml(text: str, source: str) -> "nx.Graph[Any]":
 
 
 def graph_of_json(text: str, source: str) -> "nx.Graph[str]":
-    """Return the graph of node-link JSON text; its list of edges is ``edges`` or, in older files, ``links``."""
+    """Return the graph of node-link JSON text; its list of edges is ``edges`` or, in older files, ``links``.
+
+    Parameters
+    ----------
+    text : of the file
+    source : name of the file, for messages
+    """
     try:
         found = json.loads(text)
     except (ValueError, RecursionError) as error:

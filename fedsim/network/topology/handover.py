@@ -34,7 +34,13 @@ class HandoverRule(Settings):
     reselect_after_s: NonNegativeFloat | None = None
 
     def ticks_s(self, now_s: float, number: int) -> FloatArray:
-        """Return the next instants of measuring in seconds, the first of them after now, shape (number,)."""
+        """Return the next instants of measuring in seconds, the first of them after now, shape (number,).
+
+        Parameters
+        ----------
+        now_s : present instant
+        number : of instants
+        """
         first = math.floor(now_s / self.measured_every_s) + 1
         times_s = np.arange(first, first + number + 1, dtype=np.float64) * self.measured_every_s
         return times_s[1:] if times_s[0] <= now_s else times_s[:-1]

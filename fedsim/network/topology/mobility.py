@@ -76,7 +76,13 @@ class Mobility(Protocol):
 
 
 def standing(_client: int, place_m: Place) -> Iterator[Leg]:
-    """Yield the one leg of a client that stands still."""
+    """Yield the one leg of a client that stands still.
+
+    Parameters
+    ----------
+    _client : id, without effect
+    place_m : its position (x, y)
+    """
     yield Leg(0.0, math.inf, place_m, (0.0, 0.0))
 
 

@@ -93,7 +93,13 @@ class Topology:
         self._airtime: dict[int, int] = {}
 
     def add_node(self, name: str, node: Node) -> int:
-        """Add a node and return its number."""
+        """Add a node and return its number.
+
+        Parameters
+        ----------
+        name : unique
+        node : its attributes
+        """
         number = len(self.names)
         self.names.append(name)
         self.nodes.append(node)
@@ -103,7 +109,13 @@ class Topology:
         return number
 
     def add_link(self, tail: int, head: int, capacity_bps: float, delay_s: float, wireless: bool) -> int:
-        """Add one direction of an edge and return its number."""
+        """Add one direction of an edge and return its number.
+
+        Parameters
+        ----------
+        tail, head : numbers of the nodes at its begin and at its end
+        capacity_bps, delay_s, wireless : as in `Edge`
+        """
         link = Link(len(self.links), tail, head, capacity_bps, delay_s, wireless)
         self.links.append(link)
         self._out[tail][head] = self._into[head][tail] = link.number
@@ -138,7 +150,13 @@ class Topology:
         return np.array([link.capacity_bps for link in self.links] + radios + [1.0, 1.0] * len(self._airtime))
 
     def tune(self, number: int, capacity_bps: float) -> None:
-        """Set the capacity of a link; routes over it may have other weights then."""
+        """Set the capacity of a link; routes over it may have other weights then.
+
+        Parameters
+        ----------
+        number : of the link
+        capacity_bps : from now on
+        """
         self.links[number] = replace(self.links[number], capacity_bps=capacity_bps)
 
     def relays(self, node: int) -> bool:
@@ -147,7 +165,13 @@ class Topology:
         return self.nodes[node].kind != "client" if relays is None else relays
 
     def turn(self, number: int, tail: int, head: int) -> None:
-        """Let a link join two other nodes from now on; its number and capacity stay."""
+        """Let a link join two other nodes from now on; its number and capacity stay.
+
+        Parameters
+        ----------
+        number : of the link
+        tail, head : numbers of the nodes at its begin and at its end
+        """
         old = self.links[number]
         del self._out[old.tail][old.head], self._into[old.head][old.tail]
         self.links[number] = replace(old, tail=tail, head=head)
@@ -156,7 +180,13 @@ class Topology:
             self._trees.clear()
 
     def lose_node(self, node: int, lost: bool) -> None:
-        """Count a failure of a node, or its end; the node works when all its failures have ended."""
+        """Count a failure of a node, or its end; the node works when all its failures have ended.
+
+        Parameters
+        ----------
+        node : number of the node
+        lost : True at the start of a failure, False at its end
+        """
         self._node_losses[node] = self._node_losses.get(node, 0) + (1 if lost else -1)
         self._trees.clear()
 

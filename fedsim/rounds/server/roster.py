@@ -26,7 +26,7 @@ class Roster:
     member : ids of the server's clients, shape (n,)
     whole_crowd : whether these are all clients of the crowd
     in_flight : number of clients that were sent and have neither delivered nor been given up
-    released : how often a client has left the flight by delivering or by being given up
+    released : how often a client has delivered, been given up or been cancelled
     given_up : cohorts of one client that were given up in the present round
     lost_in_a_row : number of clients given up since the last delivery
     """

@@ -123,12 +123,12 @@ class UpdateBuffer:
 
     def _decide(self, run: CohortRun, members: IntArray, weight: FloatArray, number: int, version: int) -> None:
         """Decide the fate of members whose updates an aggregation with a model of a version has seen."""
-        merged = ~np.isnan(weight)
+        used = ~np.isnan(weight)
         stale = run.late[members] | (version > run.model.version)
-        run.used_weight[members] = np.where(merged, weight, 0.0)
-        run.staleness[members] = np.where(merged, version - run.model.version, NO_VALUE)
-        run.served_round[members] = np.where(merged, number, NO_VALUE)
-        run.fate[members] = np.where(merged, np.where(stale, Fate.STALE_USED, Fate.USED), Fate.WASTED_UNMERGED)
+        run.used_weight[members] = np.where(used, weight, 0.0)
+        run.staleness[members] = np.where(used, version - run.model.version, NO_VALUE)
+        run.served_round[members] = np.where(used, number, NO_VALUE)
+        run.fate[members] = np.where(used, np.where(stale, Fate.STALE_USED, Fate.USED), Fate.WASTED_UNMERGED)
         self._remove(run, members)
 
     def _measure(self) -> None:

@@ -154,13 +154,13 @@ def test_tiers_weigh_as_often_as_their_mirror_images_have_come():
 
 def test_shares_by_hand():
     samples, fresh = np.array([10.0, 30.0, 60.0]), np.array([False, True, False])
-    standing = EdgeStatus(samples, np.array([7, 2, 1]), fresh, np.array([0, 8, 0]))
-    own, shares = FedAT().shares(standing)
+    status = EdgeStatus(samples, np.array([7, 2, 1]), fresh, np.array([0, 8, 0]))
+    own, shares = FedAT().shares(status)
     assert (own, shares.tolist()) == (0.0, [0.1, 0.2, 0.7])
-    own, shares = Asynchronous(mixing=0.5).shares(standing)
+    own, shares = Asynchronous(mixing=0.5).shares(status)
     assert own == pytest.approx(1 - 0.5 / 3)
     assert shares.tolist() == pytest.approx([0.0, 0.5 / 3, 0.0])
-    own, shares = Asynchronous(mixing=0.9, staleness={"kind": "hinge", "a": 1.0, "b": 4.0}).shares(standing)
+    own, shares = Asynchronous(mixing=0.9, staleness={"kind": "hinge", "a": 1.0, "b": 4.0}).shares(status)
     assert shares[1] == pytest.approx(0.9 / 5)
 
 

@@ -29,7 +29,7 @@ Carrier = Annotated[float, Field(ge=0.5e9, le=100e9)]
 
 
 class Scenario38901(Component):
-    """A scenario of table 7.4.1-1: its formulas are functions of the distance on the ground, in metres.
+    """A scenario of table 7.4.1-1: its formulas are functions of the ground distance in metres, of any shape.
 
     Attributes
     ----------

@@ -158,20 +158,36 @@ class UrbanMacro(OutdoorScenario):
         return _breakpoint_m(self, environment_height_m)
 
     def los_loss_db(self, distance_m: ArrayLike, environment_height_m: ArrayLike = 1.0) -> FloatArray:
-        """Return PL_UMa-LOS."""
+        """Return PL_UMa-LOS.
+
+        Parameters
+        ----------
+        distance_m : on the ground in metres, any shape
+        environment_height_m : h_E in metres, any shape that broadcasts
+        """
         ground = self._ground_m(distance_m)
         return _two_slopes_db(self, ground, 28.0, 22.0, 9.0, self.breakpoint_m(environment_height_m))
 
     def nlos_loss_db(self, distance_m: ArrayLike, environment_height_m: ArrayLike = 1.0) -> FloatArray:
-        """Return PL_UMa-NLOS, never below PL_UMa-LOS."""
+        """Return PL_UMa-NLOS, never below PL_UMa-LOS.
+
+        Parameters
+        ----------
+        distance_m, environment_height_m : as in `los_loss_db`
+        """
         slant = self._slant_m(self._ground_m(distance_m))
         loss = 13.54 + 39.08 * np.log10(slant) + 20 * math.log10(self._carrier_ghz) - 0.6 * (self.client_height_m - 1.5)
         return np.maximum(loss, self.los_loss_db(distance_m, environment_height_m))
 
     def environment_height_m(self, distance_m: ArrayLike, u: ArrayLike) -> FloatArray:
-        """Return h_E, note 1 of table 7.4.1-1, for numbers u in (0, 1).
+        """Return h_E in metres, note 1 of table 7.4.1-1.
 
         It is 1 m with probability ``1 / (1 + C(d, h_UT))`` and else one of 12, 15, ..., h_UT - 1.5, each as likely.
+
+        Parameters
+        ----------
+        distance_m : on the ground in metres, any shape
+        u : numbers uniform in (0, 1), of the same shape
         """
         distance, u = np.asarray(distance_m, dtype=np.float64), np.asarray(u, dtype=np.float64)
         bend = np.where(distance > 18.0, 1.25 * (distance / 100) ** 3 * np.exp(-distance / 150), 0.0)
