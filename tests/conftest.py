@@ -28,13 +28,14 @@ _QUICK = {
     "test_words.py",
 }
 _LONG = {"data", "slow", "statistical"}
+_LONG_FILES = {"test_algorithm.py", "test_beliefs.py", "test_catalogue_of_selectors.py", "test_clustered.py"}
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark what belongs to the quick tier; what is slow is marked where it stands."""
     for item in items:
-        place = item.path.relative_to(_HERE).parts[0]
-        if place in _QUICK and not _LONG & {marker.name for marker in item.iter_markers()}:
+        long = item.path.name in _LONG_FILES or _LONG & {marker.name for marker in item.iter_markers()}
+        if item.path.relative_to(_HERE).parts[0] in _QUICK and not long:
             item.add_marker(pytest.mark.quick)
 
 
