@@ -132,7 +132,7 @@ class _Sources:
     def _add_from(self, module: str, name: str) -> None:
         if name == "*":
             self._add_whole(module)
-        elif _file_of(f"{module}.{name}"):
+        elif Path(_file_of(module) or "").stem == "__init__" and _file_of(f"{module}.{name}"):
             self._add_whole(f"{module}.{name}")
         else:
             self._add(module, name)
