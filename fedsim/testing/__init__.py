@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from fedsim.testing.disciplines import check_discipline
     from fedsim.testing.executors import check_executor
     from fedsim.testing.networks import check_network
+    from fedsim.testing.policies import check_policy
     from fedsim.testing.selectors import check_selector
     from fedsim.testing.server_optimizers import check_server_optimizer
 
@@ -31,6 +32,7 @@ _PLACES = {
     "check_discipline": "fedsim.testing.disciplines",
     "check_executor": "fedsim.testing.executors",
     "check_network": "fedsim.testing.networks",
+    "check_policy": "fedsim.testing.policies",
     "check_selector": "fedsim.testing.selectors",
     "check_server_optimizer": "fedsim.testing.server_optimizers",
 }
@@ -41,6 +43,7 @@ __all__ = [
     "check_discipline",
     "check_executor",
     "check_network",
+    "check_policy",
     "check_selector",
     "check_server_optimizer",
 ]
