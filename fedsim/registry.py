@@ -2,12 +2,12 @@
 
 A scenario has slots (a network, a fading law, a selector ...). A slot is filled by
 
-* a kind from its catalogue: ``fading = { kind = "rayleigh", coherence_s = 0.02 }``, or ``"none"`` for short,
+* a kind from its registry: ``fading = { kind = "rayleigh", coherence_s = 0.02 }``, or ``"none"`` for short,
 * a class of the user's: ``kind = "package.module:Class"``, or one that an installed package registers as an
-  entry point in the catalogue's group, or
+  entry point in the registry's group, or
 * an object, when the scenario is written in Python.
 
-Most parts are frozen values with behaviour and derive from `Component`. Selectors have memory and are ordinary
+Most parts are frozen values with behaviour and derive from `Component`. Selectors keep state and are ordinary
 classes; a scenario holds a `Recipe` for them and builds a fresh one for each run.
 """
 
@@ -61,7 +61,7 @@ class Settings(BaseModel):
 
 
 class Component(Settings):
-    """A settings table that also knows how to do its work; subclass it to write a part of your own."""
+    """A settings table with behaviour; subclass it to write a part of your own."""
 
     @property
     def requires(self) -> frozenset[str]:
@@ -143,18 +143,18 @@ _BUILTIN_KINDS: Final[dict[str, str]] = {}
 
 @dataclass(frozen=True)
 class Recipe:
-    """How to build a fresh object with memory: its kind with options, or an object to start from.
+    """How to build a fresh object that keeps state: its kind with options, or an object to start from.
 
     Attributes
     ----------
     kind : str
-        The name in the catalogue, or ``"module:Class"``.
+        The name in the registry, or ``"module:Class"``.
     options : mapping
         What the constructor is called with.
     prototype : object or None
         An object handed over in Python whose constructor arguments cannot be read back as plain values from its
-        attributes; each run gets a deep copy of it, the scenario cannot be written as TOML, and its digest knows
-        no more of the object than its class.
+        attributes; each run gets a deep copy of it, the scenario cannot be written as TOML, and its digest covers the
+        object's class and its code only.
     """
 
     kind: str
@@ -183,7 +183,7 @@ class Registry:
     default : kind, optional
         What a table without a kind stands for.
     attributes : names
-        What a part must say of itself besides, as a class variable, field or property.
+        What a part must state of itself besides, as a class variable, field or property.
     """
 
     def __init__(
@@ -321,16 +321,16 @@ class Registry:
 
 @dataclass(frozen=True)
 class Slot:
-    """Annotation of a field that a catalogue fills: ``fading: Annotated[Fading, Slot(FADINGS)]``."""
+    """Annotation of a field that a registry fills: ``fading: Annotated[Fading, Slot(FADINGS)]``."""
 
-    catalogue: Registry
+    registry: Registry
     recipe: bool = False
 
     def __get_pydantic_core_schema__(self, _source: Any, _handler: Any) -> core_schema.CoreSchema:
-        """Validate with the catalogue and write its description."""
-        make = self.catalogue.make_recipe if self.recipe else self.catalogue.make
+        """Validate with the registry and write its description."""
+        make = self.registry.make_recipe if self.recipe else self.registry.make
         return core_schema.no_info_plain_validator_function(
-            make, serialization=core_schema.plain_serializer_function_ser_schema(self.catalogue.describe)
+            make, serialization=core_schema.plain_serializer_function_ser_schema(self.registry.describe)
         )
 
     @classmethod

@@ -1,6 +1,6 @@
 """Supervised federated learning by handles: nothing is trained before its numbers are needed.
 
-What descends from what is said here; numbers are made in `fedsim.learning.lineage.computation`.
+This module builds the lineage of handles; `fedsim.learning.lineage.computation` computes their numbers.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -43,7 +43,7 @@ from fedsim.units import BITS_PER_FLOAT32
 
 
 class TrainingSettings(Protocol):
-    """The part of the scenario's learning table that is used after building."""
+    """The part of the scenario's learning table that a learner uses after it is built."""
 
     @property
     def model(self) -> ModelPart:
@@ -57,12 +57,12 @@ class TrainingSettings(Protocol):
 
     @property
     def server(self) -> ServerOptimizer:
-        """Aggregation rule."""
+        """Server optimiser."""
         ...
 
     @property
     def model_bits(self) -> float | None:
-        """Size of the model on the air, if it is set."""
+        """Bits of the model when it is sent, if they are set."""
         ...
 
     @property
@@ -77,17 +77,16 @@ class SupervisedLearner:
     Streams: ``("model",)`` initial weights, ``("split",)``, ``("training", client, version)`` batch order and
     dropout, ``("probe", client, round)`` mini-batch of a probe, ``("privacy-noise", client, index)``.
 
-    The luck of a training belongs to the client and the version that it starts from, whoever else trains, in
-    whatever order or batch. Versions grow along every line of descent (a merged model's is beyond all that went into
-    it), so on no line does a client meet the same luck twice. A client that trains again from the very same model
-    does the same training again, one digest, one result, paid for once, unless it is said to be a repetition. Models
-    of the same version in different branches (edge servers, asynchronous rounds, another policy) are different starts:
-    the digests of their trainings differ, while the order of the batches is the same on purpose, so that branches can
-    be compared in pairs.
+    The stream of a training has the client and the version of its base as keys, so its draws do not depend on the other
+    clients, the order or the batch. Versions grow along every line of descent (a merged model's is beyond those of its
+    parents), so on no line does a client meet the same draws twice. A client that trains again from the very same model
+    repeats the same training (one digest, one result), unless ``repeat`` differs. Models of the same version in
+    different branches (edge servers, asynchronous rounds, another policy) are different bases: the digests of their
+    trainings differ, while the order of the batches is the same, so that branches can be compared in pairs.
 
     Attributes
     ----------
-    model_bits : size of the model on the air
+    model_bits : bits of the model when it is sent
     samples : training samples of every client, shape (K,)
     store : where results of trainings and probes are kept
     """
@@ -166,7 +165,7 @@ class SupervisedLearner:
         """
         made = releases or {}
         if made and self._mechanism is None:
-            raise ScenarioError("privacy: an update shall be released, but the learner has no mechanism")
+            raise ScenarioError("privacy: an update is to be released, but the learner has no mechanism")
         base = cast(ModelHandle, model)
         shares = np.ones(len(client)) if work is None else np.asarray(work, dtype=np.float64)
         return [
@@ -265,13 +264,13 @@ class SupervisedLearner:
         return ModelHandle(digest, current.version, [current, last], combine)
 
     def measure(self, updates: Sequence[Update], needs: Collection[str]) -> dict[str, NDArray[Any]]:
-        """Return what a server wants to know of delivered updates, training where it has not been done."""
+        """Return measurements of delivered updates; trainings that have not run are run."""
         return measure(self._results, [cast(UpdateHandle, update) for update in updates], needs)
 
     def deviations(
         self, fresh: Sequence[Update], fresh_weights: FloatArray | None, stale: Sequence[Update]
     ) -> FloatArray:
-        """Return how far each stale update deviates from the mean of the fresh ones, REFL's Lambda_s."""
+        """Return the deviation of each stale update from the mean of the fresh ones, REFL's Lambda_s."""
         both = [[cast(UpdateHandle, update) for update in part] for part in (fresh, stale)]
         return deviations(self._results, both[0], fresh_weights, both[1])
 
@@ -287,7 +286,7 @@ class SupervisedLearner:
         return probe_samples(self.samples[client], samples)
 
     def evaluate(self, model: Model) -> Evaluation:
-        """Return how good a model is on the whole test set, training whatever it descends from."""
+        """Return accuracy and loss of a model on the whole test set, running the trainings that it descends from."""
         return self._results.evaluate(cast(ModelHandle, model))
 
     def vector(self, model: Model) -> Vector:
@@ -328,5 +327,5 @@ class SupervisedLearner:
         if idle.size:
             raise ScenarioError(
                 f"learning.split: client {idle[0]} has {self.samples[idle[0]]} sample(s), too few for one batch: "
-                f"this model needs at least {least}; allowed: a split that gives every client so many"
+                f"this model needs at least {least}; allowed: a split that gives every client at least as many"
             )

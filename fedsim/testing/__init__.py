@@ -16,6 +16,7 @@ from fedsim.testing.compute_times import check_compute_time
 from fedsim.testing.disciplines import check_discipline
 from fedsim.testing.executors import check_executor
 from fedsim.testing.networks import check_network
+from fedsim.testing.policies import check_policy
 from fedsim.testing.selectors import check_selector
 from fedsim.testing.server_optimizers import check_server_optimizer
 
@@ -25,6 +26,7 @@ __all__ = [
     "check_discipline",
     "check_executor",
     "check_network",
+    "check_policy",
     "check_selector",
     "check_server_optimizer",
 ]

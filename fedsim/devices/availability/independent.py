@@ -48,7 +48,7 @@ class AlwaysAvailable(Availability):
     kind: Kind = "timed"
 
     def available(self, client: IntArray, time_s: float, draw: int) -> BoolArray:
-        """Return true for every client."""
+        """Return true for every client, shape (n,)."""
         return np.ones(np.shape(client), dtype=np.bool_)
 
     def next_s(self, time_s: float, draw: int, client: IntArray | None = None) -> tuple[float, int]:
@@ -106,7 +106,7 @@ class BernoulliAvailability(Availability):
         self._first_of: tuple[int, int] = (0, -1)
 
     def available(self, client: IntArray, time_s: float, draw: int) -> BoolArray:
-        """Return whether each client is available in the first try of this draw that shows an available one."""
+        """Return whether each client is available in the first try of this draw that shows one, shape (n,)."""
         first = self._first_of_retry(draw)
         if first < 0:
             return self._streams.uniform("availability-toss", client, draw) < self.probability

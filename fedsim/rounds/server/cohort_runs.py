@@ -52,6 +52,7 @@ class CohortRuns:
         self.end_with_round = context.late.cancels and not traits.overlaps_rounds
         self._asynchronous = traits.concurrency is not None
         self._waits_for_all = not traits.tolerates_losses
+        self._least_share = context.late.least_share
         self._sent = 0
         self._open: dict[CohortRun, None] = {}
         # Open cohorts with members that have ended since the last round.
@@ -86,7 +87,7 @@ class CohortRuns:
         run.repeat = self._buffer.repeats(client, model.version)
         if cohort.work is not None:
             run.work = context.learner.whole_steps(client, run.work, up=True)
-        workload, least_share = context.clients.workload, context.late.least_share
+        workload = context.clients.workload
         samples = workload.samples(client)
         assignment = Assignment(
             client=client,
@@ -98,8 +99,8 @@ class CohortRuns:
             samples=samples,
             compute_s=context.clients.compute.duration_s(client, draw, samples),
             deadline_s=now_s + limit_s,
-            least_share=least_share,
-            mean_uplink_s=None if least_share == 1.0 else self._mean_uplink_s[client],
+            least_share=self._least_share,
+            mean_uplink_s=None if self._least_share == 1.0 else self._mean_uplink_s[client],
             waits_for_all=self._waits_for_all,
         )
         on_end = None if self.end_with_round else partial(self._client_ended, run)
