@@ -61,6 +61,9 @@ def run(
     from fedsim.results.progress import RoundBar
 
     scenario = _scenario(file, assignments)
+    for path, code in scenario.code().items():
+        if code.unreadable:
+            typer.echo(f"fedsim: {path}: {code.unreadable}; this run counts as another one in every process", err=True)
     folder = Path("runs") / scenario.name if out is None else out
     console = Console()
     try:

@@ -15,6 +15,7 @@ __all__ = [
     "Waiting",
     "call_after",
     "call_when",
+    "first_of",
     "instants",
     "rest_of_instant",
     "tie_s",

@@ -1,13 +1,13 @@
-"""What a selector may have measured of delivered updates, by name.
+"""Measurements of delivered updates, by name.
 
-A selector names them (``needs = ("loss",)``), the learner measures them, and neither room knows the other.
+A selector names them (``needs = ("loss",)``) and the learner takes them; this module is all that both share.
 """
 
 from collections.abc import Collection
 from typing import Final
 
 MEASUREMENTS: Final = ("loss", "loss_rms", "accuracy_gain", "update_norm", "update")
-"""What a server can be told of delivered updates.
+"""Names of measurements.
 
 * ``"loss"``: mean training loss over the samples passed, shape (n,)
 * ``"loss_rms"``: root mean square of the losses of single samples during the first pass over the client's data,
@@ -17,28 +17,27 @@ MEASUREMENTS: Final = ("loss", "loss_rms", "accuracy_gain", "update_norm", "upda
 * ``"update_norm"``: Euclidean norm of ``"update"``, shape (n,)
 * ``"update"``: the parameters' part of what the server receives, noise of privacy included, shape (n, p)
 
-`fedsim.learning.contracts.Learner.measure` says how each is measured, `fedsim.rounds.Workload` what that takes in a
-run.
+`fedsim.learning.contracts.Learner.measure` defines each, and `fedsim.rounds.Workload` its cost in a run.
 """
 
 
 def forward_passes(needs: Collection[str]) -> int:
-    """Return how often a client passes all its samples forward to measure what training does not show by itself."""
+    """Return how many extra forward passes over all its samples a client makes for measurements."""
     return 2 if "accuracy_gain" in needs else 0
 
 
 def numbers_up(needs: Collection[str]) -> int:
-    """Return how many numbers a client sends beside its update; the rest is told by the update itself."""
+    """Return how many numbers a client sends beside its update; the server computes the rest from the update."""
     return len({"loss", "loss_rms", "accuracy_gain"} & set(needs))
 
 
 def check_needs(needs: Collection[str]) -> None:
-    """Refuse to measure what nobody knows how to.
+    """Refuse unknown measurements.
 
     Raises
     ------
     ValueError
-        Naming the first unknown one and what is allowed.
+        With the first unknown name and the allowed ones.
     """
     for need in needs:
         if need not in MEASUREMENTS:

@@ -2,12 +2,12 @@
 
 A scenario has slots (a network, a fading law, a selector ...). A slot is filled by
 
-* a kind from its catalogue: ``fading = { kind = "rayleigh", coherence_s = 0.02 }``, or ``"none"`` for short,
+* a kind from its registry: ``fading = { kind = "rayleigh", coherence_s = 0.02 }``, or ``"none"`` for short,
 * a class of the user's: ``kind = "package.module:Class"``, or one that an installed package registers as an
-  entry point in the catalogue's group, or
+  entry point in the registry's group, or
 * an object, when the scenario is written in Python.
 
-Most parts are frozen values with behaviour and derive from `Component`. Selectors have memory and are ordinary
+Most parts are frozen values with behaviour and derive from `Component`. Selectors keep state and are ordinary
 classes; a scenario holds a `Recipe` for them and builds a fresh one for each run.
 """
 
@@ -16,13 +16,15 @@ import difflib
 import importlib
 import inspect
 import typing
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from importlib.metadata import entry_points
-from typing import Any, Self
+from typing import Any, Final, Self
 
 from pydantic import BaseModel, ConfigDict, ValidationError, create_model, model_validator
 from pydantic_core import InitErrorDetails, PydanticCustomError, core_schema
+
+from fedsim.code_digest import CodeDigest, code_digest, is_builtin
 
 _STRICT = ConfigDict(
     frozen=True,
@@ -59,7 +61,7 @@ class Settings(BaseModel):
 
 
 class Component(Settings):
-    """A settings table that also knows how to do its work; subclass it to write a part of your own."""
+    """A settings table with behaviour; subclass it to write a part of your own."""
 
     @property
     def requires(self) -> frozenset[str]:
@@ -93,20 +95,24 @@ def check_names(title: str, given: Mapping[str, Any], allowed: Iterable[str]) ->
         raise ValidationError.from_exception_data(title, unknown)
 
 
+_BUILTIN_KINDS: Final[dict[str, str]] = {}
+"""Registry and kind of fedsim's own parts, by the places of their classes."""
+
+
 @dataclass(frozen=True)
 class Recipe:
-    """How to build a fresh object with memory: its kind with options, or an object to start from.
+    """How to build a fresh object that keeps state: its kind with options, or an object to start from.
 
     Attributes
     ----------
     kind : str
-        The name in the catalogue, or ``"module:Class"``.
+        The name in the registry, or ``"module:Class"``.
     options : mapping
         What the constructor is called with.
     prototype : object or None
         An object handed over in Python whose constructor arguments cannot be read back as plain values from its
-        attributes; each run gets a deep copy of it, the scenario cannot be written as TOML, and its digest knows
-        no more of the object than its class.
+        attributes; each run gets a deep copy of it, the scenario cannot be written as TOML, and its digest covers the
+        object's class and its code only.
     """
 
     kind: str
@@ -135,7 +141,7 @@ class Registry:
     default : kind, optional
         What a table without a kind stands for.
     attributes : names
-        What a part must say of itself besides, as a class variable, field or property.
+        What a part must state of itself besides, as a class variable, field or property.
     """
 
     def __init__(
@@ -149,6 +155,7 @@ class Registry:
     ) -> None:
         self.noun, self.group, self.methods, self.attributes = noun, group, methods, attributes
         self.builtin, self.default = dict(builtin), default
+        _BUILTIN_KINDS.update({place: f"{group} {kind}" for kind, place in builtin.items()})
 
     def kinds(self) -> dict[str, str]:
         """Return every kind by name with the place of its class, the registered ones included."""
@@ -272,22 +279,64 @@ class Registry:
 
 @dataclass(frozen=True)
 class Slot:
-    """Annotation of a field that a catalogue fills: ``fading: Annotated[Fading, Slot(FADINGS)]``."""
+    """Annotation of a field that a registry fills: ``fading: Annotated[Fading, Slot(FADINGS)]``."""
 
-    catalogue: Registry
+    registry: Registry
     recipe: bool = False
 
     def __get_pydantic_core_schema__(self, _source: Any, _handler: Any) -> core_schema.CoreSchema:
-        """Validate with the catalogue and write its description."""
-        make = self.catalogue.make_recipe if self.recipe else self.catalogue.make
+        """Validate with the registry and write its description."""
+        make = self.registry.make_recipe if self.recipe else self.registry.make
         return core_schema.no_info_plain_validator_function(
-            make, serialization=core_schema.plain_serializer_function_ser_schema(self.catalogue.describe)
+            make, serialization=core_schema.plain_serializer_function_ser_schema(self.registry.describe)
         )
 
     @classmethod
     def of(cls, metadata: Iterable[object]) -> Self | None:
         """Return the slot among a field's annotations, if it has one."""
         return next((item for item in metadata if isinstance(item, cls)), None)
+
+
+def nested(value: object) -> Iterator[tuple[str, object]]:
+    """Yield name and value of each entry of a part, recipe, table, or list of parts or tables; nothing for a value."""
+    if isinstance(value, BaseModel):
+        yield from ((name, getattr(value, name)) for name in type(value).model_fields)
+    elif isinstance(value, Recipe):
+        yield from value.options.items()
+    elif isinstance(value, Mapping):
+        yield from ((str(name), inner) for name, inner in value.items())
+    elif isinstance(value, list | tuple) and any(isinstance(inner, BaseModel | Mapping) for inner in value):
+        yield from ((str(number), inner) for number, inner in enumerate(value))
+
+
+def user_code(value: object, path: str = "") -> dict[str, CodeDigest]:
+    """Return the code of each part in a value, the value included, that is not fedsim's own.
+
+    Parameters
+    ----------
+    value : a part, a recipe, or a table of parts
+    path : dotted path of the value; those of its parts begin with it
+    """
+    found: dict[str, CodeDigest] = {}
+    owner = value.factory if isinstance(value, Recipe) else type(value)
+    if isinstance(value, BaseModel | Recipe) and inspect.isclass(owner) and not is_builtin(owner):
+        found[path] = code_digest(owner)
+    for name, inner in nested(value):
+        found.update(user_code(inner, f"{path}.{name}" if path else name))
+    return found
+
+
+def identity(part: object) -> str:
+    """Return the text that stands for a part in digests: its kind, its options, and the code of users' parts.
+
+    A part that is no table speaks through its ``repr``; where that is Python's default, the text is that of the very
+    same object only.
+    """
+    owner = type(part)
+    place = f"{owner.__module__}:{owner.__qualname__}"
+    kind = _BUILTIN_KINDS.get(place, owner.__qualname__ if is_builtin(owner) else place)
+    options = part.model_dump_json() if isinstance(part, BaseModel) else repr(part)
+    return " ".join([kind, options, *(f"{path}={code.text}" for path, code in user_code(part).items())])
 
 
 def _states(part: object, name: str) -> bool:

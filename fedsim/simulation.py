@@ -27,21 +27,27 @@ from fedsim.rounds import (
     StoppingCriteria,
     Workload,
 )
+from fedsim.rounds.audit.audit import Audit
+from fedsim.rounds.clients.dispatch import Dispatcher
+from fedsim.rounds.hierarchy.cloud import Cloud
+from fedsim.rounds.server.coordinator import Coordinator
+from fedsim.rounds.server.round_log import RoundLog
+from fedsim.rounds.server.server import RoundRunner
 from fedsim.scenario import Scenario
 from fedsim.selectors import SelectorPort
 from fedsim.streams import Streams
 
 
 class Simulation:
-    """A scenario on its way: the processes, and what has been taken down so far.
+    """A scenario that runs: its processes, and its history so far.
 
     Parameters
     ----------
     scenario : Scenario
     data_dir : path, optional
-        Where real data sets lie; ``FEDSIM_DATA`` or the user's cache by default.
+        Directory of real data sets; ``FEDSIM_DATA`` or the user's cache by default.
     store : optional
-        Keeps results of training under their digests; runs that share one never pay for a training twice.
+        Keeps results of training under their digests; runs that share one compute no training twice.
     on_round : optional
         Called after every round with a `Progress`.
     executor : optional
@@ -64,14 +70,19 @@ class Simulation:
         self.scenario = scenario
         self.recorder = Recorder(scenario.name)
         self.context = build_context(scenario, data_dir, store, ExecutorChoice.of(executor, device))
-        ending = StoppingCriteria(
+        stopping = StoppingCriteria(
             count=scenario.rounds.count,
             until_s=scenario.rounds.until_s,
             target_accuracy=scenario.rounds.target_accuracy,
             evaluate_every=scenario.results.evaluate_every,
         )
-        self._server = Server(
-            Environment(), self.context, ending, self.recorder, on_round, audit=scenario.results.audit
+        self._server = build_server(
+            self.context,
+            stopping,
+            self.recorder,
+            build_hierarchy(scenario, self.context),
+            on_round,
+            audit=scenario.results.audit,
         )
 
     def run(self) -> History:
@@ -106,10 +117,54 @@ def simulate(
     return simulation.run()
 
 
+def build_server(
+    context: ServerContext,
+    stopping: StoppingCriteria,
+    recorder: Recorder,
+    hierarchy: Hierarchy | None = None,
+    on_round: Callable[[Progress], None] | None = None,
+    *,
+    audit: bool = False,
+) -> Server:
+    """Return the server process of a run, on a clock of its own.
+
+    Parameters
+    ----------
+    context : what the server and its clients depend on
+    stopping : when the run is over
+    recorder : records the run
+    hierarchy : edge servers between the clients and the server; None for a flat federation
+    on_round : called after every round, if given
+    audit : whether to check that bits, time and energy are conserved
+    """
+    env = Environment()
+    dispatcher = Dispatcher(env, context.clients)
+    checks = None
+    if audit:
+        checks = Audit(context.learner.samples.size, dispatcher.medium, context.clients.batteries)
+        recorder.accounts = checks.accounts
+    runner: RoundRunner
+    if hierarchy is None:
+        runner = Coordinator(env, context, dispatcher, RoundLog(recorder, context, checks))
+    else:
+        runner = Cloud(env, context, hierarchy, dispatcher, recorder, checks)
+    return Server(env, context, runner, stopping, recorder, on_round)
+
+
+def build_hierarchy(scenario: Scenario, context: ServerContext) -> Hierarchy | None:
+    """Return the edge servers of a scenario, with its clients' expected times; None for a flat federation."""
+    clients, edges = context.clients, scenario.rounds.edges
+    if edges is None:
+        return None
+    expected = ExpectedTimes.of(clients.links, clients.compute, clients.workload)
+    least = scenario.rounds.minimum_updates
+    return Hierarchy.of(edges, clients.links, expected.duration_s, scenario.selector.build, least)
+
+
 def build_context(
     scenario: Scenario, data_dir: str | Path | None = None, store: Any = None, executor: ExecutorChoice | None = None
 ) -> ServerContext:
-    """Return everything a server process meets, built from a scenario and its one seed."""
+    """Return what the server and its clients depend on, built from a scenario and its one seed."""
     streams = Streams(scenario.seed)
     clients = scenario.crowd.clients
     privacy = scenario.privacy
@@ -125,19 +180,15 @@ def build_context(
     law = scenario.devices.compute
     compute = law.build(clients, streams, learner.flops_per_sample if FLOPS in law.requires else None)
     accountant = None if privacy is None else PrivacyAccountant(privacy.budget, clients)
-    selector, edges = SelectorPort.of(scenario.selector.build()), scenario.rounds.edges
+    selector = SelectorPort.of(scenario.selector.build())
     workload = Workload(learner, selector.needs)
     expected = None
-    if edges is not None or selector.oracle or selector.uses_features:
+    if selector.oracle or selector.uses_features:
         expected = ExpectedTimes.of(links, compute, workload)
     faults = scenario.rounds.faults or Faults()
     devices_up = None if faults.client_crash is None else faults.client_crash.build(clients, streams)
     links_up = None if faults.link_outage is None else faults.link_outage.build(clients, streams)
     availability, batteries = _availability(scenario, streams, learner, [devices_up, links_up])
-    hierarchy = None
-    if edges is not None and expected is not None:
-        least = scenario.rounds.minimum_updates
-        hierarchy = Hierarchy.of(edges, links, expected.duration_s, scenario.selector.build, least)
     clients_context = ClientContext(
         streams=streams,
         links=links,
@@ -163,10 +214,9 @@ def build_context(
         knowledge=Knowledge(
             learner.samples,
             accountant,
-            expected.duration_s if expected is not None and selector.oracle else None,
             expected.features if expected is not None and selector.uses_features else None,
         ),
-        hierarchy=hierarchy,
+        expected_duration_s=expected.duration_s if expected is not None and selector.oracle else None,
         server_restart=faults.server_restart,
     )
 

@@ -99,7 +99,7 @@ class Streams:
         return np.random.Generator(np.random.Philox(key=int.from_bytes(self.digest(name, *keys), "little")))
 
     def uniform(self, name: str, client: ArrayLike, block: ArrayLike = 0) -> FloatArray:
-        """Return one number in the open interval (0, 1) for each (client, block), with 52 random bits.
+        """Return one number in the open interval (0, 1) for each (client, block), of their shape, with 52 random bits.
 
         Parameters
         ----------

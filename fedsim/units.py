@@ -18,7 +18,7 @@ BITS_PER_FLOAT32: Final = 32
 
 
 def db_to_linear(value_db: ArrayLike) -> FloatArray:
-    """Return the power ratio of a level in dB.
+    """Return the power ratio of a level in dB, of the same shape.
 
     >>> float(db_to_linear(30.0))
     1000.0
@@ -27,7 +27,7 @@ def db_to_linear(value_db: ArrayLike) -> FloatArray:
 
 
 def linear_to_db(ratio: ArrayLike) -> FloatArray:
-    """Return the level in dB of a positive power ratio.
+    """Return the level in dB of a positive power ratio, of the same shape.
 
     >>> float(linear_to_db(100.0))
     20.0

@@ -103,11 +103,11 @@ class ZeroTimes:
     """Compute times that are all zero."""
 
     def duration_s(self, client: IntArray, draw: int, samples: FloatArray) -> FloatArray:
-        """Return zeros, one for each client."""
+        """Return zeros, one for each client, shape (n,)."""
         return np.zeros(np.shape(client))
 
     def expected_s(self, samples: FloatArray) -> FloatArray:
-        """Return zeros, one for each client."""
+        """Return zeros, one for each client, shape (n,)."""
         return np.zeros(np.shape(samples))
 
 

@@ -31,7 +31,7 @@ class Never(Component, Dropout):
     def time_to_dropout_s(
         self, client: IntArray, draw: int, streams: Streams, phases_s: FloatArray | None = None
     ) -> FloatArray:
-        """Return `inf` for every client."""
+        """Return `inf` for every client, shape (n,)."""
         return np.full(np.shape(client), np.inf)
 
 
@@ -48,7 +48,7 @@ class Hazard(Component, Dropout):
     def time_to_dropout_s(
         self, client: IntArray, draw: int, streams: Streams, phases_s: FloatArray | None = None
     ) -> FloatArray:
-        """Return an exponential time with mean ``1 / rate_per_s`` for each client."""
+        """Return an exponential time with mean ``1 / rate_per_s`` for each client, shape (n,)."""
         return self.endurance(client, draw, streams) / self.rate_per_s
 
 
@@ -81,7 +81,7 @@ class PhaseHazard(Component, Dropout):
     def time_to_dropout_s(
         self, client: IntArray, draw: int, streams: Streams, phases_s: FloatArray | None = None
     ) -> FloatArray:
-        """Return the time at which each client's summed hazard reaches its endurance; `inf` if it never does."""
+        """Return the time at which each client's summed hazard reaches its endurance, `inf` for never; shape (n,)."""
         if phases_s is None:
             raise ValueError("phases_s: a hazard by phase needs the planned times of the phases")
         left = self.endurance(client, draw, streams)

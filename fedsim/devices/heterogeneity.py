@@ -49,7 +49,7 @@ class Fixed(Component):
     """Always 1."""
 
     def factor(self, u: FloatArray, heterogeneity: float = 1.0) -> FloatArray:
-        """Return ones."""
+        """Return ones, shape (n,)."""
         return np.ones_like(u)
 
     def allows(self, heterogeneity: float) -> bool:
@@ -68,7 +68,7 @@ class LogNormal(Component):
     sigma: Annotated[float, Field(ge=0, le=_LARGEST_SIGMA)]
 
     def factor(self, u: FloatArray, heterogeneity: float = 1.0) -> FloatArray:
-        """Return ``exp(s Z - s^2 / 2)`` with s = heterogeneity * sigma."""
+        """Return ``exp(s Z - s^2 / 2)`` with s = heterogeneity * sigma, shape (n,)."""
         sigma = heterogeneity * self.sigma
         return np.exp(sigma * normal_quantile(u) - sigma**2 / 2)
 
@@ -92,7 +92,7 @@ class ShiftedExponential(Component):
     shift: Annotated[float, Field(ge=0, le=1)]
 
     def factor(self, u: FloatArray, heterogeneity: float = 1.0) -> FloatArray:
-        """Return ``1 - e - e ln(1 - u)`` with e = heterogeneity * (1 - shift)."""
+        """Return ``1 - e - e ln(1 - u)`` with e = heterogeneity * (1 - shift), shape (n,)."""
         exponential = heterogeneity * (1.0 - self.shift)
         return np.asarray(1.0 - exponential - exponential * np.log1p(-u))
 
@@ -116,7 +116,7 @@ class Stragglers(Component):
     times_slower: Annotated[float, Field(ge=1)]
 
     def factor(self, u: FloatArray, heterogeneity: float = 1.0) -> FloatArray:
-        """Return ``1 + h (times_slower / mean - 1)`` for u below the share, and ``1 + h (1 / mean - 1)`` above."""
+        """Return ``1 + h (v / mean - 1)`` with v = times_slower for u below the share and 1 above, shape (n,)."""
         value = np.where(u < self.share, self.times_slower, 1.0) / self._mean
         return np.asarray(1.0 + heterogeneity * (value - 1.0))
 

@@ -14,11 +14,11 @@ from fedsim.arrays import FloatArray, IntArray
 from fedsim.learning.server_optimizers import ServerOptimizer
 
 Of = Literal["difference", "model"]
-"""What a server's rule combines: the clients' differences, or their whole models."""
+"""What an aggregation combines: the clients' differences, or their whole models."""
 
 
 class Model(Protocol):
-    """A global model: its lineage's digest and its version (how many aggregations led to it, from 0)."""
+    """A server's model: the digest of its lineage, and its version."""
 
     @property
     def digest(self) -> str:
@@ -27,7 +27,7 @@ class Model(Protocol):
 
     @property
     def version(self) -> int:
-        """How many aggregations led to it."""
+        """Number of aggregations that led to it, from 0."""
         ...
 
 
@@ -49,7 +49,7 @@ class Release:
     epsilon : float
         What this upload costs of the client's budget.
     index : int
-        The how-manieth release of this client it is, from 1; the noise is drawn for (client, index).
+        Number of this release among those of the client, from 1; the noise is drawn for (client, index).
     """
 
     epsilon: float
@@ -58,7 +58,7 @@ class Release:
 
 @dataclass(frozen=True)
 class Evaluation:
-    """How good a model is on the whole test set: share of right answers and mean loss."""
+    """Share of right answers and mean loss of a model on some samples."""
 
     accuracy: float
     loss: float
@@ -69,19 +69,19 @@ class Learner(Protocol):
 
     Attributes
     ----------
-    model_bits : size of the model, and of an update, on the air; None if it has none
-    samples : training samples of every client, shape (K,); zero where a run is about timing only and says so
+    model_bits : bits of the model, and of an update, when it is sent; None if they are unknown
+    samples : training samples of every client, shape (K,); zero in a run about timing only that does not state them
     flops_per_sample : floating-point operations to train on one sample, forward and backward; None if unknown
     """
 
     @property
     def flops_per_sample(self) -> float | None:
-        """Floating-point operations to train on one sample, forward and backward; None if nobody said."""
+        """Floating-point operations to train on one sample, forward and backward; None if unknown."""
         ...
 
     @property
     def model_bits(self) -> float | None:
-        """Size of the model, and of an update, on the air; None if nobody said."""
+        """Bits of the model, and of an update, when it is sent; None if unknown."""
         ...
 
     @property
@@ -90,7 +90,13 @@ class Learner(Protocol):
         ...
 
     def work_samples(self, client: IntArray, work: FloatArray | None = None) -> FloatArray:
-        """Return how many samples each client passes through its model in one local training."""
+        """Return how many samples each client passes through its model in one local training, shape (n,).
+
+        Parameters
+        ----------
+        client : ids, shape (n,)
+        work : share of the local work that each does, in (0, 1], shape (n,); all of it if None
+        """
         ...
 
     def whole_steps(self, client: IntArray, work: FloatArray, *, up: bool) -> FloatArray:
@@ -124,8 +130,8 @@ class Learner(Protocol):
         client : ids, shape (n,)
         releases : how updates are made private, by position in ``client``; the others are sent as they are
         work : share of the local work that each does, in (0, 1], shape (n,); all of it if None
-        repeat : how many updates the clients have sent before that began with this version of the model; each has
-            its own order of batches
+        repeat : number of updates of these clients from this version of the model so far; each has its own order of
+            batches
         """
         ...
 
@@ -196,9 +202,9 @@ class Learner(Protocol):
         ...
 
     def measure(self, updates: Sequence[Update], needs: Collection[str]) -> dict[str, NDArray[Any]]:
-        """Return what a server wants to know of delivered updates, training where it has not been done.
+        """Return measurements of delivered updates; trainings that they need and that have not run are run.
 
-        Only what is asked for is worked out. Without learning every number is NaN and an update is empty.
+        Only the measurements asked for are computed. Without learning every number is NaN and an update is empty.
 
         Parameters
         ----------
@@ -221,14 +227,14 @@ class Learner(Protocol):
         Raises
         ------
         ValueError
-            If something else is asked for.
+            If a name is no measurement.
         """
         ...
 
     def deviations(
         self, fresh: Sequence[Update], fresh_weights: FloatArray | None, stale: Sequence[Update]
     ) -> FloatArray:
-        """Return how far each stale update deviates from the mean of the fresh ones, REFL's Lambda_s.
+        """Return the deviation of each stale update from the mean of the fresh ones, REFL's Lambda_s.
 
         With m the mean of n fresh updates it is ``|(u + n m) / (n + 1) - m|^2 / |m|^2`` for a stale update u: by
         how much, relatively, the mean moves when u joins (Abdelmoniem et al., "REFL: Resource-efficient federated
@@ -243,16 +249,15 @@ class Learner(Protocol):
 
         Returns
         -------
-        array of shape (len(stale),), at least 0. Zero for all where there is nothing to deviate from: no fresh
-        update, weights that are all zero, or a mean of exactly zero; an update's age alone then tells its worth.
-        Zero without learning.
+        array of shape (len(stale),), at least 0. Zero for all without a mean to deviate from: no fresh update, weights
+        that are all zero, or a mean of exactly zero. Zero without learning.
         """
         ...
 
     def probe_losses(self, model: Model, client: IntArray, samples: int | None, round_: int) -> FloatArray:
-        """Return the mean loss of a model on each client's own data, without training; NaN without learning.
+        """Return the mean loss of a model on each client's own data, shape (n,); NaN without learning.
 
-        What power-of-choice asks its candidates for (Cho, Wang and Joshi, "Client selection in federated learning:
+        Power-of-choice asks its candidates for it (Cho, Wang and Joshi, "Client selection in federated learning:
         convergence analysis and power-of-choice selection strategies", 2020): pow-d with ``samples = None``, cpow-d
         with the size of a mini-batch.
 
@@ -272,19 +277,19 @@ class Learner(Protocol):
         ...
 
     def probe_samples(self, client: IntArray, samples: int | None) -> FloatArray:
-        """Return the work of a probe as a number of samples trained on, for each client.
+        """Return the work of a probe as a number of samples trained on, for each client, shape (n,).
 
         A forward pass is a third of a training pass, see `fedsim.learning.local_training.FORWARD_AND_BACKWARD`.
         """
         ...
 
     def evaluate(self, model: Model) -> Evaluation | None:
-        """Return how good a model is, training whatever it descends from; None without learning."""
+        """Return accuracy and loss on the whole test set, running the trainings needed; None without learning."""
         ...
 
 
 def check_of(of: str) -> None:
-    """Refuse a way to aggregate that there is not.
+    """Refuse an unknown way to aggregate.
 
     Raises
     ------

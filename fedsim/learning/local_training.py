@@ -1,11 +1,12 @@
-"""What a client does with its data in one participation: settings and arithmetic, no torch."""
+"""Local training of a client in one participation: settings and arithmetic, no torch."""
 
 from typing import Annotated, Final, Literal, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from pydantic import Field, model_validator
 
+from fedsim.arrays import FloatArray, IntArray
 from fedsim.registry import Settings
 
 FORWARD_AND_BACKWARD: Final = 3
@@ -32,7 +33,7 @@ class LocalTraining(Settings):
     momentum : float in [0, 1)
         Of SGD only.
     proximal : float >= 0
-        How strongly the weights are drawn to the model that the client started from: the loss gains
+        Strength of the pull towards the model that the client started from: the loss gains
         ``proximal / 2 * |w - w_start|^2``. It is mu of FedProx (Li et al., "Federated optimization in heterogeneous
         networks", MLSys 2020, equation 2) and rho of FedAsync (0.005 in Xie et al. 2019). The losses told to the server
         are those of the data alone.
@@ -67,7 +68,7 @@ class LocalTraining(Settings):
             raise ValueError(f"momentum = {self.momentum!r} belongs to sgd; {self.optimizer} takes none")
         return self
 
-    def batches_per_epoch(self, samples: ArrayLike, smallest_batch: int = 1) -> NDArray[np.int64]:
+    def batches_per_epoch(self, samples: ArrayLike, smallest_batch: int = 1) -> IntArray:
         """Return how many batches one pass over the data has.
 
         Parameters
@@ -81,7 +82,7 @@ class LocalTraining(Settings):
         kept = (rest >= smallest_batch) & ((self.short_batch == "keep") | (full == 0))
         return np.asarray(full + kept)
 
-    def batches(self, samples: ArrayLike, work: ArrayLike = 1.0, smallest_batch: int = 1) -> NDArray[np.int64]:
+    def batches(self, samples: ArrayLike, work: ArrayLike = 1.0, smallest_batch: int = 1) -> IntArray:
         """Return how many batches each client does for a share of the work: ``ceil(work * all of them)``.
 
         Parameters
@@ -95,9 +96,7 @@ class LocalTraining(Settings):
         share = np.ceil(np.asarray(work, dtype=np.float64) * planned - _ROUNDING)
         return np.minimum(np.maximum(share.astype(np.int64), 1), planned)
 
-    def whole_steps(
-        self, samples: ArrayLike, work: ArrayLike, smallest_batch: int = 1, *, up: bool
-    ) -> NDArray[np.float64]:
+    def whole_steps(self, samples: ArrayLike, work: ArrayLike, smallest_batch: int = 1, *, up: bool) -> FloatArray:
         """Return the share of the work nearest to a wish that is a whole number of batches, at least one.
 
         Parameters
@@ -111,7 +110,7 @@ class LocalTraining(Settings):
         below = done - (done > wished + _ROUNDING)
         return np.asarray((done if up else np.maximum(below, 1)) / np.maximum(planned, 1), dtype=np.float64)
 
-    def work_samples(self, samples: ArrayLike, work: ArrayLike = 1.0, smallest_batch: int = 1) -> NDArray[np.float64]:
+    def work_samples(self, samples: ArrayLike, work: ArrayLike = 1.0, smallest_batch: int = 1) -> FloatArray:
         """Return how many samples each client passes through its model; arguments as in `batches`."""
         size = np.asarray(samples, dtype=np.int64)
         each = self.batches_per_epoch(size, smallest_batch)
@@ -120,7 +119,7 @@ class LocalTraining(Settings):
         return np.asarray(epochs * per_epoch + rest * self.batch_size, dtype=np.float64)
 
 
-def probe_samples(samples: NDArray[np.int64], most: int | None) -> NDArray[np.float64]:
+def probe_samples(samples: IntArray, most: int | None) -> FloatArray:
     """Return the work of evaluating a model on each client's data, as a number of samples trained on.
 
     Parameters

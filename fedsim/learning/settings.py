@@ -1,4 +1,4 @@
-"""What a scenario says about learning, and the learners that can be named."""
+"""The learning table of a scenario, and the kinds of learners."""
 
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Final, Protocol
@@ -42,7 +42,7 @@ class LearnerSettings(Capable, Protocol):
         Parameters
         ----------
         clients : int >= 1
-        streams : the luck of the run
+        streams : random streams of the run
         mechanism : object with ``release(update, epsilon, exempt, rng) -> update``, or None
             Makes updates private.
         store : Store, optional
@@ -56,14 +56,14 @@ class LearnerSettings(Capable, Protocol):
 
 
 class Supervised(Component):
-    """Learn to classify images: a data set dealt out to clients, a model, local training, aggregation.
+    """Learn to classify images: a data set divided among clients, a model, local training, a server optimiser.
 
     Attributes
     ----------
     data, split, model, server : entries of `DATASETS`, `PARTITIONS`, `MODELS` and `SERVER_OPTIMIZERS`
     local : LocalTraining
     model_bits : float > 0, optional
-        Size of the model, and of an update, on the air, to stand for a bigger network; otherwise 32 bits for
+        Bits of the model, and of an update, when it is sent, to stand for a bigger network; otherwise 32 bits for
         every parameter and buffer.
     flops_per_sample : float > 0, optional
         Floating-point operations to train on one sample, to stand for a bigger network; otherwise counted on the

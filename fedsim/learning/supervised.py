@@ -1,6 +1,6 @@
 """Supervised federated learning by handles: nothing is trained before its numbers are needed.
 
-What descends from what is said here; numbers are made in `fedsim.learning.lineage.computation`.
+This module builds the lineage of handles; `fedsim.learning.lineage.computation` computes their numbers.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from fedsim.arrays import FloatArray, IntArray, Vector
 from fedsim.errors import ScenarioError
+from fedsim.learning.aggregation import aggregated, checked_weights, difference_from, stepped, weighted_mean
 from fedsim.learning.contracts import Evaluation, Model, Of, Release, Update, check_of
 from fedsim.learning.data.datasets import Dataset
 from fedsim.learning.executors.contracts import Executor, OptimizerState, TrainingJob
@@ -22,28 +23,21 @@ from fedsim.learning.lineage.handles import (
     StateHandle,
     Training,
     UpdateHandle,
-    description,
     digest_of,
 )
 from fedsim.learning.lineage.store import MemoryStore, Store
 from fedsim.learning.local_training import LocalTraining, checked_probe, probe_samples
 from fedsim.learning.models.layout import ModelLayout
 from fedsim.learning.models.settings import ModelPart
-from fedsim.learning.server_optimizers import (
-    ServerOptimizer,
-    aggregated,
-    checked_weights,
-    difference_from,
-    stepped,
-    weighted_mean,
-)
+from fedsim.learning.server_optimizers import ServerOptimizer
 from fedsim.learning.update_metrics import deviations, measure
+from fedsim.registry import identity
 from fedsim.streams import Streams
 from fedsim.units import BITS_PER_FLOAT32
 
 
 class TrainingSettings(Protocol):
-    """The part of the scenario's learning table that is used after building."""
+    """The part of the scenario's learning table that a learner uses after it is built."""
 
     @property
     def model(self) -> ModelPart:
@@ -57,12 +51,12 @@ class TrainingSettings(Protocol):
 
     @property
     def server(self) -> ServerOptimizer:
-        """Aggregation rule."""
+        """Server optimiser."""
         ...
 
     @property
     def model_bits(self) -> float | None:
-        """Size of the model on the air, if it is set."""
+        """Bits of the model when it is sent, if they are set."""
         ...
 
     @property
@@ -77,17 +71,16 @@ class SupervisedLearner:
     Streams: ``("model",)`` initial weights, ``("split",)``, ``("training", client, version)`` batch order and
     dropout, ``("probe", client, round)`` mini-batch of a probe, ``("privacy-noise", client, index)``.
 
-    The luck of a training belongs to the client and the version that it starts from, whoever else trains, in
-    whatever order or batch. Versions grow along every line of descent (a merged model's is beyond all that went into
-    it), so on no line does a client meet the same luck twice. A client that trains again from the very same model
-    does the same training again, one digest, one result, paid for once, unless it is said to be a repetition. Models
-    of the same version in different branches (edge servers, asynchronous rounds, another policy) are different starts:
-    the digests of their trainings differ, while the order of the batches is the same on purpose, so that branches can
-    be compared in pairs.
+    The stream of a training has the client and the version of its base as keys, so its draws do not depend on the other
+    clients, the order or the batch. Versions grow along every line of descent (a merged model's is beyond those of its
+    parents), so on no line does a client meet the same draws twice. A client that trains again from the very same model
+    repeats the same training (one digest, one result), unless ``repeat`` differs. Models of the same version in
+    different branches (edge servers, asynchronous rounds, another policy) are different bases: the digests of their
+    trainings differ, while the order of the batches is the same, so that branches can be compared in pairs.
 
     Attributes
     ----------
-    model_bits : size of the model on the air
+    model_bits : bits of the model when it is sent
     samples : training samples of every client, shape (K,)
     store : where results of trainings and probes are kept
     """
@@ -113,11 +106,12 @@ class SupervisedLearner:
         self._flops_per_sample = settings.flops_per_sample
         self._local, self._server, self._mechanism = settings.local, settings.server, mechanism
         self.model_bits: float = settings.model_bits or float(BITS_PER_FLOAT32 * layout.initial.size)
+        self._identities = identity(settings.server), identity(mechanism)
         self._states: dict[int, StateHandle] = {}
         self._refuse_clients_without_a_batch()
-        task = (data.digest, description(settings.model), description(settings.local))
+        task = (data.digest, identity(settings.model), identity(settings.local))
         self._task = digest_of(*task, *self._results.fingerprint)
-        start = digest_of("initial", description(settings.model), str(data.shape), data.classes, seed)
+        start = digest_of("initial", identity(settings.model), str(data.shape), data.classes, seed)
         self._initial = ModelHandle(start, 0, vector=layout.initial)
 
     @property
@@ -165,7 +159,7 @@ class SupervisedLearner:
         """
         made = releases or {}
         if made and self._mechanism is None:
-            raise ScenarioError("privacy: an update shall be released, but the learner has no mechanism")
+            raise ScenarioError("privacy: an update is to be released, but the learner has no mechanism")
         base = cast(ModelHandle, model)
         shares = np.ones(len(client)) if work is None else np.asarray(work, dtype=np.float64)
         return [
@@ -205,7 +199,7 @@ class SupervisedLearner:
 
         lineage = [current.digest, *(update.digest for update in delivered)]
         rule = "aggregate-models" if moved else "aggregate"
-        digest = digest_of(rule, description(self._server), *lineage, chosen.tobytes())
+        digest = digest_of(rule, self._identities[0], *lineage, chosen.tobytes())
         trainings = [update.training for update in delivered]
         return ModelHandle(digest, current.version + 1, [current, *trainings], combine)
 
@@ -248,7 +242,7 @@ class SupervisedLearner:
             update = (target.vector.astype(np.float64) - current.vector).astype(np.float32)
             return stepped(rule, self._results.layout.parameters, current.vector, update, current.server_state)
 
-        digest = digest_of("server-step", description(rule), current.digest, target.digest)
+        digest = digest_of("server-step", identity(rule), current.digest, target.digest)
         return ModelHandle(digest, target.version, [current, target], combine)
 
     def with_state_of(self, model: Model, previous: Model) -> Model:
@@ -264,13 +258,13 @@ class SupervisedLearner:
         return ModelHandle(digest, current.version, [current, last], combine)
 
     def measure(self, updates: Sequence[Update], needs: Collection[str]) -> dict[str, NDArray[Any]]:
-        """Return what a server wants to know of delivered updates, training where it has not been done."""
+        """Return measurements of delivered updates; trainings that have not run are run."""
         return measure(self._results, [cast(UpdateHandle, update) for update in updates], needs)
 
     def deviations(
         self, fresh: Sequence[Update], fresh_weights: FloatArray | None, stale: Sequence[Update]
     ) -> FloatArray:
-        """Return how far each stale update deviates from the mean of the fresh ones, REFL's Lambda_s."""
+        """Return the deviation of each stale update from the mean of the fresh ones, REFL's Lambda_s."""
         both = [[cast(UpdateHandle, update) for update in part] for part in (fresh, stale)]
         return deviations(self._results, both[0], fresh_weights, both[1])
 
@@ -286,7 +280,7 @@ class SupervisedLearner:
         return probe_samples(self.samples[client], samples)
 
     def evaluate(self, model: Model) -> Evaluation:
-        """Return how good a model is on the whole test set, training whatever it descends from."""
+        """Return accuracy and loss of a model on the whole test set, running the trainings that it descends from."""
         return self._results.evaluate(cast(ModelHandle, model))
 
     def vector(self, model: Model) -> Vector:
@@ -308,7 +302,7 @@ class SupervisedLearner:
         training = Training(digest, base, previous, make_job)
         if release is not None:
             noise = self._streams.digest("privacy-noise", client, release.index)
-            digest = digest_of("release", digest, description(self._mechanism), release.epsilon, noise)
+            digest = digest_of("release", digest, self._identities[1], release.epsilon, noise)
         return UpdateHandle(digest, client, base, training, release)
 
     def _keep_states(self, delivered: Sequence[UpdateHandle]) -> None:
@@ -327,5 +321,5 @@ class SupervisedLearner:
         if idle.size:
             raise ScenarioError(
                 f"learning.split: client {idle[0]} has {self.samples[idle[0]]} sample(s), too few for one batch: "
-                f"this model needs at least {least}; allowed: a split that gives every client so many"
+                f"this model needs at least {least}; allowed: a split that gives every client at least as many"
             )

@@ -26,9 +26,9 @@ class NoLearning(Component):
     Attributes
     ----------
     model_bits : float > 0, optional
-        Size of the model, and of an update, on the air; networks that carry bits need it.
+        Bits of the model, and of an update, when it is sent; networks that carry bits need it.
     samples_per_client : int >= 1, optional
-        How many samples each client would train on; devices that compute by the sample need it.
+        Training samples of each client; devices that compute by the sample need it.
     flops_per_sample : float > 0, optional
         Floating-point operations to train on one sample, forward and backward; devices that compute by them need it.
     """
@@ -52,7 +52,7 @@ class NoLearning(Component):
         data_dir: Path | None = None,
         executor: ExecutorChoice | None = None,
     ) -> Learner:
-        """Return a learner that only counts versions; all but the number of clients is ignored."""
+        """Return a learner that only counts versions; only the number of clients matters."""
         samples = np.full(clients, self.samples_per_client or 0, dtype=np.int64)
         return TimingLearner(self.model_bits, samples, self.flops_per_sample)
 
@@ -73,7 +73,7 @@ class TimingUpdate:
 
 
 class TimingLearner:
-    """Counts versions of a model that has no numbers; what would be computed is NaN, zero or empty."""
+    """Counts versions of a model that has no numbers; measurements are NaN, zero or empty."""
 
     def __init__(self, model_bits: float | None, samples: IntArray, flops_per_sample: float | None = None) -> None:
         self.model_bits, self.samples, self.flops_per_sample = model_bits, samples, flops_per_sample
@@ -84,7 +84,7 @@ class TimingLearner:
         return passed if work is None else passed * work
 
     def whole_steps(self, client: IntArray, work: FloatArray, *, up: bool) -> FloatArray:
-        """Return the wish: work without numbers has no steps."""
+        """Return the wished shares: work without numbers has no steps."""
         return work
 
     def initial(self) -> Model:
@@ -99,7 +99,7 @@ class TimingLearner:
         work: FloatArray | None = None,
         repeat: int = 0,
     ) -> list[Update]:
-        """Return one and the same handle for everybody, so that a cohort costs nothing per client."""
+        """Return one and the same handle for all clients, so that a cohort costs nothing per client."""
         return [TimingUpdate(f"{model.digest}-update")] * len(client)
 
     def aggregate(

@@ -1,4 +1,4 @@
-"""What a server is told of delivered updates, and how far stale ones deviate from fresh ones.
+"""Measurements of delivered updates, and the deviation of stale ones from fresh ones.
 
 The meaning of every name is in `fedsim.learning.contracts.Learner.measure`.
 """

@@ -40,6 +40,7 @@ class RunFolder:
         self.path, self.scenario = Path(path), scenario
         # Read now, because a file may change while the run goes on.
         self._digest, self._files = scenario.digest(), scenario.files()
+        self._code = {path: code.unreadable or code.text for path, code in scenario.code().items()}
         self._check_free(replace)
         try:
             self.path.mkdir(parents=True, exist_ok=True)
@@ -67,6 +68,7 @@ class RunFolder:
                 "name": self.scenario.name,
                 "digest": self._digest,
                 "files": self._files,
+                "code": self._code,
                 "seed": self.scenario.seed,
                 "status": status,
                 "rounds": history.rounds.num_rows,

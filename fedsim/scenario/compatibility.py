@@ -10,9 +10,8 @@ from typing import Final
 from fedsim import capabilities as names
 from fedsim.learning import LEARNERS
 from fedsim.network import NETWORKS, Network
-from fedsim.registry import Component, Recipe, suggest
+from fedsim.registry import Component, Recipe, nested, suggest
 from fedsim.rounds import BACKHAULS, CLOUD_RULES, GROUPINGS, LATE, POLICIES, Edges
-from fedsim.scenario.nesting import nested
 from fedsim.scenario.sections import Crowd, Rounds, ScenarioTables
 from fedsim.selectors import SelectorPort
 

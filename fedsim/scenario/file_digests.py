@@ -7,7 +7,7 @@ import hashlib
 from collections.abc import Iterator
 from pathlib import Path
 
-from fedsim.scenario.nesting import nested
+from fedsim.registry import nested
 
 
 def contents(value: object) -> dict[str, str]:

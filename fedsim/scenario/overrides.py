@@ -14,8 +14,7 @@ from pydantic.fields import FieldInfo
 from pydantic_core import PydanticCustomError
 
 from fedsim.errors import ScenarioError
-from fedsim.registry import Recipe, Registry, Slot
-from fedsim.scenario.nesting import nested
+from fedsim.registry import Recipe, Registry, Slot, nested
 
 
 def parse_assignment(text: str) -> tuple[str, Any]:
@@ -71,7 +70,7 @@ def override(model: type[BaseModel] | None, tables: dict[str, Any], path: str, v
         table[step] = opened
         table, model = opened, _model(opened, slot, None if annotation is None else annotation.annotation)
     if last == "kind" and slot is not None and isinstance(value, str):
-        _keep_common_options(table, slot.catalogue, value)
+        _keep_common_options(table, slot.registry, value)
     table[last] = value
 
 
@@ -95,7 +94,7 @@ def _opened(value: Any, slot: Slot | None) -> dict[str, Any] | None:
         return {"kind": value.kind, **value.options}
     if isinstance(value, BaseModel):
         kept = {name: field for name, field in nested(value) if field is not None}
-        return kept if slot is None else {"kind": slot.catalogue.kind_of(value), **kept}
+        return kept if slot is None else {"kind": slot.registry.kind_of(value), **kept}
     return dict(value) if isinstance(value, Mapping) else None
 
 
@@ -105,7 +104,7 @@ def _model(table: Mapping[str, Any], slot: Slot | None, annotation: Any) -> type
         candidates = typing.get_args(annotation) or (annotation,)
         return next((c for c in candidates if isinstance(c, type) and issubclass(c, BaseModel)), None)
     try:
-        found = slot.catalogue.load(str(table.get("kind", slot.catalogue.default)))
+        found = slot.registry.load(str(table.get("kind", slot.registry.default)))
     except PydanticCustomError:
         return None
     return found if issubclass(found, BaseModel) else None

@@ -14,12 +14,12 @@ import tomli_w
 from pydantic import ValidationError, field_validator, model_validator
 from pydantic_core import InitErrorDetails
 
+from fedsim.code_digest import CodeDigest
 from fedsim.errors import ScenarioError
-from fedsim.registry import refusal
+from fedsim.registry import nested, refusal, user_code
 from fedsim.scenario.compatibility import problems
 from fedsim.scenario.file_digests import contents
 from fedsim.scenario.messages import explain
-from fedsim.scenario.nesting import nested
 from fedsim.scenario.overrides import override
 from fedsim.scenario.sections import ScenarioTables
 
@@ -57,9 +57,12 @@ class Scenario(ScenarioTables):
         return self
 
     def digest(self) -> str:
-        """Return the SHA-256 of the resolved scenario and of the files it reads, as 64 hexadecimal digits."""
-        files = self.files()
-        described = {**self.describe(), "files": files} if files else self.describe()
+        """Return the SHA-256 of the resolved scenario, of the files that it reads and of the user's own code.
+
+        It has 64 hexadecimal digits. With a part whose source cannot be read it holds in this process only; see `code`.
+        """
+        beside = {"files": self.files(), "code": {path: code.text for path, code in self.code().items()}}
+        described = {**self.describe(), **{name: table for name, table in beside.items() if table}}
         text = json.dumps(described, sort_keys=True, separators=(",", ":"))
         return hashlib.sha256(text.encode()).hexdigest()
 
@@ -69,6 +72,10 @@ class Scenario(ScenarioTables):
         Such files are placements, topologies and traces. Data sets have names of their own.
         """
         return contents(self)
+
+    def code(self) -> dict[str, CodeDigest]:
+        """Return the code of each part that is not fedsim's own, by the dotted path of its field."""
+        return user_code(self)
 
     def describe(self) -> dict[str, Any]:
         """Return the resolved scenario as plain tables, defaults included."""

@@ -2,7 +2,6 @@
 
 from typing import Final
 
-from fedsim.arrays import BoolArray, FloatArray, IntArray
 from fedsim.registry import Registry
 from fedsim.selectors.adapter import SelectorInfo, SelectorPort
 from fedsim.selectors.baselines import All, Uniform
@@ -26,12 +25,9 @@ __all__ = [
     "SELECTORS",
     "All",
     "Answers",
-    "BoolArray",
     "Cohort",
     "Fastest",
     "FedSuv",
-    "FloatArray",
-    "IntArray",
     "Oort",
     "OortFedScale",
     "OracleView",

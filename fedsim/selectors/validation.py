@@ -77,7 +77,7 @@ def as_cohort(chosen: object, view: RoundView, name: str) -> Cohort:
     ----------
     chosen : Cohort or array of client ids
         What ``select`` has returned.
-    view : what the selector was shown
+    view : view of the selection
     name : of the selector, for messages
 
     Raises
@@ -101,7 +101,7 @@ def as_probe(asked: object, view: RoundView, name: str) -> Probe:
     Parameters
     ----------
     asked : what ``probe`` has returned
-    view : what the selector was shown
+    view : view of the selection
     name : of the selector, for messages
 
     Raises

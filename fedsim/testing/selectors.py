@@ -71,17 +71,14 @@ def check_selector(
 
 def _factory(selector_or_factory: Selector | Callable[[], Selector]) -> Callable[[], Selector]:
     """Return a callable that makes a selector in its initial state."""
-    given: Any = selector_or_factory
-    if inspect.isclass(given) or not hasattr(given, "select"):
-        if not callable(given):
-            raise SelectorError(f"{given!r} is no selector: it has no method select")
+    given = selector_or_factory
+    if inspect.isclass(given) or (callable(given) and not isinstance(given, Selector)):
         return cast(Callable[[], Selector], given)
+    name = SelectorInfo.of(given).name
     try:
         prototype = copy.deepcopy(given)
     except Exception as error:
-        raise SelectorError(
-            f"{type(given).__name__} cannot be deep-copied ({error}); hand over a function that makes one"
-        ) from error
+        raise SelectorError(f"{name} cannot be deep-copied ({error}); hand over a function that makes one") from error
     return lambda: copy.deepcopy(prototype)
 
 
@@ -99,7 +96,7 @@ def _check_side_by_side(trial: Trial, seed: int, fresh: Callable[[], Selector], 
         misled.append(tampered.run_round(number, tampered=number >= middle))
         answered.append(truthful.run_round(number))
     _compare(misled[:middle], cohorts[:middle], fresh, trial, "depends on feedback of the same or a later round")
-    _compare(answered, cohorts, fresh, trial, "depends on what another copy is told")
+    _compare(answered, cohorts, fresh, trial, "depends on the reports to another copy")
 
 
 def _compare(

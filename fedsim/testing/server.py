@@ -107,8 +107,8 @@ class Server:
         )
         if self.selector.oracle:
             view = self._oracle_view(view, outcomes)
-        shown: RoundView = locked(view)
-        return shown
+        read_only: RoundView = locked(view)
+        return read_only
 
     def _oracle_view(self, view: RoundView, outcomes: Outcomes) -> OracleView:
         client = view.client
@@ -196,9 +196,9 @@ class Server:
         except Exception as error:
             hint = ""
             if "read-only" in str(error):
-                hint = "; the arrays that a selector is shown are read-only, it must not change them"
+                hint = "; the arrays of a view are read-only, a selector must not change them"
             elif isinstance(error, AttributeError) and error.name in _ORACLES_ONLY:
-                hint = f"; only a selector with oracle = True is shown {error.name}"
+                hint = f"; only a selector with oracle = True has {error.name} in its views"
             raise SelectorError(
                 f"{name} failed with {type(error).__name__}: {error}{hint} ({self._where(number)})"
             ) from error

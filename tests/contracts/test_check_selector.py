@@ -262,7 +262,7 @@ def test_sound_selectors_pass_as_instance_and_as_factory(sound):
         (UnlocksTheView, r"UnlocksTheView\.select failed"),
         (ChangesReports, r"ChangesReports\.observe failed.*cannot assign|must not change them"),
         (RemembersOnTheClass, "differs between two fresh copies"),
-        (SharesFeedback, "same or a later round|what another copy is told"),
+        (SharesFeedback, "same or a later round|the reports to another copy"),
         (CrashesOnEmpty, r"CrashesOnEmpty\.select failed.*come and go"),
         (CrashesOnFailure, r"CrashesOnFailure\.observe failed"),
         (ThinksReportsAreDistinct, "twice .*an asynchronous server"),

@@ -147,7 +147,7 @@ def test_sound_selectors_pass(sound):
         (MuteProbe, r"MuteProbe\.probe: .* is not allowed"),
         (Costly, r"Costly\.communication: 3 is not allowed"),
         (ForeseesWrongly, "stays takes two arrays"),
-        (SecretlyForesees, "only a selector with oracle = True is shown coming_duration_s"),
+        (SecretlyForesees, "only a selector with oracle = True has coming_duration_s in its views"),
         (Nobody, r"Nobody\.select returned an empty cohort, though there are \d+ candidates"),
     ],
 )

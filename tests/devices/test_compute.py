@@ -52,11 +52,11 @@ def test_time_is_samples_over_speed_by_hand():
 def test_draws_do_not_depend_on_the_cohort_or_the_crowd():
     law = Rate(samples_per_s=40.0)
     small, large = law.build(10, Streams(3)), law.build(14, Streams(3))
-    everyone, some = np.arange(10), np.array([7, 2])
-    together = small.duration_s(everyone, 2, np.full(10, 60.0))
-    np.testing.assert_array_equal(large.duration_s(everyone, 2, np.full(10, 60.0)), together)
+    ids, some = np.arange(10), np.array([7, 2])
+    together = small.duration_s(ids, 2, np.full(10, 60.0))
+    np.testing.assert_array_equal(large.duration_s(ids, 2, np.full(10, 60.0)), together)
     np.testing.assert_array_equal(large.duration_s(some, 2, np.full(2, 60.0)), together[some])
-    assert not np.any(small.duration_s(everyone, 3, np.full(10, 60.0)) == together)
+    assert not np.any(small.duration_s(ids, 3, np.full(10, 60.0)) == together)
 
 
 def test_zero_is_zero_by_name():

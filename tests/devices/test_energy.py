@@ -51,7 +51,7 @@ def test_wrong_batteries_are_refused(options, said):
         Battery(**{"capacity_j": 10.0, **options})
 
 
-def test_operations_need_somebody_who_counts_them():
+def test_operations_need_a_learner_that_counts_them():
     law = Battery(capacity_j=10.0, compute_j_per_flop=1e-3)
     assert law.requires == {"flops", "model-bits", "samples"}
     with pytest.raises(ScenarioError, match=r"devices\.energy: compute_j_per_flop needs a learner"):

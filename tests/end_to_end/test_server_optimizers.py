@@ -31,6 +31,11 @@ SAFA = {"rounds.policy": {"kind": "safa", "share": 0.4, "max_wait_s": 1.0}, "sel
 SCARCE = {"rounds.minimum_updates": 2, "rounds.policy": {"kind": "deadline", "deadline_s": 0.6}}
 
 
+EDGES = {
+    "rounds.edges": {"grouping": {"kind": "order", "count": 2}, "backhaul": "none", "rounds": 2, "server": "fedavgm"}
+}
+
+
 def losses(scenario: Scenario) -> list[float]:
     return simulate(scenario).evaluations.column("loss").to_pylist()
 
@@ -44,3 +49,38 @@ def test_runs_of_one_scenario_share_no_state(changes: dict[str, object]) -> None
     assert first != plain
     without = losses(scenario.replace({"learning.server.momentum": 0.0}))
     np.testing.assert_allclose(without, plain, rtol=1e-4)
+
+
+def test_edge_servers_and_cloud_have_rules_of_their_own() -> None:
+    scenario = Scenario.from_toml(SCENARIO).replace(EDGES)
+    both = losses(scenario)
+    assert losses(scenario) == both
+    cloud, edges, none = (
+        losses(scenario.replace(changes))
+        for changes in (
+            {"learning.server": "fedavg"},
+            {"rounds.edges.server": None},
+            {"learning.server": "fedavg", "rounds.edges.server": None},
+        )
+    )
+    assert len({tuple(found) for found in (both, cloud, edges, none)}) == 4
+    still = losses(scenario.replace({"learning.server.momentum": 0.0, "rounds.edges.server.momentum": 0.0}))
+    np.testing.assert_allclose(still, none, rtol=1e-4)
+
+
+def test_a_cloud_that_mixes_each_model_as_it_comes_steps_with_what_it_would_mix_in() -> None:
+    changes = {**EDGES, "rounds.edges.merging": "asynchronous", "learning.server": "fedavg"}
+    scenario = Scenario.from_toml(SCENARIO).replace(changes)
+    assert losses(scenario) == losses(scenario)
+    servers = ({"kind": "fedavgm", "momentum": 0.0}, None)
+    still, none = (losses(scenario.replace({"rounds.edges.server": server})) for server in servers)
+    np.testing.assert_allclose(still, none, rtol=1e-4)
+
+
+def test_one_edge_server_at_no_distance_is_a_flat_server() -> None:
+    flat = Scenario.from_toml(SCENARIO)
+    alone = {"rounds.edges": {"grouping": {"kind": "order", "count": 1}, "backhaul": "none"}}
+    assert losses(flat.replace(alone)) == losses(flat)
+    # At the cloud the same rule sees the same updates.
+    at_cloud = flat.replace({**alone, "learning.server": "fedavg", "rounds.edges.server": flat.learning.server})
+    np.testing.assert_allclose(losses(at_cloud), losses(flat), rtol=1e-4)

@@ -23,7 +23,7 @@ from fedsim.rounds.policies.asynchronous import FedAsync, FedBuff
 from fedsim.rounds.policies.count_based import KFastest, Quorum
 from fedsim.rounds.policies.late import Drop, Partial, Stale
 from fedsim.rounds.policies.safa import Safa
-from fedsim.rounds.server import roster as crew
+from fedsim.rounds.server import refill
 from tests.support.worlds import CountingLearner, Everybody, FirstWanted, Pipe, available_in, batteries, serve
 
 ROUNDS = 4
@@ -123,7 +123,7 @@ def run(world, **more):
 @pytest.fixture(autouse=True, scope="module")
 def impatience():
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(crew, "PATIENCE", 50)
+        patch.setattr(refill, "PATIENCE", 50)
         yield
 
 

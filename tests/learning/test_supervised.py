@@ -12,10 +12,10 @@ from pydantic import Field
 
 from fedsim.errors import ScenarioError
 from fedsim.learning import LEARNERS, FedAvg, Release, Supervised
-from fedsim.learning.lineage.handles import description, digest_of
-from fedsim.learning.server_optimizers import aggregated
+from fedsim.learning.aggregation import aggregated
+from fedsim.learning.lineage.handles import digest_of
 from fedsim.learning.supervised import SupervisedLearner
-from fedsim.registry import Component
+from fedsim.registry import Component, identity
 from fedsim.streams import Streams
 from tests.support.asking import even, losses, one_update
 from tests.support.tiny_images import Tiny
@@ -248,8 +248,8 @@ def test_ingredients_cannot_flow_into_one_another(parts: list[Any]) -> None:
 
 
 def test_parts_are_described_by_class_and_settings() -> None:
-    assert description(Marking()) != description(Marking(width=3.0))
-    assert description(Marking(width=3.0)) == description(Marking(width=3.0))
+    assert identity(Marking()) != identity(Marking(width=3.0))
+    assert identity(Marking(width=3.0)) == identity(Marking(width=3.0))
 
 
 def test_size_on_the_air_counts_parameters_and_buffers_unless_it_is_set(make_learner: Maker) -> None:

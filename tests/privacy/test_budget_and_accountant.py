@@ -1,4 +1,4 @@
-"""The geometric budget's closed forms against sums, and the ledger that never passes its budget."""
+"""The geometric budget's closed forms against sums, and the accountant that never passes its budget."""
 
 import math
 from fractions import Fraction
@@ -61,33 +61,33 @@ def test_indices_out_of_range_are_refused(method, value):
 @settings(deadline=None, max_examples=20)
 @given(epsilon=EPSILONS, eta=ETAS)
 def test_ten_thousand_releases_stay_within_the_budget(epsilon, eta):
-    ledger = PrivacyAccountant(GeometricBudget(epsilon=epsilon, eta=eta), 1)
+    accountant = PrivacyAccountant(GeometricBudget(epsilon=epsilon, eta=eta), 1)
     charged = []
     for expected_index in range(1, 10_001):
-        cost, index = ledger.charge(0)
+        cost, index = accountant.charge(0)
         assert index == expected_index
-        assert ledger.spent[0] <= epsilon
+        assert accountant.spent[0] <= epsilon
         charged.append(cost)
     assert math.fsum(charged) <= epsilon * (1 + 1e-12)
-    assert ledger.spent[0] == pytest.approx(math.fsum(charged), rel=1e-9)
-    assert ledger.releases.tolist() == [10_000]
+    assert accountant.spent[0] == pytest.approx(math.fsum(charged), rel=1e-9)
+    assert accountant.releases.tolist() == [10_000]
 
 
 @settings(deadline=None)
 @given(uploads=st.lists(st.integers(0, 4), max_size=60))
 def test_every_client_has_an_account_of_its_own(uploads):
     budget = GeometricBudget(epsilon=10.0, eta=0.1)
-    ledger = PrivacyAccountant(budget, 5)
+    accountant = PrivacyAccountant(budget, 5)
     for upload in uploads:
-        ledger.charge(upload)
+        accountant.charge(upload)
     counts = np.bincount(np.array(uploads, dtype=np.int64), minlength=5)
-    np.testing.assert_array_equal(ledger.releases, counts)
-    np.testing.assert_allclose(ledger.spent, 10.0 * (1 - np.exp(-0.1 * counts)), rtol=1e-12, atol=1e-15)
+    np.testing.assert_array_equal(accountant.releases, counts)
+    np.testing.assert_allclose(accountant.spent, 10.0 * (1 - np.exp(-0.1 * counts)), rtol=1e-12, atol=1e-15)
 
 
 def test_a_charge_returns_what_the_budget_asks():
-    ledger = PrivacyAccountant(GeometricBudget(epsilon=20.0), 3)
-    first, second = ledger.charge(2), ledger.charge(2)
+    accountant = PrivacyAccountant(GeometricBudget(epsilon=20.0), 3)
+    first, second = accountant.charge(2), accountant.charge(2)
     ratio = second[0] / first[0]
     assert (first[1], second[1]) == (1, 2)
     assert first[0] == pytest.approx(20 * (1 - math.exp(-0.04)))
@@ -96,10 +96,10 @@ def test_a_charge_returns_what_the_budget_asks():
 
 @pytest.mark.parametrize("client", [-1, 3])
 def test_there_is_no_such_client(client):
-    ledger = PrivacyAccountant(GeometricBudget(epsilon=1.0), 3)
+    accountant = PrivacyAccountant(GeometricBudget(epsilon=1.0), 3)
     with pytest.raises(IndexError, match=f"client: {client} is not one of the 3"):
-        ledger.charge(client)
-    assert not ledger.releases.any()
+        accountant.charge(client)
+    assert not accountant.releases.any()
 
 
 def test_a_negative_crowd_is_refused():
@@ -107,15 +107,15 @@ def test_a_negative_crowd_is_refused():
         PrivacyAccountant(GeometricBudget(epsilon=1.0), -1)
 
 
-def test_nobody_else_writes_in_the_ledger():
-    ledger = PrivacyAccountant(GeometricBudget(epsilon=1.0), 3)
-    for column in (ledger.spent, ledger.releases):
+def test_the_columns_of_the_accountant_are_read_only():
+    accountant = PrivacyAccountant(GeometricBudget(epsilon=1.0), 3)
+    for column in (accountant.spent, accountant.releases):
         with pytest.raises(ValueError, match="read-only"):
             column[0] = 7
 
 
 class Spendthrift:
-    """A budget of somebody's own whose terms do not add up to what it promises."""
+    """A budget of a user whose terms do not add up to what it promises."""
 
     total = 2.5
 
@@ -127,12 +127,12 @@ class Spendthrift:
 
 
 def test_a_budget_that_breaks_its_promise_is_stopped():
-    ledger = PrivacyAccountant(Spendthrift(), 1)
-    assert [ledger.charge(0), ledger.charge(0)] == [(1.0, 1), (1.0, 2)]
+    accountant = PrivacyAccountant(Spendthrift(), 1)
+    assert [accountant.charge(0), accountant.charge(0)] == [(1.0, 1), (1.0, 2)]
     with pytest.raises(ScenarioError, match="more than its total"):
-        ledger.charge(0)
-    assert ledger.spent.tolist() == [2.0]
-    assert ledger.releases.tolist() == [2]
+        accountant.charge(0)
+    assert accountant.spent.tolist() == [2.0]
+    assert accountant.releases.tolist() == [2]
 
 
 def test_the_table_is_read_and_written():

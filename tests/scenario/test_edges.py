@@ -51,6 +51,7 @@ def test_edges_survive_a_round_trip_and_a_changed_value():
         "grouping": {"kind": "order", "count": 3},
         "rounds": 3,
         "merging": {"kind": "synchronous", "absent": "wait"},
+        "server": {"kind": "fedavg"},
         "backhaul": WIRE,
     }
     assert made.replace({"rounds.edges.merging.kind": "synchronous"}) == made.replace(

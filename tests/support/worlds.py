@@ -1,10 +1,9 @@
 """Small worlds whose every time is written down, so that a test can work out by hand what must happen."""
 
 import copy
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import numpy as np
-import simpy
 
 from fedsim.devices import Always, Batteries, Charge, Dropout, EligibleClients, Prices, Working
 from fedsim.devices.availability.traces import Intervals, TraceAvailability
@@ -14,8 +13,9 @@ from fedsim.network.contracts import Directions, Links, SharedMedium
 from fedsim.network.medium.multicast import Multicast
 from fedsim.network.medium.spectrum import SharedSpectrum
 from fedsim.privacy import PrivacyAccountant
-from fedsim.rounds import Cancel, ClientContext, Hierarchy, Knowledge, Server, ServerContext, StoppingCriteria, Workload
+from fedsim.rounds import Cancel, ClientContext, Hierarchy, Knowledge, ServerContext, StoppingCriteria, Workload
 from fedsim.selectors import SelectorPort
+from fedsim.simulation import build_server
 from fedsim.streams import Streams
 
 
@@ -272,15 +272,13 @@ def serve(
         knowledge=Knowledge(learner.samples, ledger, None),
         server_restart=server_restart,
     )
+    hierarchy = None
     if edges is not None:
         made = iter(selectors or ())
         expected_s = np.sum([downlink_s, compute_s, uplink_s], axis=0)
         hierarchy = Hierarchy.of(
             edges, context.clients.links, expected_s, lambda: next(made, Everybody()), minimum_updates
         )
-        context = replace(context, hierarchy=hierarchy)
-    env = simpy.Environment()
     recorder = Recorder("test")
-    server = Server(env, context, StoppingCriteria(**{"count": 1, **ending}), recorder, audit=audit)
-    server.run()
+    build_server(context, StoppingCriteria(**{"count": 1, **ending}), recorder, hierarchy, audit=audit).run()
     return recorder.history(), selector, learner, ledger

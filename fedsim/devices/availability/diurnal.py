@@ -170,7 +170,7 @@ class DiurnalSojourns:
         return np.asarray(self._streams.uniform("availability-start", client) < share)
 
     def end_s(self, client: IntArray, number: IntArray, on: BoolArray, from_s: FloatArray) -> FloatArray:
-        """Return the end of a session, or of a gap: the instant at which the integrated rate reaches a number drawn."""
+        """Return the end of a session, or of a gap, at which the integrated rate reaches a draw; shape (n,)."""
         wait = -np.log1p(-self._streams.uniform("availability-sojourn", client, number))
         local_s = from_s + self._ahead_s[client]
         arrives_s = self._clocks.later_s(np.zeros_like(client), local_s, wait) - self._ahead_s[client]

@@ -9,7 +9,7 @@ import numpy as np
 from fedsim.arrays import BoolArray, FloatArray, IntArray
 from fedsim.devices.availability.on_off import OnOffProcess
 from fedsim.devices.batteries import Batteries
-from fedsim.devices.contracts import NEXT_DRAW, Availability
+from fedsim.devices.contracts import Availability
 
 
 class EligibilityCriterion(Protocol):
@@ -56,11 +56,11 @@ class Charge:
         self._batteries = batteries
 
     def holds(self, client: IntArray, time_s: float) -> BoolArray:
-        """Return whether each client's battery is above the threshold."""
+        """Return whether each client's battery is above the threshold, shape (n,)."""
         return self._batteries.charged(client, time_s)
 
     def window_s(self, client: IntArray, time_s: float) -> tuple[FloatArray, FloatArray]:
-        """Return from when until when each client's battery is above the threshold."""
+        """Return from when until when each client's battery is above the threshold, shape (n,)."""
         from_s, until_s = (bound[client] for bound in self._batteries.charged_s())
         return np.maximum(from_s, time_s), until_s
 
@@ -77,11 +77,11 @@ class Working:
         self._process = process
 
     def holds(self, client: IntArray, time_s: float) -> BoolArray:
-        """Return whether each device runs, or each link is up."""
+        """Return whether each device runs, or each link is up, shape (n,)."""
         return self._process.state(client, time_s)[0]
 
     def window_s(self, client: IntArray, time_s: float) -> tuple[FloatArray, FloatArray]:
-        """Return when each device or link works next, without an end: it always comes back."""
+        """Return when each device or link works next, and no end, because it always comes back; shape (n,)."""
         works, left_s = self._process.state(client, time_s)
         return np.where(works, time_s, time_s + left_s), np.full(client.size, np.inf)
 
@@ -105,14 +105,14 @@ class EligibleClients(Availability):
         self._online, self._criteria, self._client = online, criteria, client
 
     def available(self, client: IntArray, time_s: float, draw: int) -> BoolArray:
-        """Return whether each client is online and meets the criteria."""
+        """Return whether each client is online and meets the criteria, shape (n,)."""
         eligible = self._online.available(client, time_s, draw)
         for criterion in self._criteria:
             eligible = eligible & criterion.holds(client, time_s)
         return np.asarray(eligible)
 
     def leaves_after_s(self, client: IntArray, time_s: float, draw: int, task_s: FloatArray) -> FloatArray:
-        """Return the seconds until each client goes offline; crashes, outages and empty batteries are events."""
+        """Return the seconds until each client goes offline, shape (n,); crashes and empty batteries are events."""
         return self._online.leaves_after_s(client, time_s, draw, task_s)
 
     def next_s(self, time_s: float, draw: int, client: IntArray | None = None) -> tuple[float, int]:
@@ -127,7 +127,7 @@ class EligibleClients(Availability):
                     - now_s
                 )
                 tries = max(1.0, math.ceil(wait_s / self.retry_s)) if math.isfinite(wait_s) else math.inf
-                later_s, draw = now_s + self.retry_s * tries, draw + NEXT_DRAW
+                later_s, draw = now_s + self.retry_s * tries, self.redraw(draw)
             else:
                 later_s = float(self.earliest_s(looked_at, now_s, draw).min(initial=np.inf))
             if math.isinf(later_s):
@@ -136,8 +136,12 @@ class EligibleClients(Availability):
             now_s, draw = self._online.next_s(max(later_s, math.nextafter(now_s, math.inf)), draw, client)
         return now_s, draw
 
+    def redraw(self, draw: int) -> int:
+        """Return the key of the draw after one without an eligible client."""
+        return self._online.redraw(draw)
+
     def earliest_s(self, client: IntArray, time_s: float, draw: int) -> FloatArray:
-        """Return the first instant at which each client may be online and meet the criteria in this draw."""
+        """Return the first instant at which each client may be online and meet the criteria, shape (n,)."""
         return self._possible_s(client, time_s, self._online.earliest_s(client, time_s, draw))
 
     def part(self, client: IntArray) -> "EligibleClients":

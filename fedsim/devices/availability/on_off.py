@@ -100,16 +100,16 @@ class OnOffProcess(Availability):
         return self._on[client], np.maximum(self._until_s[client] - time_s, 0.0)
 
     def available(self, client: IntArray, time_s: float, draw: int) -> BoolArray:
-        """Return whether each client is on at an instant."""
+        """Return whether each client is on at an instant, shape (n,)."""
         return self.state(client, time_s)[0]
 
     def leaves_after_s(self, client: IntArray, time_s: float, draw: int, task_s: FloatArray) -> FloatArray:
-        """Return the seconds until each client goes off, whatever the duration of its task; 0 if it is off."""
+        """Return the seconds until each client goes off, for any duration of its task; 0 if it is off; shape (n,)."""
         on, left_s = self.state(client, time_s)
         return np.where(on, left_s, 0.0)
 
     def earliest_s(self, client: IntArray, time_s: float, draw: int) -> FloatArray:
-        """Return the first instant from ``time_s`` on at which each client is on, up to rounding."""
+        """Return the first instant from ``time_s`` on at which each client is on, up to rounding, shape (n,)."""
         on, left_s = self.state(client, time_s)
         return np.where(on, time_s, time_s + left_s)
 
@@ -186,7 +186,7 @@ class Renewal(OnOffProcess):
         self._draw(ids)
 
     def look_up(self, client: IntArray, time_s: float) -> tuple[BoolArray, FloatArray]:
-        """Return whether each client is on at an instant, and when that changes."""
+        """Return whether each client is on at an instant, and when that changes, both of shape (n,)."""
         self._move_to(client, time_s)
         place = count_until(self._ends_s.ravel(), client * WIDTH, (client + 1) * WIDTH, time_s)
         return self._has(client, self._first[client] + place), self._ends_s[client, place]

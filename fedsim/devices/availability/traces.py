@@ -198,7 +198,7 @@ class TraceAvailability(OnOffProcess):
         self._intervals, self._device, self._checked = intervals, device, checked
 
     def look_up(self, client: IntArray, time_s: float) -> tuple[BoolArray, FloatArray]:
-        """Return whether each client is on at an instant, and when that changes."""
+        """Return whether each client is on at an instant, and when that changes, both of shape (n,)."""
         data = self._intervals
         low, high, period, now = self._phase(client, time_s)
         began_s = np.floor(time_s / period) * period
@@ -220,7 +220,7 @@ class TraceAvailability(OnOffProcess):
         return np.asarray(on), np.asarray(until_s)
 
     def leaves_after_s(self, client: IntArray, time_s: float, draw: int, task_s: FloatArray) -> FloatArray:
-        """Return the seconds until each client leaves or, checked at the end point, until it leaves for good."""
+        """Return the seconds until each client leaves or, checked at the end point, leaves for good, shape (n,)."""
         if self._checked == "whole-task":
             return super().leaves_after_s(client, time_s, draw, task_s)
         done = np.isfinite(task_s)

@@ -1,1 +1,1 @@
-"""fedsim.learning.data."""
+"""Data sets, and their division among clients."""

@@ -1,4 +1,4 @@
-"""The data sets that models learn from, as plain arrays; nothing is downloaded unless asked for.
+"""The data sets that models learn from, as plain arrays; a download happens on request only.
 
 Images keep the small integers of their files; `Dataset.images` scales them to [-1, 1] (mean 0.5 and standard
 deviation 0.5, as the PAUSE code does) when they are used. A set of your own is a `fedsim.Component` with a method
@@ -18,11 +18,11 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
+from fedsim.arrays import IntArray
 from fedsim.errors import DataError, ScenarioError
 from fedsim.registry import Component, Registry
 
 Images = NDArray[np.uint8]
-Labels = NDArray[np.int64]
 
 # torchvision's MNIST.download builds these names itself; CIFAR-10's are those of its MD5 lists.
 _IDX_FILES: Final = tuple(
@@ -45,9 +45,9 @@ class Dataset:
     """
 
     train_x: Images
-    train_y: Labels
+    train_y: IntArray
     test_x: Images
-    test_y: Labels
+    test_y: IntArray
     classes: int
     pixel_max: int
 
@@ -81,25 +81,25 @@ class Dataset:
 
 
 class DatasetPart(Protocol):
-    """What a scenario asks of a data set."""
+    """A data set as a scenario names it."""
 
     def load(self, data_dir: Path | None = None) -> Dataset:
-        """Return the data set, or raise `DataError` if it is not there."""
+        """Return the data set, or raise `DataError` if it is missing."""
         ...
 
 
 def data_folder(data_dir: str | Path | None = None) -> Path:
-    """Return where data sets are looked for: the argument, else ``FEDSIM_DATA``, else ``~/.cache/fedsim``."""
+    """Return the folder of data sets: the argument, else ``FEDSIM_DATA``, else ``~/.cache/fedsim``."""
     return Path(data_dir or os.environ.get("FEDSIM_DATA") or "~/.cache/fedsim").expanduser()
 
 
 class _Limited(Component):
-    """A data set of which only the beginning may be wanted.
+    """A data set that may be cut to its first samples.
 
     Attributes
     ----------
     train_limit : int >= 1, optional
-        Keep only the first so many training samples, in the order of the files (2,000 of MNIST's 60,000 in
+        Number of training samples kept, the first ones in the order of the files (2,000 of MNIST's 60,000 in
         the PAUSE authors' ICASSP paper); the test set stays whole.
     """
 
@@ -117,7 +117,7 @@ class _Limited(Component):
 
 
 class Digits(_Limited):
-    """scikit-learn's handwritten digits: 1,797 grey images of 8 x 8 pixels, 10 classes; always at hand.
+    """scikit-learn's handwritten digits: 1,797 grey images of 8 x 8 pixels, 10 classes; part of scikit-learn.
 
     The set comes without a division. Sorted by class, and within a class in the file's order, every fifth
     sample from the first on is a test sample: 1,437 for training and 360 for testing, a fifth of every class
@@ -145,11 +145,11 @@ class _TorchvisionSet(_Limited):
     files: ClassVar[tuple[str, ...]]
 
     def available(self, data_dir: Path | None = None) -> bool:
-        """Return whether all files of the set are there; says nothing about what is in them."""
+        """Return whether all files of the set exist; their content is not read."""
         return not self._missing(data_folder(data_dir))
 
     def download(self, data_dir: Path | None = None) -> None:
-        """Fetch the set from where torchvision knows it to be, unless it is there already.
+        """Download the set with torchvision, unless its files exist already.
 
         Raises
         ------
@@ -165,12 +165,12 @@ class _TorchvisionSet(_Limited):
             raise DataError(f"{self.kind} cannot be downloaded to {place}: {error}") from error
 
     def load(self, data_dir: Path | None = None) -> Dataset:
-        """Return the set from files that are already there.
+        """Return the set from its files.
 
         Raises
         ------
         DataError
-            If files are missing or damaged; says where they were looked for and how to get them.
+            If files are missing or damaged; the message names the folder and the command that downloads them.
         """
         place = data_folder(data_dir)
         missing = self._missing(place)

@@ -1,1 +1,1 @@
-"""fedsim.learning.executors."""
+"""What trains and evaluates batches of jobs, chosen outside the scenario."""

@@ -63,7 +63,7 @@ class ExecutorChoice:
         FedsimError
             If it cannot be loaded, or not compute on the device.
         ContractError
-            If it does not say its fingerprint or its largest batch.
+            If it has no fingerprint or no largest batch.
         """
         make = _load(self.executor) if isinstance(self.executor, str) else self.executor
         made = make(setup, self.device)

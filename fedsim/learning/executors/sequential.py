@@ -36,7 +36,7 @@ class SequentialExecutor:
     Attributes
     ----------
     fingerprint : `SEQUENTIAL`
-    max_batch : 256; results of so many trainings take 26 MB with the 25,818 parameters of PAUSE's perceptron
+    max_batch : 256, whose results take 26 MB with the 25,818 parameters of PAUSE's perceptron
     flat : the one module that all jobs share
 
     Raises

@@ -1,1 +1,1 @@
-"""fedsim.learning.lineage."""
+"""Handles, the order in which they get their numbers, and the store of results."""

@@ -12,8 +12,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from pydantic import BaseModel
-
 from fedsim.arrays import Vector
 from fedsim.learning.contracts import Evaluation, Release
 from fedsim.learning.executors.contracts import OptimizerState, TrainingJob, TrainingResult
@@ -31,16 +29,6 @@ def digest_of(*ingredients: str | bytes | float | None) -> str:
         digest.update(f"{type(item).__name__}{len(encoded)}:".encode())
         digest.update(encoded)
     return digest.hexdigest()
-
-
-def description(part: object) -> str:
-    """Return the text that stands for a part in digests: its class and settings.
-
-    A part that is no pydantic model speaks through its ``repr``; where that is Python's default, results are
-    re-used for the very same object only.
-    """
-    settings = part.model_dump_json() if isinstance(part, BaseModel) else repr(part)
-    return f"{type(part).__module__}:{type(part).__qualname__} {settings}"
 
 
 class StateHandle:

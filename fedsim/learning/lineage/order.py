@@ -1,9 +1,8 @@
 """The order in which handles get their numbers: ancestors first, and trainings that are ready together.
 
-Executors that stack trainings or share them among processes live from large batches; memory lives from results
-that are used soon after they are computed. So trainings that are ready go together, whatever branch of the
-lineage they belong to, those first that are needed first, and at most one batch before the models that can be
-combined are combined.
+Large batches serve executors that stack trainings or share them among processes; early use of results saves memory. So
+trainings that are ready go together, from all branches of the lineage, those first that are needed first. After each
+batch the models are combined whose parents are complete.
 """
 
 import heapq

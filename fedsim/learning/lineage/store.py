@@ -1,4 +1,4 @@
-"""Results of trainings and probes under their digests, so that the same work is never paid for twice."""
+"""Results of trainings and probes under their digests, so that no work is done twice."""
 
 from collections import OrderedDict
 from typing import Final, Protocol
@@ -26,9 +26,9 @@ class Store(Protocol):
 
 
 class MemoryStore:
-    """Keeps results in memory up to a limit; beyond it those used longest ago go first.
+    """Results in memory up to a limit; beyond it those used longest ago are dropped first.
 
-    Several runs may share one: a what-if that changes only times finds every training of the run before.
+    Several runs may share one: a scenario in which only times differ finds every training of the run before.
 
     Parameters
     ----------

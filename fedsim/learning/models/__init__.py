@@ -1,1 +1,1 @@
-"""fedsim.learning.models."""
+"""Models as modules of torch and as one flat vector."""

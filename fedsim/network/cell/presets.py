@@ -53,7 +53,7 @@ class Preset(Cell):
         options = {option: getattr(own, option) for option in type(own).model_fields}
         kept = {option: chosen for option, chosen in options.items() if chosen is not None}
         slot = Slot.of(field.metadata) if field is not None else None
-        kind = {} if slot is None else {"kind": slot.catalogue.kind_of(own)}
+        kind = {} if slot is None else {"kind": slot.registry.kind_of(own)}
         return {**kind, **kept, **given}
 
 

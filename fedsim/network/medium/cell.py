@@ -77,20 +77,20 @@ class SharingSlot(Slot):
         """Return the rule that a scenario's value describes."""
         if isinstance(value, Mapping) and set(value) == {"kind"}:
             value = value["kind"]
-        names = [*self.words, *self.catalogue.builtin]
+        names = [*self.words, *self.registry.builtin]
         if isinstance(value, str):
             if value in names:
                 return value
-            if ":" not in value and value not in self.catalogue.kinds():
+            if ":" not in value and value not in self.registry.kinds():
                 raise refusal(
                     "unknown_kind", "input should be {names} or 'module:Class'", names=", ".join(map(repr, names))
                 )
-        recipe = self.catalogue.make_recipe(value)
+        recipe = self.registry.make_recipe(value)
         plain = recipe.prototype is None and all(option is None for option in recipe.options.values())
         return recipe.kind if plain else recipe
 
     def _describe(self, value: Sharing) -> Any:
-        return value if isinstance(value, str) else self.catalogue.describe(value)
+        return value if isinstance(value, str) else self.registry.describe(value)
 
 
 class CellMedium(SharedMedium):

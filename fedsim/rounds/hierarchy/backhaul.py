@@ -36,6 +36,8 @@ class Backhaul(Component, ABC):
     ``"routes"``.
     """
 
+    requires: ClassVar[frozenset[str]] = frozenset()
+
     @abstractmethod
     def open(self, env: Environment, links: Links, medium: SharedMedium | None, bits: float) -> Carry | None:
         """Return what starts the transfers of models in one run; None if nothing is sent.

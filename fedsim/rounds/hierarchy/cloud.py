@@ -243,7 +243,7 @@ class Cloud:
         """
         last = [(edge.model, float(share)) for edge, share in zip(self._edges, shares, strict=True)]
         parts = [(model, share) for model, share in [(self.model, own), *last] if share > 0]
-        if len(parts) == 1 and parts[0][0].version == version:
+        if len(parts) == 1 and parts[0][0].version == version and self._optimizer.adds_update:
             return parts[0][0]
         models, weights = zip(*parts, strict=True)
         return self.context.learner.merge(models, np.array(weights), version=version + in_use)

@@ -2,11 +2,11 @@
 
 from dataclasses import dataclass, field
 
+from fedsim.arrays import FloatArray
 from fedsim.devices import Availability
 from fedsim.learning import Learner
 from fedsim.rounds.clients.context import ClientContext
 from fedsim.rounds.faults import ServerRestart
-from fedsim.rounds.hierarchy.settings import Hierarchy
 from fedsim.rounds.policies.contracts import RoundPolicy
 from fedsim.rounds.policies.late import Cancel, LateRule
 from fedsim.rounds.server.knowledge import Knowledge
@@ -26,7 +26,7 @@ class ServerContext:
     knowledge : what the server knows of its clients
     late : what becomes of late clients
     minimum_updates : with fewer a round ends without a new model
-    hierarchy : edge servers between the clients and the server; None for a flat federation
+    expected_duration_s : mean duration of every client's participation, shown to oracles, shape (K,); None for none
     server_restart : when the server crashes; None for never
     """
 
@@ -39,5 +39,5 @@ class ServerContext:
     knowledge: Knowledge
     late: LateRule = field(default_factory=Cancel)
     minimum_updates: int = 1
-    hierarchy: Hierarchy | None = None
+    expected_duration_s: FloatArray | None = None
     server_restart: ServerRestart | None = None

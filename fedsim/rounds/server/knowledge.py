@@ -5,10 +5,11 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from fedsim.arrays import FloatArray, IntArray
 from fedsim.history.outcomes import Outcome
 from fedsim.privacy import PrivacyAccountant
 from fedsim.rounds.clients.cohort import CohortRun, Members
-from fedsim.selectors import OracleView, Reports, RoundView
+from fedsim.selectors import Reports, RoundView
 
 T = TypeVar("T", bound=np.generic)
 
@@ -18,24 +19,21 @@ class Knowledge:
 
     Parameters
     ----------
-    samples : array of shape (K,)
-        Training samples that each client declared.
-    ledger : Ledger or None
-        What each client states it has leaked when it checks in; None without privacy.
-    expected_duration_s : array of shape (K,) or None
-        Given to oracles only.
-    features : array of shape (K, f) or None
-        What clients declare about themselves; None for nothing.
+    samples : training samples that each client has declared, shape (K,)
+    accountant : what each client has leaked, as it declares when it checks in; None without privacy
+    features : what clients declare about themselves, shape (K, f); None for nothing
+
+    Attributes
+    ----------
+    participations : how often each client was sent, shape (K,)
+    last_duration_s : duration until each client's last update arrived, shape (K,); NaN before the first
+    last_loss : loss of each client's last update, shape (K,); NaN where it is not known
     """
 
     def __init__(
-        self,
-        samples: NDArray[np.int64],
-        ledger: PrivacyAccountant | None,
-        expected_duration_s: NDArray[np.float64] | None,
-        features: NDArray[np.float64] | None = None,
+        self, samples: IntArray, accountant: PrivacyAccountant | None, features: FloatArray | None = None
     ) -> None:
-        self.samples, self.ledger, self.expected_duration_s = samples, ledger, expected_duration_s
+        self.samples, self.accountant = samples, accountant
         clients = samples.size
         self._total_samples = int(samples.sum())
         self._client = np.arange(clients, dtype=np.int64)
@@ -46,11 +44,7 @@ class Knowledge:
         self.last_loss = np.full(clients, np.nan)
 
     def view(
-        self,
-        number: int,
-        time_s: float,
-        candidates: NDArray[np.int64] | None = None,
-        wanted: int | None = None,
+        self, number: int, time_s: float, candidates: IntArray | None = None, wanted: int | None = None
     ) -> RoundView:
         """Return what a selector may see at the start of a round.
 
@@ -58,15 +52,18 @@ class Knowledge:
         ----------
         number : round, from 1
         time_s : start of the round
-        candidates : ids in ascending order; None for everybody
+        candidates : ids in ascending order, shape (n,); None for all clients
             Then the columns are read-only views of what is known, so that a round costs nothing per client.
-        wanted : how many the server asks for; None for as many as the selector chooses
+        wanted : number of clients that the server asks for; None for the selector's own number
         """
 
         def shown(array: NDArray[T]) -> NDArray[T]:
-            return _read_only(array.view() if candidates is None else array[candidates])
+            column = array.view() if candidates is None else array[candidates]
+            column.flags.writeable = False
+            return column
 
-        view = RoundView(
+        accountant = self.accountant
+        return RoundView(
             round=number,
             time_s=time_s,
             clients=self.samples.size,
@@ -77,75 +74,56 @@ class Knowledge:
             participations=shown(self.participations),
             last_duration_s=shown(self.last_duration_s),
             last_loss=shown(self.last_loss),
-            privacy_spent=shown(self._nothing_spent if self.ledger is None else self.ledger.spent),
-            privacy_budget=None if self.ledger is None else self.ledger.budget.total,
+            privacy_spent=shown(self._nothing_spent if accountant is None else accountant.spent),
+            privacy_budget=None if accountant is None else accountant.budget.total,
             features=shown(self._features),
         )
-        if self.expected_duration_s is None:
-            return view
-        return OracleView(**vars(view), expected_duration_s=shown(self.expected_duration_s))
 
-    def learn(
-        self,
-        client: NDArray[np.int64],
-        duration_s: NDArray[np.float64],
-        loss: NDArray[np.float64] | None,
-    ) -> None:
-        """Remember what delivered updates say of their clients, in time or late; a loss that is NaN is not known.
-
-        Of a client that occurs more than once the last element counts.
-        """
-        self.last_duration_s[client] = duration_s
-        if loss is not None:
+    def update(self, arrived: Members) -> None:
+        """Remember what updates that have arrived, in time or late, show of their clients."""
+        client = _joined([run.cohort.client[members] for run, members in arrived], np.int64)
+        # Of a client that occurs more than once the last element counts.
+        self.last_duration_s[client] = _joined(
+            [run.duration_s(np.inf)[members] for run, members in arrived], np.float64
+        )
+        if any("loss" in run.measured for run, _ in arrived):
+            loss = _column("loss", arrived).astype(np.float64)
             known = ~np.isnan(loss)
             self.last_loss[client[known]] = loss[known]
 
 
-def _read_only(array: NDArray[T]) -> NDArray[T]:
-    array.flags.writeable = False
-    return array
-
-
-def learn(knowledge: Knowledge, arrived: Members) -> None:
-    """Remember what updates say of their clients, whether they came in time or not."""
-    client = _joined([flight.cohort.client[members] for flight, members in arrived], np.int64)
-    duration_s = _joined([flight.duration_s(np.inf)[members] for flight, members in arrived], np.float64)
-    measured = any("loss" in flight.measured for flight, _ in arrived)
-    knowledge.learn(client, duration_s, _column("loss", arrived).astype(np.float64) if measured else None)
-
-
-def reports(number: int, now_s: float, reported: Members, needs: tuple[str, ...]) -> Reports:
-    """Return what the selector is told of some members at the end of a round.
+def feedback(number: int, now_s: float, reported: Members, needs: tuple[str, ...]) -> Reports:
+    """Return the selector's reports at the end of a round.
 
     Parameters
     ----------
     number : of the round
-    now_s : when it ends
-    reported : whom the server knows something of
-    needs : what the selector wants to be measured of updates
+    now_s : end of the round
+    reported : members of cohorts of which the server knows something
+    needs : measurements of updates that the selector needs
     """
     measured = {name: _column(name, reported) for name in needs}
-    client = _joined([flight.cohort.client[members] for flight, members in reported], np.int64)
-    delivered = [flight.participations.outcome[members] == Outcome.DELIVERED for flight, members in reported]
+    client = _joined([run.cohort.client[members] for run, members in reported], np.int64)
+    delivered = [run.participations.outcome[members] == Outcome.DELIVERED for run, members in reported]
     return Reports(
         round=number,
         time_s=now_s,
         client=client,
         delivered=_joined(delivered, np.bool_),
-        duration_s=_joined([flight.duration_s(now_s)[members] for flight, members in reported], np.float64),
+        duration_s=_joined([run.duration_s(now_s)[members] for run, members in reported], np.float64),
         loss=measured.get("loss", np.full(client.size, np.nan)),
         measured=measured,
     )
 
 
 def _column(name: str, reported: Members) -> NDArray[np.floating[Any]]:
-    """Return what was measured of the reported members' updates; NaN for those of which nothing was."""
-    known = next((flight.measured[name] for flight, _ in reported if name in flight.measured), np.zeros(0))
+    """Return one measurement of the reported members' updates, shape (n, ...); NaN where there is none."""
+    known = next((run.measured[name] for run, _ in reported if name in run.measured), np.zeros(0))
     shape, dtype = known.shape[1:], known.dtype
     return _joined(
         [
-            flight.measured[name][members] if name in flight.measured else np.full((members.size, *shape), np.nan)
-            for flight, members in reported
+            run.measured[name][members] if name in run.measured else np.full((members.size, *shape), np.nan)
+            for run, members in reported
         ],
         dtype,
     )
@@ -155,6 +133,6 @@ def _joined(columns: list[NDArray[Any]], dtype: Any) -> NDArray[Any]:
     return np.concatenate(columns).astype(dtype) if columns else np.zeros(0, dtype=dtype)
 
 
-def everybody(flight: CohortRun) -> tuple[CohortRun, NDArray[np.int64]]:
-    """Return all members of a cohort."""
-    return flight, np.arange(flight.fate.size)
+def all_members(run: CohortRun) -> tuple[CohortRun, IntArray]:
+    """Return a cohort with the positions of all its members."""
+    return run, np.arange(run.fate.size)

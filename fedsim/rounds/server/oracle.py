@@ -1,72 +1,94 @@
-"""What no server knows: the future, as oracles may ask for it."""
+"""The future of a round's candidates, which no real server knows; oracle selectors may ask for it."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from fedsim.arrays import FloatArray, IntArray
+from fedsim.arrays import BoolArray, FloatArray, IntArray
 from fedsim.rounds.server.context import ServerContext
-from fedsim.selectors import OracleView
+from fedsim.selectors import OracleView, RoundView
+
+
+def with_future(context: ServerContext, view: RoundView, availability_draw: int) -> OracleView:
+    """Return a view with mean durations and with questions about the future.
+
+    Parameters
+    ----------
+    context : ServerContext
+    view : the selector's view without the future
+    availability_draw : draw of availability that holds in the round
+    """
+    if context.expected_duration_s is None:
+        raise ValueError("an oracle needs the mean durations of participations; ServerContext has none")
+    expected_duration_s = context.expected_duration_s[view.client]
+    expected_duration_s.flags.writeable = False
+    future = OracleKnowledge(context, view, availability_draw)
+    return OracleView(
+        **vars(view),
+        expected_duration_s=expected_duration_s,
+        coming_duration_s=future.duration_s,
+        stays=future.stays,
+    )
 
 
 @dataclass(frozen=True)
 class OracleKnowledge:
-    """The future of the candidates of one round, worked out when it is asked for.
+    """The future of the candidates of one round, computed when it is asked for.
 
     Attributes
     ----------
     context : ServerContext
-    view : what the oracle sees otherwise
+    view : candidates, round and instant
     availability_draw : draw of availability that holds in the round
     """
 
     context: ServerContext
-    view: OracleView
+    view: RoundView
     availability_draw: int
 
-    def added(self) -> OracleView:
-        """Return the view with its questions about the future."""
-        return replace(self.view, coming_duration_s=self.duration_s, stays=self.stays)
-
     def duration_s(self) -> FloatArray:
-        """Return how long a participation that starts now will take each candidate; on shared media the mean alone."""
+        """Return the duration of each candidate's participation that starts now, shape (n,); means on shared media."""
         client, number = self.view.client, self.view.round
         if self.context.policy.traits.concurrency is None:
-            return self._turn_s(client, number)
-        # An asynchronous server sends each client with the luck of its own next turn.
-        turn, duration_s = self.view.participations + 1, np.zeros(client.size)
-        for number in np.unique(turn).tolist():
-            of_them = np.flatnonzero(turn == number)
-            duration_s[of_them] = self._turn_s(client[of_them], number)
+            return self._draw_s(client, number)
+        # An asynchronous server sends each client with the draw of its own next participation.
+        draws, duration_s = self.view.participations + 1, np.zeros(client.size)
+        for draw in np.unique(draws).tolist():
+            with_draw = np.flatnonzero(draws == draw)
+            duration_s[with_draw] = self._draw_s(client[with_draw], draw)
         return duration_s
 
-    def _turn_s(self, client: IntArray, turn: int) -> FloatArray:
-        """Return how long a participation of some clients with the luck of a turn takes."""
-        context, now_s = self.context, np.full(client.size, self.view.time_s)
-        links, task = context.clients.links, context.clients.workload
-        downlink_s = (
-            links.expected_downlink_s(task.down_bits)[client]
-            if links.shared.down
-            else links.downlink_s(client, turn, now_s, task.down_bits)
-        )
-        compute_s = context.clients.compute.duration_s(client, turn, task.samples(client))
-        uplink_s = (
-            links.expected_uplink_s(task.up_bits)[client]
-            if links.shared.up
-            else links.uplink_s(client, turn, now_s + downlink_s + compute_s, task.up_bits)
-        )
-        return np.asarray(downlink_s + compute_s + uplink_s)
+    def stays(self, from_s: FloatArray, to_s: FloatArray) -> BoolArray:
+        """Return which candidates are available throughout a time, shape (n,).
 
-    def stays(self, from_s: FloatArray, to_s: FloatArray) -> NDArray[np.bool_]:
-        """Return which candidates will be there from so many seconds after now to so many, without a gap."""
-        presence, client, draw = self.context.availability, self.view.client, self.availability_draw
+        Parameters
+        ----------
+        from_s, to_s : begin and end of each candidate's time in seconds from now, shape (n,)
+        """
+        availability, client, draw = self.context.availability, self.view.client, self.availability_draw
         starts_s = self.view.time_s + np.broadcast_to(from_s, client.shape)
         lasts_s = np.broadcast_to(to_s, client.shape) - np.broadcast_to(from_s, client.shape)
-        there = np.zeros(client.size, dtype=bool)
+        stays = np.zeros(client.size, dtype=bool)
         for start_s in np.unique(starts_s).tolist():
-            of_them = np.flatnonzero(starts_s == start_s)
-            these, task_s = client[of_them], lasts_s[of_them]
-            available = presence.available(these, start_s, draw)
-            there[of_them] = available & (presence.leaves_after_s(these, start_s, draw, task_s) >= task_s)
-        return there
+            alike = np.flatnonzero(starts_s == start_s)
+            these, task_s = client[alike], lasts_s[alike]
+            available = availability.available(these, start_s, draw)
+            stays[alike] = available & (availability.leaves_after_s(these, start_s, draw, task_s) >= task_s)
+        return stays
+
+    def _draw_s(self, client: IntArray, draw: int) -> FloatArray:
+        """Return the durations of clients' participations with one draw, shape (n,)."""
+        context, now_s = self.context, np.full(client.size, self.view.time_s)
+        links, workload = context.clients.links, context.clients.workload
+        downlink_s = (
+            links.expected_downlink_s(workload.down_bits)[client]
+            if links.shared.down
+            else links.downlink_s(client, draw, now_s, workload.down_bits)
+        )
+        compute_s = context.clients.compute.duration_s(client, draw, workload.samples(client))
+        uplink_s = (
+            links.expected_uplink_s(workload.up_bits)[client]
+            if links.shared.up
+            else links.uplink_s(client, draw, now_s + downlink_s + compute_s, workload.up_bits)
+        )
+        return np.asarray(downlink_s + compute_s + uplink_s)

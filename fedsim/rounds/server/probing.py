@@ -1,12 +1,12 @@
-"""A question to clients before the selection, and their answers: both on the air, and on the clock."""
+"""A question to clients before the selection, and their answers, both with their transfers on the clock."""
 
 from collections.abc import Generator
 from typing import Any, Final
 
 import numpy as np
-from numpy.typing import NDArray
 from simpy import Environment, Event, Interrupt
 
+from fedsim.arrays import IntArray
 from fedsim.clock import LastOfInstant, first_of
 from fedsim.learning import Model
 from fedsim.rounds.clients.assignment import Assignment
@@ -17,36 +17,34 @@ from fedsim.rounds.server.context import ServerContext
 from fedsim.rounds.server.round_log import RoundLog
 from fedsim.selectors import Answers, Probe
 
-PROBE_TURNS: Final = 2**40
-"""Added to the round it makes the turn of a probe, whose luck is not that of the participation that follows.
+PROBE_DRAWS: Final = 2**40
+"""Added to the round it makes the draw of a probe, so that the participation that follows has other random times.
 
-Added once more for each probe of an asynchronous server in the same round before.
+Added once more for each earlier probe of an asynchronous server in the same round.
 """
 
 
 class Prober:
     """Puts the questions of a coordinator's selector.
 
-    The clients that are asked answer as they take part: a message down, work, a message up, each of them timed, over
-    links that may be shared, and paid for by batteries. Who leaves in between does not answer. The server waits as long
-    as the probe says, or until everybody has answered or is lost, which shows where a connection stays open.
+    A probe takes the phases of a participation: a message down, work and a message up, each of them timed, over links
+    that may be shared, and paid for by batteries. A client that leaves in between does not answer. The server waits for
+    the probe's time, or until each client has answered or is lost, which the server notices on an open connection.
 
     Parameters
     ----------
     env : Environment
     context : ServerContext
     dispatcher : Dispatcher
-    records : takes down what the questions cost
+    log : records what the questions cost
     """
 
-    def __init__(self, env: Environment, context: ServerContext, dispatcher: Dispatcher, records: RoundLog) -> None:
-        self.env, self.context, self._dispatcher, self._records = env, context, dispatcher, records
+    def __init__(self, env: Environment, context: ServerContext, dispatcher: Dispatcher, log: RoundLog) -> None:
+        self.env, self.context, self._dispatcher, self._log = env, context, dispatcher, log
         self._number = self._before = 0
 
     def ask(self, number: int, model: Model, probe: Probe, availability_draw: int) -> Generator[Event, Any, Answers]:
-        """Ask clients at the beginning of a round, and return what has arrived when the server stops waiting.
-
-        The question's luck is not that of the participation that follows.
+        """Ask clients at the beginning of a round, and return the answers at the end of the server's wait.
 
         Parameters
         ----------
@@ -57,18 +55,19 @@ class Prober:
         """
         self._before = self._before + 1 if number == self._number else 0
         self._number = number
-        context, client, turn = self.context, probe.client, PROBE_TURNS * (1 + self._before) + number
+        context, client, draw = self.context, probe.client, PROBE_DRAWS * (1 + self._before) + number
+        workload = context.clients.workload
         asks_loss = probe.asks == "loss"
         samples = context.learner.probe_samples(client, probe.samples) if asks_loss else np.zeros(client.size)
         assignment = Assignment(
             client=client,
             number=number,
-            draw=turn,
+            draw=draw,
             availability_s=self.env.now,
             availability_draw=availability_draw,
-            bits=(context.clients.workload.down_bits if probe.down_bits is None else probe.down_bits, probe.up_bits),
+            bits=(workload.down_bits if probe.down_bits is None else probe.down_bits, probe.up_bits),
             samples=samples,
-            compute_s=context.clients.compute.duration_s(client, turn, samples) if asks_loss else np.zeros(client.size),
+            compute_s=context.clients.compute.duration_s(client, draw, samples) if asks_loss else np.zeros(client.size),
             waits_for_all=probe.wait_s is None,
         )
         over, running = self.env.event(), client.size
@@ -79,26 +78,26 @@ class Prober:
             if not running:
                 over.succeed()
 
-        there = self._dispatcher.send(assignment, np.ones(client.size), on_end=ended)
+        asked = self._dispatcher.send(assignment, np.ones(client.size), on_end=ended)
         try:
             if probe.wait_s is None:
                 yield over
             else:
                 yield from first_of(self.env, over, LastOfInstant(self.env, probe.wait_s))
         except Interrupt:
-            yield from self._close(number, client, there)
+            yield from self._close(number, client, asked)
             raise
-        yield from self._close(number, client, there)
-        return self._answers(probe, number, model, client[there.arrived])
+        yield from self._close(number, client, asked)
+        return self._answers(probe, number, model, client[asked.arrived])
 
-    def _close(self, number: int, client: NDArray[np.int64], there: Participations) -> Generator[Event, Any, None]:
-        """Cut off whoever has not answered, and take down what the question has cost."""
-        if there.cancel():
+    def _close(self, number: int, client: IntArray, asked: Participations) -> Generator[Event, Any, None]:
+        """Cancel clients that have not answered, and record what the question has cost."""
+        if asked.cancel():
             yield self.env.timeout(0)
-        self._dispatcher.finalize(there)
-        self._records.asked(number, ParticipationRecords.of(there, client, np.arange(client.size)))
+        self._dispatcher.finalize(asked)
+        self._log.probed(number, ParticipationRecords.of(asked, client, np.arange(client.size)))
 
-    def _answers(self, probe: Probe, number: int, model: Model, client: NDArray[np.int64]) -> Answers:
+    def _answers(self, probe: Probe, number: int, model: Model, client: IntArray) -> Answers:
         context, unknown = self.context, np.full(client.size, np.nan)
         if probe.asks == "loss":
             loss = context.learner.probe_losses(model, client, probe.samples, number)

@@ -1,29 +1,36 @@
-"""What is written down of rounds: participations as soon as it is known what came of them, and the rounds."""
+"""The one writer of what a server's rounds leave behind: tables, audit, the selector's reports and past rounds."""
 
 import math
 
 import numpy as np
 from numpy.typing import NDArray
 
+from fedsim.arrays import IntArray
 from fedsim.history.outcomes import UNDECIDED, Fate, Outcome, RoundEnd
 from fedsim.history.recorder import Recorder
 from fedsim.rounds.audit.audit import Audit
-from fedsim.rounds.clients.cohort import CohortRun
+from fedsim.rounds.clients.cohort import CohortRun, Members
 from fedsim.rounds.clients.record import ParticipationRecords
+from fedsim.rounds.policies.round import PastRounds, Round
 from fedsim.rounds.server.context import ServerContext
+from fedsim.rounds.server.knowledge import feedback
 
 
 class RoundLog:
-    """Writes what happens to the coordinators of a run into its history.
+    """Records the rounds of one server: a participation as soon as its fate is decided, a round when it is over.
 
     Parameters
     ----------
     recorder : Recorder
     context : ServerContext
-    audit : checks what is taken down; None for no checks
+    audit : checks what is recorded; None for no checks
     edge : index of the edge server; -1 for the only server, and for the cloud above edge servers
-    above : records of the cloud, whose rounds count what happens at the edges
-    member : ids of the clients whose leakage is looked at; None for all of the crowd
+    above : log of the cloud, whose rounds count what happens at the edges
+    member : ids of the clients whose leakage is recorded, shape (n,); None for the whole crowd
+
+    Attributes
+    ----------
+    past : rounds so far, as policies see them
     """
 
     def __init__(
@@ -33,42 +40,44 @@ class RoundLog:
         audit: Audit | None,
         edge: int = -1,
         above: "RoundLog | None" = None,
-        member: NDArray[np.int64] | None = None,
+        member: IntArray | None = None,
     ) -> None:
         self.recorder, self.context, self.audit, self.edge, self._above = recorder, context, audit, edge, above
+        self.past = PastRounds()
         self._member = member
         self._counts = np.zeros(len(Outcome), dtype=np.int64)
         self._selected = self._stale_used = 0
         self._unchecked: list[tuple[int, ParticipationRecords]] = []
 
-    def sent(self, flight: CohortRun) -> None:
-        """Count a cohort that was sent."""
-        self._selected += flight.cohort.client.size
+    def dispatched(self, run: CohortRun) -> None:
+        """Count the clients of a cohort that was sent."""
+        self._selected += run.cohort.client.size
 
-    def asked(self, number: int, said: ParticipationRecords) -> None:
-        """Take down what a question to clients has cost."""
-        size = said.client.size
-        self.recorder.add_probes(round=np.full(size, number), edge=np.full(size, self.edge), **_spent(said))
+    def probed(self, number: int, records: ParticipationRecords) -> None:
+        """Record what a question to clients has cost in a round."""
+        size = records.client.size
+        self.recorder.add_probes(round=np.full(size, number), edge=np.full(size, self.edge), **_spent(records))
         if self.audit is not None:
-            # Who was late before may have been asked as it was done, and that is taken down when the round is over.
-            self._unchecked.append((number, said))
+            # A late client may have been asked as soon as it was idle, and is recorded at the end of the round.
+            self._unchecked.append((number, records))
 
-    def count(self, outcome: NDArray[np.int8]) -> None:
-        """Count how participations of the round ended."""
-        self._counts += np.bincount(outcome, minlength=len(Outcome))
-
-    def settle(self, flight: CohortRun) -> NDArray[np.int64]:
-        """Take down the members of whom it is known by now what came of them; return their positions."""
-        rows = np.flatnonzero((flight.fate != UNDECIDED) & ~flight.recorded)
+    def finalize(self, run: CohortRun) -> IntArray:
+        """Record the members of a cohort whose fate is decided and who are not recorded; return their positions."""
+        rows = np.flatnonzero((run.fate != UNDECIDED) & ~run.recorded)
         if rows.size:
-            flight.recorded[rows] = True
-            said = ParticipationRecords.of(flight.participations, flight.cohort.client, rows)
-            self.recorder.add_participations(**self._columns(flight, rows, said))
-            self.check_asked(before=flight.participations.start_s)
+            run.recorded[rows] = True
+            records = ParticipationRecords.of(run.participations, run.cohort.client, rows)
+            self.recorder.add_participations(**self._columns(run, rows, records))
+            self.check_probes(before_s=run.participations.start_s)
             if self.audit is not None:
-                self.audit.check(flight.number, said)
-            self._stale_used += int(np.count_nonzero(flight.fate[rows] == Fate.STALE_USED))
+                self.audit.check(run.number, records)
+            self._stale_used += int(np.count_nonzero(run.fate[rows] == Fate.STALE_USED))
         return rows
+
+    def count(self, counted: Members) -> None:
+        """Count how participations of the present round ended."""
+        for run, members in counted:
+            self._counts += np.bincount(run.participations.outcome[members], minlength=len(Outcome))
 
     def close(
         self,
@@ -79,8 +88,8 @@ class RoundLog:
         version: int,
         ended_by: RoundEnd = RoundEnd.ENOUGH,
     ) -> None:
-        """Take down a round that is over."""
-        self.check_asked()
+        """Record a round that is over."""
+        self.check_probes()
         leakage = 0.0
         if self.context.clients.accountant is not None:
             spent = self.context.clients.accountant.spent
@@ -108,46 +117,62 @@ class RoundLog:
         self._selected = self._stale_used = 0
         self._counts[:] = 0
 
-    def check_asked(self, before: float = math.inf) -> None:
-        """Let the audit check what questions have cost that were put before an instant, or at it."""
-        while self.audit is not None and self._unchecked and self._unchecked[0][1].start_s <= before:
+    def report(self, round_: Round, end_s: float, reported: Members, picked: IntArray) -> None:
+        """Tell the selector, and the policy of later rounds, what a round has shown.
+
+        Parameters
+        ----------
+        round_ : the round
+        end_s : its end
+        reported : members of cohorts of which the server knows something
+        picked : clients whose new updates the aggregation used, shape (n,)
+        """
+        reports = feedback(round_.number, end_s, reported, self.context.selector.needs)
+        self.context.selector.observe(reports)
+        run = round_.cohort_run
+        self.past.rounds_s.append(end_s - (round_.start_s if run is None else run.participations.start_s))
+        self.past.durations_s.append(np.where(reports.delivered, reports.duration_s, np.inf))
+        self.past.deadline_s = round_.time_limit_s
+        self.past.picked = picked
+
+    def check_probes(self, before_s: float = math.inf) -> None:
+        """Let the audit check the costs of questions that were put before an instant, or at it."""
+        while self.audit is not None and self._unchecked and self._unchecked[0][1].start_s <= before_s:
             self.audit.check(*self._unchecked.pop(0))
 
-    def _columns(
-        self, flight: CohortRun, rows: NDArray[np.int64], said: ParticipationRecords
-    ) -> dict[str, NDArray[np.generic]]:
-        cohort, size = flight.cohort, rows.size
+    def _columns(self, run: CohortRun, rows: IntArray, records: ParticipationRecords) -> dict[str, NDArray[np.generic]]:
+        cohort, size = run.cohort, rows.size
         epsilon = np.zeros(size)
-        if flight.releases:
-            epsilon[:] = [flight.releases[i].epsilon if i in flight.releases else 0.0 for i in rows.tolist()]
+        if run.releases:
+            epsilon[:] = [run.releases[i].epsilon if i in run.releases else 0.0 for i in rows.tolist()]
         return {
-            "round": np.full(size, flight.number),
+            "round": np.full(size, run.number),
             "edge": np.full(size, self.edge),
             "draws": np.ones(size, dtype=np.int64) if cohort.draws is None else np.asarray(cohort.draws)[rows],
-            "weight": flight.used_weight[rows],
-            "work": flight.work[rows],
-            **_spent(said),
-            "fate": flight.fate[rows],
-            "start_version": np.full(size, flight.model.version),
-            "served_round": flight.served_round[rows],
-            "staleness": flight.staleness[rows],
+            "weight": run.used_weight[rows],
+            "work": run.work[rows],
+            **_spent(records),
+            "fate": run.fate[rows],
+            "start_version": np.full(size, run.model.version),
+            "served_round": run.served_round[rows],
+            "staleness": run.staleness[rows],
             "epsilon": epsilon,
         }
 
 
-def _spent(said: ParticipationRecords) -> dict[str, NDArray[np.generic]]:
-    """Return the columns of who did what and for how long."""
+def _spent(records: ParticipationRecords) -> dict[str, NDArray[np.generic]]:
+    """Return the columns of the clients' times, bits, energy and outcomes."""
     return {
-        "client": said.client,
-        "start_s": np.full(said.client.size, said.start_s),
-        "downlink_s": said.spent_s[0],
-        "compute_s": said.spent_s[1],
-        "uplink_s": said.spent_s[2],
-        "queue_s": said.queue_s,
-        "end_s": said.ended_s,
-        "downlink_bits": said.sent_bits[0],
-        "uplink_bits": said.sent_bits[1],
-        "outcome": said.outcome,
-        "cut_in": said.cut_in,
-        "energy_j": said.energy_j,
+        "client": records.client,
+        "start_s": np.full(records.client.size, records.start_s),
+        "downlink_s": records.spent_s[0],
+        "compute_s": records.spent_s[1],
+        "uplink_s": records.spent_s[2],
+        "queue_s": records.queue_s,
+        "end_s": records.ended_s,
+        "downlink_bits": records.sent_bits[0],
+        "uplink_bits": records.sent_bits[1],
+        "outcome": records.outcome,
+        "cut_in": records.cut_in,
+        "energy_j": records.energy_j,
     }

@@ -85,9 +85,9 @@ class UtilityProcess:
         self._covariance -= change.T @ change
         self._response += rows.T @ (now - known)
         directions = np.concatenate([change, (self._covariance @ self._response)[None]])
-        told = self._coordinates @ directions.T
-        self._mean = told[:, -1]
-        self._variance -= np.einsum("nk,nk->n", told[:, :-1], told[:, :-1])
+        projected = self._coordinates @ directions.T
+        self._mean = projected[:, -1]
+        self._variance -= np.einsum("nk,nk->n", projected[:, :-1], projected[:, :-1])
 
     def observe_pooled(self, count: FloatArray, total: FloatArray) -> None:
         """Set all observations: their number and their sum for each client of the crowd, shapes (K,)."""

@@ -1,4 +1,4 @@
-"""When a round can open: somebody is there and charged."""
+"""When a round can open: a client is online and meets all criteria."""
 
 import math
 
@@ -14,11 +14,11 @@ from fedsim.streams import Streams
 from tests.support.worlds import available_in, batteries, charged
 
 
-def test_which_presence_is_which():
-    always, toss = Always().build(2, Streams(0)), Bernoulli(probability=0.5).build(2, Streams(0))
+def test_laws_state_their_kind():
+    always, drawn = Always().build(2, Streams(0)), Bernoulli(probability=0.5).build(2, Streams(0))
     markov = Markov(mean_on_s=1.0, mean_off_s=1.0).build(2, Streams(0))
-    assert [law.kind for law in (always, toss, markov)] == ["timed", "per-draw", "timed"]
-    assert charged(toss, batteries([1.0, 1.0])).kind == "per-draw"
+    assert [law.kind for law in (always, drawn, markov)] == ["timed", "per-draw", "timed"]
+    assert charged(drawn, batteries([1.0, 1.0])).kind == "per-draw"
     whole: Availability = charged(always, batteries([1.0, 1.0]))
     assert whole.leaves_after_s(np.arange(2), 0.0, 1, np.ones(2)).tolist() == [math.inf] * 2
 
@@ -46,26 +46,26 @@ def test_both_conditions_at_once_worked_by_hand():
     assert there.next_s(60.0, 1)[0] == 70.0
 
 
-def test_a_toss_that_shows_only_empty_ones_is_repeated_until_it_shows_a_charged_one():
-    """One of 50 clients is charged; tosses are 2 s apart and show it with probability 0.2, so the mean wait is 8 s."""
+def test_a_draw_without_a_charged_client_is_repeated():
+    """One of 50 clients is charged; tries are 2 s apart and show it with probability 0.2, so the mean wait is 8 s."""
     waits = []
     for seed in range(400):
-        presence = Bernoulli(probability=0.2, retry_s=2.0).build(50, Streams(seed))
-        there = charged(presence, batteries([1.0] * 49 + [60.0], least=50.0))
+        availability = Bernoulli(probability=0.2, retry_s=2.0).build(50, Streams(seed))
+        there = charged(availability, batteries([1.0] * 49 + [60.0], least=50.0))
         opens_s, draw = there.next_s(10.0, 3)
         assert there.available(np.arange(50), opens_s, draw).nonzero()[0].tolist() == [49]
         waits.append(opens_s - 10.0)
     assert all(wait % 2.0 == 0.0 for wait in waits)
-    error_s = 2.0 * math.sqrt(0.8) / 0.2 / math.sqrt(400)  # of a geometric number of tosses
+    error_s = 2.0 * math.sqrt(0.8) / 0.2 / math.sqrt(400)  # of a geometric number of tries
     assert np.mean(waits) == pytest.approx(8.0, abs=5 * error_s)
 
 
-def test_no_toss_is_made_before_anybody_is_charged():
-    """At 1e-3 W the first of two has 50 J after 10^4 s; a toss each second would take long."""
-    presence = Bernoulli(probability=1.0, retry_s=3.0).build(2, Streams(0))
-    there = charged(presence, batteries([40.0, 0.0], gain_w=1e-3, least=50.0))
+def test_no_draw_is_repeated_before_a_client_is_charged():
+    """At 1e-3 W the first of two has 50 J after 10^4 s; a draw each second would take long."""
+    availability = Bernoulli(probability=1.0, retry_s=3.0).build(2, Streams(0))
+    there = charged(availability, batteries([40.0, 0.0], gain_w=1e-3, least=50.0))
     assert there.next_s(0.0, 1)[0] == 10_002.0
-    assert charged(presence, batteries([40.0, 0.0], least=50.0)).next_s(0.0, 2)[0] == math.inf
+    assert charged(availability, batteries([40.0, 0.0], least=50.0)).next_s(0.0, 2)[0] == math.inf
 
 
 stretches = st.lists(st.tuples(st.integers(0, 99), st.integers(1, 30)), max_size=4)
@@ -96,24 +96,24 @@ def test_a_round_opens_when_a_search_through_all_instants_says(lines, gain_w, ti
 
 
 def test_some_clients_only():
-    """As worked by hand above; and clients of whom nothing is known of later tosses come in no other one."""
+    """As worked by hand above; and clients of a part of the crowd come in no later draw."""
     some = np.array([1, 2])
     power = batteries([50.0, 20.0, 15.0], gain_w=1.0, least=50.0)
-    presence = available_in(*[[(0, 900)], [(0, 10), (40, 60)], [(20, 30), (70, 90)]])
-    assert presence.next_s(12.0, 1, some)[0] == 20.0
-    assert presence.next_s(12.0, 1, some[:1])[0] == 40.0
-    there = charged(presence, power)
+    availability = available_in(*[[(0, 900)], [(0, 10), (40, 60)], [(20, 30), (70, 90)]])
+    assert availability.next_s(12.0, 1, some)[0] == 20.0
+    assert availability.next_s(12.0, 1, some[:1])[0] == 40.0
+    there = charged(availability, power)
     assert there.next_s(0.0, 1)[0] == 0.0
     assert there.next_s(0.0, 1, some)[0] == 40.0
     assert there.next_s(0.0, 1, some[1:])[0] == 70.0
     always = Always().build(3, Streams(0))
     assert (always.next_s(5.0, 1, some)[0], always.next_s(5.0, 1, some[:0])[0]) == (5.0, math.inf)
     assert charged(always, power).next_s(0.0, 1, some)[0] == 30.0
-    toss = Bernoulli(probability=0.4).build(3, Streams(1))
+    drawn = Bernoulli(probability=0.4).build(3, Streams(1))
     for round_ in range(1, 60):
-        here = toss.available(np.arange(3), 0.0, round_)
-        both = charged(toss, batteries([50.0, 20.0, 15.0], gain_w=1.0, least=50.0))
-        assert toss.next_s(7.0, round_, some)[0] == (7.0 if here[some].any() else math.inf)
+        here = drawn.available(np.arange(3), 0.0, round_)
+        both = charged(drawn, batteries([50.0, 20.0, 15.0], gain_w=1.0, least=50.0))
+        assert drawn.next_s(7.0, round_, some)[0] == (7.0 if here[some].any() else math.inf)
         first_s = min([charged_s for charged_s, comes in ((30.0, here[1]), (35.0, here[2])) if comes], default=math.inf)
         assert both.next_s(7.0, round_, some)[0] == first_s
 

@@ -83,10 +83,10 @@ def test_it_goes_on_like_that():
     """A fortnight later the clients' share of time online is the same, and no client's comings have changed."""
     clients = 6000
     law = Flash().build(clients, Streams(3))
-    everyone, day_s = np.arange(clients), np.full(clients, DAY_S)
+    ids, day_s = np.arange(clients), np.full(clients, DAY_S)
     share = []
     for day in (0, 14):
-        sessions = law.sessions(everyone, day * day_s, (day + 2) * day_s)
+        sessions = law.sessions(ids, day * day_s, (day + 2) * day_s)
         share.append(np.bincount(sessions.owner, sessions.end_s - sessions.start_s, clients) / (2 * DAY_S))
     change = share[1] - share[0]
     assert change.mean() == pytest.approx(0.0, abs=4 * change.std() / math.sqrt(clients))
@@ -95,7 +95,7 @@ def test_it_goes_on_like_that():
 
 
 @pytest.mark.statistical
-def test_without_hours_nobody_keeps_them():
+def test_without_hours_no_client_follows_them():
     """The share online is then the same at every hour; sessions stay about as long."""
     clients = 24_000
     free = presence.statistics(presence.watch(Flash(diurnal=False).build(clients, Streams(7)), clients, 7))
@@ -136,7 +136,7 @@ LEVELS, VALUES_S = [0, 0.3, 0.5, 1], [1.0, 10.0, 10.0, 1000.0]
 
 
 @pytest.mark.statistical
-def test_quantiles_over_everybody_and_of_one_client():
+def test_quantiles_over_all_clients_and_of_one():
     """Centres and scores that are standard normal together give the quantiles; a client's own mean is its law's."""
     rng, number, within = np.random.default_rng(1), 400_000, 0.8
     law = QuantileLaw(LEVELS, VALUES_S, within)

@@ -1,4 +1,4 @@
-"""Who is there when: always, tosses, on/off chains and the hours of the day."""
+"""Laws of availability: always, Bernoulli, on and off chains and the hours of the day."""
 
 import math
 
@@ -21,54 +21,54 @@ def dkw(number):
     return math.sqrt(math.log(2 / 1e-6) / (2 * number))
 
 
-def walk(presence, client, until_s):
+def walk(availability, client, until_s):
     """Return the sojourns of one client until an instant, by going from change to change."""
     time_s, sojourns = 0.0, []
     one = np.array([client])
     while time_s < until_s:
-        on, left_s = presence.state(one, time_s)
+        on, left_s = availability.state(one, time_s)
         sojourns.append((bool(on[0]), time_s, time_s + float(left_s[0])))
         time_s = float(np.nextafter(time_s + left_s[0], np.inf))
     return sojourns
 
 
 def test_always():
-    presence = AVAILABILITIES.make("always").build(3, Streams(0))
-    assert presence.available(np.array([0, 2]), 5.0, 1).tolist() == [True, True]
-    assert presence.leaves_after_s(np.array([0, 2]), 5.0, 1, np.ones(2)).tolist() == [math.inf] * 2
-    assert presence.next_s(5.0, 1)[0] == 5.0
+    availability = AVAILABILITIES.make("always").build(3, Streams(0))
+    assert availability.available(np.array([0, 2]), 5.0, 1).tolist() == [True, True]
+    assert availability.leaves_after_s(np.array([0, 2]), 5.0, 1, np.ones(2)).tolist() == [math.inf] * 2
+    assert availability.next_s(5.0, 1)[0] == 5.0
 
 
 @pytest.mark.statistical
-def test_tosses_are_fair_and_independent_of_the_crowd():
+def test_draws_are_fair_and_independent_of_the_crowd():
     clients, rounds, p = 400, 200, 0.3
     law = AVAILABILITIES.make({"kind": "bernoulli", "probability": p})
-    presence, larger = law.build(clients, Streams(1)), law.build(clients + 5, Streams(1))
+    availability, larger = law.build(clients, Streams(1)), law.build(clients + 5, Streams(1))
     ids = np.arange(clients)
-    there = np.array([presence.available(ids, 0.0, r) for r in range(1, rounds + 1)])
+    there = np.array([availability.available(ids, 0.0, r) for r in range(1, rounds + 1)])
     error = math.sqrt(p * (1 - p) / there.size)
     assert there.mean() == pytest.approx(p, abs=5 * error)
     # Neighbouring rounds are independent: the share of clients there in both is p^2.
     assert (there[1:] & there[:-1]).mean() == pytest.approx(p * p, abs=5 * p / math.sqrt(there.size))
     np.testing.assert_array_equal(larger.available(ids, 0.0, 7), there[6])
-    assert presence.next_s(3.0, 4)[0] == 3.0
+    assert availability.next_s(3.0, 4)[0] == 3.0
 
 
 @pytest.mark.statistical
-def test_a_toss_that_shows_nobody_is_repeated_until_somebody_comes():
-    """With 3 clients and p = 0.05 a toss shows somebody with q = 1 - 0.95^3: geometric waits, conditional crowds."""
+def test_a_draw_without_an_available_client_is_repeated():
+    """Three clients of p = 0.05: a draw shows one with q = 1 - 0.95^3; geometric waits, conditional crowds."""
     p, rounds, ids = 0.05, 6000, np.arange(3)
-    presence = AVAILABILITIES.make({"kind": "bernoulli", "probability": p, "retry_s": 2.0}).build(3, Streams(2))
-    waits = np.array([presence.next_s(10.0, r)[0] - 10.0 for r in range(1, rounds + 1)])
-    crowds = np.array([presence.available(ids, 10.0, r) for r in range(1, rounds + 1)])
+    availability = AVAILABILITIES.make({"kind": "bernoulli", "probability": p, "retry_s": 2.0}).build(3, Streams(2))
+    waits = np.array([availability.next_s(10.0, r)[0] - 10.0 for r in range(1, rounds + 1)])
+    crowds = np.array([availability.available(ids, *availability.next_s(10.0, r)) for r in range(1, rounds + 1)])
     q = 1 - (1 - p) ** 3
     assert crowds.any(axis=1).all()
-    tosses = waits / 2.0
-    np.testing.assert_array_equal(tosses, np.round(tosses))
+    tries = waits / 2.0
+    np.testing.assert_array_equal(tries, np.round(tries))
     for number in range(4):
         share = q * (1 - q) ** number
-        assert (tosses == number).mean() == pytest.approx(share, abs=5 * math.sqrt(share / rounds))
-    # Given that anybody is there, each client is with probability p / q, whether the toss was repeated or not.
+        assert (tries == number).mean() == pytest.approx(share, abs=5 * math.sqrt(share / rounds))
+    # Given an available client, each client is available with probability p / q, whether the draw was repeated or not.
     for kept in (waits == 0, waits > 0):
         size = kept.sum()
         np.testing.assert_allclose(crowds[kept].mean(axis=0), p / q, atol=5 * math.sqrt(0.25 / size))
@@ -79,15 +79,15 @@ def test_a_toss_that_shows_nobody_is_repeated_until_somebody_comes():
 @pytest.mark.statistical
 def test_markov_sojourns_are_exponential_and_the_start_is_stationary():
     clients, on_s, off_s = 4000, 30.0, 90.0
-    presence = Markov(mean_on_s=on_s, mean_off_s=off_s).build(clients, Streams(3))
+    availability = Markov(mean_on_s=on_s, mean_off_s=off_s).build(clients, Streams(3))
     ids = np.arange(clients)
     error = math.sqrt(0.25 * 0.75 / clients)
     for time_s in (0.0, 17.0, 5000.0):
-        assert presence.available(ids, time_s, 1).mean() == pytest.approx(0.25, abs=5 * error)
-    there, left_s = presence.state(ids, 3000.0)  # memoryless: what is left is exponential again
+        assert availability.available(ids, time_s, 1).mean() == pytest.approx(0.25, abs=5 * error)
+    there, left_s = availability.state(ids, 3000.0)  # memoryless: what is left is exponential again
     for state, mean_s in ((there, on_s), (~there, off_s)):
         assert stats.kstest(left_s[state], stats.expon(scale=mean_s).cdf).statistic < dkw(state.sum())
-    sojourns = [s for client in range(40) for s in walk(presence, client, 4000.0)]
+    sojourns = [s for client in range(40) for s in walk(availability, client, 4000.0)]
     for on, mean_s in ((True, on_s), (False, off_s)):
         lengths = [end - start for is_on, start, end in sojourns if is_on == on and start > 0]
         assert len(lengths) > 1000
@@ -110,25 +110,25 @@ def test_answers_do_not_depend_on_what_was_asked_before(times_s, seed):
 @given(st.floats(0, 1e5), st.integers(0, 30))
 @settings(deadline=None, max_examples=60)
 def test_the_first_arrival_is_the_first_arrival(time_s, seed):
-    presence = Markov(mean_on_s=1.0, mean_off_s=200.0).build(3, Streams(seed))
-    opens_s = presence.next_s(time_s, 1)[0]
+    availability = Markov(mean_on_s=1.0, mean_off_s=200.0).build(3, Streams(seed))
+    opens_s = availability.next_s(time_s, 1)[0]
     ids = np.arange(3)
-    assert presence.available(ids, opens_s, 1).any()
+    assert availability.available(ids, opens_s, 1).any()
     for share in (0.0, 0.3, 0.999):
         before = time_s + share * (opens_s - time_s)
-        assert before >= opens_s or not presence.available(ids, before, 1).any()
+        assert before >= opens_s or not availability.available(ids, before, 1).any()
 
 
 def test_a_client_is_there_until_it_leaves():
-    presence = Markov(mean_on_s=50.0, mean_off_s=50.0).build(200, Streams(4))
+    availability = Markov(mean_on_s=50.0, mean_off_s=50.0).build(200, Streams(4))
     ids = np.arange(200)
-    there = np.flatnonzero(presence.available(ids, 10.0, 1))
-    leaves_s = presence.leaves_after_s(ids, 10.0, 1, np.ones(200))
+    there = np.flatnonzero(availability.available(ids, 10.0, 1))
+    leaves_s = availability.leaves_after_s(ids, 10.0, 1, np.ones(200))
     assert np.all((leaves_s > 0) == np.isin(ids, there))
     for client in there[:20]:
         one = np.array([client])
-        assert presence.available(one, 10.0 + leaves_s[client] * (1 - 1e-9), 1)[0]
-        assert not presence.available(one, 10.0 + leaves_s[client] * (1 + 1e-9), 1)[0]
+        assert availability.available(one, 10.0 + leaves_s[client] * (1 - 1e-9), 1)[0]
+        assert not availability.available(one, 10.0 + leaves_s[client] * (1 + 1e-9), 1)[0]
 
 
 @pytest.mark.statistical
@@ -137,15 +137,15 @@ def test_shares_by_hour_are_those_asked_for():
     clients = 20_000
     hours = np.arange(24)
     shares = 0.3 + 0.2 * np.cos(2 * np.pi * (hours - 3) / 24)
-    presence = Diurnal(share_by_hour=tuple(shares), mean_session_s=1800.0).build(clients, Streams(5))
+    availability = Diurnal(share_by_hour=tuple(shares), mean_session_s=1800.0).build(clients, Streams(5))
     ids = np.arange(clients)
     for day in (0, 2):
         for hour in range(0, 24, 3):
-            online = presence.available(ids, 86400.0 * day + 3600.0 * hour + 1800.0, 1).mean()
+            online = availability.available(ids, 86400.0 * day + 3600.0 * hour + 1800.0, 1).mean()
             share = shares[hour]
             assert online == pytest.approx(share, abs=5 * math.sqrt(share * (1 - share) / clients))
-    there = presence.available(ids, 86400.0, 1)
-    left_s = presence.leaves_after_s(ids, 86400.0, 1, np.ones(clients))[there]
+    there = availability.available(ids, 86400.0, 1)
+    left_s = availability.leaves_after_s(ids, 86400.0, 1, np.ones(clients))[there]
     assert stats.kstest(left_s, stats.expon(scale=1800.0).cdf).statistic < dkw(left_s.size)
 
 
@@ -214,8 +214,8 @@ def test_a_daily_clock_goes_on_from_where_it_is(time_s, first, second):
     "law", [Markov(mean_on_s=700.0, mean_off_s=1100.0), Diurnal(), Flash()], ids=lambda law: type(law).__name__
 )
 def test_sessions_of_a_window_are_those_that_one_meets_in_it(law):
-    presence, clients, from_s, until_s = law.build(30, Streams(12)), np.array([7, 3, 21, 22]), 9_000.0, 400_000.0
-    found = presence.sessions(clients, np.full(4, from_s), np.full(4, until_s))
+    availability, clients, from_s, until_s = law.build(30, Streams(12)), np.array([7, 3, 21, 22]), 9_000.0, 400_000.0
+    found = availability.sessions(clients, np.full(4, from_s), np.full(4, until_s))
     for place, client in enumerate(clients):
         met = [
             (a, b)

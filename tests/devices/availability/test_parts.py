@@ -1,4 +1,4 @@
-"""The presence of some of the clients, as a crowd of their own."""
+"""The availability of a part of the clients, as a crowd of its own."""
 
 import math
 
@@ -12,10 +12,10 @@ from fedsim.devices.availability.on_off import Markov
 from fedsim.streams import Streams
 from tests.support.worlds import available_in, batteries, charged
 
-EVERYONE = np.arange(4)
+IDS = np.arange(4)
 
 
-def test_a_part_opens_when_somebody_of_it_comes():
+def test_a_part_opens_when_a_client_of_it_comes():
     whole = available_in(*[[(0, 10)], [(20, 30)], [(5, 8)], []])
     assert [whole.part(np.array(part)).next_s(0.0, 1)[0] for part in ([1], [1, 2], [0, 3], [3])] == [20, 5, 0, math.inf]
     part = whole.part(np.array([1, 2]))
@@ -47,19 +47,19 @@ def test_parts_and_whole_say_the_same_of_each_client_in_whatever_order_they_are_
 
 
 @pytest.mark.statistical
-def test_tosses_of_a_part_are_repeated_until_they_show_somebody_of_it():
-    """Two of 50 clients with p = 0.1: a toss shows one of them with q = 1 - 0.9^2 = 0.19, whatever the others do."""
+def test_draws_of_a_part_are_repeated_until_they_show_a_client_of_it():
+    """Two of 50 clients with p = 0.1: a draw shows one of them with q = 1 - 0.9^2 = 0.19, whatever the others do."""
     p, rounds, member = 0.1, 6000, np.array([7, 30])
     whole = Bernoulli(probability=p, retry_s=2.0).build(50, Streams(4))
     part = whole.part(member)
-    tosses = np.array([part.next_s(10.0, r)[0] - 10.0 for r in range(1, rounds + 1)]) / 2.0
-    there = np.array([part.available(member, 10.0, r) for r in range(1, rounds + 1)])
+    tries = np.array([part.next_s(10.0, r)[0] - 10.0 for r in range(1, rounds + 1)]) / 2.0
+    there = np.array([part.available(member, *part.next_s(10.0, r)) for r in range(1, rounds + 1)])
     q = 1 - (1 - p) ** 2
     assert there.any(axis=1).all()
     for number in range(4):
         share = q * (1 - q) ** number
-        assert (tosses == number).mean() == pytest.approx(share, abs=5 * math.sqrt(share / rounds))
-    # Given that somebody is there, each is with p / q, and both are with p^2 / q.
+        assert (tries == number).mean() == pytest.approx(share, abs=5 * math.sqrt(share / rounds))
+    # Given an available client, each is with p / q, and both are with p^2 / q.
     for found, share in (
         (there.mean(axis=0)[0], p / q),
         (there.mean(axis=0)[1], p / q),
@@ -68,14 +68,14 @@ def test_tosses_of_a_part_are_repeated_until_they_show_somebody_of_it():
         assert found == pytest.approx(share, abs=5 * math.sqrt(share / rounds))
 
 
-def test_the_part_that_is_everybody_has_the_luck_of_the_whole_and_another_part_has_its_own():
+def test_the_part_of_all_clients_has_the_draws_of_the_whole_and_another_part_has_its_own():
     law = Bernoulli(probability=0.02, retry_s=1.0)
-    whole, same = law.build(4, Streams(1)), law.build(4, Streams(1)).part(EVERYONE)
-    waits = [[presence.next_s(0.0, r)[0] for r in range(1, 60)] for presence in (whole, same)]
+    whole, same = law.build(4, Streams(1)), law.build(4, Streams(1)).part(IDS)
+    waits = [[availability.next_s(0.0, r)[0] for r in range(1, 60)] for availability in (whole, same)]
     assert waits[0] == waits[1]
     assert max(waits[0]) > 0
     pairs = [law.build(4, Streams(1)).part(np.array(part)) for part in ([0, 1], [2, 3])]
-    waits = [[presence.next_s(0.0, r)[0] for r in range(1, 60)] for presence in pairs]
+    waits = [[availability.next_s(0.0, r)[0] for r in range(1, 60)] for availability in pairs]
     assert waits[0] != waits[1]
 
 
@@ -91,6 +91,6 @@ def test_a_part_waits_for_its_own_batteries():
     assert coming.part(np.array([1])).next_s(0.0, 1)[0] == 30.0
     assert coming.part(np.array([1, 2])).next_s(0.0, 1)[0] == 25.0
     assert coming.part(np.array([1, 2])).next_s(26.0, 1)[0] == 26.0
-    # A toss every 3 s that always shows everybody: the first after 25 s is at 27 s.
-    tossed = charged(Bernoulli(probability=1.0, retry_s=3.0).build(4, Streams(0)), power)
-    assert tossed.part(np.array([2])).next_s(0.0, 1)[0] == 27.0
+    # A draw every 3 s that always shows all clients: the first after 25 s is at 27 s.
+    drawn = charged(Bernoulli(probability=1.0, retry_s=3.0).build(4, Streams(0)), power)
+    assert drawn.part(np.array([2])).next_s(0.0, 1)[0] == 27.0

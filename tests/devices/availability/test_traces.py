@@ -20,12 +20,12 @@ INTERVALS = Intervals.of([0, 0, 1, 1, 3], [50, 10, 35, 0, 0], [60, 20, 40, 5, 30
 EACH = np.arange(4)
 
 
-def presence(checked="whole-task"):
+def followed(checked="whole-task"):
     return TraceAvailability(INTERVALS, EACH, checked)
 
 
 def test_lookup_by_hand():
-    trace = presence()
+    trace = followed()
     assert trace.available(EACH, 12.0, 1).tolist() == [True, False, False, True]
     assert trace.available(EACH, 155.0, 1).tolist() == [True, True, False, True], "each its own period"
     assert trace.leaves_after_s(EACH, 155.0, 1, np.ones(4)).tolist() == [5.0, 10.0, 0.0, math.inf]
@@ -40,10 +40,10 @@ def test_checked_at_the_end_point_only():
     clients, task_s = np.array([0, 0, 0, 0, 3]), np.array([40.0, 30.0, 5.0, math.inf, 1e6])
     whole = TraceAvailability(INTERVALS, EACH).leaves_after_s(clients, 15.0, 1, task_s)
     assert whole.tolist() == [5.0, 5.0, 5.0, 5.0, math.inf]
-    end = presence("end-point").leaves_after_s(clients, 15.0, 1, task_s)
+    end = followed("end-point").leaves_after_s(clients, 15.0, 1, task_s)
     assert end.tolist() == [math.inf, 5.0, math.inf, math.inf, math.inf]
     # From 55 s over the end of the period: away since 60 when it ends at 105, there again at 112.
-    end = presence("end-point").leaves_after_s(np.array([0, 0]), 55.0, 1, np.array([50.0, 57.0]))
+    end = followed("end-point").leaves_after_s(np.array([0, 0]), 55.0, 1, np.array([50.0, 57.0]))
     assert end.tolist() == [5.0, math.inf]
 
 

@@ -236,7 +236,7 @@ def test_a_round_waits_for_somebody_to_come_who_is_free():
 def test_a_run_that_would_wait_for_dead_links_for_ever_is_refused(late, edge):
     """After 2 s everybody is late, and at work for ever."""
     edges = None if edge is None else Edges(grouping={"kind": "given", "edge": edge}, backhaul="none", rounds=2)
-    with pytest.raises(ScenarioError, match=r"nobody ever will be: .* allowed: rounds\.late that cuts off"):
+    with pytest.raises(ScenarioError, match=r"none ever will be: .* allowed: rounds\.late that cancels"):
         serve(Deadline(deadline_s=2), [1, 1], [1, 1], [np.inf, np.inf], late=late, edges=edges, count=3)
     serve(Deadline(deadline_s=2), [1, 1], [1, 1], [np.inf, np.inf], late=Cancel(), edges=edges, count=3)
 

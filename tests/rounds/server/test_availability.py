@@ -32,8 +32,8 @@ def test_every_column_is_cut_alike():
     assert view.last_loss.size == 2
     assert view.privacy_spent[0] == 0 < view.privacy_spent[1]
     assert view.features.shape == (2, 0)
-    cut = Knowledge(np.array([1, 2, 3]), None, np.array([4.0, 5.0, 6.0])).view(1, 0.0, np.array([0, 2]))
-    assert cut.expected_duration_s.tolist() == [4.0, 6.0]
+    cut = Knowledge(np.array([1, 2, 3]), None, np.array([[4.0], [5.0], [6.0]])).view(1, 0.0, np.array([0, 2]))
+    assert cut.features.tolist() == [[4.0], [6.0]]
     assert not cut.samples.flags.writeable
 
 

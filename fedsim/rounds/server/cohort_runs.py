@@ -1,0 +1,197 @@
+"""The cohorts that a server has sent, until the fate of every member is decided."""
+
+import math
+from collections.abc import Iterable
+from functools import cached_property, partial
+
+import numpy as np
+from simpy import Environment
+
+from fedsim.arrays import FloatArray
+from fedsim.clock import Waiting
+from fedsim.history.outcomes import Fate
+from fedsim.learning import Model
+from fedsim.rounds.aggregation.rules import AggregationRule
+from fedsim.rounds.clients.assignment import Assignment
+from fedsim.rounds.clients.cohort import CohortRun, Members, cohort_weights
+from fedsim.rounds.clients.dispatch import Dispatcher
+from fedsim.rounds.server.context import ServerContext
+from fedsim.rounds.server.roster import Roster
+from fedsim.rounds.server.round_log import RoundLog
+from fedsim.rounds.server.update_buffer import UpdateBuffer
+from fedsim.selectors import Cohort
+
+
+class CohortRuns:
+    """Sends and cancels cohorts, takes in their updates, and has the log record members with a decided fate.
+
+    Parameters
+    ----------
+    env : Environment
+    context : ServerContext
+    dispatcher : starts the clients' processes
+    roster : state of the server's clients
+    buffer : updates that have arrived
+    log : records participations
+    rule : is told of every dispatch
+    """
+
+    def __init__(
+        self,
+        env: Environment,
+        context: ServerContext,
+        dispatcher: Dispatcher,
+        roster: Roster,
+        buffer: UpdateBuffer,
+        log: RoundLog,
+        rule: AggregationRule,
+    ) -> None:
+        self.env, self.context, self._dispatcher = env, context, dispatcher
+        self._roster, self._buffer, self._log, self._rule = roster, buffer, log, rule
+        traits = context.policy.traits
+        self.end_with_round = context.late.cancels and not traits.overlaps_rounds
+        self._asynchronous = traits.concurrency is not None
+        self._waits_for_all = not traits.tolerates_losses
+        self._least_share = context.late.least_share
+        self._sent = 0
+        self._open: dict[CohortRun, None] = {}
+        # Open cohorts with members that have ended since the last round.
+        self._ended: dict[CohortRun, None] = {}
+
+    def send(
+        self,
+        number: int,
+        cohort: Cohort,
+        model: Model,
+        draw: int,
+        availability_draw: int,
+        *,
+        looked_s: float | None = None,
+        limit_s: float = math.inf,
+    ) -> CohortRun:
+        """Send a cohort.
+
+        Parameters
+        ----------
+        number : of the round
+        cohort : Cohort
+        model : the model that the clients start from
+        draw : key of the cohort's random times
+        availability_draw : draw of availability that holds in the round
+        looked_s : instant of which the clients' availability is taken; None for now
+        limit_s : the round is over at the latest after this
+        """
+        context, client, now_s = self.context, cohort.client, self.env.now
+        weight, total = cohort_weights(cohort, context.learner.samples[client])
+        run = CohortRun(self._sent, number, cohort, model, weight, total)
+        run.repeat = self._buffer.repeats(client, model.version)
+        if cohort.work is not None:
+            run.work = context.learner.whole_steps(client, run.work, up=True)
+        workload = context.clients.workload
+        samples = workload.samples(client)
+        assignment = Assignment(
+            client=client,
+            number=number,
+            draw=draw,
+            availability_s=now_s if looked_s is None else looked_s,
+            availability_draw=availability_draw,
+            bits=(workload.down_bits, workload.up_bits),
+            samples=samples,
+            compute_s=context.clients.compute.duration_s(client, draw, samples),
+            deadline_s=now_s + limit_s,
+            least_share=self._least_share,
+            mean_uplink_s=None if self._least_share == 1.0 else self._mean_uplink_s[client],
+            waits_for_all=self._waits_for_all,
+        )
+        on_end = None if self.end_with_round else partial(self._client_ended, run)
+        run.participations = self._dispatcher.send(assignment, run.work, run.releases, on_end)
+        self._sent += 1
+        self._open[run] = None
+        self._roster.sent(run, busy=not self.end_with_round)
+        context.knowledge.participations[client] += 1
+        self._rule.on_dispatch(client, model)
+        self._log.dispatched(run)
+        return run
+
+    def cancel(self, runs: Iterable[CohortRun]) -> Waiting:
+        """Interrupt the clients of cohorts that are in flight, and let them stop."""
+        cut = [run.participations.cancel() for run in runs]
+        if any(cut):
+            yield self.env.timeout(0)
+
+    def cancel_before(self, version: int) -> Waiting:
+        """Cancel the cohorts that started from models before a version."""
+        old = [run for run in self._open if run.model.version < version]
+        self._roster.cancelled(old)
+        yield from self.cancel(old)
+
+    def trains_from(self, version: int) -> bool:
+        """Return whether a cohort is open that started from the model of a version."""
+        return any(run.model.version == version for run in self._open)
+
+    def close_round(self, run: CohortRun) -> None:
+        """Take in the updates of a round's own cohort, and mark its other members as late."""
+        self._ended[run] = None
+        if self.end_with_round:
+            self._dispatcher.finalize(run.participations)
+            self._buffer.take(run, run.buffered.tolist())
+        run.late |= ~run.participations.arrived
+        run.participations.mark_late()
+
+    def finalize(self, arrived: Members) -> Members:
+        """Record the members whose fate is decided after an aggregation, and return them.
+
+        Parameters
+        ----------
+        arrived : members whose updates have arrived since the last aggregation
+        """
+        changed = sorted({*self._ended, *(run for run, _ in arrived)}, key=lambda run: run.order)
+        self._ended.clear()
+        final: Members = []
+        for run in changed:
+            run.decide_lost()
+            final.append((run, self._log.finalize(run)))
+            if run.decided:
+                del self._open[run]
+            elif run.buffered.size:
+                self._ended[run] = None
+        return final
+
+    def stop(self) -> Waiting:
+        """Cancel all open cohorts, and discard what waits."""
+        yield from self.cancel(list(self._open))
+        self._buffer.discard()
+        self._buffer.take_arrived()
+        self._roster.clear()
+
+    def finalize_all(self) -> Members:
+        """Record all members of stopped cohorts, and return them."""
+        final: Members = []
+        for run in self._open:
+            if self.end_with_round:
+                self._dispatcher.finalize(run.participations)
+            run.fate[run.buffered] = Fate.WASTED_UNMERGED
+            run.decide_lost()
+            final.append((run, self._log.finalize(run)))
+        self._log.check_probes()
+        self._open.clear()
+        self._ended.clear()
+        return final
+
+    @cached_property
+    def _mean_uplink_s(self) -> FloatArray:
+        """Mean duration of an upload of each client of the crowd, shape (K,)."""
+        return self.context.clients.links.expected_uplink_s(self.context.clients.workload.up_bits)
+
+    def _client_ended(self, run: CohortRun, i: int, delivered: bool) -> None:
+        """Record that a member of a cohort has delivered, or that it is lost, which the server does not see."""
+        client = int(run.cohort.client[i])
+        self._dispatcher.finalize(run.participations, np.array([i]))
+        self._ended[run] = None
+        # An asynchronous server waits for a lost client; a synchronous one finds it among the next candidates.
+        if delivered or not self._asynchronous:
+            self._roster.mark_idle(client)
+        if delivered:
+            self._roster.delivered(client, run)
+            self._buffer.take(run, [i])
+            self._roster.notify()

@@ -1,0 +1,161 @@
+"""How an asynchronous server keeps a number of clients in flight.
+
+A server whose selector asks clients first has one question at a time. Updates arrive and are aggregated meanwhile;
+vacant places wait for the next question.
+"""
+
+import math
+from collections.abc import Callable, Generator
+from functools import partial
+from typing import Any, Final
+
+import numpy as np
+from simpy import Environment, Event, Interrupt, Process
+
+from fedsim.clock import LastOfInstant, call_when, tie_s
+from fedsim.errors import ScenarioError, SelectorError
+from fedsim.rounds.clients.cohort import CohortRun
+from fedsim.rounds.server.context import ServerContext
+from fedsim.rounds.server.roster import Roster
+from fedsim.rounds.server.selection import Ask, Selection
+from fedsim.selectors import Cohort
+
+PATIENCE: Final = 10_000
+"""After this number of clients given up in a row, no delivery is expected any more."""
+
+Send = Callable[[int, Cohort, int], CohortRun]
+"""Sends a cohort in a round; the last argument is the draw that its random times are keyed by."""
+
+
+class Refill:
+    """Sends idle clients, one by one, until a number of them are in flight.
+
+    Parameters
+    ----------
+    env : Environment
+    context : ServerContext
+    roster : state of the clients
+    selection : asks the selector
+    send : sends a cohort of one client
+
+    Attributes
+    ----------
+    number : of the server's present round
+    """
+
+    def __init__(
+        self, env: Environment, context: ServerContext, roster: Roster, selection: Selection, send: Send
+    ) -> None:
+        self.env, self._roster, self._selection, self._send = env, roster, selection, send
+        self._participations = context.knowledge.participations
+        self._give_up_after_s = context.policy.traits.give_up_after_s
+        self.number = 0
+        self._looks_again_s = -math.inf
+        self._question: Process | None = None
+        self._declined_at: int | None = None
+
+    def to(self, concurrency: int, ask: Ask) -> bool:
+        """Send clients until a number of them are in flight; return whether any is or will be available.
+
+        If the selector asks clients first, they are sent when the question has been answered.
+
+        Parameters
+        ----------
+        concurrency : number of clients to have in flight
+        ask : puts a question to clients
+
+        Raises
+        ------
+        SelectorError
+            If no client is in flight and the selector selects none of the candidates: nothing would ever happen.
+        """
+        if self._selection.selector.probe is not None:
+            return self._after_question(concurrency, ask)
+        while self._roster.in_flight < concurrency:
+            cohort = self._selection.at_once(self.number, concurrency - self._roster.in_flight)
+            if cohort is None:
+                return self._look_again_later()
+            self._send_each(cohort)
+        return True
+
+    def stop_asking(self) -> Generator[Event, Any, None]:
+        """Break off the present question, if there is one."""
+        if self._question is not None and self._question.is_alive:
+            self._question.interrupt()
+            yield self._question
+        self._question, self._declined_at = None, None
+
+    def _after_question(self, concurrency: int, ask: Ask) -> bool:
+        """Put a question if places are vacant; return whether anything will happen."""
+        asking = self._question is not None and self._question.is_alive
+        if asking or self._roster.in_flight >= concurrency:
+            return True
+        # A selector that has just selected no client is asked again once the candidates have changed.
+        if self._declined_at == self._roster.released:
+            self._declined_at = None
+            return self._look_again_later()
+        self._question = self.env.process(self._ask(concurrency, ask))
+        return True
+
+    def _ask(self, concurrency: int, ask: Ask) -> Generator[Event, Any, None]:
+        """Put a question and send the clients that the selector selects then."""
+        try:
+            size = concurrency - self._roster.in_flight
+            cohort = yield from self._selection.after_question(lambda: self.number, size, ask)
+        except Interrupt:
+            return
+        self._declined_at = self._roster.released if cohort is None else None
+        if cohort is not None:
+            self._send_each(cohort)
+        self._roster.notify()
+
+    def _send_each(self, cohort: Cohort) -> None:
+        """Send clients one by one, each with the draw of its own next participation."""
+        for i in range(cohort.client.size):
+            one = cohort.part(np.array([i]))
+            run = self._send(self.number, one, int(self._participations[one.client[0]]) + 1)
+            if self._give_up_after_s < math.inf:
+                self._call_last(self._give_up_after_s, partial(self._give_up, run))
+
+    def _give_up(self, run: CohortRun) -> None:
+        """Stop waiting for a client that has not delivered, and let another take its place."""
+        if not self._roster.waits_for(run):
+            return
+        if tied_s := tie_s(self.env):
+            self._call_last(tied_s, partial(self._give_up, run))
+            return
+        self._roster.lost_in_a_row += 1
+        if self._roster.lost_in_a_row > PATIENCE:
+            raise ScenarioError(
+                f"rounds.policy.give_up_s: {self._give_up_after_s} is not allowed; {PATIENCE} clients in a row were "
+                "given up and none delivered; allowed: a time in which some can deliver"
+            )
+        run.participations.cancel()
+        run.given_up_s = self.env.now
+        self._roster.give_up(run)
+        self._roster.notify()
+
+    def _look_again_later(self) -> bool:
+        """Look again when the next idle client becomes available; return whether anything will happen."""
+        candidates = self._selection.candidates
+        next_s = self._selection.next_candidate_s(self.number)
+        # Where there was no candidate, the question for the next instant may have found a draw with one now.
+        if next_s > self.env.now or not candidates:
+            if next_s < math.inf and next_s != self._looks_again_s:
+                self._looks_again_s = next_s
+                self._call_last(max(next_s - self.env.now, float(np.spacing(self.env.now))), self._look_again)
+        elif not self._roster.in_flight:
+            raise SelectorError(
+                f"{self._selection.selector.name}.select returned no client in round {self.number} and none is in "
+                f"flight, though there are {candidates} candidates"
+            )
+        return self._roster.in_flight > 0 or next_s < math.inf
+
+    def _look_again(self) -> None:
+        # The sum of now and the wait may have been rounded to just before the instant; then there is one more wait.
+        self._looks_again_s, self._declined_at = -math.inf, None
+        self._roster.notify()
+
+    def _call_last(self, delay_s: float, what: Callable[[], None]) -> None:
+        """Call a function after all other events of an instant."""
+        call_when(LastOfInstant(self.env, delay_s), lambda _: what())

@@ -1,0 +1,201 @@
+"""The contract check of executors."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Final, TypeVar
+
+import numpy as np
+
+from fedsim.arrays import Vector
+from fedsim.errors import ContractError
+from fedsim.learning import (
+    MLP,
+    Digits,
+    Evaluation,
+    EvaluationJob,
+    ExecutorChoice,
+    LocalTraining,
+    MakeExecutor,
+    TrainingJob,
+    TrainingResult,
+    TrainingSetup,
+)
+from fedsim.learning.executors.contracts import SEQUENTIAL
+from fedsim.learning.models.settings import ModelPart
+from fedsim.testing.trials import global_random_state, locked
+
+Asked = TypeVar("Asked")
+Found = TypeVar("Found")
+
+_LOCALS: Final = (
+    LocalTraining(learning_rate=0.05, batch_size=7, epochs=2),
+    LocalTraining(learning_rate=0.05, momentum=0.5, proximal=0.1, batch_size=7, keep_optimizer_state=True),
+    LocalTraining(optimizer="adam", learning_rate=0.01, batch_size=7, max_batches=3, keep_optimizer_state=True),
+)
+_SIZES: Final = (20, 7, 33, 2)
+"""Samples of the clients: some full batches and a short one, one batch, many, and a short one alone."""
+
+
+def check_executor(
+    executor: str | MakeExecutor,
+    *,
+    device: str = "cpu",
+    model: ModelPart | None = None,
+    tolerance: float = 1e-3,
+    seed: int = 0,
+) -> None:
+    """Check that an executor keeps the contract of `fedsim.learning.Executor`; return None if it does.
+
+    It trains and evaluates a small model on parts of the digits with several ways of local training. It must
+
+    * say its ``fingerprint``, a text, and its ``max_batch``, at least 1,
+    * return one result for each job, in the jobs' order, and none for no jobs,
+    * return differences as finite float32 arrays of the shape of the base, finite losses, and an optimiser state where
+      one is kept and else none,
+    * give a job the same result, bit by bit, whatever jobs are beside it, in whatever order, before or after
+      evaluations, and in a second executor of the same setup,
+    * do the share of the work that a job asks for, go on from the state that it brings, and draw from its generator,
+    * leave the arrays of the jobs alone (they are read-only), and draw from no global generator,
+    * agree with the sequential executor: bit by bit with its fingerprint, else within the tolerance.
+
+    Parameters
+    ----------
+    executor : a kind, ``"module:Class"``, or a callable ``(setup, device) -> Executor``
+    device : handed to it
+    model : settings of the model; a small perceptron by default
+    tolerance : by how much differences of parameters, losses and accuracies may miss those of the sequential executor,
+        relative to the largest difference, or absolute for losses and accuracies; used with other fingerprints only
+    seed : of the initial weights and of the jobs' generators, >= 0
+
+    Raises
+    ------
+    ContractError
+        Naming the executor, the fault, and the local training and the job at which it shows.
+    """
+    data = Digits(train_limit=200).load()
+    for local in _LOCALS:
+        setup = TrainingSetup(model or MLP(hidden=(6,)), data, local, seed)
+        _Trial(ExecutorChoice(executor, device), setup, tolerance).check()
+
+
+class _Trial:
+    """One setup, and jobs for it."""
+
+    def __init__(self, choice: ExecutorChoice, setup: TrainingSetup, tolerance: float) -> None:
+        self._choice, self._setup, self._tolerance = choice, setup, tolerance
+        self._executor = choice.build(setup)
+        self._name = type(self._executor).__name__
+        self._base = self._initial()
+
+    def check(self) -> None:
+        """Compare results of the same jobs, asked for in several ways."""
+        jobs, evaluations = self._jobs(), self._evaluations()
+        first, scored = self._train(jobs), self._evaluate(evaluations)
+        for results in (self._train([]), self._evaluate([])):
+            if len(results):
+                raise self._error(f"returned {len(results)} results for no jobs")
+        after = [replace(job, state=result.state, work=1.0) for job, result in zip(self._jobs(), first, strict=True)]
+        further = self._train(after)
+        self._compare(self._train(self._jobs()), first, "differ when they are asked for again")
+        self._compare(self._train(self._jobs()[::-1])[::-1], first, "depend on the order of the jobs")
+        alone = [self._train([job])[0] for job in self._jobs()]
+        self._compare(alone, first, "depend on the other jobs")
+        self._compare_scores([self._evaluate([job])[0] for job in evaluations], scored, "depend on the other jobs")
+        twin = _Trial(self._choice, self._setup, self._tolerance)
+        self._compare(twin._train(self._jobs()), first, "differ in a second executor of the same setup")
+        self._compare_scores(twin._evaluate(evaluations), scored, "differ in a second executor of the same setup")
+        reference = ExecutorChoice().build(self._setup)
+        exact = self._executor.fingerprint == SEQUENTIAL
+        fault = "are not those of the sequential executor"
+        if exact:
+            fault += ", whose fingerprint it has"
+        again = [replace(job, state=one.state, work=1.0) for job, one in zip(self._jobs(), first, strict=True)]
+        for found, asked in ((first, self._jobs()), (further, again)):
+            self._compare(found, reference.train(asked), fault, 0.0 if exact else self._tolerance)
+        self._compare_scores(scored, reference.evaluate(evaluations), fault, 0.0 if exact else self._tolerance)
+
+    def _initial(self) -> Vector:
+        """Return the initial model, shape (d,)."""
+        from fedsim.learning.models.flat_module import build_flat  # imports torch
+
+        data = self._setup.data
+        return build_flat(self._setup.model, data.shape, data.classes, self._setup.seed).layout.initial
+
+    def _jobs(self) -> list[TrainingJob]:
+        """Return fresh jobs, each with a generator at the start of its stream."""
+        ends = np.cumsum((0, *_SIZES))
+        other = locked(self._base * np.float32(0.9))
+        return [
+            TrainingJob(
+                base=self._base if i % 2 else other,
+                rows=locked(np.arange(ends[i], ends[i + 1])),
+                work=(1.0, 0.5)[i // 2 % 2],
+                rng=np.random.default_rng([self._setup.seed, i]),
+            )
+            for i in range(len(_SIZES))
+        ]
+
+    def _evaluations(self) -> list[EvaluationJob]:
+        other = locked(self._base * np.float32(0.9))
+        rows = locked(np.arange(13))
+        return [EvaluationJob(*job) for job in ((self._base, None), (other, rows), (self._base, rows), (other, None))]
+
+    def _train(self, jobs: Sequence[TrainingJob]) -> Sequence[TrainingResult]:
+        results: list[TrainingResult] = []
+        most = self._executor.max_batch
+        for start in range(0, max(len(jobs), 1), most):
+            results += self._asked(self._executor.train, jobs[start : start + most], "train")
+        kept = self._setup.local.keep_optimizer_state
+        for i, result in enumerate(results):
+            if not isinstance(result, TrainingResult):
+                raise self._error(f"train returned {type(result).__name__}; TrainingResult is needed", i)
+            change = result.difference
+            if str(change.dtype) != "float32" or change.shape != self._base.shape:
+                raise self._error(f"train returned a difference that is no float32 array of {self._base.shape}", i)
+            if not (np.all(np.isfinite(change)) and np.isfinite(result.loss) and np.isfinite(result.loss_rms)):
+                raise self._error("train returned numbers that are not finite", i)
+            if bool(result.state) > kept:
+                raise self._error("train returned an optimiser state though none is kept", i)
+        return results
+
+    def _evaluate(self, jobs: Sequence[EvaluationJob]) -> Sequence[Evaluation]:
+        return self._asked(self._executor.evaluate, jobs, "evaluate")
+
+    def _asked(
+        self, method: Callable[[Sequence[Asked]], Sequence[Found]], jobs: Sequence[Asked], name: str
+    ) -> list[Found]:
+        before = global_random_state()
+        try:
+            results = list(method(jobs))
+        except Exception as error:
+            raise self._error(f"{name} failed with {type(error).__name__}: {error}") from error
+        if global_random_state() != before:
+            raise self._error(f"{name} drew from a global random generator; each job has one of its own")
+        if len(results) != len(jobs):
+            raise self._error(f"{name} returned {len(results)} results for {len(jobs)} jobs")
+        return results
+
+    def _compare(
+        self, found: Sequence[TrainingResult], wanted: Sequence[TrainingResult], fault: str, tolerance: float = 0.0
+    ) -> None:
+        for i, (one, other) in enumerate(zip(found, wanted, strict=True)):
+            near = tolerance * max(float(np.abs(other.difference).max()), 1e-6)
+            states = sorted(one.state) == sorted(other.state) and all(
+                np.allclose(one.state[name], other.state[name], rtol=tolerance, atol=tolerance) for name in other.state
+            )
+            losses = np.allclose([one.loss, one.loss_rms], [other.loss, other.loss_rms], rtol=0, atol=tolerance)
+            if not (states and losses and np.abs(one.difference - other.difference).max() <= near):
+                raise self._error(f"results of train {fault}", i)
+
+    def _compare_scores(
+        self, found: Sequence[Evaluation], wanted: Sequence[Evaluation], fault: str, tolerance: float = 0.0
+    ) -> None:
+        for i, (one, other) in enumerate(zip(found, wanted, strict=True)):
+            pair = np.array([[each.accuracy, each.loss] for each in (one, other)])
+            if not np.allclose(pair[0], pair[1], rtol=0, atol=tolerance):
+                raise self._error(f"results of evaluate {fault}: {pair[0]} against {pair[1]}", i)
+
+    def _error(self, fault: str, job: int | None = None) -> ContractError:
+        local = self._setup.local
+        where = f"{local.optimizer}, momentum {local.momentum}, {'kept' if local.keep_optimizer_state else 'no'} state"
+        return ContractError(f"{self._name}: {fault} ({where}{'' if job is None else f', job {job + 1}'})")

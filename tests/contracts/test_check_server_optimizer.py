@@ -1,0 +1,125 @@
+"""`check_server_optimizer` refuses broken optimisers, each for its own fault, and passes sound ones."""
+
+from typing import Any, ClassVar
+
+import numpy as np
+import pytest
+from pydantic import PrivateAttr
+
+from fedsim.errors import ContractError
+from fedsim.learning import FedAvg, FedAvgM, ServerOptimizer
+from fedsim.testing import check_server_optimizer
+
+
+class Adaptive(ServerOptimizer):
+    """Adam on the update, with a count of its steps; the broken ones differ from it in one thing each."""
+
+    def init(self, parameters):
+        return {"mean": np.zeros(parameters), "square": np.zeros(parameters), "count": np.zeros(())}
+
+    def step(self, model, update, state):
+        count = state["count"] + 1
+        mean, square = 0.9 * state["mean"] + 0.1 * update, 0.99 * state["square"] + 0.01 * update**2
+        step = 0.1 * (mean / (1 - 0.9**count)) / (np.sqrt(square / (1 - 0.99**count)) + 1e-3)
+        return (model + step).astype(np.float32), {"mean": mean, "square": square, "count": count}
+
+
+class DividesByZero(Adaptive):
+    def step(self, model, update, state):
+        with np.errstate(all="ignore"):
+            return (model + update / np.abs(update)).astype(np.float32), state
+
+
+class RemembersItself(Adaptive):
+    _steps: int = PrivateAttr(0)
+
+    def step(self, model, update, state):
+        self._steps += 1
+        return model + np.float32(0.9**self._steps) * update, state
+
+
+class WritesOnTheModel(Adaptive):
+    def step(self, model, update, state):
+        model += update
+        return model, state
+
+
+class WritesOnItsState(Adaptive):
+    def step(self, model, update, state):
+        state["mean"] += update
+        return model + update, state
+
+
+class WritesOnWhatItReturned(Adaptive):
+    kept: ClassVar[Any] = {}
+
+    def step(self, model, update, state):
+        mean = self.kept.setdefault(model.size, np.zeros(model.size))
+        mean[:] = state["mean"] + update
+        return model + update, {**state, "mean": mean}
+
+
+class GrowsItsState(Adaptive):
+    def step(self, model, update, state):
+        return model + update, {**state, f"update {len(state)}": update}
+
+
+class Random(Adaptive):
+    def step(self, model, update, state):
+        return model + np.float32(np.random.rand()) * update, state  # noqa: NPY002
+
+
+class ReturnsTheModelAlone(Adaptive):
+    def step(self, model, update, state):
+        return model + update
+
+
+class Shortened(Adaptive):
+    def step(self, model, update, state):
+        return (model + update)[:-1], state
+
+
+class StateOfNumbers(Adaptive):
+    def init(self, parameters):
+        return {"count": 0}
+
+
+class SaysThatItAdds(FedAvgM):
+    adds_update: ClassVar[bool] = True
+
+
+class Undecided(FedAvg):
+    adds_update: ClassVar[Any] = "yes"
+
+
+@pytest.mark.parametrize("sound", [FedAvg(), FedAvgM(), FedAvgM(momentum=0.5, learning_rate=0.1), Adaptive()])
+def test_sound_optimizers_pass(sound):
+    assert check_server_optimizer(sound) is None
+
+
+@pytest.mark.parametrize(
+    ("broken", "fault"),
+    [
+        (DividesByZero(), r"not finite.*updates of zero"),
+        (RemembersItself(), "differ when they are repeated"),
+        (WritesOnTheModel(), "read-only"),
+        (WritesOnItsState(), "read-only"),
+        (WritesOnWhatItReturned(), "were changed after they had been returned"),
+        (GrowsItsState(), "returned a state of"),
+        (Random(), "global random generator"),
+        (ReturnsTheModelAlone(), "returned ndarray; a pair of parameters and state is needed"),
+        (Shortened(), r"parameters of shape \(39,\); \(40,\) is needed"),
+        (StateOfNumbers(), "init returned the state .* a mapping of names to arrays is needed"),
+        (SaysThatItAdds(), "with adds_update = True"),
+        (Undecided(), "adds_update: 'yes' is not allowed"),
+        (object(), "does not derive"),
+    ],
+)
+def test_broken_optimizers_are_refused_for_their_fault(broken, fault):
+    with pytest.raises(ContractError, match=fault):
+        check_server_optimizer(broken)
+
+
+def test_trials_too_small_to_check_anything_are_refused():
+    with pytest.raises(ValueError, match="parameters and steps"):
+        check_server_optimizer(FedAvg(), steps=1)

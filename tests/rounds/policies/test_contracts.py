@@ -1,0 +1,171 @@
+"""What a policy of one's own states is checked when its class is made, and what ends its rounds is recorded."""
+
+from typing import ClassVar
+
+import pytest
+
+from fedsim import Scenario
+from fedsim.errors import ScenarioError
+from fedsim.history.outcomes import RoundEnd
+from fedsim.rounds import (
+    POLICIES,
+    AsynchronousPolicy,
+    Deadline,
+    RoundPolicy,
+    ServerTraits,
+    SynchronousPolicy,
+    WaitForAll,
+)
+from fedsim.rounds.policies.late import LATE, LateRule
+from tests.support.worlds import serve
+
+THREE = ([1] * 3, [1, 3, 9], [1] * 3)
+
+
+def ends(policy, **options):
+    history, _, _, _ = serve(policy, *THREE, **options)
+    columns = [history.column("rounds", name).tolist() for name in ("end_s", "delivered", "ended_by")]
+    return list(zip(*columns, strict=True))
+
+
+class Limited(SynchronousPolicy):
+    def enough(self, round_):
+        return round_.everyone | round_.limit(4.0)
+
+
+class Own(RoundPolicy):
+    """Clients 0 and 1 deliver at 3 s and 5 s."""
+
+    after_s: float
+
+    def run(self, server, round_):
+        cohort = yield from server.select(round_, None)
+        server.dispatch(cohort, round_)
+        two = round_.delivered(2)
+        yield two | server.env.timeout(self.after_s)
+        return RoundEnd.ENOUGH if two.triggered else RoundEnd.DEADLINE
+
+
+@pytest.mark.parametrize(
+    ("policy", "expected"),
+    [
+        (Limited(), (4.0, 1, "deadline")),
+        (Own(after_s=4.5), (4.5, 1, "deadline")),
+        (Own(after_s=7.0), (5.0, 2, "enough")),
+        (Deadline(deadline_s=4.0), (4.0, 1, "deadline")),
+        (Deadline(deadline_s=11.0), (11.0, 3, "enough")),
+        (WaitForAll(), (11.0, 3, "enough")),
+    ],
+)
+def test_what_the_policy_saw_is_recorded_as_the_end_of_a_round(policy, expected):
+    assert ends(policy) == [expected]
+
+
+def test_a_round_is_enough_though_its_limit_comes_a_rounding_error_before_the_last_delivery():
+    """0.1 + 0.2 + 0.3 is one unit in the last place above 0.6."""
+    history, _, _, _ = serve(Deadline(deadline_s=0.6), [0.1], [0.2], [0.3])
+    assert history.column("rounds", "ended_by").tolist() == ["enough"]
+
+
+@pytest.mark.parametrize(
+    ("name", "meant"),
+    [
+        ("wait", "enough"),
+        ("closes_after_s", "time_limit_s"),
+        ("time_limits_s", "time_limit_s"),
+        ("merger", "aggregation"),
+        ("agregation", "aggregation"),
+        ("trait", "traits"),
+        ("take_ties", "takes_ties"),
+        ("ends_without_everyone", "traits.tolerates_losses"),
+        ("goes_on", "traits.overlaps_rounds"),
+        ("at_edges", "traits.provides"),
+    ],
+)
+def test_a_misspelt_name_is_refused_when_the_class_is_made(name, meant):
+    with pytest.raises(TypeError, match=rf"Mine\.{name}: a policy has no such name; did you mean '{meant}'\?"):
+        type("Mine", (Deadline,), {name: lambda *_: None, "__module__": __name__})
+
+
+def test_names_of_helpers_and_options_are_free():
+    class Mine(Deadline):
+        limit_share: float = 0.5
+        worst_case: ClassVar[int] = 3
+
+        def shortest_s(self):
+            return self.deadline_s * self.limit_share
+
+    assert Mine(deadline_s=4.0).shortest_s() == 2.0
+
+
+@pytest.mark.parametrize("base", [SynchronousPolicy, Deadline, AsynchronousPolicy])
+def test_the_run_of_a_kind_is_not_replaced(base):
+    with pytest.raises(
+        TypeError, match=r"Mine\.run: a \w+Policy states when a round is over .* derive from RoundPolicy"
+    ):
+        type("Mine", (base,), {"run": lambda *_: None, "__module__": __name__})
+
+
+class Unfinished(SynchronousPolicy):
+    pass
+
+
+class Misspelt(Deadline):
+    @property
+    def traits(self):
+        return ServerTraits(cohort=3)
+
+
+class Undecided(LateRule):
+    def aggregation(self, learner):
+        return None
+
+
+@pytest.mark.parametrize(
+    ("policy", "message"),
+    [
+        ({"kind": f"{__name__}:Unfinished"}, "it has no method enough"),
+        ({"kind": f"{__name__}:Misspelt", "deadline_s": 3.0}, r"traits: .*'cohort'; allowed: .*cohort_size"),
+        ({"kind": "deadline", "deadlines_s": 3.0}, "did you mean 'deadline_s'"),
+        ({"kind": "fedbuff", "concurency": 3}, "did you mean 'concurrency'"),
+    ],
+)
+def test_a_policy_that_states_too_little_or_too_much_is_refused(policy, message):
+    with pytest.raises(ScenarioError, match=message):
+        Scenario(
+            name="x",
+            crowd={"clients": 3},
+            learning="none",
+            network="pause-two-speed",
+            rounds={"count": 1, "policy": policy},
+            selector="all",
+        )
+
+
+def test_a_late_rule_must_state_whether_it_cancels():
+    with pytest.raises(ValueError, match="must say cancels"):
+        LATE.make(Undecided())
+
+
+def test_each_kind_of_server_has_its_traits():
+    made = {kind: POLICIES.make({"kind": kind, **options}).traits for kind, options in KINDS.items()}
+    assert made == {
+        "deadline": ServerTraits(),
+        "wait-for-all": ServerTraits(tolerates_losses=False),
+        "k-fastest": ServerTraits(cohort_size=4, tolerates_losses=False),
+        "fedbuff": ServerTraits(
+            concurrency=3, buffer_size=10, give_up_after_s=5.0, overlaps_rounds=True, tolerates_losses=True
+        ),
+        "fedasync": ServerTraits(concurrency=3, buffer_size=1, overlaps_rounds=True, tolerates_losses=False),
+        "safa": ServerTraits(overlaps_rounds=True, provides=frozenset()),
+    }
+
+
+KINDS = {
+    "deadline": {"deadline_s": 1.0},
+    "wait-for-all": {},
+    "k-fastest": {"k": 3},
+    "fedbuff": {"concurrency": 3, "give_up_s": 5.0},
+    "fedasync": {"concurrency": 3},
+    "safa": {"max_wait_s": 1.0},
+}
