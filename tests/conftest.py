@@ -9,6 +9,33 @@ from pathlib import Path
 import pytest
 
 _PREPARE = Path(__file__).parents[2] / "shared" / "data" / "prepare.py"
+_HERE = Path(__file__).parent
+# Rooms by themselves, and what is about the house: the quick tier, but for what compares samples or reads data sets.
+_QUICK = {
+    "contracts",
+    "devices",
+    "history",
+    "learning",
+    "network",
+    "privacy",
+    "rounds",
+    "scenario",
+    "selectors",
+    "test_layout.py",
+    "test_streams.py",
+    "test_traces.py",
+    "test_units.py",
+    "test_words.py",
+}
+_LONG = {"data", "slow", "statistical"}
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark what belongs to the quick tier; what is slow is marked where it stands."""
+    for item in items:
+        place = item.path.relative_to(_HERE).parts[0]
+        if place in _QUICK and not _LONG & {marker.name for marker in item.iter_markers()}:
+            item.add_marker(pytest.mark.quick)
 
 
 @pytest.fixture(scope="session")

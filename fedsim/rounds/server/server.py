@@ -19,7 +19,7 @@ from fedsim.rounds.server.context import ServerContext
 
 @dataclass(frozen=True, kw_only=True)
 class StoppingCriteria:
-    """When a run is over: after so many rounds, or earlier at a simulated time or an accuracy.
+    """When a run is over: after a number of rounds, or earlier at a simulated time or an accuracy.
 
     Attributes
     ----------
