@@ -39,8 +39,8 @@ class Job(Protocol):
 class Discipline(ABC):
     """A rule by which jobs share a medium; an object serves one direction of one site in one run.
 
-    Which jobs are in service, and in which proportion they share the work, changes with `join` and `leave` only; in
-    between, the medium calls `advance` with less work than remains until the next end, or exactly as much.
+    Which jobs are in service, in which proportion they share the work, and `rate_hz` change with `join` and `leave`
+    only; in between, the medium calls `advance` with less work than remains until the next end, or exactly as much.
     `fedsim.testing.check_discipline` checks a discipline.
     """
 
@@ -119,10 +119,12 @@ class EqualSharing(Discipline):
 
     def next_end(self) -> tuple[float, Job]:
         """Return the virtual time until the first end, times the number of jobs, and that job."""
-        while self._heap[0][2] not in self._virtual_finish:
-            heappop(self._heap)
-        finish, _, job = self._heap[0]
-        return (finish - self._virtual_time) * len(self._virtual_finish), job
+        heap, present = self._heap, self._virtual_finish
+        finish, _, job = heap[0]
+        while job not in present:
+            heappop(heap)
+            finish, _, job = heap[0]
+        return (finish - self._virtual_time) * len(present), job
 
     def in_service(self) -> Collection[Job]:
         """Return all jobs present."""
@@ -146,12 +148,13 @@ class FirstCome(Discipline):
 
     def leave(self, job: Job) -> None:
         """Remove a job; if it was the one in service, the next begins."""
-        self._present.discard(job)
-        if self._queue and self._queue[0] is job:
-            while self._queue and self._queue[0] not in self._present:
-                self._queue.popleft()
-            if self._queue:
-                self._remaining = self._queue[0].work
+        queue, present = self._queue, self._present
+        present.discard(job)
+        if queue and queue[0] is job:
+            while queue and queue[0] not in present:
+                queue.popleft()
+            if queue:
+                self._remaining = queue[0].work
 
     def advance(self, work: float) -> None:
         """Give all work to the first job."""
