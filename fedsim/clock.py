@@ -42,7 +42,8 @@ def call_after(env: Environment, delay_s: float, callback: Callable[[Event], Non
     value : what the event carries
     """
     event = env.timeout(delay_s, value)
-    call_when(event, callback)
+    if event.callbacks is not None:  # not `call_when`: this is called for every transfer
+        event.callbacks.append(callback)
     return event
 
 

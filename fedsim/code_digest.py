@@ -1,11 +1,11 @@
-"""What a user's own class does, as a digest of its source: two classes of one name are two parts.
+"""Digests of the source of users' classes, so that two classes of one name are two parts.
 
 The digest covers the class, its own base classes, and the functions, classes and constants of its module that they use,
 directly or through one another; also what they use of the user's other modules by name. Where that cannot be told (a
 module used as a whole, a star import, ``globals()``) the whole module counts. Parts of fedsim, of the standard library
 and of other installed packages count with their names.
 
-A class whose source cannot be read, or is not what has been loaded, has a digest that holds in its own process only.
+A class whose source cannot be read, or differs from what was loaded, has a digest that holds in its process only.
 """
 
 import ast
@@ -13,9 +13,11 @@ import hashlib
 import importlib.util
 import inspect
 import itertools
+import os
 import secrets
 import sys
 import sysconfig
+import tokenize
 from collections.abc import Hashable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
@@ -46,7 +48,7 @@ class CodeDigest:
 
 
 class _UnreadableError(Exception):
-    """The source of a class or module cannot be had."""
+    """The source of a class or module cannot be read."""
 
 
 _KNOWN: Final[WeakKeyDictionary[type, CodeDigest]] = WeakKeyDictionary()
@@ -65,7 +67,7 @@ def code_digest(found: type) -> CodeDigest:
         try:
             _KNOWN[found] = CodeDigest(_Sources(found).digest())
         except _UnreadableError as error:
-            _KNOWN[found] = CodeDigest(f"{_PROCESS}-{next(_NUMBERS)}", str(error))
+            _KNOWN[found] = CodeDigest(f"{_PROCESS}-{os.getpid()}-{next(_NUMBERS)}", str(error))
     return _KNOWN[found]
 
 
@@ -114,31 +116,31 @@ class _Sources:
 
     def _follow(self, module: str, statement: ast.stmt, name: str | None) -> None:
         """Take in what is imported from the user's other modules, under a name or under all of them."""
+        # A statement binds its names; an import within a function counts whole.
+        chosen = name if isinstance(statement, ast.ImportFrom) else None
         for node in ast.walk(statement):
             if isinstance(node, ast.Import):
                 for alias in node.names:
                     if self._is_users(alias.name):
                         self._add_whole(alias.name)
             elif isinstance(node, ast.ImportFrom):
-                package = getattr(sys.modules[module], "__package__", None)
-                origin = importlib.util.resolve_name("." * node.level + (node.module or ""), package)
+                origin = importlib.util.resolve_name("." * node.level + (node.module or ""), _package_of(module))
                 for alias in node.names:
-                    if self._is_users(origin) and name in (None, alias.asname or alias.name):
+                    if self._is_users(origin) and chosen in (None, alias.asname or alias.name):
                         self._add_from(origin, alias.name)
 
     def _add_from(self, module: str, name: str) -> None:
         if name == "*":
             self._add_whole(module)
-        elif f"{module}.{name}" in sys.modules:
+        elif Path(_file_of(module) or "").stem == "__init__" and _file_of(f"{module}.{name}"):
             self._add_whole(f"{module}.{name}")
         else:
             self._add(module, name)
 
     def _is_users(self, module: str) -> bool:
         """Return whether a module is the user's: of the part's own package, or installed nowhere."""
-        top, loaded = module.partition(".")[0], sys.modules.get(module)
-        file = getattr(loaded, "__file__", None)
-        if top == _OWN or file is None:
+        top, file = module.partition(".")[0], _file_of(module)
+        if top in (_OWN, *sys.stdlib_module_names) or file is None:
             return False
         return top == self._home or not any(place in Path(file).resolve().parents for place in _INSTALLED)
 
@@ -196,10 +198,32 @@ def _parsed(text: str) -> _Source:
     return _Source.of(text)
 
 
+def _file_of(module: str) -> str | None:
+    """Return the file of a module, loaded or not; None if it has none."""
+    if module in sys.modules:
+        return getattr(sys.modules[module], "__file__", None)
+    try:
+        spec = importlib.util.find_spec(module)
+    except (ImportError, ValueError, AttributeError):
+        return None
+    return spec.origin if spec is not None and spec.has_location else None
+
+
+def _package_of(module: str) -> str:
+    """Return the package from which a module's relative imports start."""
+    if module in sys.modules:
+        return getattr(sys.modules[module], "__package__", None) or ""
+    spec = importlib.util.find_spec(module)
+    return "" if spec is None else spec.parent or ""
+
+
 def _source_of(module: str) -> _Source:
     try:
-        return _parsed(inspect.getsource(sys.modules[module]))
-    except (KeyError, OSError, TypeError, SyntaxError):
+        if module in sys.modules:
+            return _parsed(inspect.getsource(sys.modules[module]))
+        with tokenize.open(_file_of(module) or "") as file:
+            return _parsed(file.read())
+    except (OSError, TypeError, SyntaxError, UnicodeDecodeError):
         raise _UnreadableError(f"the source of module {module!r} cannot be read") from None
 
 
@@ -234,6 +258,8 @@ def _uses(statement: ast.stmt) -> set[str]:
     for node in ast.walk(statement):
         if isinstance(node, ast.Name):
             names.add(node.id)
+        elif isinstance(node, ast.Attribute) and node.attr in _OPAQUE:
+            names.add(node.attr)
         elif isinstance(node, ast.Constant) and isinstance(node.value, str) and node.value.isidentifier():
             names.add(node.value)
     return names

@@ -95,48 +95,6 @@ def check_names(title: str, given: Mapping[str, Any], allowed: Iterable[str]) ->
         raise ValidationError.from_exception_data(title, unknown)
 
 
-def nested(value: object) -> Iterator[tuple[str, object]]:
-    """Yield name and value of each entry of a part, recipe, table, or list of parts or tables; nothing for a value."""
-    if isinstance(value, BaseModel):
-        yield from ((name, getattr(value, name)) for name in type(value).model_fields)
-    elif isinstance(value, Recipe):
-        yield from value.options.items()
-    elif isinstance(value, Mapping):
-        yield from ((str(name), inner) for name, inner in value.items())
-    elif isinstance(value, list | tuple) and any(isinstance(inner, BaseModel | Mapping) for inner in value):
-        yield from ((str(number), inner) for number, inner in enumerate(value))
-
-
-def user_code(value: object, path: str = "") -> dict[str, CodeDigest]:
-    """Return the code of each part in a value, the value included, that is not fedsim's own.
-
-    Parameters
-    ----------
-    value : a part, a recipe, or a table of parts
-    path : dotted path of the value; those of its parts begin with it
-    """
-    found: dict[str, CodeDigest] = {}
-    owner = value.factory if isinstance(value, Recipe) else type(value)
-    if isinstance(value, BaseModel | Recipe) and inspect.isclass(owner) and not is_builtin(owner):
-        found[path] = code_digest(owner)
-    for name, inner in nested(value):
-        found.update(user_code(inner, f"{path}.{name}" if path else name))
-    return found
-
-
-def identity(part: object) -> str:
-    """Return the text that stands for a part in digests: its kind, its options, and the code of users' parts.
-
-    A part that is no table speaks through its ``repr``; where that is Python's default, the text is that of the very
-    same object only.
-    """
-    owner = type(part)
-    place = f"{owner.__module__}:{owner.__qualname__}"
-    kind = _BUILTIN_KINDS.get(place, owner.__qualname__ if is_builtin(owner) else place)
-    options = part.model_dump_json() if isinstance(part, BaseModel) else repr(part)
-    return " ".join([kind, options, *(f"{path}={code.text}" for path, code in user_code(part).items())])
-
-
 _BUILTIN_KINDS: Final[dict[str, str]] = {}
 """Registry and kind of fedsim's own parts, by the places of their classes."""
 
@@ -337,6 +295,48 @@ class Slot:
     def of(cls, metadata: Iterable[object]) -> Self | None:
         """Return the slot among a field's annotations, if it has one."""
         return next((item for item in metadata if isinstance(item, cls)), None)
+
+
+def nested(value: object) -> Iterator[tuple[str, object]]:
+    """Yield name and value of each entry of a part, recipe, table, or list of parts or tables; nothing for a value."""
+    if isinstance(value, BaseModel):
+        yield from ((name, getattr(value, name)) for name in type(value).model_fields)
+    elif isinstance(value, Recipe):
+        yield from value.options.items()
+    elif isinstance(value, Mapping):
+        yield from ((str(name), inner) for name, inner in value.items())
+    elif isinstance(value, list | tuple) and any(isinstance(inner, BaseModel | Mapping) for inner in value):
+        yield from ((str(number), inner) for number, inner in enumerate(value))
+
+
+def user_code(value: object, path: str = "") -> dict[str, CodeDigest]:
+    """Return the code of each part in a value, the value included, that is not fedsim's own.
+
+    Parameters
+    ----------
+    value : a part, a recipe, or a table of parts
+    path : dotted path of the value; those of its parts begin with it
+    """
+    found: dict[str, CodeDigest] = {}
+    owner = value.factory if isinstance(value, Recipe) else type(value)
+    if isinstance(value, BaseModel | Recipe) and inspect.isclass(owner) and not is_builtin(owner):
+        found[path] = code_digest(owner)
+    for name, inner in nested(value):
+        found.update(user_code(inner, f"{path}.{name}" if path else name))
+    return found
+
+
+def identity(part: object) -> str:
+    """Return the text that stands for a part in digests: its kind, its options, and the code of users' parts.
+
+    A part that is no table speaks through its ``repr``; where that is Python's default, the text is that of the very
+    same object only.
+    """
+    owner = type(part)
+    place = f"{owner.__module__}:{owner.__qualname__}"
+    kind = _BUILTIN_KINDS.get(place, owner.__qualname__ if is_builtin(owner) else place)
+    options = part.model_dump_json() if isinstance(part, BaseModel) else repr(part)
+    return " ".join([kind, options, *(f"{path}={code.text}" for path, code in user_code(part).items())])
 
 
 def _states(part: object, name: str) -> bool:

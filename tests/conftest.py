@@ -9,6 +9,34 @@ from pathlib import Path
 import pytest
 
 _PREPARE = Path(__file__).parents[2] / "shared" / "data" / "prepare.py"
+_HERE = Path(__file__).parent
+# Rooms by themselves, and what is about the house: the quick tier, but for what compares samples or reads data sets.
+_QUICK = {
+    "contracts",
+    "devices",
+    "history",
+    "learning",
+    "network",
+    "privacy",
+    "rounds",
+    "scenario",
+    "selectors",
+    "test_layout.py",
+    "test_streams.py",
+    "test_traces.py",
+    "test_units.py",
+    "test_words.py",
+}
+_LONG = {"data", "slow", "statistical"}
+_LONG_FILES = {"test_algorithm.py", "test_beliefs.py", "test_catalogue_of_selectors.py", "test_clustered.py"}
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark what belongs to the quick tier; what is slow is marked where it stands."""
+    for item in items:
+        long = item.path.name in _LONG_FILES or _LONG & {marker.name for marker in item.iter_markers()}
+        if item.path.relative_to(_HERE).parts[0] in _QUICK and not long:
+            item.add_marker(pytest.mark.quick)
 
 
 @pytest.fixture(scope="session")

@@ -143,6 +143,18 @@ def test_where_uses_cannot_be_told_the_whole_module_counts(load: Callable[..., M
     assert digest(load(opaque, HELPERS.replace("return deep(x)", "return -deep(x)"))) != before
 
 
+def test_a_module_that_is_imported_when_it_is_used_counts_before_it_is(
+    load: Callable[..., ModuleType], tmp_path: Path
+) -> None:
+    lazy = PART.replace("return helper(x) +", "from own_lazy import late\n            return late(x) +")
+    digests = []
+    for text in ("def late(x):\n    return x\n", "def late(x):\n    return -x\n"):
+        (tmp_path / "own_lazy.py").write_text(text)
+        digests.append(digest(load(lazy)))
+    assert "own_lazy" not in sys.modules
+    assert digests[0] != digests[1]
+
+
 def test_a_module_used_as_a_whole_counts_as_a_whole(load: Callable[..., ModuleType], tmp_path: Path) -> None:
     text = PART.replace("outer(x) + OUTER", "own_tools.VALUE")
     before = digest(load(text))

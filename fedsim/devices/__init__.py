@@ -6,7 +6,7 @@ from fedsim.devices.availability.eligibility import Charge, EligibilityCriterion
 from fedsim.devices.availability.independent import AVAILABILITIES, Always, Bernoulli
 from fedsim.devices.batteries import NEVER_EMPTY, Batteries, EnergyDemand, Prices
 from fedsim.devices.compute import COMPUTE_TIMES, Rate, ZeroCompute
-from fedsim.devices.contracts import NEXT_DRAW, Availability, AvailabilityModel, ComputeTime, ComputeTimes, Dropout
+from fedsim.devices.contracts import Availability, AvailabilityModel, ComputeTime, ComputeTimes, Dropout
 from fedsim.devices.dropout import DROPOUTS, Hazard, Never
 from fedsim.devices.energy import ENERGIES, Energy, NoEnergy
 from fedsim.devices.heterogeneity import HETEROGENEITY_LAWS
@@ -19,7 +19,6 @@ __all__ = [
     "ENERGIES",
     "HETEROGENEITY_LAWS",
     "NEVER_EMPTY",
-    "NEXT_DRAW",
     "Always",
     "Availability",
     "AvailabilityModel",

@@ -14,7 +14,7 @@ from fedsim.capabilities import Capable
 from fedsim.streams import Streams
 
 Kind = Literal["timed", "per-draw"]
-NEXT_DRAW: Final = 2**40
+_NEXT_DRAW: Final = 2**40
 """Distance from a draw of availability to its repetition; no round has a number as high."""
 
 
@@ -121,6 +121,10 @@ class Availability(ABC):
         ----------
         client : ids in ascending order, shape (n,)
         """
+
+    def redraw(self, draw: int) -> int:
+        """Return the key of the draw after one of which no client can take part; only for ``"per-draw"``."""
+        return draw + _NEXT_DRAW
 
     def leaves_after_s(self, client: IntArray, time_s: float, draw: int, task_s: FloatArray) -> FloatArray:
         """Return the seconds from an instant until each client leaves, >= 0, shape (n,); `inf` if it stays.

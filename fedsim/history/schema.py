@@ -14,7 +14,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from fedsim.errors import RunError
-from fedsim.history.outcomes import Coded, Fate, Outcome, Phase, RoundEnd
+from fedsim.history.outcomes import NO_VALUE, Coded, Fate, Outcome, Phase, RoundEnd
 
 Labels = type[Coded]
 _LABEL: Final = pa.dictionary(pa.int8(), pa.string())
@@ -59,12 +59,12 @@ class Column:
     def from_values(self, values: Sequence[Any]) -> pa.Array:
         """Return an Arrow array of values, one a row; None is null."""
         if self.labels is not None:
-            return self.from_codes(np.array([-1 if value is None else value for value in values], dtype=np.int8))
+            return self.from_codes(np.array([NO_VALUE if value is None else value for value in values], dtype=np.int8))
         return pa.array(values, self.type)
 
     def no_value(self, rows: int) -> NDArray[Any]:
         """Return the array of shape (rows,) that stands for no value."""
-        return np.full(rows, np.nan if pa.types.is_floating(self.type) else -1)
+        return np.full(rows, np.nan if pa.types.is_floating(self.type) else NO_VALUE)
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from fedsim.arrays import FloatArray, IntArray, Vector
 from fedsim.errors import ScenarioError
+from fedsim.learning.aggregation import aggregated, checked_weights, difference_from, stepped, weighted_mean
 from fedsim.learning.contracts import Evaluation, Model, Of, Release, Update, check_of
 from fedsim.learning.data.datasets import Dataset
 from fedsim.learning.executors.contracts import Executor, OptimizerState, TrainingJob
@@ -28,14 +29,7 @@ from fedsim.learning.lineage.store import MemoryStore, Store
 from fedsim.learning.local_training import LocalTraining, checked_probe, probe_samples
 from fedsim.learning.models.layout import ModelLayout
 from fedsim.learning.models.settings import ModelPart
-from fedsim.learning.server_optimizers import (
-    ServerOptimizer,
-    aggregated,
-    checked_weights,
-    difference_from,
-    stepped,
-    weighted_mean,
-)
+from fedsim.learning.server_optimizers import ServerOptimizer
 from fedsim.learning.update_metrics import deviations, measure
 from fedsim.registry import identity
 from fedsim.streams import Streams

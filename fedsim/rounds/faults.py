@@ -113,7 +113,7 @@ class ServerRestart(Settings):
             yield crash_s
             up_s = crash_s + self.down_s
 
-    def strike(self, env: Environment, server: Process, streams: Streams) -> Generator[Event, Any, None]:
+    def interrupt(self, env: Environment, server: Process, streams: Streams) -> Generator[Event, Any, None]:
         """Interrupt the server's process at each crash.
 
         Parameters

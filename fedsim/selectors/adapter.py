@@ -64,26 +64,25 @@ class SelectorInfo:
         for method in ("select", "observe"):
             if not callable(getattr(selector, method, None)):
                 raise SelectorError(f"{name} is no selector: it has no method {method}")
-        stated: dict[str, Any] = {
-            attribute: getattr(selector, attribute, default) for attribute, default in _DEFAULTS.items()
-        }
-        needs, probe = stated["needs"], getattr(selector, "probe", None)
+        stated: dict[str, Any] = {name: _stated(selector, name, default) for name, default in _DEFAULTS.items()}
+        needs, probe = stated["needs"], _stated(selector, "probe", None)
         if not isinstance(needs, tuple | list) or not all(need in MEASUREMENTS for need in needs):
             allowed = f"it must be a tuple of {MEASUREMENTS!r} or empty"
             raise SelectorError(f"{name}.needs: {needs!r} is not allowed; {allowed}")
-        for attribute in ("oracle", "uses_features"):
-            if not isinstance(stated[attribute], bool):
-                raise SelectorError(
-                    f"{name}.{attribute}: {stated[attribute]!r} is not allowed; it must be True or False"
-                )
-        for attribute in ("paper", "communication"):
-            if not isinstance(stated[attribute], str):
-                raise SelectorError(
-                    f"{name}.{attribute}: {stated[attribute]!r} is not allowed; it must be a short phrase"
-                )
+        for attribute, default in _DEFAULTS.items():
+            value = stated[attribute]
+            if attribute != "needs" and not isinstance(value, type(default)):
+                allowed = "True or False" if isinstance(default, bool) else "a short phrase"
+                raise SelectorError(f"{name}.{attribute}: {value!r} is not allowed; it must be {allowed}")
         if probe is not None and not callable(probe):
             raise SelectorError(f"{name}.probe: {probe!r} is not allowed; it must be a method, or be left out")
         return SelectorInfo(**{**stated, "name": name, "needs": tuple(needs), "probes": probe is not None})
+
+
+def _stated(selector: object, attribute: str, default: object) -> Any:
+    """Return the value of an attribute; the default if it is missing, or a property of a class without an object."""
+    value = getattr(selector, attribute, default)
+    return default if isinstance(selector, type) and isinstance(value, property) else value
 
 
 @dataclass(frozen=True, kw_only=True)

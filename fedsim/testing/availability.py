@@ -102,8 +102,8 @@ class _Crowd:
                 continue
             if not self._available(law, ids if client is None else client, at_s, then).any():
                 self._refuse("next_s", f"no client is available at {at_s!r} s in draw {then}", time_s, draw)
-            if law.kind == "timed" and law.next_s(at_s, then, client) != (at_s, then):
-                self._refuse("next_s", f"asked again at {at_s!r} s, it returns another instant", time_s, draw)
+            if law.next_s(at_s, then, client) != (at_s, then):
+                self._refuse("next_s", f"asked again at {at_s!r} s, it returns another instant or draw", time_s, draw)
 
     def _check_leaving(self, client: IntArray, time_s: float, draw: int) -> None:
         after_s = self._law.leaves_after_s(client, time_s, draw, np.full(client.size, 5.0))

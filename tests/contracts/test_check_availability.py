@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from fedsim import Component
-from fedsim.devices import AVAILABILITIES, NEXT_DRAW, Availability, Bernoulli, Charge, EligibleClients, Working
+from fedsim.devices import AVAILABILITIES, Availability, Bernoulli, Charge, EligibleClients, Working
 from fedsim.devices.availability.on_off import Markov, OnOffProcess
 from fedsim.errors import ContractError
 from fedsim.testing import check_availability
@@ -68,7 +68,7 @@ class Sound(Availability):
         if client is not None:
             return (time_s if self.available(client, time_s, draw).any() else math.inf), draw
         while not self.available(self.client, time_s, draw).any():
-            time_s, draw = time_s + self.retry_s, draw + NEXT_DRAW
+            time_s, draw = time_s + self.retry_s, self.redraw(draw)
         return time_s, draw
 
     def part(self, client):
@@ -94,8 +94,16 @@ class HiddenDraw(Sound):
     def next_s(self, time_s, draw, client=None):
         self.repeated = 0
         while not super().available(np.array([0]), time_s, draw + self.repeated).any():
-            time_s, self.repeated = time_s + self.retry_s, self.repeated + NEXT_DRAW
+            time_s, self.repeated = time_s + self.retry_s, self.redraw(self.repeated)
         return time_s, draw
+
+
+class CountsQuestions(Sound):
+    asked = 0
+
+    def available(self, client, time_s, draw):
+        self.asked += 1
+        return super().available(client, time_s, draw + self.asked)
 
 
 class OwnGenerator(Sound):
@@ -175,7 +183,8 @@ class NewDrawInTime(OnOffProcess):
 @pytest.mark.parametrize(
     ("broken", "complaint"),
     [
-        (HiddenDraw, r"available: the answer is changed by other questions"),
+        (HiddenDraw, r"next_s: asked again at .* it returns another instant or draw"),
+        (CountsQuestions, "available: the answer is changed by other questions"),
         (OwnGenerator, "the answer is not the same in a second build"),
         (Numbers, "no boolean array"),
         (Everyone, r"no boolean array of shape \(1,\)"),

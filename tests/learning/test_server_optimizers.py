@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from fedsim.arrays import Vector
 from fedsim.errors import ContractError
 from fedsim.learning import SERVER_OPTIMIZERS, FedAvg, FedAvgM, ServerOptimizer, ServerState
+from fedsim.learning.aggregation import aggregated
 from fedsim.learning.lineage.handles import ModelHandle
-from fedsim.learning.server_optimizers import aggregated
 from tests.support.plain_learner import half_way_learner, updates
 
 # From (0, 0), half the way to the targets: client 0 sends (2, 0), client 1 (0, 4); a 1 in the buffer.

@@ -12,8 +12,8 @@ from pydantic import Field
 
 from fedsim.errors import ScenarioError
 from fedsim.learning import LEARNERS, FedAvg, Release, Supervised
+from fedsim.learning.aggregation import aggregated
 from fedsim.learning.lineage.handles import digest_of
-from fedsim.learning.server_optimizers import aggregated
 from fedsim.learning.supervised import SupervisedLearner
 from fedsim.registry import Component, identity
 from fedsim.streams import Streams

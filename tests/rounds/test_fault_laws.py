@@ -1,4 +1,4 @@
-"""The laws of faults: exponential times, shares of time, what is refused, whole runs with everything that breaks."""
+"""The laws of faults: exponential times, shares of time, refusals, whole runs with every kind of fault."""
 
 import itertools
 import math
@@ -70,7 +70,7 @@ def timing(**rounds):
 
 @pytest.mark.statistical
 def test_a_task_survives_crashes_with_the_probability_of_an_exponential_time():
-    """Tasks of 2 s: each survives with probability exp(-2 / 6), whatever came before, as exponential times forget."""
+    """Tasks of 2 s: each survives with probability exp(-2 / 6), as exponential times have no memory."""
     history = simulate(
         timing(count=400, faults={"client_crash": CRASH}, policy={"kind": "deadline", "deadline_s": 2.5}).replace(
             {
@@ -115,7 +115,7 @@ CASES = [(policy, "cancel") for policy in POLICIES] + list(itertools.product(SYN
 @pytest.mark.parametrize(
     ("policy", "late"), CASES, ids=lambda value: value if isinstance(value, str) else value["kind"]
 )
-def test_every_rule_gets_through_everything_that_breaks_and_every_participation_has_a_fate(policy, late, network):
+def test_under_every_rule_and_every_fault_each_participation_has_a_fate(policy, late, network):
     count = 150 if policy["kind"] == "fedasync" else 30
     history = simulate(timing(policy=policy, late=late, faults=ALL, count=count).replace(NETWORKS[network]))
     participations, rounds = history.participations.to_pandas(), history.rounds.to_pandas()
@@ -140,7 +140,7 @@ def test_every_rule_gets_through_everything_that_breaks_and_every_participation_
 
 @pytest.mark.parametrize("merging", ["synchronous", "asynchronous"])
 @pytest.mark.parametrize("policy", [POLICIES[0], POLICIES[4]], ids=lambda policy: policy["kind"])
-def test_edge_servers_get_through_everything_that_breaks(policy, merging):
+def test_edge_servers_run_under_every_fault(policy, merging):
     edges = {
         "grouping": {"kind": "order", "count": 4},
         "rounds": 2,
@@ -190,7 +190,7 @@ def test_the_same_in_another_process_with_another_hash_seed(policy):
     assert done.stdout == f"{history.participations.to_pylist()} {history.rounds.to_pylist()}\n"
 
 
-def test_a_scenario_without_faults_is_what_it_was():
+def test_a_scenario_without_faults_is_unchanged():
     assert "faults" not in timing().to_toml()
     assert timing().describe() == timing(faults={}).describe() | {"rounds": timing().describe()["rounds"]}
     assert simulate(timing()).participations.equals(simulate(timing(faults={})).participations)
@@ -201,14 +201,14 @@ def test_a_scenario_without_faults_is_what_it_was():
 @pytest.mark.parametrize(
     "faults", [{"client_crash": CRASH}, {"link_outage": OUTAGE}], ids=lambda faults: next(iter(faults))
 )
-def test_who_waits_for_everybody_does_not_fit_clients_that_break(faults):
+def test_waiting_for_all_is_refused_with_faults_of_clients(faults):
     with pytest.raises(ScenarioError, match=r"rounds\.policy: 'wait-for-all' is not allowed.*rounds\.faults.*deadline"):
         timing(policy="wait-for-all", faults=faults)
     with pytest.raises(ScenarioError, match="give_up_s"):
         timing(policy={"kind": "fedbuff", "concurrency": 3}, faults=faults)
 
 
-def test_who_waits_for_everybody_fits_a_server_that_restarts():
+def test_waiting_for_all_is_allowed_with_server_restarts():
     history = simulate(timing(policy="wait-for-all", faults={"server_restart": RESTART}))
     assert set(history.column("rounds", "ended_by")) == {"enough", "restart"}
 
@@ -231,7 +231,7 @@ def test_who_waits_for_everybody_fits_a_server_that_restarts():
         ({"client_crashes": CRASH}, r"client_crashes: there is no such option \(did you mean 'client_crash'\?\)"),
     ],
 )
-def test_what_makes_no_sense_is_refused(faults, message):
+def test_impossible_faults_are_refused(faults, message):
     with pytest.raises(ScenarioError, match=message):
         timing(faults=faults)
 
@@ -247,7 +247,7 @@ stretches = st.lists(st.tuples(st.integers(0, 99), st.integers(1, 30)), max_size
 
 
 def switched(lines, period_s=100.0):
-    """Return who is on when, from a list of (start, length) for each client, in whole seconds, period after period."""
+    """Return an on-off process from a list of (start, length) for each client, in whole seconds, repeated by period."""
     owner = [client for client, row in enumerate(lines) for _ in row]
     starts = [start for row in lines for start, _ in row]
     ends = [min(start + length, 100) for row in lines for start, length in row]
@@ -264,32 +264,32 @@ def on(row, now_s):
     st.integers(0, 150),
 )
 @settings(deadline=None)
-def test_a_round_opens_when_a_search_through_all_instants_says(lines, always, time_s):
-    """Presence, devices and links change at whole seconds; a battery is charged from 50 s on, or from the start."""
-    there, runs, works, full = map(list, zip(*lines, strict=True))
+def test_a_round_starts_when_a_search_through_all_instants_finds_a_candidate(lines, always, time_s):
+    """Availability, devices and links change at whole seconds; a battery is charged from 50 s on, or from the start."""
+    online, runs, works, full = map(list, zip(*lines, strict=True))
     count = len(lines)
     power = batteries([60.0 if one else 10.0 for one in full], gain_w=1.0, least=60.0)
     conditions = [Working(switched(runs)), Charge(power), Working(switched(works))]
-    inner = Always().build(count, Streams(0)) if always else switched(there)
-    narrowed = EligibleClients(inner, conditions, np.arange(count))
+    inner = Always().build(count, Streams(0)) if always else switched(online)
+    eligible = EligibleClients(inner, conditions, np.arange(count))
     expected = [
         now_s
         for now_s in range(time_s, time_s + 400)
         for i in range(count)
-        if (always or on(there[i], now_s)) and on(runs[i], now_s) and on(works[i], now_s) and (full[i] or now_s >= 50)
+        if (always or on(online[i], now_s)) and on(runs[i], now_s) and on(works[i], now_s) and (full[i] or now_s >= 50)
     ]
-    # Where all are on at times, but never together for ever, there is nothing to be found.
+    # If all are on at times, but never together, there is no such instant.
     assume(expected)
-    assert narrowed.next_s(float(time_s), 1) == (expected[0], 1)
+    assert eligible.next_s(float(time_s), 1) == (expected[0], 1)
 
 
-def test_a_toss_is_repeated_until_it_shows_somebody_whose_device_runs():
-    """Of 30 clients only the last runs, from 7 s on; tosses are 2 s apart."""
+def test_draws_are_repeated_until_a_client_with_a_running_device_is_available():
+    """Of 30 clients only the last runs, from 7 s on; draws are 2 s apart."""
     running = switched([[]] * 29 + [[(7, 90)]])
-    tossed = Bernoulli(probability=0.3, retry_s=2.0).build(30, Streams(0))
-    narrowed = EligibleClients(tossed, [Working(running)], np.arange(30))
+    online = Bernoulli(probability=0.3, retry_s=2.0).build(30, Streams(0))
+    eligible = EligibleClients(online, [Working(running)], np.arange(30))
     for round_ in range(1, 30):
-        start_s, draw = narrowed.next_s(0.0, round_)
+        start_s, draw = eligible.next_s(0.0, round_)
         assert start_s >= 8.0
         assert start_s % 2.0 == 0.0
-        assert narrowed.available(np.arange(30), start_s, draw).nonzero()[0].tolist() == [29]
+        assert eligible.available(np.arange(30), start_s, draw).nonzero()[0].tolist() == [29]

@@ -49,7 +49,7 @@ ALWAYS = [(0, LONG_S)]
     ],
     ids=["in the downlink", "in the work", "in the uplink", "as it is done", "never"],
 )
-def test_a_crash_in_mid_task_is_a_dropout_at_that_instant(up, expected):
+def test_a_crash_during_a_participation_is_a_dropout_at_that_instant(up, expected):
     history, *_ = serve(Deadline(deadline_s=10), [1], [2], [3], devices_up=working(up))
     names = ("outcome", "cut_in", "downlink_s", "compute_s", "uplink_s", "end_s", "downlink_bits", "uplink_bits")
     assert rows(history.participations, *names) == [expected]
@@ -59,7 +59,7 @@ def test_a_crash_in_mid_task_is_a_dropout_at_that_instant(up, expected):
     assert rows(history.rounds, "end_s") == [(6.0 if expected[0] == "delivered" else 10.0,)]
 
 
-def test_who_is_down_is_no_candidate_and_the_server_waits_until_somebody_is_back():
+def test_a_client_that_is_down_is_no_candidate_and_the_server_waits_for_the_first_return():
     """Client 0 crashes at 4 and is back at 12, client 1 is down from 7 to 20."""
     selector = Everybody()
     up = working([(0, 4), (12, 99)], [(0, 7), (20, 99)])
@@ -141,8 +141,8 @@ def test_an_upload_waits_for_its_link_and_then_for_the_medium():
 
 @pytest.mark.parametrize("down", [EqualSharing, Multicast])
 @pytest.mark.parametrize("up_rule", [None, EqualSharing])
-def test_links_fail_in_flows_down_and_hold_uploads_after_them(down, up_rule):
-    """The downlink is heard at 2 s by two that share it, at 1 s by a multicast; the link of client 1 fails on the way.
+def test_links_fail_during_shared_downlinks_and_delay_the_uploads_after_them(down, up_rule):
+    """The downlink ends at 2 s for two that share it, at 1 s with a multicast; the link of client 1 fails during it.
 
     Client 0's link is down from after its downlink to 9 s, so that its upload of 1 s waits.
     """
@@ -159,7 +159,7 @@ def test_links_fail_in_flows_down_and_hold_uploads_after_them(down, up_rule):
     assert kept == ("delivered", None, pytest.approx(10.0))
 
 
-def test_privacy_is_charged_when_a_held_upload_begins_and_never_if_it_does_not():
+def test_privacy_is_charged_when_a_deferred_upload_starts_and_only_then():
     up = working([(0, 2), (5, 99)], [(0, 2), (50, 99)], ALWAYS)
     budget = GeometricBudget(epsilon=20.0, eta=0.1)
     history, _, _, ledger = serve(
@@ -170,7 +170,7 @@ def test_privacy_is_charged_when_a_held_upload_begins_and_never_if_it_does_not()
     assert history.participations.column("outcome").to_pylist() == ["delivered", "late", "delivered"]
 
 
-def test_a_battery_pays_for_what_a_held_upload_sends():
+def test_a_battery_pays_for_the_bits_of_a_deferred_upload():
     """3 J down, 5 J of work and 4 J up: 10 J reach half of an upload that begins at 5 s and would take 3 s."""
     power = batteries([10.0, 12.0], receive=3.0, sample=0.5, send=4.0)
     up = working([(0, 2), (5, 99)], [(0, 2), (5, 99)])
@@ -208,7 +208,7 @@ def restart(*at_s, down_s=3.0):
     return ServerRestart(at_s=at_s, down_s=down_s)
 
 
-def test_a_server_that_crashes_loses_what_is_in_the_air_and_what_has_arrived():
+def test_a_server_that_crashes_loses_transfers_in_progress_and_buffered_updates():
     """Updates arrive at 3 s and 6 s; the server crashes at 4 s and 15 s and is back at 7 s and 18 s."""
     learner, selector = CountingLearner(np.array([10, 10])), Everybody()
     times = ([1, 1], [1, 2], [1, 3])
@@ -240,7 +240,7 @@ def test_a_server_that_crashes_loses_what_is_in_the_air_and_what_has_arrived():
 
 
 @pytest.mark.parametrize(("policy", "up_s"), [(WaitForAll(), 3.0), (Deadline(deadline_s=6), 4.0)])
-def test_what_happens_at_the_instant_of_a_crash_has_happened(policy, up_s):
+def test_events_at_the_instant_of_a_crash_come_before_it(policy, up_s):
     """The round ends at 6 s, by its last update or by its deadline, and so does the server."""
     history, *_ = serve(policy, [1, 1], [1, 2], [1, up_s], server_restart=restart(6.0), count=3)
     assert rows(history.rounds, "start_s", "end_s", "model_version")[0] == (0, 6, 1)
@@ -277,8 +277,8 @@ def test_the_instant_of_a_crash_does_not_depend_on_the_last_digits_of_the_clock(
 
 
 @pytest.mark.parametrize("seed", range(8))
-def test_an_asynchronous_server_tosses_again_when_those_that_are_there_have_lost_their_links(seed):
-    """Client 0 has a link from 1 s to 1.25 s, too short to deliver in; client 1 from 2 s on. Each is there or not."""
+def test_an_asynchronous_server_draws_again_when_the_available_clients_have_lost_their_links(seed):
+    """The link of client 0 works from 1 s to 1.25 s, too short to deliver; that of client 1 from 2 s on."""
     up = working([(1.0, 1.25), (90, 99)], [(2.0, LONG_S)])
     history, *_ = serve(
         FedBuff(buffer=1, concurrency=1, give_up_s=2.0),
@@ -292,8 +292,8 @@ def test_an_asynchronous_server_tosses_again_when_those_that_are_there_have_lost
     assert used[0][2] >= 2.0
 
 
-def test_a_server_that_crashes_while_nobody_is_there_opens_the_round_when_it_is_back():
-    """The first client is there from 5 s on; the server is down from 4 s to 7 s, when only the second is there."""
+def test_a_server_that_crashes_without_available_clients_starts_the_round_after_its_return():
+    """The first client is available from 5 s on; the server is down from 4 s to 7 s, then the second is available."""
     selector = Everybody()
     up = working([(5, 6), (50, 99)], [(5.5, 99)])
     history, *_ = serve(
@@ -303,8 +303,8 @@ def test_a_server_that_crashes_while_nobody_is_there_opens_the_round_when_it_is_
     assert [view.client.tolist() for view in selector.views] == [[1]]
 
 
-def test_a_run_is_over_if_nobody_comes_before_its_end_when_the_server_is_back():
-    """The client is there to 3.5 s and from 20 s on; the server crashes at 10 s, and the run ends at 25 s."""
+def test_a_run_is_over_if_no_client_is_available_after_the_servers_return():
+    """The client is available to 3.5 s and from 20 s on; the server crashes at 10 s, and the run ends at 25 s."""
     learner = CountingLearner(np.array([10]))
     history, *_ = serve(
         WaitForAll(),
@@ -321,7 +321,7 @@ def test_a_run_is_over_if_nobody_comes_before_its_end_when_the_server_is_back():
 
 
 class InOrder(Everybody):
-    """Selects the candidates of the lowest ids, as many as are wanted."""
+    """Selects the candidates of the lowest ids, as many as the server asks for."""
 
     def select(self, view, rng):
         return super().select(view, rng)[: view.wanted]
@@ -359,7 +359,7 @@ def test_a_buffered_server_loses_its_buffer_and_fills_it_anew():
 
 
 def test_clients_given_up_before_a_crash_are_not_given_up_again():
-    """Client 1 would be given up at 8 s; the server has crashed at 5 s, and after that two are at work at any time."""
+    """Client 1 would be given up at 8 s; the server crashes at 5 s, after which two are in flight at any time."""
     history, *_ = serve(
         FedAsync(concurrency=2, give_up_s=8.0),
         [1] * 3,
@@ -374,7 +374,7 @@ def test_clients_given_up_before_a_crash_are_not_given_up_again():
         assert np.count_nonzero((starts <= instant) & (instant < ends)) <= 2
 
 
-def test_stale_updates_in_the_air_are_lost_with_the_server_and_counted_once():
+def test_stale_updates_in_transfer_are_lost_with_the_server_and_counted_once():
     """Client 1 takes 8 s and the deadline is 5 s: it would arrive in the second round, in which the server crashes."""
     history, *_ = serve(
         Deadline(deadline_s=5), [1, 1], [1, 6], [1, 1], late=Stale(), server_restart=restart(7.0), count=3
@@ -393,7 +393,7 @@ def test_stale_updates_in_the_air_are_lost_with_the_server_and_counted_once():
     ]
 
 
-def test_batteries_of_clients_that_are_cut_off_by_a_crash_are_settled():
+def test_batteries_of_clients_that_a_crash_cancels_pay_and_recharge():
     """5 J of work were half done at the crash; the clients take part again afterwards."""
     power = batteries([50.0], receive=3.0, sample=0.5, send=4.0)
     history, *_ = serve(WaitForAll(), [1], [2], [1], batteries=power, server_restart=restart(2.0), count=2)
@@ -423,8 +423,8 @@ def down_in(intervals, start_s, end_s):
 
 @given(st.lists(st.tuples(times, times, times, ups, ups), min_size=1, max_size=4), st.floats(2.0, 12.0))
 @settings(deadline=None, max_examples=150)
-def test_whatever_breaks_each_client_does_what_its_own_faults_say(lines, deadline_s):
-    """An oracle that walks through the phases of each client by itself; the audit looks on."""
+def test_each_client_follows_its_own_faults(lines, deadline_s):
+    """An oracle that walks through the phases of each client by itself; the audit checks the run."""
     down, work, up, crashes, outages = map(list, zip(*lines, strict=True))
     devices, links = [sojourns(one) for one in crashes], [sojourns(one) for one in outages]
     history, *_ = serve(
@@ -467,8 +467,8 @@ def test_both_can_break_while_an_upload_waits_for_its_link():
     assert rows(history.participations, *COLUMNS) == [("dropped", "uplink", 1, 2, 0, 1, 4, 1, 0)]
 
 
-def test_faults_do_not_depend_on_who_is_selected():
-    """Client 0 crashes at 3.5 s and 9.5 s, whether it is at work in every round or in the second only."""
+def test_faults_do_not_depend_on_the_selection():
+    """Client 0 crashes at 3.5 s and 9.5 s, whether it takes part in every round or in the second only."""
     up = [(0, 3.5), (4, 9.5), (10, 99)], ALWAYS
     both, *_ = serve(Deadline(deadline_s=6), [1] * 2, [2] * 2, [2] * 2, devices_up=working(*up), count=2)
     cohorts = [np.array([1]), np.array([0])]
@@ -480,7 +480,7 @@ def test_faults_do_not_depend_on_who_is_selected():
 
 
 class Asking(Everybody):
-    """Asks everybody for a loss before it selects all that are there."""
+    """Asks all candidates for a loss before it selects all of them."""
 
     def probe(self, view, rng):
         return Probe(client=view.client, asks="loss", up_bits=1.0)
@@ -497,7 +497,7 @@ def test_a_server_that_crashes_while_it_asks_loses_the_answers():
     assert probes == [(0, "delivered", 3), (1, "late", 3.5), (0, "delivered", 9.5), (1, "delivered", 10.5)]
 
 
-def test_what_breaks_and_is_repaired_while_a_question_is_answered_is_forgotten():
+def test_faults_that_are_over_when_a_question_is_answered_do_not_matter():
     """Both are asked until 5 s. The link of client 0 is down from 1.5 s to 2.5 s, the device of 1 from 3.5 s to 4.5 s.
 
     Client 0 works through that; client 1 is done by then, as it takes 3 s to answer and client 0 takes 5 s.
@@ -554,8 +554,8 @@ def test_a_cloud_that_crashes_takes_its_edge_servers_with_it():
     assert visits == [(None, 0, 5.5, 1), (None, 1, 6, 0), (2, 0, 13.5, 1), (2, 1, 16.5, 1)]
 
 
-def test_an_asynchronous_cloud_goes_on_from_its_last_model():
-    """It merges edge server 0 at 5.5 s; at 6 s all is lost, and edge server 0 comes again at 8 + 5.5 s."""
+def test_an_asynchronous_cloud_continues_from_its_last_model():
+    """It aggregates edge server 0 at 5.5 s; at 6 s all is lost, and edge server 0 is back at 8 + 5.5 s."""
     learner = CountingLearner(np.full(5, 10))
     history, *_ = serve(
         WaitForAll(),
@@ -579,7 +579,7 @@ def test_an_asynchronous_cloud_goes_on_from_its_last_model():
 
 @pytest.mark.parametrize("merging", ["synchronous", "asynchronous"])
 def test_edge_servers_that_ask_their_clients_crash_in_the_middle_of_it(merging):
-    """Edge server 0 asks for 3.75 s, 0.75 + 3 s and 0.75 + 4 s; at 4 s the answer of client 0 is there."""
+    """Edge server 0 asks for 3.75 s, 0.75 + 3 s and 0.75 + 4 s; at 4 s the answer of client 0 has arrived."""
     history, *_ = serve(
         WaitForAll(),
         *EDGE_TIMES_S,

@@ -82,6 +82,7 @@ def test_what_the_port_does_not_know_is_refused(attributes, complaint):
 
 def test_a_class_has_information_and_no_port():
     assert SelectorInfo.of(First).probes
+    assert SelectorInfo.of(type("Late", (First,), {"needs": property(repr)})).needs == ()
     with pytest.raises(SelectorError, match="First is a class"):
         SelectorPort.of(First)
 

@@ -24,6 +24,7 @@ STUDIES = {
     "validate_laws.py": ["--quick"],
 }
 WITHOUT_PICTURES = {"validate_laws.py"}
+LONG = {"compare_selectors.py", "deadline_share.py", "deadline_whatif.py"}
 LAWS = (
     *("free space", "UMa", "UMi", "RMa", "InH", "InF-SL", "InF-DL", "InF-SH", "InF-DH", "outdoor to indoor"),
     *("LOS share", "sigma in dB", "correlation over", "correlation between sites", "Rayleigh: Kolmogorov-Smirnov"),
@@ -83,7 +84,13 @@ def run_study(name, folder, *options):
     ).stdout
 
 
-@pytest.mark.parametrize("name", sorted(STUDIES.keys() - WITHOUT_PICTURES))
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=[pytest.mark.slow] if name in LONG else [])
+        for name in sorted(STUDIES.keys() - WITHOUT_PICTURES)
+    ],
+)
 def test_study_runs_and_draws(name, tmp_path):
     assert run_study(name, tmp_path, "--out", tmp_path / "out").strip()
     assert {path.suffix for path in (tmp_path / "out").iterdir()} == {".png"}

@@ -9,7 +9,7 @@ import numpy as np
 from fedsim.arrays import BoolArray, FloatArray, IntArray
 from fedsim.devices.availability.on_off import OnOffProcess
 from fedsim.devices.batteries import Batteries
-from fedsim.devices.contracts import NEXT_DRAW, Availability
+from fedsim.devices.contracts import Availability
 
 
 class EligibilityCriterion(Protocol):
@@ -127,7 +127,7 @@ class EligibleClients(Availability):
                     - now_s
                 )
                 tries = max(1.0, math.ceil(wait_s / self.retry_s)) if math.isfinite(wait_s) else math.inf
-                later_s, draw = now_s + self.retry_s * tries, draw + NEXT_DRAW
+                later_s, draw = now_s + self.retry_s * tries, self.redraw(draw)
             else:
                 later_s = float(self.earliest_s(looked_at, now_s, draw).min(initial=np.inf))
             if math.isinf(later_s):
@@ -135,6 +135,10 @@ class EligibleClients(Availability):
             # Sums may round to the present instant; time must go on.
             now_s, draw = self._online.next_s(max(later_s, math.nextafter(now_s, math.inf)), draw, client)
         return now_s, draw
+
+    def redraw(self, draw: int) -> int:
+        """Return the key of the draw after one without an eligible client."""
+        return self._online.redraw(draw)
 
     def earliest_s(self, client: IntArray, time_s: float, draw: int) -> FloatArray:
         """Return the first instant at which each client may be online and meet the criteria, shape (n,)."""

@@ -6,7 +6,7 @@ apart.
 """
 
 import math
-from typing import Annotated, ClassVar
+from typing import Annotated, ClassVar, Final
 
 import numpy as np
 from pydantic import Field, PositiveFloat
@@ -15,6 +15,9 @@ from fedsim.arrays import BoolArray, IntArray
 from fedsim.devices.contracts import Availability, Kind
 from fedsim.registry import Component, Registry
 from fedsim.streams import Streams
+
+_REPEATED: Final = 2**62
+"""Distance from a draw of a `Bernoulli` law to its repetition that shows an available client."""
 
 AVAILABILITIES = Registry(
     "availability",
@@ -87,8 +90,7 @@ class Bernoulli(Component):
 class BernoulliAvailability(Availability):
     """The availability of a `Bernoulli` law.
 
-    A draw always shows an available client. Where its first try does not, it holds from the instant on that `next_s`
-    returns.
+    A draw without an available client is repeated: the repeated draw shows one, and has a key of its own.
 
     Parameters
     ----------
@@ -103,43 +105,40 @@ class BernoulliAvailability(Availability):
     def __init__(self, client: IntArray, probability: float, retry_s: float, streams: Streams) -> None:
         self.client, self.probability, self.retry_s = client, probability, retry_s
         self._streams = streams
-        self._first_of: tuple[int, int] = (0, -1)
 
     def available(self, client: IntArray, time_s: float, draw: int) -> BoolArray:
-        """Return whether each client is available in the first try of this draw that shows one, shape (n,)."""
-        first = self._first_of_retry(draw)
-        if first < 0:
+        """Return whether each client is available in a draw; a repeated one shows an available client, shape (n,)."""
+        if draw < _REPEATED:
             return self._streams.uniform("availability-toss", client, draw) < self.probability
-        later = self._streams.uniform("availability-again", client, draw) < self.probability
+        first = self._first_of_repeated(draw - _REPEATED)
+        later = self._streams.uniform("availability-again", client, draw - _REPEATED) < self.probability
         return np.asarray((client == first) | ((client > first) & later))
 
     def next_s(self, time_s: float, draw: int, client: IntArray | None = None) -> tuple[float, int]:
-        """Return the instant of the first try that shows an available client: now, or some tries later."""
+        """Return the instant itself if the draw shows an available client, else that of the repeated draw."""
         if client is not None:
             return time_s if self.available(client, time_s, draw).any() else math.inf, draw
-        if self._first_of_retry(draw) < 0:
+        if draw >= _REPEATED or self.available(self.client, time_s, draw).any():
             return time_s, draw
         log_none = self.client.size * math.log1p(-self.probability)
-        tries = max(1.0, math.ceil(math.log(self._retry_number(1, draw)) / log_none))
-        return time_s + self.retry_s * tries, draw
+        tries = max(1.0, math.ceil(math.log(self._repeated_number(1, draw)) / log_none))
+        return time_s + self.retry_s * tries, draw + _REPEATED
+
+    def redraw(self, draw: int) -> int:
+        """Return the key of the draw after one of which no client can take part, repeated or not."""
+        return super().redraw(draw % _REPEATED)
 
     def part(self, client: IntArray) -> "BernoulliAvailability":
         """Return the availability of some of the clients, for which a draw without one of them is repeated."""
         return BernoulliAvailability(client, self.probability, self.retry_s, self._streams)
 
-    def _first_of_retry(self, draw: int) -> int:
-        """Return the lowest id of the first try that shows an available client, or -1 if that is the very first try."""
-        if self._first_of[0] != draw:
-            first = -1
-            if not np.any(self._streams.uniform("availability-toss", self.client, draw) < self.probability):
-                log_absent = math.log1p(-self.probability)
-                u, size = self._retry_number(0, draw), self.client.size
-                place = math.floor(math.log1p(u * math.expm1(size * log_absent)) / log_absent)
-                first = int(self.client[min(place, size - 1)])
-            # Kept for the last draw alone, to save its numbers: it is asked about several times in a row.
-            self._first_of = draw, first
-        return self._first_of[1]
+    def _first_of_repeated(self, draw: int) -> int:
+        """Return the lowest id that is available in the repetition of a draw."""
+        log_absent = math.log1p(-self.probability)
+        u, size = self._repeated_number(0, draw), self.client.size
+        place = math.floor(math.log1p(u * math.expm1(size * log_absent)) / log_absent)
+        return int(self.client[min(place, size - 1)])
 
-    def _retry_number(self, which: int, draw: int) -> float:
-        """Return a uniform number for the further tries of a draw: clients (0) or number of tries (1)."""
+    def _repeated_number(self, which: int, draw: int) -> float:
+        """Return a uniform number for the repetition of a draw: clients (0) or number of tries (1)."""
         return float(self._streams.uniform("availability-retry", 2 * int(self.client[0]) + which, draw))

@@ -119,9 +119,8 @@ class SharedSpectrum:
                 self._end_due()
             self._came_s += transfer.came_s
             self._present[transfer] = transfer
-            self._waiting[transfer] = None
             self.discipline.join(transfer)
-            self._begin_service()
+            self._begin_service(transfer)
             self._plan()
         else:
             transfer.began_s = transfer.came_s
@@ -170,23 +169,25 @@ class SharedSpectrum:
             self._carried, self._received, self._lost, under_way, self._most, self._presence_s, sojourn_s
         )
 
-    def _rate_hz(self) -> float:
-        return self.discipline.rate_hz(self.bandwidth_hz)
-
     def _catch_up(self) -> None:
         """Do the work of the time since the last call."""
         elapsed_s = self.env.now - self._seen_s
         if elapsed_s > 0:
             self._seen_s = self.env.now
             self._presence_s += self.present * elapsed_s
-            work = self._rate_hz() * elapsed_s
+            work = self.discipline.rate_hz(self.bandwidth_hz) * elapsed_s
             self._most += work
             if self._present:
                 self._carried += work
                 self.discipline.advance(work)
 
-    def _begin_service(self) -> None:
-        """Stamp the transfers whose service begins now."""
+    def _begin_service(self, new: SpectrumTransfer | None = None) -> None:
+        """Stamp the transfers whose service begins now; a new one waits if its service does not."""
+        if new is not None and not self._waiting and new in self.discipline.in_service():
+            new.began_s = self.env.now
+            return
+        if new is not None:
+            self._waiting[new] = None
         if self._waiting:
             served = self.discipline.in_service()
             fewer, others = (self._waiting, served) if len(self._waiting) <= len(served) else (served, self._waiting)
@@ -204,7 +205,7 @@ class SharedSpectrum:
         if not self._present:
             self._timer, self._fires_s = None, math.inf
             return
-        delay_s = max(0.0, self.discipline.next_end()[0] / self._rate_hz())
+        delay_s = max(0.0, self.discipline.next_end()[0] / self.discipline.rate_hz(self.bandwidth_hz))
         fires_s = self.env.now + delay_s
         if fires_s < self._fires_s:
             self._timer, self._fires_s = call_after(self.env, delay_s, self._on_time), fires_s
@@ -220,7 +221,7 @@ class SharedSpectrum:
         """End all transfers whose end is now."""
         while self._present:
             left, job = self.discipline.next_end()
-            if left > SAME_INSTANT_ULPS * math.ulp(self.env.now) * self._rate_hz():
+            if left > SAME_INSTANT_ULPS * math.ulp(self.env.now) * self.discipline.rate_hz(self.bandwidth_hz):
                 return
             transfer = self._present[job]
             transfer.work_done = transfer.work
@@ -230,7 +231,8 @@ class SharedSpectrum:
 
     def _let_go(self, transfer: SpectrumTransfer) -> None:
         del self._present[transfer]
-        self._waiting.pop(transfer, None)
+        if self._waiting:
+            self._waiting.pop(transfer, None)
         self.discipline.leave(transfer)
         self._begin_service()
         self._came_s -= transfer.came_s

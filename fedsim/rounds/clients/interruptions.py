@@ -20,7 +20,9 @@ _WHOLE: Final = 1.0
 
 
 class Interruptions:
-    """What ends the phases of one cohort's clients early, by position in the cohort.
+    """What ends the phases of one cohort's clients early.
+
+    In all methods ``i`` is a client's position in the cohort, and ``phase`` is `DOWNLINK`, `COMPUTE` or `UPLINK`.
 
     Parameters
     ----------

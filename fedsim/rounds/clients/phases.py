@@ -74,7 +74,8 @@ class DeferredUplinks:
 
     The start of an uplink is known once the client's downlink is over, or once the network announces when it will be:
     the work that follows has a planned duration. The uplinks of a cohort that receives a multicast are therefore
-    computed in one call, when the first client has done its work.
+    computed in one call, when the first client has done its work. In all methods ``i`` is a client's position in the
+    cohort.
 
     Parameters
     ----------

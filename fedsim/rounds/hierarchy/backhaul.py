@@ -54,7 +54,7 @@ class NoBackhaul(Backhaul):
     """No transfers: edge servers and cloud are one place, as with tiers of clients."""
 
     def open(self, env: Environment, links: Links, medium: SharedMedium | None, bits: float) -> Carry | None:
-        """Return None."""
+        """Return None; parameters as in `Backhaul.open`."""
         return None
 
 
@@ -73,7 +73,7 @@ class Wire(Backhaul):
     delay_s: NonNegativeFloat
 
     def open(self, env: Environment, links: Links, medium: SharedMedium | None, bits: float) -> Carry | None:
-        """Return what starts a transfer over the link of an edge server."""
+        """Return what starts a transfer over the link of an edge server; parameters as in `Backhaul.open`."""
 
         def carry(_edge: int, _up: bool) -> Transfer:
             return WireTransfer(env, bits, self.rate_bps, self.delay_s)
@@ -92,6 +92,8 @@ class ThroughNetwork(Backhaul):
 
     def open(self, env: Environment, links: Links, medium: SharedMedium | None, bits: float) -> Carry | None:
         """Return what starts a transfer on the route between an edge server's node and that of the cloud.
+
+        Parameters are those of `Backhaul.open`.
 
         Raises
         ------

@@ -95,7 +95,13 @@ class Cloud:
         return max(self.env.now, min(starts_s))
 
     def run_round(self, number: int, start_s: float) -> Waiting:
-        """Run until the cloud has aggregated, or no edge server has a model to deliver."""
+        """Run until the cloud has aggregated, or no edge server has a model to deliver.
+
+        Parameters
+        ----------
+        number : of the round
+        start_s : planned start of the round; each edge server finds its own clients' first instant
+        """
         begun_s = self.env.now
         self._round = number, begun_s
         if self._rule.waits_for_all:

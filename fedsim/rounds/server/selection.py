@@ -93,8 +93,10 @@ class Selection:
 
     def draw(self, number: int) -> int:
         """Return the draw of availability that holds in a round: its number, or the repeated draw found for it."""
-        of_round, draw = self._round_draw
-        return draw if of_round == number else number
+        if self._round_draw[0] != number:
+            # A round that starts while clients are in flight does not wait; its draw holds at once.
+            self.next_start_s(number)
+        return self._round_draw[1]
 
     def next_start_s(self, number: int) -> float:
         """Return the first instant from now on with an available client in a round, whose draw holds from here on."""

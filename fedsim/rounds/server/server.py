@@ -127,7 +127,7 @@ class Server:
         """Run round after round until a stopping criterion is met."""
         restart, process = self.context.server_restart, self.env.active_process
         if restart is not None and process is not None:
-            self.env.process(restart.strike(self.env, process, self.context.streams))
+            self.env.process(restart.interrupt(self.env, process, self.context.streams))
         start_s = self._runner.next_start_s(1)
         if self._past(start_s):
             raise ScenarioError(

@@ -60,7 +60,7 @@ def test_a_draw_without_an_available_client_is_repeated():
     p, rounds, ids = 0.05, 6000, np.arange(3)
     availability = AVAILABILITIES.make({"kind": "bernoulli", "probability": p, "retry_s": 2.0}).build(3, Streams(2))
     waits = np.array([availability.next_s(10.0, r)[0] - 10.0 for r in range(1, rounds + 1)])
-    crowds = np.array([availability.available(ids, 10.0, r) for r in range(1, rounds + 1)])
+    crowds = np.array([availability.available(ids, *availability.next_s(10.0, r)) for r in range(1, rounds + 1)])
     q = 1 - (1 - p) ** 3
     assert crowds.any(axis=1).all()
     tries = waits / 2.0

@@ -53,7 +53,7 @@ def test_draws_of_a_part_are_repeated_until_they_show_a_client_of_it():
     whole = Bernoulli(probability=p, retry_s=2.0).build(50, Streams(4))
     part = whole.part(member)
     tries = np.array([part.next_s(10.0, r)[0] - 10.0 for r in range(1, rounds + 1)]) / 2.0
-    there = np.array([part.available(member, 10.0, r) for r in range(1, rounds + 1)])
+    there = np.array([part.available(member, *part.next_s(10.0, r)) for r in range(1, rounds + 1)])
     q = 1 - (1 - p) ** 2
     assert there.any(axis=1).all()
     for number in range(4):

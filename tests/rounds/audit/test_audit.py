@@ -1,4 +1,4 @@
-"""The audit lets true books pass and refuses each kind of false ones."""
+"""The audit accepts true records and refuses each kind of false ones."""
 
 from dataclasses import replace
 from types import SimpleNamespace
@@ -20,7 +20,7 @@ BOOK = SpectrumBook(carried=10.0, received=6.0, lost=3.0, under_way=1.0, most=12
 
 
 def ended_round():
-    """Two clients from second 5 on: 1 delivers, 3 is cut off in its upload."""
+    """Two clients from second 5 on: 1 delivers, 3 is cut short in its upload."""
     return SimpleNamespace(
         client=np.array([1, 3]),
         bits=(8.0, 8.0),
@@ -108,7 +108,7 @@ def test_false_rounds_are_refused_naming_round_and_client(name, index, value, cl
     assert issubclass(AuditError, FedsimError)
 
 
-def test_a_client_in_two_places_at_once_is_refused():
+def test_a_client_with_two_participations_at_once_is_refused():
     """It ended at 11.5 s, and starts again at 8 s."""
     audit = check(ended_round())
     again = ended_round()
@@ -146,7 +146,7 @@ def test_planned_waits_pass_the_audit_whatever_is_cut(lines, deadline_s):
 @pytest.mark.parametrize(
     "network", ["pause-two-speed", {"kind": "cell"}, {"kind": "cell", "uplink": {"sharing": "equal"}}]
 )
-def test_runs_pass_when_asked_to_be_audited(network):
+def test_runs_pass_their_audit(network):
     history = simulate(
         Scenario(
             name="audited",

@@ -120,7 +120,7 @@ def test_after_a_shared_downlink_a_shared_uplink_ends_with_the_bits_that_are_pai
     ]
 
 
-def test_a_round_opens_when_the_first_has_recharged():
+def test_a_round_starts_when_the_first_client_has_recharged():
     """12 J are spent by 14 s and 0 are left; at half a watt 12 J are back 24 s later."""
     power = batteries([12.0], **PRICES, capacity=12.0, gain_w=0.5, least=12.0)
     history, *_ = serve(WaitForAll(), [2], [4], [8], batteries=power, count=3)
@@ -129,7 +129,7 @@ def test_a_round_opens_when_the_first_has_recharged():
 
 
 def test_clients_with_too_little_charge_are_no_candidates_and_the_run_ends_when_none_is_left():
-    """From 30 and 20 J, 12 J a round, at least 12: both, then the first alone, then nobody ever again."""
+    """From 30 and 20 J, 12 J a round, at least 12: both, then the first alone, then none ever again."""
     history, selector, *_ = serve(
         WaitForAll(), [2] * 2, [4] * 2, [8] * 2, batteries=batteries([30.0, 20.0], **PRICES, least=12.0), count=9
     )
@@ -157,7 +157,7 @@ def test_a_late_client_pays_for_what_it_did_and_charges_from_then_on():
     assert rows(history.participations, "start_s", "outcome") == [(0.0, "late"), (4.0, "delivered"), (5.5, "late")]
 
 
-def test_whoever_leaves_before_its_battery_is_empty_keeps_the_rest():
+def test_a_client_that_leaves_before_its_battery_is_empty_keeps_the_rest():
     history, *_ = serve(
         Deadline(deadline_s=20), [2], [4], [8], batteries=batteries([10.0], **PRICES), leaves_s=[1.0], count=2
     )
@@ -168,10 +168,10 @@ def test_whoever_leaves_before_its_battery_is_empty_keeps_the_rest():
 
 
 def test_availability_and_charge_must_meet():
-    """Charged enough at 10 s, there from 25 s on."""
-    there = TraceAvailability(Intervals.of([0, 0], [0, 25], [5, 90], [1000.0]), np.arange(1))
+    """Charged enough at 10 s, online from 25 s on."""
+    availability = TraceAvailability(Intervals.of([0, 0], [0, 25], [5, 90], [1000.0]), np.arange(1))
     power = batteries([2.0], **PRICES, gain_w=1.0, least=12.0)
-    history, *_ = serve(Deadline(deadline_s=20), [2], [4], [8], batteries=power, presence=there)
+    history, *_ = serve(Deadline(deadline_s=20), [2], [4], [8], batteries=power, presence=availability)
     assert history.column("rounds", "start_s").tolist() == [25.0]
 
 
@@ -241,7 +241,7 @@ charges = st.floats(0.01, 30.0)
 )
 @settings(deadline=None, max_examples=200)
 def test_laws_of_energy_whatever_is_shared_and_cut(lines, down, up, deadline_s, gain_w):
-    """The audit looks on: it works out energy, bits and time anew."""
+    """The audit computes energy, bits and time independently."""
     down_s, work_s, up_s, charge_j, leaves_s = map(list, zip(*lines, strict=True))
     media = {**RULES, "multicast": Multicast, None: None}
     links = Pipe(down_s, up_s, down=media[down], up=media[up])

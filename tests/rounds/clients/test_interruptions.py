@@ -1,4 +1,4 @@
-"""Hazards of phases and looks at end points where nobody knows in advance how long phases last; worked by hand."""
+"""Hazards of phases, and availability at end points, if durations are unknown in advance; worked by hand."""
 
 import numpy as np
 import pytest
@@ -22,7 +22,7 @@ def compare(history, expected):
 
 
 class Endured(Dropout):
-    """A hazard by phase whose clients endure what a table says."""
+    """A hazard by phase whose clients have the endurance of a table."""
 
     def __init__(self, endurance):
         self._endurance = np.asarray(endurance, float)
@@ -98,8 +98,8 @@ def test_a_hazard_by_phase_with_the_uplink_alone_shared():
 
 
 @pytest.mark.parametrize("shared", [{"down": FirstCome}, {"up": FirstCome}, {"down": FirstCome, "up": EqualSharing}])
-def test_a_client_alone_on_shared_links_vanishes_when_it_would_on_links_of_its_own(shared):
-    """Each client has a round to itself; the same luck, and every transfer takes 1 s either way."""
+def test_a_client_alone_on_shared_links_drops_out_as_on_dedicated_links(shared):
+    """Each client has a round of its own; with the same random numbers every transfer takes 1 s either way."""
     clients = 40
     cohorts = [np.array([client]) for client in range(clients)]
     dropout = PhaseHazard(downlink_per_s=0.3, compute_per_s=0.1, uplink_per_s=0.6)
@@ -134,16 +134,18 @@ def end_points(*rows_):
     ("shared", "ends_s"),
     [({"down": FirstCome}, [6, 7, 8, 9]), ({"down": FirstCome, "up": EqualSharing}, [5, 6, 7, 8])],
 )
-def test_whether_a_client_is_still_there_is_looked_at_when_its_task_really_ends(shared, ends_s):
+def test_availability_is_evaluated_when_a_task_really_ends(shared, ends_s):
     """Downlinks end at 1, 2, 3 and 4 s; 3 s of work; 2 s up alone, or 1 s where it is shared.
 
     The first is away in between and back at its end, the second's stay ends exactly then, the third is away then, the
     fourth left for good long before.
     """
     first, second, third, _ = ends_s
-    there = end_points([(0, 0.5), (first - 0.5, 100)], [(0, second)], [(0, third - 0.25), (third + 1, 100)], [(0, 2.0)])
+    availability = end_points(
+        [(0, 0.5), (first - 0.5, 100)], [(0, second)], [(0, third - 0.25), (third + 1, 100)], [(0, 2.0)]
+    )
     links = Pipe([0] * 4, [2] * 4, **shared)
-    history, *_ = serve(Deadline(deadline_s=50), [0] * 4, [3] * 4, [2] * 4, links=links, presence=there)
+    history, *_ = serve(Deadline(deadline_s=50), [0] * 4, [3] * 4, [2] * 4, links=links, presence=availability)
     assert rows(history.participations, "end_s", "outcome", "cut_in", "uplink_bits") == [
         (ends_s[0], "delivered", None, 1.0),
         (ends_s[1], "delivered", None, 1.0),
@@ -153,11 +155,11 @@ def test_whether_a_client_is_still_there_is_looked_at_when_its_task_really_ends(
     assert history.column("rounds", "duration_s").tolist() == [50.0], "the server does not learn of it"
 
 
-def test_leaving_in_mid_task_of_unknown_length_is_a_dropout_at_that_instant():
+def test_leaving_during_a_task_of_unknown_duration_is_a_dropout_at_that_instant():
     """Checked over the whole task, and asked at its end no more than before."""
-    there = TraceAvailability(Intervals.of([0, 1], [0, 0], [2.5, 900], [1000.0] * 2), np.arange(2))
+    availability = TraceAvailability(Intervals.of([0, 1], [0, 0], [2.5, 900], [1000.0] * 2), np.arange(2))
     links = Pipe([0] * 2, [0] * 2, down=FirstCome, up=EqualSharing)
-    history, *_ = serve(Deadline(deadline_s=50), [0] * 2, [3] * 2, [0] * 2, links=links, presence=there)
+    history, *_ = serve(Deadline(deadline_s=50), [0] * 2, [3] * 2, [0] * 2, links=links, presence=availability)
     assert rows(history.participations, "end_s", "outcome", "cut_in") == [
         (2.5, "dropped", "compute"),
         (6.0, "delivered", None),

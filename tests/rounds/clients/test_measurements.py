@@ -43,15 +43,15 @@ def scenario(needs, **rounds):
         (("loss_rms", "accuracy_gain"), 2.0 + 2 * 60 / 3 / 30, 1064),
     ],
 )
-def test_measures_cost_what_they_take(needs, compute_s, uplink_bits):
+def test_measurements_take_time_and_bits(needs, compute_s, uplink_bits):
     history = simulate(scenario(needs))
     assert history.column("participations", "compute_s") == pytest.approx(np.full(6, compute_s))
     assert history.column("participations", "uplink_bits").tolist() == [uplink_bits] * 6
     assert history.column("participations", "downlink_bits").tolist() == [1000] * 6
 
 
-def test_who_knows_durations_knows_what_measures_take():
-    """What clients declare, and an oracle's means and coming durations, hold the two looks and the number."""
+def test_expected_durations_include_measurements():
+    """Declared features, and an oracle's mean and coming durations, include two forward passes and the number."""
     views = {}
     for needs in ((), ("accuracy_gain",)):
         history = simulate(scenario(needs))

@@ -15,7 +15,7 @@ TIMES = ("downlink_s", "compute_s", "uplink_s", "queue_s", "end_s", "outcome", "
 
 
 def test_shared_uplink_alone_worked_by_hand():
-    """Uploads of 1 bit begin at 2, 2.5 and 9 s: the first two have half the pipe each while both are there."""
+    """Uploads of 1 bit begin at 2, 2.5 and 9 s: the first two have half the pipe each while both are in progress."""
     links = Pipe([1, 1, 5], [0, 0, 0], up=EqualSharing)
     history, *_ = serve(WaitForAll(), [0] * 3, [1, 1.5, 4], [0] * 3, links=links)
     assert rows(history.participations, *TIMES) == [
@@ -48,7 +48,7 @@ def test_late_clients_free_the_medium_for_the_next_round_at_that_instant():
     assert links.up_medium.book().lost == 1.0
 
 
-def test_one_that_leaves_in_mid_transfer_frees_its_share():
+def test_a_client_that_leaves_during_a_transfer_frees_its_share():
     links = Pipe([0] * 2, [0] * 2, down=EqualSharing, up=EqualSharing)
     history, *_ = serve(Deadline(deadline_s=9), [0] * 2, [1] * 2, [0] * 2, links=links, leaves_s=[1.0, np.inf])
     assert rows(history.participations, "downlink_s", "downlink_bits", "uplink_bits", "end_s", "outcome") == [
@@ -136,7 +136,7 @@ def test_dedicated_shares_and_multicast_do_not_cost_more_for_more_of_the_same():
 
 @pytest.mark.parametrize("rule", RULES)
 def test_a_client_alone_takes_what_its_dedicated_link_would(rule):
-    """Without fading the ergodic efficiency is the efficiency, and nobody shares with a single client."""
+    """Without fading the ergodic efficiency is the efficiency, and a single client has the spectrum alone."""
     shared, alone = (simulate(cell(1, kind, kind)).column("participations", "end_s") for kind in (rule, "dedicated"))
     np.testing.assert_allclose(shared, alone, rtol=1e-9)
 

@@ -1,4 +1,4 @@
-"""Dedicated uplinks after a shared downlink are worked out for many members at once, and as if for each alone."""
+"""Dedicated uplinks after a shared downlink are computed for many clients at once, and as if for each alone."""
 
 import numpy as np
 import pytest
@@ -15,7 +15,7 @@ from tests.support.worlds import Pipe, serve
 
 
 class Asked(Pipe):
-    """A pipe that writes down for whom uplinks are worked out together; they take longer the later they begin."""
+    """A pipe that records which uplinks are computed together; they take longer the later they begin."""
 
     def __init__(self, clients, down, delays_s=None):
         super().__init__([0] * clients, [1] * clients, down=down)
@@ -32,7 +32,7 @@ class Asked(Pipe):
 
 @pytest.mark.parametrize("compute_s", [0.0, 2.0])
 @pytest.mark.parametrize("delays_s", [None, [0.3, 0.1, 0.4, 0.2]])
-def test_all_who_hear_a_multicast_are_worked_out_in_one_go(compute_s, delays_s):
+def test_all_uplinks_after_a_multicast_are_computed_in_one_call(compute_s, delays_s):
     """Also where the last bit travels differently long to each: the network says when it will arrive."""
     links = Asked(4, Multicast, delays_s)
     history, *_ = serve(WaitForAll(), [0] * 4, [compute_s] * 4, [0] * 4, links=links)
@@ -45,14 +45,14 @@ def test_all_who_hear_a_multicast_are_worked_out_in_one_go(compute_s, delays_s):
     assert [row["end_s"] for row in rows] == pytest.approx((begins_s + 1 + begins_s / 10).tolist())
 
 
-def test_downlinks_that_end_at_one_instant_are_worked_out_together_without_work_to_do():
+def test_uplinks_after_downlinks_that_end_at_one_instant_are_computed_together_without_work():
     """Equal shares of a bit each: all four end at 4 s."""
     links = Asked(4, EqualSharing)
     serve(WaitForAll(), [0] * 4, [0] * 4, [0] * 4, links=links)
     assert links.asked == [([0, 1, 2, 3], [4.0] * 4)]
 
 
-def test_those_known_when_the_first_needs_it_are_worked_out_together():
+def test_uplinks_known_when_the_first_is_needed_are_computed_together():
     """Downlinks end at 1, 2, 3 and 4 s; the first has worked by 2.5 s, the third by 4.5 s."""
     links = Asked(4, FirstCome)
     serve(WaitForAll(), [0] * 4, [1.5] * 4, [0] * 4, links=links)
@@ -75,7 +75,7 @@ def test_impossible_times_are_refused_also_when_they_are_computed_late():
             serve(policy, [0] * 4, [1] * 4, [0] * 4, links=links)
 
 
-def test_a_cell_is_asked_once_a_round_and_says_what_it_says_to_each_alone(monkeypatch):
+def test_a_cell_is_asked_once_a_round_and_answers_as_for_each_client_alone(monkeypatch):
     """Every uplink that a run shows is what the links answer for that client and instant alone."""
     calls, original = [], CellLinks.uplink_s
 

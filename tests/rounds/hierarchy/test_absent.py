@@ -1,4 +1,4 @@
-"""Edge servers at which nobody is there, or never enough, and clouds that are stopped on the way."""
+"""Edge servers without available clients, or with too few updates, and clouds that are stopped during a cycle."""
 
 import numpy as np
 import pytest
@@ -67,7 +67,7 @@ def test_a_synchronous_cloud_waits_for_the_clients_of_every_edge():
     ]
 
 
-def test_or_goes_on_without_those_at_which_nobody_is():
+def test_or_continues_without_edge_servers_that_have_no_available_client():
     history = run(SKIP, available_in(*LATER), count=14)
     found = rows(history.edge_participations, *NAMES)
     assert found[:13] == [(number, 0, 4.0 * (number - 1), 4.0 * number, 1, 1.0) for number in range(1, 14)]
@@ -75,19 +75,19 @@ def test_or_goes_on_without_those_at_which_nobody_is():
     assert rows(history.edge_rounds, "edge", "round")[-1] == (1, 14), "a round that is missed keeps its number"
 
 
-def test_an_edge_that_is_left_by_its_clients_brings_what_it_has_or_waits():
-    """Client 1 is there until 6 s and again from 20 s; its edge runs two rounds a visit and has done one by then."""
-    there = available_in([(0, 1000)], [(0, 6), (20, 1000)])
+def test_an_edge_that_its_clients_leave_delivers_its_model_or_waits():
+    """Client 1 is available until 6 s and again from 20 s; its edge runs two rounds a cycle and has run one by then."""
+    availability = available_in([(0, 1000)], [(0, 6), (20, 1000)])
     for merging, end_s, done in ((SKIP, 8.0, 1), ("synchronous", 24.0, 2)):
         history, _, _, _ = serve(
-            Deadline(deadline_s=10), ZEROS, [4, 6], ZEROS, presence=there, edges=edges(merging, rounds=2)
+            Deadline(deadline_s=10), ZEROS, [4, 6], ZEROS, presence=availability, edges=edges(merging, rounds=2)
         )
         assert rows(history.edge_participations, "edge", "edge_rounds") == [(0, 2), (1, done)]
         assert history.column("rounds", "end_s").tolist() == [max(8.0, 26.0 if done == 2 else end_s)]
 
 
 @pytest.mark.parametrize("merging", ["asynchronous", "fedat"])
-def test_an_asynchronous_cloud_goes_on_and_the_edge_comes_when_its_clients_do(merging):
+def test_an_asynchronous_cloud_continues_and_the_edge_returns_with_its_clients(merging):
     """The edge waits before it fetches the model, so that it fetches the newest."""
     history = run(merging, available_in(*LATER), count=14)
     names = ("round", "edge", "start_s", "end_s")
@@ -97,14 +97,14 @@ def test_an_asynchronous_cloud_goes_on_and_the_edge_comes_when_its_clients_do(me
 
 
 @pytest.mark.parametrize("merging", ["synchronous", SKIP, "asynchronous", "fedat"])
-def test_an_edge_at_which_nobody_ever_comes_is_left_alone(merging):
+def test_an_edge_without_any_client_ever_is_left_out(merging):
     history = run(merging, available_in([(0, 1000)], []))
     assert rows(history.edge_participations, "round", "edge")[:3] == [(1, 0), (2, 0), (3, 0)]
     assert rows(history.rounds, "start_s", "end_s", "candidates") == [(0, 4, 1), (4, 8, 1), (8, 12, 1)]
 
 
 @pytest.mark.parametrize("merging", ["synchronous", SKIP, "asynchronous", "fedat"])
-def test_a_run_ends_when_nobody_is_there_any_more_before_its_end(merging):
+def test_a_run_ends_early_when_no_client_will_be_available(merging):
     """Both leave for good (the period is longer than the run) after two rounds; the next would start at 1,000 s."""
     history = run(merging, available_in([(0, 8)], [(0, 8)]), count=9, until_s=500.0)
     assert history.column("rounds", "end_s").max() == 8.0
@@ -116,19 +116,19 @@ def test_a_run_ends_when_nobody_is_there_any_more_before_its_end(merging):
 
 
 @pytest.mark.parametrize("merging", ["synchronous", "asynchronous"])
-def test_the_cloud_waits_until_anybody_is_there_at_all(merging):
+def test_the_cloud_waits_for_the_first_available_client(merging):
     history = run(merging, available_in([(7, 1000)], [(40.5, 1000)]), count=1)
     assert history.column("rounds", "start_s").tolist() == [7.0]
     assert history.column("rounds", "end_s").tolist() == [44.5 if merging == "synchronous" else 11.0]
 
 
 @pytest.mark.parametrize("merging", ["synchronous", "asynchronous"])
-def test_nobody_is_ever_enough_and_no_time_passes_and_yet_the_run_ends(merging):
-    """Two updates are wanted and the only candidate of each edge delivers at once: eight rounds, all at 0 s."""
-    there = available_in([(0, 1000)], [], [(0, 1000)], [])
+def test_a_run_ends_although_updates_are_always_too_few_and_no_time_passes(merging):
+    """Two updates are needed and the only candidate of each edge delivers at once: eight rounds, all at 0 s."""
+    availability = available_in([(0, 1000)], [], [(0, 1000)], [])
     history, _, learner, _ = serve(
         Deadline(deadline_s=10), *[np.zeros(4)] * 3,
-        presence=there, edges=edges(merging, (0, 0, 1, 1)), minimum_updates=2, count=8,
+        presence=availability, edges=edges(merging, (0, 0, 1, 1)), minimum_updates=2, count=8,
     )  # fmt: skip
     assert history.rounds.num_rows == 8
     assert history.column("rounds", "end_s").max() == 0.0
@@ -136,8 +136,8 @@ def test_nobody_is_ever_enough_and_no_time_passes_and_yet_the_run_ends(merging):
     assert learner.aggregated == learner.merged == []
 
 
-def test_an_edge_waits_for_those_at_work_and_then_for_those_to_come():
-    """Client 1 is late at 1 s, leaves its work at 3 s and is back at 10 s; nobody else is at its edge."""
+def test_an_edge_waits_for_clients_in_flight_and_then_for_the_next_available_one():
+    """Client 1 is late at 1 s, drops out at 3 s and is back at 10 s; its edge has no other client."""
     history, _, _, _ = serve(
         Deadline(deadline_s=1), ZEROS, [0.5, 5.0], ZEROS,
         presence=available_in([(0, 1000)], [(0, 3), (10, 14), (30, 900)]),
@@ -168,8 +168,8 @@ def test_edges_wait_for_their_own_batteries(merging):
 
 
 @pytest.mark.parametrize("merging", ["synchronous", SKIP, "asynchronous"])
-def test_tossed_presences_show_somebody_at_each_edge_in_its_own_time(merging):
-    """Two clients of p = 0.1 each: most first tosses show nobody, and an edge's round has at least one candidate."""
+def test_each_edge_draws_availability_until_a_client_is_available(merging):
+    """Two clients of p = 0.1 each: most first draws have no available client, but every edge round has a candidate."""
     presence = Bernoulli(probability=0.1, retry_s=3.0).build(4, Streams(5))
     history, _, _, _ = serve(
         WaitForAll(), [0] * 4, [1.0] * 4, [0] * 4, presence=presence, edges=edges(merging, (0, 1, 1, 0)), count=40

@@ -1,4 +1,4 @@
-"""Clouds that merge each edge's model as it comes: order, staleness and weights worked by hand."""
+"""Clouds that aggregate each edge's model as it arrives: order, staleness and weights worked by hand."""
 
 import numpy as np
 import pytest
@@ -13,7 +13,7 @@ WIRE = {"kind": "link", "rate_bps": 2.0, "delay_s": 0.25}  # 0.75 s for a model 
 
 
 def run(edge, work_s, *, policy=None, learner=None, count=1, downlink_s=None, uplink_s=None, **options):
-    """Run edges whose clients' participations take what is given, by default all of it work."""
+    """Run edges whose clients' participations take given seconds, by default all of them work."""
     times_s = [np.zeros(len(work_s)) if given is None else given for given in (downlink_s, uplink_s)]
     settings = {"grouping": {"kind": "given", "edge": edge}, "merging": "asynchronous", "backhaul": "none", **options}
     learner = learner or CountingLearner(np.full(len(work_s), 10))
@@ -23,7 +23,7 @@ def run(edge, work_s, *, policy=None, learner=None, count=1, downlink_s=None, up
     return history
 
 
-def test_each_model_is_merged_as_it_comes_and_weighs_less_the_staler_it_is():
+def test_each_model_is_aggregated_as_it_arrives_with_a_weight_that_falls_with_staleness():
     """Edge server 0 needs 0.75 + 4 + 0.75 = 5.5 s and edge server 1 8.5 s from one merge of its model to the next.
 
     The second round of edge server 1 ends at 16.25 s, and its participation counts in the cloud's round of that time.
@@ -53,8 +53,8 @@ def test_each_model_is_merged_as_it_comes_and_weighs_less_the_staler_it_is():
     assert [sum(parts) for _, parts in learner.merged] == pytest.approx([1.0] * 6)
 
 
-def test_what_is_under_way_when_the_run_ends_is_taken_down_in_part():
-    """At 5.5 s edge server 1 is at work since 0.75 s; edge server 2 has sent a model for 0.5 s, at 2 bit/s all of it.
+def test_cycles_in_progress_at_the_end_of_the_run_are_recorded_in_part():
+    """At 5.5 s edge server 1 has run a round since 0.75 s; edge server 2 has sent a whole model for 0.5 s at 2 bit/s.
 
     Edge server 3 has sent 0.25 s of its second model up, half a bit.
     """
@@ -71,7 +71,7 @@ def test_what_is_under_way_when_the_run_ends_is_taken_down_in_part():
     assert history.column("rounds", "selected").tolist() == [3], "rounds count the edges' rounds that are over"
 
 
-def test_models_of_the_same_instant_are_merged_by_number_and_then_all_fetch_the_newest():
+def test_models_of_one_instant_are_aggregated_in_the_order_of_edges_and_all_fetch_the_newest():
     history = run((1, 0, 2), [4.0, 4.0, 8.0], count=6)
     names = ("round", "edge", "start_s", "end_s", "start_version", "staleness")
     assert rows(history.edge_participations, *names)[:6] == [
@@ -86,7 +86,7 @@ def test_models_of_the_same_instant_are_merged_by_number_and_then_all_fetch_the_
 
 
 def test_an_instant_reached_by_another_sum_is_the_same_instant():
-    """0.1 + 0.2 + 0.3 s is one unit in the last place more than 0.6 s in binary, and as late in truth."""
+    """0.1 + 0.2 + 0.3 s is one unit in the last place more than 0.6 s in binary, and the same instant."""
     assert 0.1 + 0.2 + 0.3 > 0.6
     times_s = {"downlink_s": [0.1, 0.0], "uplink_s": [0.3, 0.0]}
     history = run((0, 1), [0.2, 0.6], **times_s, count=2)
@@ -95,8 +95,8 @@ def test_an_instant_reached_by_another_sum_is_the_same_instant():
     assert rows(history.edge_participations, "round", "edge")[:2] == [(1, 0), (2, 1)]
 
 
-def test_versions_never_come_back_and_so_no_client_trains_twice_with_the_same_luck():
-    """Two edge rounds a visit, of 2 s at edge server 0 and of 10 s at edge server 1.
+def test_no_version_occurs_twice_so_no_client_trains_twice_with_the_same_random_numbers():
+    """Two edge rounds a cycle, of 2 s at edge server 0 and of 10 s at edge server 1.
 
     Edge server 0 brings versions 2, 4, ..., 10; then edge server 1's model of version 2 makes 11, and so on.
     """
@@ -107,8 +107,8 @@ def test_versions_never_come_back_and_so_no_client_trains_twice_with_the_same_lu
     assert [version for version, client in started if client == 0] == [*range(10), *range(11, 17)]
 
 
-def test_a_visit_without_a_new_model_still_ends_a_round():
-    """Nobody is ever enough: no time passes, and yet the run comes to its end."""
+def test_a_cycle_without_a_new_model_still_ends_a_round():
+    """Updates are always too few: no time passes, and the run ends."""
     settings = Edges(grouping={"kind": "given", "edge": (0, 1, 1)}, merging="asynchronous", backhaul="none")
     zeros = np.zeros(3)
     late = [1.0, 1.0, 1.0]
@@ -123,7 +123,7 @@ def test_a_visit_without_a_new_model_still_ends_a_round():
     assert history.column("edge_participations", "weight").tolist() == [0.0] * 4
 
 
-def test_tiers_weigh_as_often_as_their_mirror_images_have_come():
+def test_the_share_of_a_tier_counts_the_models_of_its_mirror_image():
     """FedAT, section 4.2: three tiers of 1, 2.5 and 4 s, shares ``T_(M + 1 - m) / T`` worked by hand.
 
     Client 2 is the fastest and client 0 the slowest. At 4 and 5 s two tiers come at once, the faster first. Models with

@@ -1,4 +1,4 @@
-"""Models between edge servers and cloud: over wires of their own, and over a network's links."""
+"""Models between edge servers and cloud: over wired links, and over a network's links."""
 
 import numpy as np
 import pytest
@@ -12,7 +12,7 @@ from tests.support.stories import rows
 from tests.support.worlds import FixedLinks
 
 
-def test_a_wire_takes_its_delay_and_the_time_for_the_bits():
+def test_a_wired_link_takes_its_delay_and_the_time_for_the_bits():
     env = simpy.Environment()
     carry = Wire(rate_bps=4.0, delay_s=0.5).open(env, FixedLinks([], []), None, 10.0)
     flow = carry(0, True)
@@ -31,7 +31,7 @@ def test_a_wire_takes_its_delay_and_the_time_for_the_bits():
     assert cut.sent_bits() == 2.0
 
 
-def test_nothing_lies_between_in_one_place():
+def test_one_place_has_no_transfers():
     assert NoBackhaul().open(simpy.Environment(), FixedLinks([], []), None, 10.0) is None
 
 
@@ -40,7 +40,7 @@ def test_a_network_of_clients_alone_carries_no_models():
         ThroughNetwork().open(simpy.Environment(), FixedLinks([], []), None, 10.0)
 
 
-def test_every_kind_says_whether_it_uses_bits():
+def test_every_kind_states_what_it_requires():
     requires = {kind: BACKHAULS.load(kind).requires for kind in BACKHAULS.builtin}
     assert requires == {"link": {"model-bits"}, "network": {"model-bits", "routes"}, "none": frozenset()}
 
@@ -93,7 +93,7 @@ def scenario(**tables):
 
 
 def test_models_share_the_networks_links_and_edges_are_those_that_serve():
-    """Edge 0 is ``west`` with client 1, edge 1 ``east`` with clients 0 and 2; ``nobody`` serves nobody.
+    """Edge 0 is ``west`` with client 1, edge 1 ``east`` with clients 0 and 2; ``nobody`` serves no client.
 
     Down: 1,000 bits each over 500 bit/s shared by two: 4 s and the delay of 0.25 s. A client of ``east`` alone on its
     link of 1,000 bit/s takes 1 s each way, the client of ``west`` 4 s. Up: ``east`` begins at 6.25 s with the link to
@@ -110,13 +110,13 @@ def test_models_share_the_networks_links_and_edges_are_those_that_serve():
     assert weights == pytest.approx([1 / 3, 2 / 3])
 
 
-def test_a_wire_beside_the_graph_is_not_shared():
+def test_a_wired_link_beside_the_graph_is_not_shared():
     wire = {"kind": "link", "rate_bps": 500.0, "delay_s": 0.25}
     history = simulate(scenario(rounds={"count": 1, "edges": {"grouping": "site", "backhaul": wire}}))
     assert history.column("edge_participations", "downlink_s").tolist() == [2.25, 2.25]
 
 
-def test_a_lost_link_holds_up_models():
+def test_a_lost_link_delays_models():
     """The link to the cloud is lost from 1 to 21 s, while models are on their way down."""
     trouble = {"kind": "loss", "edge": ["cloud", "router"], "from_s": 1.0, "duration_s": 20.0}
     network = {"kind": "graph", "topology": GRAPH, "server": "edge-server", "trouble": [trouble]}
@@ -124,7 +124,7 @@ def test_a_lost_link_holds_up_models():
     assert history.column("edge_participations", "downlink_s").tolist() == pytest.approx([24.25, 24.25])
 
 
-def test_a_graph_without_a_way_to_one_cloud_is_refused():
+def test_a_graph_without_a_route_to_one_cloud_is_refused():
     def graph(nodes, links):
         topology = {"kind": "given", "nodes": nodes, "edges": links}
         return scenario(network={"kind": "graph", "topology": topology, "server": "edge-server"})

@@ -22,7 +22,7 @@ def edges(edge=(0, 0, 1, 1, 1), **options):
     return Edges(**{"grouping": {"kind": "given", "edge": edge}, "backhaul": "none", **options})
 
 
-def test_two_edge_rounds_of_unequal_edges_between_two_merges():
+def test_two_edge_rounds_of_unequal_edges_between_two_aggregations():
     """The cloud waits for edge server 1: 0.75 + 2 * 7 + 0.75 = 15.5 s a round."""
     learner = CountingLearner(SAMPLES)
     history, _, _, _ = serve(
@@ -70,7 +70,7 @@ def test_two_edge_rounds_of_unequal_edges_between_two_merges():
     assert rows(history.evaluations, "round", "time_s", "model_version") == [(1, 15.5, 2), (2, 31.0, 4)]
 
 
-def test_who_trains_from_which_version_and_with_which_weight():
+def test_versions_and_weights_of_every_training():
     learner = CountingLearner(SAMPLES)
     history, _, _, _ = serve(WaitForAll(), *TIMES_S, learner=learner, edges=edges(rounds=2), count=1)
     assert [(version, client) for version, client, _, _ in learner.asked] == [
@@ -93,8 +93,8 @@ def test_who_trains_from_which_version_and_with_which_weight():
     ]
 
 
-def test_an_edge_that_made_nothing_new_sends_nothing_and_has_no_part_in_the_mean():
-    """Nobody of edge server 1 delivers within 2.5 s; with a deadline of 3 s one of three does."""
+def test_an_edge_without_a_new_model_sends_nothing_and_has_no_share_of_the_mean():
+    """No client of edge server 1 delivers within 2.5 s; with a deadline of 3 s one of three does."""
     for deadline_s, weights in ((2.5, []), (3.0, [0.4, 0.6])):
         learner = CountingLearner(SAMPLES)
         history, _, _, _ = serve(
@@ -114,7 +114,7 @@ def test_an_edge_that_made_nothing_new_sends_nothing_and_has_no_part_in_the_mean
     assert learner.merged == [], "the only new model is the cloud's next one as it is"
 
 
-def test_without_samples_edges_weigh_as_many_as_their_clients():
+def test_without_samples_the_weight_of_an_edge_is_its_number_of_clients():
     learner = CountingLearner(np.zeros(5, dtype=np.int64))
     serve(WaitForAll(), *TIMES_S, learner=learner, edges=edges(), count=1)
     assert learner.merged == [([1, 1], [0.4, 0.6])]
@@ -122,7 +122,7 @@ def test_without_samples_edges_weigh_as_many_as_their_clients():
 
 @settings(deadline=None, max_examples=25)
 @given(st.lists(st.tuples(st.integers(0, 3), st.integers(1, 50)), min_size=1, max_size=8))
-def test_one_edge_round_of_everybody_is_federated_averaging(clients):
+def test_one_edge_round_of_all_clients_is_federated_averaging(clients):
     """The products of the two levels' weights are each client's share of all samples (HierFAVG, section II)."""
     edge = np.unique([at for at, _ in clients], return_inverse=True)[1]
     learner = CountingLearner(np.array([samples for _, samples in clients]))
@@ -180,8 +180,8 @@ class Asking(Everybody):
         return view.answers.client[[np.argmax(view.answers.loss)]]
 
 
-def test_questions_and_answers_go_by_the_edges_own_numbers():
-    """A loss is the client's number in the whole crowd; asking takes as long as taking part does.
+def test_questions_and_answers_use_the_ids_of_the_edge():
+    """A loss is the client's id in the whole crowd; a question takes as long as a participation.
 
     Edge server 1 asks until 7 s and then sends client 4, its number 2, until 14 s.
     """
@@ -197,7 +197,7 @@ def test_questions_and_answers_go_by_the_edges_own_numbers():
     assert sorted(rows(history.probes, "edge", "client")) == [(0, 0), (0, 1), (1, 2), (1, 3), (1, 4)]
 
 
-def test_the_clouds_mean_is_a_later_model_to_those_at_work_on_an_edges_newest():
+def test_the_clouds_mean_is_a_later_version_for_clients_that_train_an_edges_newest():
     """Both edges make version 1 at 2 s, and nothing in their second rounds, to 5 s: the mean of the two is version 2.
 
     Clients 1 and 3 take 5 s from 2 s on and are merged at 8 s, late, one aggregation after the model they had.
@@ -218,8 +218,8 @@ def test_the_clouds_mean_is_a_later_model_to_those_at_work_on_an_edges_newest():
     assert history.column("rounds", "model_version").tolist() == [2, 4]
 
 
-def test_a_late_update_waits_at_its_edge_until_the_next_cloud_round():
-    """Client 1 takes 4 s: it is back at 4.75 s, while its edge's model is on its way, and merged at 8.25 s.
+def test_a_late_update_waits_at_its_edge_for_the_next_round_of_the_cloud():
+    """Client 1 takes 4 s: it is back at 4.75 s, while its edge's model is in transfer, and aggregated at 8.25 s.
 
     It is late again then, and cut off when the run ends, after the way up to the cloud.
     """

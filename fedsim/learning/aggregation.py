@@ -1,0 +1,120 @@
+"""How a server combines what has arrived: weighted differences, whole models, and the step of its optimiser."""
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fedsim.arrays import FloatArray, Vector
+from fedsim.errors import ContractError
+from fedsim.learning.server_optimizers import ServerOptimizer, ServerState, sum_of
+
+_SUM_TOLERANCE: Final = 1e-9
+"""By how much weights of a mean may miss 1, far above the rounding of a sum of thousands."""
+
+
+def aggregated(
+    optimizer: ServerOptimizer,
+    parameters: int,
+    model: Vector,
+    differences: Sequence[Vector],
+    weights: FloatArray,
+    state: ServerState | None,
+) -> tuple[Vector, ServerState | None]:
+    """Return the next model and state of a server to which updates have come.
+
+    Sums are taken in float64 in the order of the updates.
+
+    Parameters
+    ----------
+    optimizer : the server's rule
+    parameters : how many coordinates of a model, the first ones, are parameters
+    model : float32 array of shape (d,)
+    differences : n float32 arrays of shape (d,)
+    weights : as the server chose them, shape (n,)
+    state : of the model; None before the first step
+    """
+    total = model.astype(np.float64) if optimizer.adds_update else np.zeros(model.size)
+    for difference, weight in zip(differences, weights.tolist(), strict=True):
+        total += weight * difference.astype(np.float64)
+    if optimizer.adds_update:
+        return total.astype(np.float32), None
+    return stepped(optimizer, parameters, model, total.astype(np.float32), state)
+
+
+def stepped(
+    optimizer: ServerOptimizer, parameters: int, model: Vector, update: Vector, state: ServerState | None
+) -> tuple[Vector, ServerState]:
+    """Return the next model and state after one update.
+
+    Arguments are those of `aggregated`, ``update`` of shape (d,).
+
+    Raises
+    ------
+    ContractError
+        If the optimiser does not return as many parameters as it was given.
+    """
+    before = optimizer.init(parameters) if state is None else state
+    found, after = optimizer.step(_read_only(model[:parameters]), _read_only(update[:parameters]), before)
+    if np.shape(found) != (parameters,):
+        raise ContractError(
+            f"{type(optimizer).__name__}.step returned parameters of shape {np.shape(found)}; ({parameters},) is needed"
+        )
+    buffers = sum_of(model[parameters:], update[parameters:])
+    # Copies: a state that the optimiser writes on later would reach into models of other lines of descent.
+    kept = {name: _read_only(np.array(values)) for name, values in after.items()}
+    return np.concatenate([np.asarray(found, dtype=np.float32), buffers]), kept
+
+
+def difference_from(current: Vector, base: Vector, sent: Vector) -> Vector:
+    """Return how far base + sent is from the current model, in float64 and rounded to float32 once.
+
+    Where both are the same model it is what was sent, bit by bit. All arrays have shape (d,).
+    """
+    if np.array_equal(base, current):
+        return sent
+    return (sent.astype(np.float64) + base - current).astype(np.float32)
+
+
+def weighted_mean(vectors: Sequence[Vector], weights: FloatArray) -> Vector:
+    """Return the weighted mean of whole models: sums in float64, in their order, rounded to float32 once.
+
+    Parameters
+    ----------
+    vectors : n float32 arrays of shape (d,)
+    weights : shape (n,), of sum 1
+    """
+    total = np.zeros(vectors[0].size)
+    for vector, weight in zip(vectors, weights.tolist(), strict=True):
+        total += weight * vector.astype(np.float64)
+    return total.astype(np.float32)
+
+
+def checked_weights(weights: FloatArray, count: int, what: str, *, of_a_mean: bool = False) -> FloatArray:
+    """Return a copy of weights, or refuse them.
+
+    Parameters
+    ----------
+    weights : shape (count,)
+    count : how many there must be
+    what : what is weighted, for messages
+    of_a_mean : whether they must be at least 0 and of sum 1
+
+    Raises
+    ------
+    ValueError
+        Unless they are ``count`` finite numbers; for a mean, at least 0 and of sum 1.
+    """
+    chosen = np.array(weights, dtype=np.float64)
+    if chosen.shape != (count,) or not np.all(np.isfinite(chosen)):
+        raise ValueError(f"weights: {weights!r}; one finite number for each of {count} {what}")
+    if of_a_mean and (np.any(chosen < 0) or abs(chosen.sum() - 1) > _SUM_TOLERANCE):
+        raise ValueError(f"weights: {weights!r}; for a mean of {what} they are at least 0 and sum to 1")
+    return chosen
+
+
+def _read_only(array: NDArray[Any]) -> NDArray[Any]:
+    view = array.view()
+    view.flags.writeable = False
+    return view
