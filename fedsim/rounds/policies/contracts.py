@@ -50,7 +50,7 @@ POLICIES = Registry(
         "safa": "fedsim.rounds.policies.safa:Safa",
         "wait-for-all": "fedsim.rounds.policies.deadline:WaitForAll",
     },
-    attributes=("traits",),
+    attributes=("traits", "has_own_aggregation", "requires", "provides"),
 )
 
 Running = Generator[Event, Any, RoundEnd]
