@@ -1,13 +1,9 @@
 """How the repository is laid out: tests beside what they test, no test inside another, files of one idea."""
 
 import ast
-import os
-
-import pytest
 
 from tests.support.pages import ROOT
 
-FINISHED = pytest.mark.skipif("FEDSIM_FINISHED" not in os.environ, reason="the house is being moved")
 TESTS = ROOT / "tests"
 # What has no room in fedsim: whole runs, laws over many rooms, contracts over catalogues, and support.
 OTHERS = {"benchmarks", "contracts", "end_to_end", "golden", "laws", "studies", "support", "tools"}
@@ -49,7 +45,6 @@ def test_tests_mirror_the_tree():
     assert not {str(room) for room in rooms if not (ROOT / "fedsim" / room / "__init__.py").is_file()}
 
 
-@FINISHED
 def test_folders_are_small():
     folders = {path.parent for path in (ROOT / "fedsim").rglob("*.py")}
     counts = {str(folder.relative_to(ROOT)): len(list(folder.glob("*.py"))) for folder in folders}

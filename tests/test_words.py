@@ -2,21 +2,16 @@
 
 import ast
 import io
-import os
 import re
 import tokenize
 
-import pytest
-
 from tests.support.pages import PAGES, ROOT
-
-pytestmark = pytest.mark.skipif("FEDSIM_FINISHED" not in os.environ, reason="the words are being read once")
 
 WORDS = re.compile(
     r"\b(whoever|nobody|somebody|everybody|so\s+many|luck|weather|toss|tossed|tosses|errand|intake)\b", re.IGNORECASE
 )
-# Identifiers and TOML kinds that have to stay, as they are written.
-STAYS = ("availability-toss",)
+# Names of streams and values of options that have to stay, as they are written.
+STAYS = ("availability-toss", '"everybody"')
 
 
 def texts(path):
@@ -27,7 +22,7 @@ def texts(path):
             yield token.start[0], token.string
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.Constant) and isinstance(node.value, str):
-            yield node.lineno, node.value
+            yield node.lineno, f'"{node.value}"'
 
 
 def findings(path, texts_of_file):

@@ -1,4 +1,4 @@
-"""The clock: server and client processes, round policies and the history they write."""
+"""Federated learning on the clock: server and client processes, and the policies that end rounds."""
 
 from fedsim.rounds.clients.assignment import Workload
 from fedsim.rounds.clients.context import ClientContext

@@ -59,8 +59,8 @@ def test_edge_servers_and_cloud_have_rules_of_their_own() -> None:
         losses(scenario.replace(changes))
         for changes in (
             {"learning.server": "fedavg"},
-            {"rounds.edges.server": None},
-            {"learning.server": "fedavg", "rounds.edges.server": None},
+            {"rounds.edges.server": "fedavg"},
+            {"learning.server": "fedavg", "rounds.edges.server": "fedavg"},
         )
     )
     assert len({tuple(found) for found in (both, cloud, edges, none)}) == 4
@@ -72,7 +72,7 @@ def test_a_cloud_that_mixes_each_model_as_it_comes_steps_with_what_it_would_mix_
     changes = {**EDGES, "rounds.edges.merging": "asynchronous", "learning.server": "fedavg"}
     scenario = Scenario.from_toml(SCENARIO).replace(changes)
     assert losses(scenario) == losses(scenario)
-    servers = ({"kind": "fedavgm", "momentum": 0.0}, None)
+    servers = ({"kind": "fedavgm", "momentum": 0.0}, "fedavg")
     still, none = (losses(scenario.replace({"rounds.edges.server": server})) for server in servers)
     np.testing.assert_allclose(still, none, rtol=1e-4)
 

@@ -1,1 +1,1 @@
-"""fedsim.rounds.aggregation."""
+"""How the updates that have arrived become the next model."""

@@ -1,1 +1,1 @@
-"""fedsim.rounds.policies."""
+"""When a round is over, and what becomes of late clients."""

@@ -25,7 +25,7 @@ LATE: Final = Registry(
         "partial": "fedsim.rounds.policies.late:Partial",
         "stale": "fedsim.rounds.policies.late:Stale",
     },
-    attributes=("cancels",),
+    attributes=("cancels", "least_share"),
 )
 
 

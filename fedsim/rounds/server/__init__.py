@@ -1,1 +1,1 @@
-"""fedsim.rounds.server."""
+"""The server process: rounds, selection, clients in flight, the buffer of updates and the records."""

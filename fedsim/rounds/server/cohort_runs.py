@@ -108,7 +108,7 @@ class CohortRuns:
         self._sent += 1
         self._open[run] = None
         self._roster.sent(run, busy=not self.end_with_round)
-        context.knowledge.participations[client] += 1
+        context.knowledge.sent(client)
         self._rule.on_dispatch(client, model)
         self._log.dispatched(run)
         return run

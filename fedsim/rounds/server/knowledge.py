@@ -79,6 +79,10 @@ class Knowledge:
             features=shown(self._features),
         )
 
+    def sent(self, client: IntArray) -> None:
+        """Count a participation of each of some clients, shape (n,)."""
+        self.participations[client] += 1
+
     def update(self, arrived: Members) -> None:
         """Remember what updates that have arrived, in time or late, show of their clients."""
         client = _joined([run.cohort.client[members] for run, members in arrived], np.int64)
