@@ -1,18 +1,15 @@
 """The contract check of laws of compute times."""
 
-from collections.abc import Callable
-from typing import Final, TypeVar
+from functools import partial
+from typing import Final
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
 
 from fedsim.arrays import FloatArray, IntArray
 from fedsim.capabilities import FLOPS, SAMPLES
 from fedsim.devices import ComputeTime
-from fedsim.errors import ContractError
 from fedsim.streams import Streams
-
-T = TypeVar("T", bound=np.generic)
+from fedsim.testing.examination import Examination, at_least_two, described, fits
 
 _FLOPS_PER_SAMPLE: Final = 1e6
 _LATE_DRAW: Final = 3 * 2**40 + 5
@@ -54,8 +51,7 @@ def check_compute_time(
     ValueError
         If ``clients`` is below 2.
     """
-    if clients < 2:
-        raise ValueError(f"clients: {clients!r} is not allowed; it must be at least 2")
+    at_least_two(clients=clients)
     for size in (clients, 1, 2):
         _Crowd(law, size, seed).check()
     crowd = _Crowd(law, clients, seed)
@@ -63,70 +59,57 @@ def check_compute_time(
     if paired:
         larger, ids = _Crowd(law, 2 * clients, seed), np.arange(clients)
         samples = larger.samples[ids]
-        crowd.compare(
-            3,
-            larger.duration_s(3, ids, samples),
-            crowd.duration_s(3, ids, samples),
-            "differ in a crowd of twice the size",
-        )
+        one, other = (each.duration_s(3, ids, samples) for each in (larger, crowd))
+        crowd.same(one, other, "duration_s: the times differ in a crowd of twice the size")
 
 
-class _Crowd:
+class _Crowd(Examination):
     """A law built for some clients, and checked questions to it."""
 
-    def __init__(self, law: ComputeTime, clients: int, seed: int, flops_per_sample: float = _FLOPS_PER_SAMPLE) -> None:
-        self.law, self.clients, self.seed = law, clients, seed
-        self.name = type(law).__name__
+    def __init__(self, law: ComputeTime, clients: int, seed: int) -> None:
+        super().__init__(law, f"{clients} clients")
+        self.requires, self.clients = law.requires, clients
         self.samples = np.random.default_rng(seed).integers(1, 200, clients).astype(np.float64)
-        try:
-            self._times = law.build(clients, Streams(seed), flops_per_sample if FLOPS in law.requires else None)
-        except Exception as error:
-            raise ContractError(f"{self.name}.build failed with {type(error).__name__}: {error}{self._at()}") from error
+        flops = _FLOPS_PER_SAMPLE if FLOPS in law.requires else None
+        self._build = partial(self.ask, "build", law.build, clients, Streams(seed), flops)
+        self._times = self._build()
         for method in ("duration_s", "expected_s"):
-            if not callable(getattr(self._times, method, None)):
-                raise ContractError(f"{self.name}.build returned {self._times!r}; it has no method {method}")
+            has = callable(getattr(self._times, method, None))
+            self.law(has, f"build returned {self._times!r}; it has no method {method}")
 
     def duration_s(self, draw: int, client: IntArray, samples: FloatArray) -> FloatArray:
         """Return the durations of some clients in a draw, checked, shape (n,)."""
-        given = _read_only(client), draw, _read_only(samples)
-        return self._asked("duration_s", draw, lambda: self._times.duration_s(*given), client.size)
+        self.place = f"draw {draw}, {self.clients} clients"
+        times = self.ask("duration_s", self._times.duration_s, client, draw, samples)
+        return self._checked("duration_s", times, client.size)
 
     def expected_s(self, samples: FloatArray) -> FloatArray:
         """Return the mean durations of all clients, checked, shape (K,)."""
-        return self._asked("expected_s", None, lambda: self._times.expected_s(_read_only(samples)), self.clients)
-
-    def compare(self, draw: int | None, found: FloatArray, wanted: FloatArray, fault: str) -> None:
-        """Refuse durations, or with no draw expected ones, that are not those wanted."""
-        if not np.array_equal(found, wanted):
-            i = int(np.flatnonzero(found != wanted)[0])
-            method = "expected_s" if draw is None else "duration_s"
-            raise ContractError(
-                f"{self.name}.{method}: the times {fault}, for one client {found[i]:.9g} and "
-                f"{wanted[i]:.9g} s{self._at(draw)}"
-            )
+        self.place = f"{self.clients} clients"
+        return self._checked("expected_s", self.ask("expected_s", self._times.expected_s, samples), self.clients)
 
     def check(self) -> None:
         """Ask for the same durations in several ways, and for other numbers of samples."""
         ids, samples = np.arange(self.clients), self.samples
         first = {draw: self.duration_s(draw, ids, samples) for draw in (1, 2, _LATE_DRAW)}
-        expected = self.expected_s(samples)
-        some = ids[::-2]
+        expected, some = self.expected_s(samples), ids[::-2]
         for draw in (2, 1):
-            self.compare(draw, self.duration_s(draw, ids, samples), first[draw], "differ when they are asked for again")
-            alone = self.duration_s(draw, some, samples[some])
-            self.compare(draw, alone, first[draw][some], "depend on the other clients asked for, or on their order")
+            again = self.duration_s(draw, ids, samples)
+            self.same(again, first[draw], "duration_s: the times differ when they are asked for again")
+            alone, fault = self.duration_s(draw, some, samples[some]), "depend on the other clients asked for"
+            self.same(alone, first[draw][some], f"duration_s: the times {fault}, or on their order")
         self.duration_s(1, ids[:0], samples[:0])
-        again = _Crowd(self.law, self.clients, self.seed)
-        self.compare(2, again.duration_s(2, ids, samples), first[2], "differ between two builds with one seed")
-        self.compare(None, again.expected_s(samples), expected, "differ between two builds with one seed")
-        most = first[1]
-        for more in (np.zeros(self.clients), 0.5 * samples, 3.0 * samples):
-            other = self.duration_s(1, ids, more)
-            if SAMPLES not in self.law.requires:
-                self.compare(1, other, first[1], "depend on the samples, though requires does not name them")
-            low, high = (other, most) if more[0] < samples[0] else (most, other)
-            if np.any(low > high):
-                raise ContractError(f"{self.name}.duration_s returned a shorter duration for more samples{self._at(1)}")
+        self._times = self._build()
+        fault = "the times differ between two builds with one seed"
+        self.same(self.duration_s(2, ids, samples), first[2], f"duration_s: {fault}")
+        self.same(self.expected_s(samples), expected, f"expected_s: {fault}")
+        for factor in (0.0, 0.5, 3.0):
+            other, most = self.duration_s(1, ids, factor * samples), first[1]
+            if SAMPLES not in self.requires:
+                fault = "the times depend on the samples, though requires does not name them"
+                self.same(other, most, f"duration_s: {fault}")
+            low, high = (other, most) if factor < 1 else (most, other)
+            self.law(np.all(low <= high), "duration_s returned a shorter duration for more samples")
 
     def check_mean(self, draws: int) -> None:
         """Compare the mean over some draws with the expected durations: client by client, and of all clients."""
@@ -143,43 +126,17 @@ class _Crowd:
         if wrong.size:
             i = int(wrong[0])
             what = (
-                f"client {i}'s mean duration in s"
-                if i < self.clients
-                else "the clients' mean of duration over expected"
+                f"client {i}'s mean duration in s" if i < self.clients else "the clients' mean of duration / expected"
             )
-            raise ContractError(
-                f"{self.name}.expected_s is not the mean of duration_s: {what} is {mean[i]:.6g} over {draws} draws, "
-                f"with a standard error of {error[i]:.2g}, and not {wanted[i]:.6g}{self._at()}"
+            raise self.fault(
+                f"expected_s is not the mean of duration_s: {what} is {mean[i]:.6g} over {draws} draws, with a "
+                f"standard error of {error[i]:.2g}, and not {wanted[i]:.6g}"
             )
 
-    def _asked(self, method: str, draw: int | None, ask: Callable[[], ArrayLike], size: int) -> FloatArray:
+    def _checked(self, method: str, times: object, size: int) -> FloatArray:
         """Return the answer of a method if it is an array of durations."""
-        where = self._at(draw)
-        try:
-            answer = ask()
-        except Exception as error:
-            hint = "; the arrays given must not be changed" if "read-only" in str(error) else ""
-            raise ContractError(
-                f"{self.name}.{method} failed with {type(error).__name__}: {error}{hint}{where}"
-            ) from error
-        if not (isinstance(answer, np.ndarray) and answer.dtype == np.float64 and answer.shape == (size,)):
-            shown = f"{answer.dtype} {answer.shape}" if isinstance(answer, np.ndarray) else type(answer).__name__
-            raise ContractError(
-                f"{self.name}.{method} returned {shown}; it must be a float64 array of shape ({size},){where}"
-            )
-        if not np.all((answer >= 0) & np.isfinite(answer)):
-            raise ContractError(
-                f"{self.name}.{method} returned {answer.min()} to {answer.max()} s; times must be finite and at "
-                f"least 0{where}"
-            )
-        return answer.copy()
-
-    def _at(self, draw: int | None = None) -> str:
-        return f" ({self.clients} clients)" if draw is None else f" (draw {draw}, {self.clients} clients)"
-
-
-def _read_only(values: NDArray[T]) -> NDArray[T]:
-    """Return a copy of an array that cannot be written."""
-    copy = values.copy()
-    copy.flags.writeable = False
-    return copy.view()
+        if not isinstance(times, np.ndarray) or not fits(times, np.float64, (size,)):
+            raise self.fault(f"{method} returned {described(times)}; it must be a float64 array of shape ({size},)")
+        if not np.all((times >= 0) & np.isfinite(times)):
+            raise self.fault(f"{method} returned {times.min()} to {times.max()} s; times must be finite and at least 0")
+        return times.copy()
