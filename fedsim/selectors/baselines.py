@@ -35,13 +35,7 @@ class All(PublishedSelector):
 
 
 class Uniform(CohortSelector):
-    """Draw the cohort uniformly without replacement among the candidates.
-
-    Parameters
-    ----------
-    cohort : int >= 1
-        Number of clients per round (m); all candidates if there are no more than that.
-    """
+    """Draw the cohort uniformly without replacement among the candidates."""
 
     paper = (
         "McMahan et al., Communication-Efficient Learning of Deep Networks from Decentralized Data, "
@@ -60,11 +54,6 @@ class RoundRobin(CohortSelector):
     """Take the next m candidates in the order of their ids, starting after the last one of the round before.
 
     Clients that are no candidates are skipped until the next pass.
-
-    Parameters
-    ----------
-    cohort : int >= 1
-        Number of clients per round (m); all candidates if there are no more than that.
     """
 
     paper = (

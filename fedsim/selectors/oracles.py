@@ -12,11 +12,6 @@ class Fastest(CohortSelector):
 
     No server knows these means in advance. The same clients take part in every round in which they are candidates:
     their privacy budgets drain, and the data of all other clients are not used.
-
-    Parameters
-    ----------
-    cohort : int >= 1
-        Number of clients per round (m); all candidates if there are no more than that.
     """
 
     paper = (
@@ -44,11 +39,6 @@ class Soonest(CohortSelector):
 
     No server knows this round's fading, jitter and load. With dedicated bandwidth no cohort of m makes a shorter
     round. Over a shared medium the durations are those of each client alone, and another cohort may be better.
-
-    Parameters
-    ----------
-    cohort : int >= 1
-        Number of clients per round (m); all candidates if there are no more than that.
     """
 
     paper = "fedsim's own lower bound of the round time; no paper"

@@ -17,7 +17,8 @@ from fedsim.history import Recorder
 from fedsim.history.outcomes import RoundEnd
 from fedsim.learning import Learner
 from fedsim.learning.timing_only import NoLearning
-from fedsim.network.contracts import Links
+from fedsim.network.distributions import Zero
+from fedsim.network.latency import LatencyNetwork
 from fedsim.rounds.aggregation.rules import AggregationRule
 from fedsim.rounds.clients.assignment import Workload
 from fedsim.rounds.clients.cohort import CohortRun
@@ -125,10 +126,10 @@ def _check_traits(part: Examination, traits: object) -> None:
 def _check_aggregation(part: Examination, policy: RoundPolicy) -> None:
     learner = _learner(3)
     one, other = (part.ask("aggregation", policy.aggregation, learner) for _ in range(2))
-    base, derives = AggregationRule, one is None or isinstance(one, AggregationRule)
-    part.law(
-        derives, f"aggregation returned {one!r}; it must be None, or derive from {base.__module__}.{base.__name__}"
+    fault = (
+        f"aggregation returned {one!r}; it must be None, or derive from fedsim.rounds.aggregation.rules.AggregationRule"
     )
+    part.law(one is None or isinstance(one, AggregationRule), fault)
     part.law(one is None or one is not other, "aggregation returned the same rule twice; runs must not share one")
 
 
@@ -141,12 +142,12 @@ class _Play(Examination):
         self.traits = policy.traits
         self._ends: list[tuple[float, RoundEnd]] = []
         self.env = Environment()
-        clients, streams, availability = len(trial.work_s), Streams(0), Always().build(len(trial.work_s), Streams(0))
-        learner = _learner(clients)
+        clients, streams = len(trial.work_s), Streams(0)
+        availability, learner = Always().build(clients, streams), _learner(clients)
         context = ServerContext(
             clients=ClientContext(
                 streams=streams,
-                links=_NoTransferTime(clients),
+                links=LatencyNetwork(downlink=Zero(), uplink=Zero()).build(np.zeros((clients, 2)), streams),
                 compute=_WorkTimes(trial),
                 availability=availability,
                 dropout=_Losses(trial.lost),
@@ -293,25 +294,6 @@ class _Losses(Dropout):
         self, client: IntArray, draw: int, streams: Streams, phases_s: FloatArray | None = None
     ) -> FloatArray:
         return np.where(client < self._count, 0.05, np.inf)
-
-
-class _NoTransferTime(Links):
-    """Links on which transfers take no time."""
-
-    def __init__(self, clients: int) -> None:
-        self._zeros = np.zeros(clients)
-
-    def downlink_s(self, client: IntArray, draw: int, start_s: FloatArray, bits: float) -> FloatArray:
-        return self._zeros[client]
-
-    def uplink_s(self, client: IntArray, draw: int, start_s: FloatArray, bits: float) -> FloatArray:
-        return self._zeros[client]
-
-    def expected_downlink_s(self, bits: float) -> FloatArray:
-        return self._zeros
-
-    def expected_uplink_s(self, bits: float) -> FloatArray:
-        return self._zeros
 
 
 def _learner(clients: int) -> Learner:
