@@ -5,7 +5,7 @@ This module builds the lineage of handles; `fedsim.learning.lineage.computation`
 
 from collections.abc import Collection, Mapping, Sequence
 from functools import cached_property
-from typing import Any, Protocol, cast
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,8 +14,7 @@ from fedsim.arrays import FloatArray, IntArray, Vector
 from fedsim.errors import ScenarioError
 from fedsim.learning.aggregation import aggregated, checked_weights, difference_from, stepped, weighted_mean
 from fedsim.learning.contracts import Evaluation, Model, Of, Release, Update, check_of
-from fedsim.learning.data.datasets import Dataset
-from fedsim.learning.executors.contracts import Executor, OptimizerState, TrainingJob
+from fedsim.learning.executors.contracts import Executor, OptimizerState, TrainingJob, TrainingSetup
 from fedsim.learning.lineage.computation import Computation
 from fedsim.learning.lineage.handles import (
     Combined,
@@ -26,43 +25,13 @@ from fedsim.learning.lineage.handles import (
     digest_of,
 )
 from fedsim.learning.lineage.store import MemoryStore, Store
-from fedsim.learning.local_training import LocalTraining, checked_probe, probe_samples
+from fedsim.learning.local_training import checked_probe, probe_samples
 from fedsim.learning.models.layout import ModelLayout
-from fedsim.learning.models.settings import ModelPart
 from fedsim.learning.server_optimizers import ServerOptimizer
 from fedsim.learning.update_metrics import deviations, measure
 from fedsim.registry import identity
 from fedsim.streams import Streams
 from fedsim.units import BITS_PER_FLOAT32
-
-
-class TrainingSettings(Protocol):
-    """The part of the scenario's learning table that a learner uses after it is built."""
-
-    @property
-    def model(self) -> ModelPart:
-        """Settings of the model."""
-        ...
-
-    @property
-    def local(self) -> LocalTraining:
-        """Local training."""
-        ...
-
-    @property
-    def server(self) -> ServerOptimizer:
-        """Server optimiser."""
-        ...
-
-    @property
-    def model_bits(self) -> float | None:
-        """Bits of the model when it is sent, if they are set."""
-        ...
-
-    @property
-    def flops_per_sample(self) -> float | None:
-        """Operations to train on one sample, if they are set."""
-        ...
 
 
 class SupervisedLearner:
@@ -78,40 +47,48 @@ class SupervisedLearner:
     different branches (edge servers, asynchronous rounds, another policy) are different bases: the digests of their
     trainings differ, while the order of the batches is the same, so that branches can be compared in pairs.
 
+    Parameters
+    ----------
+    setup : what all trainings have in common
+    rows : every client's samples in the training set, K arrays of shape (n,)
+    layout, executor, server, streams : of the run
+    mechanism : what makes updates private, or None
+    store : of results; a `MemoryStore` of its own by default
+    model_bits, flops_per_sample : stand for a bigger network, if given
+
     Attributes
     ----------
-    model_bits : bits of the model when it is sent
-    samples : training samples of every client, shape (K,)
     store : where results of trainings and probes are kept
     """
 
     def __init__(
         self,
+        setup: TrainingSetup,
         *,
-        data: Dataset,
         rows: Sequence[IntArray],
         layout: ModelLayout,
         executor: Executor,
-        settings: TrainingSettings,
-        seed: int,
+        server: ServerOptimizer,
         streams: Streams,
         mechanism: Any = None,
         store: Store | None = None,
+        model_bits: float | None = None,
+        flops_per_sample: float | None = None,
     ) -> None:
+        data = setup.data
         self.samples = np.array([part.size for part in rows], dtype=np.int64)
         self.store: Store = MemoryStore() if store is None else store
         self._results = Computation(layout, executor, rows, data.digest, streams, mechanism, self.store)
         self._smallest_batch, self._streams = layout.smallest_batch, streams
-        self._model, self._shape, self._classes = settings.model, data.shape, data.classes
-        self._flops_per_sample = settings.flops_per_sample
-        self._local, self._server, self._mechanism = settings.local, settings.server, mechanism
-        self.model_bits: float = settings.model_bits or float(BITS_PER_FLOAT32 * layout.initial.size)
-        self._identities = identity(settings.server), identity(mechanism)
+        self._setup, self._flops_per_sample = setup, flops_per_sample
+        self._local, self._server, self._mechanism = setup.local, server, mechanism
+        self.model_bits: float = model_bits or float(BITS_PER_FLOAT32 * layout.initial.size)
+        self._identities = identity(server), identity(mechanism)
         self._states: dict[int, StateHandle] = {}
         self._refuse_clients_without_a_batch()
-        task = (data.digest, identity(settings.model), identity(settings.local))
-        self._task = digest_of(*task, *self._results.fingerprint)
-        start = digest_of("initial", identity(settings.model), str(data.shape), data.classes, seed)
+        model = identity(setup.model)
+        self._task = digest_of(data.digest, model, identity(setup.local), *self._results.fingerprint)
+        start = digest_of("initial", model, str(data.shape), data.classes, setup.seed)
         self._initial = ModelHandle(start, 0, vector=layout.initial)
 
     @property
@@ -124,7 +101,9 @@ class SupervisedLearner:
         """Floating-point operations to train on one sample, counted when they are first asked for."""
         from fedsim.learning.models.flops import training_flops
 
-        return self._flops_per_sample or training_flops(self._model, self._shape, self._classes)
+        return self._flops_per_sample or training_flops(
+            self._setup.model, self._setup.data.shape, self._setup.data.classes
+        )
 
     def work_samples(self, client: IntArray, work: FloatArray | None = None) -> FloatArray:
         """Return how many samples each client passes through its model in one local training."""
