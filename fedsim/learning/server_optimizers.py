@@ -81,7 +81,7 @@ class FedAvg(ServerOptimizer):
     adds_update: ClassVar[bool] = True
 
     def step(self, model: Vector, update: Vector, state: ServerState) -> tuple[Vector, ServerState]:
-        """Return the model plus the update."""
+        """Return the model plus the update, shape (p,)."""
         return sum_of(model, update), {}
 
 
@@ -107,7 +107,7 @@ class FedAvgM(ServerOptimizer):
         return {"velocity": np.zeros(parameters, dtype=np.float32)}
 
     def step(self, model: Vector, update: Vector, state: ServerState) -> tuple[Vector, ServerState]:
-        """Return the model moved by the new velocity, and this."""
+        """Return the model moved by the new velocity, and this, both of shape (p,)."""
         velocity = (self.momentum * state["velocity"].astype(np.float64) + update).astype(np.float32)
         return sum_of(model, self.learning_rate * velocity.astype(np.float64)), {"velocity": velocity}
 

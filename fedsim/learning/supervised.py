@@ -106,12 +106,12 @@ class SupervisedLearner:
         )
 
     def work_samples(self, client: IntArray, work: FloatArray | None = None) -> FloatArray:
-        """Return how many samples each client passes through its model in one local training."""
+        """Return how many samples each client passes through its model in one local training, shape (n,)."""
         share = 1.0 if work is None else work
         return self._local.work_samples(self.samples[client], share, self._smallest_batch)
 
     def whole_steps(self, client: IntArray, work: FloatArray, *, up: bool) -> FloatArray:
-        """Return the share of each client's work nearest to a wish that is a whole number of its batches."""
+        """Return the share of each client's work nearest to a wish that is a whole number of batches, shape (n,)."""
         return self._local.whole_steps(self.samples[client], work, self._smallest_batch, up=up)
 
     def initial(self) -> Model:
@@ -126,15 +126,10 @@ class SupervisedLearner:
         work: FloatArray | None = None,
         repeat: int = 0,
     ) -> list[Update]:
-        """Return what each client of a cohort would send after training from a model; computes nothing.
+        """Return what each client of a cohort of shape (n,) would send; refuse releases without a mechanism.
 
-        With ``keep_optimizer_state`` each training goes on from the state that the client's last aggregated
-        update left, as of this call.
-
-        Raises
-        ------
-        ScenarioError
-            If there is a release but no mechanism.
+        With ``keep_optimizer_state`` each training goes on from the state that the client's last aggregated update
+        left, as of this call.
         """
         made = releases or {}
         if made and self._mechanism is None:
@@ -149,15 +144,10 @@ class SupervisedLearner:
     def aggregate(
         self, model: Model, updates: Sequence[Update], weights: FloatArray, *, of: Of = "difference"
     ) -> Model:
-        """Return the next model from delivered updates with their weights; computes nothing.
+        """Return the next model from updates and their weights, shape (n,); refuse weights that are not finite.
 
         Differences are combined: what was sent, or with ``of = "model"`` what was sent plus the client's base minus
         ``model``, rounded to float32.
-
-        Raises
-        ------
-        ValueError
-            If weights are not one finite number per update, or ``of`` is unknown.
         """
         check_of(of)
         current, delivered = cast(ModelHandle, model), [cast(UpdateHandle, update) for update in updates]
@@ -183,13 +173,7 @@ class SupervisedLearner:
         return ModelHandle(digest, current.version + 1, [current, *trainings], combine)
 
     def merge(self, models: Sequence[Model], weights: FloatArray, version: int | None = None) -> Model:
-        """Return the weighted mean of whole models; computes nothing. Sums are taken in float64, in their order.
-
-        Raises
-        ------
-        ValueError
-            If weights are not one number per model, at least 0, of sum 1.
-        """
+        """Return the mean of models with weights of shape (n,), which are refused unless at least 0 and of sum 1."""
         merged = [cast(ModelHandle, model) for model in models]
         chosen = checked_weights(weights, len(merged), "models", of_a_mean=True)
 
@@ -243,19 +227,19 @@ class SupervisedLearner:
     def deviations(
         self, fresh: Sequence[Update], fresh_weights: FloatArray | None, stale: Sequence[Update]
     ) -> FloatArray:
-        """Return the deviation of each stale update from the mean of the fresh ones, REFL's Lambda_s."""
-        both = [[cast(UpdateHandle, update) for update in part] for part in (fresh, stale)]
-        return deviations(self._results, both[0], fresh_weights, both[1])
+        """Return REFL's Lambda_s of each stale update, shape (len(stale),)."""
+        new, old = ([cast(UpdateHandle, update) for update in part] for part in (fresh, stale))
+        return deviations(self._results, new, fresh_weights, old)
 
     def probe_losses(self, model: Model, client: IntArray, samples: int | None, round_: int) -> FloatArray:
-        """Return the mean loss of a model on each client's own data, or on a mini-batch of it."""
+        """Return the mean loss of a model on each client's own data, or on a mini-batch of it, shape (n,)."""
         handle, most = cast(ModelHandle, model), None if samples is None else checked_probe(samples)
         start = (handle.digest, self.vector(handle))
         scores = self._results.scores([start] * len(client), client.tolist(), most, round_)
         return np.array([score.loss for score in scores], dtype=np.float64)
 
     def probe_samples(self, client: IntArray, samples: int | None) -> FloatArray:
-        """Return the work of a probe as a number of samples trained on, for each client."""
+        """Return the work of a probe as a number of samples trained on, shape (n,)."""
         return probe_samples(self.samples[client], samples)
 
     def evaluate(self, model: Model) -> Evaluation:

@@ -36,7 +36,7 @@ class Computation:
     ----------
     layout : of the model
     executor : computes trainings and evaluations
-    rows : every client's samples in the training set, K arrays
+    rows : every client's samples in the training set, K arrays of shape (n,)
     data_digest : digest of the data set
     streams : random streams of the run
     mechanism : what makes updates private, or None

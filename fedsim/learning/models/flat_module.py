@@ -58,7 +58,7 @@ class FlatModule:
         )
 
     def load(self, vector: Vector) -> None:
-        """Take over all numbers of a model."""
+        """Take over all numbers of a model, shape (d,)."""
         np.copyto(self._numbers, vector)
 
     def _move(
