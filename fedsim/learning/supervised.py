@@ -16,14 +16,7 @@ from fedsim.learning.aggregation import aggregated, checked_weights, difference_
 from fedsim.learning.contracts import Evaluation, Model, Of, Release, Update, check_of
 from fedsim.learning.executors.contracts import Executor, OptimizerState, TrainingJob, TrainingSetup
 from fedsim.learning.lineage.computation import Computation
-from fedsim.learning.lineage.handles import (
-    Combined,
-    ModelHandle,
-    StateHandle,
-    Training,
-    UpdateHandle,
-    digest_of,
-)
+from fedsim.learning.lineage.handles import Combined, ModelHandle, StateHandle, Training, UpdateHandle, digest_of
 from fedsim.learning.lineage.store import MemoryStore, Store
 from fedsim.learning.local_training import checked_probe, probe_samples
 from fedsim.learning.models.layout import ModelLayout

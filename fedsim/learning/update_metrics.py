@@ -1,7 +1,4 @@
-"""Measurements of delivered updates, and the deviation of stale ones from fresh ones.
-
-The meaning of every name is in `fedsim.measurements.MEASUREMENTS`.
-"""
+"""Measurements of delivered updates, `fedsim.measurements.MEASUREMENTS`, and deviations of stale ones from fresh."""
 
 from collections.abc import Callable, Collection, Sequence
 from typing import Any

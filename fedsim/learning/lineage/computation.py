@@ -1,8 +1,4 @@
-"""Where handles become numbers: trainings and probes go to the executor in batches, and are kept in the store.
-
-Streams: ``("training", client, version)`` batch order and dropout, ``("probe", client, round)`` mini-batch of a
-probe, ``("privacy-noise", client, index)``.
-"""
+"""Where handles become numbers: trainings and probes go to the executor in batches, and are kept in the store."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
