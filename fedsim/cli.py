@@ -176,8 +176,11 @@ def data(
 
 
 def _scenario(file: Path, assignments: list[str] | None) -> Any:
+    """Return the scenario of a file; its parts of the form ``module:Class`` may lie beside it or in this folder."""
     from fedsim.scenario import Scenario, parse_assignment
 
+    # At the end of the path, so that no installed package is hidden.
+    sys.path += [str(folder) for folder in (file.resolve().parent, Path.cwd()) if str(folder) not in sys.path]
     return Scenario.load(file, dict(parse_assignment(text) for text in assignments or []))
 
 

@@ -65,7 +65,10 @@ def data_dir() -> Path:
 
 @pytest.fixture
 def beside_scenarios(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Return an empty working directory from which the scenarios are found and modules are imported."""
+    """Return an empty working directory from which the scenarios are found.
+
+    Python blocks of a page import the modules that the page writes, as a script in that directory would.
+    """
     (tmp_path / "scenarios").symlink_to(Path(__file__).parents[1] / "scenarios")
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(tmp_path)

@@ -56,6 +56,26 @@ def test_report_prints_accounts_and_answers_for_the_deadlines_asked_about(folder
     assert json.loads((folder / "runs" / "tiny" / "summary.json").read_text())["wasted_time_share"] == 0.0
 
 
+OWN_SELECTOR = """
+class First:
+    def select(self, view, rng):
+        return view.client[:2]
+
+    def observe(self, reports):
+        pass
+"""
+
+
+@pytest.mark.parametrize("at", [".", "elsewhere"], ids=["beside", "current"])
+def test_parts_are_found_beside_the_scenario_and_in_the_current_folder(folder, at):
+    (folder / "elsewhere").mkdir()
+    (folder / at / "own_parts.py").write_text(OWN_SELECTOR)
+    done = fedsim(
+        "run", "../tiny.toml", "--set", "selector=own_parts:First", "--set", "learning=none", cwd=folder / "elsewhere"
+    )
+    assert "delivered" in done.stdout
+
+
 def test_quiet_says_nothing(folder):
     done = fedsim("run", "tiny.toml", "--quiet", cwd=folder)
     assert done.stdout == done.stderr == ""

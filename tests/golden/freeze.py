@@ -36,6 +36,31 @@ Rows = Iterator[tuple[str, Tables]]
 
 HASHES = Path(__file__).parent / "hashes.csv"
 TABLES = ("rounds", "participations", "evaluations", "edge_rounds", "edge_participations", "probes", "accounts")
+# Columns that are hashed: further ones change nothing here, a missing one is an error.
+FROZEN = {
+    "rounds": (
+        "round start_s end_s duration_s candidates selected delivered late dropped stale_used model_version "
+        "largest_leakage ended_by"
+    ),
+    "participations": (
+        "round edge client draws weight work start_s downlink_s compute_s uplink_s queue_s end_s downlink_bits "
+        "uplink_bits outcome cut_in fate start_version served_round staleness epsilon energy_j"
+    ),
+    "evaluations": "round time_s model_version accuracy loss",
+    "edge_rounds": (
+        "edge round start_s end_s duration_s candidates selected delivered late dropped stale_used model_version "
+        "largest_leakage ended_by"
+    ),
+    "edge_participations": (
+        "round edge edge_rounds start_s downlink_s uplink_s end_s downlink_bits uplink_bits start_version staleness "
+        "weight"
+    ),
+    "probes": (
+        "round edge client start_s downlink_s compute_s uplink_s queue_s end_s downlink_bits uplink_bits outcome "
+        "cut_in energy_j"
+    ),
+    "accounts": "client idle_s downlink_s compute_s queue_s uplink_s cut_off_s",
+}
 VIEWS = ("by_fate", "critical_path", "cloud_path")
 COLUMNS = ("scenario", "outcome", *TABLES, "views", "rounded")
 RAN = "ran"
@@ -1179,7 +1204,7 @@ def run(scenario: str, tables: Tables) -> dict[str, str]:
     except (ScenarioError, SelectorError, DataError) as error:
         return row | {"outcome": f"refused {type(error).__name__}"}
     found = {name: getattr(history, name) for name in TABLES}
-    there = {name: table for name, table in found.items() if table is not None}
+    there = {name: table.select(FROZEN[name].split()) for name, table in found.items() if table is not None}
     views = [view for view in (getattr(history, name)() for name in VIEWS) if view is not None]
     hashes = {name: table_hash([table]) for name, table in there.items()}
     return row | {

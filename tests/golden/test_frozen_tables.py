@@ -39,4 +39,6 @@ def test_every_scenario_is_written(expected):
 def test_tables_are_as_written(scenario, inputs, expected, monkeypatch):
     monkeypatch.chdir(inputs)
     row = freeze.run(scenario, SCENARIOS[scenario])
-    assert (row["outcome"], row["rounded"]) == (expected[scenario]["outcome"], expected[scenario]["rounded"])
+    assert (row["outcome"], row["rounded"]) == (expected[scenario]["outcome"], expected[scenario]["rounded"]), (
+        "another result than the frozen one; if that is meant: python tests/golden/freeze.py write"
+    )

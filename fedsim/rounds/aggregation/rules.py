@@ -76,10 +76,22 @@ class AggregationRule(ABC):
 
     @abstractmethod
     def aggregate(self, model: Model, arrivals: Arrivals) -> Aggregated:
-        """Return the next model; called only when enough updates have arrived."""
+        """Return the next model; called only when enough updates have arrived.
+
+        Parameters
+        ----------
+        model : the present model
+        arrivals : n updates that wait
+        """
 
     def on_dispatch(self, client: IntArray, model: Model) -> None:
-        """Note that clients, shape (n,), start from the newest model."""
+        """Note that clients start from the newest model.
+
+        Parameters
+        ----------
+        client : ids, shape (n,)
+        model : the newest model
+        """
         return
 
     def on_round_start(self, model: Model) -> None:
@@ -158,12 +170,25 @@ class FedAsyncRule(AggregationRule):
 
 
 def fresh_enough(staleness: IntArray, max_staleness: int | None) -> BoolArray:
-    """Return which updates are not staler than allowed, shape (n,)."""
+    """Return which updates are not staler than allowed, shape (n,).
+
+    Parameters
+    ----------
+    staleness : aggregations since each client started, shape (n,)
+    max_staleness : largest one allowed; None for no limit
+    """
     return np.ones(staleness.size, dtype=bool) if max_staleness is None else staleness <= max_staleness
 
 
 def discount(learner: Learner, law: StalenessLaw, arrivals: Arrivals) -> FloatArray:
-    """Return the law's factor for each arrival, shape (n,); deviations are measured only where the law uses them."""
+    """Return the law's factor for each arrival, shape (n,).
+
+    Parameters
+    ----------
+    learner : measures deviations, only where the law uses them
+    law : law of staleness
+    arrivals : n updates
+    """
     staleness = arrivals.staleness
     deviation = np.zeros(staleness.size)
     fresh, stale = np.flatnonzero(staleness == 0), np.flatnonzero(staleness > 0)

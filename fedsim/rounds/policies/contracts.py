@@ -102,15 +102,33 @@ class ServerPort(Protocol):
         ...
 
     def select(self, round_: Round, cohort_size: int | None) -> Generator[Event, Any, Cohort | None]:
-        """Return the round's cohort; None if no client is available and others are in flight."""
+        """Return the round's cohort; None if no client is available and others are in flight.
+
+        Parameters
+        ----------
+        round_ : the present round
+        cohort_size : number of clients asked of the selector; None for its own number
+        """
         ...
 
     def dispatch(self, cohort: Cohort, round_: Round) -> CohortRun:
-        """Send the round's cohort from the newest model."""
+        """Send the round's cohort from the newest model.
+
+        Parameters
+        ----------
+        cohort : what `select` returned
+        round_ : the present round, whose `cohort_run` is set
+        """
         ...
 
     def refill(self, round_: Round, concurrency: int) -> bool:
-        """Send clients until a number of them are in flight; return whether any is or will be available."""
+        """Send clients one by one until a number of them are in flight; return whether any is or will be available.
+
+        Parameters
+        ----------
+        round_ : the present round
+        concurrency : number of clients to have in flight
+        """
         ...
 
     def cancel_older_than(self, lag: int) -> Waiting:
@@ -163,7 +181,13 @@ class RoundPolicy(Component, ABC):
 
     @abstractmethod
     def run(self, server: ServerPort, round_: Round) -> Running:
-        """Run a round, from the selection to the end of the wait, and return what has ended it."""
+        """Run a round, from the selection to the end of the wait, and return what has ended it.
+
+        Parameters
+        ----------
+        server : selects, sends and tells of arrivals
+        round_ : the round, which starts now
+        """
 
     @model_validator(mode="after")
     def _has_traits(self) -> Self:

@@ -77,8 +77,11 @@ class Selection:
     ) -> Generator[Event, Any, Cohort | None]:
         """Return a cohort to send beside clients in flight, after the selector's question; None as `at_once`.
 
-        The function returns the number of the present round: at an asynchronous server rounds may end during a
-        question.
+        Parameters
+        ----------
+        number : returns the number of the present round; at an asynchronous server rounds may end during a question
+        size : largest size of the cohort; None for no limit
+        ask : puts a question to clients
         """
         view = self._view(number(), self.env.now, size)
         answers = yield from self._answers(number(), view, ask)
@@ -87,7 +90,13 @@ class Selection:
         return None if view is None else self._cohort_or_none(number(), view)
 
     def at_once(self, number: int, size: int | None) -> Cohort | None:
-        """Return a cohort of at most a size to send now; None without candidates, or if the selector selects none."""
+        """Return a cohort to send now; None without candidates, or if the selector selects none.
+
+        Parameters
+        ----------
+        number : round, from 1
+        size : largest size of the cohort; None for no limit
+        """
         view = self._view(number, self.env.now, size)
         return None if view is None else self._cohort_or_none(number, view)
 
@@ -105,7 +114,13 @@ class Selection:
         return start_s
 
     def any_available(self, time_s: float, number: int) -> bool:
-        """Return whether a client, idle or not, is available at an instant of a round."""
+        """Return whether a client, idle or not, is available.
+
+        Parameters
+        ----------
+        time_s : instant
+        number : round, whose draw of availability holds
+        """
         return bool(self.context.availability.available(self._roster.member, time_s, self.draw(number)).any())
 
     def next_candidate_s(self, number: int) -> float:

@@ -67,7 +67,13 @@ class RoundRunner(Protocol):
         ...
 
     def run_round(self, number: int, start_s: float) -> Waiting:
-        """Run a round that starts now, with clients whose availability is taken as of ``start_s``."""
+        """Run a round that starts now.
+
+        Parameters
+        ----------
+        number : of the round, from 1
+        start_s : instant of which the clients' availability is taken
+        """
         ...
 
     def abort_round(self) -> Generator[Event, Any, bool]:

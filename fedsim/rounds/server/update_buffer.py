@@ -38,7 +38,13 @@ class UpdateBuffer:
         self._begun_with, self._sent = np.full((2, context.learner.samples.size), -1)
 
     def repeats(self, client: IntArray, version: int) -> IntArray:
-        """Return how many updates of one version of the model each client has sent, shape (n,)."""
+        """Return how many updates of one version of the model each client has sent, shape (n,).
+
+        Parameters
+        ----------
+        client : ids, shape (n,)
+        version : of the model that the updates started from
+        """
         return np.where(self._begun_with[client] == version, self._sent[client], 0)
 
     def take(self, run: CohortRun, members: Iterable[int]) -> None:
