@@ -126,7 +126,7 @@ class SharedSpectrum:
             self._rate_hz = self.discipline.rate_hz(self.bandwidth_hz)
             if self._waiting or transfer not in self.discipline.in_service():
                 self._waiting[transfer] = None
-                self._begin_service()
+                self._begin_service(now_s)
             else:
                 transfer.began_s = now_s
             self._plan(now_s, self.discipline.next_end()[0])
@@ -195,14 +195,13 @@ class SharedSpectrum:
                 self.discipline.advance(work)
         return now_s
 
-    def _begin_service(self) -> None:
+    def _begin_service(self, now_s: float) -> None:
         """Stamp the transfers whose service begins now."""
         waiting, served = self._waiting, self.discipline.in_service()
-        fewer, others = (waiting, served) if len(waiting) <= len(served) else (served, waiting)
-        for job in tuple(fewer):
-            if job in others:
+        for job in tuple(served if len(served) < len(waiting) else waiting):
+            if job in waiting and job in served:
                 callback = waiting.pop(job)
-                self._present[job].began_s = self.env.now
+                self._present[job].began_s = now_s
                 if callback is not None:
                     callback()
 
@@ -242,10 +241,10 @@ class SharedSpectrum:
         del self._present[transfer]
         self.discipline.leave(transfer)
         self._rate_hz = self.discipline.rate_hz(self.bandwidth_hz)
+        if transfer.began_s is None:
+            del self._waiting[transfer]
         if self._waiting:
-            self._waiting.pop(transfer, None)
-            if self._waiting:
-                self._begin_service()
+            self._begin_service(now_s)
         self._came_s -= transfer.came_s
         self._sojourn_s += now_s - transfer.came_s
         if not self._present:

@@ -79,7 +79,7 @@ class RuralMacro(OutdoorScenario):
     def draw(
         self, distance_m: FloatArray, site: int | IntArray, streams: Streams, client: IntArray | None = None
     ) -> LargeScale:
-        """Return the propagation at distances of shape (n,); sigma with a line of sight is wider beyond the breakpoint."""
+        """Return the propagation at distances of shape (n,); sigma in sight is wider beyond the breakpoint."""
         drawn = super().draw(distance_m, site, streams, client)
         far = drawn.los & (distance_m > self.breakpoint_m()) & (drawn.sigma_db == self.los_sigma_db)
         return LargeScale(drawn.loss_db, np.where(far, self.far_los_sigma_db, drawn.sigma_db), drawn.los)
