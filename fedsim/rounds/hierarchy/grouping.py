@@ -52,7 +52,7 @@ class BySite(Grouping):
     requires: ClassVar[frozenset[str]] = frozenset({SITES})
 
     def edges_of(self, links: Links, expected_s: FloatArray) -> IntArray:
-        """Return the serving site of each client, shape (K,), numbered without gaps; parameters as in `Grouping.edges_of`.
+        """Return the site of each client, shape (K,), numbered without gaps; parameters as in `Grouping.edges_of`.
 
         Raises
         ------
