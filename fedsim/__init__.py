@@ -9,7 +9,7 @@ At which second does the model reach 80 %, and what would another selector, dead
 `read_run`      the history of such a folder
 `History`       participations, rounds and evaluations as tables
 `draw`          one figure of several histories
-`Component`          what a part of your own (network, law, policy ...) derives from
+`Component`     what a part of your own (network, law, policy ...) derives from
 `check_selector`  contract checks for a selector of your own
 ==============  ===================================================================
 

@@ -69,13 +69,7 @@ def run(
     try:
         with RoundBar(scenario.name, scenario.rounds.count, console, quiet=quiet) as bar:
             history = run_scenario(
-                scenario,
-                folder,
-                data_dir=data_dir,
-                replace=force,
-                on_round=bar.show,
-                executor=executor,
-                device=device,
+                scenario, folder, data_dir=data_dir, replace=force, on_round=bar.show, executor=executor, device=device
             )
     except KeyboardInterrupt:
         typer.echo(f"fedsim: interrupted; the rounds so far are in {folder}", err=True)
@@ -116,8 +110,7 @@ def plot(
 def report(
     run_folder: Annotated[Path, typer.Argument(metavar="RUN", help="A run folder.")],
     deadlines_s: Annotated[
-        list[float] | None,
-        typer.Option("--deadline", metavar="S", help="Effect of this deadline; may be repeated."),
+        list[float] | None, typer.Option("--deadline", metavar="S", help="Effect of this deadline; may be repeated.")
     ] = None,
     every_round: Annotated[bool, typer.Option("--rounds", help="Print the cause of each round's length.")] = False,
 ) -> None:

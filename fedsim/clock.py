@@ -94,7 +94,7 @@ def tie_s(env: Environment) -> float:
 
 
 def instants(times_s: NDArray[np.float64]) -> NDArray[np.int64]:
-    """Return for each of some times which instant it is, numbered from 0; those within `TIE_ULPS` are one.
+    """Return the instant of each time, numbered from 0, shape (n,); times within `TIE_ULPS` are one instant.
 
     >>> instants(np.array([0.1 + 0.2 + 0.3, 0.7, 0.3 + 0.2 + 0.1])).tolist()
     [0, 1, 0]

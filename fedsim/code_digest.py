@@ -1,9 +1,9 @@
 """Digests of the source of users' classes, so that two classes of one name are two parts.
 
 The digest covers the class, its own base classes, and the functions, classes and constants of its module that they use,
-directly or through one another; also what they use of the user's other modules by name. Where that cannot be told (a
-module used as a whole, a star import, ``globals()``) the whole module counts. Parts of fedsim, of the standard library
-and of other installed packages count with their names.
+directly or through one another. Where that cannot be told (a star import, ``globals()``) the whole module counts, and
+so does each of the user's other modules from which any of it imports. Parts of fedsim, of the standard library and of
+other installed packages count with their names.
 
 A class whose source cannot be read, or differs from what was loaded, has a digest that holds in its process only.
 """
@@ -18,13 +18,13 @@ import secrets
 import sys
 import sysconfig
 import tokenize
-from collections.abc import Hashable, Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from importlib.machinery import SourceFileLoader
 from pathlib import Path
 from types import CodeType
-from typing import Final, Self
+from typing import Final, NamedTuple
 from weakref import WeakKeyDictionary
 
 _OWN: Final = __name__.partition(".")[0]
@@ -72,70 +72,39 @@ def code_digest(found: type) -> CodeDigest:
 
 
 class _Sources:
-    """The pieces of source that a class is made of, collected from the class outwards."""
+    """The statements that a class is made of, by module, collected from the class outwards."""
 
     def __init__(self, found: type) -> None:
         self._home = found.__module__.partition(".")[0]
-        self._pieces: dict[tuple[str, str], str] = {}
-        self._seen: set[tuple[str, str]] = set()
+        self._chosen: dict[str, set[int]] = {}
         for base in found.__mro__:
             if base is found or self._is_users(base.__module__):
                 _check_loaded(base)
-                self._add(base.__module__, base.__qualname__.partition(".")[0])
+                self._add(base.__module__, {base.__qualname__.partition(".")[0]})
 
     def digest(self) -> str:
         digest = hashlib.blake2b(digest_size=16)
-        for (module, place), text in sorted(self._pieces.items()):
-            for part in (module, place, text):
+        for module, chosen in sorted(self._chosen.items()):
+            statements = _statements(_text_of(module))
+            for part in (module, *(statements[number].text for number in sorted(chosen))):
                 digest.update(f"{len(part)}:".encode() + part.encode())
         return digest.hexdigest()
 
-    def _add(self, module: str, name: str) -> None:
-        """Take in what a module defines under a name, and what that uses."""
-        source = _source_of(module)
-        if (module, name) in self._seen:
-            return
-        self._seen.add((module, name))
-        statements = list(source.statements(name))
-        if source.opaque or any(_uses(statement) & _OPAQUE for statement in statements):
-            self._add_whole(module)
-            return
-        for number, statement in enumerate(statements):
-            self._pieces[module, f"{name} {number}"] = source.piece(statement)
-            self._follow(module, statement, name)
-            for used in sorted(_uses(statement) & source.defines.keys()):
-                self._add(module, used)
-
-    def _add_whole(self, module: str) -> None:
-        if (module, "") in self._pieces:
-            return
-        source = _source_of(module)
-        self._pieces[module, ""] = source.text
-        for statement in (each for statements in source.defines.values() for each in statements):
-            self._follow(module, statement, None)
-
-    def _follow(self, module: str, statement: ast.stmt, name: str | None) -> None:
-        """Take in what is imported from the user's other modules, under a name or under all of them."""
-        # A statement binds its names; an import within a function counts whole.
-        chosen = name if isinstance(statement, ast.ImportFrom) else None
-        for node in ast.walk(statement):
-            if isinstance(node, ast.Import):
-                for alias in node.names:
-                    if self._is_users(alias.name):
-                        self._add_whole(alias.name)
-            elif isinstance(node, ast.ImportFrom):
-                origin = importlib.util.resolve_name("." * node.level + (node.module or ""), _package_of(module))
-                for alias in node.names:
-                    if self._is_users(origin) and chosen in (None, alias.asname or alias.name):
-                        self._add_from(origin, alias.name)
-
-    def _add_from(self, module: str, name: str) -> None:
-        if name == "*":
-            self._add_whole(module)
-        elif Path(_file_of(module) or "").stem == "__init__" and _file_of(f"{module}.{name}"):
-            self._add_whole(f"{module}.{name}")
-        else:
-            self._add(module, name)
+    def _add(self, module: str, names: set[str] | None) -> None:
+        """Take in what a module says of names, and all that this uses; the whole module where they are None."""
+        chosen, statements = self._chosen.setdefault(module, set()), _statements(_text_of(module))
+        if any("*" in each.names for each in statements):
+            names = None
+        fresh = {number for number, each in enumerate(statements) if names is None or each.names & names} - chosen
+        if any(statements[number].uses & _OPAQUE for number in fresh):
+            fresh = set(range(len(statements))) - chosen
+        chosen |= fresh
+        for number in fresh:
+            for imported in _imports(statements[number].node, module):
+                if self._is_users(imported):
+                    self._add(imported, None)
+        if fresh:
+            self._add(module, set().union(*(statements[number].uses for number in fresh)))
 
     def _is_users(self, module: str) -> bool:
         """Return whether a module is the user's: of the part's own package, or installed nowhere."""
@@ -145,57 +114,78 @@ class _Sources:
         return top == self._home or not any(place in Path(file).resolve().parents for place in _INSTALLED)
 
 
-@dataclass(frozen=True)
-class _Source:
-    """The source of one module.
+class _Statement(NamedTuple):
+    """A statement at the top of a module.
 
     Attributes
     ----------
-    text, lines : of the whole module
-    defines : statements at its top by the names that they bind
-    changes : other statements at its top, which may change what the names stand for that they mention
-    opaque : whether the module has a star import
+    names : what it binds, or may change; ``"*"`` for all that another module holds
+    uses : every name that it mentions, its local ones and annotations in quotes included
+    text : its source, without the comments before it
     """
 
+    names: set[str]
+    uses: set[str]
     text: str
-    lines: list[str]
-    defines: Mapping[str, list[ast.stmt]]
-    changes: list[tuple[set[str], ast.stmt]]
-    opaque: bool
-
-    @classmethod
-    def of(cls, text: str) -> Self:
-        defines: dict[str, list[ast.stmt]] = {}
-        changes: list[tuple[set[str], ast.stmt]] = []
-        for statement in ast.parse(text).body:
-            if _is_main(statement):
-                continue
-            for name in _bound(statement):
-                defines.setdefault(name, []).append(statement)
-            if not isinstance(statement, _PLAIN) or _targets(statement):
-                changes.append((_uses(statement), statement))
-        return cls(text, text.splitlines(keepends=True), defines, changes, "*" in defines)
-
-    def statements(self, name: str) -> Iterator[ast.stmt]:
-        """Yield the statements at the top of the module that bind a name, or may change what it stands for."""
-        own = self.defines.get(name, [])
-        yield from own
-        if own:
-            yield from (statement for used, statement in self.changes if name in used and statement not in own)
-
-    def piece(self, statement: ast.stmt) -> str:
-        first = min((each.lineno for each in getattr(statement, "decorator_list", ())), default=statement.lineno)
-        return "".join(self.lines[first - 1 : statement.end_lineno])
-
-
-_DEFINITIONS: Final = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
-_PLAIN: Final = (*_DEFINITIONS, ast.Import, ast.ImportFrom, ast.Assign, ast.AnnAssign)
-"""Statements that bind names and do nothing else."""
+    node: ast.stmt
 
 
 @lru_cache(maxsize=256)
-def _parsed(text: str) -> _Source:
-    return _Source.of(text)
+def _statements(text: str) -> list[_Statement]:
+    """Return the statements of a module, without ``if __name__ == "__main__": ...``, which no part uses."""
+    found, lines = [], text.splitlines(keepends=True)
+    for node in ast.parse(text).body:
+        if isinstance(node, ast.If) and "__name__" in _uses(node.test):
+            continue
+        first = node.decorator_list[0].lineno if isinstance(node, _DEFINITIONS) and node.decorator_list else node.lineno
+        found.append(_Statement(_names(node), _uses(node), "".join(lines[first - 1 : node.end_lineno]), node))
+    return found
+
+
+_DEFINITIONS: Final = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+_PLAIN: Final = (ast.Import, ast.ImportFrom, ast.Assign, ast.AnnAssign)
+"""Statements that only bind names, unless they assign to an element or an attribute of something."""
+
+
+def _names(statement: ast.stmt) -> set[str]:
+    if isinstance(statement, _DEFINITIONS):
+        return {statement.name}
+    names, changes = set(), not isinstance(statement, _PLAIN)
+    for node in ast.walk(statement):
+        if isinstance(node, _DEFINITIONS):
+            names.add(node.name)
+        elif isinstance(node, ast.Import | ast.ImportFrom):
+            names |= {alias.asname or alias.name.partition(".")[0] for alias in node.names}
+        elif isinstance(node, ast.Name | ast.Attribute | ast.Subscript) and isinstance(node.ctx, ast.Store):
+            if isinstance(node, ast.Name):
+                names.add(node.id)
+            else:
+                changes = True
+    return names | _uses(statement) if changes else names
+
+
+def _uses(statement: ast.AST) -> set[str]:
+    names = set()
+    for node in ast.walk(statement):
+        if isinstance(node, ast.Name):
+            names.add(node.id)
+        elif isinstance(node, ast.Attribute) and node.attr in _OPAQUE:
+            names.add(node.attr)
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str) and node.value.isidentifier():
+            names.add(node.value)
+    return names
+
+
+def _imports(statement: ast.stmt, module: str) -> Iterator[str]:
+    """Yield the modules that a statement of a module imports, at its top or within."""
+    for node in ast.walk(statement):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            origin = importlib.util.resolve_name("." * node.level + (node.module or ""), _package_of(module))
+            yield origin
+            if Path(_file_of(origin) or "").stem == "__init__":
+                yield from (f"{origin}.{alias.name}" for alias in node.names)
 
 
 def _file_of(module: str) -> str | None:
@@ -217,57 +207,17 @@ def _package_of(module: str) -> str:
     return "" if spec is None else spec.parent or ""
 
 
-def _source_of(module: str) -> _Source:
+def _text_of(module: str) -> str:
     try:
         if module in sys.modules:
-            return _parsed(inspect.getsource(sys.modules[module]))
-        with tokenize.open(_file_of(module) or "") as file:
-            return _parsed(file.read())
+            text = inspect.getsource(sys.modules[module])
+        else:
+            with tokenize.open(_file_of(module) or "") as file:
+                text = file.read()
+        _statements(text)
     except (OSError, TypeError, SyntaxError, UnicodeDecodeError):
         raise _UnreadableError(f"the source of module {module!r} cannot be read") from None
-
-
-def _bound(statement: ast.stmt) -> set[str]:
-    """Return the names that a statement at the top of a module binds; ``"*"`` for all of another module's."""
-    if isinstance(statement, _DEFINITIONS):
-        return {statement.name}
-    names = set()
-    for node in ast.walk(statement):
-        if isinstance(node, _DEFINITIONS):
-            names.add(node.name)
-        elif isinstance(node, ast.Import | ast.ImportFrom):
-            names |= {alias.asname or alias.name.partition(".")[0] for alias in node.names}
-        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
-            names.add(node.id)
-    return names
-
-
-def _targets(statement: ast.stmt) -> bool:
-    """Return whether a statement assigns to an element or an attribute of something."""
-    return any(
-        isinstance(node, ast.Attribute | ast.Subscript) and isinstance(node.ctx, ast.Store)
-        for target in getattr(statement, "targets", [getattr(statement, "target", None)])
-        if target
-        for node in ast.walk(target)
-    )
-
-
-def _uses(statement: ast.stmt) -> set[str]:
-    """Return every name that a statement mentions, its local ones and annotations in quotes included."""
-    names = set()
-    for node in ast.walk(statement):
-        if isinstance(node, ast.Name):
-            names.add(node.id)
-        elif isinstance(node, ast.Attribute) and node.attr in _OPAQUE:
-            names.add(node.attr)
-        elif isinstance(node, ast.Constant) and isinstance(node.value, str) and node.value.isidentifier():
-            names.add(node.value)
-    return names
-
-
-def _is_main(statement: ast.stmt) -> bool:
-    """Return whether a statement is ``if __name__ == "__main__": ...``, which no part uses."""
-    return isinstance(statement, ast.If) and "__name__" in _uses(ast.Expr(statement.test))
+    return text
 
 
 def _check_loaded(found: type) -> None:
@@ -279,32 +229,24 @@ def _check_loaded(found: type) -> None:
         If a function or ``exec`` made it, or its file has been edited since it was loaded.
     """
     name, where = found.__qualname__, f"{found.__module__}:{found.__qualname__}"
-    source = _source_of(found.__module__)
-    module = sys.modules[found.__module__]
+    text, module = _text_of(found.__module__), sys.modules[found.__module__]
     at: object = module
     for step in name.split("."):
         at = getattr(at, step, None)
-    if at is not found or name.partition(".")[0] not in source.defines:
+    if at is not found or not any(name.partition(".")[0] in each.names for each in _statements(text)):
         raise _UnreadableError(f"{where} was made while the program ran")
     if not isinstance(getattr(module, "__loader__", None), SourceFileLoader):
         return
-    file = inspect.getsourcefile(module)
-    codes = set(_codes(compile(source.text, "source", "exec", dont_inherit=True)))
+    file, codes = inspect.getsourcefile(module), set(_codes(compile(text, "source", "exec", dont_inherit=True)))
     for value in vars(found).values():
         function = inspect.unwrap(getattr(value, "__func__", getattr(value, "fget", value)))
         code = getattr(function, "__code__", None)
-        if isinstance(code, CodeType) and code.co_filename == file and _key(code) not in codes:
+        if isinstance(code, CodeType) and code.co_filename == file and code not in codes:
             raise _UnreadableError(f"the source of {where} has changed since it was loaded")
 
 
-def _codes(code: CodeType) -> Iterator[Hashable]:
+def _codes(code: CodeType) -> Iterator[CodeType]:
     for constant in code.co_consts:
         if isinstance(constant, CodeType):
-            yield _key(constant)
+            yield constant
             yield from _codes(constant)
-
-
-def _key(code: CodeType) -> Hashable:
-    """Return what tells two functions apart, the place of their file left out."""
-    constants = tuple(_key(each) if isinstance(each, CodeType) else (type(each), each) for each in code.co_consts)
-    return code.co_qualname, code.co_code, code.co_names, code.co_varnames, code.co_freevars, constants

@@ -7,17 +7,19 @@ from collections.abc import Collection
 from typing import Final
 
 MEASUREMENTS: Final = ("loss", "loss_rms", "accuracy_gain", "update_norm", "update")
-"""Names of measurements.
+"""Names of measurements of n updates of p parameters; `fedsim.rounds.Workload` has their cost in a run.
 
 * ``"loss"``: mean training loss over the samples passed, shape (n,)
-* ``"loss_rms"``: root mean square of the losses of single samples during the first pass over the client's data,
-  shape (n,)
-* ``"accuracy_gain"``: share of the client's own samples that its model gets right after local training, minus the
-  same before, shape (n,)
+* ``"loss_rms"``: root mean square of the losses of single samples during the first pass over the client's data (what it
+  did of it), shape (n,). Times the number of these samples it is the statistical utility of Oort (Lai et al., OSDI
+  2021, section 4.2) and FedSUV's L (section 4.1).
+* ``"accuracy_gain"``: FedSUV's Delta (section 4.1), shape (n,), in [-1, 1]: share of the client's own samples that its
+  model gets right after local training, minus the same before. The paper does not say on which data accuracy is
+  measured; here on all samples of the client, in evaluation mode. It takes the client two forward passes.
 * ``"update_norm"``: Euclidean norm of ``"update"``, shape (n,)
-* ``"update"``: the parameters' part of what the server receives, noise of privacy included, shape (n, p)
-
-`fedsim.learning.contracts.Learner.measure` defines each, and `fedsim.rounds.Workload` its cost in a run.
+* ``"update"``: the parameters' part of what the server receives, noise of privacy included, float32 of shape (n, p).
+  Buffers (running statistics, counters of batches) are left out: they are no gradients, and a counter would outweigh
+  all else.
 """
 
 

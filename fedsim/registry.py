@@ -27,12 +27,7 @@ from pydantic_core import InitErrorDetails, PydanticCustomError, core_schema
 from fedsim.code_digest import CodeDigest, code_digest, is_builtin
 
 _STRICT = ConfigDict(
-    frozen=True,
-    extra="forbid",
-    strict=True,
-    allow_inf_nan=False,
-    arbitrary_types_allowed=True,
-    validate_default=True,
+    frozen=True, extra="forbid", strict=True, allow_inf_nan=False, arbitrary_types_allowed=True, validate_default=True
 )
 
 

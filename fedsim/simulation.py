@@ -212,9 +212,7 @@ def build_context(
         late=scenario.rounds.late,
         minimum_updates=scenario.rounds.minimum_updates,
         knowledge=Knowledge(
-            learner.samples,
-            accountant,
-            expected.features if expected is not None and selector.uses_features else None,
+            learner.samples, accountant, expected.features if expected is not None and selector.uses_features else None
         ),
         expected_duration_s=expected.duration_s if expected is not None and selector.oracle else None,
         server_restart=faults.server_restart,

@@ -225,17 +225,17 @@ def _read_npz(path: Path) -> dict[str, NDArray[Any]]:
 def _read_csv(path: Path) -> dict[str, NDArray[Any]]:
     from pyarrow import csv
 
-    return {name: column.to_numpy() for name, column in zip(*_parts(csv.read_csv(path)), strict=True)}
+    return _columns_of(csv.read_csv(path))
 
 
 def _read_parquet(path: Path) -> dict[str, NDArray[Any]]:
     from pyarrow import parquet
 
-    return {name: column.to_numpy() for name, column in zip(*_parts(parquet.read_table(path)), strict=True)}
+    return _columns_of(parquet.read_table(path))
 
 
-def _parts(table: Any) -> tuple[list[str], list[Any]]:
-    return table.column_names, table.columns
+def _columns_of(table: Any) -> dict[str, NDArray[Any]]:
+    return {name: column.to_numpy() for name, column in zip(table.column_names, table.columns, strict=True)}
 
 
 def entries_of(clients: int, entries: int, mapping: Assignment, name: str, streams: Streams) -> IntArray:

@@ -114,16 +114,16 @@ def test_what_the_class_does_not_use_does_not_count(load: Callable[..., ModuleTy
     assert digest(load(PART.replace(old, new))) == before
 
 
-def test_the_users_other_modules_count_as_far_as_they_are_used(load: Callable[..., ModuleType]) -> None:
+def test_the_users_other_modules_count_as_a_whole(load: Callable[..., ModuleType]) -> None:
     before = digest(load())
-    for old, new, counts in (
-        ("return deep(x)", "return -deep(x)", True),
-        ("def deep(x):\n        return x", "def deep(x):\n        return -x", True),
-        ("OUTER = 1.0", "OUTER = 2.0", True),
-        ("def unused(x):\n        return x", "def unused(x):\n        return -x", False),
+    for old, new in (
+        ("return deep(x)", "return -deep(x)"),
+        ("def deep(x):\n        return x", "def deep(x):\n        return -x"),
+        ("OUTER = 1.0", "OUTER = 2.0"),
+        ("def unused(x):\n        return x", "def unused(x):\n        return -x"),
     ):
         assert old in HELPERS
-        assert (digest(load(helpers=HELPERS.replace(old, new))) != before) == counts
+        assert digest(load(helpers=HELPERS.replace(old, new))) != before
 
 
 @pytest.mark.parametrize(

@@ -159,7 +159,7 @@ class AvailabilityModel(Protocol):
 
     Attributes
     ----------
-    may_leave : whether a client may leave during a participation
+    may_leave : whether a client may leave during a participation; otherwise `Availability.leaves_after_s` is not called
     """
 
     may_leave: ClassVar[bool]
@@ -184,7 +184,7 @@ class Dropout(ABC):
 
     Attributes
     ----------
-    possible : whether a client can drop out at all
+    possible : whether a client can drop out at all; otherwise no time is drawn
     """
 
     possible: ClassVar[bool] = True

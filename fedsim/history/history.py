@@ -2,14 +2,8 @@
 
 from pathlib import Path
 
-import pyarrow as pa
-from numpy.typing import ArrayLike
-
-from fedsim.history import figures
-from fedsim.history.accounting import by_fate
-from fedsim.history.critical_path import cloud_path, critical_path
+from fedsim.history import accounting, critical_path, figures, what_if
 from fedsim.history.tables import Tables, X, Y
-from fedsim.history.what_if import DeadlineWhatIf, deadline_whatif
 
 
 class History(Tables):
@@ -18,21 +12,10 @@ class History(Tables):
     Times are simulated seconds. No value depends on the machine or on when the run was made.
     """
 
-    def by_fate(self) -> pa.Table:
-        """Return the seconds, bits and joules of each fate; see `fedsim.history.accounting.by_fate`."""
-        return by_fate(self)
-
-    def critical_path(self) -> pa.Table:
-        """Return the cause of each round's length; see `fedsim.history.critical_path.critical_path`."""
-        return critical_path(self)
-
-    def cloud_path(self) -> pa.Table | None:
-        """Return the cause of the length of each round of the cloud; see `fedsim.history.critical_path.cloud_path`."""
-        return cloud_path(self)
-
-    def deadline_whatif(self, deadlines_s: ArrayLike) -> DeadlineWhatIf:
-        """Return what deadlines would have saved and lost; see `fedsim.history.what_if.deadline_whatif`."""
-        return deadline_whatif(self, deadlines_s)
+    by_fate = accounting.by_fate
+    cloud_path = critical_path.cloud_path
+    critical_path = critical_path.critical_path
+    deadline_whatif = what_if.deadline_whatif
 
     def plot(
         self, x: X = "time", y: Y = "accuracy", *, smoothing: int = 1, out: str | Path | None = None

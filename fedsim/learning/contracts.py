@@ -65,14 +65,7 @@ class Evaluation:
 
 
 class Learner(Protocol):
-    """What is learned in one run.
-
-    Attributes
-    ----------
-    model_bits : bits of the model, and of an update, when it is sent; None if they are unknown
-    samples : training samples of every client, shape (K,); zero in a run about timing only that does not state them
-    flops_per_sample : floating-point operations to train on one sample, forward and backward; None if unknown
-    """
+    """What is learned in one run."""
 
     @property
     def flops_per_sample(self) -> float | None:
@@ -86,7 +79,7 @@ class Learner(Protocol):
 
     @property
     def samples(self) -> IntArray:
-        """Training samples of every client, shape (K,)."""
+        """Training samples of every client, shape (K,); zero in a run about timing only that does not state them."""
         ...
 
     def work_samples(self, client: IntArray, work: FloatArray | None = None) -> FloatArray:
@@ -147,7 +140,7 @@ class Learner(Protocol):
         ----------
         model : the model to go on from
         updates : fresh or stale
-        weights : w_i, used as they are given, in the order of the updates
+        weights : w_i, used as they are given, in the order of the updates, shape (n,)
         of : what is combined. ``"difference"``: model + sum of w_i h_i, which with weights of sum 1 is FedAvg
             where all updates are fresh, and with stale ones FedBuff (Nguyen et al., AISTATS 2022, Algorithm 1).
             ``"model"``: (1 - sum of w_i) model + sum of w_i (base_i + h_i), FedAsync's mixing (Xie et al., 2019,
@@ -209,20 +202,7 @@ class Learner(Protocol):
         Parameters
         ----------
         updates : n of them
-        needs : some of `fedsim.measurements.MEASUREMENTS`
-
-            * ``"loss"``: mean training loss over the samples passed, shape (n,)
-            * ``"loss_rms"``: root mean square of the losses of single samples during the first pass over the
-              client's data (what it did of it), shape (n,). Times the number of these samples it is the
-              statistical utility of Oort (Lai et al., OSDI 2021, section 4.2) and FedSUV's L (section 4.1).
-            * ``"accuracy_gain"``: FedSUV's Delta (section 4.1), shape (n,), in [-1, 1]: share of the client's own
-              samples that its model gets right after local training, minus the same before. The paper does not
-              say on which data accuracy is measured; here on all samples of the client, in evaluation mode. It
-              takes the client two forward passes, twice `probe_samples`.
-            * ``"update_norm"``: Euclidean norm of ``"update"``, shape (n,)
-            * ``"update"``: the parameters' part of what the server receives, noise of privacy included, float32
-              of shape (n, p). Buffers (running statistics, counters of batches) are left out: they are no
-              gradients, and a counter would outweigh all else.
+        needs : some of `fedsim.measurements.MEASUREMENTS`, which has their meanings and shapes
 
         Raises
         ------

@@ -73,8 +73,7 @@ class LocalTraining(Settings):
 
         Parameters
         ----------
-        samples : whole numbers, any shape
-            How many samples each client has.
+        samples : number of samples of each client, any shape
         smallest_batch : 1, or 2 for a model with batch normalisation
         """
         size = np.asarray(samples, dtype=np.int64)
@@ -88,7 +87,7 @@ class LocalTraining(Settings):
         Parameters
         ----------
         samples, smallest_batch : as in `batches_per_epoch`
-        work : shares in (0, 1]
+        work : shares in (0, 1], of the shape of ``samples``
         """
         planned = self.epochs * self.batches_per_epoch(samples, smallest_batch)
         if self.max_batches is not None:
@@ -97,7 +96,7 @@ class LocalTraining(Settings):
         return np.minimum(np.maximum(share.astype(np.int64), 1), planned)
 
     def whole_steps(self, samples: ArrayLike, work: ArrayLike, smallest_batch: int = 1, *, up: bool) -> FloatArray:
-        """Return the share of the work nearest to a wish that is a whole number of batches, at least one.
+        """Return the share of the work nearest to a wish that is a whole number of batches, at least one, same shape.
 
         Parameters
         ----------
@@ -111,7 +110,7 @@ class LocalTraining(Settings):
         return np.asarray((done if up else np.maximum(below, 1)) / np.maximum(planned, 1), dtype=np.float64)
 
     def work_samples(self, samples: ArrayLike, work: ArrayLike = 1.0, smallest_batch: int = 1) -> FloatArray:
-        """Return how many samples each client passes through its model; arguments as in `batches`."""
+        """Return how many samples each client passes through its model, of their shape; arguments as in `batches`."""
         size = np.asarray(samples, dtype=np.int64)
         each = self.batches_per_epoch(size, smallest_batch)
         per_epoch = np.minimum(size, each * self.batch_size)
@@ -120,11 +119,11 @@ class LocalTraining(Settings):
 
 
 def probe_samples(samples: IntArray, most: int | None) -> FloatArray:
-    """Return the work of evaluating a model on each client's data, as a number of samples trained on.
+    """Return the work of evaluating a model on each client's data, as a number of samples trained on, shape (n,).
 
     Parameters
     ----------
-    samples : how many each client has
+    samples : how many each client has, shape (n,)
     most : how many are evaluated of them at most; None for all
     """
     passed = samples if most is None else np.minimum(samples, checked_probe(most))

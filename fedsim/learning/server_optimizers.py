@@ -2,23 +2,8 @@
 
 Federated optimisation as a pair of pure functions (Reddi et al., "Adaptive Federated Optimization", ICLR 2021,
 Algorithm 1, SERVEROPT): `ServerOptimizer.init` gives the state before the first step, `ServerOptimizer.step` one model
-and one update to the next model and the next state. The learner forms the update from whatever has arrived, keeps the
-state on the handle of the model that the step gave, and hands both to the next step. An optimiser keeps nothing, so
-runs share nothing, and a server that restarts from its model also has the state.
-
-The update is always what federated averaging would add to the model of the server that steps:
-
-=====================  ================================================================================================
-flat server            ``sum of w_i h_i`` over the updates of one aggregation; one step for each aggregation
-FedBuff                the same over one full buffer, weights times ``server_rate / buffer``; one step for each buffer
-FedAsync               ``a (x_client - x)`` with ``a = mixing * law(staleness)``; one step for each arrival
-SAFA                   the cache's mean minus the model; one step for each round
-edge server            as a flat server; the state stays at the edge server when it fetches the cloud's model
-cloud                  the mean of edge servers' models minus the cloud's model, under the rule ``rounds.edges.server``
-=====================  ================================================================================================
-
-Only parameters are stepped on. Buffers (running statistics of batch normalisation, counters) are averaged under every
-rule, since they are no gradients.
+and one update to the next model and the next state. The update is what federated averaging would add to the model of
+the server that steps; the page of this room says what that is for each kind of server, and where the state is kept.
 """
 
 from abc import ABC, abstractmethod
@@ -81,7 +66,7 @@ class FedAvg(ServerOptimizer):
     adds_update: ClassVar[bool] = True
 
     def step(self, model: Vector, update: Vector, state: ServerState) -> tuple[Vector, ServerState]:
-        """Return the model plus the update."""
+        """Return the model plus the update, shape (p,)."""
         return sum_of(model, update), {}
 
 
@@ -107,7 +92,7 @@ class FedAvgM(ServerOptimizer):
         return {"velocity": np.zeros(parameters, dtype=np.float32)}
 
     def step(self, model: Vector, update: Vector, state: ServerState) -> tuple[Vector, ServerState]:
-        """Return the model moved by the new velocity, and this."""
+        """Return the model moved by the new velocity, and this, both of shape (p,)."""
         velocity = (self.momentum * state["velocity"].astype(np.float64) + update).astype(np.float32)
         return sum_of(model, self.learning_rate * velocity.astype(np.float64)), {"velocity": velocity}
 

@@ -104,16 +104,18 @@ class Supervised(Component):
         data = self.data.load(data_dir)
         rows = self.split.assign(data.train_y, data.classes, clients, streams)
         seed = int(streams.generator("model").integers(2**63, dtype=np.int64))
+        setup = TrainingSetup(self.model, data, self.local, seed)
         return SupervisedLearner(
-            data=data,
+            setup,
             rows=rows,
             layout=build_flat(self.model, data.shape, data.classes, seed).layout,
-            executor=(executor or ExecutorChoice()).build(TrainingSetup(self.model, data, self.local, seed)),
-            settings=self,
-            seed=seed,
+            executor=(executor or ExecutorChoice()).build(setup),
+            server=self.server,
             streams=streams,
             mechanism=mechanism,
             store=store,
+            model_bits=self.model_bits,
+            flops_per_sample=self.flops_per_sample,
         )
 
 

@@ -5,7 +5,7 @@ This module builds the lineage of handles; `fedsim.learning.lineage.computation`
 
 from collections.abc import Collection, Mapping, Sequence
 from functools import cached_property
-from typing import Any, Protocol, cast
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,55 +14,17 @@ from fedsim.arrays import FloatArray, IntArray, Vector
 from fedsim.errors import ScenarioError
 from fedsim.learning.aggregation import aggregated, checked_weights, difference_from, stepped, weighted_mean
 from fedsim.learning.contracts import Evaluation, Model, Of, Release, Update, check_of
-from fedsim.learning.data.datasets import Dataset
-from fedsim.learning.executors.contracts import Executor, OptimizerState, TrainingJob
+from fedsim.learning.executors.contracts import Executor, OptimizerState, TrainingJob, TrainingSetup
 from fedsim.learning.lineage.computation import Computation
-from fedsim.learning.lineage.handles import (
-    Combined,
-    ModelHandle,
-    StateHandle,
-    Training,
-    UpdateHandle,
-    digest_of,
-)
+from fedsim.learning.lineage.handles import Combined, ModelHandle, StateHandle, Training, UpdateHandle, digest_of
 from fedsim.learning.lineage.store import MemoryStore, Store
-from fedsim.learning.local_training import LocalTraining, checked_probe, probe_samples
+from fedsim.learning.local_training import checked_probe, probe_samples
 from fedsim.learning.models.layout import ModelLayout
-from fedsim.learning.models.settings import ModelPart
 from fedsim.learning.server_optimizers import ServerOptimizer
 from fedsim.learning.update_metrics import deviations, measure
 from fedsim.registry import identity
 from fedsim.streams import Streams
 from fedsim.units import BITS_PER_FLOAT32
-
-
-class TrainingSettings(Protocol):
-    """The part of the scenario's learning table that a learner uses after it is built."""
-
-    @property
-    def model(self) -> ModelPart:
-        """Settings of the model."""
-        ...
-
-    @property
-    def local(self) -> LocalTraining:
-        """Local training."""
-        ...
-
-    @property
-    def server(self) -> ServerOptimizer:
-        """Server optimiser."""
-        ...
-
-    @property
-    def model_bits(self) -> float | None:
-        """Bits of the model when it is sent, if they are set."""
-        ...
-
-    @property
-    def flops_per_sample(self) -> float | None:
-        """Operations to train on one sample, if they are set."""
-        ...
 
 
 class SupervisedLearner:
@@ -78,40 +40,48 @@ class SupervisedLearner:
     different branches (edge servers, asynchronous rounds, another policy) are different bases: the digests of their
     trainings differ, while the order of the batches is the same, so that branches can be compared in pairs.
 
+    Parameters
+    ----------
+    setup : what all trainings have in common
+    rows : every client's samples in the training set, K arrays of shape (n,)
+    layout, executor, server, streams : of the run
+    mechanism : what makes updates private, or None
+    store : of results; a `MemoryStore` of its own by default
+    model_bits, flops_per_sample : stand for a bigger network, if given
+
     Attributes
     ----------
-    model_bits : bits of the model when it is sent
-    samples : training samples of every client, shape (K,)
     store : where results of trainings and probes are kept
     """
 
     def __init__(
         self,
+        setup: TrainingSetup,
         *,
-        data: Dataset,
         rows: Sequence[IntArray],
         layout: ModelLayout,
         executor: Executor,
-        settings: TrainingSettings,
-        seed: int,
+        server: ServerOptimizer,
         streams: Streams,
         mechanism: Any = None,
         store: Store | None = None,
+        model_bits: float | None = None,
+        flops_per_sample: float | None = None,
     ) -> None:
+        data = setup.data
         self.samples = np.array([part.size for part in rows], dtype=np.int64)
         self.store: Store = MemoryStore() if store is None else store
         self._results = Computation(layout, executor, rows, data.digest, streams, mechanism, self.store)
         self._smallest_batch, self._streams = layout.smallest_batch, streams
-        self._model, self._shape, self._classes = settings.model, data.shape, data.classes
-        self._flops_per_sample = settings.flops_per_sample
-        self._local, self._server, self._mechanism = settings.local, settings.server, mechanism
-        self.model_bits: float = settings.model_bits or float(BITS_PER_FLOAT32 * layout.initial.size)
-        self._identities = identity(settings.server), identity(mechanism)
+        self._setup, self._flops_per_sample = setup, flops_per_sample
+        self._local, self._server, self._mechanism = setup.local, server, mechanism
+        self.model_bits: float = model_bits or float(BITS_PER_FLOAT32 * layout.initial.size)
+        self._identities = identity(server), identity(mechanism)
         self._states: dict[int, StateHandle] = {}
         self._refuse_clients_without_a_batch()
-        task = (data.digest, identity(settings.model), identity(settings.local))
-        self._task = digest_of(*task, *self._results.fingerprint)
-        start = digest_of("initial", identity(settings.model), str(data.shape), data.classes, seed)
+        model = identity(setup.model)
+        self._task = digest_of(data.digest, model, identity(setup.local), *self._results.fingerprint)
+        start = digest_of("initial", model, str(data.shape), data.classes, setup.seed)
         self._initial = ModelHandle(start, 0, vector=layout.initial)
 
     @property
@@ -124,15 +94,17 @@ class SupervisedLearner:
         """Floating-point operations to train on one sample, counted when they are first asked for."""
         from fedsim.learning.models.flops import training_flops
 
-        return self._flops_per_sample or training_flops(self._model, self._shape, self._classes)
+        return self._flops_per_sample or training_flops(
+            self._setup.model, self._setup.data.shape, self._setup.data.classes
+        )
 
     def work_samples(self, client: IntArray, work: FloatArray | None = None) -> FloatArray:
-        """Return how many samples each client passes through its model in one local training."""
+        """Return how many samples each client passes through its model in one local training, shape (n,)."""
         share = 1.0 if work is None else work
         return self._local.work_samples(self.samples[client], share, self._smallest_batch)
 
     def whole_steps(self, client: IntArray, work: FloatArray, *, up: bool) -> FloatArray:
-        """Return the share of each client's work nearest to a wish that is a whole number of its batches."""
+        """Return the share of each client's work nearest to a wish that is a whole number of batches, shape (n,)."""
         return self._local.whole_steps(self.samples[client], work, self._smallest_batch, up=up)
 
     def initial(self) -> Model:
@@ -147,15 +119,10 @@ class SupervisedLearner:
         work: FloatArray | None = None,
         repeat: int = 0,
     ) -> list[Update]:
-        """Return what each client of a cohort would send after training from a model; computes nothing.
+        """Return what each client of a cohort of shape (n,) would send; refuse releases without a mechanism.
 
-        With ``keep_optimizer_state`` each training goes on from the state that the client's last aggregated
-        update left, as of this call.
-
-        Raises
-        ------
-        ScenarioError
-            If there is a release but no mechanism.
+        With ``keep_optimizer_state`` each training goes on from the state that the client's last aggregated update
+        left, as of this call.
         """
         made = releases or {}
         if made and self._mechanism is None:
@@ -170,15 +137,10 @@ class SupervisedLearner:
     def aggregate(
         self, model: Model, updates: Sequence[Update], weights: FloatArray, *, of: Of = "difference"
     ) -> Model:
-        """Return the next model from delivered updates with their weights; computes nothing.
+        """Return the next model from updates and their weights, shape (n,); refuse weights that are not finite.
 
         Differences are combined: what was sent, or with ``of = "model"`` what was sent plus the client's base minus
         ``model``, rounded to float32.
-
-        Raises
-        ------
-        ValueError
-            If weights are not one finite number per update, or ``of`` is unknown.
         """
         check_of(of)
         current, delivered = cast(ModelHandle, model), [cast(UpdateHandle, update) for update in updates]
@@ -204,13 +166,7 @@ class SupervisedLearner:
         return ModelHandle(digest, current.version + 1, [current, *trainings], combine)
 
     def merge(self, models: Sequence[Model], weights: FloatArray, version: int | None = None) -> Model:
-        """Return the weighted mean of whole models; computes nothing. Sums are taken in float64, in their order.
-
-        Raises
-        ------
-        ValueError
-            If weights are not one number per model, at least 0, of sum 1.
-        """
+        """Return the mean of models with weights of shape (n,), which are refused unless at least 0 and of sum 1."""
         merged = [cast(ModelHandle, model) for model in models]
         chosen = checked_weights(weights, len(merged), "models", of_a_mean=True)
 
@@ -264,19 +220,19 @@ class SupervisedLearner:
     def deviations(
         self, fresh: Sequence[Update], fresh_weights: FloatArray | None, stale: Sequence[Update]
     ) -> FloatArray:
-        """Return the deviation of each stale update from the mean of the fresh ones, REFL's Lambda_s."""
-        both = [[cast(UpdateHandle, update) for update in part] for part in (fresh, stale)]
-        return deviations(self._results, both[0], fresh_weights, both[1])
+        """Return REFL's Lambda_s of each stale update, shape (len(stale),)."""
+        new, old = ([cast(UpdateHandle, update) for update in part] for part in (fresh, stale))
+        return deviations(self._results, new, fresh_weights, old)
 
     def probe_losses(self, model: Model, client: IntArray, samples: int | None, round_: int) -> FloatArray:
-        """Return the mean loss of a model on each client's own data, or on a mini-batch of it."""
+        """Return the mean loss of a model on each client's own data, or on a mini-batch of it, shape (n,)."""
         handle, most = cast(ModelHandle, model), None if samples is None else checked_probe(samples)
         start = (handle.digest, self.vector(handle))
         scores = self._results.scores([start] * len(client), client.tolist(), most, round_)
         return np.array([score.loss for score in scores], dtype=np.float64)
 
     def probe_samples(self, client: IntArray, samples: int | None) -> FloatArray:
-        """Return the work of a probe as a number of samples trained on, for each client."""
+        """Return the work of a probe as a number of samples trained on, shape (n,)."""
         return probe_samples(self.samples[client], samples)
 
     def evaluate(self, model: Model) -> Evaluation:

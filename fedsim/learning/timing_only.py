@@ -73,18 +73,24 @@ class TimingUpdate:
 
 
 class TimingLearner:
-    """Counts versions of a model that has no numbers; measurements are NaN, zero or empty."""
+    """Counts versions of a model that has no numbers; measurements are NaN, zero or empty.
+
+    Parameters
+    ----------
+    model_bits, flops_per_sample : as they are given; None if unknown
+    samples : training samples of every client, shape (K,)
+    """
 
     def __init__(self, model_bits: float | None, samples: IntArray, flops_per_sample: float | None = None) -> None:
         self.model_bits, self.samples, self.flops_per_sample = model_bits, samples, flops_per_sample
 
     def work_samples(self, client: IntArray, work: FloatArray | None = None) -> FloatArray:
-        """Return the samples of one pass over each client's data, times its share of the work."""
+        """Return the samples of one pass over each client's data, times its share of the work, shape (n,)."""
         passed = self.samples[client].astype(np.float64)
         return passed if work is None else passed * work
 
     def whole_steps(self, client: IntArray, work: FloatArray, *, up: bool) -> FloatArray:
-        """Return the wished shares: work without numbers has no steps."""
+        """Return the wished shares, shape (n,): work without numbers has no steps."""
         return work
 
     def initial(self) -> Model:
@@ -99,18 +105,18 @@ class TimingLearner:
         work: FloatArray | None = None,
         repeat: int = 0,
     ) -> list[Update]:
-        """Return one and the same handle for all clients, so that a cohort costs nothing per client."""
+        """Return one handle n times for a cohort of shape (n,), so that it costs nothing per client."""
         return [TimingUpdate(f"{model.digest}-update")] * len(client)
 
     def aggregate(
         self, model: Model, updates: Sequence[Update], weights: FloatArray, *, of: Of = "difference"
     ) -> Model:
-        """Return the next version."""
+        """Return the next version; weights of shape (n,) are not read."""
         check_of(of)
         return _version(model.version + 1)
 
     def merge(self, models: Sequence[Model], weights: FloatArray, version: int | None = None) -> Model:
-        """Return the version that is given, or the one after the highest of the models'."""
+        """Return the version that is given, or one after the highest; weights of shape (n,) are not read."""
         return _version(max(model.version for model in models) + 1 if version is None else version)
 
     def trained(self, base: Model, update: Update) -> Model:
@@ -134,15 +140,15 @@ class TimingLearner:
     def deviations(
         self, fresh: Sequence[Update], fresh_weights: FloatArray | None, stale: Sequence[Update]
     ) -> FloatArray:
-        """Return zero for every stale update."""
+        """Return zero for every stale update, shape (len(stale),)."""
         return np.zeros(len(stale))
 
     def probe_losses(self, model: Model, client: IntArray, samples: int | None, round_: int) -> FloatArray:
-        """Return NaN for every client."""
+        """Return NaN for every client, shape (n,)."""
         return np.full(len(client), np.nan)
 
     def probe_samples(self, client: IntArray, samples: int | None) -> FloatArray:
-        """Return a third of the samples that a probe takes of each client, as evaluating is a third of training."""
+        """Return a third of the samples that a probe takes of each client, shape (n,)."""
         return probe_samples(self.samples[client], samples)
 
     def evaluate(self, model: Model) -> Evaluation | None:

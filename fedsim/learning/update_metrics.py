@@ -1,7 +1,4 @@
-"""Measurements of delivered updates, and the deviation of stale ones from fresh ones.
-
-The meaning of every name is in `fedsim.learning.contracts.Learner.measure`.
-"""
+"""Measurements of delivered updates, `fedsim.measurements.MEASUREMENTS`, and deviations of stale ones from fresh."""
 
 from collections.abc import Callable, Collection, Sequence
 from typing import Any
@@ -33,7 +30,7 @@ def measure(results: Computation, updates: Updates, needs: Collection[str]) -> d
 
 
 def deviations(results: Computation, fresh: Updates, fresh_weights: FloatArray | None, stale: Updates) -> FloatArray:
-    """Return REFL's Lambda_s of each stale update.
+    """Return REFL's Lambda_s of each stale update, shape (len(stale),).
 
     The rule ``|(u + n m) / (n + 1) - m|^2 / |m|^2`` is worked out as ``|u - m|^2 / ((n + 1)^2 |m|^2)``, which loses
     no digits where u and m are close.

@@ -58,9 +58,4 @@ class RoundBar:
         """Show the present state of the run."""
         if progress.evaluation is not None:
             self._accuracy = f"{progress.evaluation.accuracy:.1%}"
-        self._bar.update(
-            self._task,
-            completed=progress.round,
-            time_s=progress.time_s,
-            accuracy=self._accuracy,
-        )
+        self._bar.update(self._task, completed=progress.round, time_s=progress.time_s, accuracy=self._accuracy)

@@ -50,10 +50,7 @@ class _Requirement:
 
 _REQUIREMENTS: Final = {
     names.MODEL_BITS: _Requirement(
-        "the size of the model in bits when nothing is learned",
-        "learning",
-        "any number > 0",
-        "learning.model_bits",
+        "the size of the model in bits when nothing is learned", "learning", "any number > 0", "learning.model_bits"
     ),
     names.SAMPLES: _Requirement(
         "the number of samples of a client when nothing is learned",
@@ -74,9 +71,7 @@ _REQUIREMENTS: Final = {
         "a policy with a deadline or a longest wait, or give_up_s for an asynchronous one",
     ),
     names.TIME_LIMIT: _Requirement(
-        "rounds with a longest duration that is known when they begin",
-        "rounds.policy",
-        "a policy with such a limit",
+        "rounds with a longest duration that is known when they begin", "rounds.policy", "a policy with such a limit"
     ),
     names.EDGES: _Requirement(
         "rounds that can run at several edge servers, and this policy needs all clients at one server",

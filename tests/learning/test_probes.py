@@ -8,7 +8,7 @@ import pytest
 import torch
 from torch import nn
 
-from fedsim.learning import MLP, Dataset, LocalTraining, MemoryStore, Supervised
+from fedsim.learning import MLP, Dataset, FedAvg, LocalTraining, MemoryStore
 from fedsim.learning.executors.contracts import TrainingSetup
 from fedsim.learning.executors.sequential import SequentialExecutor
 from fedsim.learning.models.flat_module import build_flat
@@ -30,14 +30,13 @@ class Dropped(Component):
 
 
 def make(data: Dataset, model: Any = None, store: Any = None, rows: Any = None) -> SupervisedLearner:
-    settings = Supervised(data=Tiny(), model=model or MLP(hidden=()), local=LocalTraining(learning_rate=0.3))
+    setup = TrainingSetup(model or MLP(hidden=()), data, LocalTraining(learning_rate=0.3), seed=1)
     return SupervisedLearner(
-        data=data,
+        setup,
         rows=rows or ROWS,
-        layout=build_flat(settings.model, data.shape, data.classes, 1).layout,
-        executor=SequentialExecutor(TrainingSetup(settings.model, data, settings.local, seed=1)),
-        settings=settings,
-        seed=1,
+        layout=build_flat(setup.model, data.shape, data.classes, 1).layout,
+        executor=SequentialExecutor(setup),
+        server=FedAvg(),
         streams=Streams(3),
         store=store,
     )

@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 
 from fedsim.arrays import Vector
-from fedsim.learning import Evaluation, MemoryStore, Model, Supervised
-from fedsim.learning.executors.contracts import SEQUENTIAL, EvaluationJob, TrainingJob, TrainingResult
+from fedsim.learning import MLP, Evaluation, FedAvg, LocalTraining, MemoryStore, Model
+from fedsim.learning.executors.contracts import SEQUENTIAL, EvaluationJob, TrainingJob, TrainingResult, TrainingSetup
 from fedsim.learning.models.layout import ModelLayout
 from fedsim.learning.server_optimizers import ServerOptimizer, ServerState
 from fedsim.learning.supervised import SupervisedLearner
@@ -73,18 +73,15 @@ LAYOUT = ModelLayout(np.zeros(3, dtype=np.float32), 2, np.array([False, False, T
 
 
 def half_way_learner(targets: Sequence[Sequence[float]], **options: Any) -> tuple[SupervisedLearner, HalfWay]:
-    """Return a learner over a HalfWay executor; options are the settings' ``server`` and the learner's others."""
+    """Return a learner over a HalfWay executor; options are those of the learner."""
     executor = HalfWay(targets)
-    settings = Supervised(data=Tiny(), server=options.pop("server", Supervised().server))
     learner = SupervisedLearner(
-        data=Tiny().load(),
+        TrainingSetup(MLP(), Tiny().load(), LocalTraining(), seed=0),
         rows=[np.array([client]) for client in range(len(targets))],
         layout=LAYOUT,
         executor=executor,
-        settings=settings,
-        seed=0,
         streams=Streams(0),
-        **{"store": MemoryStore(), **options},
+        **{"store": MemoryStore(), "server": FedAvg(), **options},
     )
     return learner, executor
 

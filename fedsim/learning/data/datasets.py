@@ -52,10 +52,8 @@ class Dataset:
     pixel_max: int
 
     def __post_init__(self) -> None:
-        for part, images, labels in (
-            ("train", self.train_x, self.train_y),
-            ("test", self.test_x, self.test_y),
-        ):
+        parts = ("train", self.train_x, self.train_y), ("test", self.test_x, self.test_y)
+        for part, images, labels in parts:
             if images.ndim != 4 or images.dtype != np.uint8 or len(images) == 0:
                 raise DataError(f"{part}_x: {images.dtype} of shape {images.shape}; uint8 (n, h, w, c) is needed")
             if labels.shape != images.shape[:1] or labels.dtype != np.int64:
@@ -160,7 +158,7 @@ class _TorchvisionSet(_Limited):
         try:
             place.mkdir(parents=True, exist_ok=True)
             for train in (True, False):
-                self._reader()(root=str(place), train=train, download=True)
+                _torchvision_reader(self.reader)(root=str(place), train=train, download=True)
         except (OSError, RuntimeError) as error:
             raise DataError(f"{self.kind} cannot be downloaded to {place}: {error}") from error
 
@@ -194,9 +192,6 @@ class _TorchvisionSet(_Limited):
     def _stamp(self, place: Path) -> tuple[int, ...]:
         """Return when the files were written last, so that changed files are read again."""
         return tuple((place / self.folder / name).stat().st_mtime_ns for name in self.files)
-
-    def _reader(self) -> Callable[..., Any]:
-        return _torchvision_reader(self.reader)
 
 
 class MNIST(_TorchvisionSet):

@@ -43,7 +43,7 @@ class EqualPartition(Component):
     """Independent and identically distributed: a random permutation in equal slices of floor(N/K) samples."""
 
     def assign(self, labels: IntArray, classes: int, clients: int, streams: Streams) -> list[IntArray]:
-        """Return the samples of each client; N mod K samples are left over."""
+        """Return the samples of each client, arrays of shape (floor(N/K),); N mod K samples are left over."""
         _require(labels.size, clients, 1)
         size = labels.size // clients
         order = streams.generator("split").permutation(labels.size)
@@ -74,7 +74,7 @@ class DirichletPartition(Component):
     min_samples: Annotated[int, Field(ge=1)] = 1
 
     def assign(self, labels: IntArray, classes: int, clients: int, streams: Streams) -> list[IntArray]:
-        """Return the samples of each client."""
+        """Return the samples of each client, K arrays of different shapes."""
         _require(labels.size, clients, self.min_samples)
         rng = streams.generator("split")
         divide = self._divide_classes if self.per == "class" else self._divide_clients
@@ -126,7 +126,7 @@ class QuantitySkewPartition(Component):
     min_fraction: Annotated[float, Field(ge=0, le=1)] = 1 / 3
 
     def assign(self, labels: IntArray, classes: int, clients: int, streams: Streams) -> list[IntArray]:
-        """Return the samples of each client."""
+        """Return the samples of each client, K arrays of different shapes."""
         _require(labels.size, clients, 1)
         rng = streams.generator("split")
         sizes = self.sizes(labels.size, clients, rng)

@@ -100,23 +100,19 @@ class EvaluationJob:
 
 
 class Executor(Protocol):
-    """Computes jobs for one `TrainingSetup`; made by a call ``(setup, device)``.
-
-    Attributes
-    ----------
-    fingerprint : what its results are equal to, bit by bit: `SEQUENTIAL`, or a name of its own with whatever its bits
-        depend on. A store keeps results of different fingerprints apart
-    max_batch : most trainings that it is given at once, at least 1
-    """
+    """Computes jobs for one `TrainingSetup`; made by a call ``(setup, device)``."""
 
     @property
     def fingerprint(self) -> str:
-        """What the results are equal to, bit by bit."""
+        """What the results are equal to, bit by bit: `SEQUENTIAL`, or a name of its own with what the bits depend on.
+
+        A store keeps results of different fingerprints apart.
+        """
         ...
 
     @property
     def max_batch(self) -> int:
-        """Most trainings in one call."""
+        """Most trainings that one call is given, at least 1."""
         ...
 
     def train(self, jobs: Sequence[TrainingJob]) -> Sequence[TrainingResult]:

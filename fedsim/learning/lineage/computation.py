@@ -1,8 +1,4 @@
-"""Where handles become numbers: trainings and probes go to the executor in batches, and are kept in the store.
-
-Streams: ``("training", client, version)`` batch order and dropout, ``("probe", client, round)`` mini-batch of a
-probe, ``("privacy-noise", client, index)``.
-"""
+"""Where handles become numbers: trainings and probes go to the executor in batches, and are kept in the store."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
@@ -36,7 +32,7 @@ class Computation:
     ----------
     layout : of the model
     executor : computes trainings and evaluations
-    rows : every client's samples in the training set, K arrays
+    rows : every client's samples in the training set, K arrays of shape (n,)
     data_digest : digest of the data set
     streams : random streams of the run
     mechanism : what makes updates private, or None

@@ -48,7 +48,7 @@ class Training:
     digest : hash of base, client's data, settings, stream, work and the optimiser state before
     base : the model that it starts from
     previous : the state that it goes on from; None for a fresh optimiser
-    make_job : makes the job from the numbers of base and state
+    make_job : makes the job from the numbers of base, shape (d,), and state
 
     Attributes
     ----------

@@ -58,7 +58,7 @@ class FlatModule:
         )
 
     def load(self, vector: Vector) -> None:
-        """Take over all numbers of a model."""
+        """Take over all numbers of a model, shape (d,)."""
         np.copyto(self._numbers, vector)
 
     def _move(
@@ -76,7 +76,7 @@ class FlatModule:
                 owner, _, last = name.rpartition(".")
                 # `.data` gives each buffer a version counter of its own: layers that update theirs in the same
                 # forward pass would otherwise look to autograd as if they overwrote one another's.
-                setattr(self.module.get_submodule(owner), last, piece.view(buffer.shape).data)
+                self.module.get_submodule(owner).register_buffer(last, piece.view(buffer.shape).data)
 
 
 def build_flat(model: ModelPart, shape: Shape, classes: int, seed: int) -> FlatModule:

@@ -26,7 +26,7 @@ class ModelCache(AggregationRule):
         self._version = np.zeros(samples.size, dtype=np.int64)
 
     def on_dispatch(self, client: IntArray, model: Model) -> None:
-        """Note that clients start from the newest model."""
+        """Note that clients, shape (n,), start from the newest model."""
         self._version[client] = model.version
 
     def on_round_start(self, model: Model) -> None:
@@ -37,7 +37,7 @@ class ModelCache(AggregationRule):
             self._entries[client] = model
 
     def accepts(self, staleness: IntArray, late: BoolArray) -> BoolArray:
-        """Return True for all updates; clients that were too far behind have been cancelled."""
+        """Return True for all updates, shape (n,); clients that were too far behind have been cancelled."""
         return np.ones(staleness.size, dtype=bool)
 
     def aggregate(self, model: Model, arrivals: Arrivals) -> Aggregated:

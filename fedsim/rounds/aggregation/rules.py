@@ -8,7 +8,7 @@ from typing import Self
 import numpy as np
 
 from fedsim.arrays import BoolArray, FloatArray, IntArray
-from fedsim.learning import Learner, Model, Update
+from fedsim.learning import Learner, Model, Of, Update
 from fedsim.rounds.aggregation.staleness import StalenessLaw
 
 
@@ -57,7 +57,7 @@ class Aggregated:
 
     @classmethod
     def of_all(cls, model: Model, weight: FloatArray) -> Self:
-        """Return the result of an aggregation that keeps no update."""
+        """Return the result of an aggregation that keeps no update; weights of shape (n,)."""
         return cls(model, weight, np.zeros(weight.size, dtype=bool))
 
 
@@ -117,7 +117,7 @@ class FedAvgRule(AggregationRule):
     max_staleness: int | None = None
 
     def accepts(self, staleness: IntArray, late: BoolArray) -> BoolArray:
-        """Return which updates are in time, or discounted and not too stale."""
+        """Return which updates are in time, or discounted and not too stale, shape (n,)."""
         return ~late if self.law is None else fresh_enough(staleness, self.max_staleness)
 
     def aggregate(self, model: Model, arrivals: Arrivals) -> Aggregated:
@@ -131,42 +131,31 @@ class FedAvgRule(AggregationRule):
 
 
 @dataclass(frozen=True)
-class FedBuffRule(AggregationRule):
-    """FedBuff's step; see `fedsim.rounds.policies.asynchronous.FedBuff`."""
+class FixedScaleRule(AggregationRule):
+    """FedBuff's and FedAsync's steps: an update of staleness s weighs ``scale * law(s)``, whatever the others weigh.
+
+    Attributes
+    ----------
+    scale : weight of a fresh update
+    law : how much stale updates count
+    max_staleness : staler updates are discarded; None for no limit
+    of : what is weighted: differences are added to the present model, whole models are mixed in
+    """
 
     learner: Learner
-    buffer: int
-    server_rate: float
+    scale: float
     law: StalenessLaw
     max_staleness: int | None
+    of: Of
 
     def accepts(self, staleness: IntArray, late: BoolArray) -> BoolArray:
-        """Return which updates are not too stale."""
+        """Return which updates are not too stale, shape (n,)."""
         return fresh_enough(staleness, self.max_staleness)
 
     def aggregate(self, model: Model, arrivals: Arrivals) -> Aggregated:
-        """Return ``model + server_rate / buffer * sum of law(staleness) * delta``."""
-        weight = self.server_rate / self.buffer * discount(self.learner, self.law, arrivals)
-        return Aggregated.of_all(self.learner.aggregate(model, arrivals.updates, weight), weight)
-
-
-@dataclass(frozen=True)
-class FedAsyncRule(AggregationRule):
-    """FedAsync's step; see `fedsim.rounds.policies.asynchronous.FedAsync`."""
-
-    learner: Learner
-    mixing: float
-    law: StalenessLaw
-    max_staleness: int | None
-
-    def accepts(self, staleness: IntArray, late: BoolArray) -> BoolArray:
-        """Return which updates are not too stale."""
-        return fresh_enough(staleness, self.max_staleness)
-
-    def aggregate(self, model: Model, arrivals: Arrivals) -> Aggregated:
-        """Return ``(1 - a) model + a x_k``, ``a = mixing * law(staleness)``; there is one arrival."""
-        weight = self.mixing * discount(self.learner, self.law, arrivals)
-        return Aggregated.of_all(self.learner.aggregate(model, arrivals.updates, weight, of="model"), weight)
+        """Return the next model and the weights."""
+        weight = self.scale * discount(self.learner, self.law, arrivals)
+        return Aggregated.of_all(self.learner.aggregate(model, arrivals.updates, weight, of=self.of), weight)
 
 
 def fresh_enough(staleness: IntArray, max_staleness: int | None) -> BoolArray:

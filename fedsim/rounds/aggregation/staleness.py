@@ -55,7 +55,7 @@ class Constant(Component):
     uses_deviation: ClassVar[bool] = False
 
     def factor(self, staleness: FloatArray, deviation: FloatArray) -> FloatArray:
-        """Return ones."""
+        """Return ones, shape (n,)."""
         return np.ones_like(staleness)
 
 
@@ -73,7 +73,7 @@ class Polynomial(Component):
     a: NonNegativeFloat = 0.5
 
     def factor(self, staleness: FloatArray, deviation: FloatArray) -> FloatArray:
-        """Return the power."""
+        """Return the power, shape (n,)."""
         return np.asarray((staleness + 1.0) ** -self.a)
 
 
@@ -91,7 +91,7 @@ class Hinge(Component):
     b: NonNegativeFloat = 4.0
 
     def factor(self, staleness: FloatArray, deviation: FloatArray) -> FloatArray:
-        """Return the hinge."""
+        """Return the hinge, shape (n,)."""
         return np.asarray(1.0 / (self.a * np.maximum(staleness - self.b, 0.0) + 1.0))
 
 
@@ -110,7 +110,7 @@ class Exponential(Component):
     a: PositiveFloat = 1.0
 
     def factor(self, staleness: FloatArray, deviation: FloatArray) -> FloatArray:
-        """Return the exponential."""
+        """Return the exponential, shape (n,)."""
         return np.exp(-self.a * staleness)
 
 
@@ -132,7 +132,7 @@ class Deviation(Component):
     scale: PositiveFloat = 1.0
 
     def factor(self, staleness: FloatArray, deviation: FloatArray) -> FloatArray:
-        """Return the damped and boosted factor; exactly 1 where the staleness is 0."""
+        """Return the damped and boosted factor, shape (n,); exactly 1 where the staleness is 0."""
         most = float(deviation.max(initial=0.0))
         relative = deviation / most if most > 0 else np.zeros_like(deviation)
         boost = 1.0 - np.exp(-relative) / self.scale

@@ -4,45 +4,37 @@ import math
 from collections.abc import Collection
 from dataclasses import dataclass
 
+import numpy as np
+
 from fedsim.arrays import FloatArray, IntArray
 from fedsim.learning import Learner
 from fedsim.measurements import forward_passes, numbers_up
 from fedsim.units import BITS_PER_FLOAT32
 
 
-@dataclass(frozen=True)
 class Workload:
     """Bits and samples of one participation: a model down, training, an update up, and measurements beside these.
 
-    Attributes
+    Parameters
     ----------
     learner : Learner
     needs : measurements of delivered updates for the selector, some of `fedsim.measurements.MEASUREMENTS`
+
+    Attributes
+    ----------
+    down_bits : size of a model; 0 if the learner states none
+    up_bits : size of an update and of the measurements sent with it
+    samples : each client's whole work as a number of training samples, shape (K,)
     """
 
-    learner: Learner
-    needs: Collection[str] = ()
-
-    @property
-    def down_bits(self) -> float:
-        """Size of a model in bits; 0 if the learner states none."""
-        return self.learner.model_bits or 0.0
-
-    @property
-    def up_bits(self) -> float:
-        """Size of an update and of the measurements sent with it, in bits."""
-        return self.down_bits + numbers_up(self.needs) * BITS_PER_FLOAT32
-
-    def samples(self, client: IntArray) -> FloatArray:
-        """Return each client's whole work as a number of training samples, shape (n,).
-
-        Parameters
-        ----------
-        client : ids, shape (n,)
-        """
-        passes = forward_passes(self.needs)
-        work = self.learner.work_samples(client)
-        return work + passes * self.learner.probe_samples(client, None) if passes else work
+    def __init__(self, learner: Learner, needs: Collection[str] = ()) -> None:
+        self.learner = learner
+        self.down_bits = learner.model_bits or 0.0
+        self.up_bits = self.down_bits + numbers_up(needs) * BITS_PER_FLOAT32
+        every_client, passes = np.arange(learner.samples.size, dtype=np.int64), forward_passes(needs)
+        self.samples: FloatArray = learner.work_samples(every_client)
+        if passes:
+            self.samples = self.samples + passes * learner.probe_samples(every_client, None)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,7 +53,8 @@ class Assignment:
     compute_s : duration of each client's whole work, shape (n,)
     deadline_s : instant after which an answer is late; inf for none
     least_share : smallest share of its work to which a client shortens it to meet the deadline; 1 for no shortening
-    mean_uplink_s : mean duration of each client's message up, shape (n,); None if work is not shortened
+    mean_uplink_s : mean duration of each client's message up, by which work is shortened, shape (n,); None for no
+        shortening
     waits_for_all : whether the server waits for every answer without a limit
     """
 
@@ -77,8 +70,3 @@ class Assignment:
     least_share: float = 1.0
     mean_uplink_s: FloatArray | None = None
     waits_for_all: bool = False
-
-    @property
-    def may_shorten(self) -> bool:
-        """Whether clients shorten their work to meet the deadline."""
-        return self.mean_uplink_s is not None and math.isfinite(self.deadline_s)

@@ -1,6 +1,6 @@
 """Dispatch of a cohort: every client's waits planned as arrays, and its process started."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 import numpy as np
 from simpy import Environment
@@ -14,11 +14,8 @@ from fedsim.rounds.clients.assignment import Assignment
 from fedsim.rounds.clients.context import ClientContext
 from fedsim.rounds.clients.interruptions import BatteryEmpty, Interruptions
 from fedsim.rounds.clients.link_outages import LinkOutages
-from fedsim.rounds.clients.participation import Participations
-from fedsim.rounds.clients.phases import DeferredUplinks, PhaseHooks, TransferStarter, runs_empty, shorten
-
-OnEnd = Callable[[int, bool], None]
-"""Called with a client's position, and whether it has delivered, at the end of its participation."""
+from fedsim.rounds.clients.participation import OnEnd, Participations, PhaseHook
+from fedsim.rounds.clients.phases import DeferredUplinks, PhaseHooks, runs_empty, shorten
 
 
 class Dispatcher:
@@ -28,17 +25,21 @@ class Dispatcher:
     ----------
     env : Environment
     context : ClientContext
+
+    Attributes
+    ----------
+    medium : shared medium on the clock of the run; None if all links are dedicated
     """
 
     def __init__(self, env: Environment, context: ClientContext) -> None:
         self.env, self.context = env, context
-        self._transfers = TransferStarter.of(context.links, env, context.workload.down_bits)
+        links, bits = context.links, context.workload.down_bits
+        self.medium: SharedMedium | None = None
+        if any(links.shared):
+            self.medium = links.open(env)
+            # Whether the downlink and the uplink of each client carry nothing, shape (2, K).
+            self._unreachable = np.isinf([links.expected_downlink_s(bits), links.expected_uplink_s(bits)])
         self._hazards = context.dropout.phase_hazards()
-
-    @property
-    def medium(self) -> SharedMedium | None:
-        """The shared medium on the clock of the run; None if all links are dedicated."""
-        return self._transfers.medium
 
     def send(
         self,
@@ -57,57 +58,60 @@ class Dispatcher:
         on_end : called at the end of each participation; None for nothing
         """
         context, client, draw = self.context, assignment.client, assignment.draw
+        shared = context.links.shared
         planned_s = known_s = self._plan(assignment, work)
         outages = None
         if context.links_up is not None:
             outages = LinkOutages(self.env, context.links_up, client, assignment.availability_s)
             known_s = outages.known_s(planned_s)
-        samples, task_s = assignment.samples * work, known_s.sum(axis=0)
-        leaves_after_s = context.availability.leaves_after_s(
-            client, assignment.availability_s, assignment.availability_draw, task_s
-        )
-        still_available = self._asked_at_end(assignment, task_s, leaves_after_s)
-        leaves_after_s = np.minimum(leaves_after_s, self._breaks_after_s(assignment, planned_s, outages))
+        leaves_after_s = self._breaks_after_s(assignment, planned_s, outages)
+        still_available: Callable[[int], bool] | None = None
+        if context.may_leave:
+            task_s = known_s.sum(axis=0)
+            unavailable_s = context.availability.leaves_after_s(
+                client, assignment.availability_s, assignment.availability_draw, task_s
+            )
+            still_available = self._asked_at_end(assignment, np.isinf(task_s) & np.isinf(unavailable_s))
+            leaves_after_s = np.minimum(leaves_after_s, unavailable_s)
         endurance: list[float] | None = None
-        if self._hazards is not None and self._transfers.downlink_shared:
+        if self._hazards is not None and shared.down:
             endurance = context.dropout.endurance(client, draw, context.streams).tolist()
-        else:
+        elif context.dropout.possible:
             vanishes_s = context.dropout.time_to_dropout_s(client, draw, context.streams, planned_s)
-            leaves_after_s = np.minimum(vanishes_s, leaves_after_s)
+            leaves_after_s = np.minimum(leaves_after_s, vanishes_s)
         demand, empties = None, {}
         if context.batteries is not None:
+            samples = assignment.samples * work
             demand = context.batteries.begin(client, self.env.now, assignment.bits, samples, planned_s[COMPUTE])
             empties = runs_empty(demand)
         interruptions = self._interruptions(endurance, empties, outages)
-        deferred = None
-        if self._transfers.downlink_shared and not self._transfers.uplink_shared:
-            deferred = self._deferred_uplinks(assignment, planned_s[COMPUTE])
-        hooks = PhaseHooks(
-            context=context,
-            transfers=self._transfers,
-            assignment=assignment,
-            work=work,
-            releases=releases,
-            planned_s=planned_s,
-            interruptions=interruptions,
-            demand=demand,
-            deferred=deferred,
-            outages=outages,
-        )
-        participations = Participations(
+        hooks: Mapping[int, PhaseHook] = {}
+        if self.medium is not None or outages is not None or (context.accountant is not None and releases is not None):
+            hooks = PhaseHooks(
+                env=self.env,
+                context=context,
+                medium=self.medium,
+                assignment=assignment,
+                work=work,
+                releases=releases,
+                planned_s=planned_s,
+                interruptions=interruptions,
+                demand=demand,
+                deferred=self._deferred_uplinks(assignment, planned_s) if shared.down and not shared.up else None,
+                outages=outages,
+            ).by_phase()
+        return Participations(
             self.env,
             known_s,
             leaves_after_s,
-            hooks.by_phase(),
+            hooks,
             assignment.bits,
-            interruptions=interruptions,
-            still_available=still_available,
-            demand=demand,
-            on_end=on_end,
+            planned_s[COMPUTE],
+            interruptions,
+            still_available,
+            demand,
+            on_end,
         )
-        # Work that is shortened later changes planned_s alone if known_s is a copy.
-        participations.planned_compute_s = planned_s[COMPUTE]
-        return participations
 
     def finalize(self, participations: Participations, members: IntArray | None = None) -> None:
         """Let batteries pay for participations that have ended, after which their clients are idle.
@@ -128,20 +132,23 @@ class Dispatcher:
 
     def _plan(self, assignment: Assignment, work: FloatArray) -> FloatArray:
         """Return the durations of each client's phases, shape (3, n); inf where unknown."""
-        links, transfers, client = self.context.links, self._transfers, assignment.client
+        links, client = self.context.links, assignment.client
         start_s, unknown_s = np.full(client.size, self.env.now), np.full(client.size, np.inf)
         downlink_s = unknown_s
-        if not transfers.downlink_shared:
+        if not links.shared.down:
             downlink_s = links.downlink_s(client, assignment.draw, start_s, assignment.bits[0])
-            if assignment.may_shorten:
+            if assignment.mean_uplink_s is not None:
                 shorten(self.context, assignment, work, np.arange(client.size), start_s + downlink_s)
         compute_s = assignment.compute_s * work
         # The start of an upload is unknown in advance after a shared downlink.
         uplink_s = unknown_s
-        if transfers.medium is None:
+        if self.medium is None:
             uplink_s = links.uplink_s(client, assignment.draw, start_s + downlink_s + compute_s, assignment.bits[1])
         planned_s = np.stack([downlink_s, compute_s, uplink_s])
-        self._check_plan(assignment, planned_s)
+        never = np.isinf(planned_s)
+        if self.medium is not None:
+            never[[DOWNLINK, UPLINK]] = self._unreachable[:, client]
+        self._check_times(assignment, client, planned_s, never)
         return planned_s
 
     def _interruptions(
@@ -150,7 +157,7 @@ class Dispatcher:
         """Return what ends phases early; None for nothing."""
         if endurance is None and not empties and outages is None:
             return None
-        unplanned = (DOWNLINK, UPLINK) if self._transfers.downlink_shared else (UPLINK,)
+        unplanned = (DOWNLINK, UPLINK) if self.context.links.shared.down else (UPLINK,)
         return Interruptions(self._hazards or (0.0, 0.0, 0.0), endurance, empties, outages, unplanned)
 
     def _breaks_after_s(self, assignment: Assignment, planned_s: FloatArray, outages: LinkOutages | None) -> FloatArray:
@@ -159,19 +166,21 @@ class Dispatcher:
         if self.context.devices_up is not None:
             runs, left_s = self.context.devices_up.state(assignment.client, assignment.availability_s)
             after_s = np.where(runs, np.maximum(assignment.availability_s + left_s - self.env.now, 0.0), 0.0)
-        if outages is not None and not self._transfers.downlink_shared:
+        if outages is not None and not self.context.links.shared.down:
             after_s = np.minimum(after_s, outages.fails_within_s(planned_s[DOWNLINK]))
         return after_s
 
-    def _asked_at_end(
-        self, assignment: Assignment, task_s: FloatArray, leaves_after_s: FloatArray
-    ) -> Callable[[int], bool] | None:
+    def _asked_at_end(self, assignment: Assignment, unknown: BoolArray) -> Callable[[int], bool] | None:
         """Return what tells at the end of a task whether its client is still available; None if it is known now.
 
         An availability that evaluates end points alone states no leaving for a task of unknown duration.
+
+        Parameters
+        ----------
+        assignment : Assignment
+        unknown : clients of whose tasks neither the duration nor the leaving is known, shape (n,)
         """
-        unknown = np.isinf(task_s) & np.isinf(leaves_after_s)
-        if not self.context.may_leave or not unknown.any():
+        if not unknown.any():
             return None
         availability, env, start_s = self.context.availability, self.env, self.env.now
         since_s, draw = assignment.availability_s, assignment.availability_draw
@@ -184,7 +193,7 @@ class Dispatcher:
 
         return still_available
 
-    def _deferred_uplinks(self, assignment: Assignment, compute_s: FloatArray) -> DeferredUplinks:
+    def _deferred_uplinks(self, assignment: Assignment, planned_s: FloatArray) -> DeferredUplinks:
         """Return the dedicated uplinks of a cohort whose downlink is shared."""
 
         def duration_of(member: IntArray, starts_s: FloatArray) -> FloatArray:
@@ -193,13 +202,7 @@ class Dispatcher:
             self._check_times(assignment, client, uplink_s[None], np.isinf(uplink_s[None]), UPLINK)
             return uplink_s
 
-        return DeferredUplinks(self.env, compute_s.tolist(), duration_of)
-
-    def _check_plan(self, assignment: Assignment, planned_s: FloatArray) -> None:
-        never = np.isinf(planned_s)
-        if self._transfers.unreachable is not None:
-            never[[DOWNLINK, UPLINK]] = self._transfers.unreachable[:, assignment.client]
-        self._check_times(assignment, assignment.client, planned_s, never)
+        return DeferredUplinks(self.env, planned_s[COMPUTE].tolist(), duration_of)
 
     def _check_times(
         self, assignment: Assignment, client: IntArray, times_s: FloatArray, never: BoolArray, first: int = DOWNLINK

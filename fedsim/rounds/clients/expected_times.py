@@ -38,13 +38,11 @@ class ExpectedTimes:
         compute : durations of local work
         workload : bits and samples of a participation
         """
-        samples = workload.learner.samples
-        every_client = np.arange(samples.size, dtype=np.int64)
         return cls(
             links.expected_downlink_s(workload.down_bits),
-            compute.expected_s(workload.samples(every_client)),
+            compute.expected_s(workload.samples),
             links.expected_uplink_s(workload.up_bits),
-            samples,
+            workload.learner.samples,
         )
 
     @property

@@ -35,15 +35,15 @@ class Interruptions:
 
     def __init__(
         self,
-        rates_per_s: Sequence[float] = (0.0, 0.0, 0.0),
-        endurance: Sequence[float] | None = None,
-        empties: Mapping[int, BatteryEmpty] | None = None,
-        outages: LinkOutages | None = None,
-        breakable: Sequence[int] = (),
+        rates_per_s: Sequence[float],
+        endurance: Sequence[float] | None,
+        empties: Mapping[int, BatteryEmpty],
+        outages: LinkOutages | None,
+        breakable: Sequence[int],
     ) -> None:
-        self._rates_per_s = rates_per_s if endurance is not None else (0.0, 0.0, 0.0)
+        self._rates_per_s = rates_per_s
         self._endurance_left = None if endurance is None else list(endurance)
-        self._empties = dict(empties or {})
+        self._empties = dict(empties)
         self._outages, self._breakable = outages, frozenset(breakable)
 
     def set_empty(self, i: int, empty: BatteryEmpty | None) -> None:

@@ -9,9 +9,11 @@ The server cannot tell late from dropped; only the history can.
 
 import math
 from collections.abc import Callable, Generator, Mapping
+from dataclasses import dataclass
 from typing import Any, NoReturn, cast
 
 import numpy as np
+from numpy.typing import NDArray
 from simpy import Environment, Event, Interrupt, Process, Timeout
 
 from fedsim.arrays import BoolArray, FloatArray, IntArray
@@ -24,6 +26,8 @@ from fedsim.rounds.clients.link_outages import PhaseStart
 
 PhaseHook = Callable[[int], PhaseStart]
 """Called with a client's position in the cohort at the start of a phase."""
+OnEnd = Callable[[int, bool], None]
+"""Called with a client's position, and whether it has delivered, at the end of its participation."""
 
 
 class DroppedOut(Exception):  # noqa: N818 - a dropout is no error
@@ -32,6 +36,41 @@ class DroppedOut(Exception):  # noqa: N818 - a dropout is no error
     def __init__(self, cause: BatteryEmpty | None) -> None:
         super().__init__()
         self.cause = cause
+
+
+@dataclass(frozen=True)
+class ParticipationRecords:
+    """What m clients of one cohort have spent and sent; the columns are those of `Participations`.
+
+    Attributes
+    ----------
+    client : ids, shape (m,)
+    start_s, now_s : start of the participations, and instant of the record
+    bits : sizes of the message down and of the message up
+    demand : energy that the clients drew from their batteries; None without energy
+    """
+
+    client: IntArray
+    start_s: float
+    now_s: float
+    bits: tuple[float, float]
+    ended_s: FloatArray
+    spent_s: FloatArray
+    queue_s: FloatArray
+    sent_bits: FloatArray
+    outcome: NDArray[np.int8]
+    cut_in: NDArray[np.int8]
+    planned_compute_s: FloatArray
+    emptied: BoolArray
+    energy_j: FloatArray
+    left_j: FloatArray
+    demand: EnergyDemand | None
+
+    @property
+    def arrived(self) -> BoolArray:
+        """Whether each answer has arrived, in time or not, shape (m,)."""
+        arrived: BoolArray = self.cut_in == NOT_CUT
+        return arrived
 
 
 class Participations:
@@ -47,14 +86,15 @@ class Participations:
     hooks : mapping of phase to hook
         A phase without one takes what is planned.
     bits : sizes of the message down and of the message up
+    planned_compute_s : array of shape (n,)
+        Duration of each client's work if nothing ends it early; falls if the client shortens its work.
     interruptions : what else ends phases early, batteries among them; None for nothing
     still_available : called with a client's position at the end of its task; whether the client is still available
     demand : energy that the clients draw from their batteries; None without energy
-    on_end : called with a client's position, and whether it has delivered, at the end of its participation
+    on_end : called at the end of each participation; None for nothing
 
     Attributes
     ----------
-    planned_compute_s : array of shape (n,), duration of each client's work if nothing ends it early
     spent_s : array of shape (3, n), seconds in each phase, without waiting in queues
     queue_s : array of shape (n,), seconds of waiting for a free medium
     sent_bits : array of shape (2, n), bits carried down and up; of a planned wait cut short, in proportion to time
@@ -64,7 +104,7 @@ class Participations:
     energy_j, left_j : arrays of shape (n,), energy that each battery paid and its charge after that; 0 until
         `Dispatcher.finalize`, and without energy
 
-    All but the first hold for participations that have ended.
+    They hold for participations that have ended.
     """
 
     def __init__(
@@ -72,13 +112,13 @@ class Participations:
         env: Environment,
         planned_s: FloatArray,
         leaves_after_s: FloatArray,
-        hooks: Mapping[int, PhaseHook] | None = None,
-        bits: tuple[float, float] = (0.0, 0.0),
-        *,
-        interruptions: Interruptions | None = None,
-        still_available: Callable[[int], bool] | None = None,
-        demand: EnergyDemand | None = None,
-        on_end: Callable[[int, bool], None] | None = None,
+        hooks: Mapping[int, PhaseHook],
+        bits: tuple[float, float],
+        planned_compute_s: FloatArray,
+        interruptions: Interruptions | None,
+        still_available: Callable[[int], bool] | None,
+        demand: EnergyDemand | None,
+        on_end: OnEnd | None,
     ) -> None:
         size = planned_s.shape[1]
         self.env, self.start_s, self.bits, self.demand, self._on_end = env, env.now, bits, demand, on_end
@@ -90,10 +130,10 @@ class Participations:
         self.cut_in = np.full(size, NOT_CUT, dtype=np.int8)
         self.emptied = np.zeros(size, dtype=np.bool_)
         self.energy_j, self.left_j = np.zeros((2, size))
-        self.planned_compute_s = planned_s[COMPUTE]
+        self.planned_compute_s = planned_compute_s
         self._interruptions, self._still_available = interruptions, still_available
         self._hazards: dict[int, Event] = {}
-        self._waits = _waits({} if hooks is None else hooks)
+        self._waits = _waits(hooks)
         self._delivered, self._in_flight = 0, size
         self._milestones: dict[int, Event] = {}
         self._ended_s = [math.nan] * size
@@ -139,6 +179,37 @@ class Participations:
             if bits > 0:
                 done[phase] = sent_bits[members] / bits
         return done
+
+    def records(self, client: IntArray, members: IntArray) -> ParticipationRecords:
+        """Return the records of participations that have ended.
+
+        Parameters
+        ----------
+        client : ids of the whole cohort, shape (n,)
+        members : positions of the participations, shape (m,)
+        """
+        demand = self.demand
+        if demand is not None:
+            demand = EnergyDemand(
+                demand.client[members], demand.charge_j[members], demand.cost_j[:, members], demand.samples[members]
+            )
+        return ParticipationRecords(
+            client=client[members],
+            start_s=self.start_s,
+            now_s=self.env.now,
+            bits=self.bits,
+            ended_s=self.ended_s[members],
+            spent_s=self.spent_s[:, members],
+            queue_s=self.queue_s[members],
+            sent_bits=self.sent_bits[:, members],
+            outcome=self.outcome[members],
+            cut_in=self.cut_in[members],
+            planned_compute_s=self.planned_compute_s[members],
+            emptied=self.emptied[members],
+            energy_j=self.energy_j[members],
+            left_j=self.left_j[members],
+            demand=demand,
+        )
 
     def delivered(self, count: int) -> Event:
         """Return the event that is triggered when a number of clients have delivered."""

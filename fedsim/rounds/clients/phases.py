@@ -1,72 +1,24 @@
 """What happens when a client enters a phase: transfers start, work may be shortened, uploads charge privacy."""
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import partial
 from math import inf
-from typing import Self
+from typing import cast
 
 import numpy as np
 from simpy import Environment
 
-from fedsim.arrays import BoolArray, FloatArray, IntArray
+from fedsim.arrays import FloatArray, IntArray
 from fedsim.devices import NEVER_EMPTY, EnergyDemand
 from fedsim.history.outcomes import COMPUTE, DOWNLINK, UPLINK
 from fedsim.learning import Release
-from fedsim.network import Links
 from fedsim.network.contracts import SharedMedium, Transfer
 from fedsim.rounds.clients.assignment import Assignment
 from fedsim.rounds.clients.context import ClientContext
 from fedsim.rounds.clients.interruptions import BatteryEmpty, Interruptions
 from fedsim.rounds.clients.link_outages import DeferredTransfer, LinkOutages, PhaseStart
 from fedsim.rounds.clients.participation import PhaseHook
-
-
-@dataclass(frozen=True)
-class TransferStarter:
-    """The transfers of one run over its shared medium.
-
-    Attributes
-    ----------
-    env : Environment
-    medium : shared medium on the clock of the run; None if all links are dedicated
-    start : for `DOWNLINK` and `UPLINK`, if shared, what starts a transfer of a client (id) with a size in bits
-    unreachable : whether the downlink and the uplink of each client carry nothing, shape (2, K); None without a medium
-    """
-
-    env: Environment
-    medium: SharedMedium | None = None
-    start: Mapping[int, Callable[[int, float], Transfer]] = field(default_factory=dict)
-    unreachable: BoolArray | None = None
-
-    @classmethod
-    def of(cls, links: Links, env: Environment, bits: float) -> Self:
-        """Open the links of a run.
-
-        Parameters
-        ----------
-        links : of the run
-        env : Environment
-        bits : size of a model
-        """
-        if not any(links.shared):
-            return cls(env)
-        medium = links.open(env)
-        start = {DOWNLINK: medium.downlink, UPLINK: medium.uplink}
-        shared = {
-            phase: begin for (phase, begin), is_shared in zip(start.items(), links.shared, strict=True) if is_shared
-        }
-        return cls(env, medium, shared, np.isinf([links.expected_downlink_s(bits), links.expected_uplink_s(bits)]))
-
-    @property
-    def downlink_shared(self) -> bool:
-        """Whether the downlink is shared."""
-        return DOWNLINK in self.start
-
-    @property
-    def uplink_shared(self) -> bool:
-        """Whether the uplink is shared."""
-        return UPLINK in self.start
 
 
 class DeferredUplinks:
@@ -129,6 +81,9 @@ class PhaseHooks:
 
     Attributes
     ----------
+    env : Environment
+    context : ClientContext
+    medium : shared medium on the clock of the run; None if all links are dedicated
     assignment : Assignment
     work : share of the work that each client does, shape (n,); falls if a client shortens its work
     releases : filled with the release of each upload that starts, by position; None if nothing is released
@@ -139,8 +94,9 @@ class PhaseHooks:
     outages : of the clients' links; None for none
     """
 
+    env: Environment
     context: ClientContext
-    transfers: TransferStarter
+    medium: SharedMedium | None
     assignment: Assignment
     work: FloatArray
     releases: dict[int, Release] | None
@@ -152,27 +108,24 @@ class PhaseHooks:
 
     def by_phase(self) -> dict[int, PhaseHook]:
         """Return the hook of each phase that needs one."""
-        hooks: dict[int, PhaseHook] = {}
-        if self.transfers.downlink_shared:
+        hooks: dict[int, PhaseHook] = {UPLINK: self.start_uplink}
+        if self.context.links.shared.down:
             hooks[DOWNLINK] = self.start_downlink
-            if self.assignment.may_shorten or self.deferred is not None:
+            if self.assignment.mean_uplink_s is not None or self.deferred is not None:
                 hooks[COMPUTE] = self.start_work
-        charged = self.context.accountant is not None and self.releases is not None
-        if self.transfers.medium is not None or charged or self.outages is not None:
-            hooks[UPLINK] = self.start_uplink
         return hooks
 
     def start_downlink(self, i: int) -> PhaseStart:
         """Start the shared downlink of client i."""
-        downlink = self._start(DOWNLINK, i)
+        downlink = self._transfer(DOWNLINK, i)
         # The end of work that may be shortened is unknown in advance.
-        if self.deferred is not None and not self.assignment.may_shorten:
+        if self.deferred is not None and self.assignment.mean_uplink_s is None:
             self.deferred.watch(i, downlink)
         return downlink, inf
 
     def start_work(self, i: int) -> PhaseStart:
         """Return the seconds of the work of client i, whose shared downlink is over now."""
-        if self.assignment.may_shorten:
+        if self.assignment.mean_uplink_s is not None:
             self._shorten(i)
         compute_s = float(self.planned_s[COMPUTE, i])
         if self.deferred is not None:
@@ -184,18 +137,18 @@ class PhaseHooks:
         wait_s = 0.0 if self.outages is None else self.outages.wait_s(i)
         if wait_s:
             bits = self.assignment.bits[1] * self._paid_share(i, UPLINK)
-            return DeferredTransfer(self.transfers.env, wait_s, partial(self._start_late_uplink, i), bits), inf
+            return DeferredTransfer(self.env, wait_s, partial(self._start_late_uplink, i), bits), inf
         self._charge(i)
-        if self.transfers.uplink_shared:
-            return self._start(UPLINK, i), inf
+        if self.context.links.shared.up:
+            return self._transfer(UPLINK, i), inf
         return None, float(self.planned_s[UPLINK, i]) if self.deferred is None else self.deferred.duration_s(i)
 
     def _start_late_uplink(self, i: int) -> PhaseStart:
         """Start the uplink of client i, which has waited for its link, or return its duration from now."""
         self._charge(i)
-        if self.transfers.uplink_shared:
-            return self._start(UPLINK, i), inf
-        only, now_s = self.assignment.client[i : i + 1], np.array([float(self.transfers.env.now)])
+        if self.context.links.shared.up:
+            return self._transfer(UPLINK, i), inf
+        only, now_s = self.assignment.client[i : i + 1], np.array([float(self.env.now)])
         duration_s = self.context.links.uplink_s(only, self.assignment.draw, now_s, self.assignment.bits[1])
         return None, float(duration_s[0]) * self._paid_share(i, UPLINK)
 
@@ -209,15 +162,17 @@ class PhaseHooks:
         """Return the share of a phase that the battery of client i pays for."""
         return 1.0 if self.interruptions is None else self.interruptions.paid_share(i, phase)
 
-    def _start(self, phase: int, i: int) -> Transfer:
+    def _transfer(self, phase: int, i: int) -> Transfer:
         """Start the part of a shared transfer of client i that its battery pays for."""
+        medium = cast(SharedMedium, self.medium)
+        start = medium.downlink if phase == DOWNLINK else medium.uplink
         bits = self.assignment.bits[phase // 2]
-        return self.transfers.start[phase](int(self.assignment.client[i]), bits * self._paid_share(i, phase))
+        return start(int(self.assignment.client[i]), bits * self._paid_share(i, phase))
 
     def _shorten(self, i: int) -> None:
         """Shorten the work of client i to what leaves time for its upload."""
         before = float(self.work[i])
-        shorten(self.context, self.assignment, self.work, np.array([i]), np.array([float(self.transfers.env.now)]))
+        shorten(self.context, self.assignment, self.work, np.array([i]), np.array([float(self.env.now)]))
         kept = float(self.work[i]) / before
         self.planned_s[COMPUTE, i] *= kept
         if kept < 1.0 and self.demand is not None:

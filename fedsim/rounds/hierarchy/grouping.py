@@ -52,7 +52,7 @@ class BySite(Grouping):
     requires: ClassVar[frozenset[str]] = frozenset({SITES})
 
     def edges_of(self, links: Links, expected_s: FloatArray) -> IntArray:
-        """Return the serving site of each client, numbered without gaps; parameters as in `Grouping.edges_of`.
+        """Return the site of each client, shape (K,), numbered without gaps; parameters as in `Grouping.edges_of`.
 
         Raises
         ------
@@ -84,7 +84,7 @@ class ByOrder(Grouping):
         return "count", self.count, f"every edge server needs a client; allowed: 1 to crowd.clients = {clients}"
 
     def edges_of(self, links: Links, expected_s: FloatArray) -> IntArray:
-        """Return the block of each client; parameters as in `Grouping.edges_of`."""
+        """Return the block of each client, shape (K,); parameters as in `Grouping.edges_of`."""
         return np.arange(expected_s.size, dtype=np.int64) * self.count // expected_s.size
 
 
@@ -103,7 +103,7 @@ class ByLatency(ByOrder):
     count: Whole = 5
 
     def edges_of(self, links: Links, expected_s: FloatArray) -> IntArray:
-        """Return the tier of each client, equal durations by id; parameters as in `Grouping.edges_of`."""
+        """Return the tier of each client, shape (K,), equal durations by id; parameters as in `Grouping.edges_of`."""
         rank = np.empty(expected_s.size, dtype=np.int64)
         rank[np.argsort(expected_s, kind="stable")] = np.arange(expected_s.size)
         return rank * self.count // expected_s.size
@@ -127,5 +127,5 @@ class Given(Grouping):
         return "edge", list(self.edge), f"allowed: {allowed}"
 
     def edges_of(self, links: Links, expected_s: FloatArray) -> IntArray:
-        """Return the given numbers; parameters as in `Grouping.edges_of`."""
+        """Return the given numbers, shape (K,); parameters as in `Grouping.edges_of`."""
         return np.array(self.edge, dtype=np.int64)

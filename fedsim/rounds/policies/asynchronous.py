@@ -9,7 +9,7 @@ from pydantic import Field, PositiveFloat
 
 from fedsim.arrays import Whole
 from fedsim.learning import Learner
-from fedsim.rounds.aggregation.rules import AggregationRule, FedAsyncRule, FedBuffRule
+from fedsim.rounds.aggregation.rules import AggregationRule, FixedScaleRule
 from fedsim.rounds.policies.contracts import AsynchronousPolicy
 
 
@@ -39,7 +39,9 @@ class FedBuff(AsynchronousPolicy):
 
     def aggregation(self, learner: Learner) -> AggregationRule:
         """Return the rule that makes the next model of K updates."""
-        return FedBuffRule(learner, self.buffer, self.server_rate, self.staleness, self.max_staleness)
+        return FixedScaleRule(
+            learner, self.server_rate / self.buffer, self.staleness, self.max_staleness, of="difference"
+        )
 
 
 class FedAsync(AsynchronousPolicy):
@@ -65,4 +67,4 @@ class FedAsync(AsynchronousPolicy):
 
     def aggregation(self, learner: Learner) -> AggregationRule:
         """Return the rule that mixes one client's model in."""
-        return FedAsyncRule(learner, self.mixing, self.staleness, self.max_staleness)
+        return FixedScaleRule(learner, self.mixing, self.staleness, self.max_staleness, of="model")

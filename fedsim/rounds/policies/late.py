@@ -4,7 +4,6 @@ A late client has not delivered when its round is over. It is cancelled, or it f
 its part of the spectrum and is no candidate before it has finished.
 """
 
-from abc import ABC, abstractmethod
 from typing import Annotated, ClassVar, Final
 
 from pydantic import Field
@@ -29,7 +28,7 @@ LATE: Final = Registry(
 )
 
 
-class LateRule(Component, ABC):
+class LateRule(Component):
     """What becomes of late clients.
 
     Attributes
@@ -44,9 +43,9 @@ class LateRule(Component, ABC):
         """Smallest share of its work that a client may do to be in time; 1: a client never shortens its work."""
         return 1.0
 
-    @abstractmethod
     def aggregation(self, learner: Learner) -> AggregationRule:
-        """Return the rule that makes the next model of the updates that have arrived."""
+        """Return the rule that makes the next model of the updates that have arrived; the average of fresh ones."""
+        return FedAvgRule(learner)
 
 
 class Cancel(LateRule):
@@ -54,19 +53,11 @@ class Cancel(LateRule):
 
     cancels: ClassVar[bool] = True
 
-    def aggregation(self, learner: Learner) -> AggregationRule:
-        """Return the average of the fresh updates."""
-        return FedAvgRule(learner)
-
 
 class Drop(LateRule):
     """Late clients finish, and their updates are discarded; the upload still costs spectrum, energy and privacy."""
 
     cancels: ClassVar[bool] = False
-
-    def aggregation(self, learner: Learner) -> AggregationRule:
-        """Return the average of the fresh updates."""
-        return FedAvgRule(learner)
 
 
 class Stale(LateRule):
@@ -109,7 +100,3 @@ class Partial(LateRule):
     def least_share(self) -> float:
         """The least share of the work."""
         return self.least_work
-
-    def aggregation(self, learner: Learner) -> AggregationRule:
-        """Return the average of the fresh updates."""
-        return FedAvgRule(learner)

@@ -88,7 +88,8 @@ class CohortRuns:
         if cohort.work is not None:
             run.work = context.learner.whole_steps(client, run.work, up=True)
         workload = context.clients.workload
-        samples = workload.samples(client)
+        samples = workload.samples[client]
+        shortens = self._least_share < 1.0 and limit_s < math.inf
         assignment = Assignment(
             client=client,
             number=number,
@@ -100,7 +101,7 @@ class CohortRuns:
             compute_s=context.clients.compute.duration_s(client, draw, samples),
             deadline_s=now_s + limit_s,
             least_share=self._least_share,
-            mean_uplink_s=None if self._least_share == 1.0 else self._mean_uplink_s[client],
+            mean_uplink_s=self._mean_uplink_s[client] if shortens else None,
             waits_for_all=self._waits_for_all,
         )
         on_end = None if self.end_with_round else partial(self._client_ended, run)

@@ -85,7 +85,7 @@ class OracleKnowledge:
             if links.shared.down
             else links.downlink_s(client, draw, now_s, workload.down_bits)
         )
-        compute_s = context.clients.compute.duration_s(client, draw, workload.samples(client))
+        compute_s = context.clients.compute.duration_s(client, draw, workload.samples[client])
         uplink_s = (
             links.expected_uplink_s(workload.up_bits)[client]
             if links.shared.up

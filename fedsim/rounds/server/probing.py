@@ -12,7 +12,6 @@ from fedsim.learning import Model
 from fedsim.rounds.clients.assignment import Assignment
 from fedsim.rounds.clients.dispatch import Dispatcher
 from fedsim.rounds.clients.participation import Participations
-from fedsim.rounds.clients.record import ParticipationRecords
 from fedsim.rounds.server.context import ServerContext
 from fedsim.rounds.server.round_log import RoundLog
 from fedsim.selectors import Answers, Probe
@@ -95,14 +94,14 @@ class Prober:
         if asked.cancel():
             yield self.env.timeout(0)
         self._dispatcher.finalize(asked)
-        self._log.probed(number, ParticipationRecords.of(asked, client, np.arange(client.size)))
+        self._log.probed(number, asked.records(client, np.arange(client.size)))
 
     def _answers(self, probe: Probe, number: int, model: Model, client: IntArray) -> Answers:
         context, unknown = self.context, np.full(client.size, np.nan)
         if probe.asks == "loss":
             loss = context.learner.probe_losses(model, client, probe.samples, number)
             return Answers(client=client, loss=loss, compute_s=unknown, uplink_s=unknown)
-        everyone = np.arange(context.learner.samples.size, dtype=np.int64)
-        compute_s = context.clients.compute.expected_s(context.clients.workload.samples(everyone))[client]
-        uplink_s = context.clients.links.expected_uplink_s(context.clients.workload.up_bits)[client]
+        workload = context.clients.workload
+        compute_s = context.clients.compute.expected_s(workload.samples)[client]
+        uplink_s = context.clients.links.expected_uplink_s(workload.up_bits)[client]
         return Answers(client=client, loss=unknown, compute_s=compute_s, uplink_s=uplink_s)

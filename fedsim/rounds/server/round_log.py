@@ -1,6 +1,7 @@
 """The one writer of what a server's rounds leave behind: tables, audit, the selector's reports and past rounds."""
 
 import math
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,10 +11,12 @@ from fedsim.history.outcomes import UNDECIDED, Fate, Outcome, RoundEnd
 from fedsim.history.recorder import Recorder
 from fedsim.rounds.audit.audit import Audit
 from fedsim.rounds.clients.cohort import CohortRun, Members
-from fedsim.rounds.clients.record import ParticipationRecords
+from fedsim.rounds.clients.participation import ParticipationRecords
 from fedsim.rounds.policies.round import PastRounds, Round
 from fedsim.rounds.server.context import ServerContext
 from fedsim.rounds.server.knowledge import feedback
+
+_OUTCOMES: Final = Outcome.labels()
 
 
 class RoundLog:
@@ -66,7 +69,7 @@ class RoundLog:
         rows = np.flatnonzero((run.fate != UNDECIDED) & ~run.recorded)
         if rows.size:
             run.recorded[rows] = True
-            records = ParticipationRecords.of(run.participations, run.cohort.client, rows)
+            records = run.participations.records(run.cohort.client, rows)
             self.recorder.add_participations(**self._columns(run, rows, records))
             self.check_probes(before_s=run.participations.start_s)
             if self.audit is not None:
@@ -101,7 +104,7 @@ class RoundLog:
             "duration_s": end_s - start_s,
             "candidates": candidates,
             "selected": self._selected,
-            **{outcome.label: int(self._counts[outcome]) for outcome in Outcome},
+            **dict(zip(_OUTCOMES, self._counts.tolist(), strict=True)),
             "stale_used": self._stale_used,
             "model_version": version,
             "largest_leakage": leakage,

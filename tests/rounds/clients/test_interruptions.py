@@ -167,7 +167,7 @@ def test_leaving_during_a_task_of_unknown_duration_is_a_dropout_at_that_instant(
 
 
 def test_interruptions_of_waits_worked_by_hand():
-    interruptions = Interruptions((0.5, 0.25, 1.0), [1.0, 8.0], {1: (1, 0.5)})
+    interruptions = Interruptions((0.5, 0.25, 1.0), [1.0, 8.0], {1: (1, 0.5)}, None, ())
     assert interruptions.lost_after_s(0, 0) == 2.0
     assert interruptions.first_cut(0, 0, [1.5]) is None
     assert interruptions.first_cut(0, 0, [2.5]) == (2.0, None)
@@ -185,4 +185,7 @@ def test_interruptions_of_waits_worked_by_hand():
         False,
         False,
     )
-    assert Interruptions(empties={0: (1, 0.0)}).first_cut(0, 0, [1.0, np.inf]) == (1.0, (1, 0.0))
+    assert Interruptions((0.0, 0.0, 0.0), None, {0: (1, 0.0)}, None, ()).first_cut(0, 0, [1.0, np.inf]) == (
+        1.0,
+        (1, 0.0),
+    )
