@@ -124,11 +124,13 @@ class SharedSpectrum:
             self._present[transfer] = transfer
             self.discipline.join(transfer)
             self._rate_hz = self.discipline.rate_hz(self.bandwidth_hz)
-            if self._waiting or transfer not in self.discipline.in_service():
-                self._waiting[transfer] = None
-                self._begin_service(now_s)
-            else:
+            served = self.discipline.in_service()
+            if transfer in served:
                 transfer.began_s = now_s
+            else:
+                self._waiting[transfer] = None
+            if self._waiting and not self._waiting.keys().isdisjoint(served):
+                self._begin_service(now_s)
             self._plan(now_s, self.discipline.next_end()[0])
         else:
             transfer.began_s = transfer.came_s
