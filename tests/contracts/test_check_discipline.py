@@ -93,7 +93,7 @@ class Silent(FirstCome):
     """Serves jobs that it does not name."""
 
     def in_service(self):
-        return list(self._queue)[-1:]
+        return list(self._queue)[-1:] or super().in_service()
 
 
 class Lingering(EqualSharing):
