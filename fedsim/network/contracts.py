@@ -172,7 +172,7 @@ class Links(ABC):
 
     @abstractmethod
     def uplink_s(self, client: IntArray, draw: int, start_s: FloatArray, bits: float) -> FloatArray:
-        """Return the duration of each client's message to the server; parameters and result as in `downlink_s`."""
+        """Return the duration of each client's message to the server, shape (n,); parameters as in `downlink_s`."""
 
     @abstractmethod
     def expected_downlink_s(self, bits: float) -> FloatArray:
@@ -208,7 +208,7 @@ class Network(Capable, Protocol):
 
 
 def build_links(network: Network, positions_m: FloatArray, streams: Streams) -> Links:
-    """Return the links that a network builds for one run; parameters as in `Network.build`.
+    """Return the links that a network builds for one run; `positions_m` has shape (K, 2), as in `Network.build`.
 
     Raises
     ------

@@ -91,7 +91,7 @@ class Constant(Component):
     value_s: NonNegativeFloat
 
     def quantile(self, u: FloatArray) -> FloatArray:
-        """Return the value for each element of u."""
+        """Return the value for each element of u, of the shape of u."""
         return np.full_like(u, self.value_s)
 
     def mean_s(self) -> float:
@@ -114,7 +114,7 @@ class Normal(Component):
     floor_s: NonNegativeFloat = 0.0
 
     def quantile(self, u: FloatArray) -> FloatArray:
-        """Return ``max(floor, centre + std * Phi^-1(u))``."""
+        """Return ``max(floor, centre + std * Phi^-1(u))``, of the shape of u."""
         return np.maximum(self.floor_s, self.centre_s + self.std_s * normal_quantile(u))
 
     def mean_s(self) -> float:
@@ -135,7 +135,7 @@ class LogNormal(Component):
     sigma: Sigma
 
     def quantile(self, u: FloatArray) -> FloatArray:
-        """Return ``median * exp(sigma * Phi^-1(u))``."""
+        """Return ``median * exp(sigma * Phi^-1(u))``, of the shape of u."""
         return np.asarray(self.median_s * np.exp(self.sigma * normal_quantile(u)))
 
     def mean_s(self) -> float:
@@ -156,7 +156,7 @@ class ShiftedExponential(Component):
     scale_s: PositiveFloat
 
     def quantile(self, u: FloatArray) -> FloatArray:
-        """Return ``shift - scale * ln(1 - u)``."""
+        """Return ``shift - scale * ln(1 - u)``, of the shape of u."""
         return np.asarray(self.shift_s - self.scale_s * np.log1p(-u))
 
     def mean_s(self) -> float:
@@ -179,7 +179,7 @@ class Empirical(Component):
         return np.sort(np.array(self.values_s, dtype=np.float64))
 
     def quantile(self, u: FloatArray) -> FloatArray:
-        """Return the least value whose share of values at or below it is at least u."""
+        """Return the least value whose share of values at or below it is at least u, of the shape of u."""
         number = self._sorted_s.size
         return self._sorted_s[np.ceil(u * number).astype(np.int64) - 1]
 

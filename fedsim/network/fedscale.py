@@ -58,7 +58,7 @@ class FedScaleNetwork(Component):
         return self
 
     def build(self, positions_m: FloatArray, streams: Streams) -> "RateLinks":
-        """Return the links of one run for as many clients as there are positions."""
+        """Return the links of one run for the clients at positions of shape (K, 2)."""
         return RateLinks(_BITS_PER_KBIT * self._kbps(len(positions_m), streams))
 
     def _kbps(self, clients: int, streams: Streams) -> FloatArray:
@@ -84,11 +84,11 @@ class RateLinks(Links):
     rate_bps: FloatArray
 
     def downlink_s(self, client: IntArray, draw: int, start_s: FloatArray, bits: float) -> FloatArray:
-        """Return the bits over each client's rate."""
+        """Return the bits over each client's rate, shape (n,)."""
         return np.asarray(bits / self.rate_bps[client])
 
     def uplink_s(self, client: IntArray, draw: int, start_s: FloatArray, bits: float) -> FloatArray:
-        """Return the bits over each client's rate."""
+        """Return the bits over each client's rate, shape (n,)."""
         return np.asarray(bits / self.rate_bps[client])
 
     def expected_downlink_s(self, bits: float) -> FloatArray:

@@ -58,12 +58,12 @@ class LatencyLinks(Links):
     streams: Streams
 
     def downlink_s(self, client: IntArray, draw: int, start_s: FloatArray, bits: float) -> FloatArray:
-        """Return the latency of each client in this draw; start and bits have no effect."""
+        """Return the latency of each client in this draw, shape (n,); start and bits have no effect."""
         drawn = self.downlink.quantile(self.streams.uniform("latency-downlink", client, draw))
         return self.factor[client] * drawn
 
     def uplink_s(self, client: IntArray, draw: int, start_s: FloatArray, bits: float) -> FloatArray:
-        """Return the latency of each client in this draw; start and bits have no effect."""
+        """Return the latency of each client in this draw, shape (n,); start and bits have no effect."""
         drawn = self.uplink.quantile(self.streams.uniform("latency-uplink", client, draw))
         return self.factor[client] * drawn
 
@@ -150,11 +150,11 @@ class TwoSpeedLinks(Links):
     streams: Streams
 
     def downlink_s(self, client: IntArray, draw: int, start_s: FloatArray, bits: float) -> FloatArray:
-        """Return zeros: the whole latency of a participation lies on the uplink."""
+        """Return zeros of shape (n,): the whole latency of a participation lies on the uplink."""
         return np.zeros(np.shape(client))
 
     def uplink_s(self, client: IntArray, draw: int, start_s: FloatArray, bits: float) -> FloatArray:
-        """Return the total latency of each client in this draw."""
+        """Return the total latency of each client in this draw, shape (n,)."""
         z = normal_quantile(self.streams.uniform("latency-uplink", client, draw))
         return np.maximum(self.floor_s, self.centre_s[client] + self.std_s * z)
 

@@ -5,8 +5,8 @@ from typing import Literal
 import numpy as np
 
 from fedsim.selectors.contracts import Cohort, PublishedSelector, RoundView
-from fedsim.selectors.sampling import cohort_size, data_sizes, draw_distinct
-from fedsim.selectors.validation import check_choice, check_whole_numbers
+from fedsim.selectors.sampling import CohortSelector, data_sizes, draw_distinct
+from fedsim.selectors.validation import check_choice
 
 
 class All(PublishedSelector):
@@ -34,41 +34,26 @@ class All(PublishedSelector):
         return Cohort(view.client.copy())
 
 
-class Uniform(PublishedSelector):
-    """Draw the cohort uniformly without replacement among the candidates.
-
-    Parameters
-    ----------
-    cohort : int >= 1
-        Number of clients per round (m); all candidates if there are no more than that.
-    """
+class Uniform(CohortSelector):
+    """Draw the cohort uniformly without replacement among the candidates."""
 
     paper = (
         "McMahan et al., Communication-Efficient Learning of Deep Networks from Decentralized Data, "
         "AISTATS 2017, Algorithm 1"
     )
 
-    def __init__(self, cohort: int) -> None:
-        check_whole_numbers(1, cohort=cohort)
-        self.cohort = cohort
-
     def select(self, view: RoundView, rng: np.random.Generator) -> Cohort:
         """Return ``cohort`` distinct candidates, each set of them with equal probability."""
-        size = cohort_size(view, self.cohort)
+        size = self.cohort_size(view)
         if view.client.size <= size:
             return Cohort(view.client.copy())
         return Cohort(np.sort(rng.choice(view.client, size=size, replace=False)))
 
 
-class RoundRobin(PublishedSelector):
+class RoundRobin(CohortSelector):
     """Take the next m candidates in the order of their ids, starting after the last one of the round before.
 
     Clients that are no candidates are skipped until the next pass.
-
-    Parameters
-    ----------
-    cohort : int >= 1
-        Number of clients per round (m); all candidates if there are no more than that.
     """
 
     paper = (
@@ -77,13 +62,12 @@ class RoundRobin(PublishedSelector):
     )
 
     def __init__(self, cohort: int) -> None:
-        check_whole_numbers(1, cohort=cohort)
-        self.cohort = cohort
+        super().__init__(cohort)
         self._next = 0
 
     def select(self, view: RoundView, rng: np.random.Generator) -> Cohort:
         """Return the next m candidates, without a draw."""
-        size = cohort_size(view, self.cohort)
+        size = self.cohort_size(view)
         if not size:
             return Cohort(view.client.copy())
         start = int(np.searchsorted(view.client, self._next))
@@ -92,7 +76,7 @@ class RoundRobin(PublishedSelector):
         return Cohort(np.sort(chosen))
 
 
-class WeightedSampling(PublishedSelector):
+class WeightedSampling(CohortSelector):
     """Draw m distinct clients one after the other, each with probability n_k over the data of the clients not drawn.
 
     Parameters
@@ -111,12 +95,12 @@ class WeightedSampling(PublishedSelector):
     )
 
     def __init__(self, cohort: int, weights: Literal["equal", "samples"] = "equal") -> None:
-        check_whole_numbers(1, cohort=cohort)
+        super().__init__(cohort)
         check_choice("weights", weights, "equal", "samples")
-        self.cohort, self.weights = cohort, weights
+        self.weights = weights
 
     def select(self, view: RoundView, rng: np.random.Generator) -> Cohort:
         """Return m distinct candidates."""
-        size = cohort_size(view, self.cohort)
+        size = self.cohort_size(view)
         client = np.sort(view.client[draw_distinct(data_sizes(view), size, rng)])
         return Cohort(client, weights=np.full(size, 1.0 / max(size, 1)) if self.weights == "equal" else None)

@@ -12,13 +12,13 @@ import numpy as np
 
 from fedsim.arrays import FloatArray, IntArray
 from fedsim.errors import SelectorError
-from fedsim.selectors.contracts import Cohort, PublishedSelector, Reports, RoundView
+from fedsim.selectors.contracts import Cohort, Reports, RoundView
 from fedsim.selectors.pause.bandit import Rewards, greatest
-from fedsim.selectors.sampling import cohort_size
-from fedsim.selectors.validation import check_numbers, check_shares, check_whole_numbers
+from fedsim.selectors.sampling import CohortSelector
+from fedsim.selectors.validation import check_numbers, check_shares
 
 
-class CsUcb(PublishedSelector):
+class CsUcb(CohortSelector):
     """Take the m clients of greatest ``mean reward + sqrt((m + 1) ln t / T_k)`` (for always available crowds).
 
     t is the round that begins and T_k the number of rewards observed of client k. Clients never observed come first,
@@ -40,14 +40,14 @@ class CsUcb(PublishedSelector):
     )
 
     def __init__(self, cohort: int, tau_max_s: float = 5.0) -> None:
-        check_whole_numbers(1, cohort=cohort)
+        super().__init__(cohort)
         check_numbers(0, above=True, tau_max_s=tau_max_s)
-        self.cohort, self.tau_max_s = cohort, tau_max_s
+        self.tau_max_s = tau_max_s
         self._rewards = Rewards()
 
     def select(self, view: RoundView, rng: np.random.Generator) -> Cohort:
         """Return the m candidates of greatest index, ties in random order."""
-        m = cohort_size(view, self.cohort)
+        m = self.cohort_size(view)
         if m in (0, view.client.size):
             return Cohort(view.client[:m].copy())
         return Cohort(view.client[greatest(self.index(view), m, rng)])

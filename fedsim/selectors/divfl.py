@@ -9,9 +9,9 @@ from typing import Final, Literal
 import numpy as np
 
 from fedsim.arrays import FloatArray, IntArray
-from fedsim.selectors.contracts import Cohort, PublishedSelector, Reports, RoundView
+from fedsim.selectors.contracts import Cohort, Reports, RoundView
 from fedsim.selectors.in_flight import InFlight
-from fedsim.selectors.sampling import cohort_size
+from fedsim.selectors.sampling import CohortSelector
 from fedsim.selectors.update_distances import UpdateDistances
 from fedsim.selectors.validation import check_choice, check_whole_numbers
 
@@ -19,7 +19,7 @@ _BATCH: Final = 32
 _MOST: Final = 256
 
 
-class DivFl(PublishedSelector):
+class DivFl(CohortSelector):
     """Select the m clients that minimise the sum over all clients of the distance to the nearest selected one.
 
     The distance is the Euclidean distance of updates, the objective is facility location (equation 4), and the choice
@@ -66,11 +66,11 @@ class DivFl(PublishedSelector):
         subset: int | None = None,
         weights: Literal["samples", "represented"] = "samples",
     ) -> None:
-        check_whole_numbers(1, cohort=cohort)
+        super().__init__(cohort)
         check_choice("start", start, "everybody", "in-turn", "zero")
         check_choice("weights", weights, "samples", "represented")
         check_whole_numbers(1, optional=True, refresh_every=refresh_every, subset=subset)
-        self.cohort, self.start, self.refresh_every = cohort, start, refresh_every
+        self.start, self.refresh_every = start, refresh_every
         self.subset, self.weights = subset, weights
         self._distances = UpdateDistances("euclidean")
         self._in_flight = InFlight()
@@ -78,7 +78,7 @@ class DivFl(PublishedSelector):
 
     def select(self, view: RoundView, rng: np.random.Generator) -> Cohort:
         """Return all candidates in a round that collects updates, else the clients that represent the others best."""
-        size = cohort_size(view, self.cohort)
+        size = self.cohort_size(view)
         if not size:
             return Cohort(view.client.copy())
         self._in_flight.meet(view)

@@ -5,12 +5,12 @@ from typing import Literal
 import numpy as np
 
 from fedsim.arrays import FloatArray, IntArray
-from fedsim.selectors.contracts import Cohort, PublishedSelector, Reports, RoundView
-from fedsim.selectors.sampling import cohort_size, data_shares, grown
-from fedsim.selectors.validation import check_choice, check_shares, check_whole_numbers
+from fedsim.selectors.contracts import Cohort, Reports, RoundView
+from fedsim.selectors.sampling import CohortSelector, data_shares, grown
+from fedsim.selectors.validation import check_choice, check_shares
 
 
-class ImportanceSampling(PublishedSelector):
+class ImportanceSampling(CohortSelector):
     """Select each client with a probability in proportion to the norm of its update, m clients on average.
 
     Client i takes part with the probability of equation (7), in proportion to ``w_i |U_i|`` (w_i its share of the
@@ -52,16 +52,16 @@ class ImportanceSampling(PublishedSelector):
         weights: Literal["unbiased", "samples"] = "unbiased",
         floor: float = 0.1,
     ) -> None:
-        check_whole_numbers(1, cohort=cohort)
+        super().__init__(cohort)
         check_choice("draw", draw, "independent", "systematic")
         check_choice("weights", weights, "unbiased", "samples")
         check_shares(floor=floor)
-        self.cohort, self.draw, self.weights, self.floor = cohort, draw, weights, floor
+        self.draw, self.weights, self.floor = draw, weights, floor
         self._norm: FloatArray = np.zeros(0)
 
     def select(self, view: RoundView, rng: np.random.Generator) -> Cohort:
         """Return the clients drawn, with the weights of an unbiased aggregate."""
-        size = cohort_size(view, self.cohort)
+        size = self.cohort_size(view)
         if not size:
             return Cohort(view.client.copy())
         share = data_shares(view)

@@ -3,12 +3,12 @@
 import numpy as np
 
 from fedsim.arrays import FloatArray
-from fedsim.selectors.contracts import Cohort, PublishedSelector, RoundView
-from fedsim.selectors.sampling import cohort_size, draw_distinct
-from fedsim.selectors.validation import check_numbers, check_whole_numbers
+from fedsim.selectors.contracts import Cohort, RoundView
+from fedsim.selectors.sampling import CohortSelector, draw_distinct
+from fedsim.selectors.validation import check_numbers
 
 
-class LossProportional(PublishedSelector):
+class LossProportional(CohortSelector):
     """Draw m distinct clients with probabilities in proportion to the training loss of their last delivered update.
 
     Parameters
@@ -34,13 +34,13 @@ class LossProportional(PublishedSelector):
     communication = "a number up per update"
 
     def __init__(self, cohort: int, data_exponent: float = 0.0) -> None:
-        check_whole_numbers(1, cohort=cohort)
+        super().__init__(cohort)
         check_numbers(0, data_exponent=data_exponent)
-        self.cohort, self.data_exponent = cohort, data_exponent
+        self.data_exponent = data_exponent
 
     def select(self, view: RoundView, rng: np.random.Generator) -> Cohort:
         """Return m distinct candidates."""
-        size = cohort_size(view, self.cohort)
+        size = self.cohort_size(view)
         return Cohort(np.sort(view.client[draw_distinct(self.values(view), size, rng)]))
 
     def values(self, view: RoundView) -> FloatArray:

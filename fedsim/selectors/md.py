@@ -2,12 +2,11 @@
 
 import numpy as np
 
-from fedsim.selectors.contracts import Cohort, PublishedSelector, RoundView
-from fedsim.selectors.sampling import cohort_size, data_sizes, draw_again, tally
-from fedsim.selectors.validation import check_whole_numbers
+from fedsim.selectors.contracts import Cohort, RoundView
+from fedsim.selectors.sampling import CohortSelector, data_sizes, draw_again, tally
 
 
-class MdSampling(PublishedSelector):
+class MdSampling(CohortSelector):
     """Draw m times with replacement, client k with probability p_k = n_k / n, and average with 1/m per draw.
 
     The multinomial distribution gives each client m p_k draws on average, so that the aggregate is an unbiased
@@ -29,11 +28,7 @@ class MdSampling(PublishedSelector):
         "al., Federated Optimization in Heterogeneous Networks, MLSys 2020, Algorithm 2"
     )
 
-    def __init__(self, cohort: int) -> None:
-        check_whole_numbers(1, cohort=cohort)
-        self.cohort = cohort
-
     def select(self, view: RoundView, rng: np.random.Generator) -> Cohort:
         """Return the clients drawn, each with its draws and weight."""
-        draws = cohort_size(view, self.cohort)
+        draws = self.cohort_size(view)
         return tally(view.client[draw_again(data_sizes(view), draws, rng)] if draws else view.client[:0])

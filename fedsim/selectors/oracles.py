@@ -3,21 +3,15 @@
 import numpy as np
 
 from fedsim.errors import SelectorError
-from fedsim.selectors.contracts import Cohort, OracleView, PublishedSelector, RoundView
-from fedsim.selectors.sampling import cohort_size, lowest
-from fedsim.selectors.validation import check_whole_numbers
+from fedsim.selectors.contracts import Cohort, OracleView, RoundView
+from fedsim.selectors.sampling import CohortSelector, lowest
 
 
-class Fastest(PublishedSelector):
+class Fastest(CohortSelector):
     """Take the candidates of least expected duration: an oracle, for comparison only.
 
     No server knows these means in advance. The same clients take part in every round in which they are candidates:
     their privacy budgets drain, and the data of all other clients are not used.
-
-    Parameters
-    ----------
-    cohort : int >= 1
-        Number of clients per round (m); all candidates if there are no more than that.
     """
 
     paper = (
@@ -25,10 +19,6 @@ class Fastest(PublishedSelector):
         'section V-A, "fastest in expectation"'
     )
     oracle = True
-
-    def __init__(self, cohort: int) -> None:
-        check_whole_numbers(1, cohort=cohort)
-        self.cohort = cohort
 
     def select(self, view: RoundView, rng: np.random.Generator) -> Cohort:
         """Return the ``cohort`` candidates of least expected duration, lower ids first among equals.
@@ -40,28 +30,19 @@ class Fastest(PublishedSelector):
         """
         if not isinstance(view, OracleView):
             raise SelectorError("Fastest is an oracle: it needs a view with expected_duration_s")
-        first = np.argsort(view.expected_duration_s, kind="stable")[: cohort_size(view, self.cohort)]
+        first = np.argsort(view.expected_duration_s, kind="stable")[: self.cohort_size(view)]
         return Cohort(np.sort(view.client[first]))
 
 
-class Soonest(PublishedSelector):
+class Soonest(CohortSelector):
     """Take the m candidates of least duration in the round that begins: an oracle.
 
     No server knows this round's fading, jitter and load. With dedicated bandwidth no cohort of m makes a shorter
     round. Over a shared medium the durations are those of each client alone, and another cohort may be better.
-
-    Parameters
-    ----------
-    cohort : int >= 1
-        Number of clients per round (m); all candidates if there are no more than that.
     """
 
     paper = "fedsim's own lower bound of the round time; no paper"
     oracle = True
-
-    def __init__(self, cohort: int) -> None:
-        check_whole_numbers(1, cohort=cohort)
-        self.cohort = cohort
 
     def select(self, view: RoundView, rng: np.random.Generator) -> Cohort:
         """Return the m candidates of least coming duration, ties in random order.
@@ -73,5 +54,5 @@ class Soonest(PublishedSelector):
         """
         if not isinstance(view, OracleView) or view.coming_duration_s is None:
             raise SelectorError("Soonest is an oracle: it needs a view with coming_duration_s")
-        size = cohort_size(view, self.cohort)
+        size = self.cohort_size(view)
         return Cohort(np.sort(view.client[lowest(view.coming_duration_s(), size, rng)]))

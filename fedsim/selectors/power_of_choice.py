@@ -9,8 +9,8 @@ from typing import Literal
 import numpy as np
 
 from fedsim.arrays import FloatArray, IntArray
-from fedsim.selectors.contracts import Cohort, Probe, PublishedSelector, RoundView
-from fedsim.selectors.sampling import cohort_size, data_sizes, draw_distinct, lowest
+from fedsim.selectors.contracts import Cohort, Probe, RoundView
+from fedsim.selectors.sampling import CohortSelector, data_sizes, draw_distinct, lowest
 from fedsim.selectors.validation import check_choice, check_numbers, check_whole_numbers
 
 PAPER = (
@@ -20,7 +20,7 @@ PAPER = (
 Weights = Literal["equal", "samples"]
 
 
-class RpowD(PublishedSelector):
+class RpowD(CohortSelector):
     """rpow-d: d candidates are drawn in proportion to samples; the m of largest last reported loss are selected.
 
     There is no question to clients: the loss is the training loss of the last delivered update, infinite before it.
@@ -41,20 +41,20 @@ class RpowD(PublishedSelector):
     communication = "a number up per update"
 
     def __init__(self, cohort: int, candidates: int | None = None, weights: Weights = "equal") -> None:
-        check_whole_numbers(1, cohort=cohort)
+        super().__init__(cohort)
         check_whole_numbers(1, optional=True, candidates=candidates)
         check_choice("weights", weights, "equal", "samples")
-        self.cohort, self.candidates, self.weights = cohort, candidates, weights
+        self.candidates, self.weights = candidates, weights
 
     def select(self, view: RoundView, rng: np.random.Generator) -> Cohort:
         """Return the m of d candidates with the largest last losses, ties in random order."""
-        size = cohort_size(view, self.cohort)
+        size = self.cohort_size(view)
         drawn = draw_distinct(data_sizes(view), pool_size(view, size, self.candidates), rng)
         loss = np.where(np.isnan(view.last_loss[drawn]), np.inf, view.last_loss[drawn])
         return cohort_of(view.client[drawn[lowest(-loss, size, rng)]], self.weights)
 
 
-class PowD(PublishedSelector):
+class PowD(CohortSelector):
     """pow-d: d candidates drawn in proportion to samples report the model's loss; the m of largest loss are selected.
 
     Each of the d clients receives the model, evaluates it on all its data and sends a number, before the round.
@@ -84,19 +84,19 @@ class PowD(PublishedSelector):
         up_bits: float = 32.0,
         wait_s: float | None = None,
     ) -> None:
-        check_whole_numbers(1, cohort=cohort)
+        super().__init__(cohort)
         check_whole_numbers(1, optional=True, candidates=candidates)
         check_choice("weights", weights, "equal", "samples")
         check_numbers(0, up_bits=up_bits)
         check_numbers(0, above=True, optional=True, wait_s=wait_s)
-        self.cohort, self.candidates, self.weights = cohort, candidates, weights
+        self.candidates, self.weights = candidates, weights
         self.up_bits, self.wait_s = up_bits, wait_s
         self._samples: int | None = None
         self._asked: IntArray = np.zeros(0, dtype=np.int64)
 
     def probe(self, view: RoundView, rng: np.random.Generator) -> Probe | None:
         """Return the question to d candidates."""
-        size = cohort_size(view, self.cohort)
+        size = self.cohort_size(view)
         pool = pool_size(view, size, self.candidates)
         self._asked = np.zeros(0, dtype=np.int64)
         if pool <= size:
@@ -106,7 +106,7 @@ class PowD(PublishedSelector):
 
     def select(self, view: RoundView, rng: np.random.Generator) -> Cohort:
         """Return the m clients of largest loss among the answers, ties in random order."""
-        size = cohort_size(view, self.cohort)
+        size = self.cohort_size(view)
         answered, loss = view.client[:0], np.zeros(0)
         if view.answers is not None:
             answered, loss = view.answers.client, view.answers.loss

@@ -6,14 +6,28 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fedsim.arrays import FloatArray, IntArray
-from fedsim.selectors.contracts import Cohort, RoundView
+from fedsim.selectors.contracts import Cohort, PublishedSelector, RoundView
+from fedsim.selectors.validation import check_whole_numbers
 
 T = TypeVar("T", bound=np.generic)
 
 
-def cohort_size(view: RoundView, cohort: int) -> int:
-    """Return the number of clients to select: the server's number, or else ``cohort``; at most all candidates."""
-    return min(cohort if view.wanted is None else view.wanted, view.client.size)
+class CohortSelector(PublishedSelector):
+    """A selector of a number of clients per round.
+
+    Parameters
+    ----------
+    cohort : int >= 1
+        Number of clients per round (m); all candidates if there are no more than that.
+    """
+
+    def __init__(self, cohort: int) -> None:
+        check_whole_numbers(1, cohort=cohort)
+        self.cohort = cohort
+
+    def cohort_size(self, view: RoundView) -> int:
+        """Return the number of clients to select: the server's number, or else m; at most all candidates."""
+        return min(self.cohort if view.wanted is None else view.wanted, view.client.size)
 
 
 def grown(array: NDArray[T], clients: int, fill: Any = 0) -> NDArray[T]:

@@ -33,19 +33,9 @@ def check_whole_numbers(lowest: int, /, *, optional: bool = False, **values: obj
 
 
 def check_numbers(lowest: float, /, *, above: bool = False, optional: bool = False, **values: Any) -> None:
-    """Refuse arguments that are no finite number of at least ``lowest``.
+    """Refuse arguments that are no finite number of at least ``lowest``, or of more than that if ``above``.
 
-    Parameters
-    ----------
-    lowest : least value that is allowed
-    above : whether ``lowest`` itself is refused
-    optional : whether None is allowed as well
-    **values : arguments by name
-
-    Raises
-    ------
-    ValueError
-        Naming the argument, its value and what is allowed.
+    The other parameters and the error are those of `check_whole_numbers`.
     """
     for name, value in values.items():
         if optional and value is None:

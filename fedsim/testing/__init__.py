@@ -18,24 +18,13 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from fedsim.testing.availability import check_availability
-    from fedsim.testing.compute_times import check_compute_time
-    from fedsim.testing.disciplines import check_discipline
-    from fedsim.testing.executors import check_executor
-    from fedsim.testing.networks import check_network
-    from fedsim.testing.policies import check_policy
-    from fedsim.testing.selectors import check_selector
-    from fedsim.testing.server_optimizers import check_server_optimizer
-
-_PLACES = {
-    "check_availability": "fedsim.testing.availability",
-    "check_compute_time": "fedsim.testing.compute_times",
-    "check_discipline": "fedsim.testing.disciplines",
-    "check_executor": "fedsim.testing.executors",
-    "check_network": "fedsim.testing.networks",
-    "check_policy": "fedsim.testing.policies",
-    "check_selector": "fedsim.testing.selectors",
-    "check_server_optimizer": "fedsim.testing.server_optimizers",
-}
+    from fedsim.testing.compute_time import check_compute_time
+    from fedsim.testing.discipline import check_discipline
+    from fedsim.testing.executor import check_executor
+    from fedsim.testing.network import check_network
+    from fedsim.testing.policy import check_policy
+    from fedsim.testing.selector import check_selector
+    from fedsim.testing.server_optimizer import check_server_optimizer
 
 __all__ = [
     "check_availability",
@@ -50,9 +39,9 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _PLACES:
+    if name not in __all__:
         raise AttributeError(f"module 'fedsim.testing' has no attribute {name!r}")
-    return getattr(import_module(_PLACES[name]), name)
+    return getattr(import_module(f"fedsim.testing.{name.removeprefix('check_')}"), name)
 
 
 def __dir__() -> list[str]:

@@ -8,8 +8,8 @@ import numpy as np
 from fedsim.arrays import BoolArray, IntArray
 from fedsim.devices import Availability, AvailabilityModel
 from fedsim.devices.contracts import Kind
-from fedsim.errors import ContractError
 from fedsim.streams import Streams
+from fedsim.testing.examination import Examination, at_least_two, fits
 
 _TIMES_S: Final = (0.0, 7.25, 400.0, 30_000.0, 7.25)
 """Instants that are asked about, in this order: forward, back, and once again."""
@@ -41,18 +41,17 @@ def check_availability(model: AvailabilityModel, *, clients: int = 40, seed: int
     ValueError
         If ``clients`` is below 2.
     """
-    if clients < 2:
-        raise ValueError(f"clients: {clients!r} is not allowed; it must be at least 2")
+    at_least_two(clients=clients)
     for size in (clients, 1, 2):
         _Crowd(model, size, seed).check()
 
 
-class _Crowd:
+class _Crowd(Examination):
     """The availability of some clients, and checked questions to it."""
 
     def __init__(self, model: AvailabilityModel, clients: int, seed: int) -> None:
+        super().__init__(model, f"{clients} clients")
         self._model, self._clients, self._seed = model, clients, seed
-        self._name = type(model).__name__
         self._law = self._built()
 
     def check(self) -> None:
@@ -64,64 +63,53 @@ class _Crowd:
         for (time_s, draw), available in zip(asked, first, strict=True):
             self._check_next(self._law, ids, time_s, draw)
             for law, what in ((self._law, "changed by other questions"), (fresh, "not the same in a second build")):
-                if not np.array_equal(self._available(law, ids, time_s, draw), available):
-                    self._refuse("available", f"the answer is {what}", time_s, draw)
-            if not np.array_equal(self._available(self._law, ids[::-2], time_s, draw), available[::-2]):
-                self._refuse("available", "the answer for some clients is not that for all", time_s, draw)
+                self.same(self._available(law, ids, time_s, draw), available, f"available: the answer is {what}")
+            some = self._available(self._law, ids[::-2], time_s, draw)
+            self.same(some, available[::-2], "available: the answer for some clients is not that for all")
             self._check_leaving(ids[available], time_s, draw)
             self._check_earliest(ids, available, time_s, draw)
             self._check_next(self._law.part(member), member, time_s, draw)
 
     def _built(self) -> Availability:
         law = self._model.build(self._clients, Streams(self._seed))
-        if not isinstance(law, Availability):
-            raise ContractError(f"{self._name}.build returned {law!r}; it must be a fedsim.devices.Availability")
-        if law.kind not in get_args(Kind):
-            raise ContractError(f"{self._name}: kind = {law.kind!r} is not allowed; it must be one of {get_args(Kind)}")
-        if law.kind == "per-draw" and not 0 < law.retry_s < math.inf:
-            raise ContractError(
-                f"{self._name}: retry_s = {law.retry_s!r} is not allowed; it must be finite and above 0"
-            )
+        self.law(isinstance(law, Availability), f"build returned {law!r}; it must be a fedsim.devices.Availability")
+        self.law(law.kind in get_args(Kind), f"kind = {law.kind!r} is not allowed; it must be one of {get_args(Kind)}")
+        if law.kind == "per-draw":
+            retries = 0 < law.retry_s < math.inf
+            self.law(retries, f"retry_s = {law.retry_s!r} is not allowed; it must be finite and above 0")
         return law
 
     def _available(self, law: Availability, client: IntArray, time_s: float, draw: int) -> BoolArray:
-        answer = law.available(client.copy(), time_s, draw)
-        if not _fits(answer, client, np.bool_):
-            self._refuse("available", f"{answer!r} is no boolean array of shape {client.shape}", time_s, draw)
+        self.place = f"at {time_s} s, draw {draw}, {self._clients} clients"
+        answer = self.ask("available", law.available, client, time_s, draw)
+        if not fits(answer, np.bool_, client.shape):
+            raise self.fault(f"available: {answer!r} is no boolean array of shape {client.shape}")
         return answer.copy()
 
     def _check_next(self, law: Availability, ids: IntArray, time_s: float, draw: int) -> None:
         """Check the first instant from one on, for a whole crowd or part and for its first client alone."""
         for client in (None, ids[:1]):
-            at_s, then = law.next_s(time_s, draw, client)
-            if not at_s >= time_s:
-                self._refuse("next_s", f"{at_s!r} is earlier", time_s, draw)
-            if then != draw and (client is not None or law.kind == "timed"):
-                self._refuse("next_s", f"the draw has become {then}, though nothing is drawn anew", time_s, draw)
-            if at_s == math.inf:
-                continue
-            if not self._available(law, ids if client is None else client, at_s, then).any():
-                self._refuse("next_s", f"no client is available at {at_s!r} s in draw {then}", time_s, draw)
-            if law.next_s(at_s, then, client) != (at_s, then):
-                self._refuse("next_s", f"asked again at {at_s!r} s, it returns another instant or draw", time_s, draw)
+            self.place = f"at {time_s} s, draw {draw}, {self._clients} clients"
+            at_s, then = self.ask("next_s", law.next_s, time_s, draw, client)
+            self.law(at_s >= time_s, f"next_s: {at_s!r} is earlier")
+            kept = then == draw or (client is None and law.kind == "per-draw")
+            self.law(kept, f"next_s: the draw has become {then}, though nothing is drawn anew")
+            if at_s < math.inf:
+                some = self._available(law, ids if client is None else client, at_s, then).any()
+                self.law(some, f"next_s: no client is available at {at_s!r} s in draw {then}")
+                again = self.ask("next_s", law.next_s, at_s, then, client)
+                fault = f"next_s: asked again at {at_s!r} s, it returns another instant or draw"
+                self.law(again == (at_s, then), fault)
 
     def _check_leaving(self, client: IntArray, time_s: float, draw: int) -> None:
-        after_s = self._law.leaves_after_s(client, time_s, draw, np.full(client.size, 5.0))
-        if not _fits(after_s, client, np.float64) or not np.all(after_s >= 0):
-            self._refuse("leaves_after_s", f"{after_s!r} is no float64 array of times of at least 0", time_s, draw)
-        if not self._model.may_leave and np.isfinite(after_s).any():
-            self._refuse("leaves_after_s", "a client leaves, though may_leave is False", time_s, draw)
+        task_s = np.full(client.size, 5.0)
+        after_s = self.ask("leaves_after_s", self._law.leaves_after_s, client, time_s, draw, task_s)
+        if not fits(after_s, np.float64, client.shape) or not np.all(after_s >= 0):
+            raise self.fault(f"leaves_after_s: {after_s!r} is no float64 array of times of at least 0")
+        leaves = np.isfinite(after_s).any()
+        self.law(self._model.may_leave or not leaves, "leaves_after_s: a client leaves, though may_leave is False")
 
     def _check_earliest(self, ids: IntArray, available: BoolArray, time_s: float, draw: int) -> None:
-        from_s = self._law.earliest_s(ids, time_s, draw)
-        if not _fits(from_s, ids, np.float64) or not np.array_equal(from_s <= time_s, available):
-            self._refuse(
-                "earliest_s", "it must be the instant for available clients, and later for others", time_s, draw
-            )
-
-    def _refuse(self, method: str, fault: str, time_s: float, draw: int) -> None:
-        raise ContractError(f"{self._name}.{method}: {fault} (at {time_s} s, draw {draw}, {self._clients} clients)")
-
-
-def _fits(answer: object, client: IntArray, dtype: type[np.generic]) -> bool:
-    return isinstance(answer, np.ndarray) and answer.dtype == dtype and answer.shape == client.shape
+        from_s = self.ask("earliest_s", self._law.earliest_s, ids, time_s, draw)
+        sound = fits(from_s, np.float64, ids.shape) and np.array_equal(from_s <= time_s, available)
+        self.law(sound, "earliest_s: it must be the instant for available clients, and later for others")

@@ -1,18 +1,15 @@
 """A small synthetic server with one selector: its views, its questions and its reports."""
 
-from collections.abc import Callable
-from dataclasses import replace
-from typing import Any, Final, TypeVar
+from dataclasses import dataclass, replace
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from fedsim.arrays import BoolArray, FloatArray, IntArray
-from fedsim.errors import SelectorError
+from fedsim.arrays import BoolArray, FloatArray, IntArray, Vector
+from fedsim.errors import FedsimError, SelectorError
 from fedsim.selectors import Answers, Cohort, OracleView, Probe, Reports, RoundView, Selector, SelectorPort
-from fedsim.testing.trials import Answered, Outcomes, Trial, global_random_state, locked
-
-T = TypeVar("T")
+from fedsim.testing.examination import Examination
 
 _DEADLINE_S: Final = 2.0
 _ASKING_S: Final = 0.3
@@ -20,15 +17,89 @@ _REPORT_EVERY: Final = 6
 _ORACLES_ONLY: Final = ("expected_duration_s", "coming_duration_s", "stays")
 
 
-class Server:
+@dataclass(frozen=True)
+class Trial:
+    """One crowd and one kind of server.
+
+    Attributes
+    ----------
+    name : of the trial, for messages
+    clients : size of the crowd
+    present, delivering, answering : probabilities per client and round
+    idle_every : period of rounds without candidates; 0 for none
+    silent_every : period of rounds without answers to a probe; 0 for none
+    feedback : whether the server reports outcomes
+    samples : whether clients have data
+    learning : whether updates have losses and values
+    budget : privacy budget; None for a run without privacy
+    features : number of declared features
+    wanted : number of clients that the server asks for, in turn
+    asynchronous : whether the server selects while clients are in flight
+    """
+
+    name: str
+    clients: int
+    present: float = 1.0
+    delivering: float = 0.8
+    answering: float = 0.7
+    idle_every: int = 0
+    silent_every: int = 4
+    feedback: bool = True
+    samples: bool = True
+    learning: bool = True
+    budget: float | None = 10.0
+    features: int = 0
+    wanted: tuple[int | None, ...] = (None,)
+    asynchronous: bool = False
+
+
+@dataclass(frozen=True)
+class Outcomes:
+    """Outcome of each client in one round if it is selected; arrays have shape (K, ...).
+
+    ``away_s`` is the time after the start at which the client leaves, in seconds.
+    """
+
+    delivers: BoolArray
+    duration_s: FloatArray
+    loss: FloatArray
+    update: Vector
+    answers: BoolArray
+    away_s: FloatArray
+
+    def reversed(self) -> "Outcomes":
+        """Return different outcomes, for false reports."""
+        return replace(
+            self,
+            delivers=~self.delivers,
+            duration_s=self.duration_s[::-1] + 1.0,
+            loss=self.loss[::-1],
+            update=self.update[::-1],
+        )
+
+
+@dataclass(frozen=True)
+class Answered:
+    """The answers of a selector in one round."""
+
+    probe: Probe | None
+    cohort: Cohort
+
+
+class Server(Examination):
     """A synchronous server with one selector.
 
     Outcomes are drawn for all clients, selected or not, so that two servers of one seed differ only by the answers of
     their selectors.
     """
 
+    error = SelectorError
+    read_only = "the arrays of a view are read-only, a selector must not change them"
+
     def __init__(self, trial: Trial, seed: int, selector: Selector) -> None:
+        super().__init__(selector)
         self.trial, self.seed, self.selector = trial, seed, SelectorPort.of(selector)
+        self.name = self.selector.name
         rng = np.random.default_rng([seed, trial.clients])
         self.mean_s = rng.uniform(0.05, 1.0, trial.clients)
         self.samples = rng.integers(1, 200, trial.clients) * int(trial.samples)
@@ -46,30 +117,27 @@ class Server:
     def run_round(self, number: int, tampered: bool = False) -> Answered:
         """Return the answers of one round, after a report of its outcomes, or of false ones if ``tampered``."""
         trial = self.trial
+        self.place = f"in the trial with {trial.name}, round {number}"
         rng = np.random.default_rng([self.seed, trial.clients, number])
         idle = trial.idle_every and number % trial.idle_every == 0
         present = (rng.random(trial.clients) < trial.present) & (not idle) & ~self._busy
         outcomes = self._outcomes(number, rng)
         view = self._view(number, np.flatnonzero(present), outcomes)
-        probe = self._question(number, view)
+        ask = self.selector.probe
+        # The keys separate these generators from that of the outcomes: a selector must not infer the future from them.
+        probe = None if ask is None else self.ask("probe", ask, view, self._rng(number, 2))
         if probe is not None:
             # A question takes time, and some clients leave in it.
             self.time_s += _ASKING_S
             view = self._view(number, np.flatnonzero(present & (outcomes.away_s > _ASKING_S)), outcomes)
-            view = locked(replace(view, answers=self._answers(number, probe, outcomes, view)))
-        # The key separates this generator from that of the outcomes: a selector must not infer the future from it.
-        cohort = self._ask("select", number, self.selector.select, view, self._rng(number, 1))
-        if view.client.size and not cohort.client.size:
-            raise SelectorError(
-                f"{self.selector.name}.select returned an empty cohort, though there are {view.client.size} candidates "
-                f"({self._where(number)})"
-            )
+            view = replace(view, answers=self._answers(number, probe, outcomes, view))
+        cohort = self.ask("select", self.selector.select, view, self._rng(number, 1))
+        size = view.client.size
+        self.law(
+            not size or cohort.client.size > 0, f"select returned an empty cohort, though there are {size} candidates"
+        )
         self._close(number, cohort, outcomes.reversed() if tampered else outcomes)
         return Answered(probe, cohort)
-
-    def _question(self, number: int, view: RoundView) -> Probe | None:
-        ask = self.selector.probe
-        return None if ask is None else self._ask("probe", number, ask, view, self._rng(number, 2))
 
     def _rng(self, number: int, key: int) -> np.random.Generator:
         return np.random.default_rng([self.seed, self.trial.clients, number, key])
@@ -105,10 +173,7 @@ class Server:
             privacy_budget=budget,
             features=self.features[client],
         )
-        if self.selector.oracle:
-            view = self._oracle_view(view, outcomes)
-        read_only: RoundView = locked(view)
-        return read_only
+        return self._oracle_view(view, outcomes) if self.selector.oracle else view
 
     def _oracle_view(self, view: RoundView, outcomes: Outcomes) -> OracleView:
         client = view.client
@@ -145,7 +210,7 @@ class Server:
         """Wait for the cohort, and report its outcomes to the selector."""
         reports = self._report(number, cohort, outcomes)
         self.time_s += float(reports.duration_s.max(initial=0.0))
-        self._tell(number, reports)
+        self._tell(reports)
 
     def _report(self, number: int, cohort: Cohort, outcomes: Outcomes) -> Reports:
         """Return the report on a dispatched cohort."""
@@ -162,13 +227,13 @@ class Server:
             measured=self._measured(client, delivered, outcomes),
         )
 
-    def _tell(self, number: int, reports: Reports) -> None:
+    def _tell(self, reports: Reports) -> None:
         """Store the server's knowledge of a report, and pass the report to the selector."""
         client, delivered = reports.client, reports.delivered
         self.last_duration_s[client[delivered]] = reports.duration_s[delivered]
         self.last_loss[client[delivered]] = reports.loss[delivered]
         if self.trial.feedback:
-            self._ask("observe", number, self.selector.observe, locked(replace(reports, time_s=self.time_s)))
+            self.ask("observe", self.selector.observe, replace(reports, time_s=self.time_s))
 
     def _measured(self, client: IntArray, delivered: BoolArray, outcomes: Outcomes) -> dict[str, NDArray[Any]]:
         """Return the measurements of the selector's needs, NaN for clients that did not deliver."""
@@ -186,31 +251,12 @@ class Server:
             column[~delivered] = np.nan
         return {name: columns[name] for name in self.selector.needs}
 
-    def _ask(self, method: str, number: int, call: Callable[..., T], *arguments: object) -> T:
-        """Call a method of the selector; an exception, or use of a global generator, becomes a `SelectorError`."""
-        name, state = f"{self.selector.name}.{method}", global_random_state()
-        try:
-            answer = call(*arguments)
-        except SelectorError as error:
-            raise SelectorError(f"{error} ({self._where(number)})") from error
-        except Exception as error:
-            hint = ""
-            if "read-only" in str(error):
-                hint = "; the arrays of a view are read-only, a selector must not change them"
-            elif isinstance(error, AttributeError) and error.name in _ORACLES_ONLY:
-                hint = f"; only a selector with oracle = True has {error.name} in its views"
-            raise SelectorError(
-                f"{name} failed with {type(error).__name__}: {error}{hint} ({self._where(number)})"
-            ) from error
-        if global_random_state() != state:
-            raise SelectorError(
-                f"{name} drew from a global random generator; all draws must come from the rng that "
-                f"{method} is given ({self._where(number)})"
-            )
-        return answer
-
-    def _where(self, number: int) -> str:
-        return f"in the trial with {self.trial.name}, round {number}"
+    def failure(self, member: str, error: Exception) -> FedsimError:
+        """Return the fault of a method that failed, with a hint at values that only oracles have."""
+        if isinstance(error, AttributeError) and error.name in _ORACLES_ONLY:
+            only = f"only a selector with oracle = True has {error.name} in its views"
+            return self.fault(f"{member} failed with {type(error).__name__}: {error}; {only}")
+        return super().failure(member, error)
 
 
 class AsynchronousServer(Server):
@@ -239,22 +285,15 @@ class AsynchronousServer(Server):
             self._busy[reports.client] = False
         self._done += done
         if number % _REPORT_EVERY == 0 and self._done:
-            self._tell(number, _joined(self._done, self._round(number)))
+            self._tell(_joined(self._done, self._round(number)))
             self._done = []
 
 
 def _joined(parts: list[Reports], round_: int) -> Reports:
     """Return several reports as one, in their order."""
-
-    def column(name: str) -> Any:
-        return np.concatenate([getattr(part, name) for part in parts])
-
-    return Reports(
-        round=round_,
-        time_s=parts[-1].time_s,
-        client=column("client"),
-        delivered=column("delivered"),
-        duration_s=column("duration_s"),
-        loss=column("loss"),
-        measured={name: np.concatenate([part.measured[name] for part in parts]) for name in parts[0].measured},
-    )
+    columns = {
+        name: np.concatenate([getattr(part, name) for part in parts])
+        for name in ("client", "delivered", "duration_s", "loss")
+    }
+    measured = {name: np.concatenate([part.measured[name] for part in parts]) for name in parts[0].measured}
+    return Reports(round=round_, time_s=parts[-1].time_s, measured=measured, **columns)

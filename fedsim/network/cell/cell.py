@@ -86,7 +86,7 @@ class Cell(Component):
     sites: Sites | None = None
 
     def build(self, positions_m: FloatArray, streams: Streams) -> CellLinks:
-        """Return the links of one run.
+        """Return the links of one run for clients at positions of shape (K, 2).
 
         Raises
         ------

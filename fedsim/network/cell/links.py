@@ -38,11 +38,11 @@ class CellLinks(Links):
         return CellMedium(env, channels, self.sharing, self.serving, self.delay_s)
 
     def downlink_s(self, client: IntArray, draw: int, start_s: FloatArray, bits: float) -> FloatArray:
-        """Return the time through the fading blocks plus the propagation delay; the draw has no effect."""
+        """Return the time through the fading blocks plus the propagation delay, shape (n,); the draw has no effect."""
         return self.downlink.transfer_s(client, start_s, bits) + self.delay_s[client]
 
     def uplink_s(self, client: IntArray, draw: int, start_s: FloatArray, bits: float) -> FloatArray:
-        """Return the time through the fading blocks plus the propagation delay; the draw has no effect."""
+        """Return the time through the fading blocks plus the propagation delay, shape (n,); the draw has no effect."""
         return self.uplink.transfer_s(client, start_s, bits) + self.delay_s[client]
 
     def expected_downlink_s(self, bits: float) -> FloatArray:

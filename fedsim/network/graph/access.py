@@ -100,7 +100,7 @@ class ConstantAccess(Component):
     reach_m: PositiveFloat | None = None
 
     def build(self, sites_m: FloatArray, places_m: FloatArray, moves: bool, streams: Streams) -> "ConstantCoverage":
-        """Return the coverage by distance."""
+        """Return the coverage of sites of shape (b, 2) by distance."""
         return ConstantCoverage(self, sites_m)
 
 
@@ -114,7 +114,7 @@ class ConstantCoverage:
     sites_m: FloatArray
 
     def view(self, client: IntArray, places_m: FloatArray) -> "ConstantView":
-        """Return the coverage by distance."""
+        """Return the coverage by distance at places of shape (n, 2)."""
         apart = places_m[:, None, :] - self.sites_m
         return ConstantView(self.settings, np.asarray(np.hypot(apart[..., 0], apart[..., 1])))
 
@@ -185,7 +185,7 @@ class RadioAccess(Component):
         return self
 
     def build(self, sites_m: FloatArray, places_m: FloatArray, moves: bool, streams: Streams) -> "RadioCoverage":
-        """Return the coverage by radio.
+        """Return the coverage of sites of shape (b, 2) by radio.
 
         Raises
         ------
@@ -211,7 +211,7 @@ class RadioCoverage:
         self._standing_db = None if places_m is None else radio.losses(places_m)[1]
 
     def view(self, client: IntArray, places_m: FloatArray) -> "RadioView":
-        """Return the signals and rates by path loss and shadowing."""
+        """Return the signals and rates by path loss and shadowing at places of shape (n, 2)."""
         standing_db = self._standing_db
         loss_db = self._radio.losses(places_m, client)[1] if standing_db is None else standing_db[client]
         return RadioView(self._radio, loss_db, self._least_snr)

@@ -85,7 +85,7 @@ class Graph(Component):
         return self
 
     def build(self, positions_m: FloatArray, streams: Streams) -> "GraphLinks":
-        """Return the links of one run.
+        """Return the links of one run for clients at positions of shape (K, 2).
 
         Raises
         ------

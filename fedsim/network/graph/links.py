@@ -106,11 +106,11 @@ class GraphLinks(Links):
         return medium
 
     def downlink_s(self, client: IntArray, draw: int, start_s: FloatArray, bits: float) -> FloatArray:
-        """Return the duration for a client alone in a network without failures; on the clock, use `open`."""
+        """Return the durations, shape (n,), of clients alone in a network without failures; on the clock use `open`."""
         return self.expected_downlink_s(bits)[client]
 
     def uplink_s(self, client: IntArray, draw: int, start_s: FloatArray, bits: float) -> FloatArray:
-        """Return the duration for a client alone in a network without failures; on the clock, use `open`."""
+        """Return the durations, shape (n,), of clients alone in a network without failures; on the clock use `open`."""
         return self.expected_uplink_s(bits)[client]
 
     def expected_downlink_s(self, bits: float) -> FloatArray:

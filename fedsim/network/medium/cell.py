@@ -136,7 +136,7 @@ class CellMedium(SharedMedium):
 
 
 class Direction:
-    """One direction of a cell: a spectrum for each serving site; parameters as in `CellMedium`.
+    """One direction of a cell: a spectrum for each serving site; parameters and shapes as in `CellMedium`.
 
     Attributes
     ----------

@@ -6,7 +6,7 @@ for the next end.
 """
 
 from abc import ABC, abstractmethod
-from collections import deque
+from collections import OrderedDict
 from collections.abc import Collection
 from heapq import heappop, heappush
 from typing import Final, Protocol
@@ -39,8 +39,8 @@ class Job(Protocol):
 class Discipline(ABC):
     """A rule by which jobs share a medium; an object serves one direction of one site in one run.
 
-    Which jobs are in service, and in which proportion they share the work, changes with `join` and `leave` only; in
-    between, the medium calls `advance` with less work than remains until the next end, or exactly as much.
+    Which jobs are in service, in which proportion they share the work, and `rate_hz` change with `join` and `leave`
+    only; in between, the medium calls `advance` with less work than remains until the next end, or exactly as much.
     `fedsim.testing.check_discipline` checks a discipline.
     """
 
@@ -119,10 +119,12 @@ class EqualSharing(Discipline):
 
     def next_end(self) -> tuple[float, Job]:
         """Return the virtual time until the first end, times the number of jobs, and that job."""
-        while self._heap[0][2] not in self._virtual_finish:
-            heappop(self._heap)
-        finish, _, job = self._heap[0]
-        return (finish - self._virtual_time) * len(self._virtual_finish), job
+        heap, present = self._heap, self._virtual_finish
+        finish, _, job = heap[0]
+        while job not in present:
+            heappop(heap)
+            finish, _, job = heap[0]
+        return (finish - self._virtual_time) * len(present), job
 
     def in_service(self) -> Collection[Job]:
         """Return all jobs present."""
@@ -133,41 +135,42 @@ class FirstCome(Discipline):
     """The whole bandwidth for one job at a time, in the order of joining: TDMA with whole messages."""
 
     def __init__(self) -> None:
-        self._queue: deque[Job] = deque()
-        self._present: set[Job] = set()
+        self._served: tuple[Job, ...] = ()
+        self._queue: OrderedDict[Job, None] = OrderedDict()
         self._remaining = 0.0
 
     def join(self, job: Job) -> None:
         """Append a job to the queue."""
-        self._queue.append(job)
-        self._present.add(job)
-        if len(self._queue) == 1:
-            self._remaining = job.work
+        if self._served:
+            self._queue[job] = None
+        else:
+            self._served, self._remaining = (job,), job.work
 
     def leave(self, job: Job) -> None:
         """Remove a job; if it was the one in service, the next begins."""
-        self._present.discard(job)
-        if self._queue and self._queue[0] is job:
-            while self._queue and self._queue[0] not in self._present:
-                self._queue.popleft()
-            if self._queue:
-                self._remaining = self._queue[0].work
+        if job not in self._served:
+            self._queue.pop(job, None)
+        elif self._queue:
+            self._served = self._queue.popitem(last=False)[:1]
+            self._remaining = self._served[0].work
+        else:
+            self._served = ()
 
     def advance(self, work: float) -> None:
-        """Give all work to the first job."""
+        """Give all work to the job in service."""
         self._remaining -= work
 
     def served(self, job: Job) -> float:
-        """Return the work done for the first job, and 0 for the others."""
-        return job.work - self._remaining if self._queue[0] is job else 0.0
+        """Return the work done for the job in service, and 0 for the others."""
+        return job.work - self._remaining if job in self._served else 0.0
 
     def next_end(self) -> tuple[float, Job]:
-        """Return what remains of the first job, and that job."""
-        return self._remaining, self._queue[0]
+        """Return what remains of the job in service, and that job."""
+        return self._remaining, self._served[0]
 
     def in_service(self) -> Collection[Job]:
-        """Return the first job."""
-        return (self._queue[0],) if self._queue else ()
+        """Return the job in service."""
+        return self._served
 
 
 class MinimumMakespan(Discipline):

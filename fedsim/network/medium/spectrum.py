@@ -63,6 +63,8 @@ class SpectrumTransfer(Transfer):
 
     def sent_bits(self) -> float:
         """Return the number of bits carried so far."""
+        if self.arrived:
+            return self.bits
         work_done = self._medium.work_done(self)
         return self.bits if work_done >= self.work else self.bits * max(0.0, work_done / self.work)
 
@@ -91,6 +93,7 @@ class SharedSpectrum:
         self.env, self.bandwidth_hz, self.discipline = env, bandwidth_hz, discipline
         self._present: dict[Job, SpectrumTransfer] = {}
         self._waiting: dict[Job, Callable[[], None] | None] = {}
+        self._rate_hz = discipline.rate_hz(bandwidth_hz)
         self._seen_s = env.now
         self._timer: Event | None = None
         self._fires_s = math.inf
@@ -114,14 +117,19 @@ class SharedSpectrum:
         work = (bits / efficiency if efficiency > 0 else math.inf) if bits > 0 else 0.0
         transfer = SpectrumTransfer(self, bits, work, delay_s)
         if 0 < work < math.inf:
-            self._catch_up()
-            if self._fires_s - self.env.now <= 2 * SAME_INSTANT_ULPS * math.ulp(self.env.now):
-                self._end_due()
-            self._came_s += transfer.came_s
+            now_s = self._catch_up()
+            if self._fires_s - now_s <= 2 * SAME_INSTANT_ULPS * math.ulp(now_s):
+                self._end_due(now_s)
+            self._came_s += now_s
             self._present[transfer] = transfer
             self.discipline.join(transfer)
-            self._begin_service(transfer)
-            self._plan()
+            self._rate_hz = self.discipline.rate_hz(self.bandwidth_hz)
+            if self._waiting or transfer not in self.discipline.in_service():
+                self._waiting[transfer] = None
+                self._begin_service(now_s)
+            else:
+                transfer.began_s = now_s
+            self._plan(now_s, self.discipline.next_end()[0])
         else:
             transfer.began_s = transfer.came_s
             if work == 0:
@@ -144,11 +152,14 @@ class SharedSpectrum:
     def forget(self, transfer: SpectrumTransfer) -> None:
         """Remove a cancelled transfer from the medium; its share goes to the others at once."""
         if transfer in self._present:
-            self._catch_up()
+            now_s = self._catch_up()
             transfer.work_done = self.discipline.served(transfer)
             self._lost += transfer.work_done
-            self._let_go(transfer)
-            self._plan()
+            self._let_go(transfer, now_s)
+            if self._present:
+                self._plan(now_s, self.discipline.next_end()[0])
+            else:
+                self._timer, self._fires_s = None, math.inf
         elif transfer.work_done:
             self._received -= transfer.work_done
             self._lost += transfer.work_done
@@ -169,74 +180,73 @@ class SharedSpectrum:
             self._carried, self._received, self._lost, under_way, self._most, self._presence_s, sojourn_s
         )
 
-    def _catch_up(self) -> None:
-        """Do the work of the time since the last call."""
-        elapsed_s = self.env.now - self._seen_s
+    def _catch_up(self) -> float:
+        """Do the work of the time since the last call; return the present instant."""
+        now_s = self.env.now
+        elapsed_s = now_s - self._seen_s
         if elapsed_s > 0:
-            self._seen_s = self.env.now
-            self._presence_s += self.present * elapsed_s
-            work = self.discipline.rate_hz(self.bandwidth_hz) * elapsed_s
+            self._seen_s = now_s
+            present = len(self._present)
+            self._presence_s += present * elapsed_s
+            work = self._rate_hz * elapsed_s
             self._most += work
-            if self._present:
+            if present:
                 self._carried += work
                 self.discipline.advance(work)
+        return now_s
 
-    def _begin_service(self, new: SpectrumTransfer | None = None) -> None:
-        """Stamp the transfers whose service begins now; a new one waits if its service does not."""
-        if new is not None and not self._waiting and new in self.discipline.in_service():
-            new.began_s = self.env.now
-            return
-        if new is not None:
-            self._waiting[new] = None
-        if self._waiting:
-            served = self.discipline.in_service()
-            fewer, others = (self._waiting, served) if len(self._waiting) <= len(served) else (served, self._waiting)
-            for job in [job for job in fewer if job in others]:
-                callback = self._waiting.pop(job)
-                self._present[job].began_s = self.env.now
+    def _begin_service(self, now_s: float) -> None:
+        """Stamp the transfers whose service begins now."""
+        waiting, served = self._waiting, self.discipline.in_service()
+        for job in tuple(served if len(served) < len(waiting) else waiting):
+            if job in waiting and job in served:
+                callback = waiting.pop(job)
+                self._present[job].began_s = now_s
                 if callback is not None:
                     callback()
 
-    def _plan(self) -> None:
-        """Have a timer fire no later than the next end.
+    def _plan(self, now_s: float, left: float) -> None:
+        """Have a timer fire no later than the next end, which is after some more work in Hz s.
 
         A timer that fires too early (transfers have started since) plans anew, so that a start costs no event.
         """
-        if not self._present:
-            self._timer, self._fires_s = None, math.inf
-            return
-        delay_s = max(0.0, self.discipline.next_end()[0] / self.discipline.rate_hz(self.bandwidth_hz))
-        fires_s = self.env.now + delay_s
+        delay_s = max(0.0, left / self._rate_hz)
+        fires_s = now_s + delay_s
         if fires_s < self._fires_s:
             self._timer, self._fires_s = call_after(self.env, delay_s, self._on_time), fires_s
 
     def _on_time(self, event: Event) -> None:
         if event is self._timer:
             self._timer, self._fires_s = None, math.inf
-            self._catch_up()
-            self._end_due()
-            self._plan()
+            now_s = self._catch_up()
+            left = self._end_due(now_s)
+            if self._present:
+                self._plan(now_s, left)
 
-    def _end_due(self) -> None:
-        """End all transfers whose end is now."""
+    def _end_due(self, now_s: float) -> float:
+        """End all transfers whose end is now; return the work until the next end, 0 if no transfer is left."""
+        slack_s = SAME_INSTANT_ULPS * math.ulp(now_s)
         while self._present:
             left, job = self.discipline.next_end()
-            if left > SAME_INSTANT_ULPS * math.ulp(self.env.now) * self.discipline.rate_hz(self.bandwidth_hz):
-                return
+            if left > slack_s * self._rate_hz:
+                return left
             transfer = self._present[job]
             transfer.work_done = transfer.work
             self._received += transfer.work
-            self._let_go(transfer)
+            self._let_go(transfer, now_s)
             self._send_on(transfer)
+        return 0.0
 
-    def _let_go(self, transfer: SpectrumTransfer) -> None:
+    def _let_go(self, transfer: SpectrumTransfer, now_s: float) -> None:
         del self._present[transfer]
-        if self._waiting:
-            self._waiting.pop(transfer, None)
         self.discipline.leave(transfer)
-        self._begin_service()
+        self._rate_hz = self.discipline.rate_hz(self.bandwidth_hz)
+        if transfer.began_s is None:
+            del self._waiting[transfer]
+        if self._waiting:
+            self._begin_service(now_s)
         self._came_s -= transfer.came_s
-        self._sojourn_s += self.env.now - transfer.came_s
+        self._sojourn_s += now_s - transfer.came_s
         if not self._present:
             self._came_s = 0.0
 

@@ -81,7 +81,7 @@ class Channel:
 
         Parameters
         ----------
-        client, block : ids, and numbers of blocks from 0; the two broadcast
+        client, block : ids, and numbers of blocks from 0; the result has the shape to which the two broadcast
         """
         gain = self.fading.gain_quantile(self.streams.uniform(self.stream, client, block))
         return self.bandwidth_hz * self.rate.efficiency(self.snr[np.asarray(client)] * gain)

@@ -101,7 +101,7 @@ class NoFading(Component):
         return np.ones_like(u)
 
     def mean_spectral_efficiency(self, snr: FloatArray) -> FloatArray:
-        """Return ``log2(1 + snr)``."""
+        """Return ``log2(1 + snr)``, of the shape of snr."""
         return spectral_efficiency(snr)
 
 
@@ -109,11 +109,11 @@ class Rayleigh(BlockFading):
     """Many scattered paths and no line of sight: the power gain is exponential with mean 1."""
 
     def gain_quantile(self, u: FloatArray) -> FloatArray:
-        """Return ``-ln(1 - u)``."""
+        """Return ``-ln(1 - u)``, of the shape of u."""
         return -np.log1p(-u)
 
     def mean_spectral_efficiency(self, snr: FloatArray) -> FloatArray:
-        """Return the ergodic capacity ``e^(1/snr) E1(1/snr) / ln 2``."""
+        """Return the ergodic capacity ``e^(1/snr) E1(1/snr) / ln 2``, of the shape of snr."""
         return rayleigh_efficiency(snr)
 
 
@@ -138,7 +138,7 @@ class Rician(BlockFading):
         return float(10 ** (self.k_db / 10))
 
     def gain_quantile(self, u: FloatArray) -> FloatArray:
-        """Return the inverse of the distribution function, to a relative error of 1e-6.
+        """Return the inverse of the distribution function to a relative error of 1e-6, of the shape of u.
 
         The logarithm of the gain is a cubic spline over ``ln(u / (1 - u))`` through 4,001 points of the distribution
         function; beyond 1e-12 from either end of u its last piece is continued.
@@ -146,7 +146,7 @@ class Rician(BlockFading):
         return np.exp(_rician_spline(self.k)(np.log(u) - np.log1p(-u)))
 
     def mean_spectral_efficiency(self, snr: FloatArray) -> FloatArray:
-        """Return the mean of ``log2(1 + snr * gain)``, by quadrature to a relative error of 1e-9."""
+        """Return the mean of ``log2(1 + snr * gain)`` to a relative error of 1e-9 (quadrature), of the shape of snr."""
         k = self.k
         spread = 6.5 + math.sqrt(k)
         low = math.log(max(math.sqrt(k) - 6.5, 1e-9) ** 2 / (1 + k))
@@ -167,13 +167,13 @@ class Nakagami(BlockFading):
     m: Annotated[float, Field(ge=0.5, le=1000)] = 2.0
 
     def gain_quantile(self, u: FloatArray) -> FloatArray:
-        """Return the inverse of the regularised incomplete gamma function, over m."""
+        """Return the inverse of the regularised incomplete gamma function over m, of the shape of u."""
         from scipy.special import gammaincinv
 
         return np.asarray(gammaincinv(self.m, u) / self.m)
 
     def mean_spectral_efficiency(self, snr: FloatArray) -> FloatArray:
-        """Return the mean of ``log2(1 + snr * gain)``, by quadrature to a relative error of 1e-9."""
+        """Return the mean of ``log2(1 + snr * gain)`` to a relative error of 1e-9 (quadrature), of the shape of snr."""
         from scipy.special import gammaincinv, gammaln
 
         m = self.m

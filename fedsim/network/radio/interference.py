@@ -121,12 +121,12 @@ class EffectiveSnr:
         return self.back(mean, snr / (1.0 + inr @ states.mean(axis=0)))
 
     def efficiency(self, snr: FloatArray) -> FloatArray:
-        """Return the mean efficiency in bit/s/Hz at mean linear SNRs, 0 below -50 dB."""
+        """Return the mean efficiency in bit/s/Hz at mean linear SNRs, of their shape; 0 below -50 dB."""
         with np.errstate(divide="ignore"):
             return np.interp(linear_to_db(snr), self._level_db, self._efficiency, left=0.0)
 
     def mean(self, level_log2: NDArray[np.float32]) -> FloatArray:
-        """Return the mean efficiency over the last axis, for binary logarithms of the SNR."""
+        """Return the mean efficiency over the last axis, for binary logarithms of the SNR of any shape."""
         place = level_log2 * np.float32(_FINE_PER_DB * 10 * np.log10(2)) + np.float32(0.5 - _FINE_PER_DB * _LOWEST_DB)
         np.clip(place, 0, self._efficiency.size - 1, out=place)
         return np.asarray(self._efficiency[place.astype(np.int32)].mean(axis=-1))

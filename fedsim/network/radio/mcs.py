@@ -120,7 +120,7 @@ class ModulationAndCoding(Component):
         return linear_to_db(np.exp2(self.efficiencies()) - 1.0) + self.gap_db
 
     def scheme(self, snr: FloatArray) -> FloatArray:
-        """Return the index of the scheme taken at each linear SNR, -1 in an outage."""
+        """Return the index of the scheme taken at each linear SNR, of the shape of snr; -1 in an outage."""
         with np.errstate(divide="ignore"):
             level = linear_to_db(snr)
         return np.asarray(np.searchsorted(self.thresholds_db(), level, side="right") - 1)
@@ -133,7 +133,7 @@ class ModulationAndCoding(Component):
         return np.asarray(odds / (1.0 + odds))
 
     def attempts_and_residual(self, margin_db: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return the expected transmissions of a block at margins in dB, and the probability that all of them fail."""
+        """Return the expected transmissions of a block and the probability that all fail, of the shape of margin_db."""
         failed = np.ones_like(margin_db)
         expected = np.zeros_like(margin_db)
         for attempt in range(1, self.attempts + 1):
@@ -143,7 +143,7 @@ class ModulationAndCoding(Component):
         return expected, failed
 
     def efficiency(self, snr: FloatArray) -> FloatArray:
-        """Return the expected goodput in bit/s/Hz at each linear SNR, without retransmissions and overhead.
+        """Return the expected goodput in bit/s/Hz, without retransmissions and overhead, of the shape of snr.
 
         By the renewal-reward theorem: bits that arrive per transport block over its time, ``N`` attempts
         and ``N - 1`` backoffs.
@@ -158,5 +158,5 @@ class ModulationAndCoding(Component):
         return np.where(served, (1.0 - self.overhead) * net, 0.0)
 
     def mean_efficiency(self, snr: FloatArray, fading: Fading) -> FloatArray:
-        """Return the mean goodput over fading, by `mean_over_fading`."""
+        """Return the mean goodput over fading by `mean_over_fading`, of the shape of snr."""
         return mean_over_fading(self, snr, fading)

@@ -20,7 +20,7 @@ _FRACTION_DEPTH: Final = 24
 
 
 def spectral_efficiency(snr: ArrayLike) -> FloatArray:
-    """Return Shannon's ``log2(1 + snr)`` for snr >= 0, exact also where snr is tiny.
+    """Return Shannon's ``log2(1 + snr)`` for snr >= 0 of any shape, exact also where snr is tiny.
 
     >>> float(spectral_efficiency(3.0))
     2.0
@@ -29,7 +29,7 @@ def spectral_efficiency(snr: ArrayLike) -> FloatArray:
 
 
 def rayleigh_efficiency(snr: ArrayLike) -> FloatArray:
-    """Return the ergodic capacity of Rayleigh fading, ``e^(1/snr) E1(1/snr) / ln 2``.
+    """Return the ergodic capacity of Rayleigh fading, ``e^(1/snr) E1(1/snr) / ln 2``, of the shape of snr.
 
     It is the mean of ``log2(1 + snr * gain)`` over an exponential power gain with mean 1: Goldsmith and
     Varaiya, "Capacity of fading channels with channel side information", IEEE Trans. Inf. Theory 43(6), 1997;
@@ -111,12 +111,12 @@ class Shannon(Component):
     ceiling: PositiveFloat | None = None
 
     def efficiency(self, snr: FloatArray) -> FloatArray:
-        """Return the efficiency in bit/s/Hz at each linear SNR."""
+        """Return the efficiency in bit/s/Hz at each linear SNR, of the shape of snr."""
         free = spectral_efficiency(snr / db_to_linear(self.snr_gap_db))
         return free if self.ceiling is None else np.minimum(free, self.ceiling)
 
     def mean_efficiency(self, snr: FloatArray, fading: Fading) -> FloatArray:
-        """Return the fading law's own mean where there is no ceiling, else that of `mean_over_fading`."""
+        """Return the fading law's own mean without a ceiling, else that of `mean_over_fading`, of the shape of snr."""
         if self.ceiling is None:
             return fading.mean_spectral_efficiency(snr / db_to_linear(self.snr_gap_db))
         return mean_over_fading(self, snr, fading)

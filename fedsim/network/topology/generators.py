@@ -48,7 +48,7 @@ class Star(Component):
     radio_bps: PositiveFloat | None = None
 
     def graph(self, positions_m: FloatArray) -> "nx.Graph[str]":
-        """Return base station ``bs-0`` and ``cloud``."""
+        """Return base station ``bs-0`` and ``cloud``, for clients at positions of shape (K, 2)."""
         graph: nx.Graph[str] = nx.Graph()
         graph.add_node(CLOUD, kind="cloud")
         _add_station(graph, 0, (0.0, 0.0), self.radio_bps)
@@ -77,7 +77,7 @@ class TwoTier(Component):
     radio_bps: PositiveFloat | None = None
 
     def graph(self, positions_m: FloatArray) -> "nx.Graph[str]":
-        """Return ``cloud``, ``edge-i`` and ``bs-i`` with i from 0."""
+        """Return ``cloud``, ``edge-i`` and ``bs-i`` with i from 0, for clients at positions of shape (K, 2)."""
         graph: nx.Graph[str] = nx.Graph()
         graph.add_node(CLOUD, kind="cloud")
         for i, place in enumerate(hexagonal_sites(self.cells, self.site_distance_m).tolist()):
@@ -108,7 +108,7 @@ class Mesh(Component):
     radio_bps: PositiveFloat | None = None
 
     def graph(self, positions_m: FloatArray) -> "nx.Graph[str]":
-        """Return ``cloud``, ``bs-0`` and ``client-i`` with i from 0."""
+        """Return ``cloud``, ``bs-0`` and ``client-i`` with i from 0, for clients at positions of shape (K, 2)."""
         from scipy.spatial import cKDTree
 
         graph = Star(backhaul=self.backhaul, radio_bps=self.radio_bps).graph(positions_m)
@@ -134,7 +134,7 @@ class File(Component):
     path: Annotated[str, Field(min_length=1)]
 
     def graph(self, positions_m: FloatArray) -> "nx.Graph[Any]":
-        """Return the graph of the file.
+        """Return the graph of the file, for clients at positions of shape (K, 2).
 
         Raises
         ------
@@ -182,7 +182,7 @@ class Given(Component):
         )
 
     def graph(self, positions_m: FloatArray) -> "nx.Graph[str]":
-        """Return the graph."""
+        """Return the graph, for clients at positions of shape (K, 2)."""
         return _assembled(list(self.nodes), list(self.edges), self.directed, "topology")
 
 

@@ -12,13 +12,13 @@ from scipy.spatial.distance import pdist, squareform
 
 from fedsim.arrays import FloatArray, IntArray
 from fedsim.selectors.clustered.bins import bins_by_cluster
-from fedsim.selectors.contracts import Cohort, PublishedSelector, Reports, RoundView
-from fedsim.selectors.sampling import cohort_size, data_sizes, tally
+from fedsim.selectors.contracts import Cohort, Reports, RoundView
+from fedsim.selectors.sampling import CohortSelector, data_sizes, tally
 from fedsim.selectors.update_distances import METRICS, Metric, UpdateDistances
-from fedsim.selectors.validation import check_choice, check_whole_numbers
+from fedsim.selectors.validation import check_choice
 
 
-class ClusteredBySimilarity(PublishedSelector):
+class ClusteredBySimilarity(CohortSelector):
     """Cluster clients by their last updates with Ward's rule, and draw one from each of m groups of equal data.
 
     The hierarchical tree is cut so that no cluster has more than 1/m of the data; the m heaviest clusters become the m
@@ -52,15 +52,15 @@ class ClusteredBySimilarity(PublishedSelector):
     def __init__(
         self, cohort: int, similarity: Metric = "angle", matrix: Literal["paper", "reference-code"] = "paper"
     ) -> None:
-        check_whole_numbers(1, cohort=cohort)
+        super().__init__(cohort)
         check_choice("similarity", similarity, *METRICS)
         check_choice("matrix", matrix, "paper", "reference-code")
-        self.cohort, self.similarity, self.matrix = cohort, similarity, matrix
+        self.similarity, self.matrix = similarity, matrix
         self._distances = UpdateDistances(similarity)
 
     def select(self, view: RoundView, rng: np.random.Generator) -> Cohort:
         """Return the clients drawn, each with its draws and weight."""
-        draws, sizes = cohort_size(view, self.cohort), data_sizes(view)
+        draws, sizes = self.cohort_size(view), data_sizes(view)
         if not draws:
             return tally(view.client[:0])
         distance = self._distances.between(view.client, view.client)

@@ -7,12 +7,11 @@ Selection in Federated Learning", ICML 2021.
 import numpy as np
 
 from fedsim.selectors.clustered.bins import Bins, bins_by_size
-from fedsim.selectors.contracts import Cohort, PublishedSelector, RoundView
-from fedsim.selectors.sampling import cohort_size, data_sizes, tally
-from fedsim.selectors.validation import check_whole_numbers
+from fedsim.selectors.contracts import Cohort, RoundView
+from fedsim.selectors.sampling import CohortSelector, data_sizes, tally
 
 
-class ClusteredBySize(PublishedSelector):
+class ClusteredBySize(CohortSelector):
     """Draw one client from each of m distributions that are filled with clients by descending number of samples.
 
     The scheme is unbiased like MD sampling, with less variance of the number of draws of a client: it can be drawn from
@@ -35,13 +34,9 @@ class ClusteredBySize(PublishedSelector):
         "Clients Selection in Federated Learning, ICML 2021, Algorithm 1"
     )
 
-    def __init__(self, cohort: int) -> None:
-        check_whole_numbers(1, cohort=cohort)
-        self.cohort = cohort
-
     def select(self, view: RoundView, rng: np.random.Generator) -> Cohort:
         """Return the clients drawn, each with its draws and weight."""
-        draws = cohort_size(view, self.cohort)
+        draws = self.cohort_size(view)
         return tally(view.client[self.bins(view, draws).draw(rng)] if draws else view.client[:0])
 
     def bins(self, view: RoundView, draws: int) -> Bins:

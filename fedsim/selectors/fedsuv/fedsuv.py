@@ -9,16 +9,16 @@ from typing import Literal
 import numpy as np
 
 from fedsim.arrays import BoolArray, FloatArray, IntArray
-from fedsim.selectors.contracts import Cohort, PublishedSelector, Reports, RoundView
+from fedsim.selectors.contracts import Cohort, Reports, RoundView
 from fedsim.selectors.fedsuv.beliefs import Beliefs, Settings
 from fedsim.selectors.fedsuv.features import KernelName, Scaling
 from fedsim.selectors.fedsuv.rectangles import Bounds, Rectangles, WhenDisjoint, diagonal, dominated, eliminated
 from fedsim.selectors.in_flight import InFlight
-from fedsim.selectors.sampling import cohort_size
+from fedsim.selectors.sampling import CohortSelector
 from fedsim.selectors.validation import check_choice, check_numbers, check_shares, check_whole_numbers
 
 
-class FedSuv(PublishedSelector):
+class FedSuv(CohortSelector):
     """Select by Algorithm 1: eliminate, classify, then the widest rectangle and the highest optimistic utilities.
 
     Validity is whether a client delivers; utility is ``L * Delta`` (3) of a delivered update, with L the samples' root
@@ -119,7 +119,8 @@ class FedSuv(PublishedSelector):
         when_disjoint: WhenDisjoint = "restart",
         samples_per_round: int | None = None,
     ) -> None:
-        check_whole_numbers(1, cohort=cohort, basis=basis)
+        super().__init__(cohort)
+        check_whole_numbers(1, basis=basis)
         check_whole_numbers(1, optional=True, keep=keep, samples_per_round=samples_per_round)
         check_shares(rho=rho)
         check_shares(inside=True, delta=delta)
@@ -131,7 +132,7 @@ class FedSuv(PublishedSelector):
         check_choice("kernel", kernel, "rbf", "matern52")
         check_choice("negative_gain", negative_gain, "zero", "keep")
         check_choice("when_disjoint", when_disjoint, "restart", "collapse")
-        self.cohort, self.rho, self.elimination, self.keep, self.fill = cohort, rho, elimination, keep, fill
+        self.rho, self.elimination, self.keep, self.fill = rho, elimination, keep, fill
         self.delta, self.ridge, self.scaling, self.kernel, self.basis = delta, ridge, scaling, kernel, basis
         self.length_scale, self.noise, self.utility_scale = length_scale, noise, utility_scale
         self.negative_gain, self.when_disjoint, self.samples_per_round = negative_gain, when_disjoint, samples_per_round
@@ -218,7 +219,7 @@ class FedSuv(PublishedSelector):
 
     def _choose(self, view: RoundView, rng: np.random.Generator) -> IntArray:
         """Return the selected clients of X (lines 19 and 20), and others for free places."""
-        size = cohort_size(view, self.cohort)
+        size = self.cohort_size(view)
         shuffled = rng.permutation(view.client)
         removed_in = self._eliminated_in[shuffled]
         high = self._rectangles.of(shuffled).utility_high

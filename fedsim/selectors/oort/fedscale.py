@@ -9,17 +9,17 @@ import math
 import numpy as np
 
 from fedsim.arrays import BoolArray, FloatArray, IntArray
-from fedsim.selectors.contracts import Cohort, PublishedSelector, Reports, RoundView
+from fedsim.selectors.contracts import Cohort, Reports, RoundView
 from fedsim.selectors.in_flight import InFlight
 from fedsim.selectors.oort.state import OortState, Silent, blacklist, fill_up
-from fedsim.selectors.sampling import cohort_size, draw_distinct
+from fedsim.selectors.sampling import CohortSelector, draw_distinct
 from fedsim.selectors.validation import check_choice, check_numbers, check_shares, check_whole_numbers
 
 _FLAT, _SHARP = 0.1, 5.0
 """Relative change of the window's utility: the pacer relaxes up to the first and tightens from the second on."""
 
 
-class OortFedScale(PublishedSelector):
+class OortFedScale(CohortSelector):
     """Exploit by normalised utility within a wide margin, explore by number of samples, pace by percentiles.
 
     With u a client's statistical utility, q the ``clip`` quantile of u among the candidates (for untried ones u is the
@@ -102,14 +102,15 @@ class OortFedScale(PublishedSelector):
         silent: Silent = "mean",
         samples_per_round: int | None = None,
     ) -> None:
-        check_whole_numbers(1, cohort=cohort, pacer_step=pacer_step)
+        super().__init__(cohort)
+        check_whole_numbers(1, pacer_step=pacer_step)
         check_whole_numbers(1, optional=True, blacklist_after=blacklist_after, samples_per_round=samples_per_round)
         check_numbers(0, alpha=alpha, threshold=threshold, pacer_delta=pacer_delta, cut_off=cut_off)
         check_numbers(1, sample_window=sample_window)
         check_shares(exploration=exploration, exploration_decay=exploration_decay)
         check_shares(exploration_least=exploration_least, clip=clip, blacklist_share=blacklist_share)
         check_choice("silent", silent, "mean", "zero")
-        self.cohort, self.alpha, self.exploration = cohort, alpha, exploration
+        self.alpha, self.exploration = alpha, exploration
         self.exploration_decay, self.exploration_least = exploration_decay, exploration_least
         self.threshold, self.pacer_step, self.pacer_delta = threshold, pacer_step, pacer_delta
         self.clip, self.cut_off, self.sample_window = clip, cut_off, sample_window
@@ -129,7 +130,7 @@ class OortFedScale(PublishedSelector):
         self._in_flight.meet(view)
         self._exploits = np.pad(self._exploits, (0, max(view.clients - self._exploits.size, 0)))
         self._pace(view.round)
-        size = cohort_size(view, self.cohort)
+        size = self.cohort_size(view)
         places = self._explored(size)
         first = view.client[:0]
         if np.any(self._state.tried):

@@ -10,14 +10,14 @@ from typing import Literal
 import numpy as np
 
 from fedsim.arrays import FloatArray, IntArray
-from fedsim.selectors.contracts import Cohort, PublishedSelector, Reports, RoundView
+from fedsim.selectors.contracts import Cohort, Reports, RoundView
 from fedsim.selectors.in_flight import InFlight
 from fedsim.selectors.oort.state import OortState, Silent, blacklist, fill_up
-from fedsim.selectors.sampling import cohort_size, draw_distinct
+from fedsim.selectors.sampling import CohortSelector, draw_distinct
 from fedsim.selectors.validation import check_choice, check_numbers, check_shares, check_whole_numbers
 
 
-class Oort(PublishedSelector):
+class Oort(CohortSelector):
     """Exploit clients of high utility and explore fast ones, by Algorithm 1.
 
     A client's statistical utility U is ``|B| sqrt(mean of its samples' squared losses)`` of its last delivered update,
@@ -102,7 +102,8 @@ class Oort(PublishedSelector):
         silent: Silent = "zero",
         samples_per_round: int | None = None,
     ) -> None:
-        check_whole_numbers(1, cohort=cohort, window=window)
+        super().__init__(cohort)
+        check_whole_numbers(1, window=window)
         check_whole_numbers(1, optional=True, blacklist_after=blacklist_after, samples_per_round=samples_per_round)
         check_numbers(0, alpha=alpha)
         check_numbers(0, above=True, optional=True, pacer_step_s=pacer_step_s)
@@ -110,7 +111,7 @@ class Oort(PublishedSelector):
         check_shares(exploration_least=exploration_least, clip=clip, cut_off=cut_off, blacklist_share=blacklist_share)
         check_choice("pacer_asked", pacer_asked, "round", "window")
         check_choice("silent", silent, "zero", "mean")
-        self.cohort, self.alpha, self.window, self.pacer_step_s = cohort, alpha, window, pacer_step_s
+        self.alpha, self.window, self.pacer_step_s = alpha, window, pacer_step_s
         self.exploration, self.exploration_decay = exploration, exploration_decay
         self.exploration_least, self.clip, self.cut_off = exploration_least, clip, cut_off
         self.blacklist_after, self.blacklist_share = blacklist_after, blacklist_share
@@ -127,7 +128,7 @@ class Oort(PublishedSelector):
         self._state.meet(view)
         self._in_flight.meet(view)
         self._pace()
-        size = cohort_size(view, self.cohort)
+        size = self.cohort_size(view)
         tried = self._state.tried[view.client]
         listed = blacklist(view, self.blacklist_after, self.blacklist_share)
         known, untried = np.flatnonzero(tried & ~listed), np.flatnonzero(~tried)

@@ -13,10 +13,10 @@ from typing import Literal
 import numpy as np
 
 from fedsim.arrays import FloatArray, IntArray
-from fedsim.selectors.contracts import Cohort, PublishedSelector, Reports, RoundView
+from fedsim.selectors.contracts import Cohort, Reports, RoundView
 from fedsim.selectors.pause.bandit import Rewards
-from fedsim.selectors.sampling import cohort_size
-from fedsim.selectors.validation import check_choice, check_numbers, check_whole_numbers
+from fedsim.selectors.sampling import CohortSelector
+from fedsim.selectors.validation import check_choice, check_numbers
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,7 @@ class Terms:
         return slowest + math.fsum(self.bonus[members])
 
 
-class PauseEnergy(PublishedSelector, ABC):
+class PauseEnergy(CohortSelector, ABC):
     """Select a set of great energy; subclasses define the latency term and the search.
 
     Parameters
@@ -100,17 +100,17 @@ class PauseEnergy(PublishedSelector, ABC):
         gamma: float = 5.0,
         time_index: Literal["paper", "reference-code"] = "paper",
     ) -> None:
-        check_whole_numbers(1, cohort=cohort)
+        super().__init__(cohort)
         check_numbers(0, above=True, tau_min_s=tau_min_s)
         check_numbers(0, alpha=alpha, gamma=gamma)
         check_numbers(1, beta=beta)
         check_choice("time_index", time_index, "paper", "reference-code")
-        self.cohort, self.tau_min_s, self.time_index = cohort, tau_min_s, time_index
+        self.tau_min_s, self.time_index = tau_min_s, time_index
         self.alpha, self.beta, self.gamma = alpha, beta, gamma
 
     def select(self, view: RoundView, rng: np.random.Generator) -> Cohort:
         """Return the set that the search finds; all candidates if there are no more than m."""
-        m = cohort_size(view, self.cohort)
+        m = self.cohort_size(view)
         if m in (0, view.client.size):
             return Cohort(view.client[:m].copy())
         return Cohort(view.client[self.search(self.terms(view), rng)])
@@ -132,7 +132,7 @@ class PauseEnergy(PublishedSelector, ABC):
             privacy=self.privacy(view),
             alpha=self.alpha,
             gamma=self.gamma,
-            m=cohort_size(view, self.cohort),
+            m=self.cohort_size(view),
         )
 
     def generalisation(self, view: RoundView) -> FloatArray:

@@ -6,14 +6,12 @@ import numpy as np
 
 from fedsim.arrays import BoolArray, FloatArray
 from fedsim.errors import SelectorError
-from fedsim.selectors.contracts import Cohort, OracleView, PublishedSelector, Reports, RoundView
-from fedsim.selectors.refl.refl import PAPER, check_options
-from fedsim.selectors.refl.state import ReflState, target
-from fedsim.selectors.sampling import cohort_size, lowest
+from fedsim.selectors.contracts import Cohort, OracleView, RoundView
+from fedsim.selectors.refl.refl import PAPER, ReflSelector
 from fedsim.selectors.validation import check_choice, check_shares
 
 
-class ReflOracle(PublishedSelector):
+class ReflOracle(ReflSelector):
     """Select the candidates of least future availability, by a noisy oracle.
 
     Parameters
@@ -43,13 +41,10 @@ class ReflOracle(PublishedSelector):
         initial_s: float = 1000.0,
         alpha: float = 0.25,
     ) -> None:
-        check_options(cohort, hold_off, least_share, slot_s, initial_s, alpha)
+        super().__init__(cohort, hold_off, adaptive_target, least_share, slot_s, initial_s, alpha)
         check_shares(accuracy=accuracy)
         check_choice("rule", rule, "paper", "reference-code")
-        self.cohort, self.accuracy, self.rule, self.hold_off = cohort, accuracy, rule, hold_off
-        self.adaptive_target, self.least_share = adaptive_target, least_share
-        self.slot_s, self.initial_s, self.alpha = slot_s, initial_s, alpha
-        self._state = ReflState(hold_off, initial_s, alpha)
+        self.accuracy, self.rule = accuracy, rule
 
     def select(self, view: RoundView, rng: np.random.Generator) -> Cohort:
         """Return the clients that will leave soon, by the noisy oracle.
@@ -61,22 +56,14 @@ class ReflOracle(PublishedSelector):
         """
         if not isinstance(view, OracleView) or view.stays is None:
             raise SelectorError("ReflOracle is an oracle: it needs a view with stays")
-        state = self._state
-        state.meet(view)
-        slot_s = np.full(view.client.size, state.mu_s if self.slot_s is None else self.slot_s)
+        self._state.meet(view)
+        slot_s = np.full(view.client.size, self.slot())
         later = view.stays(slot_s, 2 * slot_s)
         if self.rule == "paper":
             rank = np.where(later ^ (rng.random(later.size) >= self.accuracy), 1.0, 0.0)
         else:
             rank = self._priorities(view.stays(np.zeros(slot_s.size), slot_s) & ~later, rng)
-        size = target(cohort_size(view, self.cohort), state.due(view), self.adaptive_target, self.least_share)
-        chosen = view.client[lowest(np.where(state.held_off(view), 3.0, rank), size, rng)]
-        state.sent(chosen, view)
-        return Cohort(np.sort(chosen))
-
-    def observe(self, reports: Reports) -> None:
-        """Store the duration of the round and the ended participations."""
-        self._state.learn(reports)
+        return self.take(view, rank, rng)
 
     def _priorities(self, leaves: BoolArray, rng: np.random.Generator) -> FloatArray:
         """Return 0 for clients about to leave, 1 for others and 2 for clients that are not considered; shape (n,)."""

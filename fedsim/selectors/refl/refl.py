@@ -9,10 +9,11 @@ from typing import Final
 
 import numpy as np
 
-from fedsim.selectors.contracts import Cohort, PublishedSelector, Reports, RoundView
+from fedsim.arrays import FloatArray
+from fedsim.selectors.contracts import Cohort, Reports, RoundView
 from fedsim.selectors.refl.forecast import SeasonalForecast
 from fedsim.selectors.refl.state import ReflState, target
-from fedsim.selectors.sampling import cohort_size, lowest
+from fedsim.selectors.sampling import CohortSelector, lowest
 from fedsim.selectors.validation import check_numbers, check_shares, check_whole_numbers
 
 _DIGITS: Final = 9
@@ -21,7 +22,48 @@ _DIGITS: Final = 9
 PAPER: Final = "Abdelmoniem, Sahu, Canini and Fahmy, REFL: Resource-Efficient Federated Learning, EuroSys 2023"
 
 
-class Refl(PublishedSelector):
+class ReflSelector(CohortSelector):
+    """The common part of both forms of REFL; parameters as of `Refl`."""
+
+    paper = PAPER
+
+    def __init__(
+        self,
+        cohort: int,
+        hold_off: int,
+        adaptive_target: bool,
+        least_share: float,
+        slot_s: float | None,
+        initial_s: float,
+        alpha: float,
+    ) -> None:
+        super().__init__(cohort)
+        check_whole_numbers(0, hold_off=hold_off)
+        check_shares(least_share=least_share, alpha=alpha)
+        check_numbers(0, above=True, initial_s=initial_s)
+        check_numbers(0, above=True, optional=True, slot_s=slot_s)
+        self.hold_off, self.adaptive_target, self.least_share = hold_off, adaptive_target, least_share
+        self.slot_s, self.initial_s, self.alpha = slot_s, initial_s, alpha
+        self._state = ReflState(hold_off, initial_s, alpha)
+
+    def observe(self, reports: Reports) -> None:
+        """Store the duration of the round and the ended participations."""
+        self._state.learn(reports)
+
+    def slot(self) -> float:
+        """Return the length of the slot in seconds: as set, or mu."""
+        return self._state.mu_s if self.slot_s is None else self.slot_s
+
+    def take(self, view: RoundView, rank: FloatArray, rng: np.random.Generator) -> Cohort:
+        """Return the candidates of least rank, shape (n,), at most 2; those held off come last, ties at random."""
+        state = self._state
+        size = target(self.cohort_size(view), state.due(view), self.adaptive_target, self.least_share)
+        chosen = view.client[lowest(np.where(state.held_off(view), 3.0, rank), size, rng)]
+        state.sent(chosen, view)
+        return Cohort(np.sort(chosen))
+
+
+class Refl(ReflSelector):
     """Select the candidates of least forecast availability, by a seasonal model of each client.
 
     The forecast is a candidate's probability of availability in the slot ``[mu, 2 mu]`` from now, with mu the moving
@@ -65,7 +107,6 @@ class Refl(PublishedSelector):
     asynchronous server has no report yet counts as available.
     """
 
-    paper = PAPER
     communication = "nothing (the paper's: a slot down and a probability up per candidate)"
 
     def __init__(
@@ -81,7 +122,7 @@ class Refl(PublishedSelector):
         harmonics: int = 4,
         ridge: float = 1.0,
     ) -> None:
-        check_options(cohort, hold_off, least_share, slot_s, initial_s, alpha)
+        super().__init__(cohort, hold_off, adaptive_target, least_share, slot_s, initial_s, alpha)
         periods = [86400.0] if periods_s is None else periods_s
         if not periods:
             raise ValueError("periods_s: [] is not allowed; it must have at least one period, or be left out for a day")
@@ -89,11 +130,7 @@ class Refl(PublishedSelector):
             check_numbers(0, above=True, periods_s=period_s)
         check_whole_numbers(1, harmonics=harmonics)
         check_numbers(0, above=True, ridge=ridge)
-        self.cohort, self.hold_off = cohort, hold_off
-        self.adaptive_target, self.least_share = adaptive_target, least_share
-        self.slot_s, self.initial_s, self.alpha = slot_s, initial_s, alpha
         self.periods_s, self.harmonics, self.ridge = periods_s, harmonics, ridge
-        self._state = ReflState(hold_off, initial_s, alpha)
         self._forecast = SeasonalForecast(periods, harmonics, ridge)
 
     def select(self, view: RoundView, rng: np.random.Generator) -> Cohort:
@@ -102,26 +139,7 @@ class Refl(PublishedSelector):
         state.meet(view)
         available = np.concatenate([view.client, state.unreported])
         self._forecast.learn(view.time_s, view.clients, available, state.missed(view))
-        slot_s = state.mu_s if self.slot_s is None else self.slot_s
+        slot_s = self.slot()
         chance = self._forecast.probability(view.client, view.time_s + slot_s, view.time_s + 2 * slot_s)
         # Equal histories differ by rounding, which would order the same clients first in every round.
-        chance = np.round(chance, _DIGITS)
-        size = target(cohort_size(view, self.cohort), state.due(view), self.adaptive_target, self.least_share)
-        chosen = view.client[lowest(np.where(state.held_off(view), 2.0, chance), size, rng)]
-        state.sent(chosen, view)
-        return Cohort(np.sort(chosen))
-
-    def observe(self, reports: Reports) -> None:
-        """Store the duration of the round and the ended participations."""
-        self._state.learn(reports)
-
-
-def check_options(
-    cohort: int, hold_off: int, least_share: float, slot_s: float | None, initial_s: float, alpha: float
-) -> None:
-    """Refuse options out of range, for both forms of REFL; see `Refl`."""
-    check_whole_numbers(1, cohort=cohort)
-    check_whole_numbers(0, hold_off=hold_off)
-    check_shares(least_share=least_share, alpha=alpha)
-    check_numbers(0, above=True, initial_s=initial_s)
-    check_numbers(0, above=True, optional=True, slot_s=slot_s)
+        return self.take(view, np.round(chance, _DIGITS), rng)

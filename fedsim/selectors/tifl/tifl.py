@@ -8,8 +8,8 @@ from typing import Final, Literal
 import numpy as np
 
 from fedsim.arrays import BoolArray, FloatArray, IntArray
-from fedsim.selectors.contracts import Cohort, Probe, PublishedSelector, Reports, RoundView
-from fedsim.selectors.sampling import cohort_size, grown, lowest
+from fedsim.selectors.contracts import Cohort, Probe, Reports, RoundView
+from fedsim.selectors.sampling import CohortSelector, grown, lowest
 from fedsim.selectors.tifl.profile import Profile
 from fedsim.selectors.validation import check_choice, check_numbers, check_whole_numbers
 
@@ -18,7 +18,7 @@ Policy = Literal["adaptive", "uniform", "random", "fast", "slow"]
 _RANDOM: Final = (0.7, 0.1, 0.1, 0.05, 0.05)
 
 
-class Tifl(PublishedSelector):
+class Tifl(CohortSelector):
     """Profile clients, split them into tiers by latency, and draw each round's cohort within a random tier.
 
     The static policies draw tiers with fixed probabilities. The adaptive policy (Algorithm 2) starts with equal
@@ -81,14 +81,15 @@ class Tifl(PublishedSelector):
         down_bits: float = 256.0,
         up_bits: float = 256.0,
     ) -> None:
-        check_whole_numbers(1, cohort=cohort, tiers=tiers, interval=interval, tries=tries)
+        super().__init__(cohort)
+        check_whole_numbers(1, tiers=tiers, interval=interval, tries=tries)
         check_whole_numbers(1, optional=True, credits=credits)
         check_choice("policy", policy, "adaptive", "uniform", "random", "fast", "slow")
         _check_probabilities(tiers, policy, probabilities)
         check_choice("profiling", profiling, "probe", "rounds")
         check_numbers(0, above=True, optional=True, timeout_s=timeout_s)
         check_numbers(0, down_bits=down_bits, up_bits=up_bits)
-        self.cohort, self.tiers, self.policy, self.probabilities = cohort, tiers, policy, probabilities
+        self.tiers, self.policy, self.probabilities = tiers, policy, probabilities
         self.interval, self.credits, self.profiling, self.tries = interval, credits, profiling, tries
         self.timeout_s, self.down_bits, self.up_bits = timeout_s, down_bits, up_bits
         self._profile = Profile(tiers, tries, timeout_s)
@@ -116,7 +117,7 @@ class Tifl(PublishedSelector):
     def select(self, view: RoundView, rng: np.random.Generator) -> Cohort:
         """Return a cohort of one tier, or of clients to be profiled."""
         self._make_room(view.clients)
-        size = cohort_size(view, self.cohort)
+        size = self.cohort_size(view)
         if not size:
             return Cohort(view.client.copy())
         self._read_answers(view)

@@ -29,7 +29,7 @@ Carrier = Annotated[float, Field(ge=0.5e9, le=100e9)]
 
 
 class Scenario38901(Component):
-    """A scenario of table 7.4.1-1: its formulas are functions of the ground distance in metres, of any shape.
+    """A scenario of table 7.4.1-1: its formulas are functions of the ground distance in metres.
 
     Attributes
     ----------
@@ -47,29 +47,29 @@ class Scenario38901(Component):
 
     @abstractmethod
     def los_probability(self, distance_m: ArrayLike) -> FloatArray:
-        """Return the probability of a line of sight, table 7.4.2-1."""
+        """Return the probability of a line of sight, table 7.4.2-1, of the shape of the distances."""
 
     @abstractmethod
     def los_loss_db(self, distance_m: ArrayLike) -> FloatArray:
-        """Return the path loss with a line of sight, table 7.4.1-1."""
+        """Return the path loss in dB with a line of sight, table 7.4.1-1, of the shape of the distances."""
 
     @abstractmethod
     def nlos_loss_db(self, distance_m: ArrayLike) -> FloatArray:
-        """Return the path loss without a line of sight, table 7.4.1-1."""
+        """Return the path loss in dB without a line of sight, table 7.4.1-1, of the shape of the distances."""
 
     def loss_db(self, distance_m: ArrayLike) -> FloatArray:
-        """Return the mean of the path loss in dB over having a line of sight or not, outdoors."""
+        """Return the mean outdoor path loss in dB over having a line of sight or not, of the shape of the distances."""
         share = self.los_probability(distance_m)
         return share * self.los_loss_db(distance_m) + (1.0 - share) * self.nlos_loss_db(distance_m)
 
     def sigma_db(self, los: ArrayLike) -> FloatArray:
-        """Return the standard deviation of the shadowing with (True) and without a line of sight."""
+        """Return sigma of the shadowing in dB with (True) and without a line of sight, of the shape of los."""
         return np.where(los, self.los_sigma_db, self.nlos_sigma_db)
 
     def draw(
         self, distance_m: FloatArray, site: int | IntArray, streams: Streams, client: IntArray | None = None
     ) -> LargeScale:
-        """Return the large-scale propagation of clients at distances from a site: the clients 0..K-1, or those named.
+        """Return the large-scale propagation of clients at distances of shape (n,); as in `RandomPathLoss.draw`.
 
         A client has a line of sight where its number from the stream ``line-of-sight``, keyed by (client, site),
         lies below the probability.

@@ -63,7 +63,7 @@ class OutdoorScenario(Scenario38901):
     def draw(
         self, distance_m: FloatArray, site: int | IntArray, streams: Streams, client: IntArray | None = None
     ) -> LargeScale:
-        """Return the large-scale propagation of clients at distances from a site; as in `RandomPathLoss.draw`."""
+        """Return the large-scale propagation of clients at distances of shape (n,); as in `RandomPathLoss.draw`."""
         ids = np.arange(distance_m.size) if client is None else client
         indoor = streams.uniform("indoor", ids) < self.indoor_share
         inside_m = np.where(indoor, np.minimum(self._deep_m(ids, site, streams), distance_m), 0.0)
@@ -113,20 +113,20 @@ class UrbanMicro(OutdoorScenario):
     client_height_m: Annotated[float, Field(ge=1.5, le=22.5)] = 1.5
 
     def los_probability(self, distance_m: ArrayLike) -> FloatArray:
-        """Return ``18/d + exp(-d/36) (1 - 18/d)``, and 1 up to 18 m."""
+        """Return ``18/d + exp(-d/36) (1 - 18/d)``, and 1 up to 18 m, of the shape of the distances."""
         return _street_probability(distance_m, 36.0)
 
     def breakpoint_m(self, environment_height_m: ArrayLike = 1.0) -> FloatArray:
-        """Return the breakpoint distance d'_BP, note 1 of table 7.4.1-1."""
+        """Return the breakpoint distance d'_BP in metres, note 1 of table 7.4.1-1, of the shape of the heights."""
         return _breakpoint_m(self, environment_height_m)
 
     def los_loss_db(self, distance_m: ArrayLike) -> FloatArray:
-        """Return PL_UMi-LOS."""
+        """Return PL_UMi-LOS in dB, of the shape of the distances."""
         ground = self._ground_m(distance_m)
         return _two_slopes_db(self, ground, 32.4, 21.0, 9.5, self.breakpoint_m())
 
     def nlos_loss_db(self, distance_m: ArrayLike) -> FloatArray:
-        """Return PL_UMi-NLOS, never below PL_UMi-LOS."""
+        """Return PL_UMi-NLOS in dB, never below PL_UMi-LOS, of the shape of the distances."""
         slant = self._slant_m(self._ground_m(distance_m))
         loss = 35.3 * np.log10(slant) + 22.4 + 21.3 * math.log10(self._carrier_ghz) - 0.3 * (self.client_height_m - 1.5)
         return np.maximum(loss, self.los_loss_db(distance_m))
@@ -148,13 +148,16 @@ class UrbanMacro(OutdoorScenario):
     client_height_m: Annotated[float, Field(ge=1.5, le=22.5)] = 1.5
 
     def los_probability(self, distance_m: ArrayLike) -> FloatArray:
-        """Return ``(18/d + exp(-d/63) (1 - 18/d)) (1 + C' 5/4 (d/100)^3 exp(-d/150))``, and 1 up to 18 m."""
+        """Return the probability of a line of sight, of the shape of the distances.
+
+        It is 1 up to 18 m, and ``(18/d + exp(-d/63) (1 - 18/d)) (1 + C' 5/4 (d/100)^3 exp(-d/150))`` beyond.
+        """
         far = np.maximum(np.asarray(distance_m, dtype=np.float64), 18.0)
         high = 1.0 + self._height_factor * 1.25 * (far / 100) ** 3 * np.exp(-far / 150)
         return np.where(far > 18.0, _street_probability(far, 63.0) * high, 1.0)
 
     def breakpoint_m(self, environment_height_m: ArrayLike = 1.0) -> FloatArray:
-        """Return the breakpoint distance d'_BP, note 1 of table 7.4.1-1."""
+        """Return the breakpoint distance d'_BP in metres, note 1 of table 7.4.1-1, of the shape of the heights."""
         return _breakpoint_m(self, environment_height_m)
 
     def los_loss_db(self, distance_m: ArrayLike, environment_height_m: ArrayLike = 1.0) -> FloatArray:
@@ -169,12 +172,7 @@ class UrbanMacro(OutdoorScenario):
         return _two_slopes_db(self, ground, 28.0, 22.0, 9.0, self.breakpoint_m(environment_height_m))
 
     def nlos_loss_db(self, distance_m: ArrayLike, environment_height_m: ArrayLike = 1.0) -> FloatArray:
-        """Return PL_UMa-NLOS, never below PL_UMa-LOS.
-
-        Parameters
-        ----------
-        distance_m, environment_height_m : as in `los_loss_db`
-        """
+        """Return PL_UMa-NLOS in dB, never below PL_UMa-LOS; parameters and shape as in `los_loss_db`."""
         slant = self._slant_m(self._ground_m(distance_m))
         loss = 13.54 + 39.08 * np.log10(slant) + 20 * math.log10(self._carrier_ghz) - 0.6 * (self.client_height_m - 1.5)
         return np.maximum(loss, self.los_loss_db(distance_m, environment_height_m))

@@ -47,7 +47,7 @@ class RuralMacro(OutdoorScenario):
         return self
 
     def los_probability(self, distance_m: ArrayLike) -> FloatArray:
-        """Return ``exp(-(d - 10) / 1000)``, and 1 up to 10 m."""
+        """Return ``exp(-(d - 10) / 1000)``, and 1 up to 10 m, of the shape of the distances."""
         return np.exp(-np.maximum(np.asarray(distance_m, dtype=np.float64) - 10.0, 0.0) / 1000.0)
 
     def breakpoint_m(self) -> float:
@@ -55,14 +55,14 @@ class RuralMacro(OutdoorScenario):
         return 2 * math.pi * self.base_height_m * self.client_height_m * self.carrier_hz / SPEED_OF_LIGHT_M_PER_S
 
     def los_loss_db(self, distance_m: ArrayLike) -> FloatArray:
-        """Return PL_RMa-LOS."""
+        """Return PL_RMa-LOS in dB, of the shape of the distances."""
         ground = self._ground_m(distance_m)
         slant, knee = self._slant_m(ground), self.breakpoint_m()
         beyond = self._near_loss_db(np.asarray(knee)) + 40 * np.log10(slant / knee)
         return np.where(ground <= knee, self._near_loss_db(slant), beyond)
 
     def nlos_loss_db(self, distance_m: ArrayLike) -> FloatArray:
-        """Return PL_RMa-NLOS, never below PL_RMa-LOS."""
+        """Return PL_RMa-NLOS in dB, never below PL_RMa-LOS, of the shape of the distances."""
         slant = self._slant_m(self._ground_m(distance_m))
         base, roof = self.base_height_m, self.building_height_m
         loss = (
@@ -79,7 +79,7 @@ class RuralMacro(OutdoorScenario):
     def draw(
         self, distance_m: FloatArray, site: int | IntArray, streams: Streams, client: IntArray | None = None
     ) -> LargeScale:
-        """Return the large-scale propagation; shadowing with a line of sight is wider beyond the breakpoint."""
+        """Return the propagation at distances of shape (n,); sigma in sight is wider beyond the breakpoint."""
         drawn = super().draw(distance_m, site, streams, client)
         far = drawn.los & (distance_m > self.breakpoint_m()) & (drawn.sigma_db == self.los_sigma_db)
         return LargeScale(drawn.loss_db, np.where(far, self.far_los_sigma_db, drawn.sigma_db), drawn.los)

@@ -1,10 +1,9 @@
 """The contract of a sharing discipline, checked by driving one as a medium does."""
 
-import copy
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
-from typing import Any, Final, NoReturn, TypeVar
+from dataclasses import dataclass
+from typing import Any, Final
 
 import numpy as np
 
@@ -14,8 +13,7 @@ from fedsim.network.medium.disciplines import Discipline
 from fedsim.network.radio.channel import Channel
 from fedsim.network.radio.fading import Rayleigh
 from fedsim.streams import Streams
-
-T = TypeVar("T")
+from fedsim.testing.examination import Examination, at_least_two, maker
 
 _TOLERANCE: Final = 1e-9
 _CHANNEL: Final = Channel(np.array([1.0, 10.0, 100.0]), 1e6, Rayleigh(), "fading-uplink", Streams(0))
@@ -51,18 +49,14 @@ def check_discipline(
     ValueError
         If ``jobs`` is too small to check anything.
     """
-    if jobs < 2:
-        raise ValueError(f"jobs: {jobs!r} is not allowed; it must be at least 2")
+    at_least_two(jobs=jobs)
     fresh = _factory(discipline_or_factory)
     for trial in _trials(jobs, seed):
-        alone = _Medium(fresh(), trial).run()
-        one, other = _Medium(fresh(), trial), _Medium(fresh(), trial)
+        alone, one, other = (_Medium(fresh(), trial) for _ in range(3))
+        list(alone.steps())
         list(zip(one.steps(), other.steps(), strict=True))  # step by step, both at the same time
-        if not alone == one.answers == other.answers:
-            raise ContractError(
-                f"{one.name}: two objects with the same jobs answer differently; all state must belong to the object "
-                f"(in the trial with {trial.name})"
-            )
+        fault = "join: two objects with the same jobs answer differently; all state must belong to the object"
+        one.law(alone.answers == one.answers == other.answers, fault)
 
 
 @dataclass(frozen=True)
@@ -104,8 +98,7 @@ class _Job:
     name: str
 
 
-@dataclass
-class _Medium:
+class _Medium(Examination):
     """A medium without a clock: it takes the steps of a trial and keeps books of its own.
 
     Attributes
@@ -113,26 +106,19 @@ class _Medium:
     answers : what the discipline has answered, step by step
     """
 
-    discipline: Discipline
-    trial: _Trial
-    answers: list[tuple[Any, ...]] = field(default_factory=list)
-
-    def __post_init__(self) -> None:
-        self.name = type(self.discipline).__name__
+    def __init__(self, discipline: Discipline, trial: _Trial) -> None:
+        super().__init__(discipline, f"in the trial with {trial.name}, step 0")
+        self.discipline, self.trial = discipline, trial
+        self.answers: list[tuple[Any, ...]] = []
         self._present: dict[_Job, float] = {}
-        self._joined = self._step = 0
-        self._slack = _TOLERANCE * math.fsum(self.trial.works)
-        self._ask("prepare", lambda: self.discipline.prepare(_CHANNEL))
-
-    def run(self) -> list[tuple[Any, ...]]:
-        """Take all steps, and return the answers."""
-        list(self.steps())
-        return self.answers
+        self._joined = 0
+        self._slack = _TOLERANCE * math.fsum(trial.works)
+        self.ask("prepare", lambda: discipline.prepare(_CHANNEL))
 
     def steps(self) -> Iterator[None]:
         """Take the steps one by one."""
-        for kind, share in self.trial.steps:
-            self._step += 1
+        for number, (kind, share) in enumerate(self.trial.steps, start=1):
+            self.place = f"in the trial with {self.trial.name}, step {number}"
             if kind == "join":
                 if self._joined < len(self.trial.works):
                     self._join()
@@ -146,125 +132,88 @@ class _Medium:
         # Efficiencies of 0.8, 2.9 and 5.9 bit/s/Hz are those of the channel's three clients.
         job = _Job(work * (0.8, 2.9, 5.9)[self._joined % 3], work, f"job {self._joined}")
         self._joined += 1
-        self._ask("join", lambda: self.discipline.join(job))
+        self._change("join", self.discipline.join, job)
         self._present[job] = 0.0
-        self._unchanged("join")
 
     def _leave(self, share: float) -> None:
-        job = list(self._present)[int(share * len(self._present))]
-        self._remove(job)
+        self._remove(list(self._present)[int(share * len(self._present))])
 
     def _remove(self, job: _Job) -> None:
         del self._present[job]
         for _ in range(2):  # The second time the job is not present.
-            self._ask("leave", lambda: self.discipline.leave(job))
-            self._unchanged("leave")
+            self._change("leave", self.discipline.leave, job)
 
     def _end(self, _share: float) -> None:
         _, job = self._next_end()
         self._advance(1.0)
-        if abs(self._present[job] - job.work) > self._slack:
-            self._refuse(
-                f"next_end said that {job.name} ends next, but it has {self._present[job]} of {job.work} Hz s then"
-            )
+        has, fault = self._present[job], f"next_end said that {job.name} ends next, but it has"
+        self.law(abs(has - job.work) <= self._slack, f"{fault} {has} of {job.work} Hz s then")
         self._remove(job)
 
     def _advance(self, share: float) -> None:
         left, _ = self._next_end()
         work, before, served_before = left * share, dict(self._present), set(self._in_service())
-        self._ask("advance", lambda: self.discipline.advance(work))
-        for other, had in before.items():
-            has = self._present[other] = self._served(other)
-            if has < had - self._slack:
-                self._refuse(f"advance took work from {other.name}: {had} Hz s, then {has}")
-            if has > other.work + self._slack:
-                self._refuse(f"{other.name} was given {has} Hz s, more than its work of {other.work}")
-            if has > had + self._slack and other not in served_before:
-                self._refuse(f"{other.name} was given work, but in_service did not name it")
+        self.ask("advance", self.discipline.advance, work)
+        for job, had in before.items():
+            has, slack, given = self._served(job), self._slack, f"advance: {job.name} was given"
+            self._present[job] = has
+            self.law(has >= had - slack, f"advance took work from {job.name}: {had} Hz s, then {has}")
+            self.law(has <= job.work + slack, f"{given} {has} Hz s, more than its work of {job.work}")
+            self.law(has <= had + slack or job in served_before, f"{given} work, but in_service did not name it")
         done = math.fsum(self._present.values()) - math.fsum(before.values())
-        if abs(done - work) > self._slack:
-            self._refuse(f"the medium did {work} Hz s, but the jobs were given {done}")
+        right = abs(done - work) <= self._slack
+        self.law(right, f"advance: the medium did {work} Hz s, but the jobs were given {done}")
         if share < 1.0:
-            if set(self._in_service()) != served_before:
-                self._refuse("in_service changed without join or leave")
-            now = self._next_end()[0]
-            if abs(now - (left - work)) > self._slack:
-                self._refuse(f"next_end said {left} Hz s, and {now} after {work} of them; it must be {left - work}")
+            self.law(set(self._in_service()) == served_before, "in_service changed without join or leave")
+            now, fault = self._next_end()[0], f"next_end said {left} Hz s, and another number after {work} of them"
+            self.law(abs(now - (left - work)) <= self._slack, f"{fault}: {now}; it must be {left - work}")
 
     def _look(self) -> None:
         """Ask for everything, and keep the answers."""
-        rate_hz = self._ask("rate_hz", lambda: self.discipline.rate_hz(1e6))
-        if not 0 < rate_hz < math.inf:
-            self._refuse(f"rate_hz returned {rate_hz!r}; it must be a finite number above 0")
+        rate_hz = self.ask("rate_hz", self.discipline.rate_hz, 1e6)
+        self.law(0 < rate_hz < math.inf, f"rate_hz returned {rate_hz!r}; it must be a finite number above 0")
         served = sorted(job.name for job in self._in_service())
-        following = None
-        if self._present:
-            left, job = self._next_end()
-            following = left, job.name
-        self.answers.append((rate_hz, served, following, tuple(self._served(job) for job in self._present)))
+        left, job = self._next_end() if self._present else (0.0, None)
+        self.answers.append((rate_hz, served, left, job and job.name, [self._served(job) for job in self._present]))
 
     def _in_service(self) -> list[_Job]:
         """Return the jobs in service, which must be some of those present."""
-        served: list[Any] = list(self._ask("in_service", self.discipline.in_service))
-        strangers = [job for job in served if job not in self._present]
-        if strangers:
-            self._refuse(f"in_service named {getattr(strangers[0], 'name', strangers[0])}, which is not present")
-        if self._present and not served:
-            self._refuse("in_service named no job, though some are present")
+        served: list[Any] = list(self.ask("in_service", self.discipline.in_service))
+        for job in served:
+            self.law(job in self._present, f"in_service named {getattr(job, 'name', job)}, which is not present")
+        self.law(bool(served or not self._present), "in_service named no job, though some are present")
         return served
 
     def _next_end(self) -> tuple[float, _Job]:
-        answer: Any = self._ask("next_end", self.discipline.next_end)
+        answer: Any = self.ask("next_end", self.discipline.next_end)
         if not (isinstance(answer, tuple) and len(answer) == 2 and answer[1] in self._present):
-            self._refuse(f"next_end returned {answer!r}; it must be (work, job) with a job that is present")
+            raise self.fault(f"next_end returned {answer!r}; it must be (work, job) with a job that is present")
         left, job = answer
-        if not -self._slack <= left < math.inf:
-            self._refuse(f"next_end returned {left!r} Hz s; it must be a finite number of at least 0")
+        fault = f"next_end returned {left!r} Hz s; it must be a finite number of at least 0"
+        self.law(-self._slack <= left < math.inf, fault)
         return max(0.0, left), job
 
     def _served(self, job: _Job) -> float:
-        return float(self._ask("served", lambda: self.discipline.served(job)))
+        return float(self.ask("served", lambda: self.discipline.served(job)))
 
-    def _unchanged(self, method: str) -> None:
-        """Compare the work done for every job with what it was before a job joined or left."""
-        for job, had in self._present.items():
-            has = self._served(job)
-            if not abs(has - had) <= self._slack:
-                self._refuse(f"{method} changed the work done for {job.name} from {had} to {has} Hz s")
-
-    def _ask(self, method: str, call: Callable[[], T]) -> T:
-        try:
-            return call()
-        except Exception as error:
-            raise ContractError(
-                f"{self.name}.{method} failed with {type(error).__name__}: {error} ({self._where()})"
-            ) from error
-
-    def _refuse(self, why: str) -> NoReturn:
-        raise ContractError(f"{self.name}: {why} ({self._where()})")
-
-    def _where(self) -> str:
-        return f"in the trial with {self.trial.name}, step {self._step}"
+    def _change(self, method: str, call: Callable[[_Job], None], job: _Job) -> None:
+        """Call join or leave, which must not change the work done for the other jobs."""
+        self.ask(method, lambda: call(job))
+        for other, had in self._present.items():
+            has = self._served(other)
+            fault = f"{method} changed the work done for {other.name} from {had} to {has} Hz s"
+            self.law(abs(has - had) <= self._slack, fault)
 
 
 def _factory(discipline_or_factory: Discipline | Callable[[], Discipline]) -> Callable[[], Discipline]:
     """Return a callable that makes new disciplines, refusing what is none."""
-    given = discipline_or_factory
-    make: Callable[[], Any]
-    if callable(given):
-        make = given
-        if given() is given():
-            raise ContractError(f"{given!r} returned the same object twice; a factory must return a new one")
-    else:
-        prototype = given
-
-        def make() -> Any:
-            return copy.deepcopy(prototype)
-
-    found = make()
-    missing = [name for name in SHARINGS.methods if not callable(getattr(found, name, None))]
+    make = maker(discipline_or_factory)
+    one: object = make()
+    if one is make():
+        raise ContractError(f"{make!r} returned the same object twice; a factory must return a new one")
+    missing = [name for name in SHARINGS.methods if not callable(getattr(one, name, None))]
     if missing:
         raise ContractError(
-            f"{type(found).__name__} has no method {' and no method '.join(missing)}; derive from Discipline"
+            f"{type(one).__name__} has no method {' and no method '.join(missing)}; derive from Discipline"
         )
     return make

@@ -7,7 +7,6 @@ from typing import Final, TypeVar
 import numpy as np
 
 from fedsim.arrays import Vector
-from fedsim.errors import ContractError
 from fedsim.learning import (
     MLP,
     Digits,
@@ -22,7 +21,7 @@ from fedsim.learning import (
 )
 from fedsim.learning.executors.contracts import SEQUENTIAL
 from fedsim.learning.models.settings import ModelPart
-from fedsim.testing.trials import global_random_state, locked
+from fedsim.testing.examination import Examination, fits, locked
 
 Asked = TypeVar("Asked")
 Found = TypeVar("Found")
@@ -78,41 +77,40 @@ def check_executor(
         _Trial(ExecutorChoice(executor, device), setup, tolerance).check()
 
 
-class _Trial:
+class _Trial(Examination):
     """One setup, and jobs for it."""
 
     def __init__(self, choice: ExecutorChoice, setup: TrainingSetup, tolerance: float) -> None:
-        self._choice, self._setup, self._tolerance = choice, setup, tolerance
         self._executor = choice.build(setup)
-        self._name = type(self._executor).__name__
+        local, kept = setup.local, "kept" if setup.local.keep_optimizer_state else "no"
+        super().__init__(self._executor, f"{local.optimizer}, momentum {local.momentum}, {kept} state")
+        self._choice, self._setup, self._tolerance = choice, setup, tolerance
         self._base = self._initial()
+        self._other = locked(self._base * np.float32(0.9))
+        rows = locked(np.arange(13))
+        pairs = ((self._base, None), (self._other, rows), (self._base, rows), (self._other, None))
+        self._evaluations = [EvaluationJob(*pair) for pair in pairs]
 
     def check(self) -> None:
         """Compare results of the same jobs, asked for in several ways."""
-        jobs, evaluations = self._jobs(), self._evaluations()
-        first, scored = self._train(jobs), self._evaluate(evaluations)
-        for results in (self._train([]), self._evaluate([])):
-            if len(results):
-                raise self._error(f"returned {len(results)} results for no jobs")
-        after = [replace(job, state=result.state, work=1.0) for job, result in zip(self._jobs(), first, strict=True)]
-        further = self._train(after)
+        first, scored = self._train(self._jobs()), self._evaluate(self._evaluations)
+        self._train([]), self._evaluate([])
+        further = self._train(self._jobs(first))
         self._compare(self._train(self._jobs()), first, "differ when they are asked for again")
         self._compare(self._train(self._jobs()[::-1])[::-1], first, "depend on the order of the jobs")
-        alone = [self._train([job])[0] for job in self._jobs()]
-        self._compare(alone, first, "depend on the other jobs")
-        self._compare_scores([self._evaluate([job])[0] for job in evaluations], scored, "depend on the other jobs")
-        twin = _Trial(self._choice, self._setup, self._tolerance)
-        self._compare(twin._train(self._jobs()), first, "differ in a second executor of the same setup")
-        self._compare_scores(twin._evaluate(evaluations), scored, "differ in a second executor of the same setup")
-        reference = ExecutorChoice().build(self._setup)
-        exact = self._executor.fingerprint == SEQUENTIAL
-        fault = "are not those of the sequential executor"
-        if exact:
-            fault += ", whose fingerprint it has"
-        again = [replace(job, state=one.state, work=1.0) for job, one in zip(self._jobs(), first, strict=True)]
-        for found, asked in ((first, self._jobs()), (further, again)):
-            self._compare(found, reference.train(asked), fault, 0.0 if exact else self._tolerance)
-        self._compare_scores(scored, reference.evaluate(evaluations), fault, 0.0 if exact else self._tolerance)
+        fault = "depend on the other jobs"
+        self._compare([self._train([job])[0] for job in self._jobs()], first, fault)
+        self._compare_scores([self._evaluate([job])[0] for job in self._evaluations], scored, fault)
+        twin, fault = _Trial(self._choice, self._setup, 0.0), "differ in a second executor of the same setup"
+        self._compare(twin._train(self._jobs()), first, fault)
+        self._compare_scores(twin._evaluate(self._evaluations), scored, fault)
+        reference, fault = ExecutorChoice().build(self._setup), "are not those of the sequential executor"
+        tolerance = self._tolerance
+        if self._executor.fingerprint == SEQUENTIAL:
+            fault, tolerance = fault + ", whose fingerprint it has", 0.0
+        self._compare(first, reference.train(self._jobs()), fault, tolerance)
+        self._compare(further, reference.train(self._jobs(first)), fault, tolerance)
+        self._compare_scores(scored, reference.evaluate(self._evaluations), fault, tolerance)
 
     def _initial(self) -> Vector:
         """Return the initial model, shape (d,)."""
@@ -121,24 +119,21 @@ class _Trial:
         data = self._setup.data
         return build_flat(self._setup.model, data.shape, data.classes, self._setup.seed).layout.initial
 
-    def _jobs(self) -> list[TrainingJob]:
-        """Return fresh jobs, each with a generator at the start of its stream."""
+    def _jobs(self, after: Sequence[TrainingResult] = ()) -> list[TrainingJob]:
+        """Return fresh jobs, each with a generator at the start of its stream; of all work ``after`` other results."""
         ends = np.cumsum((0, *_SIZES))
-        other = locked(self._base * np.float32(0.9))
-        return [
+        jobs = [
             TrainingJob(
-                base=self._base if i % 2 else other,
+                base=self._base if i % 2 else self._other,
                 rows=locked(np.arange(ends[i], ends[i + 1])),
                 work=(1.0, 0.5)[i // 2 % 2],
                 rng=np.random.default_rng([self._setup.seed, i]),
             )
             for i in range(len(_SIZES))
         ]
-
-    def _evaluations(self) -> list[EvaluationJob]:
-        other = locked(self._base * np.float32(0.9))
-        rows = locked(np.arange(13))
-        return [EvaluationJob(*job) for job in ((self._base, None), (other, rows), (self._base, rows), (other, None))]
+        return (
+            [replace(job, state=one.state, work=1.0) for job, one in zip(jobs, after, strict=True)] if after else jobs
+        )
 
     def _train(self, jobs: Sequence[TrainingJob]) -> Sequence[TrainingResult]:
         results: list[TrainingResult] = []
@@ -146,16 +141,14 @@ class _Trial:
         for start in range(0, max(len(jobs), 1), most):
             results += self._asked(self._executor.train, jobs[start : start + most], "train")
         kept = self._setup.local.keep_optimizer_state
-        for i, result in enumerate(results):
-            if not isinstance(result, TrainingResult):
-                raise self._error(f"train returned {type(result).__name__}; TrainingResult is needed", i)
-            change = result.difference
-            if str(change.dtype) != "float32" or change.shape != self._base.shape:
-                raise self._error(f"train returned a difference that is no float32 array of {self._base.shape}", i)
-            if not (np.all(np.isfinite(change)) and np.isfinite(result.loss) and np.isfinite(result.loss_rms)):
-                raise self._error("train returned numbers that are not finite", i)
-            if bool(result.state) > kept:
-                raise self._error("train returned an optimiser state though none is kept", i)
+        for i, result in enumerate(results, start=1):
+            job = f"(job {i})"
+            self.law(isinstance(result, TrainingResult), f"train returned {result!r}; TrainingResult is needed {job}")
+            float32 = fits(result.difference, np.float32, self._base.shape)
+            self.law(float32, f"train returned a difference that is no float32 array of {self._base.shape} {job}")
+            numbers = (result.loss, result.loss_rms, *result.difference)
+            self.law(np.all(np.isfinite(numbers)), f"train returned numbers that are not finite {job}")
+            self.law(kept or not result.state, f"train returned an optimiser state though none is kept {job}")
         return results
 
     def _evaluate(self, jobs: Sequence[EvaluationJob]) -> Sequence[Evaluation]:
@@ -164,38 +157,25 @@ class _Trial:
     def _asked(
         self, method: Callable[[Sequence[Asked]], Sequence[Found]], jobs: Sequence[Asked], name: str
     ) -> list[Found]:
-        before = global_random_state()
-        try:
-            results = list(method(jobs))
-        except Exception as error:
-            raise self._error(f"{name} failed with {type(error).__name__}: {error}") from error
-        if global_random_state() != before:
-            raise self._error(f"{name} drew from a global random generator; each job has one of its own")
-        if len(results) != len(jobs):
-            raise self._error(f"{name} returned {len(results)} results for {len(jobs)} jobs")
+        results = list(self.ask(name, method, jobs))
+        self.law(len(results) == len(jobs), f"{name} returned {len(results)} results for {len(jobs)} jobs")
         return results
 
     def _compare(
         self, found: Sequence[TrainingResult], wanted: Sequence[TrainingResult], fault: str, tolerance: float = 0.0
     ) -> None:
-        for i, (one, other) in enumerate(zip(found, wanted, strict=True)):
+        for i, (one, other) in enumerate(zip(found, wanted, strict=True), start=1):
             near = tolerance * max(float(np.abs(other.difference).max()), 1e-6)
             states = sorted(one.state) == sorted(other.state) and all(
                 np.allclose(one.state[name], other.state[name], rtol=tolerance, atol=tolerance) for name in other.state
             )
             losses = np.allclose([one.loss, one.loss_rms], [other.loss, other.loss_rms], rtol=0, atol=tolerance)
-            if not (states and losses and np.abs(one.difference - other.difference).max() <= near):
-                raise self._error(f"results of train {fault}", i)
+            same = states and losses and np.abs(one.difference - other.difference).max() <= near
+            self.law(same, f"train: results of train {fault} (job {i})")
 
     def _compare_scores(
         self, found: Sequence[Evaluation], wanted: Sequence[Evaluation], fault: str, tolerance: float = 0.0
     ) -> None:
-        for i, (one, other) in enumerate(zip(found, wanted, strict=True)):
-            pair = np.array([[each.accuracy, each.loss] for each in (one, other)])
-            if not np.allclose(pair[0], pair[1], rtol=0, atol=tolerance):
-                raise self._error(f"results of evaluate {fault}: {pair[0]} against {pair[1]}", i)
-
-    def _error(self, fault: str, job: int | None = None) -> ContractError:
-        local = self._setup.local
-        where = f"{local.optimizer}, momentum {local.momentum}, {'kept' if local.keep_optimizer_state else 'no'} state"
-        return ContractError(f"{self._name}: {fault} ({where}{'' if job is None else f', job {job + 1}'})")
+        for one, other in zip(found, wanted, strict=True):
+            same = np.allclose([one.accuracy, one.loss], [other.accuracy, other.loss], rtol=0, atol=tolerance)
+            self.law(same, f"evaluate: results of evaluate {fault}: {one} and {other}")

@@ -1,8 +1,8 @@
 """The contract of a network, checked by building its links and sending over them."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from functools import partial
-from typing import Any, Final, NoReturn, TypeVar
+from typing import Any, Final
 
 import numpy as np
 from pydantic import ValidationError
@@ -11,13 +11,12 @@ from pydantic_core import PydanticCustomError
 from fedsim.arrays import FloatArray, IntArray
 from fedsim.capabilities import MODEL_BITS, SITES
 from fedsim.clock import Environment
-from fedsim.errors import AuditError, ContractError, ScenarioError
+from fedsim.errors import ContractError
 from fedsim.network import NETWORKS, Links, Network
 from fedsim.network.contracts import Directions, SharedMedium, Transfer, build_links
 from fedsim.rounds.audit.audit import check_book
 from fedsim.streams import Streams
-
-T = TypeVar("T")
+from fedsim.testing.examination import Examination, at_least_two, described, fits, locked
 
 _SLACK: Final = 1e-9
 _STARTS_APART_S: Final = 977.0
@@ -65,8 +64,7 @@ def check_network(
     ValueError
         If ``clients`` or ``draws`` is too small to check anything.
     """
-    if clients < 2 or draws < 2:
-        raise ValueError(f"clients and draws: {clients!r} and {draws!r} are not allowed; both must be at least 2")
+    at_least_two(clients=clients, draws=draws)
     checked = _Checked(_network(network), clients, bits, radius_m, seed)
     for way in ("downlink", "uplink"):
         checked.shapes(way)
@@ -85,24 +83,25 @@ def _network(network: Network | str | Mapping[str, Any]) -> Network:
     return found
 
 
-class _Checked:
+class _Checked(Examination):
     """One network and its links; parameters as in `check_network`."""
 
+    read_only = "it must not change the arrays that it is given"
+
     def __init__(self, network: Network, clients: int, bits: float, radius_m: float, seed: int) -> None:
+        super().__init__(network)
         self.network, self.bits, self.seed = network, bits, seed
-        self.name = type(network).__name__
         rng = np.random.default_rng([seed, clients])
         distance_m, angle = radius_m * np.sqrt(rng.uniform(0.02, 1.0, clients)), rng.uniform(0, 2 * np.pi, clients)
         self.positions_m = np.column_stack([distance_m * np.cos(angle), distance_m * np.sin(angle)])
         self.client = np.arange(clients, dtype=np.int64)
-        self.links = self._build(self.positions_m)
-        if not isinstance(self.links.shared, Directions):
-            self._refuse(f"shared is {self.links.shared!r}; it must be fedsim.network.Directions")
-        serving = self.links.serving
-        if serving is None and SITES in network.provides:
-            self._refuse(f"provides names {SITES!r}, but its links have no serving")
-        if serving is not None and (serving.shape != (clients,) or serving.dtype != np.int64 or serving.min() < 0):
-            self._refuse("serving must be an array of int64 with one number of at least 0 for each client")
+        self.links = self._build()
+        shared, serving = self.links.shared, self.links.serving
+        self.law(isinstance(shared, Directions), f"shared is {shared!r}; it must be fedsim.network.Directions")
+        if serving is None:
+            self.law(SITES not in network.provides, f"provides names {SITES!r}, but its links have no serving")
+        elif not fits(serving, np.int64, (clients,)) or serving.min() < 0:
+            raise self.fault("serving must be an array of int64 with one number of at least 0 for each client")
 
     def shapes(self, way: str) -> None:
         """Check shapes, types and ranges, for all clients, one and none."""
@@ -114,11 +113,11 @@ class _Checked:
         """Check that durations depend on client, draw, start and bits alone."""
         first = self._ask(self.links, way, self.client, 1)
         self._ask(self.links, way, self.client, 2)
-        self._same(way, "again after another draw", first, self._ask(self.links, way, self.client, 1))
-        some = self.client[::-2]
-        self._same(way, "for some of the clients", first[some], self._ask(self.links, way, some, 1))
-        twin = self._ask(self._build(self.positions_m), way, self.client, 1)
-        self._same(way, "of links built again from the same seed", first, twin)
+        fault, some = f"{way}_s is not the same", self.client[::-2]
+        self.same(first, self._ask(self.links, way, self.client, 1), f"{fault} again after another draw")
+        self.same(first[some], self._ask(self.links, way, some, 1), f"{fault} for some of the clients")
+        twin = self._ask(self._build(), way, self.client, 1)
+        self.same(first, twin, f"{way}_s is not that of links built again from the same seed")
 
     def sizes(self, way: str) -> None:
         """Check that more bits never take less time, and none has an effect where bits are not used."""
@@ -131,24 +130,24 @@ class _Checked:
             for seconds in took:
                 self._seconds(what, seconds, self.client.size)
             for less, more, size in zip(took, took[1:], sizes[1:], strict=False):
-                if np.any(more < less * (1 - _SLACK)):
-                    client = int(np.argmax(more < less * (1 - _SLACK)))
-                    self._refuse(f"{what} is {more[client]} s for {size} bits of client {client}, and more for fewer")
-            if MODEL_BITS not in self.network.requires and any(np.any(one != took[0]) for one in took):
-                self._refuse(f"{what} depends on the bits, though requires does not name {MODEL_BITS!r}")
+                client = int(np.argmax(more < less * (1 - _SLACK)))
+                fault = f"{what} is {more[client]} s for {size} bits of client {client}, and more for fewer"
+                self.law(more[client] >= less[client] * (1 - _SLACK), fault)
+            needs = MODEL_BITS in self.network.requires or all(np.array_equal(one, took[0]) for one in took)
+            self.law(needs, f"{what} depends on the bits, though requires does not name {MODEL_BITS!r}")
 
     def mean(self, way: str, draws: int, rtol: float) -> None:
         """Compare the mean of many durations with what is expected."""
         found = np.array([self._ask(self.links, way, self.client, draw) for draw in range(1, draws + 1)])
         expected = self._expected(way)
-        if np.any(np.isinf(found).any(axis=0) != np.isinf(expected)):
-            self._refuse(f"{way}_s and expected_{way}_s are infinite for different clients")
+        same = np.array_equal(np.isinf(found).any(axis=0), np.isinf(expected))
+        self.law(same, f"{way}_s and expected_{way}_s are infinite for different clients")
         finite = np.isfinite(expected)
         mean, error = found[:, finite].mean(axis=0), found[:, finite].std(axis=0, ddof=1) / np.sqrt(draws)
         apart = np.abs(mean - expected[finite]) - 5 * error - rtol * expected[finite] - _SLACK
         if np.any(apart > 0):
             at = int(np.argmax(apart))
-            self._refuse(
+            raise self.fault(
                 f"expected_{way}_s is {expected[finite][at]} s for client {self.client[finite][at]}, but the mean of "
                 f"{draws} durations is {mean[at]} s; for fading links more bits may bring the two together"
             )
@@ -163,14 +162,12 @@ class _Checked:
 
     def _send(self, way: str, client: IntArray, cancels: bool) -> None:
         env = Environment()
-        medium = self._call("open", lambda: self.links.open(env))
-        if not isinstance(medium, SharedMedium):
-            self._refuse(f"open returned a {type(medium).__name__}; it must derive from fedsim.network.SharedMedium")
+        medium = self.ask("open", self.links.open, env)
+        self._derives("open", medium, SharedMedium)
         start = medium.downlink if way == "downlink" else medium.uplink
-        transfers = [self._call(way, partial(start, one, self.bits)) for one in client.tolist()]
+        transfers = [self.ask(way, start, one, self.bits) for one in client.tolist()]
         for transfer in transfers:
-            if not isinstance(transfer, Transfer):
-                self._refuse(f"{way} returned a {type(transfer).__name__}; it must derive from fedsim.network.Transfer")
+            self._derives(way, transfer, Transfer)
         cancelled, step_s = transfers[-1] if cancels else None, float(np.max(self._expected(way)[client])) / 8
         sent, kept = np.zeros(client.size), 0.0
         for step in range(1, 100 * client.size):
@@ -183,71 +180,50 @@ class _Checked:
             if all(transfer.done.processed or transfer is cancelled for transfer in transfers):
                 break
         self._ends(way, transfers, cancelled, kept)
-        for name, book in self._call("books", medium.books).items():
-            try:
-                check_book(name, book)
-            except AuditError as error:
-                self._refuse(f"books: {error}")
+        for name, book in self.ask("books", medium.books).items():
+            self.ask("books", partial(check_book, f"{self.name}, {name}", book))
+
+    def _derives(self, method: str, answer: object, base: type) -> None:
+        fault = f"{method} returned a {type(answer).__name__}; it must derive from fedsim.network.{base.__name__}"
+        self.law(isinstance(answer, base), fault)
 
     def _progress(self, way: str, transfers: list[Transfer], before: FloatArray, now_s: float) -> FloatArray:
         """Return the bits sent by each transfer, checked against those before."""
         sent = np.array([transfer.sent_bits() for transfer in transfers])
-        if np.any(sent < before - _SLACK * self.bits) or np.any(sent > self.bits * (1 + _SLACK)):
-            self._refuse(f"sent_bits of a transfer on the {way} fell, or exceeded its {self.bits} bits")
-        if not all(0 <= transfer.queued_s() <= now_s for transfer in transfers):
-            self._refuse(f"queued_s of a transfer on the {way} is not between 0 and the time since its start")
+        grows = np.all(sent >= before - _SLACK * self.bits) and np.all(sent <= self.bits * (1 + _SLACK))
+        self.law(grows, f"open: sent_bits of a transfer on the {way} fell, or exceeded its {self.bits} bits")
+        queued = all(0 <= transfer.queued_s() <= now_s for transfer in transfers)
+        self.law(queued, f"open: queued_s of a transfer on the {way} is not between 0 and the time since its start")
         return sent
 
     def _ends(self, way: str, transfers: list[Transfer], cancelled: Transfer | None, kept: float) -> None:
         for number, transfer in enumerate(transfers):
+            sent, ended, whole = transfer.sent_bits(), transfer.done.processed, self.bits * (1 - _SLACK)
             if transfer is cancelled:
-                if transfer.sent_bits() != kept or (transfer.done.processed and kept < self.bits * (1 - _SLACK)):
-                    self._refuse(f"a transfer on the {way} that was cancelled sent bits, or ended, afterwards")
-            elif not transfer.done.processed:
-                self._refuse(f"transfer {number} on the {way} has not ended after many times its expected duration")
-            elif abs(transfer.sent_bits() - self.bits) > _SLACK * self.bits:
-                self._refuse(f"transfer {number} on the {way} ended with {transfer.sent_bits()} of {self.bits} bits")
+                stopped = sent == kept and (not ended or kept >= whole)
+                self.law(stopped, f"open: a transfer on the {way} that was cancelled sent bits, or ended, afterwards")
+            else:
+                this = f"open: transfer {number} on the {way}"
+                self.law(ended, f"{this} has not ended after many times its expected duration")
+                right = abs(sent - self.bits) <= _SLACK * self.bits
+                self.law(right, f"{this} ended with {sent} of {self.bits} bits")
 
-    def _build(self, positions_m: FloatArray) -> Links:
-        given = positions_m.copy()
-        given.setflags(write=False)
-        try:
-            return self._call("build", lambda: build_links(self.network, given, Streams(self.seed)))
-        except ScenarioError as error:
-            raise ContractError(f"{self.name}: {error}") from error
+    def _build(self) -> Links:
+        given = locked(self.positions_m)
+        return self.ask("build", lambda: build_links(self.network, given, Streams(self.seed)))
 
     def _ask(self, links: Links, way: str, client: IntArray, draw: int, bits: float | None = None) -> FloatArray:
-        """Return the durations of transfers that start together, with arrays that cannot be written."""
-        ids, start_s = client.copy(), np.full(client.size, draw * _STARTS_APART_S)
-        for array in (ids, start_s):
-            array.setflags(write=False)
-        ask = links.downlink_s if way == "downlink" else links.uplink_s
-        return self._call(f"{way}_s", lambda: ask(ids, draw, start_s, self.bits if bits is None else bits))
+        """Return the durations of transfers that start together."""
+        start_s = np.full(client.size, draw * _STARTS_APART_S)
+        durations_s = links.downlink_s if way == "downlink" else links.uplink_s
+        return self.ask(f"{way}_s", durations_s, client, draw, start_s, self.bits if bits is None else bits)
 
     def _expected(self, way: str, bits: float | None = None) -> FloatArray:
-        ask = self.links.expected_downlink_s if way == "downlink" else self.links.expected_uplink_s
-        return self._call(f"expected_{way}_s", lambda: ask(self.bits if bits is None else bits))
+        expected_s = self.links.expected_downlink_s if way == "downlink" else self.links.expected_uplink_s
+        return self.ask(f"expected_{way}_s", expected_s, self.bits if bits is None else bits)
 
-    def _seconds(self, method: str, took: object, clients: int) -> None:
-        if not isinstance(took, np.ndarray) or took.dtype != np.float64 or took.shape != (clients,):
-            found = f"{took.dtype} of shape {took.shape}" if isinstance(took, np.ndarray) else type(took).__name__
-            self._refuse(f"{method} returned {found}; it must be an array of float64 of shape ({clients},)")
+    def _seconds(self, method: str, took: FloatArray, clients: int) -> None:
+        fault = f"{method} returned {described(took)}; it must be an array of float64 of shape ({clients},)"
+        self.law(fits(took, np.float64, (clients,)), fault)
         if not np.all(took >= 0):
-            self._refuse(f"{method} returned {took[~(took >= 0)][0]} s; times are numbers of at least 0")
-
-    def _same(self, way: str, when: str, one: FloatArray, other: FloatArray) -> None:
-        if not np.array_equal(one, other):
-            at = int(np.argmax(one != other))
-            self._refuse(f"{way}_s is {one[at]} s, and {other[at]} s {when}")
-
-    def _call(self, method: str, call: Callable[[], T]) -> T:
-        try:
-            return call()
-        except ScenarioError:
-            raise
-        except Exception as error:
-            hint = "; it must not change the arrays that it is given" if "read-only" in str(error) else ""
-            raise ContractError(f"{self.name}: {method} failed with {type(error).__name__}: {error}{hint}") from error
-
-    def _refuse(self, why: str) -> NoReturn:
-        raise ContractError(f"{self.name}: {why}")
+            raise self.fault(f"{method} returned {took[~(took >= 0)][0]} s; times are numbers of at least 0")

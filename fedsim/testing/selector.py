@@ -1,6 +1,5 @@
 """Check that a selector keeps the contract."""
 
-import copy
 import inspect
 from collections.abc import Callable, Iterator
 from typing import Any, cast
@@ -9,8 +8,8 @@ import numpy as np
 
 from fedsim.errors import SelectorError
 from fedsim.selectors import Selector, SelectorInfo, SelectorPort
-from fedsim.testing.server import AsynchronousServer, Server
-from fedsim.testing.trials import Answered, Trial
+from fedsim.testing.examination import at_least_two, maker
+from fedsim.testing.server import Answered, AsynchronousServer, Server, Trial
 
 
 def check_selector(
@@ -44,8 +43,7 @@ def check_selector(
     ValueError
         If ``clients`` or ``rounds`` is below 2.
     """
-    if clients < 2 or rounds < 2:
-        raise ValueError(f"clients and rounds: {clients!r} and {rounds!r} are not allowed; both must be at least 2")
+    at_least_two(clients=clients, rounds=rounds)
     fresh = _factory(selector_or_factory)
     SelectorPort.of(fresh())  # refuses what is no selector before any round
     trials = (
@@ -65,7 +63,8 @@ def check_selector(
     )
     for trial in trials:
         cohorts = _server(trial, seed, fresh).run(rounds)
-        _compare(_server(trial, seed, fresh).run(rounds), cohorts, fresh, trial, "differs between two fresh copies")
+        again = _server(trial, seed, fresh)
+        _compare(again, again.run(rounds), cohorts, "differs between two fresh copies")
         _check_side_by_side(trial, seed, fresh, cohorts)
 
 
@@ -74,12 +73,11 @@ def _factory(selector_or_factory: Selector | Callable[[], Selector]) -> Callable
     given = selector_or_factory
     if inspect.isclass(given) or (callable(given) and not isinstance(given, Selector)):
         return cast(Callable[[], Selector], given)
-    name = SelectorInfo.of(given).name
     try:
-        prototype = copy.deepcopy(given)
+        return maker(given)
     except Exception as error:
+        name = SelectorInfo.of(given).name
         raise SelectorError(f"{name} cannot be deep-copied ({error}); hand over a function that makes one") from error
-    return lambda: copy.deepcopy(prototype)
 
 
 def _server(trial: Trial, seed: int, fresh: Callable[[], Selector]) -> Server:
@@ -95,22 +93,19 @@ def _check_side_by_side(trial: Trial, seed: int, fresh: Callable[[], Selector], 
     for number in range(1, len(cohorts) + 1):
         misled.append(tampered.run_round(number, tampered=number >= middle))
         answered.append(truthful.run_round(number))
-    _compare(misled[:middle], cohorts[:middle], fresh, trial, "depends on feedback of the same or a later round")
-    _compare(answered, cohorts, fresh, trial, "depends on the reports to another copy")
+    _compare(tampered, misled[:middle], cohorts[:middle], "depends on feedback of the same or a later round")
+    _compare(truthful, answered, cohorts, "depends on the reports to another copy")
 
 
-def _compare(
-    answered: list[Answered], expected: list[Answered], fresh: Callable[[], Selector], trial: Trial, fault: str
-) -> None:
+def _compare(server: Server, answered: list[Answered], expected: list[Answered], fault: str) -> None:
     for number, (one, other) in enumerate(zip(answered, expected, strict=True), start=1):
+        server.place = f"in the trial with {server.trial.name}, round {number}"
         for method, column, left, right in _pairs(one, other):
             if (left is None) != (right is None) or not np.array_equal(left, right, equal_nan=False):
                 thing = "cohort" if method == "select" else "question"
-                name = SelectorInfo.of(fresh()).name
-                raise SelectorError(
-                    f"{name}.{method}: the {thing}'s {column} {fault}, {left!r} against {right!r} "
-                    f"(in the trial with {trial.name}, round {number}); with the same rng and feedback it must "
-                    f"give the same {thing}"
+                raise server.fault(
+                    f"{method}: the {thing}'s {column} {fault}, {left!r} against {right!r}; with the same rng and "
+                    f"feedback it must give the same {thing}"
                 )
 
 

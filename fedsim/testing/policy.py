@@ -1,8 +1,7 @@
 """The contract check of policies, which say when a round is over."""
 
 import copy
-import math
-from collections.abc import Callable, Generator
+from collections.abc import Generator
 from dataclasses import dataclass
 from types import GeneratorType
 from typing import Any, Final, cast
@@ -13,12 +12,13 @@ from simpy import Environment, Event
 from fedsim.arrays import FloatArray, IntArray
 from fedsim.clock import TIE_ULPS
 from fedsim.devices import Always, Dropout
-from fedsim.errors import ContractError, FedsimError
+from fedsim.errors import FedsimError
 from fedsim.history import Recorder
 from fedsim.history.outcomes import RoundEnd
 from fedsim.learning import Learner
 from fedsim.learning.timing_only import NoLearning
-from fedsim.network.contracts import Links
+from fedsim.network.distributions import Zero
+from fedsim.network.latency import LatencyNetwork
 from fedsim.rounds.aggregation.rules import AggregationRule
 from fedsim.rounds.clients.assignment import Workload
 from fedsim.rounds.clients.cohort import CohortRun
@@ -32,6 +32,7 @@ from fedsim.rounds.server.knowledge import Knowledge
 from fedsim.rounds.server.round_log import RoundLog
 from fedsim.selectors import Cohort, Reports, RoundView, SelectorPort
 from fedsim.streams import Streams
+from fedsim.testing.examination import Examination, alike
 
 _HORIZON_S: Final = 1e9
 _ENDED: Final = (RoundEnd.ENOUGH, RoundEnd.DEADLINE)
@@ -90,11 +91,10 @@ def check_policy(policy: RoundPolicy) -> None:
     ContractError
         Naming the policy, the fault, and the trial and round in which it shows.
     """
-    name = type(policy).__name__
-    if not isinstance(policy, RoundPolicy):
-        raise ContractError(f"{name} is no policy; it must derive from fedsim.rounds.RoundPolicy")
-    _check_traits(name, policy.traits)
-    _check_aggregation(name, policy)
+    part = Examination(policy)
+    part.law(isinstance(policy, RoundPolicy), "run: it is no policy; it must derive from fedsim.rounds.RoundPolicy")
+    _check_traits(part, policy.traits)
+    _check_aggregation(part, policy)
     for trial in _TRIALS:
         if trial.lost and not policy.traits.tolerates_losses:
             continue
@@ -102,55 +102,52 @@ def check_policy(policy: RoundPolicy) -> None:
             continue
         first, second = (_Play(policy, trial).ends() for _ in range(2))
         for number, (one, other) in enumerate(zip(first, second, strict=True), start=1):
-            if one != other:
-                raise ContractError(
-                    f"{name}: round {number} ends at {other[0]} s ({other[1].name.lower()}) when the policy is used a "
-                    f"second time, and at {one[0]} s ({one[1].name.lower()}) at first (in the trial with "
-                    f"{trial.name}); what it knows of past rounds must come from `past`"
-                )
+            part.place = f"in the trial with {trial.name}, round {number}"
+            ends = "at {} s ({!r}) when the policy is used a second time, and at {} s ({!r}) at first"
+            fault = (
+                f"run: the round ends {ends.format(*other, *one)}; what it knows of past rounds must come from `past`"
+            )
+            part.law(one == other, fault)
 
 
-def _check_traits(name: str, traits: object) -> None:
+def _check_traits(part: Examination, traits: object) -> None:
     if not isinstance(traits, ServerTraits):
-        raise ContractError(f"{name}.traits: {traits!r} is not allowed; it must be ServerTraits")
+        raise part.fault(f"traits: {traits!r} is not allowed; it must be ServerTraits")
     for option in ("cohort_size", "concurrency", "buffer_size"):
         value = vars(traits)[option]
-        if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value < 1):
-            raise ContractError(f"{name}.traits.{option}: {value!r} is not allowed; it must be at least 1, or None")
-    if not traits.give_up_after_s > 0:
-        raise ContractError(f"{name}.traits.give_up_after_s: {traits.give_up_after_s!r} is not allowed; it must be > 0")
-    if traits.concurrency is not None and not traits.overlaps_rounds:
-        raise ContractError(f"{name}.traits: overlaps_rounds must be True with a concurrency")
+        counts = value is None or (isinstance(value, int) and not isinstance(value, bool) and value >= 1)
+        part.law(counts, f"traits.{option}: {value!r} is not allowed; it must be at least 1, or None")
+    give_up_s = traits.give_up_after_s
+    part.law(give_up_s > 0, f"traits.give_up_after_s: {give_up_s!r} is not allowed; it must be > 0")
+    alone = traits.concurrency is None or traits.overlaps_rounds
+    part.law(alone, "traits: overlaps_rounds must be True with a concurrency")
 
 
-def _check_aggregation(name: str, policy: RoundPolicy) -> None:
+def _check_aggregation(part: Examination, policy: RoundPolicy) -> None:
     learner = _learner(3)
-    rules = [policy.aggregation(learner) for _ in range(2)]
-    for rule in rules:
-        if rule is not None and not isinstance(rule, AggregationRule):
-            raise ContractError(
-                f"{name}.aggregation returned {rule!r}; it must be None, or derive from "
-                "fedsim.rounds.aggregation.rules.AggregationRule"
-            )
-    if rules[0] is not None and rules[0] is rules[1]:
-        raise ContractError(f"{name}.aggregation returned the same rule twice; runs must not share one")
+    one, other = (part.ask("aggregation", policy.aggregation, learner) for _ in range(2))
+    fault = (
+        f"aggregation returned {one!r}; it must be None, or derive from fedsim.rounds.aggregation.rules.AggregationRule"
+    )
+    part.law(one is None or isinstance(one, AggregationRule), fault)
+    part.law(one is None or one is not other, "aggregation returned the same rule twice; runs must not share one")
 
 
-class _Play:
+class _Play(Examination):
     """One run of a trial, which watches the policy."""
 
     def __init__(self, policy: RoundPolicy, trial: _Trial) -> None:
-        self.policy, self.trial, self.name = policy, trial, type(policy).__name__
+        super().__init__(policy)
+        self.policy, self.trial = policy, trial
         self.traits = policy.traits
-        self._number = 0
         self._ends: list[tuple[float, RoundEnd]] = []
         self.env = Environment()
-        clients, streams, availability = len(trial.work_s), Streams(0), Always().build(len(trial.work_s), Streams(0))
-        learner = _learner(clients)
+        clients, streams = len(trial.work_s), Streams(0)
+        availability, learner = Always().build(clients, streams), _learner(clients)
         context = ServerContext(
             clients=ClientContext(
                 streams=streams,
-                links=_NoTransferTime(clients),
+                links=LatencyNetwork(downlink=Zero(), uplink=Zero()).build(np.zeros((clients, 2)), streams),
                 compute=_WorkTimes(trial),
                 availability=availability,
                 dropout=_Losses(trial.lost),
@@ -176,12 +173,12 @@ class _Play:
         except FedsimError:
             raise
         except Exception as error:
-            raise self._fault(f"failed with {type(error).__name__}: {error}") from error
+            raise self.failure("run", error) from error
         return self._ends
 
     def _serve(self) -> Generator[Event, Any, None]:
         for number in range(1, self.trial.rounds + 1):
-            self._number = number
+            self.place = f"in the trial with {self.trial.name}, round {number}"
             yield from self._coordinator.run_round(number, self._coordinator.next_start_s(number))
 
     # What a server asks of its policy.
@@ -190,10 +187,9 @@ class _Play:
         """Return the policy's limit, checked."""
         asked = [copy.deepcopy(past) for _ in range(2)]
         limits_s = [self.policy.time_limit_s(one) for one in asked]
-        if limits_s[0] != limits_s[1] or math.isnan(limits_s[0]) or limits_s[0] < 0:
-            raise self._fault(f"time_limit_s returned {limits_s} for the same past; it must be one number >= 0, or inf")
-        if any(not _alike(one, past) for one in asked):
-            raise self._fault("time_limit_s changed the past rounds that it was given")
+        sound = limits_s[0] == limits_s[1] >= 0
+        self.law(sound, f"time_limit_s returned {limits_s} for the same past; it must be one number >= 0, or inf")
+        self.law(alike(asked, [past, past]), "time_limit_s changed the past rounds that it was given")
         return limits_s[0]
 
     def aggregation(self, learner: Learner) -> AggregationRule | None:
@@ -202,40 +198,34 @@ class _Play:
 
     def run(self, server: ServerPort, round_: Round) -> Running:
         """Run the policy's round, and check how it ends."""
-        began_s, port = self.env.now, _WatchedPort(server, self._fault, self.traits)
+        began_s, port = self.env.now, _WatchedPort(server, self)
         running = self.policy.run(cast(ServerPort, port), round_)
-        if not isinstance(running, GeneratorType):
-            raise self._fault(f"run returned {running!r}; it must be a generator")
+        self.law(isinstance(running, GeneratorType), f"run returned {running!r}; it must be a generator")
         ended_by: RoundEnd = yield from running
-        if ended_by not in _ENDED:
-            raise self._fault(f"run returned {ended_by!r}; it must be RoundEnd.ENOUGH or RoundEnd.DEADLINE")
-        own = round_.cohort_run
-        if own is None and not server.in_flight and not server.buffered:
-            raise self._fault("run sent no client")
+        ends, own = ended_by in _ENDED, round_.cohort_run
+        self.law(ends, f"run returned {ended_by!r}; it must be RoundEnd.ENOUGH or RoundEnd.DEADLINE")
+        self.law(own is not None or server.in_flight + server.buffered > 0, "run sent no client")
         waited_s = self.env.now - (began_s if own is None else own.participations.start_s)
-        if waited_s > round_.time_limit_s + TIE_ULPS * float(np.spacing(self.env.now)):
-            raise self._fault(f"the round lasted {waited_s} s; time_limit_s says at most {round_.time_limit_s} s")
-        if self.trial.lost == len(self.trial.work_s) and ended_by == RoundEnd.ENOUGH:
-            raise self._fault(
-                "the round ended as enough, though no client had delivered; a deadline belongs into time_limit_s, or "
-                "is made with Round.limit"
-            )
+        in_time = waited_s <= round_.time_limit_s + TIE_ULPS * float(np.spacing(self.env.now))
+        self.law(in_time, f"run: the round lasted {waited_s} s; time_limit_s says at most {round_.time_limit_s} s")
+        self.law(
+            self.trial.lost < len(self.trial.work_s) or ended_by == RoundEnd.DEADLINE,
+            "run: the round ended as enough, though no client had delivered; a deadline belongs into time_limit_s, or "
+            "is made with Round.limit",
+        )
         self._ends.append((self.env.now, ended_by))
         return ended_by
 
     def _refuse_to_wait(self, _: Event) -> None:
         why = " though traits.tolerates_losses is True" if self.trial.lost else ""
-        raise self._fault(f"the round never ended{why}")
-
-    def _fault(self, what: str) -> ContractError:
-        return ContractError(f"{self.name}: {what} (in the trial with {self.trial.name}, round {self._number})")
+        raise self.fault(f"run: the round never ended{why}")
 
 
 class _WatchedPort:
     """A server that refuses what the policy's traits exclude."""
 
-    def __init__(self, server: ServerPort, fault: Callable[[str], ContractError], traits: ServerTraits) -> None:
-        self.env, self._server, self._fault, self._traits = server.env, server, fault, traits
+    def __init__(self, server: ServerPort, play: _Play) -> None:
+        self.env, self._server, self._law, self._traits = server.env, server, play.law, play.traits
 
     @property
     def buffered(self) -> int:
@@ -246,21 +236,18 @@ class _WatchedPort:
         return self._server.in_flight
 
     def select(self, round_: Round, cohort_size: int | None) -> Generator[Event, Any, Cohort | None]:
-        if cohort_size != self._traits.cohort_size:
-            raise self._fault(
-                f"select was called for {cohort_size} clients; traits.cohort_size is {self._traits.cohort_size}"
-            )
+        own = self._traits.cohort_size
+        self._law(cohort_size == own, f"run: select was called for {cohort_size} clients; traits.cohort_size is {own}")
         return (yield from self._server.select(round_, cohort_size))
 
     def dispatch(self, cohort: Cohort, round_: Round) -> CohortRun:
-        if round_.cohort_run is not None:
-            raise self._fault("a second cohort was sent in one round; use refill to send clients one by one")
+        fault = "run: a second cohort was sent in one round; use refill to send clients one by one"
+        self._law(round_.cohort_run is None, fault)
         return self._server.dispatch(cohort, round_)
 
     def refill(self, round_: Round, concurrency: int) -> bool:
-        if concurrency != self._traits.concurrency:
-            most = self._traits.concurrency
-            raise self._fault(f"refill was called for {concurrency} clients; traits.concurrency is {most}")
+        own = self._traits.concurrency
+        self._law(concurrency == own, f"run: refill was called for {concurrency} clients; traits.concurrency is {own}")
         return self._server.refill(round_, concurrency)
 
     def cancel_older_than(self, lag: int) -> Generator[Event, Any, None]:
@@ -309,34 +296,5 @@ class _Losses(Dropout):
         return np.where(client < self._count, 0.05, np.inf)
 
 
-class _NoTransferTime(Links):
-    """Links on which transfers take no time."""
-
-    def __init__(self, clients: int) -> None:
-        self._zeros = np.zeros(clients)
-
-    def downlink_s(self, client: IntArray, draw: int, start_s: FloatArray, bits: float) -> FloatArray:
-        return self._zeros[client]
-
-    def uplink_s(self, client: IntArray, draw: int, start_s: FloatArray, bits: float) -> FloatArray:
-        return self._zeros[client]
-
-    def expected_downlink_s(self, bits: float) -> FloatArray:
-        return self._zeros
-
-    def expected_uplink_s(self, bits: float) -> FloatArray:
-        return self._zeros
-
-
 def _learner(clients: int) -> Learner:
     return NoLearning(model_bits=1.0, samples_per_client=10).build(clients, Streams(0))
-
-
-def _alike(one: PastRounds, other: PastRounds) -> bool:
-    return (
-        one.rounds_s == other.rounds_s
-        and one.deadline_s == other.deadline_s
-        and np.array_equal(one.picked, other.picked)
-        and len(one.durations_s) == len(other.durations_s)
-        and all(map(np.array_equal, one.durations_s, other.durations_s))
-    )

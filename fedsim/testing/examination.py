@@ -1,0 +1,124 @@
+"""The examination of a part: questions with read-only arrays, and faults named with the part and the place."""
+
+import copy
+import random
+from collections.abc import Callable, Mapping
+from dataclasses import fields, is_dataclass, replace
+from typing import Any, ClassVar, TypeVar
+
+import numpy as np
+from numpy.typing import DTypeLike
+
+from fedsim.errors import ContractError, FedsimError
+
+T = TypeVar("T")
+
+
+class Examination:
+    """Questions to one part; every fault becomes an error that names the part's class and the place.
+
+    Attributes
+    ----------
+    name : of the part's class
+    place : trial, round, draw or the like of the present question, for messages; empty for none
+    """
+
+    error: ClassVar[type[FedsimError]] = ContractError
+    read_only: ClassVar[str] = "the arrays given must not be changed"
+
+    def __init__(self, part: object, place: str = "") -> None:
+        self.name, self.place = type(part).__name__, place
+
+    def law(self, holds: bool | np.bool_, fault: str) -> None:
+        """Refuse the part unless a law holds; ``fault`` begins with the member that breaks it."""
+        if not holds:
+            raise self.fault(fault)
+
+    def same(self, found: Any, wanted: Any, fault: str) -> None:
+        """Refuse the part if two arrays of one shape differ in a bit."""
+        if not np.array_equal(found, wanted):
+            i = int(np.flatnonzero(found != wanted)[0])
+            raise self.fault(f"{fault}: {found[i]} and {wanted[i]} for one client")
+
+    def ask(self, member: str, call: Callable[..., T], *arguments: object) -> T:
+        """Return the answer to a question with read-only arguments; a failure or a global draw is a fault."""
+        before = _global_random_state()
+        try:
+            answer = call(*map(locked, arguments))
+        except FedsimError as error:
+            raise self.error(f"{error}{self._at()}") from error
+        except Exception as error:
+            raise self.failure(member, error) from error
+        if _global_random_state() != before:
+            raise self.fault(f"{member} drew from a global random generator; draws come from what it is given")
+        return answer
+
+    def failure(self, member: str, error: Exception) -> FedsimError:
+        """Return the fault of a member that failed with an error of its own."""
+        hint = f"; {self.read_only}" if "read-only" in str(error) else ""
+        return self.fault(f"{member} failed with {type(error).__name__}: {error}{hint}")
+
+    def fault(self, what: str) -> FedsimError:
+        """Return the error about a fault, which begins with the member that has it."""
+        return self.error(f"{self.name}.{what}{self._at()}")
+
+    def _at(self) -> str:
+        return f" ({self.place})" if self.place else ""
+
+
+def at_least_two(**sizes: int) -> None:
+    """Refuse trials too small to check anything, with a ValueError."""
+    if min(sizes.values()) < 2:
+        given = " and ".join(map(repr, sizes.values()))
+        raise ValueError(f"{' and '.join(sizes)}: {given} is not allowed; it must be at least 2")
+
+
+def fits(answer: object, dtype: DTypeLike, shape: tuple[int, ...]) -> bool:
+    """Return whether an answer is an array of a type and shape."""
+    return isinstance(answer, np.ndarray) and answer.dtype == dtype and answer.shape == shape
+
+
+def described(answer: object) -> str:
+    """Return type and shape of an answer, for messages."""
+    return f"{answer.dtype} of shape {answer.shape}" if isinstance(answer, np.ndarray) else type(answer).__name__
+
+
+def maker(given: T | Callable[[], T]) -> Callable[[], T]:
+    """Return a callable that makes new parts: the one given, or deep copies of the part given."""
+    if callable(given):
+        return given
+    prototype = copy.deepcopy(given)
+    return lambda: copy.deepcopy(prototype)
+
+
+def locked(record: Any) -> Any:
+    """Return a record of arrays that cannot be written, even after a change of their flags."""
+    if isinstance(record, np.ndarray):
+        # NumPy's permutation refuses an empty read-only array.
+        if not record.size:
+            return record
+        owner = record.copy()
+        owner.flags.writeable = False
+        return owner.view()
+    if isinstance(record, Mapping):
+        return {name: locked(value) for name, value in record.items()}
+    if is_dataclass(record) and not isinstance(record, type):
+        return replace(record, **{field.name: locked(getattr(record, field.name)) for field in fields(record)})
+    return record
+
+
+def alike(one: Any, other: Any) -> bool:
+    """Return whether two records have the same values, arrays bit by bit."""
+    if is_dataclass(one):
+        one, other = vars(one), vars(other)
+    if isinstance(one, Mapping):
+        return one.keys() == other.keys() and all(alike(value, other[name]) for name, value in one.items())
+    if isinstance(one, list | tuple):
+        return len(one) == len(other) and all(map(alike, one, other))
+    return np.array_equal(one, other)
+
+
+def _global_random_state() -> tuple[object, ...]:
+    """Return the states of the global random generators, to find out whether they were used."""
+    state = np.random.get_state(legacy=False)["state"]  # noqa: NPY002 - read, not drawn from
+    return random.getstate(), state["key"].tobytes(), state["pos"]
