@@ -1,16 +1,8 @@
 """Cells by name, with the usual numbers of their kind; every option can be changed.
 
 In a preset a table without ``kind`` changes single options of the preset's own table, and one with a ``kind``
-replaces it::
-
-    [network]
-    kind = "urban-macro"
-    path_loss = { carrier_hz = 0.8e9 }          # still UMa
-    uplink = { power_dbm = 30.0 }               # bandwidth and noise figure as in the preset
-    fading = { kind = "rician", k_db = 9.0 }    # another law
-
-A client's share is a tenth of the carrier unless said otherwise. Powers include the antenna gains of both ends. The
-crowd's placement is separate: the docstring of a preset names the usual size of its cell.
+replaces it. A client's share is a tenth of the carrier unless said otherwise. Powers include the antenna gains of both
+ends. The crowd's placement is separate: the docstring of a preset names the usual size of its cell.
 """
 
 from collections.abc import Mapping

@@ -9,18 +9,7 @@ Power is spread evenly over the whole bandwidth, and a client's share of it carr
 is the same in every share. (For the uplink this is cautious: a phone that puts all its power into a small share
 would reach a higher SNR there.)
 
-The rules are:
-
-- ``"dedicated"``: a bandwidth of its own for each client; nothing is shared.
-- ``"equal"``: the same share at every instant for all transfers (`EqualSharing`).
-- ``"proportional-fair"``: the scheduler serves in every block the client whose gain is largest against its own mean,
-  which gives all the same share of time (and so of bandwidth) on average, in better blocks (`ProportionalFair`). The
-  value of better blocks follows from the cell's rate law at each client's own mean SNR (`DiversityGain`).
-- ``"first-come"``: one after another with the whole bandwidth (`FirstCome`).
-- ``"minimum-makespan"``: split so that all end at the same instant (`MinimumMakespan`).
-- ``"multicast"``: one transmission at the least rate, that of the client with the least ergodic efficiency
-  (`Multicast`); downlink only.
-- a `Discipline` of your own: ``"module:Class"``, a table with this as its ``kind``, or an object.
+The page `fedsim/network/README.md` lists the rules by which a direction is shared.
 """
 
 from collections.abc import Callable, Mapping

@@ -98,7 +98,28 @@ class OutdoorScenario(Scenario38901):
         return self.nlos_loss_db(distance_m)
 
 
-class UrbanMicro(OutdoorScenario):
+class UrbanScenario(OutdoorScenario):
+    """A scenario whose path loss with a line of sight has two slopes, with a breakpoint above the environment."""
+
+    def breakpoint_m(self, environment_height_m: ArrayLike = 1.0) -> FloatArray:
+        """Return the breakpoint distance d'_BP in metres, note 1 of table 7.4.1-1, of the shape of the heights."""
+        ground = np.asarray(environment_height_m, dtype=np.float64)
+        heights = (self.base_height_m - ground) * (self.client_height_m - ground)
+        return np.asarray(4 * heights * self.carrier_hz / SPEED_OF_LIGHT_M_PER_S)
+
+    def _two_slopes_db(
+        self, ground_m: FloatArray, constant_db: float, slope_db: float, knee_db: float, breakpoint_m: FloatArray
+    ) -> FloatArray:
+        """Return PL_1 up to the breakpoint and PL_2 beyond it."""
+        slant = self._slant_m(ground_m)
+        shift = constant_db + 20 * math.log10(self._carrier_ghz)
+        height = self.base_height_m - self.client_height_m
+        near = shift + slope_db * np.log10(slant)
+        far = shift + 40 * np.log10(slant) - knee_db * np.log10(breakpoint_m**2 + height**2)
+        return np.where(ground_m <= breakpoint_m, near, far)
+
+
+class UrbanMicro(UrbanScenario):
     """UMi street canyon of TR 38.901: base stations below the roofs (at 10 m), clients from 10 m to 5 km away.
 
     Line of sight: sigma 4 dB, slope 21 dB per decade up to the breakpoint ``4 h'_BS h'_UT f / c`` and 40 beyond, with
@@ -116,14 +137,10 @@ class UrbanMicro(OutdoorScenario):
         """Return ``18/d + exp(-d/36) (1 - 18/d)``, and 1 up to 18 m, of the shape of the distances."""
         return _street_probability(distance_m, 36.0)
 
-    def breakpoint_m(self, environment_height_m: ArrayLike = 1.0) -> FloatArray:
-        """Return the breakpoint distance d'_BP in metres, note 1 of table 7.4.1-1, of the shape of the heights."""
-        return _breakpoint_m(self, environment_height_m)
-
     def los_loss_db(self, distance_m: ArrayLike) -> FloatArray:
         """Return PL_UMi-LOS in dB, of the shape of the distances."""
         ground = self._ground_m(distance_m)
-        return _two_slopes_db(self, ground, 32.4, 21.0, 9.5, self.breakpoint_m())
+        return self._two_slopes_db(ground, 32.4, 21.0, 9.5, self.breakpoint_m())
 
     def nlos_loss_db(self, distance_m: ArrayLike) -> FloatArray:
         """Return PL_UMi-NLOS in dB, never below PL_UMi-LOS, of the shape of the distances."""
@@ -132,7 +149,7 @@ class UrbanMicro(OutdoorScenario):
         return np.maximum(loss, self.los_loss_db(distance_m))
 
 
-class UrbanMacro(OutdoorScenario):
+class UrbanMacro(UrbanScenario):
     """UMa of TR 38.901: base stations above the roofs (at 25 m), clients from 10 m to 5 km away.
 
     Line of sight: sigma 4 dB, slope 22 dB per decade up to the breakpoint and 40 beyond. Without: sigma 6 dB. The
@@ -156,10 +173,6 @@ class UrbanMacro(OutdoorScenario):
         high = 1.0 + self._height_factor * 1.25 * (far / 100) ** 3 * np.exp(-far / 150)
         return np.where(far > 18.0, _street_probability(far, 63.0) * high, 1.0)
 
-    def breakpoint_m(self, environment_height_m: ArrayLike = 1.0) -> FloatArray:
-        """Return the breakpoint distance d'_BP in metres, note 1 of table 7.4.1-1, of the shape of the heights."""
-        return _breakpoint_m(self, environment_height_m)
-
     def los_loss_db(self, distance_m: ArrayLike, environment_height_m: ArrayLike = 1.0) -> FloatArray:
         """Return PL_UMa-LOS.
 
@@ -169,7 +182,7 @@ class UrbanMacro(OutdoorScenario):
         environment_height_m : h_E in metres, any shape that broadcasts
         """
         ground = self._ground_m(distance_m)
-        return _two_slopes_db(self, ground, 28.0, 22.0, 9.0, self.breakpoint_m(environment_height_m))
+        return self._two_slopes_db(ground, 28.0, 22.0, 9.0, self.breakpoint_m(environment_height_m))
 
     def nlos_loss_db(self, distance_m: ArrayLike, environment_height_m: ArrayLike = 1.0) -> FloatArray:
         """Return PL_UMa-NLOS in dB, never below PL_UMa-LOS; parameters and shape as in `los_loss_db`."""
@@ -215,26 +228,3 @@ class UrbanMacro(OutdoorScenario):
 def _street_probability(distance_m: ArrayLike, scale_m: float) -> FloatArray:
     near = 18.0 / np.maximum(np.asarray(distance_m, dtype=np.float64), 18.0)
     return near + np.exp(-18.0 / near / scale_m) * (1.0 - near)
-
-
-def _breakpoint_m(scenario: UrbanMicro | UrbanMacro, environment_height_m: ArrayLike) -> FloatArray:
-    ground = np.asarray(environment_height_m, dtype=np.float64)
-    heights = (scenario.base_height_m - ground) * (scenario.client_height_m - ground)
-    return np.asarray(4 * heights * scenario.carrier_hz / SPEED_OF_LIGHT_M_PER_S)
-
-
-def _two_slopes_db(
-    scenario: UrbanMicro | UrbanMacro,
-    ground_m: FloatArray,
-    constant_db: float,
-    slope_db: float,
-    knee_db: float,
-    breakpoint_m: FloatArray,
-) -> FloatArray:
-    """Return PL_1 up to the breakpoint and PL_2 beyond it."""
-    slant = np.hypot(ground_m, scenario.base_height_m - scenario.client_height_m)
-    shift = constant_db + 20 * math.log10(scenario.carrier_hz / 1e9)
-    height = scenario.base_height_m - scenario.client_height_m
-    near = shift + slope_db * np.log10(slant)
-    far = shift + 40 * np.log10(slant) - knee_db * np.log10(breakpoint_m**2 + height**2)
-    return np.where(ground_m <= breakpoint_m, near, far)
