@@ -7,7 +7,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from fedsim.arrays import BoolArray, FloatArray, IntArray
+from fedsim.arrays import FloatArray, IntArray
 from fedsim.clock import TIE_ULPS
 from fedsim.history.outcomes import Coded, RoundEnd
 from fedsim.history.tables import TableName, Tables
@@ -108,9 +108,7 @@ class RoundColumns:
             mine = edge == one
             at = low + np.searchsorted(self.end_s[low:high], time_s[mine])
             close = at < high
-            close[close] = self._ends_at(at[close], time_s[mine][close])
+            end_s = self.end_s[at[close]]
+            close[close] = end_s - time_s[mine][close] <= TIE_ULPS * np.spacing(end_s)
             found[mine] = np.where(close, at, -1)
         return found
-
-    def _ends_at(self, at: IntArray, time_s: FloatArray) -> BoolArray:
-        return np.asarray(self.end_s[at] - time_s <= TIE_ULPS * np.spacing(self.end_s[at]))

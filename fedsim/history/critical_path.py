@@ -25,7 +25,8 @@ def critical_path(tables: Tables) -> pa.Table:
 
     With edge servers these are the rounds of the edge servers; `cloud_path` has those of the cloud.
     """
-    rounds, seconds = RoundColumns.of(tables), _seconds(tables)
+    rounds = RoundColumns.of(tables)
+    seconds = np.stack([*(tables.column("participations", name) for name in SECONDS), _probe_s(tables)], axis=1)
     arrived, at = _ended(tables, rounds)
     last = np.full(rounds.round.size, -1)
     # Of several that arrived at the same instant the first one in the table is named.
@@ -109,11 +110,6 @@ def _ended(tables: Tables, rounds: RoundColumns) -> tuple[IntArray, IntArray]:
     by = rounds.numbered(edge[used], served[used].astype(np.int64))
     at[used] = np.where(rounds.end_s[by] == rounds.end_s[at[used]], by, at[used])
     return arrived[at >= 0], at[at >= 0]
-
-
-def _seconds(tables: Tables) -> FloatArray:
-    """Return the seconds of each participation by `SECONDS`, and of the probe before it, shape (N, 5)."""
-    return np.stack([*(tables.column("participations", name) for name in SECONDS), _probe_s(tables)], axis=1)
 
 
 def _probe_s(tables: Tables) -> FloatArray:

@@ -140,8 +140,8 @@ class _Medium(Examination):
 
     def _remove(self, job: _Job) -> None:
         del self._present[job]
-        for _ in range(2):  # The second time the job is not present.
-            self._change("leave", self.discipline.leave, job)
+        for method in ("leave", "leave of a job that is not present"):
+            self._change(method, self.discipline.leave, job)
 
     def _end(self, _share: float) -> None:
         _, job = self._next_end()

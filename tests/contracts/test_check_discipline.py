@@ -162,7 +162,7 @@ class Counting(EqualSharing):
         (Hasty, r"next_end said"),
         (Mistaken, r"next_end said that job \d+ ends next, but it has"),
         (Forgetful, r"join changed the work done for job"),
-        (Strict, r"Strict.leave failed with KeyError"),
+        (Strict, r"Strict.leave of a job that is not present failed with KeyError"),
         (Silent, r"in_service did not name it"),
         (Lingering, r"in_service named job \d+, which is not present"),
         (Idle, r"in_service named no job, though some are present"),

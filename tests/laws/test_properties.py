@@ -74,6 +74,10 @@ class Labelling(CountingLearner):
         self.used += updates
         return super().aggregate(model, updates, weights)
 
+    def trained(self, base, update):
+        self.used.append(update)
+        return super().trained(base, update)
+
     def measure(self, updates, needs):
         return {need: np.array([float(client) for _, client, _ in updates]) for need in needs}
 

@@ -166,7 +166,7 @@ def test_gaps_of_annealing_by_hand(modules):
     rng = np.random.default_rng(0)
     assert annealing.Search(1.0, warm=True).walk(state, rng).members == [1, 3]
     assert len({tuple(annealing.Search(1.0).walk(state, rng).members) for _ in range(30)}) > 2
-    assert annealing.Search(3.0, vanilla=True).walk(state, rng)._heat == pytest.approx((2 * 2 + 1 + 1) / 3)
+    assert annealing.Search(3.0, vanilla=True).walk(state, rng)._scale == pytest.approx((2 * 2 + 1 + 1) / 3)
 
 
 def test_the_chain_of_two_clients_by_hand(modules):

@@ -2,15 +2,7 @@
 
 Two kinds cover most methods: a `SynchronousPolicy` states which event is enough, an `AsynchronousPolicy` keeps a number
 of clients in flight. A method of a third kind, such as SAFA, derives from `RoundPolicy` and runs its rounds itself.
-
-Equal times
------------
-Events of the instant at which a round ends belong to the round, whatever order they were created in: an upload that
-ends exactly at a deadline counts as delivered, and so does one that ends together with the k-th fastest. The event that
-ends a round has the lowest priority of all events of its instant. Two sums for one instant may differ in the last bits
-(0.1 + 0.2 + 0.3 is not 0.6 in binary), so instants within `fedsim.clock.TIE_ULPS` units in the last place count as one.
-Updates that arrive at one instant are taken in the order in which their clients were sent, and within a cohort in
-the order in which the selector named them. A client that replaces another is sent after all arrivals of that instant.
+Which events of the instant at which a round ends belong to it: section "Equal times" of `fedsim/rounds/README.md`.
 """
 
 import difflib
@@ -283,12 +275,10 @@ class SynchronousPolicy(RoundPolicy):
 class AsynchronousPolicy(RoundPolicy):
     """A number of clients in flight: the model moves on when enough updates have arrived.
 
-    A round is what lies between two aggregations, so rounds count versions of the model. The server replaces a client
-    that has delivered or was given up at once, as long as another one is available; a client starts from the
-    newest model, and its update may be stale when it arrives. Staleness counts from the version that the client started
-    from; a fresh update has a staleness of 0. A client is no candidate before it has delivered or was given up: the
-    server cannot tell a lost client from a slow one. Where the selector asks clients first, clients are sent when
-    the question has been answered; there is one question at a time, and aggregations go on meanwhile.
+    The server replaces a client that has delivered or was given up at once, as long as another one is available. A
+    client starts from the newest model, and its update may be stale when it arrives: staleness counts from the version
+    that the client started from, and a fresh update has a staleness of 0. A client is no candidate before it has
+    delivered or was given up: the server cannot tell a lost client from a slow one.
 
     Attributes
     ----------

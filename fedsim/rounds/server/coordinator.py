@@ -1,7 +1,6 @@
 """One server and its clients: a round is run as the policy says, then the updates that have arrived are aggregated.
 
-A flat federation has one coordinator, a hierarchical one has one at every edge server. The roster knows which clients
-are idle and in flight, the update buffer which updates wait, and the round log records what has happened.
+A flat federation has one coordinator, a hierarchical one has one at every edge server.
 """
 
 from collections.abc import Generator

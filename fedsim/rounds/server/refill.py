@@ -1,8 +1,4 @@
-"""How an asynchronous server keeps a number of clients in flight.
-
-A server whose selector asks clients first has one question at a time. Updates arrive and are aggregated meanwhile;
-vacant places wait for the next question.
-"""
+"""How an asynchronous server keeps a number of clients in flight."""
 
 import math
 from collections.abc import Callable, Generator
