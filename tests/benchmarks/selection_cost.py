@@ -22,7 +22,17 @@ import numpy as np
 
 from fedsim.errors import SelectorError
 from fedsim.measurements import MEASUREMENTS
-from fedsim.selectors import SELECTORS, Answers, Cohort, OracleView, Probe, Reports, RoundView, Selector
+from fedsim.selectors import (
+    SELECTORS,
+    Answers,
+    Cohort,
+    OracleView,
+    Probe,
+    Reports,
+    RoundView,
+    Selector,
+    SelectorPort,
+)
 
 SIZES = (1_000, 10_000, 100_000, 1_000_000)
 DIMENSIONS, FEATURES, MOST_WITH_UPDATES = 16, 6, 10_000
@@ -60,7 +70,7 @@ class Crowd:
     def look(self, number: int, selector: Selector) -> RoundView:
         """Return the view of a round, an oracle's if the selector is one."""
         view = replace(self.view, round=number, time_s=10.0 * number)
-        if not getattr(selector, "oracle", False):
+        if not SelectorPort.of(selector).oracle:
             return view
         return OracleView(
             **vars(view),
@@ -113,7 +123,7 @@ def play(kind: str, clients: int, cohort: int, rounds: int) -> list[float]:
     """Return milliseconds of each round after everybody has been heard from once."""
     options = {name: value for name, value in {"cohort": cohort}.items() if name in SELECTORS.option_names(kind)}
     selector: Any = SELECTORS.make_recipe({"kind": kind, **options, **OPTIONS.get(kind, {})}).build()
-    needs, crowd, took_ms = tuple(getattr(selector, "needs", ())), Crowd(clients), []
+    needs, crowd, took_ms = SelectorPort.of(selector).needs, Crowd(clients), []
     # Some keep what they see of a view: they must have seen one before they hear of it.
     everybody = crowd.look(1, selector)
     if hasattr(selector, "probe"):
