@@ -28,7 +28,11 @@ _QUICK = {
     "test_words.py",
 }
 _LONG = {"data", "slow", "statistical"}
-_LONG_FILES = {"test_algorithm.py", "test_beliefs.py", "test_catalogue_of_selectors.py", "test_clustered.py"}
+_LONG_FILES = {
+    *("test_algorithm.py", "test_bad_input.py", "test_beliefs.py", "test_catalogue_of_selectors.py"),
+    *("test_check_discipline.py", "test_clustered.py", "test_fault_laws.py", "test_flash.py", "test_laws.py"),
+    *("test_oort.py", "test_sampling.py", "test_scenario.py", "test_shadowing.py"),
+}
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

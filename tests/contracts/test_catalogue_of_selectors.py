@@ -6,8 +6,11 @@ from fedsim.selectors import SELECTORS
 from fedsim.testing import check_selector
 from tests.support.options import SELECTOR_OPTIONS
 
+# The first options of each kind by default, the others in the slow tier.
 CASES = [
-    (kind, options) for kind in sorted(SELECTORS.builtin) for options in SELECTOR_OPTIONS.get(kind, [{"cohort": 5}])
+    pytest.param(kind, options, id=f"{kind}-{i}", marks=[pytest.mark.slow] if i else [])
+    for kind in sorted(SELECTORS.builtin)
+    for i, options in enumerate(SELECTOR_OPTIONS.get(kind, [{"cohort": 5}]))
 ]
 
 
@@ -16,7 +19,7 @@ def build(kind, options):
     return SELECTORS.make_recipe({"kind": kind, **taken}).build()
 
 
-@pytest.mark.parametrize(("kind", "options"), CASES, ids=[f"{kind}-{i}" for i, (kind, _) in enumerate(CASES)])
+@pytest.mark.parametrize(("kind", "options"), CASES)
 def test_selector_keeps_the_contract(kind, options):
     check_selector(build(kind, options), seed=1)
     check_selector(lambda: build(kind, options), clients=7, rounds=12, seed=2)

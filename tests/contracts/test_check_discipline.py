@@ -39,14 +39,14 @@ class LastCome(Discipline):
 
 
 @pytest.mark.parametrize("kind", SHARINGS.builtin)
-@pytest.mark.parametrize("jobs", [2, 40])
+@pytest.mark.parametrize("jobs", [2, 10, pytest.param(40, marks=pytest.mark.slow)])
 def test_rules_of_fedsim_are_sound(kind, jobs):
     check_discipline(SHARINGS.load(kind), jobs=jobs)
 
 
 @pytest.mark.parametrize("given", [LastCome, LastCome(), lambda: LastCome(*())])
 def test_a_rule_of_a_users_own_is_sound_as_a_class_an_object_or_a_factory(given):
-    check_discipline(given)
+    check_discipline(given, jobs=10)
 
 
 class Wasteful(EqualSharing):

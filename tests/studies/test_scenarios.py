@@ -24,7 +24,7 @@ STUDIES = {
     "validate_laws.py": ["--quick"],
 }
 WITHOUT_PICTURES = {"validate_laws.py"}
-LONG = {"compare_selectors.py", "deadline_share.py", "deadline_whatif.py"}
+LONG = {"compare_selectors.py", "deadline_share.py", "deadline_whatif.py", "edge_or_cell.py", "straggler_whatif.py"}
 LAWS = (
     *("free space", "UMa", "UMi", "RMa", "InH", "InF-SL", "InF-DL", "InF-SH", "InF-DH", "outdoor to indoor"),
     *("LOS share", "sigma in dB", "correlation over", "correlation between sites", "Rayleigh: Kolmogorov-Smirnov"),
