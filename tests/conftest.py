@@ -12,7 +12,6 @@ _PREPARE = Path(__file__).parents[2] / "shared" / "data" / "prepare.py"
 _HERE = Path(__file__).parent
 # Rooms by themselves, and what is about the house: the quick tier, but for what compares samples or reads data sets.
 _QUICK = {
-    "contracts",
     "devices",
     "history",
     "learning",
@@ -31,7 +30,14 @@ _LONG = {"data", "slow", "statistical"}
 _LONG_FILES = {
     *("test_algorithm.py", "test_bad_input.py", "test_beliefs.py", "test_catalogue_of_selectors.py"),
     *("test_check_discipline.py", "test_clustered.py", "test_fault_laws.py", "test_flash.py", "test_laws.py"),
-    *("test_oort.py", "test_sampling.py", "test_scenario.py", "test_shadowing.py"),
+    *(
+        "test_budget_and_accountant.py",
+        "test_enumeration.py",
+        "test_oort.py",
+        "test_sampling.py",
+        "test_scenario.py",
+        "test_shadowing.py",
+    ),
 }
 
 
