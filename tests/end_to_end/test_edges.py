@@ -135,6 +135,7 @@ RULES = [(policy, None) for policy in ASYNCHRONOUS_POLICIES] + [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("merging", ["synchronous", "asynchronous", "fedat"])
 @pytest.mark.parametrize("network", [LATENCY, SHARED, GRAPH], ids=["latency", "cell", "graph"])
 def test_every_policy_and_late_rule_runs_at_edges_under_the_audit(network, merging):

@@ -46,6 +46,7 @@ def test_waiting_for_all_takes_the_expected_maximum(n):
     assert close(history.column("rounds", "duration_s"), *order_statistic(n, n))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("k", "over_selection"), [(1, 10.0), (7, 10 / 7), (10, 1.3), (10, 1.0)])
 def test_the_k_fastest_take_the_order_statistic(k, over_selection):
     asked = math.ceil(round(k * over_selection, 9))

@@ -87,6 +87,7 @@ def test_fedsuv_gives_up_low_validity_and_its_regret_ends(world):
     assert sum(played.regret[-20:]) < 0.1 * sum(uniform.regret[-20:])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("features", ["means", "mixed", "none"])
 def test_study_runs_and_draws(features, tmp_path):
     options = ["--clients", "49", "--rounds", "4", "--seeds", "2", "--coverage-runs", "1", "--layout", "random"]

@@ -29,6 +29,7 @@ def modules(monkeypatch):
     return import_module
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", sorted(STUDIES))
 def test_study_runs_and_draws(name, tmp_path):
     options, figures = STUDIES[name]
