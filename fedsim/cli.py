@@ -6,7 +6,7 @@ A wrong scenario, file or option ends in a paragraph on standard error and exit 
 import sys
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, cast
 
 import typer
 
@@ -51,6 +51,7 @@ def run(
         str | None, typer.Option("--executor", help="What computes trainings (default: $FEDSIM_EXECUTOR, sequential).")
     ] = None,
     device: Annotated[str, typer.Option("--device", help="Where the executor computes.")] = "cpu",
+    precision: Annotated[str, typer.Option("--precision", help="float32 or bfloat16.")] = "float32",
     quiet: Quiet = False,
 ) -> None:
     """Run a scenario; keep its tables, figures and summary in a folder."""
@@ -69,7 +70,14 @@ def run(
     try:
         with RoundBar(scenario.name, scenario.rounds.count, console, quiet=quiet) as bar:
             history = run_scenario(
-                scenario, folder, data_dir=data_dir, replace=force, on_round=bar.show, executor=executor, device=device
+                scenario,
+                folder,
+                data_dir=data_dir,
+                replace=force,
+                on_round=bar.show,
+                executor=executor,
+                device=device,
+                precision=cast(Any, precision),
             )
     except KeyboardInterrupt:
         typer.echo(f"fedsim: interrupted; the rounds so far are in {folder}", err=True)
@@ -96,8 +104,6 @@ def plot(
     ),
 ) -> None:
     """Draw one figure with a curve for each run."""
-    from typing import cast
-
     from fedsim.history import draw
     from fedsim.results import read_run
 

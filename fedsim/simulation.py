@@ -12,7 +12,7 @@ from fedsim.devices import Availability, Batteries, Charge, EligibilityCriterion
 from fedsim.devices.availability.on_off import OnOffProcess
 from fedsim.errors import ScenarioError
 from fedsim.history import History, Recorder
-from fedsim.learning import ExecutorChoice, Learner, MakeExecutor
+from fedsim.learning import ExecutorChoice, Learner, MakeExecutor, Precision
 from fedsim.network.contracts import build_links
 from fedsim.privacy import PrivacyAccountant
 from fedsim.rounds import (
@@ -55,6 +55,8 @@ class Simulation:
         makes one. ``FEDSIM_EXECUTOR`` or ``"sequential"`` by default. The history does not depend on it.
     device : optional
         Where the executor computes, in torch's words.
+    precision : optional
+        Of the arithmetic inside layers, ``"float32"`` or ``"bfloat16"``.
     """
 
     def __init__(
@@ -66,10 +68,11 @@ class Simulation:
         on_round: Callable[[Progress], None] | None = None,
         executor: str | MakeExecutor | None = None,
         device: str = "cpu",
+        precision: Precision = "float32",
     ) -> None:
         self.scenario = scenario
         self.recorder = Recorder(scenario.name)
-        self.context = build_context(scenario, data_dir, store, ExecutorChoice.of(executor, device))
+        self.context = build_context(scenario, data_dir, store, ExecutorChoice.of(executor, device, precision))
         stopping = StoppingCriteria(
             count=scenario.rounds.count,
             until_s=scenario.rounds.until_s,
@@ -103,6 +106,7 @@ def simulate(
     on_round: Callable[[Progress], None] | None = None,
     executor: str | MakeExecutor | None = None,
     device: str = "cpu",
+    precision: Precision = "float32",
 ) -> History:
     """Run a scenario and return its history; nothing is written. See `Simulation` for the arguments.
 
@@ -112,7 +116,13 @@ def simulate(
     >>> history.time_to_accuracy(0.8)  # doctest: +SKIP
     """
     simulation = Simulation(
-        scenario, data_dir=data_dir, store=store, on_round=on_round, executor=executor, device=device
+        scenario,
+        data_dir=data_dir,
+        store=store,
+        on_round=on_round,
+        executor=executor,
+        device=device,
+        precision=precision,
     )
     return simulation.run()
 

@@ -16,7 +16,14 @@ from fedsim.learning.data.partitions import (
     QuantitySkewPartition,
 )
 from fedsim.learning.executors.choice import EXECUTORS, ExecutorChoice, MakeExecutor
-from fedsim.learning.executors.contracts import EvaluationJob, Executor, TrainingJob, TrainingResult, TrainingSetup
+from fedsim.learning.executors.contracts import (
+    EvaluationJob,
+    Executor,
+    Precision,
+    TrainingJob,
+    TrainingResult,
+    TrainingSetup,
+)
 from fedsim.learning.lineage.store import MemoryStore, Store
 from fedsim.learning.local_training import LocalTraining
 from fedsim.learning.models.settings import CNN3, MLP, MODELS
@@ -57,6 +64,7 @@ __all__ = [
     "NoLearning",
     "Of",
     "Partition",
+    "Precision",
     "QuantitySkewPartition",
     "Release",
     "ServerOptimizer",

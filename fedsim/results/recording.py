@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from fedsim.history import History, draw
-from fedsim.learning import MakeExecutor
+from fedsim.learning import MakeExecutor, Precision
 from fedsim.results.folder import RunFolder
 from fedsim.results.summary import summarise
 from fedsim.rounds import Progress
@@ -27,6 +27,7 @@ def run(
     on_round: Callable[[Progress], None] | None = None,
     executor: str | MakeExecutor | None = None,
     device: str = "cpu",
+    precision: Precision = "float32",
 ) -> History:
     """Run a scenario, keep it in a folder and return its history.
 
@@ -34,7 +35,7 @@ def run(
     ----------
     scenario : what is run
     out : folder; ``runs/<name of the scenario>`` by default
-    data_dir, store, on_round, executor, device : as for `fedsim.simulate`
+    data_dir, store, on_round, executor, device, precision : as for `fedsim.simulate`
     replace : whether a folder that holds another scenario's run may be written over
 
     Raises
@@ -52,7 +53,13 @@ def run(
             on_round(progress)
 
     simulation = Simulation(
-        scenario, data_dir=data_dir, store=store, on_round=after_round, executor=executor, device=device
+        scenario,
+        data_dir=data_dir,
+        store=store,
+        on_round=after_round,
+        executor=executor,
+        device=device,
+        precision=precision,
     )
     writer = _Writer(RunFolder(folder_path, scenario, replace=replace), simulation)
     status = "interrupted"

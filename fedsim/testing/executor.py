@@ -1,6 +1,6 @@
 """The contract check of executors."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import Final, TypeVar
 
@@ -108,8 +108,8 @@ class _Trial(Examination):
         tolerance = self._tolerance
         if self._executor.fingerprint == SEQUENTIAL:
             fault, tolerance = fault + ", whose fingerprint it has", 0.0
-        self._compare(first, reference.train(self._jobs()), fault, tolerance)
-        self._compare(further, reference.train(self._jobs(first)), fault, tolerance)
+        self._compare(first, list(reference.train(self._jobs())), fault, tolerance)
+        self._compare(further, list(reference.train(self._jobs(first))), fault, tolerance)
         self._compare_scores(scored, reference.evaluate(self._evaluations), fault, tolerance)
 
     def _initial(self) -> Vector:
@@ -155,7 +155,7 @@ class _Trial(Examination):
         return self._asked(self._executor.evaluate, jobs, "evaluate")
 
     def _asked(
-        self, method: Callable[[Sequence[Asked]], Sequence[Found]], jobs: Sequence[Asked], name: str
+        self, method: Callable[[Sequence[Asked]], Iterable[Found]], jobs: Sequence[Asked], name: str
     ) -> list[Found]:
         results = list(self.ask(name, method, jobs))
         self.law(len(results) == len(jobs), f"{name} returned {len(results)} results for {len(jobs)} jobs")

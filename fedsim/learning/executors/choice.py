@@ -2,13 +2,13 @@
 
 import os
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Final, Self, cast
+from dataclasses import dataclass, replace
+from typing import Final, Self, cast, get_args
 
 from pydantic_core import PydanticCustomError
 
 from fedsim.errors import ContractError, FedsimError
-from fedsim.learning.executors.contracts import SEQUENTIAL, Executor, TrainingSetup
+from fedsim.learning.executors.contracts import SEQUENTIAL, Executor, Precision, TrainingSetup
 from fedsim.registry import Registry
 
 EXECUTORS: Final = Registry(
@@ -32,28 +32,39 @@ class ExecutorChoice:
     ----------
     executor : a kind of `EXECUTORS`, ``"module:Class"``, or what makes one of a setup and a device
     device : where it computes, in torch's words: ``"cpu"``, ``"cuda:0"``
+    precision : of the arithmetic inside layers, ``"float32"`` or ``"bfloat16"``
     """
 
     executor: str | MakeExecutor = SEQUENTIAL
     device: str = "cpu"
+    precision: Precision = "float32"
 
     @classmethod
-    def of(cls, executor: str | MakeExecutor | None = None, device: str = "cpu") -> Self:
+    def of(
+        cls,
+        executor: str | MakeExecutor | None = None,
+        device: str = "cpu",
+        precision: Precision = "float32",
+    ) -> Self:
         """Return the choice of a caller, or with None that of the environment, or else the sequential one.
 
         Parameters
         ----------
-        executor, device : as the attributes
+        executor, device, precision : as the attributes
 
         Raises
         ------
         FedsimError
-            If there is no executor of that name.
+            If there is no executor or no precision of that name.
         """
+        if precision not in get_args(Precision):
+            raise FedsimError(
+                f"precision: {precision!r} is not allowed; it must be one of {', '.join(get_args(Precision))}"
+            )
         chosen = executor or os.environ.get(ENVIRONMENT_VARIABLE) or SEQUENTIAL
         if isinstance(chosen, str) and ":" not in chosen and chosen not in EXECUTORS.kinds():
             _load(chosen)
-        return cls(chosen, device)
+        return cls(chosen, device, precision)
 
     def build(self, setup: TrainingSetup) -> Executor:
         """Return a fresh executor.
@@ -66,7 +77,7 @@ class ExecutorChoice:
             If it has no fingerprint or no largest batch.
         """
         make = _load(self.executor) if isinstance(self.executor, str) else self.executor
-        made = make(setup, self.device)
+        made = make(replace(setup, precision=self.precision), self.device)
         name, fingerprint, most = type(made).__name__, cast(object, made.fingerprint), cast(object, made.max_batch)
         if not (isinstance(fingerprint, str) and fingerprint):
             raise ContractError(f"{name}.fingerprint: {fingerprint!r} is not allowed; it must be a text")

@@ -4,9 +4,9 @@ An executor knows neither rounds nor clients nor handles. It is chosen outside t
 depend on which one computes it, up to the tolerance that its ``fingerprint`` stands for.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Final, Protocol
+from typing import Final, Literal, Protocol
 
 import numpy as np
 
@@ -18,6 +18,9 @@ from fedsim.learning.models.settings import ModelPart
 
 SEQUENTIAL: Final = "sequential"
 """The fingerprint of the executor that trains one client after the other, and of all that give the same bits."""
+
+Precision = Literal["float32", "bfloat16"]
+"""Of the numbers inside layers; parameters, gradients, losses and optimiser states are float32 in any case."""
 
 OptimizerState = Mapping[str, Vector]
 """State of a client's optimiser between two trainings, under the names that torch gives its arrays."""
@@ -33,12 +36,15 @@ class TrainingSetup:
     data : images and labels
     local : local training
     seed : of the initial weights, in [0, 2**63)
+    precision : of the arithmetic inside layers. An executor whose results are not those of float32 says so in its
+        ``fingerprint``
     """
 
     model: ModelPart
     data: Dataset
     local: LocalTraining
     seed: int
+    precision: Precision = "float32"
 
 
 @dataclass(frozen=True)
@@ -115,10 +121,17 @@ class Executor(Protocol):
         """Most trainings that one call is given, at least 1."""
         ...
 
-    def train(self, jobs: Sequence[TrainingJob]) -> Sequence[TrainingResult]:
-        """Return what each job learns, in their order; a result depends on its own job alone."""
+    def train(self, jobs: Sequence[TrainingJob]) -> Iterable[TrainingResult]:
+        """Return what each job learns, in their order; a result depends on its own job alone.
+
+        It may train while it is read, so that no more results than needed are in memory. It is read to its end before
+        the next call.
+        """
         ...
 
     def evaluate(self, jobs: Sequence[EvaluationJob]) -> Sequence[Evaluation]:
-        """Return accuracy and mean loss of each job, in their order; a result depends on its own job alone."""
+        """Return accuracy and mean loss of each job, in their order; a result depends on its own job alone.
+
+        It may be called from another thread while trainings run.
+        """
         ...

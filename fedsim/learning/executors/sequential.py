@@ -42,7 +42,7 @@ class SequentialExecutor:
     Raises
     ------
     FedsimError
-        If another device is asked for.
+        If another device or precision is asked for.
     """
 
     fingerprint: str = SEQUENTIAL
@@ -51,6 +51,8 @@ class SequentialExecutor:
     def __init__(self, setup: TrainingSetup, device: str = "cpu") -> None:
         if device != "cpu":
             raise FedsimError(f"device: {device!r} is not allowed with the executor 'sequential'; allowed: 'cpu'")
+        if setup.precision != "float32":
+            raise FedsimError(f"precision: {setup.precision!r} is not allowed with the executor 'sequential'")
         data = setup.data
         self._data, self._local = data, setup.local
         self._test_x, self._test_y = (torch.from_numpy(part.copy()) for part in (data.test_x, data.test_y))

@@ -144,7 +144,7 @@ class Computation:
 
     def _train(self, trainings: list[Training]) -> Sequence[TrainingResult]:
         self.trainings += len(trainings)
-        return self.executor.train([training.job() for training in trainings])
+        return list(self.executor.train([training.job() for training in trainings]))
 
     def _known(
         self, asked: Mapping[str, Asked], compute: Callable[[list[Asked]], Sequence[Found]], kind: type[Found]

@@ -1,0 +1,1 @@
+"""Results under digests: in memory, or on disk for all runs of a user."""
