@@ -4,6 +4,7 @@ import gc
 import os
 import socket
 import threading
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -14,9 +15,11 @@ from fedsim.learning.executors.workers.segments import Segment, raw
 
 
 @pytest.fixture
-def ends() -> tuple[Channel, Channel]:
-    one, other = socket.socketpair()
-    return Channel(one), Channel(other)
+def ends() -> Iterator[tuple[Channel, Channel]]:
+    both = one, other = tuple(Channel(end) for end in socket.socketpair())
+    yield one, other
+    for end in both:
+        end.close()
 
 
 def test_arrays_of_growing_size_arrive_unchanged(ends: tuple[Channel, Channel]) -> None:
