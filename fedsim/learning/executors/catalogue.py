@@ -8,7 +8,10 @@ from fedsim.registry import Registry
 AUTO: Final = "auto"
 """The kind that stands for the fastest of `CANDIDATES`."""
 
-CANDIDATES: Final = (SEQUENTIAL,)
+PROCESSES: Final = "processes"
+"""The kind that trains in worker processes."""
+
+CANDIDATES: Final = (SEQUENTIAL, PROCESSES)
 """The kinds that `AUTO` compares. Of two that are about as fast it takes the first."""
 
 EXECUTORS: Final = Registry(
@@ -18,6 +21,7 @@ EXECUTORS: Final = Registry(
     {
         AUTO: "fedsim.learning.executors.auto:AutoExecutor",
         SEQUENTIAL: "fedsim.learning.executors.sequential:SequentialExecutor",
+        PROCESSES: "fedsim.learning.executors.processes:ProcessesExecutor",
     },
     default=AUTO,
 )

@@ -19,6 +19,7 @@ from pathlib import Path
 import numpy as np
 
 from fedsim.learning.executors.contracts import Expected, TrainingSetup
+from fedsim.learning.executors.processes import worker_count
 from fedsim.registry import identity
 from fedsim.user_cache import user_cache
 
@@ -30,7 +31,7 @@ def key_of(setup: TrainingSetup, expected: Expected, device: str) -> Key:
     """Return what the speed of executors depends on; sizes of cohorts and of clients as powers of two."""
     return {
         "processor": _processor(),
-        "cores": os.cpu_count(),
+        "workers": worker_count(),
         "device": _device_name(device),
         "torch": version("torch"),
         "fedsim": version("fedsim-des"),
