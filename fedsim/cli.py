@@ -48,9 +48,11 @@ def run(
     data_dir: DataDir = None,
     force: Annotated[bool, typer.Option("--force", help="Replace a folder that holds another scenario's run.")] = False,
     executor: Annotated[
-        str | None, typer.Option("--executor", help="What computes trainings (default: $FEDSIM_EXECUTOR, sequential).")
+        str | None, typer.Option("--executor", help="What computes trainings (default: $FEDSIM_EXECUTOR, auto).")
     ] = None,
-    device: Annotated[str, typer.Option("--device", help="Where the executor computes.")] = "cpu",
+    device: Annotated[
+        str | None, typer.Option("--device", help="Where the executor computes (default: $FEDSIM_DEVICE, cpu).")
+    ] = None,
     precision: Annotated[str, typer.Option("--precision", help="float32 or bfloat16.")] = "float32",
     quiet: Quiet = False,
 ) -> None:
