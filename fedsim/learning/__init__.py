@@ -6,7 +6,7 @@ Handles and settings: `Learner`, `Model`, `Update`, `Release`, `Evaluation`; `Su
 What a server can be told of updates: `MEASUREMENTS`.
 """
 
-from fedsim.learning.contracts import Evaluation, Learner, Model, Of, Release, Update
+from fedsim.learning.contracts import Evaluation, ExecutorUsed, Learner, Model, Of, Release, Update
 from fedsim.learning.data.datasets import CIFAR10, DATASETS, MNIST, Dataset, Digits, FashionMNIST, data_folder
 from fedsim.learning.data.partitions import (
     PARTITIONS,
@@ -52,6 +52,7 @@ __all__ = [
     "EvaluationJob",
     "Executor",
     "ExecutorChoice",
+    "ExecutorUsed",
     "FashionMNIST",
     "FedAvg",
     "FedAvgM",
