@@ -114,8 +114,8 @@ class Index:
         rows = [(digest,) for digest in digests]
         self._change(lambda connection: connection.executemany("DELETE FROM entries WHERE digest = ?", rows))
 
-    def evict(self, limit_bytes: int) -> list[str]:
-        """Forget the entries used longest ago until the others fit in a limit, and return their digests."""
+    def oldest(self, limit_bytes: int) -> list[str]:
+        """Return the digests of the arrays used longest ago, until the others fit in a limit."""
 
         def work(connection: sqlite3.Connection) -> list[str]:
             excess, gone = _totals(connection).array_bytes - limit_bytes, []
@@ -124,10 +124,9 @@ class Index:
                     break
                 gone.append(digest)
                 excess -= size_bytes
-            connection.executemany("DELETE FROM entries WHERE digest = ?", [(digest,) for digest in gone])
             return gone
 
-        return self._change(work)
+        return self._run(work)
 
     def entries(self) -> list[tuple[str, int, float]]:
         """Return digest, size in bytes and time of last use of all arrays, the one used longest ago first."""
@@ -236,8 +235,9 @@ class Index:
         with self._lock:
             try:
                 return work(self._opened())
-            except sqlite3.DatabaseError as error:
-                if not _damaged(error):
+            except (sqlite3.DatabaseError, UnicodeDecodeError) as error:
+                # A message of SQLite may quote bytes of a damaged table that are no text.
+                if isinstance(error, sqlite3.DatabaseError) and not _damaged(error):
                     raise
                 self._begin_afresh(error)
             return work(self._opened())
@@ -287,7 +287,7 @@ class Index:
     def _alone(self) -> FileLock:
         return FileLock(self._folder / "lock", timeout=3 * _WAIT_S)
 
-    def _begin_afresh(self, error: sqlite3.DatabaseError) -> None:
+    def _begin_afresh(self, error: Exception) -> None:
         """Move the damaged file aside, unless another process has done so."""
         mine = self._identity
         self.close()

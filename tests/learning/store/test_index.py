@@ -32,9 +32,10 @@ def test_entries_and_totals(index):
     assert index.totals().array_bytes == 65
     index.touch({"a": 8.0, "c": 1.0, "gone": 7.0})
     assert index.entries() == [("c", 30, 2.0), ("a", 10, 8.0), ("b", 25, 9.0)]
-    assert index.evict(35) == ["c"]
-    assert index.evict(35) == []
-    index.remove_entries(["b", "gone"])
+    assert index.oldest(35) == ["c"]
+    assert index.oldest(34) == ["c", "a"]
+    assert index.oldest(65) == []
+    index.remove_entries(["b", "c", "gone"])
     index.sweep([("d", 5, 3.0), ("a", 99, 0.0)], ["gone"])
     assert index.entries() == [("d", 5, 3.0), ("a", 10, 8.0)]
     assert index.totals().array_bytes == 15
@@ -144,7 +145,7 @@ def test_flipped_bits_never_give_a_wrong_record(tmp_path, times):
         assert all(BATCH[digest] == record for digest, record in found.items())
         index.put_records(BATCH)
         index.put_entry("i", 10, 1.0)
-        index.evict(20)
+        index.remove_entries(index.oldest(20))
         index.entries()
         index.check()
         index.put_records(BATCH)
