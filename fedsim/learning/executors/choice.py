@@ -15,7 +15,10 @@ EXECUTORS: Final = Registry(
     "executor",
     "fedsim.executors",
     ("train", "evaluate"),
-    {SEQUENTIAL: "fedsim.learning.executors.sequential:SequentialExecutor"},
+    {
+        SEQUENTIAL: "fedsim.learning.executors.sequential:SequentialExecutor",
+        "stacked": "fedsim.learning.executors.stacked:StackedExecutor",
+    },
 )
 
 ENVIRONMENT_VARIABLE: Final = "FEDSIM_EXECUTOR"
