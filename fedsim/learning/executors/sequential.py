@@ -58,6 +58,8 @@ class SequentialExecutor:
         self._test_x, self._test_y = (torch.from_numpy(part.copy()) for part in (data.test_x, data.test_y))
         self.flat = build_flat(setup.model, data.shape, data.classes, setup.seed)
         self._optimizer = _optimizer(self.flat.parameters, setup.local)
+        # Another module, because an evaluation may run in another thread while a training does.
+        self._evaluated = build_flat(setup.model, data.shape, data.classes, setup.seed)
 
     def train(self, jobs: Sequence[TrainingJob]) -> list[TrainingResult]:
         """Return what each client learns."""
@@ -136,13 +138,13 @@ class SequentialExecutor:
 
     def _scores(self, model: Vector, chunks: Sequence[tuple[IntArray | None, int]]) -> FloatArray:
         """Return right answers and summed loss of a model on each chunk, shape (chunks, 2)."""
-        self.flat.load(model)
-        self.flat.module.eval()
+        self._evaluated.load(model)
+        self._evaluated.module.eval()
 
         def score(chunk: tuple[IntArray | None, int]) -> tuple[float, float]:
             images, labels = self._samples(*chunk)
             with torch.inference_mode():
-                scores = self.flat.module(_scaled(images, self._data.pixel_max))
+                scores = self._evaluated.module(_scaled(images, self._data.pixel_max))
                 loss = functional.cross_entropy(scores, labels, reduction="sum")
                 return float((scores.argmax(1) == labels).sum()), float(loss)
 
