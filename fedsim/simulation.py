@@ -1,6 +1,7 @@
 """The one place that wires a scenario into processes and runs it."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ from fedsim.devices import Availability, Batteries, Charge, EligibilityCriterion
 from fedsim.devices.availability.on_off import OnOffProcess
 from fedsim.errors import ScenarioError
 from fedsim.history import History, Recorder
-from fedsim.learning import ExecutorChoice, Keeping, Learner, MakeExecutor, Precision
+from fedsim.learning import ExecutorChoice, ExecutorUsed, Keeping, Learner, MakeExecutor, Precision
 from fedsim.network.contracts import build_links
 from fedsim.privacy import PrivacyAccountant
 from fedsim.rounds import (
@@ -70,7 +71,7 @@ class Simulation:
         keeping: Keeping | None = None,
         on_round: Callable[[Progress], None] | None = None,
         executor: str | MakeExecutor | None = None,
-        device: str = "cpu",
+        device: str | None = None,
         precision: Precision = "float32",
     ) -> None:
         self.scenario = scenario
@@ -91,6 +92,11 @@ class Simulation:
             audit=scenario.results.audit,
         )
 
+    @property
+    def executor_used(self) -> ExecutorUsed | None:
+        """What computes trainings and evaluations; None in a run about timing only."""
+        return self.context.learner.executor_used
+
     def run(self) -> History:
         """Run to the end and return what happened."""
         self._server.run()
@@ -109,7 +115,7 @@ def simulate(
     keeping: Keeping | None = None,
     on_round: Callable[[Progress], None] | None = None,
     executor: str | MakeExecutor | None = None,
-    device: str = "cpu",
+    device: str | None = None,
     precision: Precision = "float32",
 ) -> History:
     """Run a scenario and return its history; nothing is written. See `Simulation` for the arguments.
@@ -187,20 +193,21 @@ def build_context(
     streams = Streams(scenario.seed)
     clients = scenario.crowd.clients
     privacy = scenario.privacy
+    selector = SelectorPort.of(scenario.selector.build())
+    chosen = replace(executor or ExecutorChoice(), cohort=selector.cohort, rounds=scenario.rounds.count)
     learner: Learner = scenario.learning.build(
         clients=clients,
         streams=streams,
         mechanism=None if privacy is None else privacy.mechanism,
         store=store,
         data_dir=None if data_dir is None else Path(data_dir),
-        executor=executor,
+        executor=chosen,
         keeping=keeping,
     )
     links = build_links(scenario.network, scenario.crowd.placement.positions(clients, streams), streams)
     law = scenario.devices.compute
     compute = law.build(clients, streams, learner.flops_per_sample if FLOPS in law.requires else None)
     accountant = None if privacy is None else PrivacyAccountant(privacy.budget, clients)
-    selector = SelectorPort.of(scenario.selector.build())
     workload = Workload(learner, selector.needs)
     expected = None
     if selector.oracle or selector.uses_features:

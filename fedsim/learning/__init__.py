@@ -8,6 +8,7 @@ What a server can be told of updates: `MEASUREMENTS`.
 
 from fedsim.learning.contracts import (
     Evaluation,
+    ExecutorUsed,
     KnownEvaluation,
     Learner,
     Model,
@@ -25,7 +26,8 @@ from fedsim.learning.data.partitions import (
     Partition,
     QuantitySkewPartition,
 )
-from fedsim.learning.executors.choice import EXECUTORS, ExecutorChoice, MakeExecutor
+from fedsim.learning.executors.catalogue import EXECUTORS
+from fedsim.learning.executors.choice import ExecutorChoice, MakeExecutor
 from fedsim.learning.executors.contracts import (
     EvaluationJob,
     Executor,
@@ -65,6 +67,7 @@ __all__ = [
     "EvaluationJob",
     "Executor",
     "ExecutorChoice",
+    "ExecutorUsed",
     "FashionMNIST",
     "FedAvg",
     "FedAvgM",

@@ -17,6 +17,7 @@ from fedsim.errors import ScenarioError
 from fedsim.learning.aggregation import checked_weights, stepped, weighted_mean
 from fedsim.learning.contracts import (
     Evaluation,
+    ExecutorUsed,
     Model,
     Of,
     PendingEvaluation,
@@ -73,10 +74,12 @@ class SupervisedLearner:
     keeping : which models stay in the store; all of them by default
     numerics : what results depend on beside the scenario, see `fedsim.learning.models.numerics`
     model_bits, flops_per_sample : stand for a bigger network, if given
+    executor_used : describes the executor, if it is known
 
     Attributes
     ----------
     store : where results of trainings and probes are kept
+    executor_used : description of the executor
     """
 
     def __init__(
@@ -94,6 +97,7 @@ class SupervisedLearner:
         numerics: str = "",
         model_bits: float | None = None,
         flops_per_sample: float | None = None,
+        executor_used: ExecutorUsed | None = None,
     ) -> None:
         data = setup.data
         self.samples = np.array([part.size for part in rows], dtype=np.int64)
@@ -108,6 +112,7 @@ class SupervisedLearner:
         self.model_bits: float = model_bits or float(BITS_PER_FLOAT32 * layout.initial.size)
         self._identities = identity(server), identity(mechanism)
         self._states: dict[int, StateHandle] = {}
+        self.executor_used: ExecutorUsed | None = executor_used
         self._refuse_clients_without_a_batch()
         model = identity(setup.model)
         basis = self._results.basis

@@ -26,7 +26,7 @@ def run(
     replace: bool = False,
     on_round: Callable[[Progress], None] | None = None,
     executor: str | MakeExecutor | None = None,
-    device: str = "cpu",
+    device: str | None = None,
     precision: Precision = "float32",
 ) -> History:
     """Run a scenario, keep it in a folder and return its history.
