@@ -31,11 +31,13 @@ class Recorder:
     Attributes
     ----------
     accounts : returns the columns of `ACCOUNTS` up to now; None for none
+    settle : records what is still being worked out, before the tables are read
     """
 
     def __init__(self, name: str) -> None:
         self.name = name
         self.accounts: Callable[[], dict[str, NDArray[Any]]] | None = None
+        self.settle: Callable[[], None] = _nothing
         self._columns: dict[str, list[dict[str, NDArray[Any]]]] = {"participations": [], "probes": []}
         self._rows: dict[str, list[dict[str, Any]]] = {name: [] for name in TABLES if name not in self._columns}
 
@@ -65,6 +67,7 @@ class Recorder:
 
     def history(self) -> History:
         """Return the history up to now."""
+        self.settle()
         tables = {name: TABLES[name].from_columns(parts) for name, parts in self._columns.items()}
         tables |= {name: TABLES[name].from_rows(rows) for name, rows in self._rows.items()}
         if self.accounts is not None:
@@ -83,3 +86,7 @@ class Recorder:
             rows = next(iter(columns.values())).size
             columns = columns | {column.name: column.no_value(rows) for column in absent}
         self._columns[schema.name].append(columns)
+
+
+def _nothing() -> None:
+    return

@@ -3,17 +3,20 @@
 A crash is an interrupt of that process. It ends the present round, whose number is not used again.
 """
 
-from collections.abc import Callable, Generator
+from collections import deque
+from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 from simpy import Environment, Event, Interrupt
 
 from fedsim.clock import Waiting
 from fedsim.errors import ScenarioError
 from fedsim.history.recorder import Recorder
-from fedsim.learning import Evaluation, Model
+from fedsim.learning import Evaluation, Model, PendingEvaluation
 from fedsim.rounds.server.context import ServerContext
 
 
@@ -43,13 +46,21 @@ class Progress:
     ----------
     round, count : number of the round, and of all rounds
     time_s : present simulated time
-    evaluation : of the newest model; None if this round is not followed by one
+    pending : evaluation of the newest model, which may still run; None if this round is not followed by one
+    weights : returns the newest model's arrays by their names in its module, training what is needed; None without
+        learning
     """
 
     round: int
     count: int
     time_s: float
-    evaluation: Evaluation | None
+    pending: PendingEvaluation | None
+    weights: Callable[[], Mapping[str, NDArray[Any]] | None]
+
+    @property
+    def evaluation(self) -> Evaluation | None:
+        """The evaluation, once it is there: reading it waits. None if this round is not followed by one."""
+        return None if self.pending is None else self.pending.result()
 
 
 class RoundRunner(Protocol):
@@ -85,6 +96,16 @@ class RoundRunner(Protocol):
         ...
 
 
+@dataclass(frozen=True)
+class _Pending:
+    """An evaluation that is not recorded yet, with the round after which it was begun and the model's version."""
+
+    evaluation: PendingEvaluation
+    number: int
+    time_s: float
+    version: int
+
+
 class Server:
     """The server process of one simulation.
 
@@ -110,6 +131,8 @@ class Server:
         self.env, self.context, self.stopping, self.recorder = env, context, stopping, recorder
         self._runner, self._on_round = runner, on_round
         self._evaluated = 0
+        self._pending: deque[_Pending] = deque()
+        recorder.settle = self._settle
 
     def run(self) -> None:
         """Run rounds, and the clock, until the run is over.
@@ -150,10 +173,12 @@ class Server:
                 last = self._past(start_s)
             evaluation = self._evaluate(self._runner.model, number, last=last)
             if self._on_round is not None:
-                self._on_round(Progress(number, self.stopping.count, self.env.now, evaluation))
+                weights = partial(self.context.learner.export, self._runner.model)
+                self._on_round(Progress(number, self.stopping.count, self.env.now, evaluation, weights))
             if last or self._reached(evaluation):
                 break
         yield from self._runner.shutdown()
+        self._settle()
 
     def _run(self, number: int, start_s: float) -> Generator[Event, Any, bool]:
         """Run a round, up to its end or to a crash and the restart; return whether it has started.
@@ -175,24 +200,33 @@ class Server:
                 start_s = self._runner.next_start_s(number)
         return False
 
-    def _evaluate(self, model: Model, number: int, *, last: bool) -> Evaluation | None:
+    def _evaluate(self, model: Model, number: int, *, last: bool) -> PendingEvaluation | None:
+        """Begin the evaluation that is due after a round; None if none is."""
         if number == self._evaluated or (not last and number % self.stopping.evaluate_every):
             return None
         self._evaluated = number
-        evaluation = self.context.learner.evaluate(model)
-        if evaluation is not None:
+        pending = self.context.learner.start_evaluation(model)
+        if pending is not None:
+            self._pending.append(_Pending(pending, number, self.env.now, model.version))
+            self._settle(wait=False)
+        return pending
+
+    def _settle(self, *, wait: bool = True) -> None:
+        """Record the evaluations whose results are there, in their order; waiting for all of them by default."""
+        while self._pending and (wait or self._pending[0].evaluation.done()):
+            first = self._pending.popleft()
+            found = first.evaluation.result()
             self.recorder.add_evaluation(
-                round=number,
-                time_s=self.env.now,
-                model_version=model.version,
-                accuracy=evaluation.accuracy,
-                loss=evaluation.loss,
+                round=first.number,
+                time_s=first.time_s,
+                model_version=first.version,
+                accuracy=found.accuracy,
+                loss=found.loss,
             )
-        return evaluation
 
     def _past(self, time_s: float) -> bool:
         return time_s == np.inf or (self.stopping.until_s is not None and time_s >= self.stopping.until_s)
 
-    def _reached(self, evaluation: Evaluation | None) -> bool:
+    def _reached(self, evaluation: PendingEvaluation | None) -> bool:
         target = self.stopping.target_accuracy
-        return target is not None and evaluation is not None and evaluation.accuracy >= target
+        return target is not None and evaluation is not None and evaluation.result().accuracy >= target
