@@ -85,6 +85,7 @@ class Streams:
         if seed < 0:
             raise ScenarioError(f"seed: {seed!r} is not allowed; it must be a whole number of at least 0")
         self.seed, self._path = seed, path
+        self._prefix = "".join(f"{'s' if isinstance(part, str) else 'i'}{part}\x1f" for part in (seed, *path))
         self._keys: dict[str, tuple[int, int]] = {}
         self._schedules: dict[str, NDArray[np.uint64]] = {}
 
@@ -94,8 +95,9 @@ class Streams:
 
     def digest(self, name: str, *keys: Key) -> bytes:
         """Return 16 bytes that identify a stream, equal on every machine and under every hash seed."""
-        parts = (self.seed, *self._path, name, *keys)
-        text = "\x1f".join(f"{'s' if isinstance(part, str) else 'i'}{part}" for part in parts)
+        text = self._prefix + "\x1f".join(
+            [f"s{part}" if isinstance(part, str) else f"i{part}" for part in (name, *keys)]
+        )
         return hashlib.blake2b(text.encode(), digest_size=16).digest()
 
     def generator(self, name: str, *keys: Key) -> np.random.Generator:

@@ -39,6 +39,7 @@ class Roster:
         self.given_up: list[CohortRun] = []
         self._cohort = np.full(clients, -1)
         self._busy = np.zeros(clients, dtype=bool)
+        self._busy_clients = 0
         self._changed: Event = env.event()
         self._idled: Event | None = None
 
@@ -50,12 +51,13 @@ class Roster:
     @property
     def any_busy(self) -> bool:
         """Whether any of the server's clients is in flight beyond the round in which it was sent."""
-        return bool(self._busy.any())
+        return self._busy_clients > 0
 
     def sent(self, run: CohortRun, *, busy: bool) -> None:
         """Record a cohort in flight, and whether its clients stay busy beyond the round."""
         client = run.cohort.client
         if busy:
+            self._busy_clients += client.size - int(np.count_nonzero(self._busy[client]))
             self._busy[client] = True
         self.in_flight += int(np.count_nonzero(self._cohort[client] < 0))
         self._cohort[client] = run.order
@@ -84,6 +86,7 @@ class Roster:
 
     def mark_idle(self, client: int) -> None:
         """Record that a client is a candidate again."""
+        self._busy_clients -= int(self._busy[client])
         self._busy[client] = False
         if self._idled is not None:
             self._idled.succeed()

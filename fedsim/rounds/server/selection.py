@@ -165,12 +165,16 @@ class Selection:
         """Return the selector's view; None without candidates."""
         self.looked_s = time_s
         member, draw = self._roster.member, self.draw(number)
-        candidate = self.context.availability.available(member, time_s, draw) & self._roster.idle
-        complete = bool(candidate.all())
-        self.candidates = candidate.size if complete else int(np.count_nonzero(candidate))
+        client = None
+        if self.context.availability.absences or self._roster.any_busy or not self._roster.whole_crowd:
+            candidate = self.context.availability.available(member, time_s, draw) & self._roster.idle
+            complete = bool(candidate.all())
+            self.candidates = candidate.size if complete else int(np.count_nonzero(candidate))
+            client = None if complete and self._roster.whole_crowd else member[candidate]
+        else:
+            self.candidates = member.size
         if not self.candidates:
             return None
-        client = None if complete and self._roster.whole_crowd else member[candidate]
         view = self.context.knowledge.view(number, self.env.now, client, size)
         return with_future(self.context, view, draw) if self.selector.oracle else view
 
