@@ -47,7 +47,9 @@ class Uniform(CohortSelector):
         size = self.cohort_size(view)
         if view.client.size <= size:
             return Cohort(view.client.copy())
-        return Cohort(np.sort(rng.choice(view.client, size=size, replace=False)))
+        chosen = rng.choice(view.client, size=size, replace=False)
+        chosen.sort()
+        return Cohort(chosen)
 
 
 class RoundRobin(CohortSelector):

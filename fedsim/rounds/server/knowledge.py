@@ -1,6 +1,6 @@
 """What a server learns of its clients from what they have sent, and what its selector is told."""
 
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +12,7 @@ from fedsim.rounds.clients.cohort import CohortRun, Members
 from fedsim.selectors import Reports, RoundView
 
 T = TypeVar("T", bound=np.generic)
+_DELIVERED: Final = int(Outcome.DELIVERED)
 
 
 class Knowledge:
@@ -120,7 +121,7 @@ def feedback(number: int, now_s: float, reported: Members, needs: tuple[str, ...
     """
     measured = {name: _column(name, reported) for name in needs}
     client = _joined([run.cohort.client[members] for run, members in reported], np.int64)
-    delivered = [run.participations.outcome[members] == Outcome.DELIVERED for run, members in reported]
+    delivered = [run.participations.outcome[members] == _DELIVERED for run, members in reported]
     return Reports(
         round=number,
         time_s=now_s,

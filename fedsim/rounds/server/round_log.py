@@ -17,6 +17,7 @@ from fedsim.rounds.server.context import ServerContext
 from fedsim.rounds.server.knowledge import feedback
 
 _OUTCOMES: Final = Outcome.labels()
+_STALE_USED: Final = int(Fate.STALE_USED)
 
 
 class RoundLog:
@@ -74,13 +75,13 @@ class RoundLog:
             self.check_probes(before_s=run.participations.start_s)
             if self.audit is not None:
                 self.audit.check(run.number, records)
-            self._stale_used += int(np.count_nonzero(run.fate[rows] == Fate.STALE_USED))
+            self._stale_used += int(np.count_nonzero(run.fate[rows] == _STALE_USED))
         return rows
 
     def count(self, counted: Members) -> None:
         """Count how participations of the present round ended."""
         for run, members in counted:
-            self._counts += np.bincount(run.participations.outcome[members], minlength=len(Outcome))
+            self._counts += np.bincount(run.participations.outcome[members], minlength=len(_OUTCOMES))
 
     def close(
         self,
