@@ -105,7 +105,7 @@ class Streams:
             raise ScenarioError(f"seed: {seed!r} is not allowed; it must be a whole number of at least 0")
         self.seed, self._path = seed, path
         self._keys: dict[str, tuple[int, int]] = {}
-        self._hashes: dict[str, hashlib.blake2b] = {}
+        self._prefix = _text((seed, *path))[1:]
         self._schedules: dict[str, NDArray[np.uint64]] = {}
 
     def within(self, *path: Key) -> "Streams":
@@ -114,13 +114,7 @@ class Streams:
 
     def digest(self, name: str, *keys: Key) -> bytes:
         """Return 16 bytes that identify a stream, equal on every machine and under every hash seed."""
-        # The part of the hash that all streams of a name share is computed once.
-        if name not in self._hashes:
-            begun = hashlib.blake2b(_text((self.seed, *self._path, name))[1:].encode(), digest_size=16)
-            self._hashes[name] = begun
-        hashed = self._hashes[name].copy()
-        hashed.update(_text(keys).encode())
-        return hashed.digest()
+        return hashlib.blake2b((self._prefix + _text((name, *keys))).encode(), digest_size=16).digest()
 
     def generator(self, name: str, *keys: Key) -> np.random.Generator:
         """Return a fresh generator at the start of the stream ``(name, *keys)``."""
