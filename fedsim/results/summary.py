@@ -1,14 +1,21 @@
 """The summary of a run: its main numbers."""
 
+from collections.abc import Iterable
 from typing import Any
 
-import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from fedsim.history import History
 from fedsim.history.accounting import wasted_shares
 
 
-def summarise(history: History, target_accuracy: float = 0.8, smoothing: int = 1) -> dict[str, Any]:
+def summarise(
+    history: History,
+    target_accuracy: float = 0.8,
+    smoothing: int = 1,
+    participations: Iterable[pa.RecordBatch] | None = None,
+) -> dict[str, Any]:
     """Return the summary of a run by the names of its quantities; None for one that does not exist.
 
     Parameters
@@ -16,6 +23,7 @@ def summarise(history: History, target_accuracy: float = 0.8, smoothing: int = 1
     history : of the run
     target_accuracy : accuracy whose time is stated, a share
     smoothing : window of the causal mean over evaluations
+    participations : the participations batch by batch, where they are too many for memory
     """
     durations_s = history.column("rounds", "duration_s")
     ends_s = history.column("rounds", "end_s")
@@ -23,7 +31,7 @@ def summarise(history: History, target_accuracy: float = 0.8, smoothing: int = 1
     delivered = int(history.column("rounds", "delivered").sum())
     _, accuracy = history.curve("round", "accuracy", smoothing)
     leakage = history.column("rounds", "largest_leakage")
-    wasted_time, wasted_bits = wasted_shares(history)
+    wasted_time, wasted_bits = wasted_shares(history, participations)
     return {
         "rounds": history.rounds.num_rows,
         "simulated_s": float(ends_s[-1]) if ends_s.size else 0.0,
@@ -38,7 +46,7 @@ def summarise(history: History, target_accuracy: float = 0.8, smoothing: int = 1
         "dropped": int(history.column("rounds", "dropped").sum()),
         "wasted_time_share": wasted_time,
         "wasted_bits_share": wasted_bits,
-        "clients_reached": int(np.unique(history.column("participations", "client")).size),
+        "clients_reached": pc.count_distinct(history.participations.column("client")).as_py(),
         "largest_leakage": float(leakage[-1]) if leakage.size else None,
     }
 
