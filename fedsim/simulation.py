@@ -57,6 +57,8 @@ class Simulation:
         Where the executor computes, in torch's words.
     precision : optional
         Of the arithmetic inside layers, ``"float32"`` or ``"bfloat16"``.
+    recorder : optional
+        Takes the rows of the run; one with rows in temporary files by default.
     """
 
     def __init__(
@@ -69,9 +71,10 @@ class Simulation:
         executor: str | MakeExecutor | None = None,
         device: str = "cpu",
         precision: Precision = "float32",
+        recorder: Recorder | None = None,
     ) -> None:
         self.scenario = scenario
-        self.recorder = Recorder(scenario.name)
+        self.recorder = recorder or Recorder(scenario.name)
         self.context = build_context(scenario, data_dir, store, ExecutorChoice.of(executor, device, precision))
         stopping = StoppingCriteria(
             count=scenario.rounds.count,

@@ -9,6 +9,7 @@ import os
 import tempfile
 import weakref
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import BinaryIO, Final, NamedTuple, cast
 
 import pyarrow as pa
@@ -26,6 +27,9 @@ class Extent(NamedTuple):
     nbytes: int
 
 
+EMPTY: Final = Extent(0, 0)
+
+
 class Spool:
     """Rows of one table in a file.
 
@@ -41,7 +45,7 @@ class Spool:
     extent : rows that are in the file
     """
 
-    def __init__(self, schema: pa.Schema, file: BinaryIO, where: str, extent: Extent = Extent(0, 0)) -> None:
+    def __init__(self, schema: pa.Schema, file: BinaryIO, where: str, extent: Extent = EMPTY) -> None:
         self.schema, self.where, self.extent = schema, where, extent
         self._file = file
         self._told(lambda: file.truncate(extent.nbytes))
@@ -73,7 +77,7 @@ class Spool:
             with pa.ipc.new_stream(sink, self.schema) as writer:
                 writer.write_batch(batch)
             segment = sink.getvalue()
-            self._told(lambda segment=segment: self._write(segment))
+            self._told(partial(self._write, segment))
             # One assignment: an interrupt comes before it or after it.
             self.extent = Extent(self.extent.rows + batch.num_rows, self.extent.nbytes + segment.size)
 

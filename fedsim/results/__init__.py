@@ -1,8 +1,10 @@
 """Run folders: writing, reading, summary and report of a run."""
 
-from fedsim.results.folder import RunFolder, read_run
+from fedsim.results.folder import RunFolder
 from fedsim.results.recording import run
 from fedsim.results.report import report
+from fedsim.results.state import status_of
 from fedsim.results.summary import rows, summarise
+from fedsim.results.tables import read_run
 
-__all__ = ["RunFolder", "read_run", "report", "rows", "run", "summarise"]
+__all__ = ["RunFolder", "read_run", "report", "rows", "run", "status_of", "summarise"]

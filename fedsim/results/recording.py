@@ -1,14 +1,19 @@
 """A run in a folder: tables while the run goes on, figures and a summary at the end."""
 
+import contextlib
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, Final
 
-from fedsim.history import History, draw
+import pyarrow as pa
+
+from fedsim.errors import RunError
+from fedsim.history import History, Recorder, draw
 from fedsim.learning import MakeExecutor, Precision
-from fedsim.results.folder import RunFolder
+from fedsim.results.folder import SUMMARY, RunFolder
 from fedsim.results.summary import summarise
+from fedsim.results.tables import read_run
 from fedsim.rounds import Progress
 from fedsim.scenario import Scenario
 from fedsim.simulation import Simulation
@@ -28,54 +33,78 @@ def run(
     executor: str | MakeExecutor | None = None,
     device: str = "cpu",
     precision: Precision = "float32",
+    tell: Callable[[str], None] | None = None,
 ) -> History:
     """Run a scenario, keep it in a folder and return its history.
+
+    A run that was killed, interrupted or has failed goes on: it is replayed from its first round, which is cheap since
+    its trainings are found in the store, and ends in the same tables. A finished one is read.
 
     Parameters
     ----------
     scenario : what is run
     out : folder; ``runs/<name of the scenario>`` by default
     data_dir, store, on_round, executor, device, precision : as for `fedsim.simulate`
-    replace : whether a folder that holds another scenario's run may be written over
+    replace : whether the run that the folder holds is thrown away, be it another scenario's or a finished one
+    tell : called with lines of text for the user
 
     Raises
     ------
     RunError
-        If the folder cannot be used; nothing has been computed then.
+        If the folder cannot be used, or another process uses it; nothing has been computed then. If the replay does
+        not give the rows that the folder has. If the folder can no longer be written.
     """
-    folder_path = Path("runs") / scenario.name if out is None else Path(out)
-    writer: _Writer | None = None
+    path = Path("runs") / scenario.name if out is None else Path(out)
+    say = tell or _say_nothing
+    with RunFolder(path, scenario, replace=replace) as folder:
+        if folder.finished:
+            say(f"{path}: was finished before; nothing is computed, and --force runs it again")
+            return read_run(path)
+        saver = _Saver(folder)
 
-    def after_round(progress: Progress) -> None:
-        if writer is not None:
-            writer.write_if_due()
-        if on_round is not None:
-            on_round(progress)
+        def after_round(progress: Progress) -> None:
+            saver.after_round()
+            if on_round is not None:
+                on_round(progress)
 
-    simulation = Simulation(
-        scenario,
-        data_dir=data_dir,
-        store=store,
-        on_round=after_round,
-        executor=executor,
-        device=device,
-        precision=precision,
-    )
-    writer = _Writer(RunFolder(folder_path, scenario, replace=replace), simulation)
-    status = "interrupted"
-    try:
-        history = simulation.run()
-        status = "finished"
-    finally:
-        writer.write(status)
-    write_results(writer.folder, history)
-    return history
+        recorder = saver.recorder = Recorder(scenario.name, folder.spool)
+        simulation = Simulation(
+            scenario,
+            data_dir=data_dir,
+            store=store,
+            on_round=after_round,
+            executor=executor,
+            device=device,
+            precision=precision,
+            recorder=recorder,
+        )
+        if folder.state is not None:
+            say(f"{path}: goes on after round {folder.state['rounds']} ({folder.state['status']})")
+        folder.begin()
+        try:
+            simulation.run()
+            folder.write_tables(recorder)
+            history = recorder.history()
+            write_results(folder, history, recorder.batches("participations"))
+        except BaseException as error:
+            saver.end(error)
+            raise
+        folder.finish()
+        return history
 
 
-def write_results(folder: RunFolder, history: History) -> None:
-    """Write summary and figures of a finished run."""
+def write_results(folder: RunFolder, history: History, participations: Iterable[pa.RecordBatch]) -> None:
+    """Write summary and figures of a run that has ended.
+
+    Parameters
+    ----------
+    folder : of the run
+    history : of the run
+    participations : its participations batch by batch
+    """
     settings = folder.scenario.results
-    folder.write_json("summary.json", summarise(history, settings.target_accuracy, settings.smoothing))
+    summary = summarise(history, settings.target_accuracy, settings.smoothing, participations)
+    folder.write_json(SUMMARY, summary)
     draw([history], "round", "duration", out=folder.path / "round_durations.png")
     if history.evaluations.num_rows:
         draw([history], "time", "accuracy", smoothing=settings.smoothing, out=folder.path / "accuracy.png")
@@ -84,19 +113,33 @@ def write_results(folder: RunFolder, history: History) -> None:
         draw([history], "time", "leakage", out=folder.path / "leakage.png")
 
 
-class _Writer:
-    """Writes the tables from time to time, with a small share of the run's time."""
+class _Saver:
+    """Puts rows and state on disk from time to time, with a small share of the run's time."""
 
-    def __init__(self, folder: RunFolder, simulation: Simulation) -> None:
-        self.folder, self._simulation = folder, simulation
-        self._began = self._due = time.perf_counter()
+    recorder: Recorder
 
-    def write_if_due(self) -> None:
-        if time.perf_counter() >= self._due:
-            self.write("running")
+    def __init__(self, folder: RunFolder) -> None:
+        self._folder = folder
+        self._due = time.perf_counter()
 
-    def write(self, status: str) -> None:
+    def after_round(self) -> None:
+        self._folder.mark(self.recorder.counts())
         began = time.perf_counter()
-        self.folder.write(self._simulation.history(), status, began - self._began)
+        if began < self._due:
+            return
+        self.recorder.flush()
+        self._folder.save("running")
         spent = time.perf_counter() - began
         self._due = began + max(_SECONDS_BETWEEN_WRITES, spent / _SHARE_OF_TIME_WRITING)
+
+    def end(self, error: BaseException) -> None:
+        """Keep the rounds so far, and say what has ended the run."""
+        # Where these rows or the state cannot be kept, what was kept before stays.
+        with contextlib.suppress(Exception):
+            self.recorder.flush()
+        with contextlib.suppress(RunError):
+            self._folder.save("interrupted" if isinstance(error, KeyboardInterrupt) else "failed", error)
+
+
+def _say_nothing(text: str) -> None:
+    """Take a line for a user who wants none."""
