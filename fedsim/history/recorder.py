@@ -73,6 +73,15 @@ class Recorder:
         """Record an evaluation as a row of `EVALUATIONS`."""
         self._tables[EVALUATIONS.name].add_row(values)
 
+    def add_evaluation_later(self, row: Callable[[], Row]) -> None:
+        """Record an evaluation that may still run, in its place among the others.
+
+        Parameters
+        ----------
+        row : returns the row of `EVALUATIONS`, waiting for it if need be; called when the row is put on disk or read
+        """
+        self._tables[EVALUATIONS.name].add_row_later(row)
+
     def counts(self) -> dict[str, int]:
         """Return how many rows each table has."""
         return {name: table.rows for name, table in self._tables.items()}
@@ -111,7 +120,10 @@ class _Growing:
 
     def add_row(self, values: Row) -> None:
         self._schema.check(values)
-        self._tail.rows.append(values)
+        self.add_row_later(lambda: values)
+
+    def add_row_later(self, row: Callable[[], Row]) -> None:
+        self._tail.rows.append(row)
         self._added(1, len(self._tail.rows))
 
     def add_columns(self, columns: dict[str, NDArray[Any]]) -> None:
@@ -147,7 +159,12 @@ class _Growing:
 
     def _newest(self) -> pa.Table:
         _, columns, rows = self._tail
-        return self._schema.from_columns(columns) if columns else self._schema.from_rows(rows)
+        if columns:
+            return self._schema.from_columns(columns)
+        known = [row() for row in rows]
+        for row in known:
+            self._schema.check(row)
+        return self._schema.from_rows(known)
 
 
 class _Tail(NamedTuple):
@@ -155,7 +172,7 @@ class _Tail(NamedTuple):
 
     at: int
     columns: list[dict[str, NDArray[Any]]]
-    rows: list[Row]
+    rows: list[Callable[[], Row]]
 
 
 def _temporary(schema: TableSchema) -> Spool:

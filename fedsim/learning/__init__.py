@@ -6,7 +6,17 @@ Handles and settings: `Learner`, `Model`, `Update`, `Release`, `Evaluation`; `Su
 What a server can be told of updates: `MEASUREMENTS`.
 """
 
-from fedsim.learning.contracts import Evaluation, Learner, Model, Of, Release, Update
+from fedsim.learning.contracts import (
+    Evaluation,
+    KnownEvaluation,
+    Learner,
+    Model,
+    Of,
+    PendingEvaluation,
+    Release,
+    Update,
+    Work,
+)
 from fedsim.learning.data.datasets import CIFAR10, DATASETS, MNIST, Dataset, Digits, FashionMNIST, data_folder
 from fedsim.learning.data.partitions import (
     PARTITIONS,
@@ -26,7 +36,7 @@ from fedsim.learning.executors.contracts import (
 )
 from fedsim.learning.lineage.store import MemoryStore, Store
 from fedsim.learning.local_training import LocalTraining
-from fedsim.learning.models.settings import CNN3, MLP, MODELS
+from fedsim.learning.models.settings import CNN3, MLP, MODELS, Architecture
 from fedsim.learning.server_optimizers import SERVER_OPTIMIZERS, FedAvg, FedAvgM, ServerOptimizer, ServerState
 from fedsim.learning.settings import LEARNERS, LearnerSettings, Supervised
 from fedsim.learning.timing_only import NoLearning
@@ -44,6 +54,7 @@ __all__ = [
     "MODELS",
     "PARTITIONS",
     "SERVER_OPTIMIZERS",
+    "Architecture",
     "Dataset",
     "Digits",
     "DirichletPartition",
@@ -55,6 +66,7 @@ __all__ = [
     "FashionMNIST",
     "FedAvg",
     "FedAvgM",
+    "KnownEvaluation",
     "Learner",
     "LearnerSettings",
     "LocalTraining",
@@ -64,6 +76,7 @@ __all__ = [
     "NoLearning",
     "Of",
     "Partition",
+    "PendingEvaluation",
     "Precision",
     "QuantitySkewPartition",
     "Release",
@@ -75,5 +88,6 @@ __all__ = [
     "TrainingResult",
     "TrainingSetup",
     "Update",
+    "Work",
     "data_folder",
 ]

@@ -13,13 +13,24 @@ from numpy.typing import NDArray
 from fedsim.arrays import FloatArray, IntArray, Vector
 from fedsim.errors import ScenarioError
 from fedsim.learning.aggregation import aggregated, checked_weights, difference_from, stepped, weighted_mean
-from fedsim.learning.contracts import Evaluation, Model, Of, Release, Update, check_of
+from fedsim.learning.contracts import (
+    Evaluation,
+    KnownEvaluation,
+    Model,
+    Of,
+    PendingEvaluation,
+    Release,
+    Update,
+    Work,
+    check_of,
+)
 from fedsim.learning.executors.contracts import Executor, OptimizerState, TrainingJob, TrainingSetup
 from fedsim.learning.lineage.computation import Computation
 from fedsim.learning.lineage.handles import Combined, ModelHandle, StateHandle, Training, UpdateHandle, digest_of
 from fedsim.learning.lineage.store import MemoryStore, Store
 from fedsim.learning.local_training import checked_probe, probe_samples
 from fedsim.learning.models.layout import ModelLayout
+from fedsim.learning.models.settings import Architecture
 from fedsim.learning.server_optimizers import ServerOptimizer
 from fedsim.learning.update_metrics import deviations, measure
 from fedsim.registry import identity
@@ -88,6 +99,16 @@ class SupervisedLearner:
     def trainings(self) -> int:
         """How many trainings this learner has computed; those found in the store do not count."""
         return self._results.trainings
+
+    @property
+    def work(self) -> Work:
+        """What has been computed so far, and what was found."""
+        return Work(trained=self._results.trainings)
+
+    @property
+    def architecture(self) -> Architecture:
+        """The model without its numbers."""
+        return Architecture(self._setup.model, self._setup.data.shape, self._setup.data.classes)
 
     @cached_property
     def flops_per_sample(self) -> float:
@@ -238,6 +259,14 @@ class SupervisedLearner:
     def evaluate(self, model: Model) -> Evaluation:
         """Return accuracy and loss of a model on the whole test set, running the trainings that it descends from."""
         return self._results.evaluate(cast(ModelHandle, model))
+
+    def start_evaluation(self, model: Model) -> PendingEvaluation:
+        """Run the trainings that a model needs, and begin its evaluation on the test set."""
+        return KnownEvaluation(self.evaluate(model))
+
+    def export(self, model: Model) -> Mapping[str, NDArray[Any]]:
+        """Return a model's arrays under the names in its module, training what is needed."""
+        return self._results.layout.named(self.vector(model))
 
     def vector(self, model: Model) -> Vector:
         """Return the numbers of a model, parameters first and then buffers, training what is needed."""

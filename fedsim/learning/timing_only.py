@@ -11,7 +11,7 @@ from pydantic import Field
 
 from fedsim.arrays import FloatArray, IntArray
 from fedsim.capabilities import FLOPS, MODEL_BITS, SAMPLES
-from fedsim.learning.contracts import Evaluation, Learner, Model, Of, Release, Update, check_of
+from fedsim.learning.contracts import Evaluation, Learner, Model, Of, PendingEvaluation, Release, Update, Work, check_of
 from fedsim.learning.executors.choice import ExecutorChoice
 from fedsim.learning.local_training import probe_samples
 from fedsim.learning.server_optimizers import ServerOptimizer
@@ -84,6 +84,16 @@ class TimingLearner:
     def __init__(self, model_bits: float | None, samples: IntArray, flops_per_sample: float | None = None) -> None:
         self.model_bits, self.samples, self.flops_per_sample = model_bits, samples, flops_per_sample
 
+    @property
+    def work(self) -> Work:
+        """No work."""
+        return Work()
+
+    @property
+    def architecture(self) -> None:
+        """None."""
+        return None
+
     def work_samples(self, client: IntArray, work: FloatArray | None = None) -> FloatArray:
         """Return the samples of one pass over each client's data, times its share of the work, shape (n,)."""
         passed = self.samples[client].astype(np.float64)
@@ -152,6 +162,14 @@ class TimingLearner:
         return probe_samples(self.samples[client], samples)
 
     def evaluate(self, model: Model) -> Evaluation | None:
+        """Return None."""
+        return None
+
+    def start_evaluation(self, model: Model) -> PendingEvaluation | None:
+        """Return None."""
+        return None
+
+    def export(self, model: Model) -> Mapping[str, NDArray[Any]] | None:
         """Return None."""
         return None
 
