@@ -12,7 +12,7 @@ from fedsim.devices import Availability, Batteries, Charge, EligibilityCriterion
 from fedsim.devices.availability.on_off import OnOffProcess
 from fedsim.errors import ScenarioError
 from fedsim.history import History, Recorder
-from fedsim.learning import ExecutorChoice, Learner, MakeExecutor, Precision
+from fedsim.learning import ExecutorChoice, ExecutorUsed, Learner, MakeExecutor, Precision
 from fedsim.network.contracts import build_links
 from fedsim.privacy import PrivacyAccountant
 from fedsim.rounds import (
@@ -90,6 +90,11 @@ class Simulation:
             on_round,
             audit=scenario.results.audit,
         )
+
+    @property
+    def executor_used(self) -> ExecutorUsed | None:
+        """What computes trainings and evaluations; None in a run about timing only."""
+        return self.context.learner.executor_used
 
     def run(self) -> History:
         """Run to the end and return what happened."""

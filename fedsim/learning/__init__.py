@@ -8,6 +8,7 @@ What a server can be told of updates: `MEASUREMENTS`.
 
 from fedsim.learning.contracts import (
     Evaluation,
+    ExecutorUsed,
     KnownEvaluation,
     Learner,
     Model,
@@ -63,6 +64,7 @@ __all__ = [
     "EvaluationJob",
     "Executor",
     "ExecutorChoice",
+    "ExecutorUsed",
     "FashionMNIST",
     "FedAvg",
     "FedAvgM",

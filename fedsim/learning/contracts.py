@@ -5,12 +5,13 @@ needed, for the updates that were delivered; an update that is never used is nev
 """
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Literal, Protocol, get_args
+from dataclasses import asdict, dataclass, fields
+from typing import Any, Literal, Protocol, Self, get_args
 
 from numpy.typing import NDArray
 
 from fedsim.arrays import FloatArray, IntArray
+from fedsim.errors import FedsimError
 from fedsim.learning.models.settings import Architecture
 from fedsim.learning.server_optimizers import ServerOptimizer
 
@@ -55,6 +56,42 @@ class Release:
 
     epsilon: float
     index: int
+
+
+@dataclass(frozen=True)
+class ExecutorUsed:
+    """Which executor computes a run, as the folder of the run records it.
+
+    Attributes
+    ----------
+    kind : of `fedsim.learning.EXECUTORS`, never ``"auto"``, or ``"module:Class"``
+    device : in torch's words
+    precision : of the arithmetic inside layers
+    fingerprint : what the bits of its results are equal to
+    """
+
+    kind: str
+    device: str
+    precision: str
+    fingerprint: str
+
+    def to_json(self) -> dict[str, str]:
+        """Return its values by name."""
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, table: object) -> Self:
+        """Return what `to_json` described.
+
+        Raises
+        ------
+        FedsimError
+            If the table is not such a description.
+        """
+        names = [field.name for field in fields(cls)]
+        if not (isinstance(table, Mapping) and all(isinstance(table.get(name), str) for name in names)):
+            raise FedsimError(f"executor: {table!r} is not allowed; it must be a table of the texts {', '.join(names)}")
+        return cls(**{name: table[name] for name in names})
 
 
 @dataclass(frozen=True)
@@ -127,6 +164,11 @@ class Learner(Protocol):
     @property
     def flops_per_sample(self) -> float | None:
         """Floating-point operations to train on one sample, forward and backward; None if unknown."""
+        ...
+
+    @property
+    def executor_used(self) -> ExecutorUsed | None:
+        """What computes trainings and evaluations; None without learning."""
         ...
 
     @property

@@ -105,11 +105,13 @@ class Supervised(Component):
         rows = self.split.assign(data.train_y, data.classes, clients, streams)
         seed = int(streams.generator("model").integers(2**63, dtype=np.int64))
         setup = TrainingSetup(self.model, data, self.local, seed)
+        prepared = (executor or ExecutorChoice()).prepare(setup)
         return SupervisedLearner(
             setup,
             rows=rows,
             layout=build_flat(self.model, data.shape, data.classes, seed).layout,
-            executor=(executor or ExecutorChoice()).build(setup),
+            executor=prepared.executor,
+            executor_used=prepared.used,
             server=self.server,
             streams=streams,
             mechanism=mechanism,

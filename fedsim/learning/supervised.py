@@ -15,6 +15,7 @@ from fedsim.errors import ScenarioError
 from fedsim.learning.aggregation import aggregated, checked_weights, difference_from, stepped, weighted_mean
 from fedsim.learning.contracts import (
     Evaluation,
+    ExecutorUsed,
     KnownEvaluation,
     Model,
     Of,
@@ -59,10 +60,12 @@ class SupervisedLearner:
     mechanism : what makes updates private, or None
     store : of results; a `MemoryStore` of its own by default
     model_bits, flops_per_sample : stand for a bigger network, if given
+    executor_used : describes the executor, if it is known
 
     Attributes
     ----------
     store : where results of trainings and probes are kept
+    executor_used : description of the executor
     """
 
     def __init__(
@@ -78,6 +81,7 @@ class SupervisedLearner:
         store: Store | None = None,
         model_bits: float | None = None,
         flops_per_sample: float | None = None,
+        executor_used: ExecutorUsed | None = None,
     ) -> None:
         data = setup.data
         self.samples = np.array([part.size for part in rows], dtype=np.int64)
@@ -89,6 +93,7 @@ class SupervisedLearner:
         self.model_bits: float = model_bits or float(BITS_PER_FLOAT32 * layout.initial.size)
         self._identities = identity(server), identity(mechanism)
         self._states: dict[int, StateHandle] = {}
+        self.executor_used: ExecutorUsed | None = executor_used
         self._refuse_clients_without_a_batch()
         model = identity(setup.model)
         self._task = digest_of(data.digest, model, identity(setup.local), *self._results.fingerprint)

@@ -11,7 +11,18 @@ from pydantic import Field
 
 from fedsim.arrays import FloatArray, IntArray
 from fedsim.capabilities import FLOPS, MODEL_BITS, SAMPLES
-from fedsim.learning.contracts import Evaluation, Learner, Model, Of, PendingEvaluation, Release, Update, Work, check_of
+from fedsim.learning.contracts import (
+    Evaluation,
+    ExecutorUsed,
+    Learner,
+    Model,
+    Of,
+    PendingEvaluation,
+    Release,
+    Update,
+    Work,
+    check_of,
+)
 from fedsim.learning.executors.choice import ExecutorChoice
 from fedsim.learning.local_training import probe_samples
 from fedsim.learning.server_optimizers import ServerOptimizer
@@ -83,6 +94,7 @@ class TimingLearner:
 
     def __init__(self, model_bits: float | None, samples: IntArray, flops_per_sample: float | None = None) -> None:
         self.model_bits, self.samples, self.flops_per_sample = model_bits, samples, flops_per_sample
+        self.executor_used: ExecutorUsed | None = None
 
     @property
     def work(self) -> Work:

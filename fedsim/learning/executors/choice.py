@@ -1,5 +1,6 @@
 """Which executor computes a run: named by the caller or the environment, never by the scenario."""
 
+import inspect
 import os
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -8,6 +9,7 @@ from typing import Final, Self, cast, get_args
 from pydantic_core import PydanticCustomError
 
 from fedsim.errors import ContractError, FedsimError
+from fedsim.learning.contracts import ExecutorUsed
 from fedsim.learning.executors.contracts import SEQUENTIAL, Executor, Precision, TrainingSetup
 from fedsim.registry import Registry
 
@@ -66,8 +68,17 @@ class ExecutorChoice:
             _load(chosen)
         return cls(chosen, device, precision)
 
+    @classmethod
+    def again(cls, used: ExecutorUsed) -> Self:
+        """Return the choice of an executor that a run has recorded."""
+        return cls.of(used.kind, used.device, cast(Precision, used.precision))
+
     def build(self, setup: TrainingSetup) -> Executor:
-        """Return a fresh executor.
+        """Return a fresh executor; raises as `prepare`."""
+        return self.prepare(setup).executor
+
+    def prepare(self, setup: TrainingSetup) -> "Prepared":
+        """Return a fresh executor with its description.
 
         Raises
         ------
@@ -83,7 +94,25 @@ class ExecutorChoice:
             raise ContractError(f"{name}.fingerprint: {fingerprint!r} is not allowed; it must be a text")
         if not (isinstance(most, int) and most >= 1):
             raise ContractError(f"{name}.max_batch: {most!r} is not allowed; it must be at least 1")
-        return made
+        return Prepared(made, ExecutorUsed(self.kind, self.device, self.precision, fingerprint))
+
+    @property
+    def kind(self) -> str:
+        """Name of the executor; of a callable its place, ``"module:Class"``."""
+        if isinstance(self.executor, str):
+            return self.executor
+        owner = (
+            self.executor if inspect.isroutine(self.executor) or inspect.isclass(self.executor) else type(self.executor)
+        )
+        return f"{owner.__module__}:{owner.__qualname__}"
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """A fresh executor, and its description."""
+
+    executor: Executor
+    used: ExecutorUsed
 
 
 def _load(kind: str) -> MakeExecutor:
