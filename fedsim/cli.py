@@ -46,12 +46,14 @@ def run(
     assignments: Assignments = None,
     out: Annotated[Path | None, typer.Option("--out", help="Folder of the run (default: runs/<name>).")] = None,
     data_dir: DataDir = None,
-    force: Annotated[bool, typer.Option("--force", help="Replace a folder that holds another scenario's run.")] = False,
+    force: Annotated[
+        bool, typer.Option("--force", help="Throw away the run that the folder holds: another one, or a finished one.")
+    ] = False,
     executor: Annotated[
         str | None, typer.Option("--executor", help="What computes trainings (default: $FEDSIM_EXECUTOR, sequential).")
     ] = None,
-    device: Annotated[str, typer.Option("--device", help="Where the executor computes.")] = "cpu",
-    precision: Annotated[str, typer.Option("--precision", help="float32 or bfloat16.")] = "float32",
+    device: Annotated[str | None, typer.Option("--device", help="Where the executor computes (default: cpu).")] = None,
+    precision: Annotated[str | None, typer.Option("--precision", help="float32 (default) or bfloat16.")] = None,
     quiet: Quiet = False,
 ) -> None:
     """Run a scenario; keep its tables, figures and summary in a folder."""
@@ -78,6 +80,7 @@ def run(
                 executor=executor,
                 device=device,
                 precision=cast(Any, precision),
+                tell=typer.echo,
             )
     except KeyboardInterrupt:
         typer.echo(f"fedsim: interrupted; the rounds so far are in {folder}", err=True)

@@ -4,13 +4,13 @@ import contextlib
 import time
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, cast
 
 import pyarrow as pa
 
 from fedsim.errors import RunError
 from fedsim.history import History, Recorder, draw
-from fedsim.learning import MakeExecutor, Precision
+from fedsim.learning import ExecutorUsed, MakeExecutor, Precision
 from fedsim.results.folder import SUMMARY, RunFolder
 from fedsim.results.summary import summarise
 from fedsim.results.tables import read_run
@@ -31,8 +31,8 @@ def run(
     replace: bool = False,
     on_round: Callable[[Progress], None] | None = None,
     executor: str | MakeExecutor | None = None,
-    device: str = "cpu",
-    precision: Precision = "float32",
+    device: str | None = None,
+    precision: Precision | None = None,
     tell: Callable[[str], None] | None = None,
 ) -> History:
     """Run a scenario, keep it in a folder and return its history.
@@ -44,7 +44,9 @@ def run(
     ----------
     scenario : what is run
     out : folder; ``runs/<name of the scenario>`` by default
-    data_dir, store, on_round, executor, device, precision : as for `fedsim.simulate`
+    data_dir, store, on_round : as for `fedsim.simulate`
+    executor, device, precision : as for `fedsim.simulate`; a run that goes on has those that it began with, unless they
+        are given
     replace : whether the run that the folder holds is thrown away, be it another scenario's or a finished one
     tell : called with lines of text for the user
 
@@ -67,20 +69,23 @@ def run(
             if on_round is not None:
                 on_round(progress)
 
+        before = None if folder.state is None else folder.state["executor"]
+        used = None if before is None else ExecutorUsed.from_json(before)
         recorder = saver.recorder = Recorder(scenario.name, folder.spool)
         simulation = Simulation(
             scenario,
             data_dir=data_dir,
             store=store,
             on_round=after_round,
-            executor=executor,
-            device=device,
-            precision=precision,
+            executor=executor or (used and used.kind),
+            device=device or (used.device if used else "cpu"),
+            precision=precision or (cast(Precision, used.precision) if used else "float32"),
             recorder=recorder,
         )
         if folder.state is not None:
             say(f"{path}: goes on after round {folder.state['rounds']} ({folder.state['status']})")
-        folder.begin()
+        now = simulation.executor_used
+        folder.begin(None if now is None else now.to_json())
         try:
             simulation.run()
             folder.write_tables(recorder)
