@@ -77,7 +77,7 @@ def run(
             data_dir=data_dir,
             store=store,
             on_round=after_round,
-            executor=executor or (used and used.kind),
+            executor=executor or (used.kind if used else None),
             device=device or (used.device if used else "cpu"),
             precision=precision or (cast(Precision, used.precision) if used else "float32"),
             recorder=recorder,
