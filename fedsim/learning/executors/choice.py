@@ -17,7 +17,10 @@ EXECUTORS: Final = Registry(
     "executor",
     "fedsim.executors",
     ("train", "evaluate"),
-    {SEQUENTIAL: "fedsim.learning.executors.sequential:SequentialExecutor"},
+    {
+        SEQUENTIAL: "fedsim.learning.executors.sequential:SequentialExecutor",
+        "processes": "fedsim.learning.executors.processes:ProcessesExecutor",
+    },
 )
 
 ENVIRONMENT_VARIABLE: Final = "FEDSIM_EXECUTOR"

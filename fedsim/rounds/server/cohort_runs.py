@@ -136,8 +136,9 @@ class CohortRuns:
         if self.end_with_round:
             self._dispatcher.finalize(run.participations)
             self._buffer.take(run, run.buffered.tolist())
-        run.late |= ~run.participations.arrived
-        run.participations.mark_late()
+        if not run.participations.all_delivered:
+            run.late |= ~run.participations.arrived
+            run.participations.mark_late()
 
     def finalize(self, arrived: Members) -> Members:
         """Record the members whose fate is decided after an aggregation, and return them.

@@ -1,8 +1,10 @@
 """The updates that have arrived at a server, until an aggregation uses them."""
 
 from collections.abc import Iterable
+from typing import Final, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from fedsim.arrays import FloatArray, IntArray
 from fedsim.clock import instants
@@ -11,6 +13,11 @@ from fedsim.learning import Model, Update
 from fedsim.rounds.aggregation.rules import AggregationRule, Arrivals
 from fedsim.rounds.clients.cohort import CohortRun, Members
 from fedsim.rounds.server.context import ServerContext
+
+T = TypeVar("T", bound=np.generic)
+# Plain integers: assigned to an array several times faster than members of an enumeration.
+_USED: Final = int(Fate.USED)
+_STALE_USED: Final = int(Fate.STALE_USED)
 
 
 class UpdateBuffer:
@@ -35,6 +42,7 @@ class UpdateBuffer:
         self._new: dict[CohortRun, list[int]] = {}
         self._held: set[tuple[CohortRun, int]] = set()
         self.picked: IntArray = np.zeros(0, dtype=np.int64)
+        self._was_picked = np.zeros(context.learner.samples.size, dtype=bool)
         self._begun_with, self._sent = np.full((2, context.learner.samples.size), -1)
 
     def repeats(self, client: IntArray, version: int) -> IntArray:
@@ -45,7 +53,7 @@ class UpdateBuffer:
         client : ids, shape (n,)
         version : of the model that the updates started from
         """
-        return np.where(self._begun_with[client] == version, self._sent[client], 0)
+        return np.asarray(self._sent[client] * (self._begun_with[client] == version))
 
     def take(self, run: CohortRun, members: Iterable[int]) -> None:
         """Add the updates of members of a cohort that have just arrived."""
@@ -79,20 +87,23 @@ class UpdateBuffer:
         ready = _in_order(self._buffered)
         if self._size is not None:
             ready = _earliest(ready, self._size)
-        before, self.picked = self.picked, np.zeros(0, dtype=np.int64)
         if sum(members.size for _, members in ready) < max(1, self.context.minimum_updates, self._size or 1):
+            self._pick(np.zeros(0, dtype=np.int64))
             self.discard()
             return model
-        arrivals = self._arrivals(ready, model.version, before)
+        arrivals = self._arrivals(ready, model.version)
         aggregated = self._rule.aggregate(model, arrivals)
-        self.picked = arrivals.client[(aggregated.weight > 0) & ~arrivals.held]
+        self._pick(arrivals.client[(aggregated.weight > 0) & ~arrivals.held])
         done = 0
         for run, members in ready:
             part = slice(done, done + members.size)
             done += members.size
             held, weight = aggregated.held[part], aggregated.weight[part]
-            self._decide(run, members[~held], weight[~held], number, model.version)
-            self._held.update((run, i) for i in members[held].tolist())
+            if held.any():
+                self._held.update((run, i) for i in members[held].tolist())
+                self._decide(run, members[~held], weight[~held], number, model.version)
+            else:
+                self._decide(run, members, weight, number, model.version)
         return aggregated.model
 
     def discard(self) -> None:
@@ -118,7 +129,16 @@ class UpdateBuffer:
         self._version = version
         self._unchecked.clear()
 
+    def _pick(self, client: IntArray) -> None:
+        """Note the clients whose new updates an aggregation has used, shape (n,)."""
+        self._was_picked[self.picked] = False
+        self._was_picked[client] = True
+        self.picked = client
+
     def _remove(self, run: CohortRun, members: IntArray) -> None:
+        if members.size == len(self._buffered[run]) and not self._held:
+            del self._buffered[run]
+            return
         gone = set(members.tolist())
         left = [i for i in self._buffered[run] if i not in gone]
         self._held.difference_update((run, i) for i in gone)
@@ -129,12 +149,16 @@ class UpdateBuffer:
 
     def _decide(self, run: CohortRun, members: IntArray, weight: FloatArray, number: int, version: int) -> None:
         """Decide the fate of members whose updates an aggregation with a model of a version has seen."""
-        used = ~np.isnan(weight)
-        stale = run.late[members] | (version > run.model.version)
-        run.used_weight[members] = np.where(used, weight, 0.0)
-        run.staleness[members] = np.where(used, version - run.model.version, NO_VALUE)
-        run.served_round[members] = np.where(used, number, NO_VALUE)
-        run.fate[members] = np.where(used, np.where(stale, Fate.STALE_USED, Fate.USED), Fate.WASTED_UNMERGED)
+        used, age = ~np.isnan(weight), version - run.model.version
+        fate = np.where(run.late[members], _STALE_USED, _USED) if age <= 0 else np.full(members.size, _STALE_USED)
+        if used.all():
+            run.used_weight[members], run.staleness[members], run.served_round[members] = weight, age, number
+            run.fate[members] = fate
+        else:
+            run.used_weight[members] = np.where(used, weight, 0.0)
+            run.staleness[members] = np.where(used, age, NO_VALUE)
+            run.served_round[members] = np.where(used, number, NO_VALUE)
+            run.fate[members] = np.where(used, fate, Fate.WASTED_UNMERGED)
         self._remove(run, members)
 
     def _measure(self) -> None:
@@ -155,27 +179,39 @@ class UpdateBuffer:
 
     def _updates(self, run: CohortRun, members: IntArray) -> list[Update]:
         """Return the handles of members' updates, the same ones at every call."""
-        missing = np.array([i for i in members.tolist() if i not in run.updates], dtype=np.int64)
-        for repeat in np.unique(run.repeat[missing]).tolist():
-            alike = missing[run.repeat[missing] == repeat]
-            releases = {at: run.releases[i] for at, i in enumerate(alike.tolist()) if i in run.releases}
-            made = self.context.learner.updates(run.model, run.cohort.client[alike], releases, run.work[alike], repeat)
-            run.updates.update(zip(alike.tolist(), made, strict=True))
-        return [run.updates[i] for i in members.tolist()]
+        made = run.updates
+        missing = np.array([i for i in members.tolist() if i not in made], dtype=np.int64) if made else members
+        repeats = run.repeat[missing]
+        for repeat in sorted(set(repeats.tolist())):
+            alike = missing[repeats == repeat]
+            places = alike.tolist()
+            releases = {at: run.releases[i] for at, i in enumerate(places) if i in run.releases} if run.releases else {}
+            handles = self.context.learner.updates(
+                run.model, run.cohort.client[alike], releases, run.work[alike], repeat
+            )
+            made.update(zip(places, handles, strict=True))
+        return [made[i] for i in members.tolist()]
 
-    def _arrivals(self, ready: Members, version: int, picked: IntArray) -> Arrivals:
-        client = np.concatenate([run.cohort.client[members] for run, members in ready])
+    def _arrivals(self, ready: Members, version: int) -> Arrivals:
+        client = _joined([run.cohort.client[members] for run, members in ready])
+        held = np.zeros(client.size, dtype=bool)
+        if self._held:
+            held[:] = [(run, i) in self._held for run, members in ready for i in members.tolist()]
         return Arrivals(
             client=client,
             updates=[update for part in ready for update in self._updates(*part)],
             base=[run.model for run, members in ready for _ in range(members.size)],
-            weight=np.concatenate([run.weight[members] for run, members in ready]),
+            weight=_joined([run.weight[members] for run, members in ready]),
             total=ready[-1][0].total,
-            staleness=np.concatenate([np.full(m.size, version - run.model.version) for run, m in ready]),
-            arrived_s=np.concatenate([run.participations.ended_s[members] for run, members in ready]),
-            picked_before=np.isin(client, picked),
-            held=np.array([(run, i) in self._held for run, members in ready for i in members.tolist()]),
+            staleness=_joined([np.full(m.size, version - run.model.version) for run, m in ready]),
+            arrived_s=_joined([run.participations.ended_s[members] for run, members in ready]),
+            picked_before=self._was_picked[client],
+            held=held,
         )
+
+
+def _joined(parts: list[NDArray[T]]) -> NDArray[T]:
+    return parts[0] if len(parts) == 1 else np.concatenate(parts)
 
 
 def _in_order(members: dict[CohortRun, list[int]]) -> Members:

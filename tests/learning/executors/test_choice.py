@@ -103,7 +103,8 @@ def test_a_run_says_which_executor_computes_it_and_can_be_run_by_the_same_again(
 
 
 def test_a_run_about_timing_only_has_no_executor() -> None:
-    scenario = Scenario.from_toml(SCENARIO.partition("[learning]")[0] + "[learning]\nkind = \"none\"\nsamples_per_client = 10")
+    timing_only = '[learning]\nkind = "none"\nsamples_per_client = 10'
+    scenario = Scenario.from_toml(SCENARIO.partition("[learning]")[0] + timing_only)
     assert Simulation(scenario).executor_used is None
 
 
