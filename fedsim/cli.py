@@ -1,16 +1,18 @@
-"""The command line: run, plot, report, check, list and data.
+"""The command line: run, plot, report, check, list, data and store.
 
 A wrong scenario, file or option ends in a paragraph on standard error and exit code 2, without a traceback.
 """
 
 import sys
+import warnings
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated, Any, cast
 
 import typer
 
-from fedsim.errors import FedsimError
+from fedsim.errors import FedsimError, StoreWarning
+from fedsim.store_cli import store_app
 
 app = typer.Typer(
     name="fedsim",
@@ -19,6 +21,7 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
+app.add_typer(store_app, name="store")
 
 ScenarioFile = Annotated[Path, typer.Argument(metavar="FILE", help="A scenario in TOML.")]
 Assignments = Annotated[
@@ -31,6 +34,7 @@ Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress and
 
 def main() -> None:
     """Run the command line and exit with its code."""
+    warnings.showwarning = _show_warning
     try:
         app(standalone_mode=True)
     except FedsimError as error:
@@ -38,6 +42,16 @@ def main() -> None:
         sys.exit(2)
     except BrokenPipeError:
         sys.exit(0)
+
+
+def _show_warning(
+    message: Warning | str, category: type[Warning], filename: str, lineno: int, file: Any = None, line: Any = None
+) -> None:
+    """Print a warning for users as errors are printed, and any other as usual."""
+    shown = f"fedsim: {message}\n"
+    if not issubclass(category, StoreWarning):
+        shown = warnings.formatwarning(message, category, filename, lineno, line)
+    (file or sys.stderr).write(shown)
 
 
 @app.command()

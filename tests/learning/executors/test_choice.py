@@ -103,8 +103,9 @@ def test_a_run_says_which_executor_computes_it_and_can_be_run_by_the_same_again(
 
 
 def test_a_run_about_timing_only_has_no_executor() -> None:
-    timing_only = '[learning]\nkind = "none"\nsamples_per_client = 10'
-    scenario = Scenario.from_toml(SCENARIO.partition("[learning]")[0] + timing_only)
+    scenario = Scenario.from_toml(
+        SCENARIO.partition("[learning]")[0] + '[learning]\nkind = "none"\nsamples_per_client = 10'
+    )
     assert Simulation(scenario).executor_used is None
 
 
