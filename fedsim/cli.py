@@ -64,9 +64,11 @@ def run(
         bool, typer.Option("--force", help="Throw away the run that the folder holds: another one, or a finished one.")
     ] = False,
     executor: Annotated[
-        str | None, typer.Option("--executor", help="What computes trainings (default: $FEDSIM_EXECUTOR, sequential).")
+        str | None, typer.Option("--executor", help="What computes trainings (default: $FEDSIM_EXECUTOR, auto).")
     ] = None,
-    device: Annotated[str | None, typer.Option("--device", help="Where the executor computes (default: cpu).")] = None,
+    device: Annotated[
+        str | None, typer.Option("--device", help="Where the executor computes (default: $FEDSIM_DEVICE, cpu).")
+    ] = None,
     precision: Annotated[str | None, typer.Option("--precision", help="float32 (default) or bfloat16.")] = None,
     quiet: Quiet = False,
 ) -> None:

@@ -1,6 +1,7 @@
 """The one place that wires a scenario into processes and runs it."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -69,7 +70,7 @@ class Simulation:
         store: Any = None,
         on_round: Callable[[Progress], None] | None = None,
         executor: str | MakeExecutor | None = None,
-        device: str = "cpu",
+        device: str | None = None,
         precision: Precision = "float32",
         recorder: Recorder | None = None,
     ) -> None:
@@ -113,7 +114,7 @@ def simulate(
     store: Any = None,
     on_round: Callable[[Progress], None] | None = None,
     executor: str | MakeExecutor | None = None,
-    device: str = "cpu",
+    device: str | None = None,
     precision: Precision = "float32",
 ) -> History:
     """Run a scenario and return its history; nothing is written. See `Simulation` for the arguments.
@@ -186,19 +187,20 @@ def build_context(
     streams = Streams(scenario.seed)
     clients = scenario.crowd.clients
     privacy = scenario.privacy
+    selector = SelectorPort.of(scenario.selector.build())
+    chosen = replace(executor or ExecutorChoice(), cohort=selector.cohort, rounds=scenario.rounds.count)
     learner: Learner = scenario.learning.build(
         clients=clients,
         streams=streams,
         mechanism=None if privacy is None else privacy.mechanism,
         store=store,
         data_dir=None if data_dir is None else Path(data_dir),
-        executor=executor,
+        executor=chosen,
     )
     links = build_links(scenario.network, scenario.crowd.placement.positions(clients, streams), streams)
     law = scenario.devices.compute
     compute = law.build(clients, streams, learner.flops_per_sample if FLOPS in law.requires else None)
     accountant = None if privacy is None else PrivacyAccountant(privacy.budget, clients)
-    selector = SelectorPort.of(scenario.selector.build())
     workload = Workload(learner, selector.needs)
     expected = None
     if selector.oracle or selector.uses_features:

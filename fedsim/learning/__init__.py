@@ -26,7 +26,8 @@ from fedsim.learning.data.partitions import (
     Partition,
     QuantitySkewPartition,
 )
-from fedsim.learning.executors.choice import EXECUTORS, ExecutorChoice, MakeExecutor
+from fedsim.learning.executors.catalogue import EXECUTORS
+from fedsim.learning.executors.choice import ExecutorChoice, MakeExecutor
 from fedsim.learning.executors.contracts import (
     EvaluationJob,
     Executor,

@@ -105,7 +105,7 @@ class Supervised(Component):
         rows = self.split.assign(data.train_y, data.classes, clients, streams)
         seed = int(streams.generator("model").integers(2**63, dtype=np.int64))
         setup = TrainingSetup(self.model, data, self.local, seed)
-        prepared = (executor or ExecutorChoice()).prepare(setup)
+        prepared = (executor or ExecutorChoice()).prepare(setup, np.array([part.size for part in rows]))
         return SupervisedLearner(
             setup,
             rows=rows,

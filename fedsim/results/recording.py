@@ -78,7 +78,7 @@ def run(
             store=store,
             on_round=after_round,
             executor=executor or (used.kind if used else None),
-            device=device or (used.device if used else "cpu"),
+            device=device or (used.device if used else None),
             precision=precision or (cast(Precision, used.precision) if used else "float32"),
             recorder=recorder,
         )
