@@ -70,6 +70,10 @@ def run(
         str | None, typer.Option("--device", help="Where the executor computes (default: $FEDSIM_DEVICE, cpu).")
     ] = None,
     precision: Annotated[str | None, typer.Option("--precision", help="float32 (default) or bfloat16.")] = None,
+    save_models: Annotated[
+        int | None,
+        typer.Option("--save-models", metavar="N", min=1, help="Keep the model after each N-th round too."),
+    ] = None,
     quiet: Quiet = False,
 ) -> None:
     """Run a scenario; keep its tables, figures and summary in a folder."""
@@ -96,7 +100,8 @@ def run(
                 executor=executor,
                 device=device,
                 precision=cast(Any, precision),
-                tell=typer.echo,
+                save_models=save_models,
+                tell=_ignore if quiet else typer.echo,
             )
     except KeyboardInterrupt:
         typer.echo(f"fedsim: interrupted; the rounds so far are in {folder}", err=True)
@@ -207,6 +212,10 @@ def _scenario(file: Path, assignments: list[str] | None) -> Any:
     # At the end of the path, so that no installed package is hidden.
     sys.path += [str(folder) for folder in (file.resolve().parent, Path.cwd()) if str(folder) not in sys.path]
     return Scenario.load(file, dict(parse_assignment(text) for text in assignments or []))
+
+
+def _ignore(text: str) -> None:
+    """Print nothing."""
 
 
 def _labels(runs: list[Path]) -> list[str]:

@@ -1,7 +1,7 @@
 """The one place that wires a scenario into processes and runs it."""
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -11,9 +11,11 @@ from simpy import Environment
 from fedsim.capabilities import FLOPS
 from fedsim.devices import Availability, Batteries, Charge, EligibilityCriterion, EligibleClients, Working
 from fedsim.devices.availability.on_off import OnOffProcess
-from fedsim.errors import ScenarioError
+from fedsim.errors import RunError, ScenarioError
 from fedsim.history import History, Recorder
 from fedsim.learning import ExecutorChoice, ExecutorUsed, Learner, MakeExecutor, Precision
+from fedsim.learning.models.settings import ModelPart
+from fedsim.learning.models.trained import TrainedModel
 from fedsim.network.contracts import build_links
 from fedsim.privacy import PrivacyAccountant
 from fedsim.rounds import (
@@ -100,11 +102,33 @@ class Simulation:
     def run(self) -> History:
         """Run to the end and return what happened."""
         self._server.run()
-        return self.history()
+        trained = self.trained()
+        return self.history() if trained is None else replace(self.history(), find_model=_Found(trained))
+
+    def trained(self) -> TrainedModel | None:
+        """Return the newest model, training what is needed; None in a run about timing only."""
+        learner = self.context.learner
+        arrays = learner.export(self._server.model)
+        if learner.architecture is None or arrays is None:
+            return None
+        return TrainedModel(learner.architecture, arrays)
 
     def history(self) -> History:
         """Return what has happened so far."""
         return self.recorder.history()
+
+
+@dataclass(frozen=True)
+class _Found:
+    """The final model of a simulation, in memory."""
+
+    trained: TrainedModel
+
+    def __call__(self, model: ModelPart | str | None, after_round: int | None) -> TrainedModel:
+        """Return it; refuse other models."""
+        if model is not None or after_round is not None:
+            raise RunError("model: a history in memory has the final model only, whose settings are known")
+        return self.trained
 
 
 def simulate(

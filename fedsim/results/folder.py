@@ -5,7 +5,6 @@ says how much of each table is good. So the folder is readable at every moment, 
 """
 
 import contextlib
-import shutil
 import time
 from collections.abc import Mapping
 from pathlib import Path
@@ -17,6 +16,7 @@ from fedsim.history import Recorder
 from fedsim.history.schema import FORMAT_VERSION, TABLES, TableSchema
 from fedsim.history.spool import EMPTY, Extent
 from fedsim.results.lock import LOCK, FolderLock
+from fedsim.results.models import ROUNDS
 from fedsim.results.replay import ReplayedSpool
 from fedsim.results.state import STATE, Status, described, read_state, replace_file, versions, write_json
 from fedsim.results.tables import STREAMED_SINCE, extents, parquet_file, stream_file, write_parquet
@@ -24,7 +24,6 @@ from fedsim.scenario import Scenario
 
 SCENARIO: Final = "scenario.toml"
 SUMMARY: Final = "summary.json"
-MODELS: Final = "models"
 
 _STREAMS, _PARTS = "*.arrows", ".*.part*"
 _AT_THE_END: Final = ("*.parquet", "*.png", SUMMARY, "*.safetensors", _PARTS)
@@ -120,7 +119,8 @@ class RunFolder:
             self._remove(_STREAMS)
         for pattern in _AT_THE_END:
             self._remove(pattern)
-        shutil.rmtree(self.path / MODELS, ignore_errors=True)
+        for pattern in (_PARTS,) if held else (_PARTS, "*.safetensors"):
+            self._remove(f"{ROUNDS}/{pattern}")
         for name, extent in held.items():
             self._spools[name] = self._open(TABLES[name], extent)
         self._write_scenario()

@@ -11,7 +11,9 @@ import pyarrow as pa
 from fedsim.errors import RunError
 from fedsim.history import History, Recorder, draw
 from fedsim.learning import ExecutorUsed, MakeExecutor, Precision
+from fedsim.learning.models.settings import Architecture
 from fedsim.results.folder import SUMMARY, RunFolder
+from fedsim.results.models import FINAL, model_of_round, with_model, write_model
 from fedsim.results.summary import summarise
 from fedsim.results.tables import read_run
 from fedsim.rounds import Progress
@@ -33,6 +35,7 @@ def run(
     executor: str | MakeExecutor | None = None,
     device: str | None = None,
     precision: Precision | None = None,
+    save_models: int | None = None,
     tell: Callable[[str], None] | None = None,
 ) -> History:
     """Run a scenario, keep it in a folder and return its history.
@@ -47,6 +50,7 @@ def run(
     data_dir, store, on_round : as for `fedsim.simulate`
     executor, device, precision : as for `fedsim.simulate`; a run that goes on has those that it began with, unless they
         are given
+    save_models : the model after each round whose number is a multiple of it is kept; with None the final one only
     replace : whether the run that the folder holds is thrown away, be it another scenario's or a finished one
     tell : called with lines of text for the user
 
@@ -57,21 +61,23 @@ def run(
         not give the rows that the folder has. If the folder can no longer be written.
     """
     path = Path("runs") / scenario.name if out is None else Path(out)
+    if save_models is not None and save_models < 1:
+        raise RunError(f"save_models: {save_models!r} is not allowed; it must be at least 1")
     say = tell or _say_nothing
     with RunFolder(path, scenario, replace=replace) as folder:
         if folder.finished:
             say(f"{path}: was finished before; nothing is computed, and --force runs it again")
             return read_run(path)
-        saver = _Saver(folder)
+        saver = _Saver(folder, save_models)
 
         def after_round(progress: Progress) -> None:
-            saver.after_round()
+            saver.after_round(progress)
             if on_round is not None:
                 on_round(progress)
 
         before = None if folder.state is None else folder.state["executor"]
         used = None if before is None else ExecutorUsed.from_json(before)
-        recorder = saver.recorder = Recorder(scenario.name, folder.spool)
+        recorder = Recorder(scenario.name, folder.spool)
         simulation = Simulation(
             scenario,
             data_dir=data_dir,
@@ -84,12 +90,15 @@ def run(
         )
         if folder.state is not None:
             say(f"{path}: goes on after round {folder.state['rounds']} ({folder.state['status']})")
+        saver.recorder, saver.architecture = recorder, simulation.context.learner.architecture
         now = simulation.executor_used
         folder.begin(None if now is None else now.to_json())
         try:
-            simulation.run()
+            history = with_model(simulation.run(), path)
             folder.write_tables(recorder)
-            history = recorder.history()
+            trained = simulation.trained()
+            if trained is not None:
+                write_model(path / FINAL, trained.arrays, trained.architecture, history.rounds.num_rows)
             write_results(folder, history, recorder.batches("participations"))
         except BaseException as error:
             saver.end(error)
@@ -122,13 +131,16 @@ class _Saver:
     """Puts rows and state on disk from time to time, with a small share of the run's time."""
 
     recorder: Recorder
+    architecture: Architecture | None
 
-    def __init__(self, folder: RunFolder) -> None:
-        self._folder = folder
+    def __init__(self, folder: RunFolder, save_models: int | None) -> None:
+        self._folder, self._save_models = folder, save_models
         self._due = time.perf_counter()
 
-    def after_round(self) -> None:
+    def after_round(self, progress: Progress) -> None:
         self._folder.mark(self.recorder.counts())
+        if self._save_models is not None and progress.round % self._save_models == 0:
+            self._save_model(progress)
         began = time.perf_counter()
         if began < self._due:
             return
@@ -144,6 +156,15 @@ class _Saver:
             self.recorder.flush()
         with contextlib.suppress(RunError):
             self._folder.save("interrupted" if isinstance(error, KeyboardInterrupt) else "failed", error)
+
+    def _save_model(self, progress: Progress) -> None:
+        path = model_of_round(self._folder.path, progress.round)
+        # A replay has it already: files of a run that goes on stay, and each is whole.
+        if self.architecture is None or path.exists():
+            return
+        arrays = progress.weights()
+        if arrays is not None:
+            write_model(path, arrays, self.architecture, progress.round)
 
 
 def _say_nothing(text: str) -> None:

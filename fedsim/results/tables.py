@@ -11,6 +11,7 @@ from fedsim.errors import RunError
 from fedsim.history import History
 from fedsim.history.schema import TABLES, TableSchema
 from fedsim.history.spool import Extent, read_batches
+from fedsim.results.models import with_model
 from fedsim.results.state import read_state, replace_file
 
 ROWS_IN_A_GROUP: Final = 2**16
@@ -96,7 +97,7 @@ def _history(folder: Path, state: dict[str, Any]) -> History:
             tables[name] = schema.read(found, state["format"])
         except (OSError, pa.ArrowException, ValueError, KeyError, TypeError) as error:
             raise RunError(f"{file}: cannot be read as a table of a run: {error}") from None
-    return History(str(state["name"]), **tables)
+    return with_model(History(str(state["name"]), **tables), folder)
 
 
 def _streamed(file: Path, kept: dict[str, int], schema: TableSchema) -> pa.Table:

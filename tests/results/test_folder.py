@@ -44,6 +44,7 @@ def test_a_finished_run_holds_everything(tmp_path):
         "scenario.toml",
         "run.json",
         "summary.json",
+        "model.safetensors",
         "participations.parquet",
         "rounds.parquet",
         "evaluations.parquet",

@@ -121,6 +121,11 @@ class Server:
         self._runner, self._on_round = runner, on_round
         self._evaluated = 0
 
+    @property
+    def model(self) -> Model:
+        """The newest model."""
+        return self._runner.model
+
     def run(self) -> None:
         """Run rounds, and the clock, until the run is over.
 
