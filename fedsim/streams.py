@@ -117,7 +117,9 @@ class Streams:
         asked, counted = np.asarray(client, dtype=np.uint64), np.asarray(block, dtype=np.uint64)
         if counted.ndim == 0 and asked.size <= _FEW:
             return _in_lanes(asked, counted.item(), _lanes(self._key(name), asked.size)).reshape(asked.shape)
-        clients, blocks = np.broadcast_arrays(asked, counted)
+        both = np.empty((2, *np.broadcast(asked, counted).shape), dtype=np.uint64)
+        both[0], both[1] = asked, counted
+        clients, blocks = both
         if clients.size <= _FEW:
             return _in_lanes(clients, blocks, _lanes(self._key(name), clients.size)).reshape(clients.shape)
         numbers = np.empty(clients.size)

@@ -123,18 +123,10 @@ def _distinct_candidates(source: str, client: NDArray[np.generic], view: RoundVi
     ordered = np.sort(ids)
     if np.any(ordered[1:] == ordered[:-1]):
         raise SelectorError(f"{source} returned a client twice: {ordered!r}; use draws for that")
-    unknown = _not_among(ids.astype(np.int64), view.client)
+    unknown = ids[~view.includes(ids.astype(np.int64))]
     if unknown.size:
         raise SelectorError(f"{source} returned clients that are no candidates: {unknown[:10]!r}")
     return ids.astype(np.int64)
-
-
-def _not_among(client: IntArray, candidates: IntArray) -> IntArray:
-    """Return the ids that are no candidates, in O(n log candidates): candidates are ascending."""
-    if not candidates.size:
-        return client
-    place = np.searchsorted(candidates, client)
-    return np.asarray(client[candidates[np.minimum(place, candidates.size - 1)] != client])
 
 
 def _check_column(

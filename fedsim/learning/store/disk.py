@@ -96,6 +96,7 @@ class DiskStore:
 
     def remove(self, digests: Sequence[str]) -> None:
         """Remove the arrays of some digests."""
+        # The files first: a full disk has no room for changes of the index.
         for digest in digests:
             self.objects.remove(digest)
         self.index.remove_entries(digests)
@@ -103,9 +104,8 @@ class DiskStore:
     def trim(self, limit_bytes: int) -> list[str]:
         """Remove the arrays used longest ago until the others fit in a limit, and return their digests."""
         self.note_uses()
-        gone = self.index.evict(limit_bytes)
-        for digest in gone:
-            self.objects.remove(digest)
+        gone = self.index.oldest(limit_bytes)
+        self.remove(gone)
         return gone
 
     def sweep(self) -> None:

@@ -1,11 +1,13 @@
 """Records, and which arrays there are and when they were used, in one SQLite file that processes share."""
 
 import os
+import secrets
 import sqlite3
 import time
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import suppress
+from contextlib import closing, suppress
+from functools import cache
 from pathlib import Path
 from threading import RLock
 from typing import Final, NamedTuple, TypeVar
@@ -28,18 +30,18 @@ _SETTINGS: Final = ("journal_mode = WAL", "synchronous = NORMAL", "wal_autocheck
 _ENTRY: Final = "CAST(digest AS TEXT), CAST(bytes AS INTEGER), CAST(used_s AS REAL)"
 
 _SCHEMA: Final = """
-CREATE TABLE IF NOT EXISTS records(
+CREATE TABLE records(
     digest BLOB PRIMARY KEY, names BLOB NOT NULL, numbers BLOB NOT NULL, checksum INTEGER NOT NULL) WITHOUT ROWID;
-CREATE TABLE IF NOT EXISTS entries(
+CREATE TABLE entries(
     digest TEXT PRIMARY KEY, bytes INTEGER NOT NULL, used_s REAL NOT NULL) WITHOUT ROWID;
-CREATE INDEX IF NOT EXISTS by_use ON entries(used_s);
-CREATE TABLE IF NOT EXISTS totals(bytes INTEGER NOT NULL, swept_s REAL NOT NULL);
-INSERT INTO totals SELECT 0, 0 WHERE NOT EXISTS (SELECT * FROM totals);
-CREATE TRIGGER IF NOT EXISTS added AFTER INSERT ON entries
+CREATE INDEX by_use ON entries(used_s);
+CREATE TABLE totals(bytes INTEGER NOT NULL, swept_s REAL NOT NULL);
+INSERT INTO totals VALUES (0, 0);
+CREATE TRIGGER added AFTER INSERT ON entries
     BEGIN UPDATE totals SET bytes = bytes + NEW.bytes; END;
-CREATE TRIGGER IF NOT EXISTS resized AFTER UPDATE OF bytes ON entries
+CREATE TRIGGER resized AFTER UPDATE OF bytes ON entries
     BEGIN UPDATE totals SET bytes = bytes + NEW.bytes - OLD.bytes; END;
-CREATE TRIGGER IF NOT EXISTS removed AFTER DELETE ON entries
+CREATE TRIGGER removed AFTER DELETE ON entries
     BEGIN UPDATE totals SET bytes = bytes - OLD.bytes; END;
 """
 
@@ -112,8 +114,8 @@ class Index:
         rows = [(digest,) for digest in digests]
         self._change(lambda connection: connection.executemany("DELETE FROM entries WHERE digest = ?", rows))
 
-    def evict(self, limit_bytes: int) -> list[str]:
-        """Forget the entries used longest ago until the others fit in a limit, and return their digests."""
+    def oldest(self, limit_bytes: int) -> list[str]:
+        """Return the digests of the arrays used longest ago, until the others fit in a limit."""
 
         def work(connection: sqlite3.Connection) -> list[str]:
             excess, gone = _totals(connection).array_bytes - limit_bytes, []
@@ -122,10 +124,9 @@ class Index:
                     break
                 gone.append(digest)
                 excess -= size_bytes
-            connection.executemany("DELETE FROM entries WHERE digest = ?", [(digest,) for digest in gone])
             return gone
 
-        return self._change(work)
+        return self._run(work)
 
     def entries(self) -> list[tuple[str, int, float]]:
         """Return digest, size in bytes and time of last use of all arrays, the one used longest ago first."""
@@ -164,9 +165,7 @@ class Index:
         def sound(connection: sqlite3.Connection) -> None:
             answer = connection.execute("PRAGMA integrity_check(1)").fetchone()[0]
             if answer != "ok":
-                error = sqlite3.DatabaseError(str(answer))
-                error.sqlite_errorcode = sqlite3.SQLITE_CORRUPT
-                raise error
+                raise _damage(str(answer))
 
         self._run(sound)
         last, damaged = b"", 0
@@ -236,8 +235,9 @@ class Index:
         with self._lock:
             try:
                 return work(self._opened())
-            except sqlite3.DatabaseError as error:
-                if not _damaged(error):
+            except (sqlite3.DatabaseError, UnicodeDecodeError) as error:
+                # A message of SQLite may quote bytes of a damaged table that are no text.
+                if isinstance(error, sqlite3.DatabaseError) and not _damaged(error):
                     raise
                 self._begin_afresh(error)
             return work(self._opened())
@@ -279,14 +279,15 @@ class Index:
                 f"store: {self._folder} has format {version}; this fedsim reads formats up to {FORMAT}."
                 " Install a newer fedsim, or name another folder"
             )
-        tables = connection.execute("SELECT count(*) FROM sqlite_master WHERE type = 'trigger'").fetchone()[0]
-        if version < FORMAT or tables < 3:
+        if version == 0 and not _schema(connection):
             connection.executescript(f"BEGIN IMMEDIATE; {_SCHEMA} PRAGMA user_version = {FORMAT}; COMMIT")
+        elif _schema(connection) != _expected_schema():
+            raise _damage("the tables are not those of a store")
 
     def _alone(self) -> FileLock:
         return FileLock(self._folder / "lock", timeout=3 * _WAIT_S)
 
-    def _begin_afresh(self, error: sqlite3.DatabaseError) -> None:
+    def _begin_afresh(self, error: Exception) -> None:
         """Move the damaged file aside, unless another process has done so."""
         mine = self._identity
         self.close()
@@ -298,7 +299,7 @@ class Index:
             if mine is not None and mine != (status.st_dev, status.st_ino):
                 return
             # With its folder, so that no part of it is taken for one of the new file.
-            aside = self._folder / f"damaged-{time.strftime('%Y%m%dT%H%M%S')}-{os.getpid()}"
+            aside = self._folder / f"damaged-{time.strftime('%Y%m%dT%H%M%S')}-{secrets.token_hex(3)}"
             self._file.parent.rename(aside)
         warnings.warn(
             f"store {self._folder}: the index was damaged ({error}) and lies in {aside.name} now; an empty one begins",
@@ -309,7 +310,24 @@ class Index:
 
 def _damaged(error: sqlite3.DatabaseError) -> bool:
     code = getattr(error, "sqlite_errorcode", None)
-    return code is not None and (code & 0xFF in _DAMAGED or "no such table" in str(error))
+    return code is not None and (code & 0xFF in _DAMAGED or "no such" in str(error))
+
+
+def _damage(text: str) -> sqlite3.DatabaseError:
+    error = sqlite3.DatabaseError(text)
+    error.sqlite_errorcode = sqlite3.SQLITE_CORRUPT
+    return error
+
+
+def _schema(connection: sqlite3.Connection) -> list[object]:
+    return connection.execute("SELECT name, sql FROM sqlite_master ORDER BY name").fetchall()
+
+
+@cache
+def _expected_schema() -> list[object]:
+    with closing(sqlite3.connect(":memory:")) as connection:
+        connection.executescript(_SCHEMA)
+        return _schema(connection)
 
 
 def _text(raw: bytes) -> str:
