@@ -13,7 +13,7 @@ from fedsim.devices import Availability, Batteries, Charge, EligibilityCriterion
 from fedsim.devices.availability.on_off import OnOffProcess
 from fedsim.errors import RunError, ScenarioError
 from fedsim.history import History, Recorder
-from fedsim.learning import ExecutorChoice, ExecutorUsed, Learner, MakeExecutor, Precision
+from fedsim.learning import ExecutorChoice, ExecutorUsed, Keeping, Learner, MakeExecutor, Precision
 from fedsim.learning.models.settings import ModelPart
 from fedsim.learning.models.trained import TrainedModel
 from fedsim.network.contracts import build_links
@@ -51,6 +51,8 @@ class Simulation:
         Directory of real data sets; ``FEDSIM_DATA`` or the user's cache by default.
     store : optional
         Keeps results of training under their digests; runs that share one compute no training twice.
+    keeping : optional
+        Which models stay in the store once a newer one is there; all by default.
     on_round : optional
         Called after every round with a `Progress`.
     executor : optional
@@ -70,6 +72,7 @@ class Simulation:
         *,
         data_dir: str | Path | None = None,
         store: Any = None,
+        keeping: Keeping | None = None,
         on_round: Callable[[Progress], None] | None = None,
         executor: str | MakeExecutor | None = None,
         device: str | None = None,
@@ -78,7 +81,7 @@ class Simulation:
     ) -> None:
         self.scenario = scenario
         self.recorder = recorder or Recorder(scenario.name)
-        self.context = build_context(scenario, data_dir, store, ExecutorChoice.of(executor, device, precision))
+        self.context = build_context(scenario, data_dir, store, ExecutorChoice.of(executor, device, precision), keeping)
         stopping = StoppingCriteria(
             count=scenario.rounds.count,
             until_s=scenario.rounds.until_s,
@@ -136,6 +139,7 @@ def simulate(
     *,
     data_dir: str | Path | None = None,
     store: Any = None,
+    keeping: Keeping | None = None,
     on_round: Callable[[Progress], None] | None = None,
     executor: str | MakeExecutor | None = None,
     device: str | None = None,
@@ -152,6 +156,7 @@ def simulate(
         scenario,
         data_dir=data_dir,
         store=store,
+        keeping=keeping,
         on_round=on_round,
         executor=executor,
         device=device,
@@ -205,7 +210,11 @@ def build_hierarchy(scenario: Scenario, context: ServerContext) -> Hierarchy | N
 
 
 def build_context(
-    scenario: Scenario, data_dir: str | Path | None = None, store: Any = None, executor: ExecutorChoice | None = None
+    scenario: Scenario,
+    data_dir: str | Path | None = None,
+    store: Any = None,
+    executor: ExecutorChoice | None = None,
+    keeping: Keeping | None = None,
 ) -> ServerContext:
     """Return what the server and its clients depend on, built from a scenario and its one seed."""
     streams = Streams(scenario.seed)
@@ -220,6 +229,7 @@ def build_context(
         store=store,
         data_dir=None if data_dir is None else Path(data_dir),
         executor=chosen,
+        keeping=keeping,
     )
     links = build_links(scenario.network, scenario.crowd.placement.positions(clients, streams), streams)
     law = scenario.devices.compute

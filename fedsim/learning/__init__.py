@@ -36,11 +36,13 @@ from fedsim.learning.executors.contracts import (
     TrainingResult,
     TrainingSetup,
 )
-from fedsim.learning.lineage.store import MemoryStore, Store
 from fedsim.learning.local_training import LocalTraining
 from fedsim.learning.models.settings import CNN3, MLP, MODELS, Architecture
 from fedsim.learning.server_optimizers import SERVER_OPTIMIZERS, FedAvg, FedAvgM, ServerOptimizer, ServerState
 from fedsim.learning.settings import LEARNERS, LearnerSettings, Supervised
+from fedsim.learning.store.contracts import Store
+from fedsim.learning.store.keeping import Keeping
+from fedsim.learning.store.memory import MemoryStore
 from fedsim.learning.timing_only import NoLearning
 from fedsim.measurements import MEASUREMENTS
 
@@ -69,6 +71,7 @@ __all__ = [
     "FashionMNIST",
     "FedAvg",
     "FedAvgM",
+    "Keeping",
     "KnownEvaluation",
     "Learner",
     "LearnerSettings",

@@ -12,10 +12,11 @@ from fedsim.learning.data.datasets import DATASETS, DatasetPart, Digits
 from fedsim.learning.data.partitions import PARTITIONS, EqualPartition, Partition
 from fedsim.learning.executors.choice import ExecutorChoice
 from fedsim.learning.executors.contracts import TrainingSetup
-from fedsim.learning.lineage.store import Store
 from fedsim.learning.local_training import LocalTraining
 from fedsim.learning.models.settings import MLP, MODELS, ModelPart
 from fedsim.learning.server_optimizers import SERVER_OPTIMIZERS, FedAvg, ServerOptimizer
+from fedsim.learning.store.contracts import Store
+from fedsim.learning.store.keeping import Keeping
 from fedsim.registry import Component, Registry, Slot
 from fedsim.streams import Streams
 
@@ -36,6 +37,7 @@ class LearnerSettings(Capable, Protocol):
         store: Store | None = None,
         data_dir: Path | None = None,
         executor: ExecutorChoice | None = None,
+        keeping: Keeping | None = None,
     ) -> Learner:
         """Return a fresh learner.
 
@@ -51,6 +53,8 @@ class LearnerSettings(Capable, Protocol):
             Where data sets are looked for; see `fedsim.learning.data_folder`.
         executor : ExecutorChoice, optional
             What computes trainings; one client after the other by default.
+        keeping : Keeping, optional
+            Which models stay in the store; all by default.
         """
         ...
 
@@ -88,6 +92,7 @@ class Supervised(Component):
         store: Store | None = None,
         data_dir: Path | None = None,
         executor: ExecutorChoice | None = None,
+        keeping: Keeping | None = None,
     ) -> Learner:
         """Return a fresh learner; loads the data, imports torch and draws the initial weights.
 
@@ -99,6 +104,7 @@ class Supervised(Component):
             If the parts do not fit together: too few samples for the clients, images too small for the model.
         """
         from fedsim.learning.models.flat_module import build_flat
+        from fedsim.learning.models.numerics import numerics
         from fedsim.learning.supervised import SupervisedLearner
 
         data = self.data.load(data_dir)
@@ -116,6 +122,8 @@ class Supervised(Component):
             streams=streams,
             mechanism=mechanism,
             store=store,
+            keeping=keeping,
+            numerics=numerics(),
             model_bits=self.model_bits,
             flops_per_sample=self.flops_per_sample,
         )

@@ -62,6 +62,7 @@ class NoLearning(Component):
         store: Any = None,
         data_dir: Path | None = None,
         executor: ExecutorChoice | None = None,
+        keeping: Any = None,
     ) -> Learner:
         """Return a learner that only counts versions; only the number of clients matters."""
         samples = np.full(clients, self.samples_per_client or 0, dtype=np.int64)

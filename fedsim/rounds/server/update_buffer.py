@@ -83,16 +83,19 @@ class UpdateBuffer:
     def aggregate(self, number: int, model: Model) -> Model:
         """Return the next model; with too few updates the present one, and discard the updates."""
         self._refuse_stale(model.version)
-        self._measure()
+        unmeasured = self._unmeasured()
         ready = _in_order(self._buffered)
         if self._size is not None:
             ready = _earliest(ready, self._size)
         if sum(members.size for _, members in ready) < max(1, self.context.minimum_updates, self._size or 1):
+            self._measure(unmeasured)
             self._pick(np.zeros(0, dtype=np.int64))
             self.discard()
             return model
         arrivals = self._arrivals(ready, model.version)
         aggregated = self._rule.aggregate(model, arrivals)
+        # After the aggregation, which computes nothing: so an update is added to the model as soon as it is there.
+        self._measure(unmeasured)
         self._pick(arrivals.client[(aggregated.weight > 0) & ~arrivals.held])
         done = 0
         for run, members in ready:
@@ -161,18 +164,23 @@ class UpdateBuffer:
             run.fate[members] = np.where(used, fate, Fate.WASTED_UNMERGED)
         self._remove(run, members)
 
-    def _measure(self) -> None:
-        """Measure what the selector needs of updates that are new and have not been discarded."""
-        if not self._needs:
-            return
+    def _unmeasured(self) -> Members:
+        """Return the members whose updates the selector needs measured: those that are new and not discarded."""
         kept = []
-        for run, members in _in_order(self._new):
+        for run, members in _in_order(self._new) if self._needs else ():
             here = members[np.isin(members, self._buffered.get(run, []))]
             if here.size:
                 kept.append((run, here))
-        values = self.context.learner.measure([update for part in kept for update in self._updates(*part)], self._needs)
+        return kept
+
+    def _measure(self, measured: Members) -> None:
+        """Measure what the selector needs of members' updates."""
+        if not measured:
+            return
+        updates = [update for part in measured for update in self._updates(*part)]
+        values = self.context.learner.measure(updates, self._needs)
         done = 0
-        for run, members in kept:
+        for run, members in measured:
             part = slice(done, done + members.size)
             done += members.size
             run.measure(members, {name: column[part] for name, column in values.items()})
