@@ -3,7 +3,6 @@
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from simpy import Environment
@@ -16,6 +15,7 @@ from fedsim.history import History, Recorder
 from fedsim.learning import ExecutorChoice, ExecutorUsed, Keeping, Learner, MakeExecutor, Precision
 from fedsim.learning.models.settings import ModelPart
 from fedsim.learning.models.trained import TrainedModel
+from fedsim.learning.store.choice import StoreChoice
 from fedsim.network.contracts import build_links
 from fedsim.privacy import PrivacyAccountant
 from fedsim.rounds import (
@@ -50,9 +50,10 @@ class Simulation:
     data_dir : path, optional
         Directory of real data sets; ``FEDSIM_DATA`` or the user's cache by default.
     store : optional
-        Keeps results of training under their digests; runs that share one compute no training twice.
+        Keeps results of training under their digests; runs that share one compute no training twice. A `Store`, the
+        folder of one, or False for none; ``FEDSIM_STORE`` or a folder in the user's cache by default.
     keeping : optional
-        Which models stay in the store once a newer one is there; all by default.
+        Which models stay in the store once a newer one is there: ``"all"`` (the default), ``"last"``, ``"every 10"``.
     on_round : optional
         Called after every round with a `Progress`.
     executor : optional
@@ -71,8 +72,8 @@ class Simulation:
         scenario: Scenario,
         *,
         data_dir: str | Path | None = None,
-        store: Any = None,
-        keeping: Keeping | None = None,
+        store: StoreChoice = None,
+        keeping: Keeping | str | None = None,
         on_round: Callable[[Progress], None] | None = None,
         executor: str | MakeExecutor | None = None,
         device: str | None = None,
@@ -138,8 +139,8 @@ def simulate(
     scenario: Scenario,
     *,
     data_dir: str | Path | None = None,
-    store: Any = None,
-    keeping: Keeping | None = None,
+    store: StoreChoice = None,
+    keeping: Keeping | str | None = None,
     on_round: Callable[[Progress], None] | None = None,
     executor: str | MakeExecutor | None = None,
     device: str | None = None,
@@ -212,9 +213,9 @@ def build_hierarchy(scenario: Scenario, context: ServerContext) -> Hierarchy | N
 def build_context(
     scenario: Scenario,
     data_dir: str | Path | None = None,
-    store: Any = None,
+    store: StoreChoice = None,
     executor: ExecutorChoice | None = None,
-    keeping: Keeping | None = None,
+    keeping: Keeping | str | None = None,
 ) -> ServerContext:
     """Return what the server and its clients depend on, built from a scenario and its one seed."""
     streams = Streams(scenario.seed)
@@ -229,7 +230,7 @@ def build_context(
         store=store,
         data_dir=None if data_dir is None else Path(data_dir),
         executor=chosen,
-        keeping=keeping,
+        keeping=Keeping.parse(keeping) if isinstance(keeping, str) else keeping,
     )
     links = build_links(scenario.network, scenario.crowd.placement.positions(clients, streams), streams)
     law = scenario.devices.compute

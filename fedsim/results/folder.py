@@ -19,11 +19,11 @@ from fedsim.results.lock import LOCK, FolderLock
 from fedsim.results.models import ROUNDS
 from fedsim.results.replay import ReplayedSpool
 from fedsim.results.state import STATE, Status, described, read_state, replace_file, versions, write_json
+from fedsim.results.summary import SUMMARY
 from fedsim.results.tables import STREAMED_SINCE, extents, parquet_file, stream_file, write_parquet
 from fedsim.scenario import Scenario
 
 SCENARIO: Final = "scenario.toml"
-SUMMARY: Final = "summary.json"
 
 _STREAMS, _PARTS = "*.arrows", ".*.part*"
 _AT_THE_END: Final = ("*.parquet", "*.png", SUMMARY, "*.safetensors", _PARTS)

@@ -4,17 +4,18 @@ import contextlib
 import time
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Any, Final, cast
+from typing import Final, cast
 
 import pyarrow as pa
 
 from fedsim.errors import RunError
 from fedsim.history import History, Recorder, draw
-from fedsim.learning import ExecutorUsed, MakeExecutor, Precision
+from fedsim.learning import ExecutorUsed, Keeping, MakeExecutor, Precision, Work
 from fedsim.learning.models.settings import Architecture
-from fedsim.results.folder import SUMMARY, RunFolder
+from fedsim.learning.store.choice import StoreChoice
+from fedsim.results.folder import RunFolder
 from fedsim.results.models import FINAL, model_of_round, with_model, write_model
-from fedsim.results.summary import summarise
+from fedsim.results.summary import SUMMARY, summarise
 from fedsim.results.tables import read_run
 from fedsim.rounds import Progress
 from fedsim.scenario import Scenario
@@ -29,7 +30,8 @@ def run(
     out: str | Path | None = None,
     *,
     data_dir: str | Path | None = None,
-    store: Any = None,
+    store: StoreChoice = None,
+    keeping: Keeping | str | None = None,
     replace: bool = False,
     on_round: Callable[[Progress], None] | None = None,
     executor: str | MakeExecutor | None = None,
@@ -47,7 +49,7 @@ def run(
     ----------
     scenario : what is run
     out : folder; ``runs/<name of the scenario>`` by default
-    data_dir, store, on_round : as for `fedsim.simulate`
+    data_dir, store, keeping, on_round : as for `fedsim.simulate`
     executor, device, precision : as for `fedsim.simulate`; a run that goes on has those that it began with, unless they
         are given
     save_models : the model after each round whose number is a multiple of it is kept; with None the final one only
@@ -82,6 +84,7 @@ def run(
             scenario,
             data_dir=data_dir,
             store=store,
+            keeping=keeping,
             on_round=after_round,
             executor=executor or (used.kind if used else None),
             device=device or (used.device if used else None),
@@ -104,6 +107,8 @@ def run(
             saver.end(error)
             raise
         folder.finish()
+        if trained is not None:
+            say(_told(simulation.context.learner.work))
         return history
 
 
@@ -125,6 +130,17 @@ def write_results(folder: RunFolder, history: History, participations: Iterable[
         draw([history], "round", "accuracy", smoothing=settings.smoothing, out=folder.path / "accuracy_by_round.png")
     if folder.scenario.privacy is not None:
         draw([history], "time", "leakage", out=folder.path / "leakage.png")
+
+
+def _told(work: Work) -> str:
+    """Return in words what was computed, and what was found."""
+    parts = {
+        "trainings": (work.trained, work.trainings_found),
+        "evaluations": (work.evaluated, work.evaluations_found),
+        "losses of clients": (work.probed, work.probes_found),
+    }
+    told = [f"{what}: {new:,} computed, {found:,} found" for what, (new, found) in parts.items() if new or found]
+    return "; ".join(told)
 
 
 class _Saver:

@@ -1,13 +1,18 @@
 """The summary of a run: its main numbers."""
 
+import json
 from collections.abc import Iterable
-from typing import Any
+from pathlib import Path
+from typing import Any, Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from fedsim.errors import RunError
 from fedsim.history import History
 from fedsim.history.accounting import wasted_shares
+
+SUMMARY: Final = "summary.json"
 
 
 def summarise(
@@ -49,6 +54,22 @@ def summarise(
         "clients_reached": pc.count_distinct(history.participations.column("client")).as_py(),
         "largest_leakage": float(leakage[-1]) if leakage.size else None,
     }
+
+
+def read_summary(path: str | Path) -> dict[str, Any]:
+    """Return the summary in the folder of a finished run.
+
+    Raises
+    ------
+    RunError
+        If there is none.
+    """
+    file = Path(path) / SUMMARY
+    try:
+        found: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise RunError(f"{file}: cannot be read as the summary of a run: {error}") from None
+    return found
 
 
 def rows(summary: dict[str, Any]) -> list[tuple[str, str]]:
