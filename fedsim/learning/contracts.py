@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from fedsim.arrays import FloatArray, IntArray
 from fedsim.errors import FedsimError
+from fedsim.learning.models.settings import Architecture
 from fedsim.learning.server_optimizers import ServerOptimizer
 
 Of = Literal["difference", "model"]
@@ -101,8 +102,64 @@ class Evaluation:
     loss: float
 
 
+class PendingEvaluation(Protocol):
+    """An evaluation that may still run while the simulation goes on."""
+
+    def done(self) -> bool:
+        """Return whether its result is there."""
+        ...
+
+    def result(self) -> Evaluation:
+        """Return the evaluation, waiting for it if need be; raise what it has raised."""
+        ...
+
+
+@dataclass(frozen=True)
+class KnownEvaluation:
+    """A `PendingEvaluation` whose result is there from the start."""
+
+    evaluation: Evaluation
+
+    def done(self) -> bool:
+        """Return True."""
+        return True
+
+    def result(self) -> Evaluation:
+        """Return the evaluation."""
+        return self.evaluation
+
+
+@dataclass(frozen=True)
+class Work:
+    """What a learner has computed so far, and what it did not need to, since a store had it.
+
+    Attributes
+    ----------
+    trained, trainings_found : local trainings that updates in use needed
+    evaluated, evaluations_found : evaluations of models on the test set
+    probed, probes_found : evaluations of models on clients' own data
+    """
+
+    trained: int = 0
+    trainings_found: int = 0
+    evaluated: int = 0
+    evaluations_found: int = 0
+    probed: int = 0
+    probes_found: int = 0
+
+
 class Learner(Protocol):
     """What is learned in one run."""
+
+    @property
+    def work(self) -> Work:
+        """What has been computed so far, and what was found."""
+        ...
+
+    @property
+    def architecture(self) -> Architecture | None:
+        """The model without its numbers; None without learning."""
+        ...
 
     @property
     def flops_per_sample(self) -> float | None:
@@ -307,6 +364,20 @@ class Learner(Protocol):
 
     def evaluate(self, model: Model) -> Evaluation | None:
         """Return accuracy and loss on the whole test set, running the trainings needed; None without learning."""
+        ...
+
+    def start_evaluation(self, model: Model) -> PendingEvaluation | None:
+        """Run the trainings that a model needs, and begin its evaluation on the test set; None without learning.
+
+        The evaluation may go on while later trainings run. Only few are under way at a time: a further one waits.
+        """
+        ...
+
+    def export(self, model: Model) -> Mapping[str, NDArray[Any]] | None:
+        """Return a model's arrays under the names in its module, parameters and buffers; None without learning.
+
+        They are what ``load_state_dict`` of the module that `architecture` builds takes.
+        """
         ...
 
 

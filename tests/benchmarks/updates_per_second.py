@@ -26,7 +26,7 @@ from fedsim import Scenario
 from fedsim.arrays import IntArray, Vector
 from fedsim.errors import FedsimError
 from fedsim.learning import Dataset, EqualPartition, Executor, ExecutorChoice, TrainingJob, TrainingSetup
-from fedsim.learning.executors.choice import EXECUTORS
+from fedsim.learning.executors.catalogue import CANDIDATES
 from fedsim.learning.models.flat_module import build_flat
 from fedsim.simulation import Simulation
 from fedsim.streams import Streams
@@ -131,7 +131,7 @@ def candidates(
 ) -> dict[tuple[str, str], Bare]:
     """Return the executors that offer a device and a precision; the others are named in a line."""
     found, refused = {}, []
-    for executor in chosen.executor or [kind for kind in EXECUTORS.builtin if kind != "auto"]:
+    for executor in chosen.executor or CANDIDATES:
         for precision in chosen.precision or PRECISIONS:
             try:
                 found[executor, precision] = Bare(job, data, rows, executor, device, precision)

@@ -93,7 +93,7 @@ class ProcessesExecutor:
     def _window(self, jobs: Sequence[TrainingJob]) -> int:
         """Return how many results of jobs may wait for their turn."""
         arrays = 3 if self._local.keep_optimizer_state else 1
-        largest = max((job.base.nbytes for job in jobs), default=1)
+        largest = max((1, *(job.base.nbytes for job in jobs)))
         return max(2 * self.workers, _WINDOW_BYTES // (arrays * largest))
 
 

@@ -81,14 +81,12 @@ def test_an_executor_is_told_its_device_and_the_run_folder_has_the_same_choice(t
 
 
 def test_a_store_keeps_results_of_other_bits_apart() -> None:
-    store = MemoryStore()
-    losses(store=store)
-    kept = len(store)
-    assert kept == 6
-    losses(store=store, executor=Alike)
-    assert len(store) == kept
-    losses(store=store, executor=Otherwise)
-    assert len(store) == 2 * kept
+    store, trained = MemoryStore(), []
+    for executor in ("sequential", Alike, Otherwise, Otherwise):
+        simulation = Simulation(Scenario.from_toml(SCENARIO), store=store, executor=executor)
+        simulation.run()
+        trained.append(simulation.context.learner.work.trained)
+    assert trained == [6, 0, 6, 0]
 
 
 @pytest.mark.parametrize(

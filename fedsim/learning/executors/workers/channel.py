@@ -81,6 +81,7 @@ class Channel:
         """Close this end; the other one notices, and so does a thread of this process that receives."""
         with contextlib.suppress(OSError):
             self._socket.shutdown(socket.SHUT_RDWR)
+        self._socket.close()
 
     def abandon(self) -> None:
         """Let go of this end, which another process keeps."""

@@ -4,6 +4,7 @@ import os
 import socket
 import subprocess
 import sys
+import threading
 import weakref
 from pathlib import Path
 from typing import Final
@@ -40,6 +41,8 @@ class Link:
         self.task: tuple[Call, list[int]] | None = None
         self._segments: weakref.WeakValueDictionary[int, Segment] = weakref.WeakValueDictionary()
         self._setups: weakref.WeakValueDictionary[int, Setup] = weakref.WeakValueDictionary()
+        # The reply may be there, and the next task be sent, before this thread has taken note of what it has sent.
+        self._sending = threading.Lock()
         self._told_segments: set[int] = set()
         self._told_setups: set[int] = set()
         mine, theirs = socket.socketpair()
@@ -59,27 +62,19 @@ class Link:
         if self.task is None:
             raise RuntimeError("there is no task to send")
         call, jobs = self.task
-        setup = call.setup
-        number = setup.message.number
-        new = [segment for segment in call.segments if segment.number not in self._told_segments]
-        request = Request(
-            setup=number,
-            work=call.work(jobs),
-            new_setup=None if number in self._told_setups else setup.message,
-            new_segments=[segment.number for segment in new],
-            old_segments=sorted(self._told_segments.difference(self._segments)),
-            old_setups=sorted(self._told_setups.difference(self._setups)),
-        )
-        try:
-            self._channel.send(request, new)
-        except OSError:
-            return
-        self._told_segments.difference_update(request.old_segments)
-        self._told_segments.update(request.new_segments)
-        self._told_setups.difference_update(request.old_setups)
-        self._told_setups.add(number)
-        self._segments.update({segment.number: segment for segment in new})
-        self._setups[number] = setup
+        with self._sending:
+            new = [segment for segment in call.segments if segment.number not in self._told_segments]
+            request = self._request(call, jobs, new)
+            try:
+                self._channel.send(request, new)
+            except OSError:
+                return
+            self._told_segments.difference_update(request.old_segments)
+            self._told_segments.update(request.new_segments)
+            self._told_setups.difference_update(request.old_setups)
+            self._told_setups.add(request.setup)
+            self._segments.update({segment.number: segment for segment in new})
+            self._setups[request.setup] = call.setup
 
     def receive(self) -> Reply:
         """Return the reply to the last request.
@@ -107,6 +102,17 @@ class Link:
         if self.wait() is None:
             self._process.kill()
             self._process.wait()
+
+    def _request(self, call: Call, jobs: list[int], new: list[Segment]) -> Request:
+        setup = call.setup.message
+        return Request(
+            setup=setup.number,
+            work=call.work(jobs),
+            new_setup=None if setup.number in self._told_setups else setup,
+            new_segments=[segment.number for segment in new],
+            old_segments=sorted(self._told_segments.difference(self._segments)),
+            old_setups=sorted(self._told_setups.difference(self._setups)),
+        )
 
     def abandon(self) -> None:
         """Let go of the socket and leave the worker alone."""
