@@ -13,6 +13,7 @@ import numpy as np
 from fedsim.arrays import IntArray
 from fedsim.errors import SelectorError
 from fedsim.measurements import MEASUREMENTS
+from fedsim.selectors.candidates import ask
 from fedsim.selectors.contracts import Cohort, Probe, Reports, RoundView
 from fedsim.selectors.validation import as_cohort, as_probe
 
@@ -153,17 +154,12 @@ class SelectorPort(SelectorInfo):
         def local(client: IntArray) -> IntArray:
             return np.searchsorted(members, client)
 
-        def seen(view: RoundView) -> RoundView:
-            answers = None if view.answers is None else replace(view.answers, client=local(view.answers.client))
-            client = local(view.client)
-            return replace(view, client=client, clients=members.size, total_samples=total, answers=answers)
-
         def select(view: RoundView, rng: np.random.Generator) -> Cohort:
-            cohort = self.select(seen(view), rng)
+            cohort = ask(self.select, [view.at_edge(members, total)], rng)
             return replace(cohort, client=members[cohort.client])
 
         def probe(view: RoundView, rng: np.random.Generator) -> Probe | None:
-            asked = None if self.probe is None else self.probe(seen(view), rng)
+            asked = None if self.probe is None else self.probe(view.at_edge(members, total), rng)
             return None if asked is None else replace(asked, client=members[asked.client])
 
         def observe(reports: Reports) -> None:

@@ -123,22 +123,14 @@ def _distinct_candidates(source: str, client: NDArray[np.generic], view: RoundVi
     ids = ids.astype(np.int64, copy=False)
     rising = bool((ids[1:] > ids[:-1]).all())
     ordered = ids if rising else np.sort(ids)
-    if rising and view.client.size == view.clients and ids[0] >= 0 and ids[-1] < view.clients:
+    if rising and view.count == view.clients and ids[0] >= 0 and ids[-1] < view.clients:
         return ids  # all clients of the crowd are candidates
     if not rising and np.any(ordered[1:] == ordered[:-1]):
         raise SelectorError(f"{source} returned a client twice: {ordered!r}; use draws for that")
-    unknown = _not_among(ids, view.client)
+    unknown = ids[~view.includes(ids)]
     if unknown.size:
         raise SelectorError(f"{source} returned clients that are no candidates: {unknown[:10]!r}")
     return ids
-
-
-def _not_among(client: IntArray, candidates: IntArray) -> IntArray:
-    """Return the ids that are no candidates, in O(n log candidates): candidates are ascending."""
-    if not candidates.size:
-        return client
-    place = np.searchsorted(candidates, client)
-    return np.asarray(client[candidates[np.minimum(place, candidates.size - 1)] != client])
 
 
 def _check_column(

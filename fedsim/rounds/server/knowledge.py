@@ -9,7 +9,7 @@ from fedsim.arrays import FloatArray, IntArray
 from fedsim.history.outcomes import Outcome
 from fedsim.privacy import PrivacyAccountant
 from fedsim.rounds.clients.cohort import CohortRun, Members
-from fedsim.selectors import Reports, RoundView
+from fedsim.selectors import Candidates, CandidateView, Reports, RoundView
 
 T = TypeVar("T", bound=np.generic)
 _DELIVERED: Final = int(Outcome.DELIVERED)
@@ -90,6 +90,35 @@ class Knowledge:
             privacy_spent=privacy_spent,
             privacy_budget=None if accountant is None else accountant.budget.total,
             features=features,
+        )
+
+    def view_of(self, number: int, time_s: float, candidates: Candidates, wanted: int | None = None) -> CandidateView:
+        """Return what a selector may see at a selection among some clients; it takes columns when they are read.
+
+        Parameters
+        ----------
+        number : round, from 1
+        time_s : instant of the selection
+        candidates : of that instant
+        wanted : number of clients that the server asks for; None for the selector's own number
+        """
+        accountant = self.accountant
+        return CandidateView.of(
+            candidates,
+            {
+                "samples": self.samples,
+                "participations": self.participations,
+                "last_duration_s": self.last_duration_s,
+                "last_loss": self.last_loss,
+                "privacy_spent": self._nothing_spent if accountant is None else accountant.spent,
+                "features": self._features,
+            },
+            round=number,
+            time_s=time_s,
+            clients=self.samples.size,
+            wanted=wanted,
+            total_samples=self._total_samples,
+            privacy_budget=None if accountant is None else accountant.budget.total,
         )
 
     def sent(self, client: IntArray) -> None:

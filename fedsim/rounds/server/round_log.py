@@ -95,9 +95,9 @@ class RoundLog:
         """Record a round that is over."""
         self.check_probes()
         leakage = 0.0
-        if self.context.clients.accountant is not None:
-            spent = self.context.clients.accountant.spent
-            leakage = float((spent if self._member is None else spent[self._member]).max())
+        accountant = self.context.clients.accountant
+        if accountant is not None:
+            leakage = accountant.largest if self._member is None else float(accountant.spent[self._member].max())
         values = {
             "round": number,
             "start_s": start_s,
@@ -138,6 +138,7 @@ class RoundLog:
         self.past.durations_s.append(np.where(reports.delivered, reports.duration_s, np.inf))
         self.past.deadline_s = round_.time_limit_s
         self.past.picked = picked
+        self.past.keep(self.context.policy.traits.remembered_rounds)
 
     def check_probes(self, before_s: float = math.inf) -> None:
         """Let the audit check the costs of questions that were put before an instant, or at it."""
