@@ -16,7 +16,6 @@ from torch.nn import functional
 
 from fedsim.errors import FedsimError
 from fedsim.learning.executors.stacked_draws import SlotDraws, draws_at_random
-from fedsim.learning.executors.stacked_optimizers import ROW
 from fedsim.learning.models.flat_module import FlatModule
 
 _ALIASES: Final = frozenset(
@@ -30,6 +29,8 @@ _ALIASES: Final = frozenset(
     )
 )
 """Operations that give back what they are given if shape and strides stay."""
+
+_PRODUCTS: Final = frozenset((torch.ops.aten.mul.Scalar, torch.ops.aten.mul.Tensor))
 
 _DIRECT: Final = frozenset(
     (
@@ -50,6 +51,9 @@ _DIRECT: Final = frozenset(
     )
 )
 """Operations whose function in torch takes the very arguments of its operator."""
+
+_VECTOR: Final = 16
+"""Numbers of a processor's widest vector."""
 
 Run = Callable[..., Sequence[Tensor]]
 
@@ -186,7 +190,18 @@ def _without_aliases(graph: fx.GraphModule) -> None:
             before, after = (one.meta.get("tensor_meta") for one in (given, node))
             if before and after and (before.shape, before.stride) == (after.shape, after.stride):
                 node.replace_all_uses_with(given)
+        elif node.target in _PRODUCTS and node.args[1] == 1 and not _is_written(node):
+            node.replace_all_uses_with(node.args[0])
     graph.graph.eliminate_dead_code()
+
+
+def _is_written(node: fx.Node) -> bool:
+    """Return whether a later operation changes a result in place, itself or through a view."""
+    for user in node.users:
+        target = user.target
+        if isinstance(target, OpOverload) and (target._schema.is_mutable or (target.is_view and _is_written(user))):
+            return True
+    return False
 
 
 def _aligned(graph: fx.GraphModule) -> None:
@@ -194,7 +209,7 @@ def _aligned(graph: fx.GraphModule) -> None:
     for node in graph.graph.nodes:
         if node.target is torch.ops.aten.bmm.default:
             metas = [one.meta["tensor_meta"] for one in (*node.args, node)]
-            if any(meta.stride[0] % ROW for meta in metas):
+            if any(meta.stride[0] % _VECTOR for meta in metas):
                 node.target = _bmm_alike
 
 
@@ -205,14 +220,14 @@ def _bmm_alike(first: Tensor, second: Tensor) -> Tensor:
 
 def _moved(matrices: Tensor) -> Tensor:
     """Return matrices that lie apart by whole vectors of the processor."""
-    if matrices.stride(0) % ROW == 0:
+    if matrices.stride(0) % _VECTOR == 0:
         return matrices
     return _matrices(matrices.shape, matrices.dtype).copy_(matrices)
 
 
 def _matrices(shape: Sequence[int], dtype: torch.dtype) -> Tensor:
     _, height, width = shape
-    return torch.empty_strided(tuple(shape), (-(-height * width // ROW) * ROW, width, 1), dtype=dtype)
+    return torch.empty_strided(tuple(shape), (-(-height * width // _VECTOR) * _VECTOR, width, 1), dtype=dtype)
 
 
 def _called_directly(graph: fx.GraphModule) -> None:
