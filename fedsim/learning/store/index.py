@@ -346,14 +346,19 @@ def _totals(connection: sqlite3.Connection) -> Totals:
 _INDEXES: Final = WeakSet[Index]()
 
 
+_forking: Final[list[Index]] = []
+
+
 def _before_fork() -> None:
-    for index in list(_INDEXES):
+    _forking[:] = _INDEXES
+    for index in _forking:
         index.before_fork()
 
 
 def _after_fork(*, child: bool) -> None:
-    for index in list(_INDEXES):
+    for index in _forking:
         index.after_fork(child=child)
+    _forking.clear()
 
 
 if hasattr(os, "register_at_fork"):
