@@ -73,8 +73,8 @@ class DiskStore:
         try:
             found = self.objects.read(digest)
         except DamagedError as error:
-            self._warn("damaged", f"damaged arrays dropped ({error})")
             self.remove_arrays(digest)
+            self._warn("damaged", f"damaged arrays dropped ({error})")
             return None
         if found is not None:
             self._used_s[digest] = time.time()
