@@ -49,7 +49,7 @@ class DiskStore:
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
             self.index = Index(self.folder)
-        except (OSError, sqlite3.Error) as error:
+        except (OSError, sqlite3.Error, NotImplementedError) as error:  # the last from a disk without file locks
             raise StoreError(
                 f"store: {folder} cannot be used ({error}); it must be a folder that can be made and written"
             ) from error
@@ -73,8 +73,8 @@ class DiskStore:
         try:
             found = self.objects.read(digest)
         except DamagedError as error:
-            self._warn("damaged", f"damaged arrays dropped ({error})")
             self.remove_arrays(digest)
+            self._warn("damaged", f"damaged arrays dropped ({error})")
             return None
         if found is not None:
             self._used_s[digest] = time.time()

@@ -103,8 +103,8 @@ def verify(store, limit_bytes):
         found = store.arrays(digest)
         np.testing.assert_array_equal(found["model"], np.full(300 + number % 50, number, np.float32), strict=True)
         assert found["step"] == number
-    with store.index._lock:
-        digests = [row[0].decode() for row in store.index._opened().execute("SELECT digest FROM records")]
+    with store.index._database._lock:
+        digests = [row[0].decode() for row in store.index._database._opened().execute("SELECT digest FROM records")]
     found = store.records(digests)
     for digest in digests:
         number = float(digest.removeprefix("record"))
@@ -143,8 +143,8 @@ def test_a_kill_at_any_instant_loses_at_most_what_was_being_written(tmp_path, ki
             assert store.records([f"record{number}"]) == {f"record{number}": {"number": number, "square": number**2}}
             assert number % 7 == 4 or store.arrays(f"arrays{number}") is not None
         # One of each pair may not be there without the other.
-        with store.index._lock:
-            digests = {row[0].decode() for row in store.index._opened().execute("SELECT digest FROM records")}
+        with store.index._database._lock:
+            digests = {row[0].decode() for row in store.index._database._opened().execute("SELECT digest FROM records")}
         numbers = {int(digest.removeprefix("record")) for digest in digests}
         assert {number + 500_000 for number in numbers if number < 500_000} == {n for n in numbers if n >= 500_000}
         verify(store, LIMIT_BYTES + 2_000)
