@@ -99,7 +99,10 @@ class Simulation:
 
     def run(self) -> History:
         """Run to the end and return what happened."""
-        self._server.run()
+        try:
+            self._server.run()
+        finally:
+            self.context.learner.flush()
         return self.history()
 
     def history(self) -> History:
