@@ -1,5 +1,7 @@
 """Types of arrays and of bounded numbers: one name for each, so that signatures read alike."""
 
+from collections.abc import Callable
+from functools import cache
 from typing import Annotated
 
 import numpy as np
@@ -26,6 +28,12 @@ def normal_quantile(u: FloatArray) -> FloatArray:
     ----------
     u : probabilities in (0, 1), any shape
     """
+    return np.asarray(_ndtri()(u))
+
+
+@cache
+def _ndtri() -> Callable[[FloatArray], FloatArray]:
     from scipy.special import ndtri  # a tenth of a second that `fedsim --help` need not pay
 
-    return np.asarray(ndtri(u))
+    found: Callable[[FloatArray], FloatArray] = ndtri
+    return found

@@ -1,6 +1,8 @@
 """One seed, many streams: known answers, independence, and sameness in another process."""
 
+import hashlib
 import os
+import pickle
 import subprocess
 import sys
 
@@ -45,6 +47,28 @@ def test_drawing_from_one_stream_never_changes_another(seed, one, other, draws):
     after = streams.generator(one, 3).random(5), streams.uniform(one, np.arange(5), 3)
     np.testing.assert_array_equal(before[0], after[0])
     np.testing.assert_array_equal(before[1], after[1])
+
+
+@given(st.integers(0, 2**64), names, st.lists(st.one_of(st.integers(0, 2**63), names), max_size=3))
+@settings(deadline=None)
+def test_a_generator_is_numpys_philox_under_the_hash_of_its_name(seed, name, keys):
+    """The definition, written out: a hash of seed, path, name and keys, and NumPy's own way from a key."""
+    parts = (seed, "edge", 3, name, *keys)
+    text = "\x1f".join(("s" if isinstance(part, str) else "i") + str(part) for part in parts)
+    key = int.from_bytes(hashlib.blake2b(text.encode(), digest_size=16).digest(), "little")
+    drawn = Streams(seed).within("edge", 3).generator(name, *keys)
+    plain = np.random.Generator(np.random.Philox(key=key))
+    for rng in (drawn, pickle.loads(pickle.dumps(drawn))):  # noqa: S301 - its own
+        again = np.random.Generator(np.random.Philox(key=key))
+        assert rng.bit_generator.state["state"]["key"].tolist() == plain.bit_generator.state["state"]["key"].tolist()
+        for draw in (
+            lambda g: g.integers(2**63),
+            lambda g: g.permutation(7).tolist(),
+            lambda g: g.random(),
+            lambda g: g.standard_normal(3).tolist(),
+            lambda g: g.integers(5, dtype=np.uint8),
+        ):
+            assert draw(rng) == draw(again)
 
 
 @given(st.integers(0, 2**32), names, st.lists(st.tuples(clients, blocks), min_size=1, max_size=20))

@@ -89,7 +89,7 @@ def _compared(setup: TrainingSetup, expected: Expected, device: str, key: picks.
     for kind in CANDIDATES:
         with suppress(FedsimError):
             executor = EXECUTORS.load(kind)(setup, device)
-            speeds[kind] = calibration.updates_per_s(executor, setup, expected)
+            speeds[kind] = calibration.updates_per_s(executor, setup, expected, max(speeds.values(), default=0.0))
             built[kind] = executor
     if not speeds:
         return _first(CANDIDATES, setup, device)

@@ -3,6 +3,7 @@
 import contextlib
 import threading
 from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
 from typing import Final
 
 import torch
@@ -36,7 +37,11 @@ class Trainer:
         data = setup.data
         self._data, self._local = data, setup.local
         self.flat = build_flat(setup.model, data.shape, data.classes, setup.seed)
-        self._optimizer = _optimizer(self.flat.parameters, setup.local)
+
+    @cached_property
+    def _optimizer(self) -> torch.optim.Optimizer:
+        # Made by the first training, because torch then imports its compiler, which takes seconds.
+        return _optimizer(self.flat.parameters, self._local)
 
     def train(self, job: TrainingJob) -> TrainingResult:
         """Return what a client learns."""

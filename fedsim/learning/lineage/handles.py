@@ -128,6 +128,11 @@ class Training:
         """Whether its difference is in memory."""
         return self.difference is not None
 
+    @property
+    def ready(self) -> bool:
+        """Whether it can run: all that it starts from is in memory."""
+        return self.base.materialized and (self.previous is None or self.previous.value is not None)
+
     def parents(self) -> "Sequence[ModelHandle | Training]":
         """Return what must have its numbers before it can run."""
         before = self.previous

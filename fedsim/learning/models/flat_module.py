@@ -29,6 +29,7 @@ class FlatModule:
     vector : float32 tensor of shape (d,)
     parameters : nn.Parameter of shape (p,), the first p coordinates of the vector
     gradient : float32 tensor of shape (p,), the gradient of the parameters
+    buffers : names of the buffers in the vector, in their order
     layout : ModelLayout
         Its initial numbers are those that the module came with. Exempt are all numbers of batch normalisation
         (weights, biases, statistics, counters) and all other buffers: what the PAUSE code sends in clear.
@@ -39,6 +40,7 @@ class FlatModule:
         dtypes = {name: tensor.dtype for name, tensor in module.state_dict().items()}
         parameters = list(module.named_parameters())
         buffers = list(_changing_buffers(module))
+        self.buffers = tuple(name for name, _ in buffers)
         sizes = [tensor.numel() for _, tensor in (*parameters, *buffers)]
         count = sum(sizes[: len(parameters)])
         self.vector = torch.empty(sum(sizes), dtype=torch.float32)

@@ -63,7 +63,8 @@ class CohortRun:
     @property
     def buffered(self) -> IntArray:
         """Positions of the clients whose updates have arrived and wait for an aggregation."""
-        return np.flatnonzero((self.fate == UNDECIDED) & self.participations.arrived)
+        waiting: IntArray = ((self.fate == UNDECIDED) & self.participations.arrived).nonzero()[0]
+        return waiting
 
     @property
     def decided(self) -> bool:

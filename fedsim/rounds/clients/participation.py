@@ -12,7 +12,7 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import cast
+from typing import Final, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,6 +28,7 @@ from fedsim.rounds.clients.link_outages import PhaseStart
 
 PhaseHook = Callable[[int], PhaseStart]
 """Called with a client's position in the cohort at the start of a phase."""
+_DELIVERED: Final = int(Outcome.DELIVERED)
 OnEnd = Callable[[int, bool], None]
 """Called with a client's position, and whether it has delivered, at the end of its participation."""
 
@@ -118,15 +119,14 @@ class Participations:
         self.env, self.start_s, self.bits, self.demand, self._on_end = env, env.now, bits, demand, on_end
         # What an uninterrupted participation will have spent and sent; an interruption corrects it.
         self.spent_s = planned_s.copy()
-        self.sent_bits = np.empty((2, size))
+        amounts = np.zeros((5, size))
+        self.sent_bits = amounts[:2]
         self.sent_bits[0], self.sent_bits[1] = bits
-        self.queue_s = np.zeros(size)
-        self.outcome = np.zeros(size, dtype=np.int8)
-        self.cut_in = np.zeros(size, dtype=np.int8)
-        self.outcome.fill(Outcome.DELIVERED)
+        self.queue_s, self.energy_j, self.left_j = amounts[2], amounts[3], amounts[4]
+        self.outcome, self.cut_in = np.empty((2, size), dtype=np.int8)
+        self.outcome.fill(_DELIVERED)
         self.cut_in.fill(NOT_CUT)
         self.emptied = np.zeros(size, dtype=np.bool_)
-        self.energy_j, self.left_j = np.zeros((2, size))
         self.planned_compute_s = planned_compute_s
         self._interruptions, self._still_available = interruptions, still_available
         self._hazards: dict[int, Event] = {}
@@ -389,5 +389,7 @@ class Participations:
 
 def _waits(hooks: Mapping[int, PhaseHook]) -> list[tuple[int, int, PhaseHook | None]]:
     """Return the waits of a participation: first phase, phase after the last, and the hook at the start if any."""
+    if not hooks:
+        return [(DOWNLINK, len(PHASES), None)]
     starts = sorted({0, *hooks, *(phase + 1 for phase in hooks)} - {len(PHASES)})
     return [(first, end, hooks.get(first)) for first, end in zip(starts, [*starts[1:], len(PHASES)], strict=True)]

@@ -17,6 +17,7 @@ from fedsim.rounds.server.context import ServerContext
 from fedsim.rounds.server.knowledge import feedback
 
 _OUTCOMES: Final = Outcome.labels()
+_STALE_USED: Final = int(Fate.STALE_USED)
 
 
 class RoundLog:
@@ -66,7 +67,7 @@ class RoundLog:
 
     def finalize(self, run: CohortRun) -> IntArray:
         """Record the members of a cohort whose fate is decided and who are not recorded; return their positions."""
-        rows = np.flatnonzero((run.fate != UNDECIDED) & ~run.recorded)
+        rows: IntArray = ((run.fate != UNDECIDED) & ~run.recorded).nonzero()[0]
         if rows.size:
             run.recorded[rows] = True
             records = run.participations.records(run.cohort.client, rows)
@@ -74,13 +75,13 @@ class RoundLog:
             self.check_probes(before_s=run.participations.start_s)
             if self.audit is not None:
                 self.audit.check(run.number, records)
-            self._stale_used += int(np.count_nonzero(run.fate[rows] == Fate.STALE_USED))
+            self._stale_used += int(np.count_nonzero(run.fate[rows] == _STALE_USED))
         return rows
 
     def count(self, counted: Members) -> None:
         """Count how participations of the present round ended."""
         for run, members in counted:
-            self._counts += np.bincount(run.participations.outcome[members], minlength=len(Outcome))
+            self._counts += np.bincount(run.participations.outcome[members], minlength=len(_OUTCOMES))
 
     def close(
         self,
@@ -150,18 +151,24 @@ class RoundLog:
         if run.releases:
             epsilon[:] = [run.releases[i].epsilon if i in run.releases else 0.0 for i in rows.tolist()]
         return {
-            "round": np.full(size, run.number),
-            "edge": np.full(size, self.edge),
-            "draws": np.ones(size, dtype=np.int64) if cohort.draws is None else np.asarray(cohort.draws)[rows],
+            "round": _constant(run.number, size),
+            "edge": _constant(self.edge, size),
+            "draws": _constant(1, size) if cohort.draws is None else np.asarray(cohort.draws)[rows],
             "weight": run.used_weight[rows],
             "work": run.work[rows],
             **_spent(records),
             "fate": run.fate[rows],
-            "start_version": np.full(size, run.model.version),
+            "start_version": _constant(run.model.version, size),
             "served_round": run.served_round[rows],
             "staleness": run.staleness[rows],
             "epsilon": epsilon,
         }
+
+
+def _constant(value: int, size: int) -> IntArray:
+    column = np.empty(size, dtype=np.int64)
+    column.fill(value)
+    return column
 
 
 def _spent(records: ParticipationRecords) -> dict[str, NDArray[np.generic]]:

@@ -1,6 +1,7 @@
 """The SQLite file: shared, checked row by row, and replaced when it is damaged."""
 
 import os
+import shutil
 import sqlite3
 import struct
 import threading
@@ -151,6 +152,24 @@ def test_flipped_bits_never_give_a_wrong_record(tmp_path, times):
         index.put_records(BATCH)
         assert index.records(list(BATCH)) == BATCH
         index.close()
+
+
+@pytest.mark.parametrize("change", GARBAGE.values(), ids=GARBAGE.keys())
+@pytest.mark.filterwarnings("ignore::fedsim.errors.StoreWarning")
+def test_a_damaged_log_of_changes_gives_no_wrong_record(index, tmp_path, change):
+    """The log is what a killed process leaves beside the file; a copy of both is taken while they are in use."""
+    for digest, record in BATCH.items():
+        index.put_records({digest: record})
+    shutil.copytree(tmp_path / "index", tmp_path / "copy" / "index")
+    log = tmp_path / "copy" / "index" / "index.sqlite-wal"
+    assert log.stat().st_size > 4096
+    log.write_bytes(change(log.read_bytes()))
+    (tmp_path / "copy" / "index" / "index.sqlite-shm").unlink()
+    copy = Index(tmp_path / "copy")
+    assert all(BATCH[digest] == record for digest, record in copy.records(list(BATCH)).items())
+    copy.put_records(BATCH)
+    assert copy.records(list(BATCH)) == BATCH
+    copy.close()
 
 
 def test_a_newer_format_is_refused(tmp_path):
