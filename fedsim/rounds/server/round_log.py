@@ -6,7 +6,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from fedsim.arrays import IntArray
+from fedsim.arrays import IntArray, filled
 from fedsim.history.outcomes import UNDECIDED, Fate, Outcome, RoundEnd
 from fedsim.history.recorder import Recorder
 from fedsim.rounds.audit.audit import Audit
@@ -178,7 +178,7 @@ def _spent(records: ParticipationRecords) -> dict[str, NDArray[np.generic]]:
     """Return the columns of the clients' times, bits, energy and outcomes."""
     return {
         "client": records.client,
-        "start_s": np.full(records.client.size, records.start_s),
+        "start_s": filled(records.client.size, records.start_s),
         "downlink_s": records.spent_s[0],
         "compute_s": records.spent_s[1],
         "uplink_s": records.spent_s[2],
