@@ -4,8 +4,8 @@
 
 prints one table: for each job, executor and precision the updates per second, the ratio to the loop, the line to pass
 and the goal; then the share of the bare executor's speed that is lost in a whole `fedsim.Simulation` with the same
-executor: events, selection, lineage, aggregation and records, with ``--store`` also the store on disk, and one
-evaluation on 100 samples at the end.
+executor: events, selection, lineage, aggregation and records, with ``--store`` also the store on disk; the
+one evaluation at the end is not counted.
 
 The loop and all candidates take turns, after one round of each as a warm-up; a ratio is the median over the turns of
 the loop's seconds by the candidate's in the same turn, since a machine's speed drifts. Not a test: it asserts nothing.
@@ -27,7 +27,16 @@ from training_jobs import JOBS, Job, PlainLoop, Shortened
 from fedsim import Scenario
 from fedsim.arrays import IntArray, Vector
 from fedsim.errors import FedsimError
-from fedsim.learning import Dataset, EqualPartition, Executor, ExecutorChoice, TrainingJob, TrainingSetup
+from fedsim.learning import (
+    Dataset,
+    EqualPartition,
+    Evaluation,
+    EvaluationJob,
+    Executor,
+    ExecutorChoice,
+    TrainingJob,
+    TrainingSetup,
+)
 from fedsim.learning.executors.catalogue import CANDIDATES
 from fedsim.learning.models.flat_module import build_flat
 from fedsim.simulation import Simulation
@@ -39,6 +48,8 @@ PRECISIONS = ("float32", "bfloat16")
 SEEDS = itertools.count(1)
 FAR_BEHIND = 2.0
 """One that takes so much longer than the loop in a round after the warm-up is not measured any longer."""
+START_UP_S = 10.0
+"""Seconds that a warm-up may take beyond training."""
 ON_GPU = ("J1", "R18")
 
 
@@ -92,14 +103,39 @@ class Bare:
         return moved
 
 
+class Watched:
+    """An executor whose evaluations are timed.
+
+    Attributes
+    ----------
+    evaluating_s : seconds that evaluations took
+    """
+
+    def __init__(self, executor: Executor) -> None:
+        self._executor, self.train, self.evaluating_s = executor, executor.train, 0.0
+        self.fingerprint, self.max_batch = executor.fingerprint, executor.max_batch
+
+    def evaluate(self, jobs: Sequence[EvaluationJob]) -> Sequence[Evaluation]:
+        """Evaluate."""
+        began = time.perf_counter()
+        found = self._executor.evaluate(jobs)
+        self.evaluating_s += time.perf_counter() - began
+        return found
+
+
 class Simulated:
     """The same executor behind a whole simulation."""
 
     def __init__(self, job: Job, executor: Executor, rounds: int, precision: str, chosen: argparse.Namespace) -> None:
-        self._job, self._executor, self._rounds, self._precision = job, executor, rounds, precision
+        self._job, self._executor, self._rounds, self._precision = job, Watched(executor), rounds, precision
         self._data_dir, self._store = chosen.data_dir, chosen.store
 
-    def prepared(self) -> Callable[[], object]:
+    def seconds(self) -> float:
+        """Return how long a run takes but for its last round's evaluation, which nothing runs beside."""
+        before, took_s = self._executor.evaluating_s, seconds(self._prepared())
+        return took_s - (self._executor.evaluating_s - before)
+
+    def _prepared(self) -> Callable[[], object]:
         """Return the run of a fresh simulation, with another seed each time, so that the store has nothing of it."""
         job, local = self._job, self._job.local.model_dump(exclude_none=True)
         learning = {"data": job.data, "split": {"kind": "equal"}, "model": job.model, "local": local}
@@ -165,16 +201,20 @@ def measure(name: str, device: str, chosen: argparse.Namespace) -> None:
     spent: dict[object, list[float]] = {key: [] for key in ("loop", *bare, *((key, "whole") for key in whole))}
     far_behind = []
     for key, one in bare.items():
-        one.rounds(cohorts[:1])
-        if (took_s := seconds(lambda one=one: one.rounds(cohorts[:1]))) > FAR_BEHIND * usual_s:
+        took_s = seconds(lambda one=one: one.rounds(cohorts[:1]))
+        if took_s < START_UP_S + 2 * FAR_BEHIND * usual_s:
+            took_s = seconds(lambda one=one: one.rounds(cohorts[:1]))
+        if took_s > FAR_BEHIND * usual_s:
             far_behind.append(key)
             spent[key].append(took_s * count)
+        elif not chosen.bare:
+            whole[key].seconds()
     for _ in range(1 if chosen.quick else chosen.repeats):
         spent["loop"].append(seconds(lambda: loop.rounds(cohorts)))
         for key in [key for key in bare if key not in far_behind]:
             spent[key].append(seconds(lambda one=bare[key]: one.rounds(cohorts)))
             if not chosen.bare:
-                spent[key, "whole"].append(seconds(whole[key].prepared()))
+                spent[key, "whole"].append(whole[key].seconds())
     updates = count * job.cohort
     report(job, device, updates, spent, list(bare))
 

@@ -43,7 +43,7 @@ class Trainer:
 
     @cached_property
     def _optimizer(self) -> Optimizer:
-        # Made by the first training, because torch then imports its compiler, which takes seconds.
+        # Made by the first training, because with Adam torch then imports its compiler, which takes seconds.
         return optimizer_of(self._local, self.flat)
 
     def train(self, job: TrainingJob) -> TrainingResult:
