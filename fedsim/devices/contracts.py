@@ -78,12 +78,10 @@ class Availability(ABC):
     kind : ``"timed"`` if clients come and go with time, whatever the draw; ``"per-draw"`` if the state of each client
         is drawn anew with each draw and holds as long as that draw does
     retry_s : seconds between a draw without a client that can take part and the next draw; only for ``"per-draw"``
-    absences : whether any client can be absent; if not, `available` need not be asked
     """
 
     kind: Kind
     retry_s: float = math.inf
-    absences: bool = True
 
     @abstractmethod
     def available(self, client: IntArray, time_s: float, draw: int) -> BoolArray:

@@ -297,8 +297,14 @@ class SupervisedLearner:
         return self._results.start_evaluation(cast(ModelHandle, model))
 
     def export(self, model: Model) -> Mapping[str, NDArray[Any]]:
-        """Return a model's arrays under the names in its module, training what is needed."""
-        return self._results.layout.named(self.vector(model))
+        """Return a model's arrays under the names in its module, training what is needed; the store has it then."""
+        vector = self.vector(model)
+        self._results.kept.put(cast(ModelHandle, model))
+        return self._results.layout.named(vector)
+
+    def flush(self) -> None:
+        """Put into the store what waits to be put there."""
+        self._results.kept.flush()
 
     def vector(self, model: Model) -> Vector:
         """Return the numbers of a model, parameters first and then buffers, training what is needed."""

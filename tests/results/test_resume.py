@@ -91,7 +91,7 @@ def test_killed_upon_its_files_a_run_ends_in_the_same_bytes(kind, tmp_path):
 @pytest.mark.parametrize("kind", ROUNDS)
 def test_killed_at_each_act_upon_a_file_a_run_with_learning_ends_in_the_same_bytes(kind, tmp_path):
     of = scenario(kind, learning=LEARNING)
-    left = killed(tmp_path / "killed", of, tmp_path / "store", *range(1, 300, 3))
+    left = killed(tmp_path / "killed", of, tmp_path / "store", *range(1, 150, 5))
     rounds = [one["rounds"] for one in left]
     assert rounds == sorted(rounds)
     assert left[-1]["status"] == "finished"
@@ -115,21 +115,25 @@ def test_killed_at_twenty_random_instants_a_run_ends_in_the_same_bytes(kind, tmp
     counts = {"synchronous": 150, "deadline": 150, "asynchronous": 250, "hierarchical": 60}
     of = scenario(kind, learning=LEARNING, rounds={**ROUNDS[kind], "count": counts[kind]})
     (tmp_path / "scenario.toml").write_text(of.to_toml())
+    began = time.monotonic()
+    with started(tmp_path / "whole", "--no-store") as process:
+        process.communicate()
+    whole_s = time.monotonic() - began
     draws = random.Random(kind)  # noqa: S311
-    longest_s, rounds = 4.0, 0
+    ended, rounds = [], [0]
     for _ in range(20):
-        with started(tmp_path / "killed", "--store", str(tmp_path / "store")) as process:
-            time.sleep(draws.uniform(0.5, longest_s))
+        with started(tmp_path / "killed", "--store", "store") as process:
+            time.sleep(draws.uniform(0.2, 0.8) * whole_s)
             process.send_signal(draws.choice([signal.SIGKILL, signal.SIGINT]))
             process.communicate()
+        ended.append(process.returncode)
         if (tmp_path / "killed" / "run.json").exists():
-            now = read_run(tmp_path / "killed").rounds.num_rows
-            assert now >= rounds
-            rounds = now
-    with started(tmp_path / "killed", "--store", str(tmp_path / "store")) as process:
+            rounds.append(read_run(tmp_path / "killed").rounds.num_rows)
+    with started(tmp_path / "killed", "--store", "store") as process:
         process.communicate()
     assert process.returncode == 0
-    run(of, tmp_path / "whole", store=False)
+    assert rounds == sorted(rounds)
+    assert {-signal.SIGKILL, 130} <= set(ended)
     assert files(tmp_path / "killed") == files(tmp_path / "whole")
 
 

@@ -50,7 +50,6 @@ class AlwaysAvailable(Availability):
     """The availability of clients that never leave."""
 
     kind: Kind = "timed"
-    absences: bool = False
 
     def available(self, client: IntArray, time_s: float, draw: int) -> BoolArray:
         """Return true for every client, shape (n,)."""

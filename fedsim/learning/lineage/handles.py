@@ -128,6 +128,11 @@ class Training:
         """Whether its difference is in memory."""
         return self.difference is not None
 
+    @property
+    def ready(self) -> bool:
+        """Whether it can run: all that it starts from is in memory."""
+        return self.base.materialized and (self.previous is None or self.previous.value is not None)
+
     def parents(self) -> "Sequence[ModelHandle | Training]":
         """Return what must have its numbers before it can run."""
         before = self.previous
@@ -204,7 +209,6 @@ class ModelHandle:
     ----------
     depth : models in a row without numbers that it stands on, itself included; 0 once it has numbers
     waiting : trainings on that line
-    unkept : trainings that have run since the last model on its line that the store was given
     evaluation : on the test set, once it has been asked for
     """
 
@@ -216,7 +220,6 @@ class ModelHandle:
         "depth",
         "digest",
         "evaluation",
-        "unkept",
         "version",
         "waiting",
     )
@@ -235,7 +238,6 @@ class ModelHandle:
         self.version: Final = version
         self.depth: int = 0 if recipe is None else 1 + max((model.depth for model in after), default=0)
         self.waiting: int = trainings + max((model.waiting for model in after), default=0)
-        self.unkept = 0
         self.evaluation: PendingEvaluation | None = None
         self._recipe, self._vector = recipe, vector
         self._server_state: ServerState | None = None
@@ -270,7 +272,6 @@ class ModelHandle:
         """Combine the parents, which have their numbers, and let go of them."""
         if self._recipe is None:
             raise RuntimeError(f"model {self.digest} of version {self.version} has no parents")
-        self.unkept += sum(1 if isinstance(one, Training) else one.unkept for one in self._recipe.parents())
         self._vector, self._server_state = self._recipe.combined()
         self._forget()
 

@@ -64,6 +64,9 @@ class _Waiting:
         self._missing: dict[Node, int] = {}
         self._heirs: dict[Node, list[Node]] = {}
         for rank, node in enumerate(_in_order_of_need(wanted, worker)):
+            if isinstance(node, Training) and node.ready:
+                self._trainings.append((rank, node))  # ranks grow, and a list in order is a heap
+                continue
             parents = {parent for parent in node.parents() if not parent.materialized}
             self._ranks[node], self._missing[node] = rank, len(parents)
             for parent in parents:
@@ -112,7 +115,9 @@ def _in_order_of_need(wanted: Sequence[Node], worker: Worker) -> list[Node]:
             order.append(node)
         elif not node.materialized and node not in seen:
             seen.add(node)
-            if not worker.look_up(node):
+            if isinstance(node, Training) and node.ready:
+                order.append(node)
+            elif not worker.look_up(node):
                 stack.append((node, True))
-                stack.extend((parent, False) for parent in reversed(node.parents()))
+                stack.extend([(parent, False) for parent in reversed(node.parents()) if not parent.materialized])
     return order

@@ -36,7 +36,7 @@ class Aggregation:
         moved: bool,
     ) -> None:
         self._optimizer, self._parameters, self._current = optimizer, parameters, current
-        self._updates, self._weights, self._sent, self._moved = updates, weights, sent, moved
+        self._updates, self._weights, self._sent, self._moved = updates, weights.tolist(), sent, moved
         self._sum: WeightedSum | None = None
         self._added = 0
         for update in updates:
@@ -53,12 +53,14 @@ class Aggregation:
         current = self._current.vector
         if self._sum is None:
             self._sum = WeightedSum(self._optimizer, current)
-        while self._added < len(self._updates) and self._updates[self._added].training.materialized:
+        while self._added < len(self._updates):
             update = self._updates[self._added]
+            if not update.training.materialized:
+                return
             sent = self._sent(update)
             if self._moved:
                 sent = difference_from(current, update.training.base.vector, sent)
-            self._sum.add(sent, float(self._weights[self._added]))
+            self._sum.add(sent, self._weights[self._added])
             self._added += 1
             update.training.taken()
 

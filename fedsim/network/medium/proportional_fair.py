@@ -1,13 +1,15 @@
 """The discipline of a scheduler that serves each client in the blocks in which its fading is at its best."""
 
 from collections.abc import Collection
-from typing import ClassVar
+from typing import ClassVar, Final
 
 import numpy as np
 
 from fedsim.network.medium.disciplines import Discipline, Job
 from fedsim.network.radio.channel import Channel
 from fedsim.network.radio.multiuser_diversity import DiversityGain
+
+_UNKNOWN: Final = -1
 
 
 class ProportionalFair(Discipline):
@@ -33,7 +35,8 @@ class ProportionalFair(Discipline):
         self._kind = np.zeros(8, dtype=np.intp)
         self._gain_sum = 0.0
         self._known = 0
-        self._row: int | None = None
+        # The next end as work of the medium and its place, until a job joins or leaves.
+        self._left, self._row = 0.0, _UNKNOWN
 
     def prepare(self, channel: Channel) -> None:
         """Take the gains of the cell's rate law, at each client's own mean SNR."""
@@ -55,19 +58,19 @@ class ProportionalFair(Discipline):
         self._jobs.append(job)
         self._present[job] = None
         self._remaining[row], self._kind[row] = job.work, self._known_gains().kind(job.bits / job.work)
-        self._known, self._row = 0, None
+        self._known, self._row = 0, _UNKNOWN
 
     def leave(self, job: Job) -> None:
         """Remove a job in O(n)."""
         if job not in self._present:
             return
         row, last = self._row, len(self._jobs) - 1
-        if row is None or self._jobs[row] is not job:
+        if row == _UNKNOWN or self._jobs[row] is not job:
             row = self._jobs.index(job)
         del self._jobs[row], self._present[job]
         for rows in (self._remaining, self._kind):
             rows[row:last] = rows[row + 1 : last + 1]
-        self._known, self._row = 0, None
+        self._known, self._row = 0, _UNKNOWN
 
     def advance(self, work: float) -> None:
         """Give each job a part of the work in proportion to its gain."""
@@ -76,19 +79,21 @@ class ProportionalFair(Discipline):
         remaining, done = self._remaining[:users], self._scratch[:users]
         np.multiply(self._gain[:users], work / self._gain_sum, out=done)
         np.subtract(remaining, done, out=remaining)
-        np.maximum(remaining, 0.0, out=remaining)
+        self._left = max(0.0, self._left - work)
 
     def served(self, job: Job) -> float:
         """Return the work of the job less what remains of it."""
-        return job.work - float(self._remaining[self._jobs.index(job)])
+        return job.work - max(0.0, float(self._remaining[self._jobs.index(job)]))
 
     def next_end(self) -> tuple[float, Job]:
         """Return the least time until an end as work of the medium, and the job that ends then."""
-        self._look_up_gains()
-        users = self._known
-        share = np.divide(self._remaining[:users], self._gain[:users], out=self._scratch[:users])
-        self._row = row = int(share.argmin())
-        return float(share[row]) * self._gain_sum, self._jobs[row]
+        if self._row == _UNKNOWN:
+            self._look_up_gains()
+            users = self._known
+            share = np.divide(self._remaining[:users], self._gain[:users], out=self._scratch[:users])
+            self._row = row = int(share.argmin())
+            self._left = max(0.0, float(share[row])) * self._gain_sum
+        return self._left, self._jobs[self._row]
 
     def in_service(self) -> Collection[Job]:
         """Return all jobs present."""
@@ -100,8 +105,8 @@ class ProportionalFair(Discipline):
         if self._known != users:
             self._known, gain = users, self._gain[:users]
             # Kinds are in range, and NumPy takes them without a copy if it need not check.
-            np.take(self._known_gains().of(users), self._kind[:users], out=gain, mode="clip")
-            self._gain_sum = float(gain.sum())
+            self._known_gains().of(users).take(self._kind[:users], out=gain, mode="clip")
+            self._gain_sum = float(np.add.reduce(gain))
 
     def _known_gains(self) -> DiversityGain:
         if self.gains is None:

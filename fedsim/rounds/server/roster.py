@@ -9,7 +9,7 @@ from simpy import Environment, Event
 from fedsim.arrays import BoolArray, IntArray
 from fedsim.rounds.clients.cohort import CohortRun
 
-_NONE: Final = np.zeros(0, dtype=np.int64)
+_NONE: Final[IntArray] = np.zeros(0, dtype=np.int64)
 
 
 class Roster:

@@ -103,8 +103,11 @@ def test_a_perceptron_is_trained_as_by_the_loop(local: LocalTraining) -> None:
         compare(setup, jobs_of(setup, work=0.3), executor.train(jobs_of(setup, work=0.3)))
 
 
-@pytest.mark.parametrize("local", [MOMENTUM, ADAM], ids=["momentum", "adam"])
-@pytest.mark.parametrize("model", [Convolutions(), Dropping(), Centred()], ids=["norms", "dropout", "own-mean"])
+@pytest.mark.parametrize(
+    ("model", "local"),
+    [(Convolutions(), MOMENTUM), (Dropping(), ADAM), (Centred(), MOMENTUM)],
+    ids=["norms", "dropout", "own-mean"],
+)
 def test_norms_see_real_samples_only_and_draws_are_those_of_the_client(model: Any, local: LocalTraining) -> None:
     setup = setup_of(model, local)
     sizes = [size for size in SIZES if size > 1]
