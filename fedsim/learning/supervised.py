@@ -313,8 +313,6 @@ class SupervisedLearner:
     def _training(self, start: blake2b, base: ModelHandle, client: int, work: float, repeat: int) -> Training:
         """Return a client's training; ``start`` is the hash of what the trainings of a cohort have in common."""
         previous, results = self._states.get(client), self._results
-        if previous is not None:
-            results.shorten_states(previous)
         before = "" if previous is None else previous.digest
         start.update(f"{client} {results.shards[client]} {work!r} {before}".encode())
         leaves_state = self._local.keep_optimizer_state
@@ -329,7 +327,7 @@ class SupervisedLearner:
     ) -> ModelHandle:
         """Return a model that has no numbers yet."""
         model = ModelHandle(digest, version, recipe, after=after, trainings=trainings)
-        self._results.shorten(model)
+        self._results.shorten(model, self._states.values())
         return model
 
     def _keep_states(self, delivered: Sequence[UpdateHandle]) -> None:

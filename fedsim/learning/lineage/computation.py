@@ -23,9 +23,6 @@ ARITHMETIC: Final = 1
 _LONGEST_LINE: Final = 64
 """Models in a row without numbers before the store is asked for each further one."""
 
-_LONGEST_STATES: Final = 8
-"""Trainings of a client in a row whose states are not known before the store is asked for the newest."""
-
 _MOST_WAITING: Final = 2**18
 """Trainings on one line that may wait for their turn, in about 130 MB; more are run."""
 
@@ -146,15 +143,22 @@ class Computation:
         model.materialize()
         self.kept.put_if_due(model)
 
-    def shorten(self, model: ModelHandle) -> None:
-        """Keep a line of models without numbers from growing: take those that are kept; a very long one is run."""
-        if model.depth > _LONGEST_LINE and not self.kept.load(model) and model.waiting > _MOST_WAITING:
-            self.materialize([model])
+    def shorten(self, model: ModelHandle, states: Iterable[StateHandle]) -> None:
+        """Keep a line of models without numbers from growing: take the numbers that are kept; a very long one is run.
 
-    def shorten_states(self, state: StateHandle) -> None:
-        """Keep a line of a client's trainings that have not run from growing: take the newest state if it is kept."""
-        if state.value is None and state.length > _LONGEST_STATES:
-            self.kept.load_state(state)
+        Parameters
+        ----------
+        model : the newest one
+        states : of optimisers, from which later trainings go on; they are taken too, as each keeps such a line alive
+        """
+        if model.depth <= _LONGEST_LINE:
+            return
+        if self.kept.load(model):
+            for state in states:
+                if state.value is None:
+                    self.kept.load_state(state)
+        elif model.waiting > _MOST_WAITING:
+            self.materialize([model])
 
     def vector(self, model: ModelHandle) -> Vector:
         """Return the numbers of a model, parameters first and then buffers, shape (d,)."""

@@ -44,16 +44,13 @@ class StateHandle:
     Attributes
     ----------
     digest : under which the store keeps the value
-    length : how many trainings in a row have states that are not known, this one included
     value : None until it is known
     """
 
-    __slots__ = ("__weakref__", "digest", "length", "training", "value")
+    __slots__ = ("__weakref__", "digest", "training", "value")
 
     def __init__(self, training: "Training") -> None:
-        before = training.previous
         self.digest: Final = digest_of("state", training.digest)
-        self.length: int = 1 if before is None or before.value is not None else before.length + 1
         self.training: Training | None = training
         self.value: OptimizerState | None = None
 
