@@ -28,7 +28,7 @@ class CohortRun:
     Attributes
     ----------
     repeat : updates that each client sent before from the same version of the model, shape (n,)
-    participations : processes, times and bits of the clients; set by the dispatch
+    participations : waits, times and bits of the clients; set by the dispatch
     given_up_s : instant at which the server stopped waiting for the cohort; inf before
     updates : handles of arrived updates by position in the cohort, made when first needed
     releases : privacy releases of the uploads that have started, by position in the cohort

@@ -1,4 +1,4 @@
-"""Dispatch of a cohort: every client's waits planned as arrays, and its process started."""
+"""Dispatch of a cohort: every client's waits planned as arrays, and the first of them begun."""
 
 import math
 from collections.abc import Callable, Mapping
@@ -50,7 +50,7 @@ class Dispatcher:
         releases: dict[int, Release] | None = None,
         on_end: OnEnd | None = None,
     ) -> Participations:
-        """Plan every client's waits as arrays, start its process, and return the participations.
+        """Plan every client's waits as arrays, begin the first of them, and return the participations.
 
         Parameters
         ----------
