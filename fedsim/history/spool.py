@@ -6,6 +6,7 @@ file that ends within a segment, as after a kill, is readable up to the segment 
 
 import mmap
 import os
+import sys
 import tempfile
 import weakref
 from collections.abc import Callable, Iterator
@@ -90,10 +91,14 @@ class Spool:
         size = self.extent.nbytes
         if not size:
             return self.schema.empty_table()
-        source = pa.BufferReader(pa.py_buffer(mmap.mmap(self._file.fileno(), size, access=mmap.ACCESS_READ)))
+        mapped = mmap.mmap(self._file.fileno(), size, access=mmap.ACCESS_READ)
+        source = pa.BufferReader(pa.py_buffer(mapped))
         tables = []
         while source.tell() < size:
             tables.append(pa.ipc.open_stream(source).read_all())
+        if sys.platform == "linux":
+            # What was read to find the segments need not stay in memory.
+            mapped.madvise(mmap.MADV_DONTNEED)
         return pa.concat_tables(tables)
 
     def batches(self) -> Iterator[pa.RecordBatch]:

@@ -1,7 +1,7 @@
 """The summary of a run: its main numbers."""
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, Final
 
@@ -36,7 +36,9 @@ def summarise(
     delivered = int(history.column("rounds", "delivered").sum())
     _, accuracy = history.curve("round", "accuracy", smoothing)
     leakage = history.column("rounds", "largest_leakage")
-    wasted_time, wasted_bits = wasted_shares(history, participations)
+    reached: set[int] = set()
+    batches = history.participations.to_batches() if participations is None else participations
+    wasted_time, wasted_bits = wasted_shares(history, _noting_clients(batches, reached))
     return {
         "rounds": history.rounds.num_rows,
         "simulated_s": float(ends_s[-1]) if ends_s.size else 0.0,
@@ -51,9 +53,16 @@ def summarise(
         "dropped": int(history.column("rounds", "dropped").sum()),
         "wasted_time_share": wasted_time,
         "wasted_bits_share": wasted_bits,
-        "clients_reached": pc.count_distinct(history.participations.column("client")).as_py(),
+        "clients_reached": len(reached),
         "largest_leakage": float(leakage[-1]) if leakage.size else None,
     }
+
+
+def _noting_clients(batches: Iterable[pa.RecordBatch], reached: set[int]) -> Iterator[pa.RecordBatch]:
+    """Yield batches of participations, and add their clients to a set."""
+    for batch in batches:
+        reached.update(pc.unique(batch.column("client")).to_pylist())
+        yield batch
 
 
 def read_summary(path: str | Path) -> dict[str, Any]:

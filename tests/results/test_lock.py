@@ -9,6 +9,8 @@ from fedsim import Scenario, read_run, run
 from fedsim.errors import RunError
 from fedsim.results import status_of
 
+pytestmark = pytest.mark.usefixtures("no_figures")
+
 SCENARIO = Scenario(
     name="locked",
     crowd={"clients": 5},

@@ -10,6 +10,8 @@ from fedsim.errors import RunError
 from fedsim.history import spool
 from fedsim.results import recording, state, status_of
 
+pytestmark = pytest.mark.usefixtures("no_figures")
+
 SCENARIO = Scenario(
     name="recorded",
     crowd={"clients": 6},

@@ -10,10 +10,12 @@ import time
 
 import pytest
 
-from fedsim import Scenario, read_run, run
+from fedsim import Scenario, draw, read_run, run
 from fedsim.errors import RunError
 from fedsim.results import recording, status_of
 from tests.support.pages import ROOT
+
+pytestmark = pytest.mark.usefixtures("no_figures")
 
 needs_kill = pytest.mark.skipif(os.name != "posix", reason="needs fork and SIGKILL")
 
@@ -70,16 +72,17 @@ def killed(folder, of, store, *points):
 
 
 @needs_kill
-@pytest.mark.parametrize("kind", ["deadline", "hierarchical"])
-def test_killed_upon_its_files_a_run_ends_in_the_same_bytes(kind, tmp_path):
+def test_killed_upon_its_files_a_run_ends_in_the_same_bytes(tmp_path, monkeypatch):
     """Early kills after late ones: a replay that is killed has thrown nothing away."""
-    points = [1, 4, 9, 14, 24, 8, 44, 19, 64, 5, 84, 104, 12]
-    left = killed(tmp_path / "killed", scenario(kind), None, *points)
-    assert [one["ended"] for one in left[:6]] == [-signal.SIGKILL] * 6
+    points = [1, 9, 24, 8, 44, 64, 5, 100]
+    of = scenario("deadline")
+    left = killed(tmp_path / "killed", of, None, *points)
+    assert [one["ended"] for one in left[:5]] == [-signal.SIGKILL] * 5
     rounds = [one["rounds"] for one in left]
     assert rounds == sorted(rounds), "finished rounds are never replaced with fewer"
-    assert left[-1] == {"ended": 0, "rounds": ROUNDS[kind]["count"], "status": "finished"}
-    run(scenario(kind), tmp_path / "whole")
+    assert left[-1] == {"ended": 0, "rounds": of.rounds.count, "status": "finished"}
+    monkeypatch.setattr(recording, "draw", draw)
+    run(of, tmp_path / "whole")
     assert files(tmp_path / "killed") == files(tmp_path / "whole")
     assert {path.name for path in (tmp_path / "killed").iterdir()} == {
         path.name for path in (tmp_path / "whole").iterdir()
@@ -91,7 +94,7 @@ def test_killed_upon_its_files_a_run_ends_in_the_same_bytes(kind, tmp_path):
 @pytest.mark.parametrize("kind", ROUNDS)
 def test_killed_at_each_act_upon_a_file_a_run_with_learning_ends_in_the_same_bytes(kind, tmp_path):
     of = scenario(kind, learning=LEARNING)
-    left = killed(tmp_path / "killed", of, tmp_path / "store", *range(1, 300, 3))
+    left = killed(tmp_path / "killed", of, tmp_path / "store", *range(1, 150, 5))
     rounds = [one["rounds"] for one in left]
     assert rounds == sorted(rounds)
     assert left[-1]["status"] == "finished"
@@ -115,21 +118,25 @@ def test_killed_at_twenty_random_instants_a_run_ends_in_the_same_bytes(kind, tmp
     counts = {"synchronous": 150, "deadline": 150, "asynchronous": 250, "hierarchical": 60}
     of = scenario(kind, learning=LEARNING, rounds={**ROUNDS[kind], "count": counts[kind]})
     (tmp_path / "scenario.toml").write_text(of.to_toml())
+    began = time.monotonic()
+    with started(tmp_path / "whole", "--no-store") as process:
+        process.communicate()
+    whole_s = time.monotonic() - began
     draws = random.Random(kind)  # noqa: S311
-    longest_s, rounds = 4.0, 0
+    ended, rounds = [], [0]
     for _ in range(20):
-        with started(tmp_path / "killed", "--store", str(tmp_path / "store")) as process:
-            time.sleep(draws.uniform(0.5, longest_s))
+        with started(tmp_path / "killed", "--store", "store") as process:
+            time.sleep(draws.uniform(0.2, 0.8) * whole_s)
             process.send_signal(draws.choice([signal.SIGKILL, signal.SIGINT]))
             process.communicate()
+        ended.append(process.returncode)
         if (tmp_path / "killed" / "run.json").exists():
-            now = read_run(tmp_path / "killed").rounds.num_rows
-            assert now >= rounds
-            rounds = now
-    with started(tmp_path / "killed", "--store", str(tmp_path / "store")) as process:
+            rounds.append(read_run(tmp_path / "killed").rounds.num_rows)
+    with started(tmp_path / "killed", "--store", "store") as process:
         process.communicate()
     assert process.returncode == 0
-    run(of, tmp_path / "whole", store=False)
+    assert rounds == sorted(rounds)
+    assert {-signal.SIGKILL, 130} <= set(ended)
     assert files(tmp_path / "killed") == files(tmp_path / "whole")
 
 
@@ -231,7 +238,7 @@ def test_an_unfinished_run_of_an_older_format_is_left_alone(tmp_path):
 
 
 def test_a_run_goes_on_with_the_executor_that_it_began_with(tmp_path):
-    of = scenario("synchronous", learning=LEARNING)
+    of = scenario("synchronous", learning=LEARNING, rounds={"count": 2})
 
     def stop(_):
         raise KeyboardInterrupt

@@ -96,10 +96,16 @@ class DiskStore:
 
     def remove(self, digests: Sequence[str]) -> None:
         """Remove the arrays of some digests."""
-        # The files first: a full disk has no room for changes of the index.
+        # An entry without a file is counted until it is the oldest; a file without an entry would exceed the limit.
+        full = False
+        try:
+            self.index.remove_entries(digests)
+        except sqlite3.OperationalError:  # a full disk has room for changes of the index once files are gone
+            full = True
         for digest in digests:
             self.objects.remove(digest)
-        self.index.remove_entries(digests)
+        if full:
+            self.index.remove_entries(digests)
 
     def trim(self, limit_bytes: int) -> list[str]:
         """Remove the arrays used longest ago until the others fit in a limit, and return their digests."""
