@@ -11,6 +11,7 @@ import numpy as np
 
 from fedsim.arrays import BoolArray, FloatArray, IntArray
 from fedsim.capabilities import Capable
+from fedsim.devices.tracking import AvailabilityTracker, PlainTracker
 from fedsim.streams import Streams
 
 Kind = Literal["timed", "per-draw"]
@@ -121,6 +122,18 @@ class Availability(ABC):
         ----------
         client : ids in ascending order, shape (n,)
         """
+
+    def tracker(self, client: IntArray) -> AvailabilityTracker:
+        """Return what keeps the availability of some clients up to date between looks.
+
+        The plain one asks `available` for each client at each instant, or where clients are available by draws at each
+        draw. A law that knows the instants of changes returns a faster one.
+
+        Parameters
+        ----------
+        client : ids in ascending order, shape (n,)
+        """
+        return PlainTracker(self.available, client, "draw" if self.kind == "per-draw" else "instant")
 
     def redraw(self, draw: int) -> int:
         """Return the key of the draw after one of which no client can take part; only for ``"per-draw"``."""

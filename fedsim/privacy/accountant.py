@@ -22,6 +22,7 @@ class PrivacyAccountant:
     ----------
     releases : uploads that each client has started, shape (K,); a read-only view of the present state
     spent : epsilon that each client has spent, shape (K,), never above the budget; a read-only view
+    largest : the largest epsilon that any client has spent
     """
 
     def __init__(self, budget: Budget, clients: int) -> None:
@@ -33,6 +34,9 @@ class PrivacyAccountant:
         self.releases: IntArray = self._releases.view()
         self.spent: FloatArray = self._spent.view()
         self.releases.flags.writeable = self.spent.flags.writeable = False
+        self.largest = 0.0
+        # Cost and sum of each release that any client has made: a term depends on its number alone.
+        self._terms: list[tuple[float, float]] = []
 
     def charge(self, client: int) -> tuple[float, int]:
         """Charge a client for the upload that it starts now.
@@ -52,11 +56,19 @@ class PrivacyAccountant:
         if not 0 <= client < self._releases.size:
             raise IndexError(f"client: {client!r} is not one of the {self._releases.size} in the accountant")
         index = int(self._releases[client]) + 1
+        if index > len(self._terms):
+            self._terms.append(self._term(index))
+        epsilon, spent = self._terms[index - 1]
+        self._releases[client], self._spent[client] = index, spent
+        self.largest = max(self.largest, spent)
+        return epsilon, index
+
+    def _term(self, index: int) -> tuple[float, float]:
+        """Return the cost of a client's release of this number, and the sum up to it."""
         spent = float(self.budget.leaked(index))
         if not spent <= self.budget.total:
             raise ScenarioError(
                 f"budget: {self.budget!r} leaks {spent!r} in {index} releases, more than its total of "
                 f"{self.budget.total!r}"
             )
-        self._releases[client], self._spent[client] = index, spent
-        return float(self.budget.term(index)), index
+        return float(self.budget.term(index)), spent

@@ -5,6 +5,7 @@ from typing import Final
 from fedsim.registry import Registry
 from fedsim.selectors.adapter import SelectorInfo, SelectorPort
 from fedsim.selectors.baselines import All, Uniform
+from fedsim.selectors.candidates import Candidates, CandidateView, ask
 from fedsim.selectors.contracts import (
     Answers,
     Cohort,
@@ -25,6 +26,8 @@ __all__ = [
     "SELECTORS",
     "All",
     "Answers",
+    "CandidateView",
+    "Candidates",
     "Cohort",
     "Fastest",
     "FedSuv",
@@ -40,6 +43,7 @@ __all__ = [
     "SelectorInfo",
     "SelectorPort",
     "Uniform",
+    "ask",
 ]
 
 SELECTORS: Final = Registry(

@@ -13,7 +13,8 @@ import numpy as np
 from fedsim.arrays import IntArray
 from fedsim.errors import SelectorError
 from fedsim.measurements import MEASUREMENTS
-from fedsim.selectors.contracts import Cohort, Probe, Reports, RoundView
+from fedsim.selectors.candidates import ask
+from fedsim.selectors.contracts import Cohort, Probe, PublishedSelector, Reports, RoundView
 from fedsim.selectors.validation import as_cohort, as_probe
 
 _DEFAULTS: Final = {"needs": (), "oracle": False, "uses_features": False, "paper": "", "communication": ""}
@@ -96,12 +97,14 @@ class SelectorPort(SelectorInfo):
     probe : returns the question to clients before the selection, or None for no question; None if the selector has
         no such method
     cohort : number of clients per round that the selector is set to; None if it has no whole number ``cohort``
+    ignores_reports : whether `observe` does nothing, so that no report need be made
     """
 
     select: Callable[[RoundView, np.random.Generator], Cohort]
     observe: Callable[[Reports], None]
     probe: Callable[[RoundView, np.random.Generator], Probe | None] | None = None
     cohort: int | None = None
+    ignores_reports: bool = False
 
     @classmethod
     def of(cls, selector: object) -> Self:
@@ -133,6 +136,8 @@ class SelectorPort(SelectorInfo):
             observe=found.observe,
             probe=probe if info.probes else None,
             cohort=cohort if isinstance(cohort, int) and not isinstance(cohort, bool) else None,
+            ignores_reports=isinstance(found, PublishedSelector)
+            and found.observe == PublishedSelector.observe.__get__(found),
         )
 
     def at_edge(self, members: IntArray, samples: IntArray) -> Self:
@@ -153,17 +158,12 @@ class SelectorPort(SelectorInfo):
         def local(client: IntArray) -> IntArray:
             return np.searchsorted(members, client)
 
-        def seen(view: RoundView) -> RoundView:
-            answers = None if view.answers is None else replace(view.answers, client=local(view.answers.client))
-            client = local(view.client)
-            return replace(view, client=client, clients=members.size, total_samples=total, answers=answers)
-
         def select(view: RoundView, rng: np.random.Generator) -> Cohort:
-            cohort = self.select(seen(view), rng)
+            cohort = ask(self.select, [view.at_edge(members, total)], rng)
             return replace(cohort, client=members[cohort.client])
 
         def probe(view: RoundView, rng: np.random.Generator) -> Probe | None:
-            asked = None if self.probe is None else self.probe(seen(view), rng)
+            asked = None if self.probe is None else self.probe(view.at_edge(members, total), rng)
             return None if asked is None else replace(asked, client=members[asked.client])
 
         def observe(reports: Reports) -> None:

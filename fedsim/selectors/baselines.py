@@ -45,9 +45,9 @@ class Uniform(CohortSelector):
     def select(self, view: RoundView, rng: np.random.Generator) -> Cohort:
         """Return ``cohort`` distinct candidates, each set of them with equal probability."""
         size = self.cohort_size(view)
-        if view.client.size <= size:
+        if view.count <= size:
             return Cohort(view.client.copy())
-        return Cohort(np.sort(rng.choice(view.client, size=size, replace=False)))
+        return Cohort(view.pick(np.sort(rng.choice(view.count, size=size, replace=False))))
 
 
 class RoundRobin(CohortSelector):
@@ -70,8 +70,7 @@ class RoundRobin(CohortSelector):
         size = self.cohort_size(view)
         if not size:
             return Cohort(view.client.copy())
-        start = int(np.searchsorted(view.client, self._next))
-        chosen = view.client[(start + np.arange(size)) % view.client.size]
+        chosen = view.pick((view.below(self._next) + np.arange(size)) % view.count)
         self._next = int(chosen[-1]) + 1
         return Cohort(np.sort(chosen))
 

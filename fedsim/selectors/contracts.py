@@ -12,7 +12,7 @@ server at that moment and never the future. A method that needs more sets ``orac
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Literal, Protocol, runtime_checkable
 
 import numpy as np
@@ -118,6 +118,55 @@ class RoundView:
     privacy_budget: float | None
     features: FloatArray
     answers: Answers | None = None
+
+    @property
+    def count(self) -> int:
+        """Number of candidates n; at a server of a large crowd it is known without a column."""
+        return self.client.size
+
+    def pick(self, place: IntArray) -> IntArray:
+        """Return the ids of the candidates at given places in ascending order, shape (m,); without a column, too.
+
+        Parameters
+        ----------
+        place : in 0..n-1, shape (m,)
+        """
+        return np.asarray(self.client[place])
+
+    def below(self, client: int) -> int:
+        """Return how many candidates have a lower id than a given one; without a column, too."""
+        return int(np.searchsorted(self.client, client))
+
+    def includes(self, client: IntArray) -> BoolArray:
+        """Return which ids are those of candidates, shape (m,); without a column, too.
+
+        Parameters
+        ----------
+        client : any ids, shape (m,)
+        """
+        if not self.client.size:
+            return np.zeros(client.size, dtype=np.bool_)
+        place = np.searchsorted(self.client, client)
+        return np.asarray(self.client[np.minimum(place, self.client.size - 1)] == client)
+
+    def at_edge(self, members: IntArray, total_samples: int) -> "RoundView":
+        """Return what an edge server shows its selector: its clients as a crowd of their own, with ids from 0.
+
+        Parameters
+        ----------
+        members : ids of the edge server's clients in the whole crowd, ascending, shape (k,)
+        total_samples : of the edge server's clients
+        """
+
+        def local(client: IntArray) -> IntArray:
+            return np.searchsorted(members, client)
+
+        answers = None if self.answers is None else replace(self.answers, client=local(self.answers.client))
+        client = local(self.client)
+        return replace(self, client=client, clients=members.size, total_samples=total_samples, answers=answers)
+
+    def settle(self) -> None:
+        """Take all columns, before what they show changes; here all are there."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -27,7 +27,7 @@ class CohortSelector(PublishedSelector):
 
     def cohort_size(self, view: RoundView) -> int:
         """Return the number of clients to select: the server's number, or else m; at most all candidates."""
-        return min(self.cohort if view.wanted is None else view.wanted, view.client.size)
+        return min(self.cohort if view.wanted is None else view.wanted, view.count)
 
 
 def grown(array: NDArray[T], clients: int, fill: Any = 0) -> NDArray[T]:

@@ -120,21 +120,17 @@ def _distinct_candidates(source: str, client: NDArray[np.generic], view: RoundVi
         return ids.astype(np.int64)  # an empty list has no type of its own
     if ids.ndim != 1 or not np.issubdtype(ids.dtype, np.integer):
         raise SelectorError(f"{source} returned {client!r}; allowed: a one-dimensional array of client ids")
-    ordered = np.sort(ids)
-    if np.any(ordered[1:] == ordered[:-1]):
+    ids = ids.astype(np.int64)
+    rising = bool((ids[1:] > ids[:-1]).all())
+    ordered = ids if rising else np.sort(ids)
+    if rising and view.count == view.clients and ids[0] >= 0 and ids[-1] < view.clients:
+        return ids  # all clients of the crowd are candidates
+    if not rising and np.any(ordered[1:] == ordered[:-1]):
         raise SelectorError(f"{source} returned a client twice: {ordered!r}; use draws for that")
-    unknown = _not_among(ids.astype(np.int64), view.client)
+    unknown = ids[~view.includes(ids)]
     if unknown.size:
         raise SelectorError(f"{source} returned clients that are no candidates: {unknown[:10]!r}")
-    return ids.astype(np.int64)
-
-
-def _not_among(client: IntArray, candidates: IntArray) -> IntArray:
-    """Return the ids that are no candidates, in O(n log candidates): candidates are ascending."""
-    if not candidates.size:
-        return client
-    place = np.searchsorted(candidates, client)
-    return np.asarray(client[candidates[np.minimum(place, candidates.size - 1)] != client])
+    return ids
 
 
 def _check_column(

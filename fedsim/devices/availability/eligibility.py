@@ -10,10 +10,20 @@ from fedsim.arrays import BoolArray, FloatArray, IntArray
 from fedsim.devices.availability.on_off import OnOffProcess
 from fedsim.devices.batteries import Batteries
 from fedsim.devices.contracts import Availability
+from fedsim.devices.tracking import AvailabilityTracker, JointTracker, PlainTracker
 
 
 class EligibilityCriterion(Protocol):
     """A requirement of a client beside being online."""
+
+    def tracker(self, client: IntArray) -> AvailabilityTracker:
+        """Return what keeps up to date whether each client meets the criterion.
+
+        Parameters
+        ----------
+        client : ids in ascending order, shape (n,)
+        """
+        ...
 
     def holds(self, client: IntArray, time_s: float) -> BoolArray:
         """Return whether each client meets the criterion at an instant, shape (n,).
@@ -55,6 +65,10 @@ class Charge:
     def __init__(self, batteries: Batteries) -> None:
         self._batteries = batteries
 
+    def tracker(self, client: IntArray) -> AvailabilityTracker:
+        """Return what asks for each battery at each look, since participations begin and end between looks."""
+        return PlainTracker(lambda ids, time_s, _: self.holds(ids, time_s), client, "look")
+
     def holds(self, client: IntArray, time_s: float) -> BoolArray:
         """Return whether each client's battery is above the threshold, shape (n,)."""
         return self._batteries.charged(client, time_s)
@@ -75,6 +89,10 @@ class Working:
 
     def __init__(self, process: OnOffProcess) -> None:
         self._process = process
+
+    def tracker(self, client: IntArray) -> AvailabilityTracker:
+        """Return what looks only at devices or links whose state has changed since the last look."""
+        return self._process.tracker(client)
 
     def holds(self, client: IntArray, time_s: float) -> BoolArray:
         """Return whether each device runs, or each link is up, shape (n,)."""
@@ -135,6 +153,10 @@ class EligibleClients(Availability):
             # Sums may round to the present instant; time must go on.
             now_s, draw = self._online.next_s(max(later_s, math.nextafter(now_s, math.inf)), draw, client)
         return now_s, draw
+
+    def tracker(self, client: IntArray) -> AvailabilityTracker:
+        """Return what keeps up to date which clients are online and meet the criteria."""
+        return JointTracker([self._online.tracker(client), *(part.tracker(client) for part in self._criteria)])
 
     def redraw(self, draw: int) -> int:
         """Return the key of the draw after one without an eligible client."""

@@ -13,6 +13,7 @@ from pydantic import Field, PositiveFloat
 
 from fedsim.arrays import BoolArray, IntArray
 from fedsim.devices.contracts import Availability, Kind
+from fedsim.devices.tracking import AvailabilityTracker, PlainTracker
 from fedsim.registry import Component, Registry
 from fedsim.streams import Streams
 
@@ -57,6 +58,10 @@ class AlwaysAvailable(Availability):
     def next_s(self, time_s: float, draw: int, client: IntArray | None = None) -> tuple[float, int]:
         """Return the instant itself, or `inf` where no clients are given."""
         return time_s if client is None or client.size else math.inf, draw
+
+    def tracker(self, client: IntArray) -> AvailabilityTracker:
+        """Return what looks at the clients once."""
+        return PlainTracker(self.available, client, "run")
 
     def part(self, client: IntArray) -> "AlwaysAvailable":
         """Return the availability itself."""

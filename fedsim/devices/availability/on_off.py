@@ -20,6 +20,7 @@ from pydantic import Field
 
 from fedsim.arrays import BoolArray, FloatArray, IntArray
 from fedsim.devices.contracts import Availability, Kind
+from fedsim.devices.tracking import AvailabilityTracker, OnOffTracker
 from fedsim.registry import Component
 from fedsim.streams import Streams
 
@@ -121,6 +122,10 @@ class OnOffProcess(Availability):
         while np.isfinite(now_s) and not self.state(looked_at, now_s)[0].any():
             now_s = float(np.nextafter(now_s, np.inf))
         return now_s, draw
+
+    def tracker(self, client: IntArray) -> AvailabilityTracker:
+        """Return what looks only at clients whose state has changed since the last look."""
+        return OnOffTracker(self.look_up, client)
 
     def part(self, client: IntArray) -> "OnOffProcess":
         """Return the availability of some of the clients; the states looked up are kept in one place for all parts."""

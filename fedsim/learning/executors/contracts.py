@@ -30,6 +30,22 @@ OptimizerState = Mapping[str, Vector]
 
 
 @dataclass(frozen=True)
+class Expected:
+    """What is known of a run's trainings before they begin; no result depends on it.
+
+    Attributes
+    ----------
+    samples : of every client in the training set, shape (K,)
+    cohort : clients that train at a time
+    rounds : how often a cohort trains
+    """
+
+    samples: IntArray
+    cohort: int
+    rounds: int
+
+
+@dataclass(frozen=True)
 class TrainingSetup:
     """What all jobs of one run have in common.
 
@@ -41,6 +57,7 @@ class TrainingSetup:
     seed : of the initial weights, in [0, 2**63)
     precision : of the arithmetic inside layers. An executor whose results are not those of float32 says so in its
         ``fingerprint``
+    expected : what is known of the trainings beforehand, if anything
     """
 
     model: ModelPart
@@ -48,6 +65,7 @@ class TrainingSetup:
     local: LocalTraining
     seed: int
     precision: Precision = "float32"
+    expected: Expected | None = None
 
 
 @dataclass(frozen=True)

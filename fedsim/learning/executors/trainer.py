@@ -3,6 +3,7 @@
 import contextlib
 import threading
 from collections.abc import Iterator, Sequence
+from functools import cached_property
 from typing import Final
 
 import torch
@@ -12,7 +13,7 @@ from torch.nn import functional
 from fedsim.arrays import Vector
 from fedsim.learning.executors.chunks import Chunk
 from fedsim.learning.executors.contracts import TrainingJob, TrainingResult, TrainingSetup
-from fedsim.learning.executors.optimizers import optimizer_of
+from fedsim.learning.executors.optimizers import Optimizer, optimizer_of
 from fedsim.learning.models.flat_module import build_flat
 from fedsim.learning.models.pooling import pool_before_relu
 
@@ -38,8 +39,12 @@ class Trainer:
         self._data, self._local = data, setup.local
         self.flat = build_flat(setup.model, data.shape, data.classes, setup.seed, channels_last=True)
         pool_before_relu(self.flat.module)
-        self._optimizer = optimizer_of(setup.local, self.flat)
         self._forward = self.flat.module if setup.precision == "float32" else self._forward_in_bfloat16
+
+    @cached_property
+    def _optimizer(self) -> Optimizer:
+        # Made by the first training, because with Adam torch then imports its compiler, which takes seconds.
+        return optimizer_of(self._local, self.flat)
 
     def train(self, job: TrainingJob) -> TrainingResult:
         """Return what a client learns."""

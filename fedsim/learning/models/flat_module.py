@@ -1,13 +1,14 @@
 """A module whose numbers all lie in one flat vector, so that a model is loaded by one copy."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
 from fedsim.arrays import Vector
-from fedsim.learning.models.layout import ModelLayout
+from fedsim.learning.models.layout import Entry, ModelLayout
 from fedsim.learning.models.settings import ModelPart, Shape
 
 _NORMS = (nn.BatchNorm1d, nn.BatchNorm2d, nn.BatchNorm3d, nn.SyncBatchNorm)
@@ -37,6 +38,7 @@ class FlatModule:
     vector : float32 tensor of shape (d,)
     parameters : nn.Parameter of shape (p,), the first p coordinates of the vector
     gradient : float32 tensor of shape (p,), the gradient of the parameters
+    buffers : names of the buffers in the vector, in their order
     layout : ModelLayout
         Its initial numbers are those that the module came with. Exempt are all numbers of batch normalisation
         (weights, biases, statistics, counters) and all other buffers: what the PAUSE code sends in clear.
@@ -44,8 +46,10 @@ class FlatModule:
 
     def __init__(self, module: nn.Module, *, channels_last: bool = False) -> None:
         self.module = module
+        dtypes = {name: tensor.dtype for name, tensor in module.state_dict().items()}
         parameters = list(module.named_parameters())
         buffers = list(_changing_buffers(module))
+        self.buffers = tuple(name for name, _ in buffers)
         sizes = [tensor.numel() for _, tensor in (*parameters, *buffers)]
         count = sum(sizes[: len(parameters)])
         self.vector = torch.empty(sum(sizes), dtype=torch.float32)
@@ -72,6 +76,7 @@ class FlatModule:
             parameters=count,
             exempt=np.repeat(normed, sizes) | (np.arange(sum(sizes)) >= count),
             smallest_batch=2 if norms else 1,
+            **self._places(dtypes),
         )
 
     def load(self, vector: Vector) -> None:
@@ -97,6 +102,24 @@ class FlatModule:
         for place, shape in self._turned:
             found[place].reshape(shape)[...] = _last(numbers[place], shape)
         return found
+
+    def _places(self, dtypes: Mapping[str, torch.dtype]) -> dict[str, Any]:
+        """Return the `ModelLayout.entries` and the constants of a module that has been moved.
+
+        Parameters
+        ----------
+        dtypes : of each array of the module's state, before the move
+        """
+        first, bytes_each = self.vector.data_ptr(), self.vector.element_size()
+        entries, constants = [], {}
+        for name, tensor in self.module.state_dict().items():
+            offset = (tensor.data_ptr() - first) // bytes_each
+            if tensor.dtype == torch.float32 and tensor.numel() and 0 <= offset < self.vector.numel():
+                dtype = str(dtypes[name]).removeprefix("torch.")
+                entries.append(Entry(name, offset, tuple(tensor.shape), dtype))
+            else:
+                constants[name] = tensor.numpy().copy()
+        return {"entries": tuple(entries), "constants": constants}
 
     def _move(
         self, parameters: list[tuple[str, nn.Parameter]], buffers: list[tuple[str, Tensor]], sizes: list[int]

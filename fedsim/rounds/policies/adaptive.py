@@ -8,7 +8,7 @@ from simpy import Event
 
 from fedsim.arrays import Seconds
 from fedsim.registry import refusal
-from fedsim.rounds.policies.contracts import SynchronousPolicy
+from fedsim.rounds.policies.contracts import ServerTraits, SynchronousPolicy
 from fedsim.rounds.policies.round import PastRounds, Round, at_least
 
 
@@ -53,6 +53,11 @@ class QuantileDeadline(SynchronousPolicy):
             )
         return self
 
+    @property
+    def traits(self) -> ServerTraits:
+        """The rounds of the window are remembered."""
+        return ServerTraits(remembered_rounds=self._remembers(QuantileDeadline, self.window))
+
     def time_limit_s(self, past: PastRounds) -> float:
         """Return the deadline of the coming round."""
         if not past.durations_s:
@@ -89,6 +94,11 @@ class MovingAverage(SynchronousPolicy):
     alpha: Annotated[float, Field(ge=0, lt=1)] = 0.25
     target_share: Annotated[float, Field(gt=0, le=1)] = 1.0
     growth: Annotated[float, Field(ge=1)] = 1.0
+
+    @property
+    def traits(self) -> ServerTraits:
+        """The last round is remembered."""
+        return ServerTraits(remembered_rounds=self._remembers(MovingAverage, 1))
 
     def time_limit_s(self, past: PastRounds) -> float:
         """Return mu."""

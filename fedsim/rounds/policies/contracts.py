@@ -61,6 +61,8 @@ class ServerTraits:
     give_up_after_s : longest time for which an asynchronous server waits for one client; inf for no limit
     overlaps_rounds : whether clients stay in flight when a round ends, and a round may begin while all are in flight
     tolerates_losses : whether a round ends although a client of its cohort never delivers
+    remembered_rounds : how many of the last rounds `PastRounds` keeps with lengths and durations; None for all of them,
+        whose memory grows with the rounds
     provides : abilities that other parts of a scenario may require; ``"edges"``: it runs at an edge server
     """
 
@@ -70,6 +72,7 @@ class ServerTraits:
     give_up_after_s: float = math.inf
     overlaps_rounds: bool = False
     tolerates_losses: bool = True
+    remembered_rounds: int | None = None
     provides: frozenset[str] = frozenset({EDGES})
 
 
@@ -146,6 +149,10 @@ class RoundPolicy(Component, ABC):
     def traits(self) -> ServerTraits:
         """How the server works under this policy."""
         return ServerTraits()
+
+    def _remembers(self, stated_by: type["RoundPolicy"], rounds: int) -> int | None:
+        """Return how many rounds a class needs to remember; None, all of them, for a class that derives from it."""
+        return rounds if type(self) is stated_by else None
 
     @property
     def requires(self) -> frozenset[str]:
@@ -311,6 +318,7 @@ class AsynchronousPolicy(RoundPolicy):
             give_up_after_s=math.inf if self.give_up_s is None else self.give_up_s,
             overlaps_rounds=True,
             tolerates_losses=self.give_up_s is not None,
+            remembered_rounds=0,
         )
 
     @final

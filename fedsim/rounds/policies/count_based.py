@@ -37,7 +37,11 @@ class KFastest(SynchronousPolicy):
     def traits(self) -> ServerTraits:
         """Size of the over-selected cohort, rounded to 9 digits first, so 10 * 1.1 is 11, and whether losses end it."""
         size = math.ceil(round(self.k * self.over_selection, 9))
-        return ServerTraits(cohort_size=size, tolerates_losses=self.max_wait_s is not None)
+        return ServerTraits(
+            cohort_size=size,
+            tolerates_losses=self.max_wait_s is not None,
+            remembered_rounds=self._remembers(KFastest, 0),
+        )
 
     def time_limit_s(self, past: PastRounds) -> float:
         """Return the longest wait."""
@@ -72,6 +76,11 @@ class Quorum(SynchronousPolicy):
                 most=self.max_wait_s,
             )
         return self
+
+    @property
+    def traits(self) -> ServerTraits:
+        """Past rounds do not matter."""
+        return ServerTraits(remembered_rounds=self._remembers(Quorum, 0))
 
     def time_limit_s(self, past: PastRounds) -> float:
         """Return the longest wait."""

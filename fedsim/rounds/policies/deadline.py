@@ -20,7 +20,7 @@ class WaitForAll(SynchronousPolicy):
     @property
     def traits(self) -> ServerTraits:
         """Losses are not tolerated."""
-        return ServerTraits(tolerates_losses=False)
+        return ServerTraits(tolerates_losses=False, remembered_rounds=self._remembers(WaitForAll, 0))
 
     def enough(self, round_: Round) -> Event:
         """Return the event of the last delivery."""
@@ -39,6 +39,11 @@ class Deadline(SynchronousPolicy):
 
     takes_ties: ClassVar[bool] = False
     deadline_s: Seconds
+
+    @property
+    def traits(self) -> ServerTraits:
+        """Past rounds do not matter."""
+        return ServerTraits(remembered_rounds=self._remembers(Deadline, 0))
 
     def time_limit_s(self, past: PastRounds) -> float:
         """Return the deadline."""

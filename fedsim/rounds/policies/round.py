@@ -16,6 +16,8 @@ from fedsim.rounds.clients.cohort import CohortRun
 class PastRounds:
     """What a server remembers of its past rounds.
 
+    A policy that states ``remembered_rounds`` among its traits sees the last ones only, and memory does not grow.
+
     Attributes
     ----------
     rounds_s : length of each round, from when its cohort was sent (or from its start, with an asynchronous server)
@@ -28,6 +30,12 @@ class PastRounds:
     durations_s: list[FloatArray] = field(default_factory=list)
     deadline_s: float = math.inf
     picked: IntArray = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
+
+    def keep(self, rounds: int | None) -> None:
+        """Forget the lengths and durations of rounds before the last ones; None keeps all."""
+        if rounds is not None:
+            for memory in (self.rounds_s, self.durations_s):
+                del memory[: max(len(memory) - rounds, 0)]
 
 
 class Round:

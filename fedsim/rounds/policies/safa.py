@@ -54,7 +54,7 @@ class Safa(RoundPolicy):
     @property
     def traits(self) -> ServerTraits:
         """Rounds overlap; the cache holds the models of the whole crowd, so edge servers are excluded."""
-        return ServerTraits(overlaps_rounds=True, provides=frozenset())
+        return ServerTraits(overlaps_rounds=True, remembered_rounds=self._remembers(Safa, 0), provides=frozenset())
 
     def time_limit_s(self, past: PastRounds) -> float:
         """Return the limit on the round."""

@@ -1,12 +1,15 @@
 """Which of a server's clients are idle, in flight or given up."""
 
 from collections.abc import Iterable
+from typing import Final
 
 import numpy as np
 from simpy import Environment, Event
 
 from fedsim.arrays import BoolArray, IntArray
 from fedsim.rounds.clients.cohort import CohortRun
+
+_NONE: Final[IntArray] = np.zeros(0, dtype=np.int64)
 
 
 class Roster:
@@ -39,6 +42,9 @@ class Roster:
         self.given_up: list[CohortRun] = []
         self._cohort = np.full(clients, -1)
         self._busy = np.zeros(clients, dtype=bool)
+        self._busy_count = 0
+        # Clients that have become busy or idle since the last call of `take_turned`.
+        self._turned: list[int] = []
         self._changed: Event = env.event()
         self._idled: Event | None = None
 
@@ -50,13 +56,27 @@ class Roster:
     @property
     def any_busy(self) -> bool:
         """Whether any of the server's clients is in flight beyond the round in which it was sent."""
-        return bool(self._busy.any())
+        return self._busy_count > 0
+
+    def busy(self, position: IntArray) -> BoolArray:
+        """Return which clients are busy, by their places among the server's clients, shape (m,)."""
+        return np.asarray(self._busy[position if self.whole_crowd else self.member[position]])
+
+    def take_turned(self) -> IntArray:
+        """Return the places of the clients that have become busy or idle since the last call, shape (m,)."""
+        if not self._turned:
+            return _NONE
+        turned, self._turned = np.unique(np.array(self._turned, dtype=np.int64)), []
+        return turned if self.whole_crowd else np.searchsorted(self.member, turned)
 
     def sent(self, run: CohortRun, *, busy: bool) -> None:
         """Record a cohort in flight, and whether its clients stay busy beyond the round."""
         client = run.cohort.client
         if busy:
-            self._busy[client] = True
+            turned = client[~self._busy[client]]
+            self._busy[turned] = True
+            self._busy_count += turned.size
+            self._turned.extend(turned.tolist())
         self.in_flight += int(np.count_nonzero(self._cohort[client] < 0))
         self._cohort[client] = run.order
 
@@ -84,7 +104,10 @@ class Roster:
 
     def mark_idle(self, client: int) -> None:
         """Record that a client is a candidate again."""
-        self._busy[client] = False
+        if self._busy[client]:
+            self._busy[client] = False
+            self._busy_count -= 1
+            self._turned.append(client)
         if self._idled is not None:
             self._idled.succeed()
             self._idled = None

@@ -7,11 +7,13 @@ from typing import Any
 import numpy as np
 from simpy import Environment, Event
 
+from fedsim.arrays import IntArray
 from fedsim.errors import SelectorError
+from fedsim.rounds.server.candidates import CandidateSet
 from fedsim.rounds.server.context import ServerContext
 from fedsim.rounds.server.oracle import with_future
 from fedsim.rounds.server.roster import Roster
-from fedsim.selectors import Answers, Cohort, Probe, RoundView
+from fedsim.selectors import Answers, Cohort, Probe, RoundView, ask
 
 Ask = Callable[[Probe, int], Generator[Event, Any, Answers]]
 """Puts a question to clients, given the draw of their availability."""
@@ -37,6 +39,8 @@ class Selection:
         self.env, self.context, self._roster, self.selector = env, context, roster, context.selector
         self.candidates = 0
         self.looked_s = 0.0
+        self._tracker = context.availability.tracker(roster.member)
+        self._candidates = CandidateSet(roster.member, whole_crowd=roster.whole_crowd)
         self._round_draw = (0, 0)
         self._drawn: dict[str, tuple[int, int]] = {}
 
@@ -64,11 +68,13 @@ class Selection:
             view = _with(answers, (yield from self._await_candidates(number, self.env.now, size)))
         if view is None:
             return Cohort(np.zeros(0, dtype=np.int64))
-        cohort = self._cohort(number, view)
+        shown, candidates = [view], view.count
+        del view
+        cohort = self._cohort(number, shown)
         if not cohort.client.size:
             raise SelectorError(
                 f"{self.selector.name}.select returned no client in round {number}, "
-                f"though there are {view.client.size} candidates"
+                f"though there are {candidates} candidates"
             )
         return cohort
 
@@ -87,7 +93,9 @@ class Selection:
         answers = yield from self._answers(number(), view, ask)
         if answers is not None:
             view = _with(answers, self._view(number(), self.env.now, size))
-        return None if view is None else self._cohort_or_none(number(), view)
+        shown = [] if view is None else [view]
+        del view
+        return self._cohort_or_none(number(), shown)
 
     def at_once(self, number: int, size: int | None) -> Cohort | None:
         """Return a cohort to send now; None without candidates, or if the selector selects none.
@@ -98,7 +106,9 @@ class Selection:
         size : largest size of the cohort; None for no limit
         """
         view = self._view(number, self.env.now, size)
-        return None if view is None else self._cohort_or_none(number, view)
+        shown = [] if view is None else [view]
+        del view
+        return self._cohort_or_none(number, shown)
 
     def draw(self, number: int) -> int:
         """Return the draw of availability that holds in a round: its number, or the repeated draw found for it."""
@@ -109,7 +119,10 @@ class Selection:
 
     def next_start_s(self, number: int) -> float:
         """Return the first instant from now on with an available client in a round, whose draw holds from here on."""
-        start_s, draw = self.context.availability.next_s(self.env.now, number)
+        if self._tracks_any(self.env.now, number):
+            start_s, draw = self.env.now, number
+        else:
+            start_s, draw = self.context.availability.next_s(self.env.now, number)
         self._round_draw = number, draw
         return start_s
 
@@ -121,14 +134,17 @@ class Selection:
         time_s : instant
         number : round, whose draw of availability holds
         """
-        return bool(self.context.availability.available(self._roster.member, time_s, self.draw(number)).any())
+        return self._tracks_any(time_s, self.draw(number))
 
     def next_candidate_s(self, number: int) -> float:
         """Return the first instant from now on with an available and idle client; inf if there is none."""
-        idle = self._roster.idle
-        if idle.all():
+        if not self._roster.any_busy:
             return self.next_start_s(number)
-        return self.context.availability.next_s(self.env.now, self.draw(number), self._roster.member[idle])[0]
+        draw = self.draw(number)
+        self._update(self.env.now, draw)
+        if self._candidates.count:
+            return self.env.now
+        return self.context.availability.next_s(self.env.now, draw, self._roster.member[self._roster.idle])[0]
 
     def _await_candidates(
         self, number: int, time_s: float, size: int | None
@@ -164,28 +180,48 @@ class Selection:
     def _view(self, number: int, time_s: float, size: int | None) -> RoundView | None:
         """Return the selector's view; None without candidates."""
         self.looked_s = time_s
-        member, draw = self._roster.member, self.draw(number)
-        candidate = self.context.availability.available(member, time_s, draw) & self._roster.idle
-        complete = bool(candidate.all())
-        self.candidates = candidate.size if complete else int(np.count_nonzero(candidate))
+        draw, candidates = self.draw(number), self._candidates
+        self._update(time_s, draw)
+        self.candidates = candidates.count
         if not self.candidates:
             return None
-        client = None if complete and self._roster.whole_crowd else member[candidate]
-        view = self.context.knowledge.view(number, self.env.now, client, size)
-        return with_future(self.context, view, draw) if self.selector.oracle else view
+        knowledge, now_s = self.context.knowledge, self.env.now
+        if self.selector.oracle:
+            return with_future(self.context, knowledge.view(number, now_s, candidates.everyone(), size), draw)
+        if candidates.complete and self._roster.whole_crowd:
+            return knowledge.view(number, now_s, None, size)
+        return knowledge.view_of(number, now_s, candidates, size)
 
-    def _cohort_or_none(self, number: int, view: RoundView) -> Cohort | None:
-        cohort = self._cohort(number, view)
+    def _tracks_any(self, time_s: float, draw: int) -> bool:
+        """Return whether any of the server's clients, idle or not, is available at an instant of a draw."""
+        self._come_or_gone(self._tracker.update(time_s, draw))
+        return self._tracker.count > 0
+
+    def _update(self, time_s: float, draw: int) -> None:
+        """Bring the candidates up to an instant of a draw: clients have come or gone, or become busy or idle."""
+        self._come_or_gone(self._tracker.update(time_s, draw))
+        self._come_or_gone(self._roster.take_turned())
+
+    def _come_or_gone(self, position: IntArray) -> None:
+        if position.size:
+            self._candidates.put(position, self._tracker.available[position] & ~self._roster.busy(position))
+
+    def _cohort_or_none(self, number: int, shown: list[RoundView]) -> Cohort | None:
+        """Return the selector's cohort; None without a view, or if it is empty."""
+        if not shown:
+            return None
+        cohort = self._cohort(number, shown)
         return cohort if cohort.client.size else None
 
-    def _cohort(self, number: int, view: RoundView) -> Cohort:
-        """Return the selector's cohort, cut at random to the size asked for if it is larger."""
+    def _cohort(self, number: int, shown: list[RoundView]) -> Cohort:
+        """Return the selector's cohort, cut at random to the size asked for if it is larger; see `ask` for the list."""
         streams, (name, *keys) = self.context.streams, self._stream_key("selection", number)
-        cohort = self.selector.select(view, streams.generator(name, *keys))
-        if view.wanted is None or cohort.client.size <= view.wanted:
+        wanted = shown[0].wanted
+        cohort = ask(self.selector.select, shown, streams.generator(name, *keys))
+        if wanted is None or cohort.client.size <= wanted:
             return cohort
         rng = streams.generator("selection-cut", *keys)
-        return cohort.part(np.sort(rng.choice(cohort.client.size, view.wanted, replace=False)))
+        return cohort.part(np.sort(rng.choice(cohort.client.size, wanted, replace=False)))
 
     def _stream_key(self, name: str, number: int) -> tuple[str, *tuple[int, ...]]:
         """Return a stream and its keys: the round, and for repeated draws of that round how many came before."""

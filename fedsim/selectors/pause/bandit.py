@@ -44,9 +44,28 @@ def greatest(values: FloatArray, m: int, rng: np.random.Generator | None = None)
     rng : generator, optional
         Breaks ties at random; without it the first positions are taken.
     """
-    shuffled = np.arange(values.size) if rng is None else rng.permutation(values.size)
-    values = values[shuffled]
+    return greatest_in_order(values, m, None if rng is None else rng.permutation(values.size))
+
+
+def greatest_in_order(values: FloatArray, m: int, order: IntArray | None = None) -> IntArray:
+    """Return the positions of the m greatest values in ascending order, in O(K).
+
+    Parameters
+    ----------
+    values : array of shape (K,), no NaN
+    m : int from 1 to K
+    order : permutation of the positions, shape (K,), optional
+        Of equal values those are taken that come first in it; without it those of the first positions.
+    """
     least = np.partition(values, values.size - m)[values.size - m]
     better = np.flatnonzero(values > least)
-    equal = np.flatnonzero(values == least)[: m - better.size]
-    return np.sort(shuffled[np.concatenate([better, equal])])
+    missing = m - better.size
+    if order is None:
+        equal = np.flatnonzero(values == least)[:missing]
+    else:
+        # The first ones of a long order are found without a look at the rest.
+        length = 2 * missing
+        while (equal := order[:length][values[order[:length]] == least]).size < missing:
+            length *= 4
+        equal = equal[:missing]
+    return np.sort(np.concatenate([better, equal]))

@@ -43,7 +43,10 @@ class Terms:
     @cached_property
     def bonus(self) -> FloatArray:
         """The contribution of each candidate to a set's energy besides the latency, ``(alpha g + gamma p) / m``."""
-        return (self.alpha * self.generalisation + self.gamma * self.privacy) / self.m
+        bonus = self.alpha * self.generalisation
+        bonus += self.gamma * self.privacy
+        bonus /= self.m
+        return bonus
 
     @property
     def untried(self) -> int:
@@ -142,17 +145,24 @@ class PauseEnergy(CohortSelector, ABC):
         run, without data, all clients have equal parts.
         """
         if view.total_samples > 0:
-            fair_share = self.cohort * view.samples / view.total_samples
+            # Each array over a large crowd is new memory, so that the steps are taken in place.
+            missing = view.samples * float(self.cohort)
+            missing /= view.total_samples
         else:
-            fair_share = np.full(view.client.size, self.cohort / view.clients)
-        missing = fair_share - view.participations / self._time(view)
-        return np.asarray(np.abs(missing) ** self.beta * np.sign(missing))
+            missing = np.full(view.client.size, self.cohort / view.clients)
+        missing -= view.participations / self._time(view)
+        reward = np.asarray(np.abs(missing))
+        reward **= self.beta
+        np.copysign(reward, missing, out=reward)
+        return np.asarray(reward)
 
     def privacy(self, view: RoundView) -> FloatArray:
         """Return p_k of (7), shape (n,): the part of the budget that is left; 0 without privacy."""
         if view.privacy_budget is None:
             return np.zeros(view.client.size)
-        return np.asarray(1.0 - view.privacy_spent / view.privacy_budget)
+        left: FloatArray = view.privacy_spent / view.privacy_budget
+        np.subtract(1.0, left, out=left)
+        return left
 
     def _time(self, view: RoundView) -> int:
         """Return t - 1 or t, at least 1, so that T_k(0) / 0 is the share 0."""

@@ -11,15 +11,17 @@ from typing import Final
 import numpy as np
 
 from fedsim.arrays import FloatArray, IntArray
-from fedsim.selectors.pause.bandit import greatest
+from fedsim.selectors.pause.bandit import greatest_in_order
 from fedsim.selectors.pause.energy import PauseBandit, Terms
 from fedsim.selectors.validation import check_whole_numbers
 
 _BLOCK: Final = 4096
+_FIRST_BLOCKS: Final = 2
+"""The pass over the clients sorts some blocks of them first, and then those that may still matter."""
 
 
 class Pause(PauseBandit):
-    """Select by the arg max of equation (14) over all sets of m clients, in O(K log K).
+    """Select by the arg max of equation (14) over all sets of m clients, in O(K log K) at most.
 
     The energy of a set is its smallest UCB plus ``alpha / m`` times its generalisation rewards plus
     ``gamma / m`` times its privacy rewards. Ties are broken by the greatest smallest UCB, then at random.
@@ -36,7 +38,9 @@ def best_cohort(ucb: FloatArray, bonus: FloatArray, m: int, rng: np.random.Gener
 
     For a given smallest UCB the best set has the m largest bonuses among the clients of at least that UCB. So one
     pass over the clients by descending UCB is sufficient, with a heap of the m largest bonuses so far: the UCB of the
-    last client plus the sum of the heap is a lower bound of its set's energy, tight for the best set. O(K log K).
+    last client plus the sum of the heap is a lower bound of its set's energy, tight for the best set. The pass ends
+    where no later client can belong to a better set, and only the clients before that are sorted. O(K) if the pass is
+    short, O(K log K) at most.
 
     Parameters
     ----------
@@ -59,13 +63,13 @@ def best_cohort(ucb: FloatArray, bonus: FloatArray, m: int, rng: np.random.Gener
         If shapes differ, m is out of range, or a value is NaN, -inf or an infinite bonus.
     """
     values, bonuses = _check_arguments(ucb, bonus, m)
-    shuffled = np.arange(values.size) if rng is None else rng.permutation(values.size)
-    values, bonuses = values[shuffled], bonuses[shuffled]
-    order = np.argsort(-values, kind="stable")
-    untried = int(np.count_nonzero(np.isinf(values)))
-    length = untried if untried >= m else _best_prefix(values[order], bonuses[order], m)
-    members = np.sort(order[:length])
-    return np.sort(shuffled[members[greatest(bonuses[members], m)]])
+    order = None if rng is None else rng.permutation(values.size)
+    untried = np.isinf(values)
+    count = int(np.count_nonzero(untried))
+    if count >= m:
+        return greatest_in_order(bonuses if count == values.size else np.where(untried, bonuses, -np.inf), m, order)
+    members = _best_set(values, bonuses, m, np.arange(values.size) if order is None else order)
+    return np.sort(members[greatest_in_order(bonuses[members], m)])
 
 
 def _check_arguments(ucb: FloatArray, bonus: FloatArray, m: int) -> tuple[FloatArray, FloatArray]:
@@ -85,8 +89,46 @@ def _check_arguments(ucb: FloatArray, bonus: FloatArray, m: int) -> tuple[FloatA
     return values, bonuses
 
 
-def _best_prefix(ucb: FloatArray, bonus: FloatArray, m: int) -> int:
+def _best_set(ucb: FloatArray, bonus: FloatArray, m: int, order: IntArray) -> IntArray:
+    """Return the clients of at least the smallest UCB of the best set, shape (n,), as they stand in the order.
+
+    Parameters
+    ----------
+    ucb, bonus : arrays of shape (K,)
+    m : int from 1 to K
+    order : permutation of the clients, which breaks ties; shape (K,)
+    """
+    block = max(_BLOCK, m)
+    passed = m + _FIRST_BLOCKS * block
+    if passed < ucb.size:
+        members, energy = _best_of_first(ucb, bonus, m, order, passed)
+        largest = math.fsum(np.partition(bonus, bonus.size - m)[bonus.size - m :])
+        # Only down to these clients can a set of greater energy reach.
+        promising = int(np.count_nonzero(ucb + largest >= energy))
+        if promising <= passed:
+            return members
+        passed = m + -(-(promising - m) // block) * block
+    return _best_of_first(ucb, bonus, m, order, min(passed, ucb.size))[0]
+
+
+def _best_of_first(ucb: FloatArray, bonus: FloatArray, m: int, order: IntArray, passed: int) -> tuple[IntArray, float]:
+    """Return the answer of `_best_set` among the first clients by descending UCB, and a lower bound of its energy.
+
+    A number of clients that ends with a whole block leaves all sums as they are in a pass over all clients.
+    """
+    chosen = order
+    if passed < ucb.size:
+        least = np.partition(ucb, ucb.size - passed)[ucb.size - passed]
+        chosen = order[(ucb >= least)[order]]
+    ranked = np.argsort(-ucb[chosen], kind="stable")[:passed]
+    length, energy = _best_prefix(ucb[chosen[ranked]], bonus[chosen[ranked]], m)
+    return np.asarray(chosen[np.sort(ranked[:length])]), energy
+
+
+def _best_prefix(ucb: FloatArray, bonus: FloatArray, m: int) -> tuple[int, float]:
     """Return the length of the first prefix with the greatest sum of its last UCB and its m largest bonuses.
+
+    The second value is a lower bound of that sum, for the search of later prefixes.
 
     The first pass goes by blocks: the energy of a prefix that ends in a block is at most the block's first UCB plus the
     largest bonuses at the block's end. Only blocks that may contain the maximum are then passed client by client,
@@ -94,8 +136,8 @@ def _best_prefix(ucb: FloatArray, bonus: FloatArray, m: int) -> int:
 
     Parameters
     ----------
-    ucb, bonus : arrays of shape (K,), in the order of descending ucb
-    m : int from 1 to K
+    ucb, bonus : arrays of shape (n,), in the order of descending ucb
+    m : int from 1 to n
     """
     size = max(_BLOCK, m)
     top = bonus[:m]
@@ -115,7 +157,7 @@ def _best_prefix(ucb: FloatArray, bonus: FloatArray, m: int) -> int:
         if ceiling >= floor and ceiling > best:
             stop = start + size
             best, length = _walk(ucb[start:stop], bonus[start:stop], before, start, best, length)
-    return length
+    return length, floor
 
 
 def _walk(

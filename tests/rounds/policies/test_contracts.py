@@ -150,14 +150,21 @@ def test_a_late_rule_must_state_whether_it_cancels():
 def test_each_kind_of_server_has_its_traits():
     made = {kind: POLICIES.make({"kind": kind, **options}).traits for kind, options in KINDS.items()}
     assert made == {
-        "deadline": ServerTraits(),
-        "wait-for-all": ServerTraits(tolerates_losses=False),
-        "k-fastest": ServerTraits(cohort_size=4, tolerates_losses=False),
+        "deadline": ServerTraits(remembered_rounds=0),
+        "wait-for-all": ServerTraits(tolerates_losses=False, remembered_rounds=0),
+        "k-fastest": ServerTraits(cohort_size=4, tolerates_losses=False, remembered_rounds=0),
         "fedbuff": ServerTraits(
-            concurrency=3, buffer_size=10, give_up_after_s=5.0, overlaps_rounds=True, tolerates_losses=True
+            concurrency=3,
+            buffer_size=10,
+            give_up_after_s=5.0,
+            overlaps_rounds=True,
+            tolerates_losses=True,
+            remembered_rounds=0,
         ),
-        "fedasync": ServerTraits(concurrency=3, buffer_size=1, overlaps_rounds=True, tolerates_losses=False),
-        "safa": ServerTraits(overlaps_rounds=True, provides=frozenset()),
+        "fedasync": ServerTraits(
+            concurrency=3, buffer_size=1, overlaps_rounds=True, tolerates_losses=False, remembered_rounds=0
+        ),
+        "safa": ServerTraits(overlaps_rounds=True, remembered_rounds=0, provides=frozenset()),
     }
 
 

@@ -1,0 +1,101 @@
+"""The candidates of a server, kept as a set that changes a little between two selections."""
+
+from typing import Final
+
+import numpy as np
+
+from fedsim.arrays import BoolArray, IntArray
+
+BLOCK: Final = 1024
+_FEW: Final = 64
+
+
+class CandidateSet:
+    """Some of the n clients of a server, in the order of their ids.
+
+    Clients are counted in blocks of 1024. One client at a place among the candidates costs a sum over the counts and a
+    look at one block.
+
+    Parameters
+    ----------
+    member : ids of the server's clients, ascending, shape (n,)
+    whole_crowd : whether these are 0..n-1
+
+    Attributes
+    ----------
+    count : number of candidates
+    """
+
+    def __init__(self, member: IntArray, *, whole_crowd: bool) -> None:
+        self.count = 0
+        self._member, self._whole_crowd = member, whole_crowd
+        blocks = -(-member.size // BLOCK)
+        self._in: BoolArray = np.zeros(blocks * BLOCK, dtype=np.bool_)
+        self._counts: IntArray = np.zeros(blocks, dtype=np.int64)
+        self._ends: IntArray | None = None
+        self._places: IntArray | None = None
+
+    @property
+    def complete(self) -> bool:
+        """Whether all clients of the server are candidates."""
+        return self.count == self._member.size
+
+    def put(self, position: IntArray, candidate: BoolArray) -> None:
+        """Take the present state of some clients.
+
+        Parameters
+        ----------
+        position : distinct places among the server's clients, shape (m,)
+        candidate : whether each is a candidate now, shape (m,)
+        """
+        changed = self._in[position] != candidate
+        position, candidate = position[changed], candidate[changed]
+        if not position.size:
+            return
+        self._in[position] = candidate
+        np.add.at(self._counts, position // BLOCK, np.where(candidate, 1, -1))
+        self.count += 2 * int(np.count_nonzero(candidate)) - position.size
+        self._ends = self._places = None
+
+    def everyone(self) -> IntArray:
+        """Return the ids of all candidates, ascending, shape (n,)."""
+        return self._member[self._all_places()]
+
+    def pick(self, place: IntArray) -> IntArray:
+        """Return the ids at given places among the candidates, shape (m,)."""
+        place = np.asarray(place)
+        if self.complete:
+            return self._member[place]
+        if self._places is None and place.size <= _FEW:
+            return self._member[[self._position(each) for each in place.tolist()]]
+        return self._member[self._all_places()[place]]
+
+    def below(self, client: int) -> int:
+        """Return how many candidates have a lower id."""
+        position = int(np.searchsorted(self._member, client))
+        block = position // BLOCK
+        before = int(self._counts[:block].sum())
+        return before + int(np.count_nonzero(self._in[block * BLOCK : position]))
+
+    def includes(self, client: IntArray) -> BoolArray:
+        """Return which ids are those of candidates, shape (m,)."""
+        size = self._member.size
+        position = client if self._whole_crowd else np.searchsorted(self._member, client)
+        inside = (position >= 0) & (position < size)
+        position = np.where(inside, position, 0)
+        return np.asarray(inside & (self._member[position] == client) & self._in[position])
+
+    def _position(self, place: int) -> int:
+        """Return the position of the client at a place among the candidates."""
+        if self._ends is None:
+            self._ends = np.cumsum(self._counts)
+        block = int(np.searchsorted(self._ends, place, side="right"))
+        before = int(self._ends[block - 1]) if block else 0
+        start = block * BLOCK
+        return start + int(np.flatnonzero(self._in[start : start + BLOCK])[place - before])
+
+    def _all_places(self) -> IntArray:
+        """Return the positions of all candidates among the server's clients, shape (n,)."""
+        if self._places is None:
+            self._places = np.flatnonzero(self._in)
+        return self._places

@@ -1,0 +1,192 @@
+"""A view of candidates whose columns are taken from the crowd when a selector first reads them.
+
+At an asynchronous server one client is replaced at a time, among nearly all clients of the crowd. A selector that needs
+the number of candidates and a client at a place among them has its answer without a column over the crowd.
+"""
+
+import weakref
+from collections.abc import Callable, Mapping
+from dataclasses import fields
+from functools import cached_property
+from typing import Any, Protocol, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fedsim.arrays import BoolArray, FloatArray, IntArray
+from fedsim.selectors.contracts import Cohort, RoundView
+
+
+class Candidates(Protocol):
+    """The candidates of one instant, in the order of their ids.
+
+    Attributes
+    ----------
+    count : number of candidates
+    """
+
+    @property
+    def count(self) -> int:
+        """Number of candidates."""
+        ...
+
+    def everyone(self) -> IntArray:
+        """Return the ids of all candidates in the whole crowd, ascending, shape (n,)."""
+        ...
+
+    def pick(self, place: IntArray) -> IntArray:
+        """Return the ids at given places among the candidates, shape (m,)."""
+        ...
+
+    def below(self, client: int) -> int:
+        """Return how many candidates have a lower id."""
+        ...
+
+    def includes(self, client: IntArray) -> BoolArray:
+        """Return which ids are those of candidates, shape (m,)."""
+        ...
+
+
+class CandidateView(RoundView):
+    """A `RoundView` that takes a column when it is first read.
+
+    The server lets it take all columns before they change, if the view is kept beyond the selection (`ask`).
+    """
+
+    _candidates: Candidates | None = None
+    _crowd: Mapping[str, NDArray[Any]] = {}
+    _members: IntArray | None = None
+
+    @classmethod
+    def of(
+        cls, candidates: Candidates, crowd: Mapping[str, NDArray[Any]], members: IntArray | None = None, **known: Any
+    ) -> Self:
+        """Return a view without columns yet.
+
+        Parameters
+        ----------
+        candidates : of the instant
+        crowd : for each column but ``client`` its values for all clients, each of shape (K, ...)
+        members : ids of an edge server's clients, which it shows as 0..n-1; None for ids of the crowd
+        known : every other field of `RoundView`
+        """
+        view = object.__new__(cls)
+        vars(view).update(known, answers=None, _candidates=candidates, _crowd=crowd, _members=members)
+        return view
+
+    @property
+    def count(self) -> int:
+        """Number of candidates."""
+        return super().count if self._candidates is None else self._candidates.count
+
+    def pick(self, place: IntArray) -> IntArray:
+        """Return the ids of the candidates at given places in ascending order, shape (m,)."""
+        return super().pick(place) if self._candidates is None else self._shown(self._candidates.pick(place))
+
+    def below(self, client: int) -> int:
+        """Return how many candidates have a lower id."""
+        if self._candidates is None:
+            return super().below(client)
+        if self._members is None:
+            return self._candidates.below(client)
+        return (
+            self.count if client >= self._members.size else self._candidates.below(int(self._members[max(client, 0)]))
+        )
+
+    def includes(self, client: IntArray) -> BoolArray:
+        """Return which ids are those of candidates, shape (m,)."""
+        if self._candidates is None:
+            return super().includes(client)
+        if self._members is None:
+            return self._candidates.includes(client)
+        inside = (client >= 0) & (client < self._members.size)
+        return inside & self._candidates.includes(self._members[np.where(inside, client, 0)])
+
+    def at_edge(self, members: IntArray, total_samples: int) -> RoundView:
+        """Return what an edge server shows its selector, see `RoundView.at_edge`."""
+        if self._candidates is None or self.answers is not None:
+            return super().at_edge(members, total_samples)
+        known = {name: vars(self)[name] for name in _KNOWN}
+        known.update(clients=members.size, total_samples=total_samples)
+        return CandidateView.of(self._candidates, self._crowd, members, **known)
+
+    def settle(self) -> None:
+        """Take all columns now."""
+        for column in fields(self):
+            getattr(self, column.name)
+        vars(self).update(_candidates=None, _crowd={})
+
+    @cached_property
+    def client(self) -> IntArray:
+        """Ids of the candidates."""
+        return _read_only(self._shown(self._everyone))
+
+    @cached_property
+    def samples(self) -> IntArray:
+        """Training samples."""
+        return self._column("samples")
+
+    @cached_property
+    def participations(self) -> IntArray:
+        """Selections before."""
+        return self._column("participations")
+
+    @cached_property
+    def last_duration_s(self) -> FloatArray:
+        """Seconds of the last delivered participation."""
+        return self._column("last_duration_s")
+
+    @cached_property
+    def last_loss(self) -> FloatArray:
+        """Loss of the last delivered update."""
+        return self._column("last_loss")
+
+    @cached_property
+    def privacy_spent(self) -> FloatArray:
+        """Epsilon leaked so far."""
+        return self._column("privacy_spent")
+
+    @cached_property
+    def features(self) -> FloatArray:
+        """Declared features."""
+        return self._column("features")
+
+    @cached_property
+    def _everyone(self) -> IntArray:
+        return np.zeros(0, dtype=np.int64) if self._candidates is None else self._candidates.everyone()
+
+    def _shown(self, client: IntArray) -> IntArray:
+        return client if self._members is None else np.searchsorted(self._members, client)
+
+    def _column(self, name: str) -> NDArray[Any]:
+        return _read_only(self._crowd[name][self._everyone])
+
+
+_COLUMNS = ("client", "samples", "participations", "last_duration_s", "last_loss", "privacy_spent", "features")
+_KNOWN = tuple(field.name for field in fields(RoundView) if field.name not in (*_COLUMNS, "answers"))
+
+
+def _read_only(column: NDArray[Any]) -> NDArray[Any]:
+    column.flags.writeable = False
+    return column
+
+
+def ask(
+    select: Callable[[RoundView, np.random.Generator], Cohort], shown: list[RoundView], rng: np.random.Generator
+) -> Cohort:
+    """Return a selector's answer to a view, and let a view that the selector keeps take its columns.
+
+    Parameters
+    ----------
+    select : the selector's method
+    shown : the view alone; it is taken out of the list, so that only a selector can keep it
+    rng : the selector's generator
+    """
+    view = shown.pop()
+    kept = weakref.ref(view)
+    cohort = select(view, rng)
+    del view
+    still = kept()
+    if still is not None:
+        still.settle()
+    return cohort

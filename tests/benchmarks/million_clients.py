@@ -1,0 +1,118 @@
+"""A million registered clients, a thousand a round, PAUSE's exact search, a thousand rounds, timing only.
+
+    python tests/benchmarks/million_clients.py [--network cell] [--availability flash] [--rounds 1000] [--no-rows]
+
+prints every tenth of the run seconds a round and the memory of the process; at the end seconds, the largest memory,
+client-rounds per second, the rows' share of the memory, and the shares of the simulator's parts (`shares.py`). With
+``--no-rows`` participations are not recorded, so that growth of memory is that of everything else. Not a test: it
+asserts nothing.
+
+In the first K / m rounds no client has been tried, and PAUSE selects among the untried clients by their bonuses. A
+larger cohort (``--cohort 20000 --rounds 100``) comes to the rounds after them, in which it searches by the UCB.
+"""
+
+import argparse
+import os
+import resource
+import time
+from pathlib import Path
+
+from shares import Shares
+
+from fedsim import Scenario
+from fedsim.history import Recorder
+from fedsim.rounds import Progress, StoppingCriteria
+from fedsim.simulation import build_context, build_server
+
+NETWORKS = {
+    "two-speed": {"kind": "pause-two-speed"},
+    "cell": {
+        "kind": "cell",
+        "fading": {"kind": "rayleigh", "coherence_s": 0.02},
+        "downlink": {"sharing": "dedicated", "bandwidth_hz": 1e6, "power_dbm": 33.0},
+        "uplink": {"sharing": "dedicated", "bandwidth_hz": 180e3, "power_dbm": 23.0},
+    },
+}
+AVAILABILITY = {
+    "always": "always",
+    "bernoulli": {"kind": "bernoulli", "probability": 0.5},
+    "markov": {"kind": "markov", "mean_on_s": 600.0, "mean_off_s": 1800.0},
+    "diurnal": "diurnal",
+    "flash": "flash",
+}
+
+
+class NoRows(Recorder):
+    """Records rounds, and no participations."""
+
+    def add_participations(self, **columns) -> None:
+        """Forget the participations of a cohort."""
+
+
+def scenario(given: argparse.Namespace) -> Scenario:
+    """Return the scenario that was asked for."""
+    return Scenario(
+        name="million",
+        crowd={"clients": given.clients},
+        learning={"kind": "none", "model_bits": 1e6, "samples_per_client": 100},
+        privacy={
+            "mechanism": {"kind": "laplace-l1", "clip": 1.0},
+            "budget": {"kind": "geometric", "epsilon": 20.0},
+        },
+        network=NETWORKS[given.network],
+        devices={"availability": AVAILABILITY[given.availability]},
+        rounds={"count": given.rounds, "policy": given.policy},
+        selector={"kind": given.selector, "cohort": given.cohort},
+    )
+
+
+def resident_mb() -> float:
+    """Return the present memory of this process in MB."""
+    return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE") / 1e6
+
+
+def main() -> None:
+    """Run, and print the figures."""
+    parser = argparse.ArgumentParser(description="Time a run with a million clients.")
+    parser.add_argument("--network", choices=NETWORKS, default="two-speed")
+    parser.add_argument("--availability", choices=AVAILABILITY, default="always")
+    parser.add_argument("--clients", type=int, default=1_000_000)
+    parser.add_argument("--cohort", type=int, default=1_000)
+    parser.add_argument("--rounds", type=int, default=1_000)
+    parser.add_argument("--selector", default="pause")
+    parser.add_argument("--policy", default="wait-for-all")
+    parser.add_argument("--no-rows", action="store_true", help="do not record participations")
+    given = parser.parse_args()
+    began_s = last_s = time.process_time()
+    tenth = max(1, given.rounds // 10)
+
+    def report(progress: Progress) -> None:
+        nonlocal last_s
+        if progress.round % tenth == 0:
+            now_s = time.process_time()
+            print(
+                f"round {progress.round:>6}: {1e3 * (now_s - last_s) / tenth:7.1f} ms a round, {resident_mb():7.0f} MB",
+                flush=True,
+            )
+            last_s = now_s
+
+    shares = Shares()
+    recorder = (NoRows if given.no_rows else Recorder)("million")
+    with shares:
+        server = build_server(
+            build_context(scenario(given)), StoppingCriteria(count=given.rounds), recorder, on_round=report
+        )
+        built_s = time.process_time() - began_s
+        server.run()
+    took_s = time.process_time() - began_s
+    history = recorder.history()
+    rows_mb = history.participations.nbytes / 1e6
+    peak_mb = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / 1e6
+    done = int(history.column("rounds", "selected").sum())
+    print(f"{took_s:.1f} s, of which {built_s:.1f} s to build; largest memory {peak_mb:.0f} MB, rows {rows_mb:.0f} MB")
+    print(f"{done / took_s:,.0f} client-rounds per second")
+    print(f"shares: {shares}")
+
+
+if __name__ == "__main__":
+    main()
