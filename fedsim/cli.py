@@ -187,6 +187,9 @@ def list_kinds(
         _print_table(sort, _selectors(catalogues[sort]), ("kind", "what it is"), show_lines=True)
         return
     rows = [(kind, *_described(catalogues[sort], kind)) for kind in catalogues[sort].kinds()]
+    if sort == "executors":  # no part of a scenario: its options are those of the command
+        _print_table(sort, [row[:2] for row in rows], ("kind", "what it is"))
+        return
     _print_table(sort, rows, ("kind", "what it is", "options"))
 
 

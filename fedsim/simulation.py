@@ -105,7 +105,10 @@ class Simulation:
 
     def run(self) -> History:
         """Run to the end and return what happened."""
-        self._server.run()
+        try:
+            self._server.run()
+        finally:
+            self.context.learner.flush()
         trained = self.trained()
         return self.history() if trained is None else replace(self.history(), find_model=_Found(trained))
 

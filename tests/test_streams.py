@@ -138,6 +138,36 @@ def test_uniform_broadcasts():
     assert u[2, 1] == float(Streams(0).uniform("a", 2, 1))
 
 
+@pytest.mark.parametrize("size", [1, 2, 31, 400, 401])
+@pytest.mark.parametrize("block", [0, 7, 2**62 + 2**33 + 5])
+def test_a_few_numbers_are_the_first_of_many(size, block):
+    """Few numbers are drawn in the lanes of whole numbers, many as arrays of words; each depends on its key alone."""
+    many = np.random.default_rng(size).integers(0, 2**32, 1000)
+    blocks = block + np.arange(1000)
+    streams = Streams(4)
+    assert streams.uniform("a", many[:size], block).tolist() == streams.uniform("a", many, block)[:size].tolist()
+    assert (
+        streams.uniform("a", many[:size], blocks[:size]).tolist() == streams.uniform("a", many, blocks)[:size].tolist()
+    )
+
+
+def test_few_and_many_numbers_are_philox_of_their_counters():
+    """A number is the first 52 bits of counter (client, low block, high block, 0) under the stream's key."""
+    streams, client, block = Streams(4), np.array([0, 5, 2**32 - 1], dtype=np.uint64), 2**40 + 3
+    key = tuple(int.from_bytes(streams.digest("a")[low : low + 4], "little") for low in (0, 4))
+    counter = np.array([client, [block % 2**32] * 3, [block >> 32] * 3, [0] * 3], dtype=np.uint64)
+    words = philox4x32(counter, key_schedule(key)).tolist()
+    expected = [((first << 20 ^ second >> 12) + 0.5) / 2**52 for first, second in zip(words[0], words[1], strict=True)]
+    assert streams.uniform("a", client, block).tolist() == expected
+
+
+def test_a_generator_starts_at_the_key_that_is_the_digest_of_its_name():
+    streams = Streams(4).within("edge", 2)
+    key = int.from_bytes(streams.digest("selection", 3, "x"), "little")
+    expected = np.random.Generator(np.random.Philox(key=key)).random(9).tolist()
+    assert streams.generator("selection", 3, "x").random(9).tolist() == expected
+
+
 def test_bad_seed_is_refused():
     with pytest.raises(ScenarioError, match="seed: -1 is not allowed"):
         Streams(-1)

@@ -373,6 +373,10 @@ class Learner(Protocol):
         """
         ...
 
+    def flush(self) -> None:
+        """Put into the store what has been computed and waits to be put there; called when a run is over."""
+        ...
+
     def export(self, model: Model) -> Mapping[str, NDArray[Any]] | None:
         """Return a model's arrays under the names in its module, parameters and buffers; None without learning.
 

@@ -107,6 +107,7 @@ class Supervised(Component):
         from fedsim.learning.models.numerics import numerics
         from fedsim.learning.supervised import SupervisedLearner
 
+        kept = open_store(store)  # before the data: a folder that cannot be used is refused at once
         data = self.data.load(data_dir)
         rows = self.split.assign(data.train_y, data.classes, clients, streams)
         seed = int(streams.generator("model").integers(2**63, dtype=np.int64))
@@ -121,7 +122,7 @@ class Supervised(Component):
             server=self.server,
             streams=streams,
             mechanism=mechanism,
-            store=open_store(store),
+            store=kept,
             keeping=keeping,
             numerics=numerics(),
             model_bits=self.model_bits,

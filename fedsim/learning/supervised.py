@@ -297,8 +297,14 @@ class SupervisedLearner:
         return self._results.start_evaluation(cast(ModelHandle, model))
 
     def export(self, model: Model) -> Mapping[str, NDArray[Any]]:
-        """Return a model's arrays under the names in its module, training what is needed."""
-        return self._results.layout.named(self.vector(model))
+        """Return a model's arrays under the names in its module, training what is needed; the store has it then."""
+        vector = self.vector(model)
+        self._results.kept.put(cast(ModelHandle, model))
+        return self._results.layout.named(vector)
+
+    def flush(self) -> None:
+        """Put into the store what waits to be put there."""
+        self._results.kept.flush()
 
     def vector(self, model: Model) -> Vector:
         """Return the numbers of a model, parameters first and then buffers, training what is needed."""
@@ -307,8 +313,6 @@ class SupervisedLearner:
     def _training(self, start: blake2b, base: ModelHandle, client: int, work: float, repeat: int) -> Training:
         """Return a client's training; ``start`` is the hash of what the trainings of a cohort have in common."""
         previous, results = self._states.get(client), self._results
-        if previous is not None:
-            results.shorten_states(previous)
         before = "" if previous is None else previous.digest
         start.update(f"{client} {results.shards[client]} {work!r} {before}".encode())
         leaves_state = self._local.keep_optimizer_state
@@ -323,7 +327,7 @@ class SupervisedLearner:
     ) -> ModelHandle:
         """Return a model that has no numbers yet."""
         model = ModelHandle(digest, version, recipe, after=after, trainings=trainings)
-        self._results.shorten(model)
+        self._results.shorten(model, self._states.values())
         return model
 
     def _keep_states(self, delivered: Sequence[UpdateHandle]) -> None:

@@ -182,6 +182,10 @@ class TimingLearner:
         """Return None."""
         return None
 
+    def flush(self) -> None:
+        """Do nothing."""
+        return
+
     def export(self, model: Model) -> Mapping[str, NDArray[Any]] | None:
         """Return None."""
         return None

@@ -57,11 +57,11 @@ def deviations(results: Computation, fresh: Updates, fresh_weights: FloatArray |
     results.count(update.training for update in (*fresh, *stale))
     mean = digest_of("mean", "".join(update.digest for update in fresh), weights.tobytes())
     digests = [digest_of("deviation", mean, update.digest) for update in stale]
-    known = results.store.records(digests)
+    known = results.kept.records(digests)
     if any(digest not in known for digest in digests):
         found = _deviations(results, fresh, weights, stale)
         known = {digest: {"deviation": value} for digest, value in zip(digests, found.tolist(), strict=True)}
-        results.store.put_records(known)
+        results.kept.put_records(known)
     return np.array([known[digest]["deviation"] for digest in digests], dtype=np.float64)
 
 
@@ -98,12 +98,16 @@ class _Measured:
         self._norms = norms
         unheard = [one.digest for one in self._by_training if one.report is None] if self._told else []
         scores = dict.fromkeys([*self._before, *self._after])
-        self._records: dict[str, Record] = results.store.records([*unheard, *norms, *scores])
+        self._records: dict[str, Record] = results.kept.records([*unheard, *norms, *scores])
         results.found_probes(sum(digest in self._records for digest in scores))
         results.reports(list(self._by_training), self._records)
         rows = len(updates) if "update" in needs else 0
-        self._vectors = np.empty((rows, results.layout.parameters), dtype=np.float32)
-        self._empty_rows = {i for i in range(rows) if not self._fill_kept_row(i)}
+        self._together = digest_of("updates", "".join([update.digest for update in updates[:rows]]))
+        kept = results.kept.arrays(self._together) if rows else None
+        self._empty_rows = set(range(rows if kept is None else 0))
+        self._vectors: NDArray[np.float32] = (
+            np.empty((rows, results.layout.parameters), dtype=np.float32) if kept is None else kept["updates"].copy()
+        )
         self._scores: tuple[dict[str, tuple[Vector, int]], ...] = {}, {}
         self._running: list[tuple[list[str], Running]] = []
 
@@ -128,7 +132,8 @@ class _Measured:
                 if i in self._empty_rows:
                     self._vectors[i] = sent
                     self._empty_rows.remove(i)
-                    self._results.store.put_arrays(digest_of("update", update.digest), {"update": sent})
+                    if not self._empty_rows:
+                        self._results.kept.put_arrays(self._together, {"updates": self._vectors})
             if training.difference is not None:
                 vectors = training.base.vector, training.base.vector + training.difference
                 self._score(self._scores_of(i), vectors, training.client)
@@ -140,7 +145,7 @@ class _Measured:
             found = running.results()
             self._records |= {digest: {"accuracy": one.accuracy} for digest, one in zip(digests, found, strict=True)}
         if self._norms:
-            self._results.store.put_records({digest: self._records[digest] for digest in self._norms})
+            self._results.kept.put_records({digest: self._records[digest] for digest in self._norms})
 
     def values(self, need: str) -> NDArray[Any]:
         """Return one measure of all updates."""
@@ -180,13 +185,6 @@ class _Measured:
             scores = bases | own  # bases first, so that jobs of one model stand side by side
             self._running.append((list(scores), self._results.start_scores(scores)))
             self._scores = {}, {}
-
-    def _fill_kept_row(self, i: int) -> bool:
-        """Take the vector that is kept of an update; return whether there is one."""
-        kept = self._results.store.arrays(digest_of("update", self._updates[i].digest))
-        if kept is not None:
-            self._vectors[i] = kept["update"]
-        return kept is not None
 
 
 def _parameters_sent(results: Computation, update: UpdateHandle) -> Vector:

@@ -77,8 +77,8 @@ def _first(kinds: Sequence[str], setup: TrainingSetup, device: str) -> tuple[str
         except FedsimError as error:
             refused.append(f"{kind}: {error}")
     raise FedsimError(
-        f"executor: {AUTO!r} finds none for the device {device!r} and the precision {setup.precision!r}; "
-        + "; ".join(refused)
+        f"executor: {AUTO!r} finds none for the device {device!r} and the precision {setup.precision!r}\n  "
+        + "\n  ".join(refused)
     )
 
 

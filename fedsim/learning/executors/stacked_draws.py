@@ -1,6 +1,7 @@
 """Draws inside a model (dropout): each slot has a generator of its own, as if its client were trained alone."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import torch
@@ -34,6 +35,17 @@ class SlotDraws:
     def activate(self, slots: Sequence[int]) -> None:
         """Let only these slots draw from now on; the others get the numbers of the first of them."""
         self._active = slots
+
+    @contextmanager
+    def kept(self) -> Iterator[None]:
+        """Undo all draws, seeds and choices of slots when it ends."""
+        states, active = [one.get_state() for one in self._generators], self._active
+        try:
+            yield
+        finally:
+            self._active = active
+            for generator, state in zip(self._generators, states, strict=True):
+                generator.set_state(state)
 
     def drawing(self, operation: OpOverload) -> Callable[..., Tensor]:
         """Return an operation on arrays of all slots that draws each slot's part from its own generator."""

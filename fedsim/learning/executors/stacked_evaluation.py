@@ -13,7 +13,7 @@ from fedsim.learning.executors.stacked_optimizers import rows_of
 from fedsim.learning.executors.stacked_samples import Samples
 
 _SMALLEST: Final = 8
-_LARGEST: Final = 256
+_LARGEST: Final = 64
 """Fewest and most samples of a model that one pass takes."""
 
 

@@ -5,55 +5,18 @@ then costs torch's operations only, without the module's Python code, autograd a
 """
 
 from collections.abc import Callable, Sequence
-from typing import Any, Final, cast
+from typing import Any, cast
 
 import torch
-from torch import Tensor, fx
-from torch._ops import OpOverload
+from torch import Tensor
 from torch.func import functional_call, vjp, vmap
 from torch.fx.experimental.proxy_tensor import make_fx
 from torch.nn import functional
 
 from fedsim.errors import FedsimError
+from fedsim.learning.executors import stacked_passes as passes
 from fedsim.learning.executors.stacked_draws import SlotDraws, draws_at_random
 from fedsim.learning.models.flat_module import FlatModule
-
-_ALIASES: Final = frozenset(
-    (
-        torch.ops.aten.view.default,
-        torch.ops.aten._unsafe_view.default,
-        torch.ops.aten.expand.default,
-        torch.ops.aten.permute.default,
-        torch.ops.aten.alias.default,
-        torch.ops.aten.detach.default,
-    )
-)
-"""Operations that give back what they are given if shape and strides stay."""
-
-_PRODUCTS: Final = frozenset((torch.ops.aten.mul.Scalar, torch.ops.aten.mul.Tensor))
-
-_DIRECT: Final = frozenset(
-    (
-        *(
-            "_log_softmax",
-            "_log_softmax_backward_data",
-            "add",
-            "bmm",
-            "cat",
-            "clone",
-            "convolution",
-            "div",
-            "exp",
-            "mm",
-        ),
-        *("mul", "neg", "permute", "relu", "relu_", "sigmoid", "squeeze", "sub", "sum", "tanh", "transpose"),
-        *("unsqueeze", "view"),
-    )
-)
-"""Operations whose function in torch takes the very arguments of its operator."""
-
-_VECTOR: Final = 16
-"""Numbers of a processor's widest vector."""
 
 Run = Callable[..., Sequence[Tensor]]
 
@@ -132,7 +95,7 @@ class ModuleOfSlots:
             return [torch.cat([one.reshape(self.slots, -1) for one in gradients], dim=1), found, *after]
 
         self._module.train()
-        return trace(compute, (*pieces, images, targets), draws)
+        return trace(compute, pieces, (images, targets), draws)
 
     def scores(self, pieces: Sequence[Tensor], images: Tensor) -> Run:
         """Return a function of these arrays in a row that gives log-probabilities in evaluation mode."""
@@ -141,7 +104,7 @@ class ModuleOfSlots:
             return [vmap(lambda pieces, images: self.log_probabilities(pieces, images)[0])(list(given[:-1]), given[-1])]
 
         self._module.eval()
-        return trace(compute, (*pieces, images), SlotDraws(images.device, self.slots))[0]
+        return trace(compute, pieces, (images,), SlotDraws(images.device, self.slots))[0]
 
     def mixes_samples(self, images: Tensor) -> bool:
         """Return whether one of several images changes what the module says of the others."""
@@ -155,85 +118,37 @@ class ModuleOfSlots:
         return not torch.equal(*found)
 
 
-def trace(compute: Callable[..., Any], example: Sequence[Tensor], draws: SlotDraws) -> tuple[Run, bool]:
+def trace(
+    compute: Callable[..., Any], lasting: Sequence[Tensor], example: Sequence[Tensor], draws: SlotDraws
+) -> tuple[Run, bool]:
     """Return a function as a list of torch's operations, and whether it draws at random.
+
+    The function overwrites its first result at the next call.
 
     Parameters
     ----------
     compute : takes tensors and returns a list of tensors
-    example : tensors of the shapes and strides that it will be given
+    lasting : its first arguments, the same arrays at every call
+    example : its other arguments, of the shapes and strides that it will be given
     draws : what the function draws from
     """
     with torch.random.fork_rng(devices=[]):
         try:
-            graph = make_fx(compute)(*example)
+            graph = make_fx(compute)(*lasting, *example)
         except (RuntimeError, TypeError, ValueError) as error:
             raise FedsimError(
                 f"learning.model: torch cannot map this module over clients ({error}); allowed with the executor "
                 "'stacked': modules without branches on values; any module with 'sequential'"
             ) from error
-    _without_aliases(graph)
+    passes.without_needless(graph)
+    passes.without_turns(graph)
+    passes.without_needless(graph)
     drawing = [node for node in graph.graph.nodes if draws_at_random(node)]
     for node in drawing:
         node.target = draws.drawing(node.target)
     if example[0].device.type == "cpu":
-        _aligned(graph)
-    _called_directly(graph)
+        passes.aligned(graph)
+    passes.with_lasting_memory(graph, lasting)
+    passes.called_directly(graph)
     graph.recompile()
     return graph.forward, bool(drawing)
-
-
-def _without_aliases(graph: fx.GraphModule) -> None:
-    """Take out operations that give back what they are given."""
-    for node in list(graph.graph.nodes):
-        if node.target in _ALIASES and isinstance(given := node.args[0], fx.Node):
-            before, after = (one.meta.get("tensor_meta") for one in (given, node))
-            if before and after and (before.shape, before.stride) == (after.shape, after.stride):
-                node.replace_all_uses_with(given)
-        elif node.target in _PRODUCTS and node.args[1] == 1 and not _is_written(node):
-            node.replace_all_uses_with(node.args[0])
-    graph.graph.eliminate_dead_code()
-
-
-def _is_written(node: fx.Node) -> bool:
-    """Return whether a later operation changes a result in place, itself or through a view."""
-    for user in node.users:
-        target = user.target
-        if isinstance(target, OpOverload) and (target._schema.is_mutable or (target.is_view and _is_written(user))):
-            return True
-    return False
-
-
-def _aligned(graph: fx.GraphModule) -> None:
-    """Let products of matrices see those of all slots at places alike in memory, since their bits depend on that."""
-    for node in graph.graph.nodes:
-        if node.target is torch.ops.aten.bmm.default:
-            metas = [one.meta["tensor_meta"] for one in (*node.args, node)]
-            if any(meta.stride[0] % _VECTOR for meta in metas):
-                node.target = _bmm_alike
-
-
-def _bmm_alike(first: Tensor, second: Tensor) -> Tensor:
-    found = _matrices((len(first), first.shape[1], second.shape[2]), first.dtype)
-    return torch.bmm(_moved(first), _moved(second), out=found).contiguous()
-
-
-def _moved(matrices: Tensor) -> Tensor:
-    """Return matrices that lie apart by whole vectors of the processor."""
-    if matrices.stride(0) % _VECTOR == 0:
-        return matrices
-    return _matrices(matrices.shape, matrices.dtype).copy_(matrices)
-
-
-def _matrices(shape: Sequence[int], dtype: torch.dtype) -> Tensor:
-    _, height, width = shape
-    return torch.empty_strided(tuple(shape), (-(-height * width // _VECTOR) * _VECTOR, width, 1), dtype=dtype)
-
-
-def _called_directly(graph: fx.GraphModule) -> None:
-    """Let operations be called by torch's own functions of the same name, at a third of the cost."""
-    for node in graph.graph.nodes:
-        if isinstance(node.target, OpOverload):
-            name = node.target.overloadpacket.__name__
-            if name in _DIRECT:
-                node.target = getattr(torch, name, None) or getattr(Tensor, name)

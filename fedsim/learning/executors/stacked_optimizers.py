@@ -1,6 +1,6 @@
 """Steps of an optimiser on the parameters of all slots at once, by torch's formulas."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 import numpy as np
@@ -44,16 +44,16 @@ class SlotOptimizer:
         """The arrays that a step changes, without the parameters."""
         return list(self._state.values())
 
-    def start(self, slot: int, state: Mapping[str, Vector]) -> None:
-        """Take over the state of a slot's new client, whose parameters are there already; an empty one is fresh."""
+    def start(self, slots: Sequence[int], states: Sequence[Mapping[str, Vector]]) -> None:
+        """Take over states of new clients, whose parameters are in their slots already; an empty state is fresh."""
         for name, rows in self._state.items():
-            if state:
-                rows[slot] = torch.from_numpy(state[name].copy())
-            else:
-                rows[slot] = 0.0
-        self._steps[slot] = float(state["step"]) if "step" in state else 0.0
+            rows[slots] = 0.0
+            for slot, state in zip(slots, states, strict=True):
+                if state:
+                    rows[slot] = torch.from_numpy(state[name].copy())
+        self._steps[slots] = [float(state["step"]) if "step" in state else 0.0 for state in states]
         if self._start is not None:
-            self._start[slot] = self._parameters[slot]
+            self._start[slots] = self._parameters[slots]
 
     def state(self, slot: int) -> dict[str, Vector]:
         """Return a slot's state under torch's names."""

@@ -102,27 +102,41 @@ class _Slot:
     runs: list[tuple[int, int]] = field(default_factory=list)
 
 
-def draw_batches(job: TrainingJob, local: LocalTraining, smallest_batch: int) -> Batches:
-    """Return a client's batches, drawn as the sequential executor draws them.
+class Drawing:
+    """Draws the batches of clients as the sequential executor does.
 
     Parameters
     ----------
-    job : what to train; its generator is drawn from
     local : local training
     smallest_batch : 1, or 2 for a model with batch normalisation
     """
-    count, size = job.rows.size, local.batch_size
-    each = int(local.batches_per_epoch(count, smallest_batch))
-    steps = int(local.batches(count, job.work, smallest_batch))
-    seed, epochs, used = int(job.rng.integers(2**63)), -(-steps // each), min(count, each * size)
-    order = np.empty((epochs, each * size), dtype=np.int64)
-    for epoch in order:
-        epoch[:used] = job.rng.permutation(count)[:used]
-    order[:, used:] = order[:, used - 1 : used]
-    sizes = np.full((epochs, each), size)
-    sizes[:, -1] = used - (each - 1) * size
-    rows = job.rows[order.reshape(-1, size)[:steps]]
-    return Batches(rows, sizes.reshape(-1)[:steps], min(each, steps), seed)
+
+    def __init__(self, local: LocalTraining, smallest_batch: int) -> None:
+        self._local, self._smallest_batch = local, smallest_batch
+        self._counts: dict[tuple[int, float], tuple[int, IntArray]] = {}
+
+    def batches(self, job: TrainingJob) -> Batches:
+        """Return a client's batches; its generator is drawn from."""
+        count, size = job.rows.size, self._local.batch_size
+        each, sizes = self._sizes(count, job.work)
+        used, rng = min(count, each * size), job.rng
+        seed = int(rng.integers(2**63))
+        orders = np.empty((-(-sizes.size // each), each * size), dtype=np.int64)
+        for order in orders:
+            order[:used] = rng.permutation(count)[:used]
+        orders[:, used:] = orders[:, used - 1 : used]
+        rows = job.rows[orders.reshape(-1, size)[: sizes.size]]
+        return Batches(rows, sizes, min(each, sizes.size), seed)
+
+    def _sizes(self, count: int, work: float) -> tuple[int, IntArray]:
+        """Return how many batches an epoch has, and the sizes of all batches."""
+        if (count, work) not in self._counts:
+            local, size = self._local, self._local.batch_size
+            each = int(local.batches_per_epoch(count, self._smallest_batch))
+            sizes = np.full(int(local.batches(count, work, self._smallest_batch)), size)
+            sizes[each - 1 :: each] = min(count - (each - 1) * size, size)
+            self._counts[count, work] = each, sizes
+        return self._counts[count, work]
 
 
 def plan(sizes: Sequence[IntArray], slots: int, padded_to: int | None) -> Timeline:

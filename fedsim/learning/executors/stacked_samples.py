@@ -1,7 +1,7 @@
 """The data set on the device, and batches of it for all slots."""
 
 import warnings
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 import torch
@@ -10,6 +10,9 @@ from torch import Tensor
 
 from fedsim.arrays import IntArray
 from fedsim.learning.data.datasets import Dataset
+
+_SCALED_BYTES: Final = 2**26
+"""Largest set of images that is scaled once and for all."""
 
 
 class Samples:
@@ -33,8 +36,8 @@ class Samples:
         with warnings.catch_warnings():
             # torch warns of read-only arrays; these are only read.
             warnings.simplefilter("ignore", UserWarning)
-            self._train = self.sent(data.train_x), self.sent(data.train_y)
-            self._test = self.sent(data.test_x), self.sent(data.test_y)
+            self._train = self._kept(data.train_x), self.sent(data.train_y)
+            self._test = self._kept(data.test_x), self.sent(data.test_y)
         self.test_rows, self.count = np.arange(len(data.test_y)), len(data.train_y)
         self.image_bytes = 4 * data.train_x[0].size
 
@@ -53,5 +56,12 @@ class Samples:
         every, labels = self._test if of_test else self._train
         chosen = self.sent(rows.reshape(-1))
         images = every.index_select(0, chosen).view(*rows.shape, *every.shape[1:])
-        scaled = torch.mul(images, self._scale).sub_(1.0).movedim(-1, -3)
-        return scaled, labels.index_select(0, chosen).view(rows.shape)
+        scaled = images if images.is_floating_point() else self._scaled(images)
+        return scaled.movedim(-1, -3), labels.index_select(0, chosen).view(rows.shape)
+
+    def _kept(self, images: NDArray[np.uint8]) -> Tensor:
+        sent = self.sent(images)
+        return self._scaled(sent) if 4 * images.size <= _SCALED_BYTES else sent
+
+    def _scaled(self, images: Tensor) -> Tensor:
+        return torch.mul(images, self._scale).sub_(1.0)

@@ -9,20 +9,23 @@ import torch
 from torch import Tensor
 
 from fedsim.arrays import IntArray, Vector
-from fedsim.learning.executors.contracts import TrainingJob, TrainingResult
+from fedsim.learning.executors.contracts import OptimizerState, TrainingJob, TrainingResult
 from fedsim.learning.executors.stacked_draws import SlotDraws
 from fedsim.learning.executors.stacked_graph import ModuleOfSlots, Run
 from fedsim.learning.executors.stacked_optimizers import SlotOptimizer, rows_of
-from fedsim.learning.executors.stacked_plan import IDLE, BatchTable, Timeline, draw_batches, plan
+from fedsim.learning.executors.stacked_plan import IDLE, Batches, BatchTable, Timeline, plan
 from fedsim.learning.executors.stacked_samples import Samples
 from fedsim.learning.local_training import LocalTraining
 
 _CHUNK_BYTES: Final = 2**25
 """Memory that the images of steps gathered at once may take."""
 
-
 _WIDTH: Final = 8
 """Batches are filled up to a multiple of so many samples, so that activations of all slots are aligned alike."""
+
+
+class UnlikeError(Exception):
+    """A step has other bits in this many slots than in few."""
 
 
 class SlotTraining:
@@ -38,56 +41,64 @@ class SlotTraining:
     samples : the data
     local : local training
     classes : number of classes
-    smallest_batch : 1, or 2 for a model with batch normalisation
+    few : one with few slots; a step must have its bits
     """
 
     def __init__(
-        self, module: ModuleOfSlots, samples: Samples, local: LocalTraining, classes: int, smallest_batch: int
+        self,
+        module: ModuleOfSlots,
+        samples: Samples,
+        local: LocalTraining,
+        classes: int,
+        few: "SlotTraining | None" = None,
     ) -> None:
-        self._module, self._samples, self._local = module, samples, local
-        self._classes, self._smallest_batch = classes, smallest_batch
+        self._module, self._samples, self._local, self._classes, self._few = module, samples, local, classes, few
+        self.slots = module.slots
         self._models = rows_of(module.slots, module.count + module.buffers, samples.device)
         self._pieces = module.pieces(self._models)
         self._buffers = self._pieces[len(self._pieces) - module.buffer_count :]
         self._optimizer = SlotOptimizer(self._models[:, : module.count], local)
         self._draws = SlotDraws(samples.device, module.slots)
         self._steps: dict[int, Run] = {}
-        self._padded_to = self._find_padding()
+        self._padded_to = few._padded_to if few else self._find_padding()
 
-    def train(self, jobs: Sequence[TrainingJob]) -> list[TrainingResult]:
-        """Return what each client learns."""
-        batches = [draw_batches(job, self._local, self._smallest_batch) for job in jobs]
-        timeline = plan([one.sizes for one in batches], self._module.slots, self._padded_to)
+    def train(self, jobs: Sequence[TrainingJob], batches: Sequence[Batches]) -> list[TrainingResult]:
+        """Return what each client learns.
+
+        Raises
+        ------
+        UnlikeError
+            If the bits of a step depend on the number of slots.
+        """
+        timeline = plan([one.sizes for one in batches], self.slots, self._padded_to)
         table = BatchTable(batches, self._padded_to or self._local.batch_size)
-        ended: dict[int, tuple[Vector, dict[str, Vector]]] = {}
+        ended: dict[int, tuple[Vector, OptimizerState]] = {}
         at_work: set[int] = set()
         for steps in self._chunks(timeline):
             size, which = int(timeline.sizes[steps.start]), timeline.batch[steps]
             images, labels = self._samples.batch(table.rows[which, :size])
             targets = self._targets(labels, table.weights[which, :size])
-            found = []
+            run, found = self._run(size), []
             for step, *batch in zip(range(steps.start, steps.stop), images, targets, strict=True):
-                for slot, client in timeline.starts.get(step, ()):
-                    at_work.add(slot)
-                    self._start(slot, jobs[client], batches[client].seed)
+                if starting := timeline.starts.get(step):
+                    at_work.update(slot for slot, _ in starting)
+                    self._start(starting, jobs, batches)
                 active = np.flatnonzero(timeline.batch[step] != IDLE)
-                found.append(self._step(batch[0], batch[1], active, sorted(at_work.difference(active.tolist()))))
-                for slot, client in timeline.ends.get(step, ()):
-                    at_work.remove(slot)
-                    ended[client] = self._end(slot, jobs[client])
+                waiting = sorted(at_work.difference(active.tolist()))
+                found.append(self._step(run, batch, active, waiting))
+                if ending := timeline.ends.get(step):
+                    at_work.difference_update(slot for slot, _ in ending)
+                    ended.update(self._end(ending, jobs))
             losses = torch.stack(found).gather(3, labels.unsqueeze(3)).squeeze(3).neg_()
             table.losses[which, :size] = losses.cpu().numpy()
-        scores = table.scores()
-        return [
-            TrainingResult(difference, *scores[client], state)
-            for client, (difference, state) in sorted(ended.items(), key=lambda item: item[0])
-        ]
+        results = zip(range(len(jobs)), table.scores(), strict=True)
+        return [TrainingResult(ended[client][0], *scores, ended[client][1]) for client, scores in results]
 
     def _chunks(self, timeline: Timeline) -> Iterator[slice]:
         """Yield steps in a row whose batches have one size and whose images fit into memory."""
         edges = np.flatnonzero(np.diff(timeline.sizes)) + 1
         for first, stop in itertools.pairwise([0, *edges.tolist(), timeline.sizes.size]):
-            images = self._module.slots * int(timeline.sizes[first])
+            images = self.slots * int(timeline.sizes[first])
             length = max(1, _CHUNK_BYTES // (images * self._samples.image_bytes))
             yield from (slice(start, min(start + length, stop)) for start in range(first, stop, length))
 
@@ -96,24 +107,32 @@ class SlotTraining:
         targets = torch.zeros((*labels.shape, self._classes), device=labels.device)
         return targets.scatter_(-1, labels.unsqueeze(-1), self._samples.sent(-weights).unsqueeze(-1))
 
-    def _start(self, slot: int, job: TrainingJob, seed: int) -> None:
-        self._models[slot] = self._samples.sent(job.base.copy())
-        self._optimizer.start(slot, job.state)
-        self._draws.seed(slot, seed)
+    def _start(
+        self, starting: Sequence[tuple[int, int]], jobs: Sequence[TrainingJob], batches: Sequence[Batches]
+    ) -> None:
+        slots = [slot for slot, _ in starting]
+        chosen = [jobs[client] for _, client in starting]
+        self._models[slots] = self._samples.sent(np.stack([job.base for job in chosen]))
+        self._optimizer.start(slots, [job.state for job in chosen])
+        if self._padded_to is None:
+            for slot, client in starting:
+                self._draws.seed(slot, batches[client].seed)
 
-    def _end(self, slot: int, job: TrainingJob) -> tuple[Vector, dict[str, Vector]]:
-        """Return what a slot's client has learned, and the state of its optimiser."""
-        difference = self._models[slot].cpu().numpy() - job.base
-        difference.flags.writeable = False
-        return difference, self._optimizer.state(slot) if self._local.keep_optimizer_state else {}
+    def _end(
+        self, ending: Sequence[tuple[int, int]], jobs: Sequence[TrainingJob]
+    ) -> Iterator[tuple[int, tuple[Vector, OptimizerState]]]:
+        """Yield the clients that have ended with what they have learned, and the states of their optimisers."""
+        models = self._models[[slot for slot, _ in ending]].cpu().numpy()
+        for (slot, client), model in zip(ending, models, strict=True):
+            difference = model - jobs[client].base
+            difference.flags.writeable = False
+            yield client, (difference, self._optimizer.state(slot) if self._local.keep_optimizer_state else {})
 
-    def _step(self, images: Tensor, targets: Tensor, active: IntArray, waiting: Sequence[int]) -> Tensor:
+    def _step(self, run: Run, batch: Sequence[Tensor], active: IntArray, waiting: Sequence[int]) -> Tensor:
         """Do a step of the active slots; return the log-probabilities of all, shape (slots, n, classes)."""
-        self._draws.activate(active.tolist())
-        size = images.shape[1]
-        if size not in self._steps:
-            self._steps[size], _ = self._module.step(self._pieces, images, targets, self._draws)
-        gradient, found, *buffers = self._steps[size](*self._pieces, images, targets)
+        if self._padded_to is None:
+            self._draws.activate(active.tolist())
+        gradient, found, *buffers = run(*self._pieces, *batch)
         changing = (self._models, *self._optimizer.changing) if waiting else ()
         kept = [rows[waiting] for rows in changing]
         self._optimizer.step(gradient, active)
@@ -125,13 +144,47 @@ class SlotTraining:
 
     def _find_padding(self) -> int | None:
         """Return the size that all batches are filled up to, or None if the model must see them as they are."""
-        slots, size, count = self._module.slots, self._local.batch_size, self._samples.count
-        few, _ = self._samples.batch(np.arange(3) % count)
+        size = self._local.batch_size
+        few, _ = self._samples.batch(np.arange(3) % self._samples.count)
         if self._buffers or self._module.mixes_samples(few):
-            padded_to = None
-        else:
-            padded_to = size = -(-size // _WIDTH) * _WIDTH
-        images, labels = self._samples.batch(np.arange(slots * size).reshape(slots, size) % count)
-        targets = self._targets(labels, np.zeros(labels.shape, dtype=np.float32))
-        self._steps[size], draws = self._module.step(self._pieces, images, targets, self._draws)
-        return None if draws else padded_to
+            self._traced(size)
+            return None
+        size = -(-size // _WIDTH) * _WIDTH
+        return None if self._traced(size) else size
+
+    def _run(self, size: int) -> Run:
+        """Return what computes a step on batches of a size."""
+        if size not in self._steps:
+            self._traced(size)
+            if self._few is not None and not torch.equal(self._example_step(size), self._few._example_step(size)):
+                raise UnlikeError
+        return self._steps[size]
+
+    def _traced(self, size: int) -> bool:
+        """Trace a step on batches of a size; return whether it draws at random."""
+        self._steps[size], draws = self._module.step(self._pieces, *self._example(size, self.slots), self._draws)
+        return draws
+
+    def _example(self, size: int, different: int) -> tuple[Tensor, Tensor]:
+        """Return images and targets of a batch for each slot, as many different ones as asked for."""
+        slot = np.arange(self.slots) % different
+        rows = (slot[:, None] * size + np.arange(size)) % self._samples.count
+        images, labels = self._samples.batch(rows)
+        return images, self._targets(labels, np.full(labels.shape, 1 / size, dtype=np.float32))
+
+    def _example_step(self, size: int) -> Tensor:
+        """Return the bits of all that a step gives in the first slots of few, if those of all others are the same."""
+        few = (self._few or self).slots
+        rows = 0.1 * torch.randn((few, self._models.shape[1]), generator=torch.Generator().manual_seed(0))
+        before = self._models.clone()
+        run = self._run(size) if self._few is None else self._steps[size]
+        with self._draws.kept():
+            for slot in range(self.slots):
+                self._draws.seed(slot, slot % few)
+            self._draws.activate(range(self.slots))
+            self._models.copy_(rows.repeat(self.slots // few, 1))
+            found = run(*self._pieces, *self._example(size, few))
+        self._models.copy_(before)
+        bits = torch.cat([one.float().reshape(self.slots, -1) for one in found], dim=1).view(torch.int32)
+        bits = bits.view(-1, few, bits.shape[1])
+        return bits[0] if torch.equal(bits, bits[:1].expand_as(bits)) else bits

@@ -10,7 +10,7 @@ from fedsim.learning.contracts import Evaluation, KnownEvaluation, PendingEvalua
 from fedsim.learning.executors.contracts import SEQUENTIAL, EvaluationJob, Executor, TrainingJob
 from fedsim.learning.lineage.evaluations import Evaluator, Found, Running
 from fedsim.learning.lineage.handles import ModelHandle, Node, Report, StateHandle, Training, UpdateHandle, digest_of
-from fedsim.learning.lineage.kept import KeptModels
+from fedsim.learning.lineage.kept import Kept
 from fedsim.learning.lineage.order import materialize
 from fedsim.learning.models.layout import ModelLayout
 from fedsim.learning.store.contracts import Record, Store
@@ -23,11 +23,8 @@ ARITHMETIC: Final = 1
 _LONGEST_LINE: Final = 64
 """Models in a row without numbers before the store is asked for each further one."""
 
-_LONGEST_STATES: Final = 8
-"""Trainings of a client in a row whose states are not known before the store is asked for the newest."""
-
-_MOST_WAITING: Final = 2**19
-"""Trainings on one line that may wait for their turn, in at most about 200 MB; more are run."""
+_MOST_WAITING: Final = 2**18
+"""Trainings on one line that may wait for their turn, in about 130 MB; more are run."""
 
 Heard = Callable[[Training], None]
 """Told of each training whose difference is in memory, before any model has taken it."""
@@ -50,6 +47,7 @@ class Computation:
 
     Attributes
     ----------
+    kept : what the store has
     shards : digest of every client's samples
     basis : what every result depends on; with what distinguishes this executor's, unless they have the bits of
         `SEQUENTIAL`
@@ -67,12 +65,12 @@ class Computation:
         store: Store,
         keeping: Keeping,
     ) -> None:
-        self.layout, self.executor, self.store = layout, executor, store
+        self.layout, self.executor = layout, executor
         self.shards = [digest_of(part.tobytes()) for part in rows]
         other = () if executor.fingerprint == SEQUENTIAL else (executor.fingerprint,)
         self.basis = digest_of(ARITHMETIC, numerics, data_digest, *other)
         self._rows, self._streams, self._mechanism = rows, streams, mechanism
-        self._kept = KeptModels(store, keeping)
+        self.kept = Kept(store, keeping)
         self._evaluator = Evaluator(executor)
         self._heard: Heard | None = None
         self._in_use = self.trained = 0
@@ -113,16 +111,13 @@ class Computation:
             materialize(wanted, self, self.executor.max_batch)
         finally:
             self._heard = None
-        for node in wanted:
-            if isinstance(node, ModelHandle):
-                self._kept.put(node, asked_for=True)
 
     def look_up(self, node: Node) -> bool:
         """Take what is kept of a model's numbers, or of the state before a training; return whether it has them."""
         if isinstance(node, ModelHandle):
-            return self._kept.load(node)
+            return self.kept.load(node)
         if node.previous is not None and node.previous.value is None:
-            self._kept.load_state(node.previous)
+            self.kept.load_state(node.previous)
         return False
 
     def run(self, trainings: Sequence[Training]) -> Iterator[Training]:
@@ -137,27 +132,33 @@ class Computation:
             reports[digest] = {"loss": result.loss, "loss_rms": result.loss_rms}
             for training in same:
                 training.take(result)
-                if training.state is not None:
-                    self._kept.put_state(training.state)
+                self.kept.note_state(training)
                 if self._heard is not None:
                     self._heard(training)
                 yield training
-        self.store.put_records(reports)
+        self.kept.put_records(reports)
 
     def combine(self, model: ModelHandle) -> None:
         """Give a model its numbers."""
         model.materialize()
-        self._kept.put(model, asked_for=False)
+        self.kept.put_if_due(model)
 
-    def shorten(self, model: ModelHandle) -> None:
-        """Keep a line of models without numbers from growing: take those that are kept; a very long one is run."""
-        if model.depth > _LONGEST_LINE and not self._kept.load(model) and model.waiting > _MOST_WAITING:
+    def shorten(self, model: ModelHandle, states: Iterable[StateHandle]) -> None:
+        """Keep a line of models without numbers from growing: take the numbers that are kept; a very long one is run.
+
+        Parameters
+        ----------
+        model : the newest one
+        states : of optimisers, from which later trainings go on; they are taken too, as each keeps such a line alive
+        """
+        if model.depth <= _LONGEST_LINE:
+            return
+        if self.kept.load(model):
+            for state in states:
+                if state.value is None:
+                    self.kept.load_state(state)
+        elif model.waiting > _MOST_WAITING:
             self.materialize([model])
-
-    def shorten_states(self, state: StateHandle) -> None:
-        """Keep a line of a client's trainings that have not run from growing: take the newest state if it is kept."""
-        if state.value is None and state.length > _LONGEST_STATES:
-            self._kept.load_state(state)
 
     def vector(self, model: ModelHandle) -> Vector:
         """Return the numbers of a model, parameters first and then buffers, shape (d,)."""
@@ -169,7 +170,7 @@ class Computation:
         if model.evaluation is not None:
             return model.evaluation
         digest = digest_of("evaluation", self.basis, model.digest)
-        found = self.store.records([digest]).get(digest)
+        found = self.kept.records([digest]).get(digest)
         if found is not None:
             self._evaluations_found += 1
             model.evaluation = KnownEvaluation(_evaluation(found))
@@ -209,7 +210,7 @@ class Computation:
         """
         most = [samples if samples is not None and samples < self._rows[one].size else None for one in client]
         digests = [self.score_digest(model.digest, one, count, round_) for one, count in zip(client, most, strict=True)]
-        known = {digest: _evaluation(record) for digest, record in self.store.records(digests).items()}
+        known = {digest: _evaluation(record) for digest, record in self.kept.records(digests).items()}
         parts = dict(zip(digests, zip(client, most, strict=True), strict=True))
         new = [digest for digest in parts if digest not in known]
         self._probes_found += len(known)
@@ -263,7 +264,7 @@ class Computation:
 
     def _keep_evaluations(self, digests: Sequence[str]) -> Callable[[Found], None]:
         def keep(found: Found) -> None:
-            self.store.put_records(
+            self.kept.put_records(
                 {
                     digest: {"accuracy": one.accuracy, "loss": one.loss}
                     for digest, one in zip(digests, found, strict=True)

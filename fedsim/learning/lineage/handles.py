@@ -44,16 +44,13 @@ class StateHandle:
     Attributes
     ----------
     digest : under which the store keeps the value
-    length : how many trainings in a row have states that are not known, this one included
     value : None until it is known
     """
 
-    __slots__ = ("__weakref__", "digest", "length", "training", "value")
+    __slots__ = ("__weakref__", "digest", "training", "value")
 
     def __init__(self, training: "Training") -> None:
-        before = training.previous
         self.digest: Final = digest_of("state", training.digest)
-        self.length: int = 1 if before is None or before.value is not None else before.length + 1
         self.training: Training | None = training
         self.value: OptimizerState | None = None
 
@@ -209,7 +206,6 @@ class ModelHandle:
     ----------
     depth : models in a row without numbers that it stands on, itself included; 0 once it has numbers
     waiting : trainings on that line
-    unkept : trainings that have run since the last model on its line that the store was given
     evaluation : on the test set, once it has been asked for
     """
 
@@ -221,7 +217,6 @@ class ModelHandle:
         "depth",
         "digest",
         "evaluation",
-        "unkept",
         "version",
         "waiting",
     )
@@ -240,7 +235,6 @@ class ModelHandle:
         self.version: Final = version
         self.depth: int = 0 if recipe is None else 1 + max((model.depth for model in after), default=0)
         self.waiting: int = trainings + max((model.waiting for model in after), default=0)
-        self.unkept = 0
         self.evaluation: PendingEvaluation | None = None
         self._recipe, self._vector = recipe, vector
         self._server_state: ServerState | None = None
@@ -275,7 +269,6 @@ class ModelHandle:
         """Combine the parents, which have their numbers, and let go of them."""
         if self._recipe is None:
             raise RuntimeError(f"model {self.digest} of version {self.version} has no parents")
-        self.unkept += sum(1 if isinstance(one, Training) else one.unkept for one in self._recipe.parents())
         self._vector, self._server_state = self._recipe.combined()
         self._forget()
 

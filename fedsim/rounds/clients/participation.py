@@ -10,12 +10,10 @@ The server cannot tell late from dropped; only the history can.
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from functools import partial
 from typing import Final, cast
 
 import numpy as np
-from numpy.typing import NDArray
 from simpy import Environment, Event
 
 from fedsim.arrays import BoolArray, FloatArray, IntArray
@@ -25,47 +23,13 @@ from fedsim.history.outcomes import COMPUTE, DOWNLINK, NOT_CUT, PHASES, UPLINK, 
 from fedsim.network.contracts import Transfer
 from fedsim.rounds.clients.interruptions import BatteryEmpty, Interruptions
 from fedsim.rounds.clients.link_outages import PhaseStart
+from fedsim.rounds.clients.records import ParticipationRecords
 
 PhaseHook = Callable[[int], PhaseStart]
 """Called with a client's position in the cohort at the start of a phase."""
 _DELIVERED: Final = int(Outcome.DELIVERED)
 OnEnd = Callable[[int, bool], None]
 """Called with a client's position, and whether it has delivered, at the end of its participation."""
-
-
-@dataclass(frozen=True)
-class ParticipationRecords:
-    """What m clients of one cohort have spent and sent; the columns are those of `Participations`.
-
-    Attributes
-    ----------
-    client : ids, shape (m,)
-    start_s, now_s : start of the participations, and instant of the record
-    bits : sizes of the message down and of the message up
-    demand : energy that the clients drew from their batteries; None without energy
-    """
-
-    client: IntArray
-    start_s: float
-    now_s: float
-    bits: tuple[float, float]
-    ended_s: FloatArray
-    spent_s: FloatArray
-    queue_s: FloatArray
-    sent_bits: FloatArray
-    outcome: NDArray[np.int8]
-    cut_in: NDArray[np.int8]
-    planned_compute_s: FloatArray
-    emptied: BoolArray
-    energy_j: FloatArray
-    left_j: FloatArray
-    demand: EnergyDemand | None
-
-    @property
-    def arrived(self) -> BoolArray:
-        """Whether each answer has arrived, in time or not, shape (m,)."""
-        arrived: BoolArray = self.cut_in == NOT_CUT
-        return arrived
 
 
 class Participations:

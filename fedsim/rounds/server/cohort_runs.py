@@ -29,7 +29,7 @@ class CohortRuns:
     ----------
     env : Environment
     context : ServerContext
-    dispatcher : starts the clients' processes
+    dispatcher : starts the clients' participations
     roster : state of the server's clients
     buffer : updates that have arrived
     log : records participations

@@ -6,12 +6,12 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from fedsim.arrays import IntArray
+from fedsim.arrays import IntArray, filled
 from fedsim.history.outcomes import UNDECIDED, Fate, Outcome, RoundEnd
 from fedsim.history.recorder import Recorder
 from fedsim.rounds.audit.audit import Audit
 from fedsim.rounds.clients.cohort import CohortRun, Members
-from fedsim.rounds.clients.participation import ParticipationRecords
+from fedsim.rounds.clients.records import ParticipationRecords
 from fedsim.rounds.policies.round import PastRounds, Round
 from fedsim.rounds.server.context import ServerContext
 from fedsim.rounds.server.knowledge import feedback
@@ -48,6 +48,7 @@ class RoundLog:
     ) -> None:
         self.recorder, self.context, self.audit, self.edge, self._above = recorder, context, audit, edge, above
         self.past = PastRounds()
+        self._remembered = context.policy.traits.remembered_rounds
         self._member = member
         self._counts = np.zeros(len(Outcome), dtype=np.int64)
         self._selected = self._stale_used = 0
@@ -131,14 +132,16 @@ class RoundLog:
         reported : members of cohorts of which the server knows something
         picked : clients whose new updates the aggregation used, shape (n,)
         """
-        reports = feedback(round_.number, end_s, reported, self.context.selector.needs)
-        self.context.selector.observe(reports)
+        self.past.deadline_s, self.past.picked = round_.time_limit_s, picked
+        selector = self.context.selector
+        if self._remembered == 0 and selector.ignores_reports:
+            return
+        reports = feedback(round_.number, end_s, reported, selector.needs)
+        selector.observe(reports)
         run = round_.cohort_run
         self.past.rounds_s.append(end_s - (round_.start_s if run is None else run.participations.start_s))
         self.past.durations_s.append(np.where(reports.delivered, reports.duration_s, np.inf))
-        self.past.deadline_s = round_.time_limit_s
-        self.past.picked = picked
-        self.past.keep(self.context.policy.traits.remembered_rounds)
+        self.past.keep(self._remembered)
 
     def check_probes(self, before_s: float = math.inf) -> None:
         """Let the audit check the costs of questions that were put before an instant, or at it."""
@@ -175,7 +178,7 @@ def _spent(records: ParticipationRecords) -> dict[str, NDArray[np.generic]]:
     """Return the columns of the clients' times, bits, energy and outcomes."""
     return {
         "client": records.client,
-        "start_s": np.full(records.client.size, records.start_s),
+        "start_s": filled(records.client.size, records.start_s),
         "downlink_s": records.spent_s[0],
         "compute_s": records.spent_s[1],
         "uplink_s": records.spent_s[2],

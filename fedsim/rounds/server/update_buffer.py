@@ -105,7 +105,7 @@ class UpdateBuffer:
             part = slice(done, done + members.size)
             done += members.size
             held, weight = aggregated.held[part], aggregated.weight[part]
-            if held.any():
+            if np.count_nonzero(held):
                 self._held.update((run, i) for i in members[held].tolist())
                 self._decide(run, members[~held], weight[~held], number, model.version)
             else:
@@ -130,7 +130,7 @@ class UpdateBuffer:
                 members = _joined(self._buffered[run])
                 staleness = np.full(members.size, version - run.model.version)
                 accepted = self._rule.accepts(staleness, run.late[members])
-                if not accepted.all():
+                if np.count_nonzero(accepted) < members.size:
                     run.fate[members[~accepted]] = Fate.WASTED_LATE
                     self._remove(run, members[~accepted])
         self._version = version
@@ -155,7 +155,7 @@ class UpdateBuffer:
         """Decide the fate of members whose updates an aggregation with a model of a version has seen."""
         unused, age = np.isnan(weight), version - run.model.version
         fate = np.where(run.late[members] | (age > 0), _STALE_USED, _USED)
-        if not unused.any():
+        if not np.count_nonzero(unused):
             run.used_weight[members], run.staleness[members], run.served_round[members] = weight, age, number
             run.fate[members] = fate
         else:

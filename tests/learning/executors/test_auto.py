@@ -163,7 +163,9 @@ def test_a_later_one_must_be_clearly_faster(speeds: dict[str, float], expected: 
 
 def test_no_executor_for_a_device_names_what_each_of_them_says(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(auto, "CANDIDATES", ("sequential", REFUSING))
-    with pytest.raises(FedsimError, match=r"device 'abacus'.*'sequential'.*'abacus' is not allowed with .*'refusing'"):
+    with pytest.raises(
+        FedsimError, match=r"(?s)device 'abacus'.*'sequential'.*'abacus' is not allowed with .*'refusing'"
+    ):
         auto.AutoExecutor(setup(expected=EXPECTED), "abacus")
 
 

@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 from fedsim.errors import StoreError, StoreWarning
-from fedsim.learning.store.index import FORMAT, Index
+from fedsim.learning.store.database import FORMAT
+from fedsim.learning.store.index import Index
 
 BATCH = {f"{number:032x}": {"number": float(number)} for number in range(200)}
 
@@ -229,6 +230,6 @@ def test_a_forked_process_opens_it_anew(index):
 
 def test_a_batch_costs_one_transaction(index):
     statements = []
-    index._connection.set_trace_callback(statements.append)
+    index._database._connection.set_trace_callback(statements.append)
     index.put_records(BATCH)
     assert [text for text in statements if text.startswith(("BEGIN", "COMMIT"))] == ["BEGIN IMMEDIATE", "COMMIT"]

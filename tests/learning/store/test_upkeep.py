@@ -57,7 +57,9 @@ def test_check_finds_and_removes_what_is_damaged(store):
     assert check(store) == Checked(records=50, arrays=4, damaged_records=0, damaged_arrays=0)
     path = store.objects.path("b")
     os.truncate(path, path.stat().st_size - 1)
-    store.index._change(lambda connection: connection.execute("UPDATE records SET checksum = 1 WHERE digest < x'31'"))
+    store.index._database.change(
+        lambda connection: connection.execute("UPDATE records SET checksum = 1 WHERE digest < x'31'")
+    )
     with pytest.warns(StoreWarning, match="1 damaged records dropped"):
         assert check(store) == Checked(records=49, arrays=3, damaged_records=1, damaged_arrays=1)
     assert kept(store) == "acd"
