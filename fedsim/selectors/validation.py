@@ -118,7 +118,7 @@ def _distinct_candidates(source: str, client: NDArray[np.generic], view: RoundVi
     ids = np.asarray(client)
     if ids.shape == (0,):
         return ids.astype(np.int64)  # an empty list has no type of its own
-    if ids.ndim != 1 or not np.issubdtype(ids.dtype, np.integer):
+    if ids.ndim != 1 or ids.dtype.kind not in "iu":
         raise SelectorError(f"{source} returned {client!r}; allowed: a one-dimensional array of client ids")
     ids = ids.astype(np.int64)
     rising = bool((ids[1:] > ids[:-1]).all())
