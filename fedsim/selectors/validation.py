@@ -120,13 +120,15 @@ def _distinct_candidates(source: str, client: NDArray[np.generic], view: RoundVi
         return ids.astype(np.int64)  # an empty list has no type of its own
     if ids.ndim != 1 or not np.issubdtype(ids.dtype, np.integer):
         raise SelectorError(f"{source} returned {client!r}; allowed: a one-dimensional array of client ids")
-    ordered = np.sort(ids)
-    if np.any(ordered[1:] == ordered[:-1]):
-        raise SelectorError(f"{source} returned a client twice: {ordered!r}; use draws for that")
-    unknown = ids[~view.includes(ids.astype(np.int64))]
-    if unknown.size:
-        raise SelectorError(f"{source} returned clients that are no candidates: {unknown[:10]!r}")
-    return ids.astype(np.int64)
+    ids = ids.astype(np.int64)
+    if ids.size > 1:
+        ordered = np.sort(ids)
+        if np.any(ordered[1:] == ordered[:-1]):
+            raise SelectorError(f"{source} returned a client twice: {ordered!r}; use draws for that")
+    known = view.includes(ids)
+    if not known.all():
+        raise SelectorError(f"{source} returned clients that are no candidates: {ids[~known][:10]!r}")
+    return ids
 
 
 def _check_column(
