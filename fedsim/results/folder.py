@@ -111,18 +111,15 @@ class RunFolder:
         if self.state is not None:
             self._kept = self._saved = self.state["tables"]
             self._before_s = float(self.state.get("wall_s", 0.0))
-            held = extents(self.state)
-            self.save("running")
-        else:
-            held = {}
-            self.save("running")
-            self._remove(_STREAMS)
+            for name, extent in extents(self.state).items():
+                self._spools[name] = self._open(TABLES[name], extent)
+        self.save("running")
         for pattern in _AT_THE_END:
             self._remove(pattern)
-        for pattern in (_PARTS,) if held else (_PARTS, "*.safetensors"):
-            self._remove(f"{ROUNDS}/{pattern}")
-        for name, extent in held.items():
-            self._spools[name] = self._open(TABLES[name], extent)
+        self._remove(f"{ROUNDS}/{_PARTS}")
+        if self.state is None:
+            self._remove(_STREAMS)
+            self._remove(f"{ROUNDS}/*.safetensors")
         self._write_scenario()
 
     def spool(self, schema: TableSchema) -> ReplayedSpool:
@@ -147,7 +144,10 @@ class RunFolder:
         """
         stored = {name: spool.extent for name, spool in self._spools.items()}
         whole = all(rows <= stored.get(name, EMPTY).rows for name, rows in self._counts.items())
-        behind = any(self._counts.get(name, 0) < table["rows"] for name, table in self._kept.items())
+        behind = any(
+            min(self._counts.get(name, 0), self._spools[name].compared) < table["rows"]
+            for name, table in self._kept.items()
+        )
         if whole and not behind:
             for spool in self._spools.values():
                 spool.sync()
@@ -155,7 +155,9 @@ class RunFolder:
                 name: {"rows": self._counts.get(name, 0), "stored": extent.rows, "bytes": extent.nbytes}
                 for name, extent in stored.items()
             }
-        self._write_state(status, self._saved, error)
+        # The rows that the folder has were computed by that executor.
+        executor = self.state["executor"] if behind and self.state is not None else self._executor
+        self._write_state(status, self._saved, executor, error)
 
     def write_tables(self, recorder: Recorder) -> None:
         """Write the tables of a run that has ended as Parquet.
@@ -180,7 +182,7 @@ class RunFolder:
     def finish(self) -> None:
         """Write that the run is finished, and remove the streams; every other file is there."""
         tables = {name: {"rows": rows} for name, rows in self._counts.items()}
-        self._write_state("finished", tables)
+        self._write_state("finished", tables, self._executor)
         with contextlib.suppress(RunError):
             self._remove(_STREAMS)
 
@@ -235,7 +237,11 @@ class RunFolder:
         other = [
             f"{n} {then.get(n, '-')} then, {now.get(n, '-')} now" for n in {**then, **now} if then.get(n) != now.get(n)
         ]
-        return f" Other versions: {'; '.join(other)}." if other else ""
+        hint = f" Other versions: {'; '.join(other)}." if other else ""
+        before = self.state["executor"]
+        if before is not None and self._executor is not None and before["fingerprint"] != self._executor["fingerprint"]:
+            hint += f" Another executor: {before['fingerprint']} then, {self._executor['fingerprint']} now."
+        return hint
 
     def _remove(self, pattern: str) -> None:
         try:
@@ -252,7 +258,11 @@ class RunFolder:
         replace_file(self.path / SCENARIO, lambda part: part.write_text(text, encoding="utf-8"))
 
     def _write_state(
-        self, status: Status, tables: dict[str, dict[str, int]], error: BaseException | None = None
+        self,
+        status: Status,
+        tables: Mapping[str, dict[str, int]],
+        executor: Mapping[str, Any] | None,
+        error: BaseException | None = None,
     ) -> None:
         write_json(
             self.path / STATE,
@@ -268,7 +278,7 @@ class RunFolder:
                 "rounds": tables.get("rounds", {}).get("rows", 0),
                 "tables": tables,
                 "wall_s": round(self._before_s + time.perf_counter() - self._began, 3),
-                "executor": self._executor,
+                "executor": executor,
                 "versions": versions(),
             },
         )

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from fedsim.errors import RunError
 from fedsim.history import History, Recorder, draw
-from fedsim.learning import ExecutorUsed, Keeping, MakeExecutor, Precision, Work
+from fedsim.learning import EXECUTORS, ExecutorUsed, Keeping, MakeExecutor, Precision, Work
 from fedsim.learning.models.settings import Architecture
 from fedsim.learning.store.choice import StoreChoice
 from fedsim.results.folder import RunFolder
@@ -77,8 +77,7 @@ def run(
             if on_round is not None:
                 on_round(progress)
 
-        before = None if folder.state is None else folder.state["executor"]
-        used = None if before is None else ExecutorUsed.from_json(before)
+        used = None if executor is not None else _executor_before(folder)
         recorder = Recorder(scenario.name, folder.spool)
         simulation = Simulation(
             scenario,
@@ -130,6 +129,20 @@ def write_results(folder: RunFolder, history: History, participations: Iterable[
         draw([history], "round", "accuracy", smoothing=settings.smoothing, out=folder.path / "accuracy_by_round.png")
     if folder.scenario.privacy is not None:
         draw([history], "time", "leakage", out=folder.path / "leakage.png")
+
+
+def _executor_before(folder: RunFolder) -> ExecutorUsed | None:
+    """Return the executor that an unfinished run began with; a class of the user's own is not imported for a file."""
+    before = None if folder.state is None else folder.state["executor"]
+    if before is None:
+        return None
+    used = ExecutorUsed.from_json(before)
+    if used.kind not in EXECUTORS.kinds():
+        raise RunError(
+            f"{folder.path}: its run was begun with the executor {used.kind!r}, which is not one of fedsim's or of an "
+            "installed package; name an executor (--executor) to go on"
+        )
+    return used
 
 
 def _told(work: Work) -> str:

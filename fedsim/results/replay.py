@@ -21,12 +21,16 @@ class ReplayedSpool(Spool):
     where : name of the file in messages
     extent : what the file holds of the run before
     hint : what a contradiction may come from, in words
+
+    Attributes
+    ----------
+    compared : rows of the run before that the replay has given again
     """
 
     def __init__(self, schema: pa.Schema, file: BinaryIO, where: str, extent: Extent = EMPTY, hint: str = "") -> None:
         super().__init__(schema, file, where, extent)
         self._hint = hint
-        self._kept_rows, self._compared = extent.rows, 0
+        self._kept_rows, self.compared = extent.rows, 0
         self._kept: Iterator[pa.RecordBatch] = self.batches()
         self._ahead = schema.empty_table()
 
@@ -43,11 +47,11 @@ class ReplayedSpool(Spool):
         RunError
             If a row is not what it was in the run before, or rows cannot be written.
         """
-        if self._compared < self._kept_rows:
-            again = table.slice(max(0, self._compared - at), self._kept_rows - max(at, self._compared))
+        if self.compared < self._kept_rows:
+            again = table.slice(max(0, self.compared - at), self._kept_rows - max(at, self.compared))
             if again.num_rows:
                 self._compare(again)
-                self._compared += again.num_rows
+                self.compared += again.num_rows
         super().append(table, at)
 
     def check_end(self, rows: int) -> None:
@@ -70,7 +74,7 @@ class ReplayedSpool(Spool):
                 # NaN is not equal to itself.
                 if before != now and not (before != before and now != now):  # noqa: PLR0124
                     number = f", of round {again.column('round')[row].as_py()}" if "round" in self.schema.names else ""
-                    at = self._compared + row
+                    at = self.compared + row
                     self._refuse(f"row {at}{number}, column {name}: {before!r} in the folder, {now!r} in the replay")
 
     def _refuse(self, what: str) -> None:

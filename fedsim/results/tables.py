@@ -39,7 +39,7 @@ def extents(state: dict[str, Any]) -> dict[str, Extent]:
         If the state does not say it.
     """
     try:
-        return {str(name): Extent(int(t["stored"]), int(t["bytes"])) for name, t in state["tables"].items()}
+        return {TABLES[name].name: Extent(int(t["stored"]), int(t["bytes"])) for name, t in state["tables"].items()}
     except (KeyError, TypeError, ValueError, AttributeError):
         raise RunError("run.json: is damaged: it does not say what the tables of the run hold") from None
 

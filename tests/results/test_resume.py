@@ -4,6 +4,7 @@ import json
 import os
 import random
 import signal
+import struct
 import subprocess
 import sys
 import time
@@ -12,6 +13,7 @@ import pytest
 
 from fedsim import Scenario, draw, read_run, run
 from fedsim.errors import RunError
+from fedsim.learning.executors.sequential import SequentialExecutor
 from fedsim.results import recording, status_of
 from tests.support.pages import ROOT
 
@@ -237,14 +239,47 @@ def test_an_unfinished_run_of_an_older_format_is_left_alone(tmp_path):
         run(scenario("deadline"), tmp_path / "run")
 
 
-def test_a_run_goes_on_with_the_executor_that_it_began_with(tmp_path):
+def state_of(folder):
+    return json.loads((folder / "run.json").read_text())
+
+
+def test_a_run_goes_on_with_the_executor_that_it_began_with(tmp_path, monkeypatch):
     of = scenario("synchronous", learning=LEARNING, rounds={"count": 2})
 
     def stop(_):
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        run(of, tmp_path / "run", on_round=stop, executor="fedsim.learning.executors.sequential:SequentialExecutor")
+        run(of, tmp_path / "run", on_round=stop, executor="sequential")
+    monkeypatch.setenv("FEDSIM_EXECUTOR", "processes")
     run(of, tmp_path / "run")
-    state = json.loads((tmp_path / "run" / "run.json").read_text())
-    assert state["executor"]["kind"] == "fedsim.learning.executors.sequential:SequentialExecutor"
+    assert state_of(tmp_path / "run")["executor"]["kind"] == "sequential"
+
+
+class Other(SequentialExecutor):
+    """An executor of the user's own, whose bits are its own."""
+
+    fingerprint = "other"
+
+
+def test_an_executor_of_the_users_own_is_not_imported_for_a_file(tmp_path):
+    of = scenario("synchronous", learning=LEARNING, rounds={"count": 2})
+
+    def stop(_):
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        run(of, tmp_path / "run", on_round=stop, executor=Other)
+    with pytest.raises(RunError, match=r"begun with the executor '.*:Other'.*--executor"):
+        run(of, tmp_path / "run")
+    rows = tmp_path / "run" / "evaluations.arrows"
+    before = rows.read_bytes()
+    accuracy = read_run(tmp_path / "run").column("evaluations", "accuracy")[0]
+    changed = before.replace(struct.pack("<d", accuracy), struct.pack("<d", 0.123))
+    rows.write_bytes(changed)
+    with pytest.raises(RunError, match=r"accuracy: 0.123 in .* Another executor: other then, sequential now"):
+        run(of, tmp_path / "run", executor="sequential")
+    assert state_of(tmp_path / "run")["executor"]["fingerprint"] == "other", "as long as its rows are there"
+    rows.write_bytes(before)
+    run(of, tmp_path / "run", executor="sequential")
+    assert state_of(tmp_path / "run")["executor"]["fingerprint"] == "sequential"
