@@ -106,6 +106,7 @@ def test_check_prints_the_resolved_scenario(folder):
         ("networks", ["cell", "latency", "pause-two-speed"]),
         ("datasets", ["digits", "mnist", "fashion-mnist", "cifar-10"]),
         ("mechanisms", ["laplace-l1", "laplace-coordinate"]),
+        ("executors", ["auto", "sequential", "processes", "stacked"]),
     ],
 )
 def test_list_names_every_kind(sort, kinds, folder):
@@ -250,6 +251,9 @@ def test_run_says_what_was_computed_and_what_was_found_and_is_done_at_once_when_
     [
         (("--store", "store", "--no-store"), "--store and --no-store exclude each other"),
         (("--keep-models", "some"), "keep-models: 'some' is not allowed"),
+        (("--executor", "stackd"), "executor: there is no executor 'stackd' (did you mean 'stacked'?); allowed: auto,"),
+        (("--device", "abacus"), "device: 'abacus' is not allowed with the executor 'sequential'; allowed: 'cpu'"),
+        (("--precision", "float16"), "precision: 'float16' is not allowed; it must be one of float32, bfloat16"),
     ],
 )
 def test_wrong_options_of_run_are_refused_before_work_starts(options, message, typed):

@@ -22,7 +22,7 @@ EXECUTORS: Final = Registry(
     "fedsim.executors",
     ("train", "evaluate"),
     {
-        AUTO: "fedsim.learning.executors.auto:AutoExecutor",
+        AUTO: "fedsim.learning.executors.auto.auto:AutoExecutor",
         SEQUENTIAL: "fedsim.learning.executors.sequential:SequentialExecutor",
         PROCESSES: "fedsim.learning.executors.processes:ProcessesExecutor",
         STACKED: "fedsim.learning.executors.stacked:StackedExecutor",

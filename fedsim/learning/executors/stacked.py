@@ -20,7 +20,7 @@ from fedsim.learning.models.flat_module import build_flat
 _MOST: Final = 32
 """Most clients trained at once."""
 _FEW: Final = 4
-"""Slots are multiples of so many."""
+"""Slots are multiples of this number."""
 _SLOT_BYTES: Final = 2**30
 """Memory that models, gradients and optimiser states of all slots may take."""
 _RESULT_BYTES: Final = 2**28
@@ -56,6 +56,9 @@ class StackedExecutor:
         fitting = _SLOT_BYTES // (size * (5 + states))
         self._few = min(_FEW, max(1, fitting))
         self._most = min(_MOST, max(1, fitting // _FEW) * self._few)
+        if where.type == "cuda":
+            # Kernels there are chosen by the number of slots, and idle slots cost little.
+            self._few = self._most
         kept = size * (1 + states * local.keep_optimizer_state)
         self.max_batch = max(self._most, min(1024, _RESULT_BYTES // kept))
         unit = torch.cuda.get_device_name(where) if where.type == "cuda" else torch.backends.cpu.get_cpu_capability()
@@ -104,8 +107,9 @@ class StackedExecutor:
 
     @contextmanager
     def _computing(self) -> Iterator[None]:
-        """Compute on one thread of the CPU, so that every sum has one order."""
-        with self._lock, torch.no_grad():
+        """Compute on one thread of the CPU, and with exact kernels on a GPU, so that every sum has one order."""
+        exact = torch.backends.cudnn.flags(enabled=True, benchmark=False, deterministic=True, allow_tf32=False)
+        with self._lock, torch.no_grad(), exact:
             before = torch.get_num_threads()
             torch.set_num_threads(1)
             try:

@@ -5,6 +5,7 @@ then costs torch's operations only, without the module's Python code, autograd a
 """
 
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from typing import Any, cast
 
 import torch
@@ -120,7 +121,7 @@ class ModuleOfSlots:
         self._module.train()
         other = images.clone()
         other[-1] = -other[-1] + 0.25
-        with torch.random.fork_rng(devices=[]), torch.no_grad():
+        with _draws_kept(self._device), torch.no_grad():
             torch.default_generator.manual_seed(0)
             numbers = [0.1 * torch.randn(shape).to(self._device) for shape in self._shapes]
             found = [self.outputs(numbers, one)[0][:-1] for one in (images, other)]
@@ -141,7 +142,7 @@ def trace(
     example : its other arguments, of the shapes and strides that it will be given
     draws : what the function draws from
     """
-    with torch.random.fork_rng(devices=[]):
+    with _draws_kept(example[0].device):
         try:
             graph = make_fx(compute)(*lasting, *example)
         except (RuntimeError, TypeError, ValueError) as error:
@@ -161,3 +162,8 @@ def trace(
     passes.called_directly(graph)
     graph.recompile()
     return graph.forward, bool(drawing)
+
+
+def _draws_kept(device: torch.device) -> AbstractContextManager[None]:
+    """Leave the states of torch's global generators as they are."""
+    return torch.random.fork_rng(devices=[device] if device.type == "cuda" else [])

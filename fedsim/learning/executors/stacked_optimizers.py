@@ -11,7 +11,7 @@ from fedsim.arrays import FloatArray, Vector
 from fedsim.learning.local_training import LocalTraining
 
 ROW: Final = 32
-"""Rows of arrays begin at multiples of so many numbers: two of the widest vectors that torch computes with.
+"""Rows of arrays begin at multiples of this number: two of the widest vectors that torch computes with.
 
 A row then takes the same instructions in whichever slot it lies.
 """
@@ -65,13 +65,16 @@ class SlotOptimizer:
         gradient : of shape (slots, p); it is overwritten
         waiting : slots whose parameters and state stay
         """
-        changing = (self._parameters, *self._state.values()) if waiting else ()
-        kept = [rows[waiting] for rows in changing]
         self._steps += 1.0
+        if not waiting:
+            self._change(gradient)
+            return
+        self._steps[waiting] -= 1.0
+        changing = (self._parameters, *self._state.values())
+        kept = [rows[waiting] for rows in changing]
         self._change(gradient)
         for rows, before in zip(changing, kept, strict=True):
             rows[waiting] = before
-        self._steps[list(waiting)] -= 1.0
 
     def _change(self, gradient: Tensor) -> None:
         local = self._local

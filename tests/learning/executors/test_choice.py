@@ -69,6 +69,14 @@ def test_the_environment_names_the_executor_of_runs_that_name_none(monkeypatch: 
     assert Alike.made == before + 1
 
 
+def test_the_environment_names_the_device_of_runs_that_name_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FEDSIM_DEVICE", "cuda:7")
+    assert ExecutorChoice.of().device == "cuda:7"
+    assert ExecutorChoice.of(device="cpu").device == "cpu"
+    monkeypatch.delenv("FEDSIM_DEVICE")
+    assert ExecutorChoice.of().device == "cpu"
+
+
 def test_an_executor_is_told_its_device_and_the_run_folder_has_the_same_choice(tmp_path: Any) -> None:
     seen = []
 
@@ -119,6 +127,8 @@ def test_a_damaged_description_is_refused(table: Any) -> None:
         ({"executor": "sequentail"}, FedsimError, r"executor: there is no executor 'sequentail' \(did you mean"),
         ({"executor": "nowhere:Executor"}, FedsimError, "executor: 'nowhere:Executor' cannot be loaded"),
         ({"device": "cuda"}, FedsimError, "device: 'cuda' is not allowed with the executor 'sequential'"),
+        ({"device": "abacus", "executor": "auto"}, FedsimError, "(?s)'auto' finds none for the device 'abacus'.*'cpu'"),
+        ({"precision": "float16"}, FedsimError, "precision: 'float16' is not allowed; it must be one of float32, bfl"),
         ({"executor": Nameless}, ContractError, "Nameless.fingerprint: '' is not allowed"),
         ({"executor": Batchless}, ContractError, "Batchless.max_batch: 0 is not allowed"),
     ],

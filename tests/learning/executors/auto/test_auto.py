@@ -13,7 +13,7 @@ import torch
 from fedsim import Scenario, simulate
 from fedsim.errors import FedsimError
 from fedsim.learning import MLP, Digits, ExecutorChoice, LocalTraining, TrainingJob, TrainingResult, TrainingSetup
-from fedsim.learning.executors import auto, calibration, picks
+from fedsim.learning.executors.auto import auto, calibration, picks
 from fedsim.learning.executors.contracts import Expected
 from fedsim.learning.executors.sequential import SequentialExecutor
 from fedsim.simulation import Simulation
