@@ -17,7 +17,7 @@ numbers: as easy as 1, 2, 3", SC 2011, section 3.3), checked in the tests agains
 
 import hashlib
 from functools import lru_cache
-from typing import Any, Final
+from typing import Any, Final, cast
 
 import numpy as np
 from numpy.random.bit_generator import ISeedSequence
@@ -72,6 +72,25 @@ def philox4x32(counter: NDArray[np.uint64], schedule: NDArray[np.uint64]) -> NDA
     return np.stack([even[0], odd[0], even[1], odd[1]])
 
 
+class _PhiloxKey(ISeedSequence):
+    """The key of a Philox4x64 generator, as NumPy asks for it.
+
+    Given as a number, NumPy would fetch fresh entropy from the system before it takes the key, which costs more than
+    the rest of making a generator.
+
+    Parameters
+    ----------
+    key : 16 bytes, the lowest first
+    """
+
+    def __init__(self, key: bytes) -> None:
+        self._key = key
+
+    def generate_state(self, n_words: int, dtype: Any = np.uint64) -> NDArray[Any]:
+        """Return the key as two words."""
+        return np.frombuffer(self._key, dtype="<u8")
+
+
 class Streams:
     """All random streams of one run.
 
@@ -86,6 +105,7 @@ class Streams:
             raise ScenarioError(f"seed: {seed!r} is not allowed; it must be a whole number of at least 0")
         self.seed, self._path = seed, path
         self._keys: dict[str, tuple[int, int]] = {}
+        self._prefix = _text((seed, *path))[1:]
         self._schedules: dict[str, NDArray[np.uint64]] = {}
 
     def within(self, *path: Key) -> "Streams":
@@ -94,15 +114,11 @@ class Streams:
 
     def digest(self, name: str, *keys: Key) -> bytes:
         """Return 16 bytes that identify a stream, equal on every machine and under every hash seed."""
-        parts = (self.seed, *self._path, name, *keys)
-        text = "\x1f".join(f"{'s' if isinstance(part, str) else 'i'}{part}" for part in parts)
-        return hashlib.blake2b(text.encode(), digest_size=16).digest()
+        return hashlib.blake2b((self._prefix + _text((name, *keys))).encode(), digest_size=16).digest()
 
     def generator(self, name: str, *keys: Key) -> np.random.Generator:
         """Return a fresh generator at the start of the stream ``(name, *keys)``."""
-        key = _StreamKey(self.digest(name, *keys))
-        # NumPy takes any ISeedSequence, and types SeedSequence alone.
-        return np.random.Generator(np.random.Philox(key))  # type: ignore[arg-type]
+        return np.random.Generator(np.random.Philox(cast(Any, _PhiloxKey(self.digest(name, *keys)))))
 
     def uniform(self, name: str, client: ArrayLike, block: ArrayLike = 0) -> FloatArray:
         """Return one number in the open interval (0, 1) for each (client, block), of their shape, with 52 random bits.
@@ -142,20 +158,9 @@ class Streams:
         return self._schedules[name]
 
 
-class _StreamKey(ISeedSequence):
-    """The key of a stream as NumPy's generators take it: as it is, where a seed would be hashed and entropy read.
-
-    Parameters
-    ----------
-    digest : 16 bytes
-    """
-
-    def __init__(self, digest: bytes) -> None:
-        self._words = np.frombuffer(digest, dtype="<u8")
-
-    def generate_state(self, n_words: int, dtype: Any = np.uint32) -> NDArray[Any]:
-        """Return the two words of the key."""
-        return self._words
+def _text(parts: tuple[Key, ...]) -> str:
+    """Return the text that stands for parts of a stream's name, with a separator before each."""
+    return "".join([f"\x1fs{part}" if isinstance(part, str) else f"\x1fi{part}" for part in parts])
 
 
 class _Lanes:

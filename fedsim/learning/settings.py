@@ -15,7 +15,7 @@ from fedsim.learning.executors.contracts import TrainingSetup
 from fedsim.learning.local_training import LocalTraining
 from fedsim.learning.models.settings import MLP, MODELS, ModelPart
 from fedsim.learning.server_optimizers import SERVER_OPTIMIZERS, FedAvg, ServerOptimizer
-from fedsim.learning.store.contracts import Store
+from fedsim.learning.store.choice import StoreChoice, open_store
 from fedsim.learning.store.keeping import Keeping
 from fedsim.registry import Component, Registry, Slot
 from fedsim.streams import Streams
@@ -34,7 +34,7 @@ class LearnerSettings(Capable, Protocol):
         clients: int,
         streams: Streams,
         mechanism: Any = None,
-        store: Store | None = None,
+        store: StoreChoice = None,
         data_dir: Path | None = None,
         executor: ExecutorChoice | None = None,
         keeping: Keeping | None = None,
@@ -47,8 +47,8 @@ class LearnerSettings(Capable, Protocol):
         streams : random streams of the run
         mechanism : object with ``release(update, epsilon, exempt, rng) -> update``, or None
             Makes updates private.
-        store : Store, optional
-            Where results of training are kept and looked up; runs may share one.
+        store : optional
+            Where results of training are kept and looked up; see `fedsim.learning.store.choice.open_store`.
         data_dir : path, optional
             Where data sets are looked for; see `fedsim.learning.data_folder`.
         executor : ExecutorChoice, optional
@@ -89,7 +89,7 @@ class Supervised(Component):
         clients: int,
         streams: Streams,
         mechanism: Any = None,
-        store: Store | None = None,
+        store: StoreChoice = None,
         data_dir: Path | None = None,
         executor: ExecutorChoice | None = None,
         keeping: Keeping | None = None,
@@ -107,6 +107,7 @@ class Supervised(Component):
         from fedsim.learning.models.numerics import numerics
         from fedsim.learning.supervised import SupervisedLearner
 
+        kept = open_store(store)  # before the data: a folder that cannot be used is refused at once
         data = self.data.load(data_dir)
         rows = self.split.assign(data.train_y, data.classes, clients, streams)
         seed = int(streams.generator("model").integers(2**63, dtype=np.int64))
@@ -121,7 +122,7 @@ class Supervised(Component):
             server=self.server,
             streams=streams,
             mechanism=mechanism,
-            store=store,
+            store=kept,
             keeping=keeping,
             numerics=numerics(),
             model_bits=self.model_bits,

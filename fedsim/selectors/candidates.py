@@ -89,7 +89,9 @@ class CandidateView(RoundView):
             return super().below(client)
         if self._members is None:
             return self._candidates.below(client)
-        return self.count if client >= self._members.size else self._candidates.below(int(self._members[client]))
+        return (
+            self.count if client >= self._members.size else self._candidates.below(int(self._members[max(client, 0)]))
+        )
 
     def includes(self, client: IntArray) -> BoolArray:
         """Return which ids are those of candidates, shape (m,)."""

@@ -26,6 +26,7 @@ def check_availability(model: AvailabilityModel, *, clients: int = 40, seed: int
     * return from ``next_s`` an instant that is not earlier, at which a client is available in the draw returned, and
       return both unchanged when asked again with them; a timed law and a question about some clients keep the draw,
     * agree with that in ``earliest_s`` and in ``next_s`` of a ``part``,
+    * keep up with ``available`` in a ``tracker`` of some clients,
     * return times of at least 0 from ``leaves_after_s``, all of them `inf` unless ``may_leave`` is true.
 
     Parameters
@@ -69,6 +70,7 @@ class _Crowd(Examination):
             self._check_leaving(ids[available], time_s, draw)
             self._check_earliest(ids, available, time_s, draw)
             self._check_next(self._law.part(member), member, time_s, draw)
+        self._check_tracker(ids[::2], asked)
 
     def _built(self) -> Availability:
         law = self._model.build(self._clients, Streams(self._seed))
@@ -100,6 +102,18 @@ class _Crowd(Examination):
                 again = self.ask("next_s", law.next_s, at_s, then, client)
                 fault = f"next_s: asked again at {at_s!r} s, it returns another instant or draw"
                 self.law(again == (at_s, then), fault)
+
+    def _check_tracker(self, ids: IntArray, asked: list[tuple[float, int]]) -> None:
+        """Check that a tracker of some clients goes along with the answers."""
+        tracker, before = self.ask("tracker", self._law.tracker, ids), np.zeros(ids.size, dtype=np.bool_)
+        for time_s, draw in asked:
+            available = self._available(self._law, ids, time_s, draw)
+            changed = self.ask("tracker.update", tracker.update, time_s, draw)
+            self.same(tracker.available, available, "tracker: its clients are not those of available")
+            sound = np.array_equal(np.sort(changed), np.flatnonzero(available != before))
+            self.law(sound, f"tracker.update: {changed!r} is not what has come or gone")
+            self.law(tracker.count == np.count_nonzero(available), f"tracker.count: {tracker.count} is wrong")
+            before = available
 
     def _check_leaving(self, client: IntArray, time_s: float, draw: int) -> None:
         task_s = np.full(client.size, 5.0)

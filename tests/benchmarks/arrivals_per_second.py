@@ -1,17 +1,22 @@
 """Arrivals per second of processor time at an asynchronous server, timing only.
 
-    python tests/benchmarks/arrivals_per_second.py
+    python tests/benchmarks/arrivals_per_second.py [--availability flash] [--selector uniform] [--arrivals 5000]
 
 prints, for FedBuff and FedAsync with 100 clients at work, how many updates a second the server takes in, by the size of
-the crowd that it selects from: each arrival is one look at the crowd, one selection, one cohort of one sent, and its
-share of an aggregation. Not a test: it asserts nothing.
+the crowd that it selects from, and the shares of the simulator's parts (`shares.py`). Each arrival is one look at the
+crowd, one selection, one cohort of one sent, and its share of an aggregation. The time to build the crowd does not
+count. Not a test: it asserts nothing.
 """
 
+import argparse
 import time
 
-from fedsim import Scenario, simulate
+from shares import Shares
 
-ARRIVALS = 10_000
+from fedsim import Scenario
+from fedsim.simulation import Simulation
+
+SIZES = (1_000, 10_000, 100_000, 1_000_000)
 LAW = {"kind": "log-normal", "median_s": 0.3, "sigma": 0.4}
 POLICIES = {
     "fedbuff, buffer 10": ({"kind": "fedbuff", "buffer": 10, "concurrency": 100}, 10),
@@ -19,27 +24,49 @@ POLICIES = {
 }
 
 
-def scenario(policy: dict, rounds: int, clients: int) -> Scenario:
-    """Return a timing-only scenario whose clients all compute and transfer."""
+AVAILABILITY = {
+    "always": "always",
+    "bernoulli": {"kind": "bernoulli", "probability": 0.5},
+    "markov": {"kind": "markov", "mean_on_s": 600.0, "mean_off_s": 1800.0},
+    "diurnal": "diurnal",
+    "flash": "flash",
+}
+
+
+def scenario(
+    policy: dict, rounds: int, clients: int, availability: str = "always", selector: str = "uniform"
+) -> Scenario:
+    """Return a timing-only scenario whose clients all compute and transfer, and are given up where they may leave."""
+    patience = {} if availability == "always" else {"give_up_s": 30.0}
     return Scenario(
         name="benchmark",
         crowd={"clients": clients},
         learning={"kind": "none", "model_bits": 1e6, "samples_per_client": 100},
         network={"kind": "latency", "downlink": LAW, "uplink": LAW},
-        rounds={"count": rounds, "policy": policy},
-        selector={"kind": "uniform", "cohort": 1},
+        devices={"availability": AVAILABILITY[availability]},
+        rounds={"count": rounds, "policy": {**policy, **patience}},
+        selector={"kind": selector, "cohort": 1},
     )
 
 
 def main() -> None:
     """Print the table."""
-    print(f"{'policy':>20} {'clients':>8} {'arrivals/s':>11}")
+    parser = argparse.ArgumentParser(description="Time the arrivals at an asynchronous server.")
+    parser.add_argument("--availability", choices=AVAILABILITY, default="always")
+    parser.add_argument("--selector", default="uniform")
+    parser.add_argument("--arrivals", type=int, default=5_000)
+    parser.add_argument("--most", type=int, default=SIZES[-1], help="largest crowd")
+    given = parser.parse_args()
+    print(f"{'policy':>20} {'clients':>8} {'arrivals/s':>11}  shares")
     for name, (policy, buffer) in POLICIES.items():
-        for clients in (1_000, 10_000, 100_000):
-            chosen = scenario(policy, ARRIVALS // buffer, clients)
+        for clients in (size for size in SIZES if size <= given.most):
+            rounds = given.arrivals // buffer
+            run = Simulation(scenario(policy, rounds, clients, given.availability, given.selector))
             began = time.process_time()
-            simulate(chosen)
-            print(f"{name:>20} {clients:>8} {ARRIVALS / (time.process_time() - began):>11,.0f}")
+            with Shares() as shares:
+                run.run()
+            took_s = time.process_time() - began
+            print(f"{name:>20} {clients:>8} {given.arrivals / took_s:>11,.0f}  {shares}", flush=True)
 
 
 if __name__ == "__main__":

@@ -143,7 +143,7 @@ JOBS = {
     ),
     "J2": Job(
         "digits, 100 clients, cohort 20, batch 7, five epochs, MLP 64-32",
-        *(100, 20, 10),
+        *(100, 20, 30),
         Shortened(of="digits"),
         MLP(hidden=(64, 32)),
         LocalTraining(learning_rate=0.05, batch_size=7, epochs=5),

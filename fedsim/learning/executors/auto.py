@@ -77,8 +77,8 @@ def _first(kinds: Sequence[str], setup: TrainingSetup, device: str) -> tuple[str
         except FedsimError as error:
             refused.append(f"{kind}: {error}")
     raise FedsimError(
-        f"executor: {AUTO!r} finds none for the device {device!r} and the precision {setup.precision!r}; "
-        + "; ".join(refused)
+        f"executor: {AUTO!r} finds none for the device {device!r} and the precision {setup.precision!r}\n  "
+        + "\n  ".join(refused)
     )
 
 
@@ -89,7 +89,7 @@ def _compared(setup: TrainingSetup, expected: Expected, device: str, key: picks.
     for kind in CANDIDATES:
         with suppress(FedsimError):
             executor = EXECUTORS.load(kind)(setup, device)
-            speeds[kind] = calibration.updates_per_s(executor, setup, expected)
+            speeds[kind] = calibration.updates_per_s(executor, setup, expected, max(speeds.values(), default=0.0))
             built[kind] = executor
     if not speeds:
         return _first(CANDIDATES, setup, device)

@@ -4,7 +4,7 @@ The jobs have generators and models of their own, so a calibration changes neith
 """
 
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 import numpy as np
@@ -21,6 +21,9 @@ _MEASURED_S: Final = 0.5
 """About how long one thread needs for the jobs of one measurement."""
 _FEWEST: Final = 4
 _REPEATS: Final = 2
+_SHORT: Final = 0.1
+_FAR: Final = 0.5
+"""A short measurement that takes this part of the time of the fastest executor's whole one ends the comparison."""
 
 
 def is_long(setup: TrainingSetup, expected: Expected, limit_s: float) -> bool:
@@ -55,8 +58,14 @@ def training_s(setup: TrainingSetup, expected: Expected, flops: float | None = N
     return np.asarray(steps * _STEP_S + setup.local.work_samples(expected.samples) * flops / _FLOPS_PER_S)
 
 
-def jobs_like(setup: TrainingSetup, expected: Expected) -> list[TrainingJob]:
-    """Return jobs for clients of typical sizes: at most a cohort, shortened where they would take long."""
+def jobs_like(setup: TrainingSetup, expected: Expected, share: float = 1.0) -> list[TrainingJob]:
+    """Return jobs for clients of typical sizes: at most a cohort, shortened where they would take long.
+
+    Parameters
+    ----------
+    setup, expected : of the run
+    share : by how much they are shortened further
+    """
     from fedsim.learning.models.flat_module import build_flat  # imports torch
 
     typical_s = float(np.median(training_s(setup, expected)))
@@ -65,23 +74,36 @@ def jobs_like(setup: TrainingSetup, expected: Expected) -> list[TrainingJob]:
     base = build_flat(setup.model, setup.data.shape, setup.data.classes, seed=0).layout.initial
     sizes = np.quantile(expected.samples, (np.arange(count) + 0.5) / count, method="nearest")
     return [
-        TrainingJob(base, np.arange(size), work, np.random.default_rng(number))
+        TrainingJob(base, np.arange(size), work * share, np.random.default_rng(number))
         for number, size in enumerate(sizes.tolist())
     ]
 
 
-def updates_per_s(executor: Executor, setup: TrainingSetup, expected: Expected) -> float:
-    """Return how many clients an executor trains in a second: the best of a few measurements after a warm-up."""
-    best_s = np.inf
-    for repeat in range(1 + _REPEATS):
-        jobs = jobs_like(setup, expected)
-        began = time.perf_counter()
-        for start in range(0, len(jobs), executor.max_batch):
-            for _ in executor.train(jobs[start : start + executor.max_batch]):
-                pass
-        if repeat:
-            best_s = min(best_s, time.perf_counter() - began)
-    return float(len(jobs) / best_s)
+def updates_per_s(executor: Executor, setup: TrainingSetup, expected: Expected, to_beat: float = 0.0) -> float:
+    """Return how many clients an executor trains in a second: the best of a few measurements after a warm-up.
+
+    An executor that is far behind in a short measurement is not measured any longer.
+
+    Parameters
+    ----------
+    executor : what is measured
+    setup, expected : of the run
+    to_beat : updates per second of the fastest so far
+    """
+    _train_s(executor, jobs_like(setup, expected, _SHORT))
+    short_s, count = _train_s(executor, jobs_like(setup, expected, _SHORT)), len(jobs_like(setup, expected))
+    if to_beat and short_s > _FAR * count / to_beat:
+        return count / short_s
+    return count / min(_train_s(executor, jobs_like(setup, expected)) for _ in range(_REPEATS))
+
+
+def _train_s(executor: Executor, jobs: Sequence[TrainingJob]) -> float:
+    """Return the seconds that jobs take."""
+    began = time.perf_counter()
+    for start in range(0, len(jobs), executor.max_batch):
+        for _ in executor.train(jobs[start : start + executor.max_batch]):
+            pass
+    return time.perf_counter() - began
 
 
 def fastest(speeds: Mapping[str, float], margin: float = 1.1) -> str:

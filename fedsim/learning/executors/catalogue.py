@@ -11,7 +11,10 @@ AUTO: Final = "auto"
 PROCESSES: Final = "processes"
 """The kind that trains in worker processes."""
 
-CANDIDATES: Final = (SEQUENTIAL, PROCESSES)
+STACKED: Final = "stacked"
+"""The kind that trains a whole cohort as one computation."""
+
+CANDIDATES: Final = (SEQUENTIAL, PROCESSES, STACKED)
 """The kinds that `AUTO` compares. Of two that are about as fast it takes the first."""
 
 EXECUTORS: Final = Registry(
@@ -22,6 +25,7 @@ EXECUTORS: Final = Registry(
         AUTO: "fedsim.learning.executors.auto:AutoExecutor",
         SEQUENTIAL: "fedsim.learning.executors.sequential:SequentialExecutor",
         PROCESSES: "fedsim.learning.executors.processes:ProcessesExecutor",
+        STACKED: "fedsim.learning.executors.stacked:StackedExecutor",
     },
     default=AUTO,
 )

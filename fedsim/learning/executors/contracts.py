@@ -19,6 +19,9 @@ from fedsim.learning.models.settings import ModelPart
 SEQUENTIAL: Final = "sequential"
 """The fingerprint of the executor that trains one client after the other, and of all that give the same bits."""
 
+SEQUENTIAL_BFLOAT16: Final = "sequential-bfloat16"
+"""The fingerprint of the same with bfloat16 inside layers."""
+
 Precision = Literal["float32", "bfloat16"]
 """Of the numbers inside layers; parameters, gradients, losses and optimiser states are float32 in any case."""
 

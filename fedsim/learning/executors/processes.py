@@ -17,7 +17,14 @@ from fedsim.errors import FedsimError
 from fedsim.learning.contracts import Evaluation
 from fedsim.learning.data.datasets import Dataset
 from fedsim.learning.executors.chunks import Chunk, evaluated
-from fedsim.learning.executors.contracts import SEQUENTIAL, EvaluationJob, TrainingJob, TrainingResult, TrainingSetup
+from fedsim.learning.executors.contracts import (
+    SEQUENTIAL,
+    SEQUENTIAL_BFLOAT16,
+    EvaluationJob,
+    TrainingJob,
+    TrainingResult,
+    TrainingSetup,
+)
 from fedsim.learning.executors.workers.calls import Call, Rate, Setup
 from fedsim.learning.executors.workers.channel import by_value
 from fedsim.learning.executors.workers.messages import Scores, SetupMessage, SharedArray, SharedData, Trainings
@@ -47,7 +54,7 @@ class ProcessesExecutor:
 
     Attributes
     ----------
-    fingerprint : `SEQUENTIAL`
+    fingerprint : `SEQUENTIAL`, or `SEQUENTIAL_BFLOAT16` with that precision
     max_batch : 256
     workers : how many processes take part
 
@@ -57,6 +64,7 @@ class ProcessesExecutor:
         If another device is asked for, the system has no sockets that pass memory on, or the model cannot be sent.
     """
 
+    fingerprint: str = SEQUENTIAL
     max_batch: int = 256
 
     def __init__(self, setup: TrainingSetup, device: str = "cpu") -> None:
@@ -64,9 +72,8 @@ class ProcessesExecutor:
             raise FedsimError(f"device: {device!r} is not allowed with the executor 'processes'; allowed: 'cpu'")
         if sys.platform == "win32":
             raise FedsimError("executor: 'processes' is not allowed on Windows; allowed here: 'sequential'")
-        if setup.precision != "float32":
-            raise FedsimError(f"precision: {setup.precision!r} is not allowed with the executor 'processes'")
-        self.fingerprint = SEQUENTIAL
+        if setup.precision == "bfloat16":
+            self.fingerprint = SEQUENTIAL_BFLOAT16
         self.workers = worker_count()
         self._local, self._test_samples = setup.local, len(setup.data.test_y)
         self._setup = _sent(setup)

@@ -11,7 +11,14 @@ from fedsim.arrays import FloatArray
 from fedsim.errors import FedsimError
 from fedsim.learning.contracts import Evaluation
 from fedsim.learning.executors.chunks import Chunk, evaluated
-from fedsim.learning.executors.contracts import SEQUENTIAL, EvaluationJob, TrainingJob, TrainingResult, TrainingSetup
+from fedsim.learning.executors.contracts import (
+    SEQUENTIAL,
+    SEQUENTIAL_BFLOAT16,
+    EvaluationJob,
+    TrainingJob,
+    TrainingResult,
+    TrainingSetup,
+)
 from fedsim.learning.executors.trainer import Trainer, one_thread
 from fedsim.learning.models.flat_module import FlatModule
 
@@ -28,13 +35,13 @@ class SequentialExecutor:
 
     Attributes
     ----------
-    fingerprint : `SEQUENTIAL`
+    fingerprint : `SEQUENTIAL`, or `SEQUENTIAL_BFLOAT16` with that precision
     max_batch : 256, whose results take 26 MB with the 25,818 parameters of PAUSE's perceptron
 
     Raises
     ------
     FedsimError
-        If another device or precision is asked for.
+        If another device is asked for.
     """
 
     fingerprint: str = SEQUENTIAL
@@ -43,8 +50,8 @@ class SequentialExecutor:
     def __init__(self, setup: TrainingSetup, device: str = "cpu") -> None:
         if device != "cpu":
             raise FedsimError(f"device: {device!r} is not allowed with the executor 'sequential'; allowed: 'cpu'")
-        if setup.precision != "float32":
-            raise FedsimError(f"precision: {setup.precision!r} is not allowed with the executor 'sequential'")
+        if setup.precision == "bfloat16":
+            self.fingerprint = SEQUENTIAL_BFLOAT16
         self._test_samples = len(setup.data.test_y)
         self._trainer = Trainer(setup)
 

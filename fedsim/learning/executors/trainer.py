@@ -2,7 +2,7 @@
 
 import contextlib
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 from typing import Final
 
@@ -13,8 +13,9 @@ from torch.nn import functional
 from fedsim.arrays import Vector
 from fedsim.learning.executors.chunks import Chunk
 from fedsim.learning.executors.contracts import TrainingJob, TrainingResult, TrainingSetup
-from fedsim.learning.local_training import LocalTraining
+from fedsim.learning.executors.optimizers import Optimizer, optimizer_of
 from fedsim.learning.models.flat_module import build_flat
+from fedsim.learning.models.pooling import pool_before_relu
 
 _TURN: Final = threading.RLock()
 
@@ -36,12 +37,14 @@ class Trainer:
     def __init__(self, setup: TrainingSetup) -> None:
         data = setup.data
         self._data, self._local = data, setup.local
-        self.flat = build_flat(setup.model, data.shape, data.classes, setup.seed)
+        self.flat = build_flat(setup.model, data.shape, data.classes, setup.seed, channels_last=True)
+        pool_before_relu(self.flat.module)
+        self._forward = self.flat.module if setup.precision == "float32" else self._forward_in_bfloat16
 
     @cached_property
-    def _optimizer(self) -> torch.optim.Optimizer:
-        # Made by the first training, because torch then imports its compiler, which takes seconds.
-        return _optimizer(self.flat.parameters, self._local)
+    def _optimizer(self) -> Optimizer:
+        # Made by the first training, because with Adam torch then imports its compiler, which takes seconds.
+        return optimizer_of(self._local, self.flat)
 
     def train(self, job: TrainingJob) -> TrainingResult:
         """Return what a client learns."""
@@ -49,11 +52,13 @@ class Trainer:
             torch.default_generator.manual_seed(int(job.rng.integers(2**63)))
             self.flat.load(job.base)
             self.flat.module.train()
-            self._set_state(job.state)
+            self._optimizer.start(job.state)
             loss, loss_rms = self._run(job)
-        difference = self.flat.vector.numpy() - job.base
+        difference = self.flat.numbers()
+        difference -= job.base
         difference.flags.writeable = False
-        return TrainingResult(difference, loss, loss_rms, self._get_state())
+        state = self._optimizer.state() if self._local.keep_optimizer_state else {}
+        return TrainingResult(difference, loss, loss_rms, state)
 
     def load(self, model: Vector) -> None:
         """Take over the model that `score` is about, shape (d,)."""
@@ -64,13 +69,13 @@ class Trainer:
         """Return right answers and summed loss of the loaded model on a chunk; several threads may do so at once."""
         images, labels = self._samples(chunk)
         with torch.inference_mode():
-            scores = self.flat.module(images)
+            scores = self._forward(images)
             loss = functional.cross_entropy(scores, labels, reduction="sum")
             return float((scores.argmax(1) == labels).sum()), float(loss)
 
     def _run(self, job: TrainingJob) -> tuple[float, float]:
         """Do the job's batches; return the mean loss over the samples passed and the first pass's `loss_rms`."""
-        module, step, gradient = self.flat.module, self._optimizer.step, self.flat.gradient
+        forward, step, gradient = self._forward, self._optimizer.step, self.flat.gradient
         weights, proximal = self.flat.parameters.data, self._local.proximal
         start = weights.clone() if proximal else weights
         first_pass = int(self._local.batches_per_epoch(job.rows.size, self.flat.layout.smallest_batch))
@@ -79,7 +84,7 @@ class Trainer:
         for images, labels in self._batches(job):
             gradient.zero_()
             # The two steps of functional.cross_entropy, bit by bit; the first is also what the squares are made of.
-            log_probabilities = functional.log_softmax(module(images), dim=1)
+            log_probabilities = functional.log_softmax(forward(images), dim=1)
             loss = functional.nll_loss(log_probabilities, labels)
             torch.autograd.backward(loss)
             if proximal:
@@ -90,6 +95,12 @@ class Trainer:
             if len(seen) < first_pass:
                 seen.append((log_probabilities.detach(), labels))
         return total / passed, _loss_rms(seen)
+
+    def _forward_in_bfloat16(self, images: Tensor) -> Tensor:
+        """Return float32 scores; convolutions and dense layers compute in bfloat16, and so do their gradients."""
+        with torch.autocast("cpu", torch.bfloat16):
+            scores: Tensor = self.flat.module(images)
+        return scores.float()
 
     def _batches(self, job: TrainingJob) -> Iterator[tuple[Tensor, Tensor]]:
         """Yield images and labels of each batch; an epoch's images are gathered and scaled at once."""
@@ -114,19 +125,6 @@ class Trainer:
             images, labels = data.train_x[chunk.rows], data.train_y[chunk.rows]
         return _scaled(torch.from_numpy(images), data.pixel_max), torch.from_numpy(labels)
 
-    def _set_state(self, state: Mapping[str, Vector]) -> None:
-        self._optimizer.state.clear()
-        if state:
-            self._optimizer.state[self.flat.parameters] = {
-                name: torch.from_numpy(values.copy()) for name, values in state.items()
-            }
-
-    def _get_state(self) -> dict[str, Vector]:
-        if not self._local.keep_optimizer_state:
-            return {}
-        state = self._optimizer.state[self.flat.parameters]
-        return {name: value.numpy().copy() for name, value in state.items() if isinstance(value, Tensor)}
-
 
 @contextlib.contextmanager
 def one_thread() -> Iterator[None]:
@@ -148,13 +146,6 @@ def _loss_rms(batches: Sequence[tuple[Tensor, Tensor]]) -> float:
     log_probabilities, labels = (torch.cat(parts) for parts in zip(*batches, strict=True))
     losses = functional.nll_loss(log_probabilities, labels, reduction="none").double()
     return float(losses.square().mean().sqrt())
-
-
-def _optimizer(parameters: torch.nn.Parameter, local: LocalTraining) -> torch.optim.Optimizer:
-    # On one flat parameter the fused Adam is the fastest form, while SGD gains nothing from it.
-    if local.optimizer == "adam":
-        return torch.optim.Adam([parameters], lr=local.learning_rate, fused=True)
-    return torch.optim.SGD([parameters], lr=local.learning_rate, momentum=local.momentum, foreach=False)
 
 
 def _scaled(images: Tensor, pixel_max: int) -> Tensor:

@@ -45,7 +45,7 @@ def open_store(store: StoreChoice = None) -> Store:
             return _default()
         store = named
     if store is False or store == NO_STORE:
-        return MemoryStore()
+        return _of_one_run()
     if isinstance(store, str | Path):
         return open_folder(Path(store).expanduser())
     return store
@@ -85,6 +85,11 @@ def limit_of_environment() -> int:
     return parse_size(text, LIMIT_VARIABLE) if text else DEFAULT_LIMIT_BYTES
 
 
+def _of_one_run() -> MemoryStore:
+    """Return a store that keeps records alone: no other run asks for the models of this one."""
+    return MemoryStore(limit_bytes=0)
+
+
 def _default() -> Store:
     folder = user_cache() / "store"
     try:
@@ -95,4 +100,4 @@ def _default() -> Store:
             StoreWarning,
             stacklevel=3,
         )
-        return MemoryStore()
+        return _of_one_run()

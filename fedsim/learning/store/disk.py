@@ -49,7 +49,7 @@ class DiskStore:
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
             self.index = Index(self.folder)
-        except (OSError, sqlite3.Error) as error:
+        except (OSError, sqlite3.Error, NotImplementedError) as error:  # the last from a disk without file locks
             raise StoreError(
                 f"store: {folder} cannot be used ({error}); it must be a folder that can be made and written"
             ) from error
@@ -73,8 +73,8 @@ class DiskStore:
         try:
             found = self.objects.read(digest)
         except DamagedError as error:
-            self._warn("damaged", f"damaged arrays dropped ({error})")
             self.remove_arrays(digest)
+            self._warn("damaged", f"damaged arrays dropped ({error})")
             return None
         if found is not None:
             self._used_s[digest] = time.time()
@@ -96,10 +96,16 @@ class DiskStore:
 
     def remove(self, digests: Sequence[str]) -> None:
         """Remove the arrays of some digests."""
-        # The files first: a full disk has no room for changes of the index.
+        # An entry without a file is counted until it is the oldest; a file without an entry would exceed the limit.
+        full = False
+        try:
+            self.index.remove_entries(digests)
+        except sqlite3.OperationalError:  # a full disk has room for changes of the index once files are gone
+            full = True
         for digest in digests:
             self.objects.remove(digest)
-        self.index.remove_entries(digests)
+        if full:
+            self.index.remove_entries(digests)
 
     def trim(self, limit_bytes: int) -> list[str]:
         """Remove the arrays used longest ago until the others fit in a limit, and return their digests."""

@@ -28,7 +28,7 @@ class CohortRun:
     Attributes
     ----------
     repeat : updates that each client sent before from the same version of the model, shape (n,)
-    participations : processes, times and bits of the clients; set by the dispatch
+    participations : waits, times and bits of the clients; set by the dispatch
     given_up_s : instant at which the server stopped waiting for the cohort; inf before
     updates : handles of arrived updates by position in the cohort, made when first needed
     releases : privacy releases of the uploads that have started, by position in the cohort
@@ -53,9 +53,12 @@ class CohortRun:
         self.updates: dict[int, Update] = {}
         self.releases: dict[int, Release] = {}
         self.work = np.ones(size) if cohort.work is None else np.array(cohort.work, dtype=np.float64)
-        self.fate = np.full(size, UNDECIDED, dtype=np.int8)
+        self.fate = np.empty(size, dtype=np.int8)
+        self.fate.fill(UNDECIDED)
         self.late = np.zeros(size, dtype=bool)
-        self.served_round, self.staleness = np.full((2, size), NO_VALUE)
+        self.served_round, self.staleness = np.empty((2, size), dtype=np.int64)
+        self.served_round.fill(NO_VALUE)
+        self.staleness.fill(NO_VALUE)
         self.used_weight = np.zeros(size)
         self.measured: dict[str, NDArray[np.floating[Any]]] = {}
         self.recorded = np.zeros(size, dtype=bool)
@@ -63,12 +66,13 @@ class CohortRun:
     @property
     def buffered(self) -> IntArray:
         """Positions of the clients whose updates have arrived and wait for an aggregation."""
-        return np.flatnonzero((self.fate == UNDECIDED) & self.participations.arrived)
+        waiting: IntArray = ((self.fate == UNDECIDED) & self.participations.arrived).nonzero()[0]
+        return waiting
 
     @property
     def decided(self) -> bool:
         """Whether the fate of every update is known."""
-        return not (self.fate == UNDECIDED).any()
+        return not np.count_nonzero(self.fate == UNDECIDED)
 
     def decide_lost(self) -> None:
         """Decide the fate of the participations that have ended without an update."""
@@ -116,7 +120,7 @@ def cohort_weights(cohort: Cohort, samples: IntArray) -> tuple[FloatArray, float
     if cohort.weights is not None:
         prescribed = np.asarray(cohort.weights, dtype=np.float64)
         return prescribed, float(prescribed.sum())
-    counted = samples if samples.any() else np.ones(samples.size)
+    counted = samples if np.count_nonzero(samples) else np.ones(samples.size)
     return (counted if cohort.draws is None else np.asarray(cohort.draws) * counted).astype(np.float64), 1.0
 
 

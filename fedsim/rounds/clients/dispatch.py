@@ -1,4 +1,4 @@
-"""Dispatch of a cohort: every client's waits planned as arrays, and its process started."""
+"""Dispatch of a cohort: every client's waits planned as arrays, and the first of them begun."""
 
 import math
 from collections.abc import Callable, Mapping
@@ -7,7 +7,7 @@ from functools import reduce
 import numpy as np
 from simpy import Environment
 
-from fedsim.arrays import BoolArray, FloatArray, IntArray
+from fedsim.arrays import BoolArray, FloatArray, IntArray, filled
 from fedsim.errors import ScenarioError
 from fedsim.history.outcomes import COMPUTE, DOWNLINK, PHASES, UPLINK
 from fedsim.learning import Release
@@ -50,7 +50,7 @@ class Dispatcher:
         releases: dict[int, Release] | None = None,
         on_end: OnEnd | None = None,
     ) -> Participations:
-        """Plan every client's waits as arrays, start its process, and return the participations.
+        """Plan every client's waits as arrays, begin the first of them, and return the participations.
 
         Parameters
         ----------
@@ -134,9 +134,10 @@ class Dispatcher:
     def _plan(self, assignment: Assignment, work: FloatArray) -> FloatArray:
         """Return the durations of each client's phases, shape (3, n); inf where unknown."""
         links, client = self.context.links, assignment.client
-        planned_s = np.full((len(PHASES), client.size), np.inf)
+        planned_s = np.empty((len(PHASES), client.size))
+        planned_s.fill(math.inf)
         if not links.shared.down:
-            start_s = np.full(client.size, float(self.env.now))
+            start_s = filled(client.size, self.env.now)
             planned_s[DOWNLINK] = downlink_s = links.downlink_s(client, assignment.draw, start_s, assignment.bits[0])
             if assignment.mean_uplink_s is not None:
                 shorten(self.context, assignment, work, np.arange(client.size), start_s + downlink_s)
@@ -226,7 +227,9 @@ class Dispatcher:
         never : whether a phase never ends, shape (r, m); None where that is a duration of `inf`
         first : phase of the first row
         """
-        least_s, most_s = times_s.min(initial=math.inf), times_s.max(initial=0.0)
+        if not times_s.size:
+            return
+        least_s, most_s = times_s.min(), times_s.max()
         if least_s >= 0 and (not assignment.waits_for_all or (never is None and most_s < math.inf)):
             return
         if never is None:

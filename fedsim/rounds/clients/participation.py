@@ -10,12 +10,10 @@ The server cannot tell late from dropped; only the history can.
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from functools import partial
-from typing import cast
+from typing import Final, cast
 
 import numpy as np
-from numpy.typing import NDArray
 from simpy import Environment, Event
 
 from fedsim.arrays import BoolArray, FloatArray, IntArray
@@ -25,46 +23,13 @@ from fedsim.history.outcomes import COMPUTE, DOWNLINK, NOT_CUT, PHASES, UPLINK, 
 from fedsim.network.contracts import Transfer
 from fedsim.rounds.clients.interruptions import BatteryEmpty, Interruptions
 from fedsim.rounds.clients.link_outages import PhaseStart
+from fedsim.rounds.clients.records import ParticipationRecords
 
 PhaseHook = Callable[[int], PhaseStart]
 """Called with a client's position in the cohort at the start of a phase."""
+_DELIVERED: Final = int(Outcome.DELIVERED)
 OnEnd = Callable[[int, bool], None]
 """Called with a client's position, and whether it has delivered, at the end of its participation."""
-
-
-@dataclass(frozen=True)
-class ParticipationRecords:
-    """What m clients of one cohort have spent and sent; the columns are those of `Participations`.
-
-    Attributes
-    ----------
-    client : ids, shape (m,)
-    start_s, now_s : start of the participations, and instant of the record
-    bits : sizes of the message down and of the message up
-    demand : energy that the clients drew from their batteries; None without energy
-    """
-
-    client: IntArray
-    start_s: float
-    now_s: float
-    bits: tuple[float, float]
-    ended_s: FloatArray
-    spent_s: FloatArray
-    queue_s: FloatArray
-    sent_bits: FloatArray
-    outcome: NDArray[np.int8]
-    cut_in: NDArray[np.int8]
-    planned_compute_s: FloatArray
-    emptied: BoolArray
-    energy_j: FloatArray
-    left_j: FloatArray
-    demand: EnergyDemand | None
-
-    @property
-    def arrived(self) -> BoolArray:
-        """Whether each answer has arrived, in time or not, shape (m,)."""
-        arrived: BoolArray = self.cut_in == NOT_CUT
-        return arrived
 
 
 class Participations:
@@ -118,15 +83,14 @@ class Participations:
         self.env, self.start_s, self.bits, self.demand, self._on_end = env, env.now, bits, demand, on_end
         # What an uninterrupted participation will have spent and sent; an interruption corrects it.
         self.spent_s = planned_s.copy()
-        self.sent_bits = np.empty((2, size))
+        amounts = np.zeros((5, size))
+        self.sent_bits = amounts[:2]
         self.sent_bits[0], self.sent_bits[1] = bits
-        self.queue_s = np.zeros(size)
-        self.outcome = np.zeros(size, dtype=np.int8)
-        self.cut_in = np.zeros(size, dtype=np.int8)
-        self.outcome.fill(Outcome.DELIVERED)
+        self.queue_s, self.energy_j, self.left_j = amounts[2], amounts[3], amounts[4]
+        self.outcome, self.cut_in = np.empty((2, size), dtype=np.int8)
+        self.outcome.fill(_DELIVERED)
         self.cut_in.fill(NOT_CUT)
         self.emptied = np.zeros(size, dtype=np.bool_)
-        self.energy_j, self.left_j = np.zeros((2, size))
         self.planned_compute_s = planned_compute_s
         self._interruptions, self._still_available = interruptions, still_available
         self._hazards: dict[int, Event] = {}
@@ -252,8 +216,17 @@ class Participations:
         return True
 
     def _begin(self, _event: Event) -> None:
-        for i in range(self.size):
-            self._go_on(i)
+        if len(self._waits) > 1 or self._interruptions is not None:
+            for i in range(self.size):
+                self._go_on(i)
+            return
+        # The usual case, one wait without a hook, as `_go_on` would begin it.
+        self._place = [0] * self.size
+        for i, wait_s in enumerate(self._waits_s[0]):
+            if wait_s > 0:
+                self._awaited[i] = call_after(self.env, wait_s, self._waited, i)
+            else:
+                self._go_on(i)
 
     def _go_on(self, i: int) -> None:
         """Begin the next wait of client i that takes time; after the last one, end its participation."""
@@ -389,5 +362,7 @@ class Participations:
 
 def _waits(hooks: Mapping[int, PhaseHook]) -> list[tuple[int, int, PhaseHook | None]]:
     """Return the waits of a participation: first phase, phase after the last, and the hook at the start if any."""
+    if not hooks:
+        return [(DOWNLINK, len(PHASES), None)]
     starts = sorted({0, *hooks, *(phase + 1 for phase in hooks)} - {len(PHASES)})
     return [(first, end, hooks.get(first)) for first, end in zip(starts, [*starts[1:], len(PHASES)], strict=True)]

@@ -3,7 +3,6 @@
 A crash is an interrupt of that process. It ends the present round, whose number is not used again.
 """
 
-from collections import deque
 from collections.abc import Callable, Generator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
@@ -97,16 +96,6 @@ class RoundRunner(Protocol):
         ...
 
 
-@dataclass(frozen=True)
-class _Pending:
-    """An evaluation that is not recorded yet, with the round after which it was begun and the model's version."""
-
-    evaluation: PendingEvaluation
-    number: int
-    time_s: float
-    version: int
-
-
 class Server:
     """The server process of one simulation.
 
@@ -132,8 +121,11 @@ class Server:
         self.env, self.context, self.stopping, self.recorder = env, context, stopping, recorder
         self._runner, self._on_round = runner, on_round
         self._evaluated = 0
-        self._pending: deque[_Pending] = deque()
-        recorder.settle = self._settle
+
+    @property
+    def model(self) -> Model:
+        """The newest model."""
+        return self._runner.model
 
     def run(self) -> None:
         """Run rounds, and the clock, until the run is over.
@@ -186,7 +178,6 @@ class Server:
             if last or self._reached(evaluation):
                 break
         yield from self._runner.shutdown()
-        self._settle()
 
     def _run(self, number: int, start_s: float) -> Generator[Event, Any, bool]:
         """Run a round, up to its end or to a crash and the restart; return whether it has started.
@@ -215,22 +206,8 @@ class Server:
         self._evaluated = number
         pending = self.context.learner.start_evaluation(model)
         if pending is not None:
-            self._pending.append(_Pending(pending, number, self.env.now, model.version))
-            self._settle(wait=False)
+            self.recorder.add_evaluation_later(partial(_row, pending, number, self.env.now, model.version))
         return pending
-
-    def _settle(self, *, wait: bool = True) -> None:
-        """Record the evaluations whose results are there, in their order; waiting for all of them by default."""
-        while self._pending and (wait or self._pending[0].evaluation.done()):
-            first = self._pending.popleft()
-            found = first.evaluation.result()
-            self.recorder.add_evaluation(
-                round=first.number,
-                time_s=first.time_s,
-                model_version=first.version,
-                accuracy=found.accuracy,
-                loss=found.loss,
-            )
 
     def _past(self, time_s: float) -> bool:
         return time_s == np.inf or (self.stopping.until_s is not None and time_s >= self.stopping.until_s)
@@ -238,3 +215,23 @@ class Server:
     def _reached(self, evaluation: PendingEvaluation | None) -> bool:
         target = self.stopping.target_accuracy
         return target is not None and evaluation is not None and evaluation.result().accuracy >= target
+
+
+def _row(pending: PendingEvaluation, number: int, time_s: float, version: int) -> dict[str, Any]:
+    """Return what is recorded of an evaluation, waiting for it if need be.
+
+    Parameters
+    ----------
+    pending : the evaluation
+    number : round after which it was begun
+    time_s : simulated time of that
+    version : of the model
+    """
+    found = pending.result()
+    return {
+        "round": number,
+        "time_s": time_s,
+        "model_version": version,
+        "accuracy": found.accuracy,
+        "loss": found.loss,
+    }

@@ -1,6 +1,7 @@
 """The updates that have arrived at a server, until an aggregation uses them."""
 
 from collections.abc import Iterable
+from operator import attrgetter
 from typing import Final, TypeVar
 
 import numpy as np
@@ -17,6 +18,7 @@ from fedsim.rounds.server.context import ServerContext
 T = TypeVar("T", bound=np.generic)
 # Plain integers: assigned to an array several times faster than members of an enumeration.
 _USED: Final = int(Fate.USED)
+_BY_DISPATCH: Final = attrgetter("order")
 _STALE_USED: Final = int(Fate.STALE_USED)
 
 
@@ -36,10 +38,11 @@ class UpdateBuffer:
     def __init__(self, context: ServerContext, rule: AggregationRule) -> None:
         self.context, self._rule, self._needs = context, rule, context.selector.needs
         self._size = context.policy.traits.buffer_size
-        self._buffered: dict[CohortRun, list[int]] = {}
+        # Positions in the cohort, in the parts in which they arrived.
+        self._buffered: dict[CohortRun, list[IntArray]] = {}
         self._unchecked: set[CohortRun] = set()
         self._version = 0
-        self._new: dict[CohortRun, list[int]] = {}
+        self._new: dict[CohortRun, list[IntArray]] = {}
         self._held: set[tuple[CohortRun, int]] = set()
         self.picked: IntArray = np.zeros(0, dtype=np.int64)
         self._was_picked = np.zeros(context.learner.samples.size, dtype=bool)
@@ -55,21 +58,21 @@ class UpdateBuffer:
         """
         return np.asarray(self._sent[client] * (self._begun_with[client] == version))
 
-    def take(self, run: CohortRun, members: Iterable[int]) -> None:
-        """Add the updates of members of a cohort that have just arrived."""
-        added = list(members)
-        if added:
-            self._buffered.setdefault(run, []).extend(added)
-            self._new.setdefault(run, []).extend(added)
+    def take(self, run: CohortRun, members: IntArray) -> None:
+        """Add the updates of members of a cohort that have just arrived, at ascending positions, shape (m,)."""
+        if members.size:
+            self._buffered.setdefault(run, []).append(members)
+            self._new.setdefault(run, []).append(members)
             self._unchecked.add(run)
-            client, version = run.cohort.client[added], run.model.version
-            self._sent[client] = self.repeats(client, version) + 1
-            self._begun_with[client] = version
+            client = run.cohort.client[members]
+            # A client is sent again only after it has delivered or was lost.
+            self._sent[client] = run.repeat[members] + 1
+            self._begun_with[client] = run.model.version
 
     def count(self, version: int) -> int:
         """Return how many updates wait that a model of a version accepts; the others are discarded."""
         self._refuse_stale(version)
-        return sum(len(members) for members in self._buffered.values()) - len(self._held)
+        return sum(part.size for parts in self._buffered.values() for part in parts) - len(self._held)
 
     def clients(self) -> IntArray:
         """Return the clients whose updates wait for their first aggregation, shape (n,)."""
@@ -102,7 +105,7 @@ class UpdateBuffer:
             part = slice(done, done + members.size)
             done += members.size
             held, weight = aggregated.held[part], aggregated.weight[part]
-            if held.any():
+            if np.count_nonzero(held):
                 self._held.update((run, i) for i in members[held].tolist())
                 self._decide(run, members[~held], weight[~held], number, model.version)
             else:
@@ -111,24 +114,25 @@ class UpdateBuffer:
 
     def discard(self) -> None:
         """Discard all updates that wait."""
-        for run, members in self._buffered.items():
-            run.fate[members] = Fate.WASTED_UNMERGED
+        for run, parts in self._buffered.items():
+            run.fate[np.concatenate(parts)] = Fate.WASTED_UNMERGED
         self._buffered.clear()
         self._unchecked.clear()
         self._held.clear()
 
     def _each(self) -> Iterable[tuple[CohortRun, int]]:
-        return ((run, i) for run, members in self._buffered.items() for i in members)
+        return ((run, i) for run, parts in self._buffered.items() for part in parts for i in part.tolist())
 
     def _refuse_stale(self, version: int) -> None:
         """Discard updates that a model of a version does not accept."""
         for run in list(self._buffered) if version != self._version else self._unchecked:
-            members = np.array(self._buffered.get(run, ()), dtype=np.int64)
-            staleness = np.full(members.size, version - run.model.version)
-            refused = members[~self._rule.accepts(staleness, run.late[members])]
-            if refused.size:
-                run.fate[refused] = Fate.WASTED_LATE
-                self._remove(run, refused)
+            if run in self._buffered:
+                members = _joined(self._buffered[run])
+                staleness = np.full(members.size, version - run.model.version)
+                accepted = self._rule.accepts(staleness, run.late[members])
+                if np.count_nonzero(accepted) < members.size:
+                    run.fate[members[~accepted]] = Fate.WASTED_LATE
+                    self._remove(run, members[~accepted])
         self._version = version
         self._unchecked.clear()
 
@@ -139,25 +143,23 @@ class UpdateBuffer:
         self.picked = client
 
     def _remove(self, run: CohortRun, members: IntArray) -> None:
-        if members.size == len(self._buffered[run]) and not self._held:
+        if self._held:
+            self._held.difference_update((run, i) for i in members.tolist())
+        present = _joined(self._buffered[run])
+        if members.size == present.size:
             del self._buffered[run]
-            return
-        gone = set(members.tolist())
-        left = [i for i in self._buffered[run] if i not in gone]
-        self._held.difference_update((run, i) for i in gone)
-        if left:
-            self._buffered[run] = left
-        else:
-            del self._buffered[run]
+        elif members.size:
+            self._buffered[run] = [present[~np.isin(present, members)]]
 
     def _decide(self, run: CohortRun, members: IntArray, weight: FloatArray, number: int, version: int) -> None:
         """Decide the fate of members whose updates an aggregation with a model of a version has seen."""
-        used, age = ~np.isnan(weight), version - run.model.version
-        fate = np.where(run.late[members], _STALE_USED, _USED) if age <= 0 else np.full(members.size, _STALE_USED)
-        if used.all():
+        unused, age = np.isnan(weight), version - run.model.version
+        fate = np.where(run.late[members] | (age > 0), _STALE_USED, _USED)
+        if not np.count_nonzero(unused):
             run.used_weight[members], run.staleness[members], run.served_round[members] = weight, age, number
             run.fate[members] = fate
         else:
+            used = ~unused
             run.used_weight[members] = np.where(used, weight, 0.0)
             run.staleness[members] = np.where(used, age, NO_VALUE)
             run.served_round[members] = np.where(used, number, NO_VALUE)
@@ -168,7 +170,7 @@ class UpdateBuffer:
         """Return the members whose updates the selector needs measured: those that are new and not discarded."""
         kept = []
         for run, members in _in_order(self._new) if self._needs else ():
-            here = members[np.isin(members, self._buffered.get(run, []))]
+            here = members[np.isin(members, _joined(self._buffered.get(run, [members[:0]])))]
             if here.size:
                 kept.append((run, here))
         return kept
@@ -222,9 +224,10 @@ def _joined(parts: list[NDArray[T]]) -> NDArray[T]:
     return parts[0] if len(parts) == 1 else np.concatenate(parts)
 
 
-def _in_order(members: dict[CohortRun, list[int]]) -> Members:
+def _in_order(members: dict[CohortRun, list[IntArray]]) -> Members:
     """Return members ordered by the dispatch of their cohorts and the place in them."""
-    return [(run, np.array(sorted(members[run]), dtype=np.int64)) for run in sorted(members, key=lambda run: run.order)]
+    runs = sorted(members, key=_BY_DISPATCH) if len(members) > 1 else members
+    return [(run, members[run][0] if len(members[run]) == 1 else np.sort(_joined(members[run]))) for run in runs]
 
 
 def _earliest(ready: Members, count: int) -> Members:

@@ -23,7 +23,7 @@ ARRAYS = st.dictionaries(
     ),
     max_size=3,
 )
-LAWS = settings(deadline=None, max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+LAWS = settings(deadline=None, max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
 @pytest.fixture(params=["memory", "disk"])

@@ -136,14 +136,14 @@ def test_a_full_disk_is_said_once_and_stops_nothing(store, monkeypatch):
 def test_a_locked_index_is_waited_for_once(store, monkeypatch):
     now_s = [100.0]
     monkeypatch.setattr("fedsim.learning.store.disk.time.monotonic", lambda: now_s[0])
-    monkeypatch.setattr("fedsim.learning.store.index._WAIT_S", 0.01)
+    monkeypatch.setattr("fedsim.learning.store.database._WAIT_S", 0.01)
     other = DiskStore(store.folder)
     store.index.close()
-    with other.index._lock:
-        other.index._opened().execute("BEGIN IMMEDIATE")
+    with other.index._database._lock:
+        other.index._database._opened().execute("BEGIN IMMEDIATE")
         with pytest.warns(StoreWarning, match="locked"):
             store.put_records({"a": {"loss": 1.0}})
-        other.index._opened().execute("ROLLBACK")
+        other.index._database._opened().execute("ROLLBACK")
     store.put_records({"a": {"loss": 1.0}})
     assert other.records(["a"]) == {}
     now_s[0] += 61

@@ -1,6 +1,7 @@
 """The SQLite file: shared, checked row by row, and replaced when it is damaged."""
 
 import os
+import shutil
 import sqlite3
 import struct
 import threading
@@ -9,7 +10,8 @@ import numpy as np
 import pytest
 
 from fedsim.errors import StoreError, StoreWarning
-from fedsim.learning.store.index import FORMAT, Index
+from fedsim.learning.store.database import FORMAT
+from fedsim.learning.store.index import Index
 
 BATCH = {f"{number:032x}": {"number": float(number)} for number in range(200)}
 
@@ -153,6 +155,24 @@ def test_flipped_bits_never_give_a_wrong_record(tmp_path, times):
         index.close()
 
 
+@pytest.mark.parametrize("change", GARBAGE.values(), ids=GARBAGE.keys())
+@pytest.mark.filterwarnings("ignore::fedsim.errors.StoreWarning")
+def test_a_damaged_log_of_changes_gives_no_wrong_record(index, tmp_path, change):
+    """The log is what a killed process leaves beside the file; a copy of both is taken while they are in use."""
+    for digest, record in BATCH.items():
+        index.put_records({digest: record})
+    shutil.copytree(tmp_path / "index", tmp_path / "copy" / "index")
+    log = tmp_path / "copy" / "index" / "index.sqlite-wal"
+    assert log.stat().st_size > 4096
+    log.write_bytes(change(log.read_bytes()))
+    (tmp_path / "copy" / "index" / "index.sqlite-shm").unlink()
+    copy = Index(tmp_path / "copy")
+    assert all(BATCH[digest] == record for digest, record in copy.records(list(BATCH)).items())
+    copy.put_records(BATCH)
+    assert copy.records(list(BATCH)) == BATCH
+    copy.close()
+
+
 def test_a_newer_format_is_refused(tmp_path):
     Index(tmp_path).close()
     with sqlite3.connect(on_disk(tmp_path)) as other:
@@ -210,6 +230,6 @@ def test_a_forked_process_opens_it_anew(index):
 
 def test_a_batch_costs_one_transaction(index):
     statements = []
-    index._connection.set_trace_callback(statements.append)
+    index._database._connection.set_trace_callback(statements.append)
     index.put_records(BATCH)
     assert [text for text in statements if text.startswith(("BEGIN", "COMMIT"))] == ["BEGIN IMMEDIATE", "COMMIT"]

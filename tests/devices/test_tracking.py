@@ -1,0 +1,77 @@
+"""A tracker answers as a plain look at each client does, whatever has changed between two looks."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from fedsim.devices import AVAILABILITIES, Charge, EligibleClients, Working, tracking
+from fedsim.devices.availability.on_off import Markov
+from fedsim.streams import Streams
+from tests.support.worlds import batteries
+
+LAWS = [
+    "always",
+    {"kind": "bernoulli", "probability": 0.3},
+    {"kind": "markov", "mean_on_s": 20.0, "mean_off_s": 30.0},
+    "diurnal",
+    {"kind": "flash", "never_share": 0.2},
+]
+STEPS_S = st.one_of(st.floats(0.0, 3.0), st.floats(0.0, 200.0), st.floats(0.0, 1e5), st.floats(-500.0, 0.0))
+
+
+def follow(law, client, looks):
+    """Ask a tracker and the law at each look, and compare: states, their number, and what has come or gone."""
+    tracker, before = law.tracker(client), np.zeros(client.size, dtype=bool)
+    for time_s, draw in looks:
+        changed = tracker.update(time_s, draw)
+        plain = law.available(client, time_s, draw)
+        np.testing.assert_array_equal(tracker.available, plain)
+        assert tracker.count == np.count_nonzero(plain)
+        np.testing.assert_array_equal(np.sort(changed), np.flatnonzero(plain != before))
+        before = plain
+
+
+@pytest.mark.parametrize("law", LAWS, ids=str)
+@given(
+    clients=st.integers(1, 60),
+    steps_s=st.lists(STEPS_S, min_size=1, max_size=30),
+    share=st.sampled_from([1, 2, 7]),
+    agenda=st.sampled_from([1, 3, 256]),
+)
+@settings(deadline=None, max_examples=25)
+def test_it_is_the_plain_look(law, clients, steps_s, share, agenda):
+    """Agendas of one change, of a few and of all; steps that change nothing, much, and back in time."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(tracking, "_LEAST_AGENDA", agenda)
+        looks_s = np.maximum(np.cumsum(steps_s), 0.0).tolist()
+        built = AVAILABILITIES.make(law).build(clients, Streams(1))
+        follow(built, np.arange(clients)[::share], [(time_s, 1 + i // 3) for i, time_s in enumerate(looks_s)])
+
+
+@given(steps_s=st.lists(st.floats(0.0, 60.0), min_size=1, max_size=20), begun=st.sets(st.integers(0, 9)))
+@settings(deadline=None, max_examples=25)
+def test_several_criteria(steps_s, begun):
+    """Batteries that charge, devices that fail, and participations that begin between two looks."""
+    power = batteries(np.linspace(20.0, 60.0, 10).tolist(), gain_w=0.5, least=50.0)
+    running = Markov(mean_on_s=30.0, mean_off_s=10.0).build(10, Streams(3))
+    online = AVAILABILITIES.make({"kind": "markov", "mean_on_s": 20.0, "mean_off_s": 30.0}).build(10, Streams(1))
+    law = EligibleClients(online, [Charge(power), Working(running)], np.arange(10))
+    tracker, client = law.tracker(np.arange(10)), np.array(sorted(begun), dtype=np.int64)
+    for i, time_s in enumerate(np.cumsum(steps_s).tolist()):
+        if i == len(steps_s) // 2:
+            power.begin(client, time_s, (1.0, 1.0), np.ones(client.size), np.ones(client.size))
+        for _ in range(2):
+            tracker.update(time_s, 1)
+            np.testing.assert_array_equal(tracker.available, law.available(np.arange(10), time_s, 1))
+
+
+def test_a_slow_crowd_is_looked_up_only_where_it_changes():
+    """2,000 clients with mean sojourns of 1,000 s and looks each 0.1 s: a change each five looks."""
+    law = Markov(mean_on_s=1000.0, mean_off_s=1000.0).build(2000, Streams(0))
+    tracker, looked_up, plain = law.tracker(np.arange(2000)), [], law.look_up
+    tracker._look_up = lambda client, time_s: looked_up.append(client.size) or plain(client, time_s)
+    for look in range(500):
+        tracker.update(0.1 * look, 1)
+    assert looked_up[0] == 2000
+    assert 50 < sum(looked_up[1:]) < 150

@@ -1,0 +1,134 @@
+"""A view that takes columns when they are read shows what a view of all columns shows."""
+
+import numpy as np
+import pytest
+
+from fedsim.rounds import Knowledge
+from fedsim.rounds.server.candidates import CandidateSet
+from fedsim.selectors import All, Cohort, SelectorPort, Uniform, ask
+from fedsim.selectors.baselines import RoundRobin
+
+K = 50
+COLUMNS = ("client", "samples", "participations", "last_duration_s", "last_loss", "privacy_spent", "features")
+
+
+def crowd(seed=0):
+    """Return what a server knows of 50 clients, and its candidates, about half of them."""
+    rng = np.random.default_rng(seed)
+    knowledge = Knowledge(rng.integers(1, 9, K), None, rng.random((K, 2)))
+    knowledge.participations[:] = rng.integers(0, 5, K)
+    knowledge.last_duration_s[:] = rng.random(K)
+    knowledge.last_loss[:] = rng.random(K)
+    kept = CandidateSet(np.arange(K), whole_crowd=True)
+    kept.put(np.arange(K), rng.random(K) < 0.5)
+    return knowledge, kept
+
+
+def same(one, other):
+    for column in COLUMNS:
+        np.testing.assert_array_equal(getattr(one, column), getattr(other, column))
+        assert not getattr(one, column).flags.writeable
+    for name in ("round", "time_s", "clients", "wanted", "total_samples", "privacy_budget", "answers", "count"):
+        assert getattr(one, name) == getattr(other, name)
+
+
+def test_every_column_and_every_answer_is_that_of_the_plain_view():
+    knowledge, kept = crowd()
+    plain = knowledge.view(3, 7.0, kept.everyone(), 2)
+    same(knowledge.view_of(3, 7.0, kept, 2), plain)
+    view, ids = knowledge.view_of(3, 7.0, kept, 2), np.arange(-3, K + 3)
+    assert [view.below(client) for client in ids.tolist()] == [plain.below(client) for client in ids.tolist()]
+    np.testing.assert_array_equal(view.includes(ids), plain.includes(ids))
+    np.testing.assert_array_equal(view.includes(ids), np.isin(ids, plain.client))
+    np.testing.assert_array_equal(view.pick(np.array([4, 0])), plain.client[[4, 0]])
+    assert "samples" not in vars(view)
+
+
+def test_at_an_edge_server_too():
+    knowledge, kept = crowd()
+    members = np.flatnonzero(np.random.default_rng(5).random(K) < 0.6)
+    at_edge = CandidateSet(members, whole_crowd=False)
+    at_edge.put(np.arange(members.size), np.isin(members, kept.everyone()))
+    plain = knowledge.view(3, 7.0, at_edge.everyone(), 2).at_edge(members, 99)
+    view = knowledge.view_of(3, 7.0, at_edge, 2).at_edge(members, 99)
+    ids = np.arange(-3, members.size + 3)
+    np.testing.assert_array_equal(view.includes(ids), np.isin(ids, plain.client))
+    assert [view.below(client) for client in ids.tolist()] == [plain.below(client) for client in ids.tolist()]
+    np.testing.assert_array_equal(view.pick(np.array([1])), plain.client[[1]])
+    assert plain.clients == members.size
+    for column in COLUMNS:
+        np.testing.assert_array_equal(getattr(view, column), getattr(plain, column))
+
+
+@pytest.mark.parametrize("make", [All, lambda: Uniform(4), lambda: Uniform(60), lambda: RoundRobin(4)])
+def test_selectors_choose_alike_from_both(make):
+    knowledge, kept = crowd()
+    lazy, plain = make(), make()
+    for number in range(1, 9):
+        views = (knowledge.view_of(number, 0.0, kept), knowledge.view(number, 0.0, kept.everyone()))
+        chosen = [
+            selector.select(view, np.random.default_rng(number)).client.tolist()
+            for selector, view in zip((lazy, plain), views, strict=True)
+        ]
+        assert chosen[0] == chosen[1]
+
+
+def test_a_uniform_draw_is_the_choice_among_the_ids():
+    knowledge, kept = crowd()
+    for seed in range(20):
+        chosen = Uniform(3).select(knowledge.view_of(1, 0.0, kept), np.random.default_rng(seed)).client
+        among = np.random.default_rng(seed).choice(kept.everyone(), size=3, replace=False)
+        assert chosen.tolist() == sorted(among.tolist())
+
+
+def test_a_uniform_draw_reads_no_column():
+    knowledge, kept = crowd()
+    view = knowledge.view_of(1, 0.0, kept)
+    SelectorPort.of(Uniform(3)).select(view, np.random.default_rng(0))
+    assert not [column for column in COLUMNS if column in vars(view)]
+
+
+class Keeps:
+    """Keeps each view and reads no column."""
+
+    def __init__(self):
+        self.views = []
+
+    def select(self, view, rng):
+        self.views.append(view)
+        return Cohort(view.pick(np.array([0])))
+
+    def observe(self, reports):
+        pass
+
+
+def test_a_view_that_is_kept_shows_what_was_known_then():
+    knowledge, kept = crowd()
+    before = knowledge.view(1, 0.0, kept.everyone())
+    keeps = Keeps()
+    ask(SelectorPort.of(keeps).select, [knowledge.view_of(1, 0.0, kept)], np.random.default_rng(0))
+    knowledge.sent(np.arange(K))
+    kept.put(np.arange(K), np.zeros(K, dtype=bool))
+    same(keeps.views[0], before)
+    assert keeps.views[0].pick(np.array([1])).tolist() == before.client[[1]].tolist()
+
+
+def test_a_view_that_is_kept_at_an_edge_server_too():
+    knowledge, kept = crowd()
+    members = np.arange(10, K)
+    at_edge = CandidateSet(members, whole_crowd=False)
+    at_edge.put(np.arange(members.size), np.isin(members, kept.everyone()))
+    before = knowledge.view(1, 0.0, at_edge.everyone())
+    keeps = Keeps()
+    port = SelectorPort.of(keeps).at_edge(members, knowledge.samples)
+    cohort = ask(port.select, [knowledge.view_of(1, 0.0, at_edge)], np.random.default_rng(0))
+    assert cohort.client.tolist() == before.client[:1].tolist()
+    knowledge.sent(np.arange(K))
+    assert keeps.views[0].client.tolist() == (before.client - 10).tolist()
+    assert keeps.views[0].participations.tolist() == before.participations.tolist()
+
+
+def test_a_view_that_is_not_kept_takes_no_column(monkeypatch):
+    knowledge, kept = crowd()
+    monkeypatch.setattr(CandidateSet, "everyone", None)
+    ask(SelectorPort.of(Uniform(3)).select, [knowledge.view_of(1, 0.0, kept)], np.random.default_rng(0))
