@@ -216,6 +216,7 @@ class SupervisedLearner:
         heir = weakref.ref(following)
         for update in delivered:
             update.training.heir = heir
+            following.stale |= update.training.base is not current
         return following
 
     def merge(self, models: Sequence[Model], weights: FloatArray, version: int | None = None) -> Model:

@@ -8,7 +8,7 @@ import numpy as np
 from fedsim.arrays import IntArray, Vector
 from fedsim.learning.contracts import Evaluation, KnownEvaluation, PendingEvaluation, Work
 from fedsim.learning.executors.contracts import SEQUENTIAL, EvaluationJob, Executor, TrainingJob
-from fedsim.learning.lineage.evaluations import Evaluator, Found, Running
+from fedsim.learning.lineage.evaluations import Evaluator, Found, Running, Waiting
 from fedsim.learning.lineage.handles import ModelHandle, Node, Report, StateHandle, Training, UpdateHandle, digest_of
 from fedsim.learning.lineage.kept import Kept
 from fedsim.learning.lineage.order import materialize
@@ -25,6 +25,13 @@ _LONGEST_LINE: Final = 64
 
 _MOST_WAITING: Final = 2**18
 """Trainings on one line that may wait for their turn, in about 130 MB; more are run."""
+
+_GROUP: Final = 32
+"""Trainings that wait at most before a model is evaluated: with asynchronous servers those of many models run together.
+"""
+
+_GROUP_BYTES: Final = 2**28
+"""Models that may wait for their evaluation, in memory."""
 
 Heard = Callable[[Training], None]
 """Told of each training whose difference is in memory, before any model has taken it."""
@@ -73,6 +80,7 @@ class Computation:
         self.kept = Kept(store, keeping)
         self._evaluator = Evaluator(executor)
         self._heard: Heard | None = None
+        self._to_evaluate: dict[ModelHandle, Waiting] = {}
         self._in_use = self.trained = 0
         self._evaluated = self._evaluations_found = self._probed = self._probes_found = 0
 
@@ -142,6 +150,7 @@ class Computation:
         """Give a model its numbers."""
         model.materialize()
         self.kept.put_if_due(model)
+        self._evaluate(model)
 
     def shorten(self, model: ModelHandle, states: Iterable[StateHandle]) -> None:
         """Keep a line of models without numbers from growing: take the numbers that are kept; a very long one is run.
@@ -169,16 +178,29 @@ class Computation:
         """Look up accuracy and loss of a model on the test set, or begin to work them out."""
         if model.evaluation is not None:
             return model.evaluation
-        digest = digest_of("evaluation", self.basis, model.digest)
+        digest = self._evaluation_digest(model)
         found = self.kept.records([digest]).get(digest)
         if found is not None:
             self._evaluations_found += 1
             model.evaluation = KnownEvaluation(_evaluation(found))
-        else:
-            vector = self.vector(model)
-            self._evaluated += 1
-            model.evaluation = self._evaluator.start([EvaluationJob(vector)], self._keep_evaluations([digest]))
-        return model.evaluation
+            return model.evaluation
+        waiting = model.evaluation = self._to_evaluate[model] = Waiting(self.begin_evaluations)
+        # Without stale updates no training can run beside those of the next model, so that to wait gains nothing.
+        most = min(_GROUP, _GROUP_BYTES // self.layout.initial.nbytes)
+        if not model.stale or model.materialized or model.waiting >= most:
+            self.begin_evaluations()
+        return waiting
+
+    def begin_evaluations(self) -> None:
+        """Work out the models that wait for their evaluation, and begin it."""
+        models = list(self._to_evaluate)
+        for model in models:
+            if model.materialized:
+                self._evaluate(model)
+        self.materialize(models)
+        for model in models:  # those that the store had
+            self._evaluate(model)
+        self._evaluator.settle()
 
     def sent(self, update: UpdateHandle) -> Vector:
         """Return what the server receives, the training having run: the difference, or its private release."""
@@ -248,6 +270,17 @@ class Computation:
     def found_probes(self, count: int) -> None:
         """Count scores that were found."""
         self._probes_found += count
+
+    def _evaluation_digest(self, model: ModelHandle) -> str:
+        return digest_of("evaluation", self.basis, model.digest)
+
+    def _evaluate(self, model: ModelHandle) -> None:
+        """Begin the evaluation of a model that waits for it, as soon as its numbers are there."""
+        waiting = self._to_evaluate.pop(model, None)
+        if waiting is not None:
+            self._evaluated += 1
+            keep = self._keep_evaluations([self._evaluation_digest(model)])
+            waiting.running = self._evaluator.start([EvaluationJob(model.vector)], keep)
 
     def _part(self, client: int, samples: int | None, round_: int) -> IntArray:
         rows = self._rows[client]

@@ -45,6 +45,35 @@ class Running:
         return found
 
 
+class Waiting:
+    """The evaluation of a model whose trainings wait, so that more of them run together.
+
+    Parameters
+    ----------
+    begin : runs what waits, and begins the evaluation
+
+    Attributes
+    ----------
+    running : the evaluation, once it has begun
+    """
+
+    def __init__(self, begin: Callable[[], None]) -> None:
+        self._begin = begin
+        self.running: Running | None = None
+
+    def done(self) -> bool:
+        """Return whether the result is there."""
+        return self.running is not None and self.running.done()
+
+    def result(self) -> Evaluation:
+        """Return the evaluation; what waits is run first."""
+        if self.running is None:
+            self._begin()
+        if self.running is None:
+            raise RuntimeError("an evaluation has not begun")
+        return self.running.result()
+
+
 class Evaluator:
     """Gives jobs to the executor, whose calls to evaluate do not overlap one another.
 
@@ -59,19 +88,19 @@ class Evaluator:
         self._under_way: deque[Future[Found]] = deque()
 
     def start(self, jobs: Sequence[EvaluationJob], then: Callable[[Found], None]) -> Running:
-        """Begin to evaluate jobs; a further call waits until few are under way."""
+        """Begin to evaluate jobs; never waits, as the executor may train meanwhile and wait for its reader."""
         if self._pool is None:
             self._pool = ThreadPoolExecutor(1, thread_name_prefix="evaluation")
-        self._wait(_MOST_UNDER_WAY - 1)
         future = self._pool.submit(self.executor.evaluate, jobs)
         self._under_way.append(future)
         return Running(future, then)
 
     def run(self, jobs: Sequence[EvaluationJob]) -> Found:
         """Return the evaluations of jobs."""
-        self._wait(0)
+        self.settle(0)
         return self.executor.evaluate(jobs)
 
-    def _wait(self, most: int) -> None:
+    def settle(self, most: int = _MOST_UNDER_WAY) -> None:
+        """Wait until no more calls than a number are under way."""
         while len(self._under_way) > most:
             wait([self._under_way.popleft()])

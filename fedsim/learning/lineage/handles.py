@@ -206,6 +206,7 @@ class ModelHandle:
     ----------
     depth : models in a row without numbers that it stands on, itself included; 0 once it has numbers
     waiting : trainings on that line
+    stale : whether an update in it started from an older model than the one it was added to, as on asynchronous servers
     evaluation : on the test set, once it has been asked for
     """
 
@@ -217,6 +218,7 @@ class ModelHandle:
         "depth",
         "digest",
         "evaluation",
+        "stale",
         "version",
         "waiting",
     )
@@ -235,6 +237,7 @@ class ModelHandle:
         self.version: Final = version
         self.depth: int = 0 if recipe is None else 1 + max((model.depth for model in after), default=0)
         self.waiting: int = trainings + max((model.waiting for model in after), default=0)
+        self.stale = False
         self.evaluation: PendingEvaluation | None = None
         self._recipe, self._vector = recipe, vector
         self._server_state: ServerState | None = None
