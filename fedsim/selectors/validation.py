@@ -118,18 +118,19 @@ def _distinct_candidates(source: str, client: NDArray[np.generic], view: RoundVi
     ids = np.asarray(client)
     if ids.shape == (0,):
         return ids.astype(np.int64)  # an empty list has no type of its own
-    if ids.ndim != 1 or not np.issubdtype(ids.dtype, np.integer):
+    if ids.ndim != 1 or ids.dtype.kind not in "iu":
         raise SelectorError(f"{source} returned {client!r}; allowed: a one-dimensional array of client ids")
     ids = ids.astype(np.int64)
     rising = bool((ids[1:] > ids[:-1]).all())
-    ordered = ids if rising else np.sort(ids)
     if rising and view.count == view.clients and ids[0] >= 0 and ids[-1] < view.clients:
         return ids  # all clients of the crowd are candidates
-    if not rising and np.any(ordered[1:] == ordered[:-1]):
-        raise SelectorError(f"{source} returned a client twice: {ordered!r}; use draws for that")
-    unknown = ids[~view.includes(ids)]
-    if unknown.size:
-        raise SelectorError(f"{source} returned clients that are no candidates: {unknown[:10]!r}")
+    if not rising:
+        ordered = np.sort(ids)
+        if np.any(ordered[1:] == ordered[:-1]):
+            raise SelectorError(f"{source} returned a client twice: {ordered!r}; use draws for that")
+    known = view.includes(ids)
+    if not known.all():
+        raise SelectorError(f"{source} returned clients that are no candidates: {ids[~known][:10]!r}")
     return ids
 
 

@@ -36,14 +36,15 @@ AVAILABILITY = {
 def scenario(
     policy: dict, rounds: int, clients: int, availability: str = "always", selector: str = "uniform"
 ) -> Scenario:
-    """Return a timing-only scenario whose clients all compute and transfer."""
+    """Return a timing-only scenario whose clients all compute and transfer, and are given up where they may leave."""
+    patience = {} if availability == "always" else {"give_up_s": 30.0}
     return Scenario(
         name="benchmark",
         crowd={"clients": clients},
         learning={"kind": "none", "model_bits": 1e6, "samples_per_client": 100},
         network={"kind": "latency", "downlink": LAW, "uplink": LAW},
         devices={"availability": AVAILABILITY[availability]},
-        rounds={"count": rounds, "policy": policy},
+        rounds={"count": rounds, "policy": {**policy, **patience}},
         selector={"kind": selector, "cohort": 1},
     )
 

@@ -50,7 +50,10 @@ class NoRows(Recorder):
 
 
 def scenario(given: argparse.Namespace) -> Scenario:
-    """Return the scenario that was asked for."""
+    """Return the scenario that was asked for; with clients that may leave its rounds have a deadline."""
+    policy = given.policy
+    if given.availability not in ("always", "bernoulli") and policy == "wait-for-all":
+        policy = {"kind": "deadline", "deadline_s": 30.0}
     return Scenario(
         name="million",
         crowd={"clients": given.clients},
@@ -61,7 +64,7 @@ def scenario(given: argparse.Namespace) -> Scenario:
         },
         network=NETWORKS[given.network],
         devices={"availability": AVAILABILITY[given.availability]},
-        rounds={"count": given.rounds, "policy": given.policy},
+        rounds={"count": given.rounds, "policy": policy},
         selector={"kind": given.selector, "cohort": given.cohort},
     )
 

@@ -30,8 +30,8 @@ _RESULT_BYTES: Final = 2**28
 class StackedExecutor:
     """Trains as many clients at once as there are slots; each operation of the model is done for all slots together.
 
-    A cohort gets the slots that it needs. Whether a step has the same bits in few and in many slots is tried at the first
-    step of each shape; where it has not, few slots are used.
+    A cohort gets the slots that it needs. Whether a step has the same bits in few and in many slots is tried at the
+    first step of each shape; where it has not, few slots are used.
 
     Parameters
     ----------

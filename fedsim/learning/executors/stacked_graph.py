@@ -56,15 +56,17 @@ class ModuleOfSlots:
         split = torch.split(numbers, self._sizes, dim=1)
         return [piece.view(self.slots, *shape) for piece, shape in zip(split, self._shapes, strict=True)]
 
-    def log_probabilities(self, numbers: Sequence[Tensor], images: Tensor) -> tuple[Tensor, list[Tensor]]:
-        """Return the classes' log-probabilities of one slot, shape (n, classes), and its buffers afterwards."""
+    def outputs(self, numbers: Sequence[Tensor], images: Tensor) -> tuple[Tensor, list[Tensor]]:
+        """Return what the module of one slot says of images, shape (n, classes), and its buffers afterwards."""
         buffers = [one.clone() for one in numbers[self._parameters :]]
         named = dict(zip(self._names, (*numbers[: self._parameters], *buffers), strict=True))
         with torch.autocast(self._device.type, self._autocast, self._autocast is not None, cache_enabled=False):
             scores = functional_call(self._module, {**self._constants, **named}, (images,))
-        return functional.log_softmax(scores.float(), dim=1), buffers
+        return scores.float(), buffers
 
-    def step(self, pieces: Sequence[Tensor], images: Tensor, targets: Tensor, draws: SlotDraws) -> tuple[Run, bool]:
+    def step(
+        self, pieces: Sequence[Tensor], images: Tensor, weights: Tensor, targets: Tensor, draws: SlotDraws
+    ) -> tuple[Run, bool]:
         """Return a function that computes gradients for batches of the shapes given, and whether it draws at random.
 
         The function takes these arrays in a row. It returns the gradient of shape (slots, p), the log-probabilities,
@@ -74,6 +76,7 @@ class ModuleOfSlots:
         ----------
         pieces : from `pieces`
         images : of shape (slots, n, c, h, w)
+        weights : of samples in the loss, shape (slots, n, 1)
         targets : of shape (slots, n, classes): minus the weight of the sample at its label, else 0
         draws : what the function draws from
 
@@ -84,24 +87,30 @@ class ModuleOfSlots:
         """
 
         def compute(*given: Tensor) -> list[Tensor]:
-            *pieces, images, targets = given
+            *pieces, images, weights, targets = given
             parameters, buffers = pieces[: self._parameters], pieces[self._parameters :]
 
             def forward(parameters: Sequence[Tensor]) -> tuple[Tensor, list[Tensor]]:
-                return vmap(self.log_probabilities, randomness="different")([*parameters, *buffers], images)
+                return vmap(self.outputs, randomness="different")([*parameters, *buffers], images)
 
-            found, pull, after = cast(Any, vjp(forward, parameters, has_aux=True))
-            (gradients,) = pull(targets)
+            scores, pull, after = cast(Any, vjp(forward, parameters, has_aux=True))
+            # torch's log_softmax and its backward pass cost twice as much on rows of few classes.
+            shifted = scores - scores.amax(2, keepdim=True)
+            powers = shifted.exp()
+            total = powers.sum(2, keepdim=True)
+            found = shifted - total.log()
+            (gradients,) = pull(powers * (weights / total) + targets)
             return [torch.cat([one.reshape(self.slots, -1) for one in gradients], dim=1), found, *after]
 
         self._module.train()
-        return trace(compute, pieces, (images, targets), draws)
+        return trace(compute, pieces, (images, weights, targets), draws)
 
     def scores(self, pieces: Sequence[Tensor], images: Tensor) -> Run:
         """Return a function of these arrays in a row that gives log-probabilities in evaluation mode."""
 
         def compute(*given: Tensor) -> list[Tensor]:
-            return [vmap(lambda pieces, images: self.log_probabilities(pieces, images)[0])(list(given[:-1]), given[-1])]
+            scores = vmap(lambda pieces, images: self.outputs(pieces, images)[0])(list(given[:-1]), given[-1])
+            return [functional.log_softmax(scores, dim=2)]
 
         self._module.eval()
         return trace(compute, pieces, (images,), SlotDraws(images.device, self.slots))[0]
@@ -114,7 +123,7 @@ class ModuleOfSlots:
         with torch.random.fork_rng(devices=[]), torch.no_grad():
             torch.default_generator.manual_seed(0)
             numbers = [0.1 * torch.randn(shape).to(self._device) for shape in self._shapes]
-            found = [self.log_probabilities(numbers, one)[0][:-1] for one in (images, other)]
+            found = [self.outputs(numbers, one)[0][:-1] for one in (images, other)]
         return not torch.equal(*found)
 
 

@@ -7,7 +7,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from fedsim.arrays import FloatArray, IntArray, Vector
+from fedsim.arrays import FloatArray, Vector
 from fedsim.learning.local_training import LocalTraining
 
 ROW: Final = 32
@@ -39,11 +39,6 @@ class SlotOptimizer:
         self._scratch = rows_of(slots, count, parameters.device)
         self._start = rows_of(slots, count, parameters.device) if local.proximal else None
 
-    @property
-    def changing(self) -> list[Tensor]:
-        """The arrays that a step changes, without the parameters."""
-        return list(self._state.values())
-
     def start(self, slots: Sequence[int], states: Sequence[Mapping[str, Vector]]) -> None:
         """Take over states of new clients, whose parameters are in their slots already; an empty state is fresh."""
         for name, rows in self._state.items():
@@ -62,16 +57,24 @@ class SlotOptimizer:
             state["step"] = np.array(self._steps[slot], dtype=np.float32)
         return state
 
-    def step(self, gradient: Tensor, slots: IntArray) -> None:
-        """Change the parameters of all slots, and count the step in some.
+    def step(self, gradient: Tensor, waiting: Sequence[int]) -> None:
+        """Change the parameters of all slots but those that wait.
 
         Parameters
         ----------
         gradient : of shape (slots, p); it is overwritten
-        slots : whose step it is
+        waiting : slots whose parameters and state stay
         """
+        changing = (self._parameters, *self._state.values()) if waiting else ()
+        kept = [rows[waiting] for rows in changing]
+        self._steps += 1.0
+        self._change(gradient)
+        for rows, before in zip(changing, kept, strict=True):
+            rows[waiting] = before
+        self._steps[list(waiting)] -= 1.0
+
+    def _change(self, gradient: Tensor) -> None:
         local = self._local
-        self._steps[slots] += 1
         if self._start is not None:
             torch.sub(self._parameters, self._start, out=self._scratch)
             gradient.add_(self._scratch, alpha=local.proximal)

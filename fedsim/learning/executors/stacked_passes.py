@@ -1,7 +1,7 @@
 """Changes to a traced list of operations that make it cheaper, and alike in every slot."""
 
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Any, Final, cast
 
 import torch
 from torch import Tensor, fx
@@ -20,8 +20,8 @@ _PRODUCTS: Final = frozenset((_aten.mul.Scalar, _aten.mul.Tensor))
 
 _WITH_OUT: Final = frozenset(
     (
-        *("_log_softmax", "_log_softmax_backward_data", "add", "bmm", "cat", "div", "exp", "mm", "mul", "neg"),
-        *("sigmoid", "sub", "sum", "tanh"),
+        *("_log_softmax", "_log_softmax_backward_data", "add", "amax", "bmm", "cat", "div", "exp", "log", "mm"),
+        *("mul", "neg", "sigmoid", "sub", "sum", "tanh"),
     )
 )
 """Operations whose function in torch takes the arguments of its operator, and an array for the result."""
@@ -54,7 +54,7 @@ def without_turns(graph: fx.GraphModule) -> None:
         product = node.args[0] if node.target is _aten.transpose.int and set(node.args[1:]) == {1, 2} else None
         if isinstance(product, fx.Node) and product.target is _aten.bmm.default and len(product.users) == 1:
             with graph.graph.inserting_before(node):
-                second, first = (_turned(graph, one) for one in product.args)
+                second, first = (_turned(graph, cast(fx.Node, one)) for one in product.args)
                 instead = graph.graph.call_function(_aten.bmm.default, (first, second))
             meta = node.meta["tensor_meta"]
             instead.meta["tensor_meta"] = meta._replace(stride=torch.empty(meta.shape, device="meta").stride())
@@ -101,8 +101,9 @@ def with_lasting_memory(graph: fx.GraphModule, lasting: Sequence[Tensor]) -> Non
         given = node.args[0]
         if node.target.is_view:
             if given in known and node not in fresh:
-                constant = _constant(graph, node, node.target(known[given], *node.args[1:], **node.kwargs))
-                known[constant] = graph.get_buffer(constant.target)
+                view = node.target(known[given], *node.args[1:], **node.kwargs)
+                constant = _constant(graph, node, view)
+                known[constant] = view
                 node.replace_all_uses_with(constant)
                 graph.graph.erase_node(node)
         elif node.target._schema.is_mutable:
@@ -131,7 +132,7 @@ def _is_written(node: fx.Node) -> bool:
 def _turned(graph: fx.GraphModule, node: fx.Node) -> fx.Node:
     """Return the transposes of all matrices of a node."""
     if node.target is _aten.transpose.int and set(node.args[1:]) == {1, 2}:
-        return node.args[0]
+        return cast(fx.Node, node.args[0])
     turned = graph.graph.call_function(_aten.transpose.int, (node, 1, 2))
     meta = node.meta["tensor_meta"]
     shape, stride = ((one[0], one[2], one[1]) for one in (meta.shape, meta.stride))
@@ -142,15 +143,16 @@ def _turned(graph: fx.GraphModule, node: fx.Node) -> fx.Node:
 def _keeps(node: fx.Node) -> bool:
     meta = node.meta["tensor_meta"]
     small = meta.shape.numel() * meta.dtype.itemsize <= _KEPT_BYTES
-    return small and node.target.overloadpacket.__name__ in _WITH_OUT
+    return small and cast(OpOverload, node.target).overloadpacket.__name__ in _WITH_OUT
 
 
 def _constant(graph: fx.GraphModule, before: fx.Node, value: Tensor) -> fx.Node:
     """Return a node that stands for an array, from a place on."""
-    name = f"lasting_{sum(1 for _ in graph.buffers())}"
-    graph.register_buffer(name, value)
+    # An attribute of its own is found faster than a buffer.
+    name = f"lasting_{len(vars(graph))}"
+    vars(graph)[name] = value
     with graph.graph.inserting_before(before):
-        return graph.graph.get_attr(name)
+        return graph.graph.create_node("get_attr", name)
 
 
 def _bmm_alike(first: Tensor, second: Tensor) -> Tensor:

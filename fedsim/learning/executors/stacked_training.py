@@ -60,7 +60,7 @@ class SlotTraining:
         self._optimizer = SlotOptimizer(self._models[:, : module.count], local)
         self._draws = SlotDraws(samples.device, module.slots)
         self._steps: dict[int, Run] = {}
-        self._padded_to = few._padded_to if few else self._find_padding()
+        self._padded_to: int | None = few._padded_to if few else self._find_padding()
 
     def train(self, jobs: Sequence[TrainingJob], batches: Sequence[Batches]) -> list[TrainingResult]:
         """Return what each client learns.
@@ -77,15 +77,13 @@ class SlotTraining:
         for steps in self._chunks(timeline):
             size, which = int(timeline.sizes[steps.start]), timeline.batch[steps]
             images, labels = self._samples.batch(table.rows[which, :size])
-            targets = self._targets(labels, table.weights[which, :size])
+            weights, targets = self._targets(labels, table.weights[which, :size])
             run, found = self._run(size), []
-            for step, *batch in zip(range(steps.start, steps.stop), images, targets, strict=True):
+            for step, *batch in zip(range(steps.start, steps.stop), images, weights, targets, strict=True):
                 if starting := timeline.starts.get(step):
                     at_work.update(slot for slot, _ in starting)
                     self._start(starting, jobs, batches)
-                active = np.flatnonzero(timeline.batch[step] != IDLE)
-                waiting = sorted(at_work.difference(active.tolist()))
-                found.append(self._step(run, batch, active, waiting))
+                found.append(self._step(run, batch, timeline.batch[step], at_work))
                 if ending := timeline.ends.get(step):
                     at_work.difference_update(slot for slot, _ in ending)
                     ended.update(self._end(ending, jobs))
@@ -102,10 +100,11 @@ class SlotTraining:
             length = max(1, _CHUNK_BYTES // (images * self._samples.image_bytes))
             yield from (slice(start, min(start + length, stop)) for start in range(first, stop, length))
 
-    def _targets(self, labels: Tensor, weights: Vector) -> Tensor:
-        """Return minus the weight of each sample at its label, else 0; shape (..., classes)."""
+    def _targets(self, labels: Tensor, weights: Vector) -> tuple[Tensor, Tensor]:
+        """Return the weight of each sample, shape (..., 1), and minus it at its label, else 0; shape (..., classes)."""
+        sent = self._samples.sent(weights).unsqueeze(-1)
         targets = torch.zeros((*labels.shape, self._classes), device=labels.device)
-        return targets.scatter_(-1, labels.unsqueeze(-1), self._samples.sent(-weights).unsqueeze(-1))
+        return sent, targets.scatter_(-1, labels.unsqueeze(-1), -sent)
 
     def _start(
         self, starting: Sequence[tuple[int, int]], jobs: Sequence[TrainingJob], batches: Sequence[Batches]
@@ -128,18 +127,19 @@ class SlotTraining:
             difference.flags.writeable = False
             yield client, (difference, self._optimizer.state(slot) if self._local.keep_optimizer_state else {})
 
-    def _step(self, run: Run, batch: Sequence[Tensor], active: IntArray, waiting: Sequence[int]) -> Tensor:
-        """Do a step of the active slots; return the log-probabilities of all, shape (slots, n, classes)."""
-        if self._padded_to is None:
-            self._draws.activate(active.tolist())
+    def _step(self, run: Run, batch: Sequence[Tensor], batches: IntArray, at_work: set[int]) -> Tensor:
+        """Do a step of the slots that have a batch; return the log-probabilities of all, shape (slots, n, classes)."""
+        if self._padded_to is not None:
+            gradient, found = run(*self._pieces, *batch)
+            self._optimizer.step(gradient, ())
+            return found
+        active = np.flatnonzero(batches != IDLE).tolist()
+        waiting = sorted(at_work.difference(active))
+        self._draws.activate(active)
         gradient, found, *buffers = run(*self._pieces, *batch)
-        changing = (self._models, *self._optimizer.changing) if waiting else ()
-        kept = [rows[waiting] for rows in changing]
-        self._optimizer.step(gradient, active)
+        self._optimizer.step(gradient, waiting)
         for piece, after in zip(self._buffers, buffers, strict=True):
-            piece.copy_(after)
-        for rows, before in zip(changing, kept, strict=True):
-            rows[waiting] = before
+            piece[active] = after[active]
         return found
 
     def _find_padding(self) -> int | None:
@@ -165,12 +165,12 @@ class SlotTraining:
         self._steps[size], draws = self._module.step(self._pieces, *self._example(size, self.slots), self._draws)
         return draws
 
-    def _example(self, size: int, different: int) -> tuple[Tensor, Tensor]:
-        """Return images and targets of a batch for each slot, as many different ones as asked for."""
+    def _example(self, size: int, different: int) -> tuple[Tensor, Tensor, Tensor]:
+        """Return images, weights and targets of a batch for each slot, as many different ones as asked for."""
         slot = np.arange(self.slots) % different
         rows = (slot[:, None] * size + np.arange(size)) % self._samples.count
         images, labels = self._samples.batch(rows)
-        return images, self._targets(labels, np.full(labels.shape, 1 / size, dtype=np.float32))
+        return images, *self._targets(labels, np.full(labels.shape, 1 / size, dtype=np.float32))
 
     def _example_step(self, size: int) -> Tensor:
         """Return the bits of all that a step gives in the first slots of few, if those of all others are the same."""

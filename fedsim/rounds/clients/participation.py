@@ -216,8 +216,17 @@ class Participations:
         return True
 
     def _begin(self, _event: Event) -> None:
-        for i in range(self.size):
-            self._go_on(i)
+        if len(self._waits) > 1 or self._interruptions is not None:
+            for i in range(self.size):
+                self._go_on(i)
+            return
+        # The usual case, one wait without a hook, as `_go_on` would begin it.
+        self._place = [0] * self.size
+        for i, wait_s in enumerate(self._waits_s[0]):
+            if wait_s > 0:
+                self._awaited[i] = call_after(self.env, wait_s, self._waited, i)
+            else:
+                self._go_on(i)
 
     def _go_on(self, i: int) -> None:
         """Begin the next wait of client i that takes time; after the last one, end its participation."""

@@ -49,9 +49,9 @@ class CandidateSet:
         candidate : whether each is a candidate now, shape (m,)
         """
         changed = self._in[position] != candidate
-        position, candidate = position[changed], candidate[changed]
-        if not position.size:
+        if not changed.any():
             return
+        position, candidate = position[changed], candidate[changed]
         self._in[position] = candidate
         np.add.at(self._counts, position // BLOCK, np.where(candidate, 1, -1))
         self.count += 2 * int(np.count_nonzero(candidate)) - position.size
@@ -79,11 +79,15 @@ class CandidateSet:
 
     def includes(self, client: IntArray) -> BoolArray:
         """Return which ids are those of candidates, shape (m,)."""
-        size = self._member.size
-        position = client if self._whole_crowd else np.searchsorted(self._member, client)
-        inside = (position >= 0) & (position < size)
-        position = np.where(inside, position, 0)
-        return np.asarray(inside & (self._member[position] == client) & self._in[position])
+        inside = (client >= self._member[0]) & (client <= self._member[-1])
+        if not inside.all():
+            found = np.zeros(client.size, dtype=np.bool_)
+            found[inside] = self.includes(client[inside])
+            return found
+        if self._whole_crowd:
+            return self._in[client]
+        position = np.searchsorted(self._member, client)
+        return np.asarray((self._member[position] == client) & self._in[position])
 
     def _position(self, place: int) -> int:
         """Return the position of the client at a place among the candidates."""

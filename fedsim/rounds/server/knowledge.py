@@ -177,7 +177,7 @@ def _column(name: str, reported: Members) -> NDArray[np.floating[Any]]:
 
 def _joined(columns: list[NDArray[Any]], dtype: Any) -> NDArray[Any]:
     if len(columns) == 1:
-        return columns[0].astype(dtype, copy=False)
+        return columns[0].astype(dtype)
     return np.concatenate(columns).astype(dtype) if columns else np.zeros(0, dtype=dtype)
 
 

@@ -111,14 +111,17 @@ class Refill:
             one = cohort.part(np.array([i]))
             run = self._send(self.number, one, int(self._participations[one.client[0]]) + 1)
             if self._give_up_after_s < math.inf:
-                self._call_last(self._give_up_after_s, partial(self._give_up, run))
+                # Most clients deliver before; the event does not keep what they have done for that long.
+                self._roster.wait_for(run)
+                self._call_last(self._give_up_after_s, partial(self._give_up, run.order))
 
-    def _give_up(self, run: CohortRun) -> None:
-        """Stop waiting for a client that has not delivered, and let another take its place."""
-        if not self._roster.waits_for(run):
+    def _give_up(self, order: int) -> None:
+        """Stop waiting for the client of a cohort if it has not delivered, and let another take its place."""
+        run = self._roster.waited_for(order)
+        if run is None:
             return
         if tied_s := tie_s(self.env):
-            self._call_last(tied_s, partial(self._give_up, run))
+            self._call_last(tied_s, partial(self._give_up, order))
             return
         self._roster.lost_in_a_row += 1
         if self._roster.lost_in_a_row > PATIENCE:

@@ -43,6 +43,7 @@ class Roster:
         self._cohort = np.full(clients, -1)
         self._busy = np.zeros(clients, dtype=bool)
         self._busy_count = 0
+        self._waited_for: dict[int, CohortRun] = {}
         # Clients that have become busy or idle since the last call of `take_turned`.
         self._turned: list[int] = []
         self._changed: Event = env.event()
@@ -66,7 +67,7 @@ class Roster:
         """Return the places of the clients that have become busy or idle since the last call, shape (m,)."""
         if not self._turned:
             return _NONE
-        turned, self._turned = np.unique(np.array(self._turned, dtype=np.int64)), []
+        turned, self._turned = np.array(sorted(set(self._turned)), dtype=np.int64), []
         return turned if self.whole_crowd else np.searchsorted(self.member, turned)
 
     def sent(self, run: CohortRun, *, busy: bool) -> None:
@@ -98,9 +99,13 @@ class Roster:
             for client in run.cohort.client.tolist():
                 self._release(client, run)
 
-    def waits_for(self, run: CohortRun) -> bool:
-        """Return whether the client of a cohort of one is still in flight."""
-        return bool(self._cohort[run.cohort.client[0]] == run.order)
+    def wait_for(self, run: CohortRun) -> None:
+        """Remember a cohort of one client, which was sent, until the client has delivered or is given up."""
+        self._waited_for[run.order] = run
+
+    def waited_for(self, order: int) -> CohortRun | None:
+        """Return the remembered cohort of this order if its client is still in flight; None otherwise."""
+        return self._waited_for.get(order)
 
     def mark_idle(self, client: int) -> None:
         """Record that a client is a candidate again."""
@@ -117,6 +122,7 @@ class Roster:
         for client in np.flatnonzero(self._cohort >= 0).tolist():
             self.mark_idle(client)
         self._cohort[:] = -1
+        self._waited_for.clear()
         self.in_flight = 0
         self.given_up.clear()
 
@@ -144,5 +150,6 @@ class Roster:
     def _release(self, client: int, run: CohortRun) -> None:
         if self._cohort[client] == run.order:
             self._cohort[client] = -1
+            self._waited_for.pop(run.order, None)
             self.in_flight -= 1
             self.released += 1

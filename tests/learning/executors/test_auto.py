@@ -1,4 +1,4 @@
-"""The executor that picks: whom it picks is known since the others sleep; where it keeps the pick is read back."""
+"""The executor that picks: the speeds that it is told decide; where it keeps the pick is read back."""
 
 import json
 import time
@@ -63,6 +63,12 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("FEDSIM_CACHE", str(tmp_path))
     monkeypatch.setattr(auto, "CANDIDATES", (SLOW, REFUSING, QUICK))
     monkeypatch.setattr(auto, "WORTH_S", 0.0)
+
+    def told(executor: SequentialExecutor, *about: Any) -> float:
+        list(executor.train(calibration.jobs_like(*about[:2])))
+        return {Slow: 40.0, Quick: 400.0}[type(executor)]
+
+    monkeypatch.setattr(calibration, "updates_per_s", told)
     Slow.trained = 0
     return tmp_path / "executors"
 
@@ -84,8 +90,7 @@ def test_the_fastest_is_picked_and_kept_and_the_next_run_compares_nothing(cache:
     assert picked() == QUICK
     told = kept(cache)
     assert told["pick"] == QUICK
-    assert told["updates_per_s"][SLOW] < 50 < told["updates_per_s"][QUICK]
-    assert set(told["updates_per_s"]) == {SLOW, QUICK}
+    assert told["updates_per_s"] == {SLOW: 40.0, QUICK: 400.0}
     before = Slow.trained
     assert picked() == QUICK
     assert Slow.trained == before > 0
@@ -151,6 +156,17 @@ def test_jobs_of_a_comparison_have_typical_sizes_and_never_more_than_a_cohort() 
     jobs = calibration.jobs_like(long, crowd)
     assert len(jobs) == 4
     assert sum(job.work for job in jobs) * calibration.training_s(long, crowd)[0] == pytest.approx(0.5)
+
+
+def test_a_measurement_is_that_of_the_executor_and_ends_early_far_behind() -> None:
+    executor = Slow(setup())
+    Slow.trained = 0
+    # It waits 20 ms for a client.
+    assert 0 < calibration.updates_per_s(executor, setup(), EXPECTED) <= 50
+    assert Slow.trained == 4 * EXPECTED.cohort
+    Slow.trained = 0
+    calibration.updates_per_s(executor, setup(), EXPECTED, to_beat=1e6)
+    assert Slow.trained == 2 * EXPECTED.cohort
 
 
 @pytest.mark.parametrize(

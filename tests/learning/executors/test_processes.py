@@ -61,8 +61,10 @@ def bits(results: Any) -> list[Any]:
     ]
 
 
-def compare(data: Dataset, model: Any, local: LocalTraining, numbers: tuple[int, ...], patch: Any) -> None:
-    setup = TrainingSetup(model, data, local, seed=4)
+def compare(
+    data: Dataset, model: Any, local: LocalTraining, numbers: tuple[int, ...], patch: Any, precision: Any = "float32"
+) -> None:
+    setup = TrainingSetup(model, data, local, 4, precision)
     reference = SequentialExecutor(setup)
     base = reference.flat.layout.initial
     first = reference.train(jobs(base))
@@ -104,7 +106,7 @@ def test_bits_are_those_of_the_sequential_executor(monkeypatch: pytest.MonkeyPat
     data = Tiny(samples=500).load()
     compare(data, Drawn(), MOMENTUM, (2, 1), monkeypatch)
     monkeypatch.setenv("FEDSIM_WORKERS", "2")
-    compare(data, MLP(hidden=(30,)), ADAM, (2,), monkeypatch)
+    compare(data, MLP(hidden=(30,)), ADAM, (2,), monkeypatch, "bfloat16")
     overlap(data)
     with pytest.raises(ValueError, match="at least one array") as caught:
         list(ProcessesExecutor(TrainingSetup(Broken(), data, ADAM, 1)).train(jobs(np.zeros(0, np.float32))))

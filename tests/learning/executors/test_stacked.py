@@ -1,5 +1,6 @@
 """The stacked executor against a plain loop over torch's own optimisers, and a client alone against a cohort."""
 
+import functools
 from collections.abc import Sequence
 from typing import Any
 
@@ -82,14 +83,13 @@ def compare(setup: TrainingSetup, jobs: list[TrainingJob], found: Sequence[Train
 @pytest.mark.parametrize(
     "local",
     [
-        SGD,
-        MOMENTUM,
-        ADAM,
-        SGD.model_copy(update={"proximal": 0.5}),
-        SGD.model_copy(update={"max_batches": 3, "epochs": 4}),
-        SGD.model_copy(update={"short_batch": "skip"}),
+        pytest.param(SGD, id="sgd", marks=pytest.mark.slow),
+        pytest.param(MOMENTUM, id="momentum", marks=pytest.mark.slow),
+        pytest.param(ADAM, id="adam"),
+        pytest.param(SGD.model_copy(update={"proximal": 0.5}), id="proximal"),
+        pytest.param(SGD.model_copy(update={"max_batches": 3, "epochs": 4}), id="max_batches", marks=pytest.mark.slow),
+        pytest.param(SGD.model_copy(update={"short_batch": "skip"}), id="skip", marks=pytest.mark.slow),
     ],
-    ids=["sgd", "momentum", "adam", "proximal", "max_batches", "skip"],
 )
 def test_a_perceptron_is_trained_as_by_the_loop(local: LocalTraining) -> None:
     setup = setup_of(local=local)
@@ -105,8 +105,11 @@ def test_a_perceptron_is_trained_as_by_the_loop(local: LocalTraining) -> None:
 
 @pytest.mark.parametrize(
     ("model", "local"),
-    [(Convolutions(), MOMENTUM), (Dropping(), ADAM), (Centred(), MOMENTUM)],
-    ids=["norms", "dropout", "own-mean"],
+    [
+        pytest.param(Convolutions(), MOMENTUM, id="norms"),
+        pytest.param(Dropping(), ADAM, id="dropout", marks=pytest.mark.slow),
+        pytest.param(Centred(), MOMENTUM, id="own-mean", marks=pytest.mark.slow),
+    ],
 )
 def test_norms_see_real_samples_only_and_draws_are_those_of_the_client(model: Any, local: LocalTraining) -> None:
     setup = setup_of(model, local)
@@ -118,13 +121,21 @@ def test_norms_see_real_samples_only_and_draws_are_those_of_the_client(model: An
         assert same_bits(executor.train([job])[0], one)
 
 
-@settings(max_examples=25, deadline=None)
+SMALL_SETUP = TrainingSetup(MLP(hidden=(3,)), Tiny(samples=480).load(), MOMENTUM, 0)
+
+
+@functools.cache
+def small() -> StackedExecutor:
+    return StackedExecutor(SMALL_SETUP)
+
+
+@settings(max_examples=12, deadline=None)
 @given(data=st.data())
 def test_a_client_gets_the_same_bits_alone_and_in_any_cohort(data: st.DataObject) -> None:
     sizes = data.draw(st.lists(st.integers(1, 11), min_size=1, max_size=40))
     chosen = data.draw(st.lists(st.integers(0, len(sizes) - 1), min_size=1, max_size=3, unique=True))
-    together = SMALL.train(jobs_of(SMALL_SETUP, sizes))
-    alone = [SMALL.train([jobs_of(SMALL_SETUP, sizes)[one]])[0] for one in chosen]
+    together = small().train(jobs_of(SMALL_SETUP, sizes))
+    alone = [small().train([jobs_of(SMALL_SETUP, sizes)[one]])[0] for one in chosen]
     assert all(same_bits(found, together[one]) for one, found in zip(chosen, alone, strict=True))
     reference = SequentialExecutor(SMALL_SETUP).train([jobs_of(SMALL_SETUP, sizes)[one] for one in chosen])
     for found, wanted in zip(alone, reference, strict=True):
@@ -132,19 +143,21 @@ def test_a_client_gets_the_same_bits_alone_and_in_any_cohort(data: st.DataObject
         np.testing.assert_allclose([found.loss, found.loss_rms], [wanted.loss, wanted.loss_rms], rtol=1e-5)
 
 
-SMALL_SETUP = TrainingSetup(MLP(hidden=(3,)), Tiny(samples=480).load(), MOMENTUM, 0)
-SMALL = StackedExecutor(SMALL_SETUP)
-
-
 def test_more_clients_than_slots_are_trained_one_after_the_other() -> None:
     sizes = [1 + i % 7 for i in range(90)]
-    found = SMALL.train(jobs_of(SMALL_SETUP, sizes))
+    found = small().train(jobs_of(SMALL_SETUP, sizes))
     wanted = SequentialExecutor(SMALL_SETUP).train(jobs_of(SMALL_SETUP, sizes))
     for one, other in zip(found, wanted, strict=True):
         np.testing.assert_allclose(one.difference, other.difference, rtol=1e-4, atol=1e-6)
 
 
-@pytest.mark.parametrize("model", [MLP(hidden=(5,)), Convolutions()], ids=["perceptron", "norms"])
+@pytest.mark.parametrize(
+    "model",
+    [
+        pytest.param(MLP(hidden=(5,)), id="perceptron"),
+        pytest.param(Convolutions(), id="norms", marks=pytest.mark.slow),
+    ],
+)
 def test_evaluations_are_those_of_the_sequential_executor_alone_and_together(model: Any) -> None:
     setup = setup_of(model)
     base = build_flat(model, setup.data.shape, setup.data.classes, 0).layout.initial

@@ -19,6 +19,15 @@ _PROGRAM: Final = (
     "import sys; sys.path[:] = sys.argv[2:]; "
     "from fedsim.learning.executors.workers.worker import main; main(int(sys.argv[1]))"
 )
+_ENVIRONMENT: Final = {
+    "OMP_NUM_THREADS": "1",
+    "MKL_NUM_THREADS": "1",
+    # Activations of some megabytes are freed and asked for again in each batch; glibc would give them to the system and
+    # get pages back that it has to clear.
+    "MALLOC_MMAP_THRESHOLD_": str(1 << 28),
+    "MALLOC_TRIM_THRESHOLD_": str(1 << 28),
+    "MALLOC_TOP_PAD_": str(1 << 24),
+}
 _PATIENCE_S: Final = 5.0
 
 
@@ -53,7 +62,7 @@ class Link:
                 pass_fds=[theirs.fileno()],
                 stdin=subprocess.DEVNULL,
                 start_new_session=True,
-                env={**os.environ, "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"},
+                env={**os.environ, **_ENVIRONMENT},
             )
         self._channel = Channel(mine)
 
