@@ -4,6 +4,7 @@ The file is a sequence of segments. A segment is a whole Arrow IPC stream (schem
 file that ends within a segment, as after a kill, is readable up to the segment before.
 """
 
+import contextlib
 import mmap
 import os
 import sys
@@ -37,7 +38,7 @@ class Spool:
     Parameters
     ----------
     schema : of the table
-    file : open for reading and writing, in bytes
+    file : open for reading and writing, in bytes and without a buffer
     where : name of the file in messages
     extent : what the file holds already; what stands behind is cut off
 
@@ -54,7 +55,7 @@ class Spool:
     @classmethod
     def temporary(cls, schema: pa.Schema) -> "Spool":
         """Return an empty spool in the system's folder for temporary files, gone with the process at the latest."""
-        file = cast(BinaryIO, tempfile.TemporaryFile(prefix="fedsim-"))  # noqa: SIM115 (closed with the spool)
+        file = cast(BinaryIO, tempfile.TemporaryFile(prefix="fedsim-", buffering=0))  # noqa: SIM115 (closed with the spool)
         spool = cls(schema, file, tempfile.gettempdir())
         weakref.finalize(spool, file.close)
         return spool
@@ -110,9 +111,16 @@ class Spool:
         self._file.close()
 
     def _write(self, segment: pa.Buffer) -> None:
+        left = memoryview(segment)
         self._file.seek(self.extent.nbytes)
-        self._file.write(segment)
-        self._file.flush()
+        try:
+            while left:
+                left = left[self._file.write(left) :]
+        except OSError:
+            # On a full disk this is what makes room for the state of the run.
+            with contextlib.suppress(OSError):
+                self._file.truncate(self.extent.nbytes)
+            raise
 
     def _told(self, act: Callable[[], object]) -> None:
         try:

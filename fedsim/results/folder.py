@@ -224,7 +224,7 @@ class RunFolder:
         try:
             if extent.nbytes and file.stat().st_size < extent.nbytes:
                 raise RunError(f"{file}: is damaged: it is shorter than the state says; --force runs it again")
-            opened = cast(BinaryIO, file.open("r+b" if extent.nbytes else "w+b"))
+            opened = cast(BinaryIO, file.open("r+b" if extent.nbytes else "w+b", buffering=0))
         except OSError as error:
             raise RunError(f"{file}: cannot be written: {error.strerror}") from None
         return ReplayedSpool(schema.arrow, opened, str(file), extent, self._hint())

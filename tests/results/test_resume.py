@@ -117,7 +117,7 @@ def started(folder, *options):
 @pytest.mark.parametrize("kind", ROUNDS)
 def test_killed_at_twenty_random_instants_a_run_ends_in_the_same_bytes(kind, tmp_path):
     """Half of the signals are SIGKILL, half are what Ctrl-C sends; the last process is left alone."""
-    counts = {"synchronous": 150, "deadline": 150, "asynchronous": 250, "hierarchical": 60}
+    counts = {"synchronous": 80, "deadline": 80, "asynchronous": 100, "hierarchical": 40}
     of = scenario(kind, learning=LEARNING, rounds={**ROUNDS[kind], "count": counts[kind]})
     (tmp_path / "scenario.toml").write_text(of.to_toml())
     began = time.monotonic()
