@@ -7,6 +7,7 @@ At which second does the model reach 80 %, and what would another selector, dead
 `simulate`      run a scenario and return its `History`
 `run`           the same, kept in a folder with tables and figures
 `read_run`      the history of such a folder
+`load_model`    its model, as a module of PyTorch
 `History`       participations, rounds and evaluations as tables
 `draw`          one figure of several histories
 `Component`     what a part of your own (network, law, policy ...) derives from
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from fedsim.errors import FedsimError
     from fedsim.history import History, draw
     from fedsim.registry import Component
-    from fedsim.results import read_run, run
+    from fedsim.results import load_model, read_run, run
     from fedsim.scenario import Scenario
     from fedsim.selectors import Cohort, Reports, RoundView
     from fedsim.simulation import simulate
@@ -39,6 +40,7 @@ _PLACES = {
     "Scenario": "fedsim.scenario",
     "check_selector": "fedsim.testing",
     "draw": "fedsim.history",
+    "load_model": "fedsim.results",
     "read_run": "fedsim.results",
     "run": "fedsim.results",
     "simulate": "fedsim.simulation",
@@ -55,6 +57,7 @@ __all__ = [
     "Scenario",
     "check_selector",
     "draw",
+    "load_model",
     "read_run",
     "run",
     "simulate",

@@ -1,16 +1,19 @@
-"""The command line: run, plot, report, check, list and data.
+"""The command line: run, plot, report, check, list, data and store.
 
 A wrong scenario, file or option ends in a paragraph on standard error and exit code 2, without a traceback.
 """
 
 import sys
+import warnings
 from collections.abc import Iterable
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, cast
 
 import typer
 
-from fedsim.errors import FedsimError
+from fedsim.errors import FedsimError, StoreWarning
+from fedsim.store_cli import store_app
 
 app = typer.Typer(
     name="fedsim",
@@ -19,6 +22,7 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
+app.add_typer(store_app, name="store")
 
 ScenarioFile = Annotated[Path, typer.Argument(metavar="FILE", help="A scenario in TOML.")]
 Assignments = Annotated[
@@ -31,6 +35,7 @@ Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress and
 
 def main() -> None:
     """Run the command line and exit with its code."""
+    warnings.showwarning = _show_warning
     try:
         app(standalone_mode=True)
     except FedsimError as error:
@@ -40,27 +45,54 @@ def main() -> None:
         sys.exit(0)
 
 
+def _show_warning(
+    message: Warning | str, category: type[Warning], filename: str, lineno: int, file: Any = None, line: Any = None
+) -> None:
+    """Print a warning for users as errors are printed, and any other as usual."""
+    shown = f"fedsim: {message}\n"
+    if not issubclass(category, StoreWarning):
+        shown = warnings.formatwarning(message, category, filename, lineno, line)
+    (file or sys.stderr).write(shown)
+
+
 @app.command()
 def run(
     file: ScenarioFile,
     assignments: Assignments = None,
     out: Annotated[Path | None, typer.Option("--out", help="Folder of the run (default: runs/<name>).")] = None,
     data_dir: DataDir = None,
-    force: Annotated[bool, typer.Option("--force", help="Replace a folder that holds another scenario's run.")] = False,
+    force: Annotated[
+        bool, typer.Option("--force", help="Throw away the run that the folder holds: another one, or a finished one.")
+    ] = False,
     executor: Annotated[
-        str | None, typer.Option("--executor", help="What computes trainings (default: $FEDSIM_EXECUTOR, sequential).")
+        str | None, typer.Option("--executor", help="What computes trainings (default: $FEDSIM_EXECUTOR, auto).")
     ] = None,
-    device: Annotated[str, typer.Option("--device", help="Where the executor computes.")] = "cpu",
-    precision: Annotated[str, typer.Option("--precision", help="float32 or bfloat16.")] = "float32",
+    device: Annotated[
+        str | None, typer.Option("--device", help="Where the executor computes (default: $FEDSIM_DEVICE, cpu).")
+    ] = None,
+    precision: Annotated[str | None, typer.Option("--precision", help="float32 (default) or bfloat16.")] = None,
+    store: Annotated[
+        Path | None, typer.Option("--store", help="Folder of the store (default: $FEDSIM_STORE, the user's cache).")
+    ] = None,
+    no_store: Annotated[bool, typer.Option("--no-store", help="Look nothing up and keep nothing.")] = False,
+    keep_models: Annotated[
+        str, typer.Option("--keep-models", help="Models that stay in the store: all, last or 'every N'.")
+    ] = "all",
+    save_models: Annotated[
+        int | None,
+        typer.Option("--save-models", metavar="N", min=1, help="Keep the model after each N-th round too."),
+    ] = None,
     quiet: Quiet = False,
 ) -> None:
     """Run a scenario; keep its tables, figures and summary in a folder."""
     from rich.console import Console
 
-    from fedsim.results import rows, summarise
+    from fedsim.results import read_summary, rows
     from fedsim.results import run as run_scenario
     from fedsim.results.progress import RoundBar
 
+    if store is not None and no_store:
+        raise FedsimError("run: --store and --no-store exclude each other")
     scenario = _scenario(file, assignments)
     for path, code in scenario.code().items():
         if code.unreadable:
@@ -69,7 +101,7 @@ def run(
     console = Console()
     try:
         with RoundBar(scenario.name, scenario.rounds.count, console, quiet=quiet) as bar:
-            history = run_scenario(
+            run_scenario(
                 scenario,
                 folder,
                 data_dir=data_dir,
@@ -78,17 +110,17 @@ def run(
                 executor=executor,
                 device=device,
                 precision=cast(Any, precision),
+                store=False if no_store else store,
+                keeping=keep_models,
+                save_models=save_models,
+                tell=None if quiet else partial(console.print, soft_wrap=True, highlight=False, markup=False),
             )
     except KeyboardInterrupt:
         typer.echo(f"fedsim: interrupted; the rounds so far are in {folder}", err=True)
         raise typer.Exit(130) from None
     if quiet:
         return
-    settings = scenario.results
-    _print_table(
-        f"{scenario.name} (seed {scenario.seed})",
-        rows(summarise(history, settings.target_accuracy, settings.smoothing)),
-    )
+    _print_table(f"{scenario.name} (seed {scenario.seed})", rows(read_summary(folder)))
     for written in sorted(folder.glob("*.png")):
         console.print(str(written), soft_wrap=True, highlight=False)
 
@@ -155,6 +187,9 @@ def list_kinds(
         _print_table(sort, _selectors(catalogues[sort]), ("kind", "what it is"), show_lines=True)
         return
     rows = [(kind, *_described(catalogues[sort], kind)) for kind in catalogues[sort].kinds()]
+    if sort == "executors":  # no part of a scenario: its options are those of the command
+        _print_table(sort, [row[:2] for row in rows], ("kind", "what it is"))
+        return
     _print_table(sort, rows, ("kind", "what it is", "options"))
 
 

@@ -6,6 +6,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 from simpy import Environment, Event
+from simpy.events import URGENT
 
 __all__ = [
     "TIE_ULPS",
@@ -14,6 +15,7 @@ __all__ = [
     "LastOfInstant",
     "Waiting",
     "call_after",
+    "call_next",
     "call_when",
     "first_of",
     "instants",
@@ -45,6 +47,14 @@ def call_after(env: Environment, delay_s: float, callback: Callable[[Event], Non
     if event.callbacks is not None:  # not `call_when`: this is called for every transfer
         event.callbacks.append(callback)
     return event
+
+
+def call_next(env: Environment, callback: Callable[[Event], None]) -> None:
+    """Call a function at this instant, after what happens now and before every other event of the instant."""
+    event = Event(env)
+    event._ok, event._value = True, None
+    event.callbacks.append(callback)
+    env.schedule(event, priority=URGENT)
 
 
 def wait_until(env: Environment, time_s: float) -> Waiting:

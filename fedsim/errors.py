@@ -28,5 +28,13 @@ class RunError(FedsimError):
     """A run folder cannot be written or read."""
 
 
+class StoreError(FedsimError):
+    """A store of results cannot be opened."""
+
+
+class StoreWarning(UserWarning):
+    """A store lost something or keeps nothing more; results are right, and some are computed again."""
+
+
 class AuditError(FedsimError):
     """An audit found that a run does not conserve bits or time; a fault of fedsim or of a part given to it."""

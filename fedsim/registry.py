@@ -182,7 +182,12 @@ class Registry:
     def kind_of(self, part: object) -> str:
         """Return the name under which a part's class can be found again."""
         place = f"{type(part).__module__}:{type(part).__qualname__}"
-        return next((kind for kind, where in self.kinds().items() if where == place), place)
+        # The kinds of other packages are read from files, which takes milliseconds.
+        for kinds in (self.builtin, {} if is_builtin(type(part)) else self.kinds()):
+            for kind, where in kinds.items():
+                if where == place:
+                    return kind
+        return place
 
     def make(self, value: Any) -> Any:
         """Return the part that a scenario's value describes: a kind, a table with one, or the part itself."""

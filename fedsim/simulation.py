@@ -1,8 +1,8 @@
 """The one place that wires a scenario into processes and runs it."""
 
 from collections.abc import Callable
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from simpy import Environment
@@ -10,9 +10,12 @@ from simpy import Environment
 from fedsim.capabilities import FLOPS
 from fedsim.devices import Availability, Batteries, Charge, EligibilityCriterion, EligibleClients, Working
 from fedsim.devices.availability.on_off import OnOffProcess
-from fedsim.errors import ScenarioError
+from fedsim.errors import RunError, ScenarioError
 from fedsim.history import History, Recorder
-from fedsim.learning import ExecutorChoice, Learner, MakeExecutor, Precision
+from fedsim.learning import ExecutorChoice, ExecutorUsed, Keeping, Learner, MakeExecutor, Precision
+from fedsim.learning.models.settings import ModelPart
+from fedsim.learning.models.trained import TrainedModel
+from fedsim.learning.store.choice import StoreChoice
 from fedsim.network.contracts import build_links
 from fedsim.privacy import PrivacyAccountant
 from fedsim.rounds import (
@@ -47,7 +50,10 @@ class Simulation:
     data_dir : path, optional
         Directory of real data sets; ``FEDSIM_DATA`` or the user's cache by default.
     store : optional
-        Keeps results of training under their digests; runs that share one compute no training twice.
+        Keeps results of training under their digests; runs that share one compute no training twice. A `Store`, the
+        folder of one, or False for none; ``FEDSIM_STORE`` or a folder in the user's cache by default.
+    keeping : optional
+        Which models stay in the store once a newer one is there: ``"all"`` (the default), ``"last"``, ``"every 10"``.
     on_round : optional
         Called after every round with a `Progress`.
     executor : optional
@@ -57,6 +63,8 @@ class Simulation:
         Where the executor computes, in torch's words.
     precision : optional
         Of the arithmetic inside layers, ``"float32"`` or ``"bfloat16"``.
+    recorder : optional
+        Takes the rows of the run; one with rows in temporary files by default.
     """
 
     def __init__(
@@ -64,15 +72,17 @@ class Simulation:
         scenario: Scenario,
         *,
         data_dir: str | Path | None = None,
-        store: Any = None,
+        store: StoreChoice = None,
+        keeping: Keeping | str | None = None,
         on_round: Callable[[Progress], None] | None = None,
         executor: str | MakeExecutor | None = None,
-        device: str = "cpu",
+        device: str | None = None,
         precision: Precision = "float32",
+        recorder: Recorder | None = None,
     ) -> None:
         self.scenario = scenario
-        self.recorder = Recorder(scenario.name)
-        self.context = build_context(scenario, data_dir, store, ExecutorChoice.of(executor, device, precision))
+        self.recorder = recorder or Recorder(scenario.name)
+        self.context = build_context(scenario, data_dir, store, ExecutorChoice.of(executor, device, precision), keeping)
         stopping = StoppingCriteria(
             count=scenario.rounds.count,
             until_s=scenario.rounds.until_s,
@@ -88,24 +98,55 @@ class Simulation:
             audit=scenario.results.audit,
         )
 
+    @property
+    def executor_used(self) -> ExecutorUsed | None:
+        """What computes trainings and evaluations; None in a run about timing only."""
+        return self.context.learner.executor_used
+
     def run(self) -> History:
         """Run to the end and return what happened."""
-        self._server.run()
-        return self.history()
+        try:
+            self._server.run()
+        finally:
+            self.context.learner.flush()
+        trained = self.trained()
+        return self.history() if trained is None else replace(self.history(), find_model=_Found(trained))
+
+    def trained(self) -> TrainedModel | None:
+        """Return the newest model, training what is needed; None in a run about timing only."""
+        learner = self.context.learner
+        arrays = learner.export(self._server.model)
+        if learner.architecture is None or arrays is None:
+            return None
+        return TrainedModel(learner.architecture, arrays)
 
     def history(self) -> History:
         """Return what has happened so far."""
         return self.recorder.history()
 
 
+@dataclass(frozen=True)
+class _Found:
+    """The final model of a simulation, in memory."""
+
+    trained: TrainedModel
+
+    def __call__(self, model: ModelPart | str | None, after_round: int | None) -> TrainedModel:
+        """Return it; refuse other models."""
+        if model is not None or after_round is not None:
+            raise RunError("model: a history in memory has the final model only, whose settings are known")
+        return self.trained
+
+
 def simulate(
     scenario: Scenario,
     *,
     data_dir: str | Path | None = None,
-    store: Any = None,
+    store: StoreChoice = None,
+    keeping: Keeping | str | None = None,
     on_round: Callable[[Progress], None] | None = None,
     executor: str | MakeExecutor | None = None,
-    device: str = "cpu",
+    device: str | None = None,
     precision: Precision = "float32",
 ) -> History:
     """Run a scenario and return its history; nothing is written. See `Simulation` for the arguments.
@@ -119,6 +160,7 @@ def simulate(
         scenario,
         data_dir=data_dir,
         store=store,
+        keeping=keeping,
         on_round=on_round,
         executor=executor,
         device=device,
@@ -172,25 +214,31 @@ def build_hierarchy(scenario: Scenario, context: ServerContext) -> Hierarchy | N
 
 
 def build_context(
-    scenario: Scenario, data_dir: str | Path | None = None, store: Any = None, executor: ExecutorChoice | None = None
+    scenario: Scenario,
+    data_dir: str | Path | None = None,
+    store: StoreChoice = None,
+    executor: ExecutorChoice | None = None,
+    keeping: Keeping | str | None = None,
 ) -> ServerContext:
     """Return what the server and its clients depend on, built from a scenario and its one seed."""
     streams = Streams(scenario.seed)
     clients = scenario.crowd.clients
     privacy = scenario.privacy
+    selector = SelectorPort.of(scenario.selector.build())
+    chosen = replace(executor or ExecutorChoice(), cohort=selector.cohort, rounds=scenario.rounds.count)
     learner: Learner = scenario.learning.build(
         clients=clients,
         streams=streams,
         mechanism=None if privacy is None else privacy.mechanism,
         store=store,
         data_dir=None if data_dir is None else Path(data_dir),
-        executor=executor,
+        executor=chosen,
+        keeping=Keeping.parse(keeping) if isinstance(keeping, str) else keeping,
     )
     links = build_links(scenario.network, scenario.crowd.placement.positions(clients, streams), streams)
     law = scenario.devices.compute
     compute = law.build(clients, streams, learner.flops_per_sample if FLOPS in law.requires else None)
     accountant = None if privacy is None else PrivacyAccountant(privacy.budget, clients)
-    selector = SelectorPort.of(scenario.selector.build())
     workload = Workload(learner, selector.needs)
     expected = None
     if selector.oracle or selector.uses_features:

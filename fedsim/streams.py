@@ -9,16 +9,18 @@ Two forms of the same idea:
 
 * `Streams.generator` gives a NumPy generator (Philox4x64) for one key, for work that needs many draws.
 * `Streams.uniform` gives one uniform number per element of arrays of keys, for whole cohorts at once: making
-  a generator costs about ten microseconds, a number drawn here some tens of nanoseconds.
+  a generator costs some microseconds, a number drawn here some tens of nanoseconds.
 
 The counter-based generator behind `uniform` is Philox4x32-10 (Salmon, Moraes, Dror and Shaw, "Parallel random
 numbers: as easy as 1, 2, 3", SC 2011, section 3.3), checked in the tests against the authors' known answers.
 """
 
 import hashlib
-from typing import Final
+from functools import lru_cache
+from typing import Any, Final, cast
 
 import numpy as np
+from numpy.random.bit_generator import ISeedSequence
 from numpy.typing import ArrayLike, NDArray
 
 from fedsim.arrays import FloatArray
@@ -27,14 +29,16 @@ from fedsim.errors import ScenarioError
 Key = int | str
 
 _ROUNDS: Final = 10
-_MULTIPLIERS: Final = np.array([[0xD2511F53], [0xCD9E8D57]], dtype=np.uint64)
+_FIRST: Final = 0xD2511F53
+_SECOND: Final = 0xCD9E8D57
+_MULTIPLIERS: Final = np.array([[_FIRST], [_SECOND]], dtype=np.uint64)
 _KEY_STEPS: Final = np.array([0x9E3779B9, 0xBB67AE85], dtype=np.uint64)
 _LOW: Final = np.uint64(0xFFFFFFFF)
 _HALF: Final = np.uint64(32)
 _CHUNK: Final = 2**13
 """Numbers drawn at once, so that their counters stay in a core's cache."""
-_FEW: Final = 8
-"""Largest size for which drawing one by one is faster than drawing arrays."""
+_FEW: Final = 400
+"""Largest size for which drawing in the lanes of whole numbers is faster than drawing arrays."""
 
 
 def key_schedule(key: tuple[int, int]) -> NDArray[np.uint64]:
@@ -68,6 +72,25 @@ def philox4x32(counter: NDArray[np.uint64], schedule: NDArray[np.uint64]) -> NDA
     return np.stack([even[0], odd[0], even[1], odd[1]])
 
 
+class _PhiloxKey(ISeedSequence):
+    """The key of a Philox4x64 generator, as NumPy asks for it.
+
+    Given as a number, NumPy would fetch fresh entropy from the system before it takes the key, which costs more than
+    the rest of making a generator.
+
+    Parameters
+    ----------
+    key : 16 bytes, the lowest first
+    """
+
+    def __init__(self, key: bytes) -> None:
+        self._key = key
+
+    def generate_state(self, n_words: int, dtype: Any = np.uint64) -> NDArray[Any]:
+        """Return the key as two words."""
+        return np.frombuffer(self._key, dtype="<u8")
+
+
 class Streams:
     """All random streams of one run.
 
@@ -81,8 +104,9 @@ class Streams:
         if seed < 0:
             raise ScenarioError(f"seed: {seed!r} is not allowed; it must be a whole number of at least 0")
         self.seed, self._path = seed, path
+        self._keys: dict[str, tuple[int, int]] = {}
+        self._prefix = _text((seed, *path))[1:]
         self._schedules: dict[str, NDArray[np.uint64]] = {}
-        self._short_schedules: dict[str, list[tuple[int, int]]] = {}
 
     def within(self, *path: Key) -> "Streams":
         """Return streams of the same run for one of several parts of a kind, such as an edge server."""
@@ -90,13 +114,11 @@ class Streams:
 
     def digest(self, name: str, *keys: Key) -> bytes:
         """Return 16 bytes that identify a stream, equal on every machine and under every hash seed."""
-        parts = (self.seed, *self._path, name, *keys)
-        text = "\x1f".join(f"{'s' if isinstance(part, str) else 'i'}{part}" for part in parts)
-        return hashlib.blake2b(text.encode(), digest_size=16).digest()
+        return hashlib.blake2b((self._prefix + _text((name, *keys))).encode(), digest_size=16).digest()
 
     def generator(self, name: str, *keys: Key) -> np.random.Generator:
         """Return a fresh generator at the start of the stream ``(name, *keys)``."""
-        return np.random.Generator(np.random.Philox(key=int.from_bytes(self.digest(name, *keys), "little")))
+        return np.random.Generator(np.random.Philox(cast(Any, _PhiloxKey(self.digest(name, *keys)))))
 
     def uniform(self, name: str, client: ArrayLike, block: ArrayLike = 0) -> FloatArray:
         """Return one number in the open interval (0, 1) for each (client, block), of their shape, with 52 random bits.
@@ -109,10 +131,13 @@ class Streams:
             The two arguments broadcast.
         """
         asked, counted = np.asarray(client, dtype=np.uint64), np.asarray(block, dtype=np.uint64)
-        if asked.size <= _FEW and counted.size == 1:
-            few = [_one(one, counted.item(), self._short_schedule(name)) for one in asked.ravel().tolist()]
-            return np.array(few).reshape(np.broadcast_shapes(asked.shape, counted.shape))
-        clients, blocks = np.broadcast_arrays(asked, counted)
+        if counted.ndim == 0 and asked.size <= _FEW:
+            return _in_lanes(asked, counted.item(), _lanes(self._key(name), asked.size)).reshape(asked.shape)
+        both = np.empty((2, *np.broadcast(asked, counted).shape), dtype=np.uint64)
+        both[0], both[1] = asked, counted
+        clients, blocks = both
+        if clients.size <= _FEW:
+            return _in_lanes(clients, blocks, _lanes(self._key(name), clients.size)).reshape(clients.shape)
         numbers = np.empty(clients.size)
         flat_clients, flat_blocks, schedule = clients.ravel(), blocks.ravel(), self._schedule(name)
         for low in range(0, numbers.size, _CHUNK):
@@ -120,27 +145,76 @@ class Streams:
             numbers[part] = _uniform(flat_clients[part], flat_blocks[part], schedule)
         return numbers.reshape(clients.shape)
 
+    def _key(self, name: str) -> tuple[int, int]:
+        """Return the two words of a stream's Philox key."""
+        if name not in self._keys:
+            digest = self.digest(name)
+            self._keys[name] = int.from_bytes(digest[:4], "little"), int.from_bytes(digest[4:8], "little")
+        return self._keys[name]
+
     def _schedule(self, name: str) -> NDArray[np.uint64]:
         if name not in self._schedules:
-            digest = self.digest(name)
-            key = int.from_bytes(digest[:4], "little"), int.from_bytes(digest[4:8], "little")
-            self._schedules[name] = key_schedule(key)
+            self._schedules[name] = key_schedule(self._key(name))
         return self._schedules[name]
 
-    def _short_schedule(self, name: str) -> list[tuple[int, int]]:
-        if name not in self._short_schedules:
-            self._short_schedules[name] = [(even, odd) for even, odd in self._schedule(name)[:, :, 0].tolist()]
-        return self._short_schedules[name]
+
+def _text(parts: tuple[Key, ...]) -> str:
+    """Return the text that stands for parts of a stream's name, with a separator before each."""
+    return "".join([f"\x1fs{part}" if isinstance(part, str) else f"\x1fi{part}" for part in parts])
 
 
-def _one(client: int, block: int, schedule: list[tuple[int, int]]) -> float:
-    """Return a single number: `philox4x32` and `_uniform` in plain integers."""
-    low, first, second = 0xFFFFFFFF, 0xD2511F53, 0xCD9E8D57
-    words = client, block & low, block >> 32, 0
-    for even, odd in schedule:
-        one, other = first * words[0], second * words[2]
-        words = (other >> 32) ^ words[1] ^ even, other & low, (one >> 32) ^ words[3] ^ odd, one & low
-    return float((((words[0] << 20) ^ (words[1] >> 12)) + 0.5) * 2.0**-52)
+class _Lanes:
+    """Constants of Philox4x32-10 for counters that lie side by side in one whole number, 64 bits each.
+
+    Parameters
+    ----------
+    key : two 32-bit words
+    size : number of counters
+
+    Attributes
+    ----------
+    ones : a whole number with 1 in each lane
+    low, short : masks of the 32 and of the 20 lowest bits of each lane
+    keys : the ten round keys, two words each, in each lane
+    """
+
+    def __init__(self, key: tuple[int, int], size: int) -> None:
+        self.ones = int.from_bytes(b"\x01\0\0\0\0\0\0\0" * size, "little")
+        self.low, self.short = self.ones * 0xFFFFFFFF, self.ones * 0xFFFFF
+        self.keys = [(self.ones * even, self.ones * odd) for even, odd in key_schedule(key)[:, :, 0].tolist()]
+
+
+_lanes = lru_cache(maxsize=128)(_Lanes)
+
+
+def _in_lanes(client: NDArray[np.uint64], block: NDArray[np.uint64] | int, lanes: _Lanes) -> FloatArray:
+    """Return the numbers of a few counters, shape (n,): `_uniform` in the lanes of whole numbers.
+
+    A product of two 32-bit words fits into a lane, so that one multiplication of whole numbers is one of all lanes.
+
+    Parameters
+    ----------
+    client, block : n of each, or one block for all
+    lanes : for n counters
+    """
+    low, short = lanes.low, lanes.short
+    first, odd = int.from_bytes(client.astype("<u8", copy=False).tobytes(), "little"), 0
+    blocks = (
+        lanes.ones * block
+        if isinstance(block, int)
+        else int.from_bytes(block.astype("<u8", copy=False).tobytes(), "little")
+    )
+    second, third = blocks & low, blocks >> 32 & low
+    for even_key, odd_key in lanes.keys:
+        one, other = first * _FIRST, third * _SECOND
+        first, second, third, odd = (
+            (other >> 32 & low) ^ second ^ even_key,
+            other & low,
+            (one >> 32 & low) ^ odd ^ odd_key,
+            one & low,
+        )
+    bits = (first << 20) ^ (second >> 12 & short)
+    return (np.frombuffer(bits.to_bytes(8 * client.size, "little"), dtype="<u8") + 0.5) * 2.0**-52
 
 
 def _uniform(client: NDArray[np.uint64], block: NDArray[np.uint64], schedule: NDArray[np.uint64]) -> FloatArray:

@@ -8,6 +8,11 @@ from pathlib import Path
 
 import pytest
 
+# No test and no frozen table depends on what a calibration finds on this machine.
+os.environ.setdefault("FEDSIM_EXECUTOR", "sequential")
+# No test writes into the store of the user who runs it.
+os.environ["FEDSIM_STORE"] = "none"
+
 _PREPARE = Path(__file__).parents[2] / "shared" / "data" / "prepare.py"
 _HERE = Path(__file__).parent
 # Rooms by themselves, and what is about the house: the quick tier, but for what compares samples or reads data sets.

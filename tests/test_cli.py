@@ -10,6 +10,9 @@ from functools import partial
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
+
+from fedsim.cli import app
 
 SCENARIO = """
 name = "tiny"
@@ -218,3 +221,38 @@ def test_an_executor_that_there_is_not_is_refused(folder):
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)  # noqa: S603
     assert done.returncode == 2
     assert "executor: there is no executor 'sequentail'" in done.stderr
+
+
+@pytest.fixture
+def typed(folder, monkeypatch):
+    """Return a function that types a command in the folder, in this process and without figures."""
+    monkeypatch.chdir(folder)
+    monkeypatch.setattr("fedsim.results.recording.draw", lambda *_, **__: None)
+    return lambda *arguments: CliRunner().invoke(app, [*arguments])
+
+
+def test_run_says_what_was_computed_and_what_was_found_and_is_done_at_once_when_finished(typed):
+    first = typed("run", "tiny.toml", "--out", "a", "--store", "store", "--save-models", "2")
+    assert "trainings: 6 computed, 0 found; evaluations: 3 computed, 0 found" in first.stdout
+    assert Path("a/models/round-000002.safetensors").exists()
+    again = typed("run", "tiny.toml", "--out", "a", "--store", "store")
+    assert "a: was finished before" in again.stdout
+    assert "trainings" not in again.stdout
+    assert first.stdout.splitlines()[1:] == again.stdout.splitlines()[1:], "the same summary"
+    other = typed("run", "tiny.toml", "--out", "b", "--store", "store", "--keep-models", "last")
+    assert "trainings: 0 computed, 6 found; evaluations: 0 computed, 3 found" in other.stdout
+    none = typed("run", "tiny.toml", "--out", "c", "--no-store")
+    assert "trainings: 6 computed, 0 found" in none.stdout
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--store", "store", "--no-store"), "--store and --no-store exclude each other"),
+        (("--keep-models", "some"), "keep-models: 'some' is not allowed"),
+    ],
+)
+def test_wrong_options_of_run_are_refused_before_work_starts(options, message, typed):
+    refused = typed("run", "tiny.toml", "--out", "a", *options)
+    assert message in str(refused.exception)
+    assert not Path("a").exists()

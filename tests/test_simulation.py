@@ -148,16 +148,19 @@ def test_late_and_dropped_clients_are_never_trained():
     assert run.context.learner.trainings == outcomes.count("delivered")
 
 
-def test_nothing_is_trained_after_the_last_evaluation_that_is_asked_for():
-    from fedsim.learning import MemoryStore
+def test_a_run_that_shares_a_store_trains_nothing_twice():
+    from fedsim.learning import MemoryStore, Work
+    from fedsim.simulation import Simulation
 
     store = MemoryStore()
-    first = simulate(scenario(), store=store)
-    trained = store.misses
+    first, again, seldom = (Simulation(scenario(results={"evaluate_every": every}), store=store) for every in (1, 1, 3))
+    accuracy, *others = [run.run().column("evaluations", "accuracy").tolist() for run in (first, again, seldom)]
+    assert others == [accuracy, accuracy[2::3]]
+    trained = first.context.learner.work.trained
     assert trained > 0
-    again = simulate(scenario(results={"evaluate_every": 3}), store=store)
-    assert store.misses == trained, "a run that shares the store pays for no training twice"
-    assert again.column("evaluations", "accuracy").tolist() == first.column("evaluations", "accuracy")[2::3].tolist()
+    assert first.context.learner.work == Work(trained=trained, evaluated=6)
+    assert again.context.learner.work == Work(trainings_found=trained, evaluations_found=6)
+    assert seldom.context.learner.work == Work(trainings_found=trained, evaluations_found=2)
 
 
 def test_a_run_learns():

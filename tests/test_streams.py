@@ -1,6 +1,8 @@
 """One seed, many streams: known answers, independence, and sameness in another process."""
 
+import hashlib
 import os
+import pickle
 import subprocess
 import sys
 
@@ -45,6 +47,28 @@ def test_drawing_from_one_stream_never_changes_another(seed, one, other, draws):
     after = streams.generator(one, 3).random(5), streams.uniform(one, np.arange(5), 3)
     np.testing.assert_array_equal(before[0], after[0])
     np.testing.assert_array_equal(before[1], after[1])
+
+
+@given(st.integers(0, 2**64), names, st.lists(st.one_of(st.integers(0, 2**63), names), max_size=3))
+@settings(deadline=None)
+def test_a_generator_is_numpys_philox_under_the_hash_of_its_name(seed, name, keys):
+    """The definition, written out: a hash of seed, path, name and keys, and NumPy's own way from a key."""
+    parts = (seed, "edge", 3, name, *keys)
+    text = "\x1f".join(("s" if isinstance(part, str) else "i") + str(part) for part in parts)
+    key = int.from_bytes(hashlib.blake2b(text.encode(), digest_size=16).digest(), "little")
+    drawn = Streams(seed).within("edge", 3).generator(name, *keys)
+    plain = np.random.Generator(np.random.Philox(key=key))
+    for rng in (drawn, pickle.loads(pickle.dumps(drawn))):  # noqa: S301 - its own
+        again = np.random.Generator(np.random.Philox(key=key))
+        assert rng.bit_generator.state["state"]["key"].tolist() == plain.bit_generator.state["state"]["key"].tolist()
+        for draw in (
+            lambda g: g.integers(2**63),
+            lambda g: g.permutation(7).tolist(),
+            lambda g: g.random(),
+            lambda g: g.standard_normal(3).tolist(),
+            lambda g: g.integers(5, dtype=np.uint8),
+        ):
+            assert draw(rng) == draw(again)
 
 
 @given(st.integers(0, 2**32), names, st.lists(st.tuples(clients, blocks), min_size=1, max_size=20))
@@ -112,6 +136,36 @@ def test_uniform_broadcasts():
     u = Streams(0).uniform("a", np.arange(3)[:, None], np.arange(4))
     assert u.shape == (3, 4)
     assert u[2, 1] == float(Streams(0).uniform("a", 2, 1))
+
+
+@pytest.mark.parametrize("size", [1, 2, 31, 400, 401])
+@pytest.mark.parametrize("block", [0, 7, 2**62 + 2**33 + 5])
+def test_a_few_numbers_are_the_first_of_many(size, block):
+    """Few numbers are drawn in the lanes of whole numbers, many as arrays of words; each depends on its key alone."""
+    many = np.random.default_rng(size).integers(0, 2**32, 1000)
+    blocks = block + np.arange(1000)
+    streams = Streams(4)
+    assert streams.uniform("a", many[:size], block).tolist() == streams.uniform("a", many, block)[:size].tolist()
+    assert (
+        streams.uniform("a", many[:size], blocks[:size]).tolist() == streams.uniform("a", many, blocks)[:size].tolist()
+    )
+
+
+def test_few_and_many_numbers_are_philox_of_their_counters():
+    """A number is the first 52 bits of counter (client, low block, high block, 0) under the stream's key."""
+    streams, client, block = Streams(4), np.array([0, 5, 2**32 - 1], dtype=np.uint64), 2**40 + 3
+    key = tuple(int.from_bytes(streams.digest("a")[low : low + 4], "little") for low in (0, 4))
+    counter = np.array([client, [block % 2**32] * 3, [block >> 32] * 3, [0] * 3], dtype=np.uint64)
+    words = philox4x32(counter, key_schedule(key)).tolist()
+    expected = [((first << 20 ^ second >> 12) + 0.5) / 2**52 for first, second in zip(words[0], words[1], strict=True)]
+    assert streams.uniform("a", client, block).tolist() == expected
+
+
+def test_a_generator_starts_at_the_key_that_is_the_digest_of_its_name():
+    streams = Streams(4).within("edge", 2)
+    key = int.from_bytes(streams.digest("selection", 3, "x"), "little")
+    expected = np.random.Generator(np.random.Philox(key=key)).random(9).tolist()
+    assert streams.generator("selection", 3, "x").random(9).tolist() == expected
 
 
 def test_bad_seed_is_refused():

@@ -1,5 +1,6 @@
 """Seconds, bits and joules of a run by the fate of its participations."""
 
+from collections.abc import Iterable
 from typing import Final
 
 import numpy as np
@@ -15,21 +16,44 @@ SERVED: Final = (Fate.USED.label, Fate.STALE_USED.label)
 _BITS: Final = ("downlink_bits", "uplink_bits")
 
 
-def by_fate(tables: Tables) -> pa.Table:
+class SpentByFate:
+    """Seconds, bits and joules of participations by their `Fate`, added up row after row.
+
+    Attributes
+    ----------
+    count : participations of each fate, shape (fates,)
+    sums : seconds, bits and joules of each fate by the name of their column, each of shape (fates,)
+    """
+
+    def __init__(self) -> None:
+        self.count = np.zeros(len(Fate), dtype=np.int64)
+        self.sums = {name: np.zeros(len(Fate)) for name in (*SECONDS, *_BITS, "energy_j")}
+
+    def add(self, participations: pa.RecordBatch) -> None:
+        """Add the rows of a batch; the sums are the same however rows are divided into batches."""
+        code = codes_of(participations.column("fate"), Fate)
+        np.add.at(self.count, code, 1)
+        for name, total in self.sums.items():
+            np.add.at(total, code, participations.column(name).to_numpy())
+
+
+def by_fate(tables: Tables, participations: Iterable[pa.RecordBatch] | None = None) -> pa.Table:
     """Return the seconds, bits and joules of the participations of each `Fate`, one row a fate.
 
     Columns: ``fate``, ``participations``, ``downlink_s``, ``compute_s``, ``queue_s``, ``uplink_s``, their sum
     ``total_s``, ``downlink_bits``, ``uplink_bits``, ``energy_j``, and the shares of all seconds and of all bits,
     ``time_share`` and ``bits_share`` (0 where there are none). If clients were asked questions before a selection, the
     last row is ``"probe"``, which is neither used nor wasted.
+
+    Parameters
+    ----------
+    tables : of the run
+    participations : the participations batch by batch, where they are too many for memory
     """
-    names = (*SECONDS, *_BITS, "energy_j")
-    rows, code = list(Fate.labels()), codes_of(tables.participations.column("fate"), Fate)
-    count = np.bincount(code, minlength=len(Fate))
-    sums = {
-        name: np.bincount(code, tables.column("participations", name), minlength=len(Fate)).astype(float)
-        for name in names
-    }
+    rows, spent = list(Fate.labels()), SpentByFate()
+    for batch in tables.participations.to_batches() if participations is None else participations:
+        spent.add(batch)
+    count, sums = spent.count, spent.sums
     if tables.probes is not None:
         rows.append(PROBE)
         count = np.append(count, tables.probes.num_rows)
@@ -49,9 +73,9 @@ def by_fate(tables: Tables) -> pa.Table:
     )
 
 
-def wasted_shares(tables: Tables) -> tuple[float, float]:
-    """Return the shares of all seconds and of all bits of clients that did not serve."""
-    table = by_fate(tables).to_pydict()
+def wasted_shares(tables: Tables, participations: Iterable[pa.RecordBatch] | None = None) -> tuple[float, float]:
+    """Return the shares of all seconds and of all bits of clients that did not serve; arguments as for `by_fate`."""
+    table = by_fate(tables, participations).to_pydict()
     wasted = [fate not in (*SERVED, PROBE) for fate in table["fate"]]
     return float(np.dot(wasted, table["time_share"])), float(np.dot(wasted, table["bits_share"]))
 

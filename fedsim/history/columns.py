@@ -16,7 +16,7 @@ SECONDS: Final = ("downlink_s", "compute_s", "queue_s", "uplink_s")
 NO_EDGE: Final = -1
 
 
-def codes_of(labels: pa.ChunkedArray, kind: type[Coded]) -> IntArray:
+def codes_of(labels: pa.Array | pa.ChunkedArray, kind: type[Coded]) -> IntArray:
     """Return the codes of a column of n labels of an enumeration, shape (n,)."""
     found = pc.index_in(labels.cast(pa.string()), value_set=pa.array(kind.labels()))
     return np.asarray(found.to_numpy()).astype(np.int64)

@@ -1,21 +1,61 @@
 """The history of a run with its analyses, as a notebook uses it."""
 
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
 
+from fedsim.errors import RunError
 from fedsim.history import accounting, critical_path, figures, what_if
 from fedsim.history.tables import Tables, X, Y
+from fedsim.learning.models.settings import ModelPart
+from fedsim.learning.models.trained import TrainedModel
+
+if TYPE_CHECKING:
+    from fedsim.learning.models.trained import Module
 
 
+class FindModel(Protocol):
+    """Where the model of a run is found."""
+
+    def __call__(self, model: ModelPart | str | None, after_round: int | None) -> TrainedModel:
+        """Return a model; for the arguments see `History.model`."""
+        ...
+
+
+@dataclass(frozen=True)
 class History(Tables):
     """The tables of one run, and the analyses of this room as methods.
 
     Times are simulated seconds. No value depends on the machine or on when the run was made.
+
+    Attributes
+    ----------
+    find_model : where `model` finds it; None for a history without one
     """
+
+    find_model: FindModel | None = field(default=None, repr=False, compare=False, kw_only=True)
 
     by_fate = accounting.by_fate
     cloud_path = critical_path.cloud_path
     critical_path = critical_path.critical_path
     deadline_whatif = what_if.deadline_whatif
+
+    def model(self, model: ModelPart | str | None = None, *, after_round: int | None = None) -> "Module":
+        """Return the final model of the run as a ``torch.nn.Module`` in evaluation mode.
+
+        Parameters
+        ----------
+        model : for the model of a folder whose kind is not fedsim's; see `fedsim.load_model`
+        after_round : round whose model is wanted, for a folder that keeps it
+
+        Raises
+        ------
+        RunError
+            If the run has no such model.
+        """
+        if self.find_model is None:
+            raise RunError(f"{self.name}: this history has no model: its run was about timing only, or had not ended")
+        return self.find_model(model, after_round).module()
 
     def plot(
         self, x: X = "time", y: Y = "accuracy", *, smoothing: int = 1, out: str | Path | None = None

@@ -1,8 +1,9 @@
 """Records a run while it goes on."""
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, Final, NamedTuple
 
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from fedsim.history.history import History
@@ -17,69 +18,162 @@ from fedsim.history.schema import (
     TABLES,
     TableSchema,
 )
+from fedsim.history.spool import ROWS_IN_A_BATCH, Spool
+
+Row = Mapping[str, Any]
+MakeSpool = Callable[[TableSchema], Spool]
+
+_PARTS_IN_MEMORY: Final = 2**11
+"""Most pieces of a table in memory: a piece of one row takes a hundred times the memory of its numbers."""
 
 
 class Recorder:
     """The rows of a run so far, by the names of their columns in `fedsim.history.schema`.
 
-    A column that may be null can be left out; a name that the schema does not have is refused.
+    A column that may be null can be left out; a name that the schema does not have is refused. The newest rows are in
+    memory, the others on disk, so that memory does not grow with the rounds.
 
     Parameters
     ----------
     name : name of the scenario
+    spool : makes the place of a table's rows on disk when the first of them leave memory; a temporary file by default
 
     Attributes
     ----------
     accounts : returns the columns of `ACCOUNTS` up to now; None for none
     """
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, spool: MakeSpool | None = None) -> None:
         self.name = name
         self.accounts: Callable[[], dict[str, NDArray[Any]]] | None = None
-        self._columns: dict[str, list[dict[str, NDArray[Any]]]] = {"participations": [], "probes": []}
-        self._rows: dict[str, list[dict[str, Any]]] = {name: [] for name in TABLES if name not in self._columns}
+        make = spool or _temporary
+        self._tables = {name: _Growing(schema, make) for name, schema in TABLES.items() if schema is not ACCOUNTS}
 
     def add_participations(self, **columns: NDArray[Any]) -> None:
         """Record the participations of a cohort as columns of `PARTICIPATIONS`, shape (n,), labels as their codes."""
-        self._add_columns(PARTICIPATIONS, columns)
+        self._tables[PARTICIPATIONS.name].add_columns(columns)
 
     def add_probes(self, **columns: NDArray[Any]) -> None:
         """Record clients that were asked a question as columns of `PROBES`, shape (n,), labels as their codes."""
-        self._add_columns(PROBES, columns)
+        self._tables[PROBES.name].add_columns(columns)
 
     def add_round(self, **values: Any) -> None:
         """Record a round as a row of `ROUNDS`."""
-        self._add_row(ROUNDS, values)
+        self._tables[ROUNDS.name].add_row(values)
 
     def add_edge_round(self, **values: Any) -> None:
         """Record a round of an edge server as a row of `EDGE_ROUNDS`."""
-        self._add_row(EDGE_ROUNDS, values)
+        self._tables[EDGE_ROUNDS.name].add_row(values)
 
     def add_edge_participation(self, **values: Any) -> None:
         """Record a cycle of an edge server as a row of `EDGE_PARTICIPATIONS`."""
-        self._add_row(EDGE_PARTICIPATIONS, values)
+        self._tables[EDGE_PARTICIPATIONS.name].add_row(values)
 
     def add_evaluation(self, **values: Any) -> None:
         """Record an evaluation as a row of `EVALUATIONS`."""
-        self._add_row(EVALUATIONS, values)
+        self._tables[EVALUATIONS.name].add_row(values)
+
+    def add_evaluation_later(self, row: Callable[[], Row]) -> None:
+        """Record an evaluation that may still run, in its place among the others.
+
+        Parameters
+        ----------
+        row : returns the row of `EVALUATIONS`, waiting for it if need be; called when the row is put on disk or read
+        """
+        self._tables[EVALUATIONS.name].add_row_later(row)
+
+    def counts(self) -> dict[str, int]:
+        """Return how many rows each table has."""
+        return {name: table.rows for name, table in self._tables.items()}
+
+    def flush(self) -> None:
+        """Put all rows on disk."""
+        for table in self._tables.values():
+            table.spill()
 
     def history(self) -> History:
-        """Return the history up to now."""
-        tables = {name: TABLES[name].from_columns(parts) for name, parts in self._columns.items()}
-        tables |= {name: TABLES[name].from_rows(rows) for name, rows in self._rows.items()}
+        """Return the history up to now; rows on disk are mapped into memory, and read when they are used."""
+        tables = {name: table.table() for name, table in self._tables.items()}
         if self.accounts is not None:
             tables["accounts"] = ACCOUNTS.from_columns([self.accounts()])
         return History(
             self.name, **{n: table for n, table in tables.items() if table.num_rows or not TABLES[n].optional}
         )
 
-    def _add_row(self, schema: TableSchema, values: dict[str, Any]) -> None:
-        schema.check(values)
-        self._rows[schema.name].append(values)
+    def batches(self, name: str) -> Iterator[pa.RecordBatch]:
+        """Read a table batch by batch, with few rows in memory at a time; its rows are put on disk first."""
+        return self._tables[name].batches()
 
-    def _add_columns(self, schema: TableSchema, columns: dict[str, NDArray[Any]]) -> None:
-        absent = schema.check(columns)
+
+class _Growing:
+    """One table: the newest rows in memory as they were given, the others in a spool.
+
+    An interrupt may come at any instant. The rows stay in order and none is put on disk twice, because the spool knows
+    how many it has.
+    """
+
+    def __init__(self, schema: TableSchema, make: MakeSpool) -> None:
+        self._schema, self._make = schema, make
+        self._spool: Spool | None = None
+        self.rows = 0
+        self._tail = _Tail(0, [], [])
+
+    def add_row(self, values: Row) -> None:
+        self._schema.check(values)
+        self.add_row_later(lambda: values)
+
+    def add_row_later(self, row: Callable[[], Row]) -> None:
+        self._tail.rows.append(row)
+        self._added(1, len(self._tail.rows))
+
+    def add_columns(self, columns: dict[str, NDArray[Any]]) -> None:
+        absent = self._schema.check(columns)
+        rows = next(iter(columns.values())).size
         if absent:
-            rows = next(iter(columns.values())).size
             columns = columns | {column.name: column.no_value(rows) for column in absent}
-        self._columns[schema.name].append(columns)
+        self._tail.columns.append(columns)
+        self._added(rows, len(self._tail.columns))
+
+    def spill(self) -> None:
+        newest = self._newest()
+        if not newest.num_rows:
+            return
+        if self._spool is None:
+            self._spool = self._make(self._schema)
+        self._spool.append(newest, self._tail.at)
+        self._tail = _Tail(self._tail.at + newest.num_rows, [], [])
+
+    def table(self) -> pa.Table:
+        if self._spool is None:
+            return self._newest()
+        return pa.concat_tables([self._spool.table().slice(0, self._tail.at), self._newest()])
+
+    def batches(self) -> Iterator[pa.RecordBatch]:
+        self.spill()
+        return iter(()) if self._spool is None else self._spool.batches()
+
+    def _added(self, rows: int, parts: int) -> None:
+        self.rows += rows
+        if self.rows - self._tail.at >= ROWS_IN_A_BATCH or parts >= _PARTS_IN_MEMORY:
+            self.spill()
+
+    def _newest(self) -> pa.Table:
+        _, columns, rows = self._tail
+        if columns:
+            return self._schema.from_columns(columns)
+        known = [row() for row in rows]
+        for row in known:
+            self._schema.check(row)
+        return self._schema.from_rows(known)
+
+
+class _Tail(NamedTuple):
+    """The rows in memory: the number of rows before them, and what was given, as columns or as rows."""
+
+    at: int
+    columns: list[dict[str, NDArray[Any]]]
+    rows: list[Callable[[], Row]]
+
+
+def _temporary(schema: TableSchema) -> Spool:
+    return Spool.temporary(schema.arrow)

@@ -273,8 +273,10 @@ TABLES: Final = {
     table.name: table
     for table in (PARTICIPATIONS, ROUNDS, EVALUATIONS, EDGE_ROUNDS, EDGE_PARTICIPATIONS, PROBES, ACCOUNTS)
 }
-FORMAT_VERSION: Final = max(column.since for table in TABLES.values() for column in table.columns)
-"""Format of the run folders that are written: that of the newest column."""
+_STREAMED: Final = 3
+"""The first format in which the tables of an unfinished run are streams of record batches."""
+FORMAT_VERSION: Final = max(_STREAMED, *(column.since for table in TABLES.values() for column in table.columns))
+"""Format of the run folders that are written: that of the newest column, or of the streams if that is later."""
 
 
 def columns_page() -> str:

@@ -6,7 +6,18 @@ Handles and settings: `Learner`, `Model`, `Update`, `Release`, `Evaluation`; `Su
 What a server can be told of updates: `MEASUREMENTS`.
 """
 
-from fedsim.learning.contracts import Evaluation, Learner, Model, Of, Release, Update
+from fedsim.learning.contracts import (
+    Evaluation,
+    ExecutorUsed,
+    KnownEvaluation,
+    Learner,
+    Model,
+    Of,
+    PendingEvaluation,
+    Release,
+    Update,
+    Work,
+)
 from fedsim.learning.data.datasets import CIFAR10, DATASETS, MNIST, Dataset, Digits, FashionMNIST, data_folder
 from fedsim.learning.data.partitions import (
     PARTITIONS,
@@ -15,7 +26,8 @@ from fedsim.learning.data.partitions import (
     Partition,
     QuantitySkewPartition,
 )
-from fedsim.learning.executors.choice import EXECUTORS, ExecutorChoice, MakeExecutor
+from fedsim.learning.executors.catalogue import EXECUTORS
+from fedsim.learning.executors.choice import ExecutorChoice, MakeExecutor
 from fedsim.learning.executors.contracts import (
     EvaluationJob,
     Executor,
@@ -24,11 +36,13 @@ from fedsim.learning.executors.contracts import (
     TrainingResult,
     TrainingSetup,
 )
-from fedsim.learning.lineage.store import MemoryStore, Store
 from fedsim.learning.local_training import LocalTraining
-from fedsim.learning.models.settings import CNN3, MLP, MODELS
+from fedsim.learning.models.settings import CNN3, MLP, MODELS, Architecture
 from fedsim.learning.server_optimizers import SERVER_OPTIMIZERS, FedAvg, FedAvgM, ServerOptimizer, ServerState
 from fedsim.learning.settings import LEARNERS, LearnerSettings, Supervised
+from fedsim.learning.store.contracts import Store
+from fedsim.learning.store.keeping import Keeping
+from fedsim.learning.store.memory import MemoryStore
 from fedsim.learning.timing_only import NoLearning
 from fedsim.measurements import MEASUREMENTS
 
@@ -44,6 +58,7 @@ __all__ = [
     "MODELS",
     "PARTITIONS",
     "SERVER_OPTIMIZERS",
+    "Architecture",
     "Dataset",
     "Digits",
     "DirichletPartition",
@@ -52,9 +67,12 @@ __all__ = [
     "EvaluationJob",
     "Executor",
     "ExecutorChoice",
+    "ExecutorUsed",
     "FashionMNIST",
     "FedAvg",
     "FedAvgM",
+    "Keeping",
+    "KnownEvaluation",
     "Learner",
     "LearnerSettings",
     "LocalTraining",
@@ -64,6 +82,7 @@ __all__ = [
     "NoLearning",
     "Of",
     "Partition",
+    "PendingEvaluation",
     "Precision",
     "QuantitySkewPartition",
     "Release",
@@ -75,5 +94,6 @@ __all__ = [
     "TrainingResult",
     "TrainingSetup",
     "Update",
+    "Work",
     "data_folder",
 ]

@@ -14,33 +14,38 @@ _SUM_TOLERANCE: Final = 1e-9
 """By how much weights of a mean may miss 1, far above the rounding of a sum of thousands."""
 
 
-def aggregated(
-    optimizer: ServerOptimizer,
-    parameters: int,
-    model: Vector,
-    differences: Sequence[Vector],
-    weights: FloatArray,
-    state: ServerState | None,
-) -> tuple[Vector, ServerState | None]:
-    """Return the next model and state of a server to which updates have come.
-
-    Sums are taken in float64 in the order of the updates.
+class WeightedSum:
+    """A sum of updates with weights, in float64 and in the order in which they are added.
 
     Parameters
     ----------
     optimizer : the server's rule
-    parameters : how many coordinates of a model, the first ones, are parameters
-    model : float32 array of shape (d,)
-    differences : n float32 arrays of shape (d,)
-    weights : as the server chose them, shape (n,)
-    state : of the model; None before the first step
+    model : the server's model, float32 array of shape (d,)
     """
-    total = model.astype(np.float64) if optimizer.adds_update else np.zeros(model.size)
-    for difference, weight in zip(differences, weights.tolist(), strict=True):
-        total += weight * difference.astype(np.float64)
-    if optimizer.adds_update:
-        return total.astype(np.float32), None
-    return stepped(optimizer, parameters, model, total.astype(np.float32), state)
+
+    def __init__(self, optimizer: ServerOptimizer, model: Vector) -> None:
+        self._optimizer = optimizer
+        self._total = model.astype(np.float64) if optimizer.adds_update else np.zeros(model.size)
+        self._weighted = np.empty(model.size)
+
+    def add(self, difference: Vector, weight: float) -> None:
+        """Add an update of shape (d,)."""
+        np.multiply(difference, weight, out=self._weighted, dtype=np.float64)
+        self._total += self._weighted
+
+    def stepped(self, parameters: int, model: Vector, state: ServerState | None) -> tuple[Vector, ServerState | None]:
+        """Return the next model and state of the server.
+
+        Parameters
+        ----------
+        parameters : how many coordinates of a model, the first ones, are parameters
+        model : the same as before
+        state : of the model; None before the first step
+        """
+        total = self._total.astype(np.float32)
+        if self._optimizer.adds_update:
+            return total, None
+        return stepped(self._optimizer, parameters, model, total, state)
 
 
 def stepped(
@@ -48,7 +53,12 @@ def stepped(
 ) -> tuple[Vector, ServerState]:
     """Return the next model and state after one update.
 
-    Arguments are those of `aggregated`, ``update`` of shape (d,).
+    Parameters
+    ----------
+    optimizer : the server's rule
+    parameters : how many coordinates of a model, the first ones, are parameters
+    model, update : float32 arrays of shape (d,)
+    state : of the model; None before the first step
 
     Raises
     ------

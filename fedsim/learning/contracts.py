@@ -5,12 +5,14 @@ needed, for the updates that were delivered; an update that is never used is nev
 """
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Literal, Protocol, get_args
+from dataclasses import asdict, dataclass, fields
+from typing import Any, Literal, Protocol, Self, get_args
 
 from numpy.typing import NDArray
 
 from fedsim.arrays import FloatArray, IntArray
+from fedsim.errors import FedsimError
+from fedsim.learning.models.settings import Architecture
 from fedsim.learning.server_optimizers import ServerOptimizer
 
 Of = Literal["difference", "model"]
@@ -57,6 +59,42 @@ class Release:
 
 
 @dataclass(frozen=True)
+class ExecutorUsed:
+    """Which executor computes a run, as the folder of the run records it.
+
+    Attributes
+    ----------
+    kind : of `fedsim.learning.EXECUTORS`, never ``"auto"``, or ``"module:Class"``
+    device : in torch's words
+    precision : of the arithmetic inside layers
+    fingerprint : what the bits of its results are equal to
+    """
+
+    kind: str
+    device: str
+    precision: str
+    fingerprint: str
+
+    def to_json(self) -> dict[str, str]:
+        """Return its values by name."""
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, table: object) -> Self:
+        """Return what `to_json` described.
+
+        Raises
+        ------
+        FedsimError
+            If the table is not such a description.
+        """
+        names = [field.name for field in fields(cls)]
+        if not (isinstance(table, Mapping) and all(isinstance(table.get(name), str) for name in names)):
+            raise FedsimError(f"executor: {table!r} is not allowed; it must be a table of the texts {', '.join(names)}")
+        return cls(**{name: table[name] for name in names})
+
+
+@dataclass(frozen=True)
 class Evaluation:
     """Share of right answers and mean loss of a model on some samples."""
 
@@ -64,12 +102,73 @@ class Evaluation:
     loss: float
 
 
+class PendingEvaluation(Protocol):
+    """An evaluation that may still run while the simulation goes on."""
+
+    def done(self) -> bool:
+        """Return whether its result is there."""
+        ...
+
+    def result(self) -> Evaluation:
+        """Return the evaluation, waiting for it if need be; raise what it has raised."""
+        ...
+
+
+@dataclass(frozen=True)
+class KnownEvaluation:
+    """A `PendingEvaluation` whose result is there from the start."""
+
+    evaluation: Evaluation
+
+    def done(self) -> bool:
+        """Return True."""
+        return True
+
+    def result(self) -> Evaluation:
+        """Return the evaluation."""
+        return self.evaluation
+
+
+@dataclass(frozen=True)
+class Work:
+    """What a learner has computed so far, and what it did not need to, since a store had it.
+
+    Attributes
+    ----------
+    trained, trainings_found : local trainings that updates in use needed
+    evaluated, evaluations_found : evaluations of models on the test set
+    probed, probes_found : evaluations of models on clients' own data
+    """
+
+    trained: int = 0
+    trainings_found: int = 0
+    evaluated: int = 0
+    evaluations_found: int = 0
+    probed: int = 0
+    probes_found: int = 0
+
+
 class Learner(Protocol):
     """What is learned in one run."""
 
     @property
+    def work(self) -> Work:
+        """What has been computed so far, and what was found."""
+        ...
+
+    @property
+    def architecture(self) -> Architecture | None:
+        """The model without its numbers; None without learning."""
+        ...
+
+    @property
     def flops_per_sample(self) -> float | None:
         """Floating-point operations to train on one sample, forward and backward; None if unknown."""
+        ...
+
+    @property
+    def executor_used(self) -> ExecutorUsed | None:
+        """What computes trainings and evaluations; None without learning."""
         ...
 
     @property
@@ -265,6 +364,24 @@ class Learner(Protocol):
 
     def evaluate(self, model: Model) -> Evaluation | None:
         """Return accuracy and loss on the whole test set, running the trainings needed; None without learning."""
+        ...
+
+    def start_evaluation(self, model: Model) -> PendingEvaluation | None:
+        """Run the trainings that a model needs, and begin its evaluation on the test set; None without learning.
+
+        The evaluation may go on while later trainings run. Only few are under way at a time: a further one waits.
+        """
+        ...
+
+    def flush(self) -> None:
+        """Put into the store what has been computed and waits to be put there; called when a run is over."""
+        ...
+
+    def export(self, model: Model) -> Mapping[str, NDArray[Any]] | None:
+        """Return a model's arrays under the names in its module, parameters and buffers; None without learning.
+
+        They are what ``load_state_dict`` of the module that `architecture` builds takes.
+        """
         ...
 
 

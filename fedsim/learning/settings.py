@@ -12,10 +12,11 @@ from fedsim.learning.data.datasets import DATASETS, DatasetPart, Digits
 from fedsim.learning.data.partitions import PARTITIONS, EqualPartition, Partition
 from fedsim.learning.executors.choice import ExecutorChoice
 from fedsim.learning.executors.contracts import TrainingSetup
-from fedsim.learning.lineage.store import Store
 from fedsim.learning.local_training import LocalTraining
 from fedsim.learning.models.settings import MLP, MODELS, ModelPart
 from fedsim.learning.server_optimizers import SERVER_OPTIMIZERS, FedAvg, ServerOptimizer
+from fedsim.learning.store.choice import StoreChoice, open_store
+from fedsim.learning.store.keeping import Keeping
 from fedsim.registry import Component, Registry, Slot
 from fedsim.streams import Streams
 
@@ -33,9 +34,10 @@ class LearnerSettings(Capable, Protocol):
         clients: int,
         streams: Streams,
         mechanism: Any = None,
-        store: Store | None = None,
+        store: StoreChoice = None,
         data_dir: Path | None = None,
         executor: ExecutorChoice | None = None,
+        keeping: Keeping | None = None,
     ) -> Learner:
         """Return a fresh learner.
 
@@ -45,12 +47,14 @@ class LearnerSettings(Capable, Protocol):
         streams : random streams of the run
         mechanism : object with ``release(update, epsilon, exempt, rng) -> update``, or None
             Makes updates private.
-        store : Store, optional
-            Where results of training are kept and looked up; runs may share one.
+        store : optional
+            Where results of training are kept and looked up; see `fedsim.learning.store.choice.open_store`.
         data_dir : path, optional
             Where data sets are looked for; see `fedsim.learning.data_folder`.
         executor : ExecutorChoice, optional
             What computes trainings; one client after the other by default.
+        keeping : Keeping, optional
+            Which models stay in the store; all by default.
         """
         ...
 
@@ -85,9 +89,10 @@ class Supervised(Component):
         clients: int,
         streams: Streams,
         mechanism: Any = None,
-        store: Store | None = None,
+        store: StoreChoice = None,
         data_dir: Path | None = None,
         executor: ExecutorChoice | None = None,
+        keeping: Keeping | None = None,
     ) -> Learner:
         """Return a fresh learner; loads the data, imports torch and draws the initial weights.
 
@@ -99,21 +104,27 @@ class Supervised(Component):
             If the parts do not fit together: too few samples for the clients, images too small for the model.
         """
         from fedsim.learning.models.flat_module import build_flat
+        from fedsim.learning.models.numerics import numerics
         from fedsim.learning.supervised import SupervisedLearner
 
+        kept = open_store(store)  # before the data: a folder that cannot be used is refused at once
         data = self.data.load(data_dir)
         rows = self.split.assign(data.train_y, data.classes, clients, streams)
         seed = int(streams.generator("model").integers(2**63, dtype=np.int64))
         setup = TrainingSetup(self.model, data, self.local, seed)
+        prepared = (executor or ExecutorChoice()).prepare(setup, np.array([part.size for part in rows]))
         return SupervisedLearner(
             setup,
             rows=rows,
             layout=build_flat(self.model, data.shape, data.classes, seed).layout,
-            executor=(executor or ExecutorChoice()).build(setup),
+            executor=prepared.executor,
+            executor_used=prepared.used,
             server=self.server,
             streams=streams,
             mechanism=mechanism,
-            store=store,
+            store=kept,
+            keeping=keeping,
+            numerics=numerics(),
             model_bits=self.model_bits,
             flops_per_sample=self.flops_per_sample,
         )

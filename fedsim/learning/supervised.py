@@ -3,8 +3,10 @@
 This module builds the lineage of handles; `fedsim.learning.lineage.computation` computes their numbers.
 """
 
+import weakref
 from collections.abc import Collection, Mapping, Sequence
 from functools import cached_property
+from hashlib import blake2b
 from typing import Any, cast
 
 import numpy as np
@@ -12,15 +14,37 @@ from numpy.typing import NDArray
 
 from fedsim.arrays import FloatArray, IntArray, Vector
 from fedsim.errors import ScenarioError
-from fedsim.learning.aggregation import aggregated, checked_weights, difference_from, stepped, weighted_mean
-from fedsim.learning.contracts import Evaluation, Model, Of, Release, Update, check_of
-from fedsim.learning.executors.contracts import Executor, OptimizerState, TrainingJob, TrainingSetup
+from fedsim.learning.aggregation import checked_weights, stepped, weighted_mean
+from fedsim.learning.contracts import (
+    Evaluation,
+    ExecutorUsed,
+    Model,
+    Of,
+    PendingEvaluation,
+    Release,
+    Update,
+    Work,
+    check_of,
+)
+from fedsim.learning.executors.contracts import Executor, TrainingSetup
 from fedsim.learning.lineage.computation import Computation
-from fedsim.learning.lineage.handles import Combined, ModelHandle, StateHandle, Training, UpdateHandle, digest_of
-from fedsim.learning.lineage.store import MemoryStore, Store
+from fedsim.learning.lineage.handles import (
+    Combined,
+    ModelHandle,
+    Recipe,
+    StateHandle,
+    Training,
+    UpdateHandle,
+    digest_of,
+)
+from fedsim.learning.lineage.recipes import Aggregation, Combination
 from fedsim.learning.local_training import checked_probe, probe_samples
 from fedsim.learning.models.layout import ModelLayout
+from fedsim.learning.models.settings import Architecture
 from fedsim.learning.server_optimizers import ServerOptimizer
+from fedsim.learning.store.contracts import Store
+from fedsim.learning.store.keeping import Keeping
+from fedsim.learning.store.memory import MemoryStore
 from fedsim.learning.update_metrics import deviations, measure
 from fedsim.registry import identity
 from fedsim.streams import Streams
@@ -46,12 +70,16 @@ class SupervisedLearner:
     rows : every client's samples in the training set, K arrays of shape (n,)
     layout, executor, server, streams : of the run
     mechanism : what makes updates private, or None
-    store : of results; a `MemoryStore` of its own by default
+    store : of results; by default a `MemoryStore` of its own that keeps records alone
+    keeping : which models stay in the store; all of them by default
+    numerics : what results depend on beside the scenario, see `fedsim.learning.models.numerics`
     model_bits, flops_per_sample : stand for a bigger network, if given
+    executor_used : describes the executor, if it is known
 
     Attributes
     ----------
     store : where results of trainings and probes are kept
+    executor_used : description of the executor
     """
 
     def __init__(
@@ -65,29 +93,47 @@ class SupervisedLearner:
         streams: Streams,
         mechanism: Any = None,
         store: Store | None = None,
+        keeping: Keeping | None = None,
+        numerics: str = "",
         model_bits: float | None = None,
         flops_per_sample: float | None = None,
+        executor_used: ExecutorUsed | None = None,
     ) -> None:
         data = setup.data
         self.samples = np.array([part.size for part in rows], dtype=np.int64)
-        self.store: Store = MemoryStore() if store is None else store
-        self._results = Computation(layout, executor, rows, data.digest, streams, mechanism, self.store)
+        # Models in a store that no other run shares would never be read.
+        self.store: Store = MemoryStore(0) if store is None else store
+        self._results = Computation(
+            layout, executor, rows, data.digest, numerics, streams, mechanism, self.store, keeping or Keeping()
+        )
         self._smallest_batch, self._streams = layout.smallest_batch, streams
         self._setup, self._flops_per_sample = setup, flops_per_sample
         self._local, self._server, self._mechanism = setup.local, server, mechanism
         self.model_bits: float = model_bits or float(BITS_PER_FLOAT32 * layout.initial.size)
         self._identities = identity(server), identity(mechanism)
         self._states: dict[int, StateHandle] = {}
+        self.executor_used: ExecutorUsed | None = executor_used
         self._refuse_clients_without_a_batch()
         model = identity(setup.model)
-        self._task = digest_of(data.digest, model, identity(setup.local), *self._results.fingerprint)
-        start = digest_of("initial", model, str(data.shape), data.classes, setup.seed)
+        basis = self._results.basis
+        self._task = digest_of("training", basis, model, identity(setup.local), streams.digest("training"))
+        start = digest_of("initial", basis, model, str(data.shape), data.classes, setup.seed)
         self._initial = ModelHandle(start, 0, vector=layout.initial)
 
     @property
     def trainings(self) -> int:
         """How many trainings this learner has computed; those found in the store do not count."""
-        return self._results.trainings
+        return self._results.trained
+
+    @property
+    def work(self) -> Work:
+        """What has been computed so far, and what was found."""
+        return self._results.work
+
+    @property
+    def architecture(self) -> Architecture:
+        """The model without its numbers."""
+        return Architecture(self._setup.model, self._setup.data.shape, self._setup.data.classes)
 
     @cached_property
     def flops_per_sample(self) -> float:
@@ -128,11 +174,16 @@ class SupervisedLearner:
         if made and self._mechanism is None:
             raise ScenarioError("privacy: an update is to be released, but the learner has no mechanism")
         base = cast(ModelHandle, model)
-        shares = np.ones(len(client)) if work is None else np.asarray(work, dtype=np.float64)
-        return [
-            self._update(base, one, made.get(i), share, repeat)
-            for i, (one, share) in enumerate(zip(client.tolist(), shares.tolist(), strict=True))
-        ]
+        clients = client.tolist()
+        shares = [1.0] * len(clients) if work is None else np.asarray(work, dtype=np.float64).tolist()
+        start = blake2b(f"{self._task} {base.digest} {base.version} {repeat}".encode(), digest_size=16)
+        updates: list[Update] = []
+        for i, (one, share) in enumerate(zip(clients, shares, strict=True)):
+            training = self._training(start.copy(), base, one, share, repeat)
+            release = made.get(i)
+            digest = training.digest if release is None else self._released(training, release)
+            updates.append(UpdateHandle(digest, training, release))
+        return updates
 
     def aggregate(
         self, model: Model, updates: Sequence[Update], weights: FloatArray, *, of: Of = "difference"
@@ -147,23 +198,25 @@ class SupervisedLearner:
         chosen = checked_weights(weights, len(delivered), "updates")
         self._keep_states(delivered)
         # With every base the model itself both ways give the same numbers, and so get the same digest.
-        moved = of == "model" and any(update.base.digest != current.digest for update in delivered)
+        moved = of == "model" and any(update.training.base.digest != current.digest for update in delivered)
 
-        def combine() -> Combined:
-            sent = [self._results.sent(update) for update in delivered]
-            if moved:
-                # The bases have their numbers, since the trainings have run.
-                pairs = zip(sent, delivered, strict=True)
-                sent = [difference_from(current.vector, update.base.vector, vector) for vector, update in pairs]
-            return aggregated(
-                self._server, self._results.layout.parameters, current.vector, sent, chosen, current.server_state
-            )
-
-        lineage = [current.digest, *(update.digest for update in delivered)]
-        rule = "aggregate-models" if moved else "aggregate"
-        digest = digest_of(rule, self._identities[0], *lineage, chosen.tobytes())
-        trainings = [update.training for update in delivered]
-        return ModelHandle(digest, current.version + 1, [current, *trainings], combine)
+        digest = digest_of(
+            "aggregate-models" if moved else "aggregate",
+            self._identities[0],
+            current.digest,
+            "".join([update.digest for update in delivered]),
+            chosen.tobytes(),
+        )
+        results = self._results
+        recipe = Aggregation(
+            self._server, results.layout.parameters, current, delivered, chosen, results.sent, moved=moved
+        )
+        results.count(update.training for update in delivered)
+        following = self._made(digest, current.version + 1, recipe, [current], len(delivered))
+        heir = weakref.ref(following)
+        for update in delivered:
+            update.training.heir = heir
+        return following
 
     def merge(self, models: Sequence[Model], weights: FloatArray, version: int | None = None) -> Model:
         """Return the mean of models with weights of shape (n,), which are refused unless at least 0 and of sum 1."""
@@ -175,7 +228,7 @@ class SupervisedLearner:
 
         digest = digest_of("merge", *(model.digest for model in merged), chosen.tobytes())
         after = max(model.version for model in merged) + 1 if version is None else version
-        return ModelHandle(digest, after, merged, combine)
+        return self._made(digest, after, Combination(merged, combine), merged)
 
     def trained(self, base: Model, update: Update) -> Model:
         """Return a client's own model: the one that it started from plus what it sent; computes nothing."""
@@ -186,7 +239,8 @@ class SupervisedLearner:
             return (start.vector.astype(np.float64) + self._results.sent(sent)).astype(np.float32), None
 
         digest = digest_of("trained", start.digest, sent.digest)
-        return ModelHandle(digest, start.version + 1, [start, sent.training], combine)
+        self._results.count([sent.training])
+        return self._made(digest, start.version + 1, Combination([start], combine, sent.training), [start], 1)
 
     def server_step(self, model: Model, mean: Model, optimizer: ServerOptimizer | None = None) -> Model:
         """Return the server optimiser's step from a server's model with the update ``mean - model``."""
@@ -199,7 +253,7 @@ class SupervisedLearner:
             return stepped(rule, self._results.layout.parameters, current.vector, update, current.server_state)
 
         digest = digest_of("server-step", identity(rule), current.digest, target.digest)
-        return ModelHandle(digest, target.version, [current, target], combine)
+        return self._made(digest, target.version, Combination([current, target], combine), [current, target])
 
     def with_state_of(self, model: Model, previous: Model) -> Model:
         """Return a model with the state that the server optimiser had in another one; computes nothing."""
@@ -211,7 +265,7 @@ class SupervisedLearner:
             return current.vector, last.server_state
 
         digest = digest_of("with-state-of", current.digest, last.digest)
-        return ModelHandle(digest, current.version, [current, last], combine)
+        return self._made(digest, current.version, Combination([current, last], combine), [current, last])
 
     def measure(self, updates: Sequence[Update], needs: Collection[str]) -> dict[str, NDArray[Any]]:
         """Return measurements of delivered updates; trainings that have not run are run."""
@@ -226,10 +280,9 @@ class SupervisedLearner:
 
     def probe_losses(self, model: Model, client: IntArray, samples: int | None, round_: int) -> FloatArray:
         """Return the mean loss of a model on each client's own data, or on a mini-batch of it, shape (n,)."""
-        handle, most = cast(ModelHandle, model), None if samples is None else checked_probe(samples)
-        start = (handle.digest, self.vector(handle))
-        scores = self._results.scores([start] * len(client), client.tolist(), most, round_)
-        return np.array([score.loss for score in scores], dtype=np.float64)
+        most = None if samples is None else checked_probe(samples)
+        losses = self._results.probe_losses(cast(ModelHandle, model), client.tolist(), most, round_)
+        return np.array(losses, dtype=np.float64)
 
     def probe_samples(self, client: IntArray, samples: int | None) -> FloatArray:
         """Return the work of a probe as a number of samples trained on, shape (n,)."""
@@ -237,34 +290,52 @@ class SupervisedLearner:
 
     def evaluate(self, model: Model) -> Evaluation:
         """Return accuracy and loss of a model on the whole test set, running the trainings that it descends from."""
-        return self._results.evaluate(cast(ModelHandle, model))
+        return self.start_evaluation(model).result()
+
+    def start_evaluation(self, model: Model) -> PendingEvaluation:
+        """Run the trainings that a model needs, and begin its evaluation on the test set."""
+        return self._results.start_evaluation(cast(ModelHandle, model))
+
+    def export(self, model: Model) -> Mapping[str, NDArray[Any]]:
+        """Return a model's arrays under the names in its module, training what is needed; the store has it then."""
+        vector = self.vector(model)
+        self._results.kept.put(cast(ModelHandle, model))
+        return self._results.layout.named(vector)
+
+    def flush(self) -> None:
+        """Put into the store what waits to be put there."""
+        self._results.kept.flush()
 
     def vector(self, model: Model) -> Vector:
         """Return the numbers of a model, parameters first and then buffers, training what is needed."""
         return self._results.vector(cast(ModelHandle, model))
 
-    def _update(
-        self, base: ModelHandle, client: int, release: Release | None, work: float, repeat: int
-    ) -> UpdateHandle:
+    def _training(self, start: blake2b, base: ModelHandle, client: int, work: float, repeat: int) -> Training:
+        """Return a client's training; ``start`` is the hash of what the trainings of a cohort have in common."""
         previous, results = self._states.get(client), self._results
-        keys = (client, base.version, repeat) if repeat else (client, base.version)
-        stream = self._streams.digest("training", *keys)
-        before = None if previous is None else previous.digest
-        digest = digest_of("training", self._task, base.digest, results.shards[client], stream, work, before)
+        before = "" if previous is None else previous.digest
+        start.update(f"{client} {results.shards[client]} {work!r} {before}".encode())
+        leaves_state = self._local.keep_optimizer_state
+        return Training(start.hexdigest(), base, client, work, repeat, previous, leaves_state=leaves_state)
 
-        def make_job(vector: Vector, state: OptimizerState) -> TrainingJob:
-            return results.job(client, keys, work, vector, state)
+    def _released(self, training: Training, release: Release) -> str:
+        noise = self._streams.digest("privacy-noise", training.client, release.index)
+        return digest_of("release", training.digest, self._identities[1], release.epsilon, noise)
 
-        training = Training(digest, base, previous, make_job)
-        if release is not None:
-            noise = self._streams.digest("privacy-noise", client, release.index)
-            digest = digest_of("release", digest, self._identities[1], release.epsilon, noise)
-        return UpdateHandle(digest, client, base, training, release)
+    def _made(
+        self, digest: str, version: int, recipe: Recipe, after: Sequence[ModelHandle], trainings: int = 0
+    ) -> ModelHandle:
+        """Return a model that has no numbers yet."""
+        model = ModelHandle(digest, version, recipe, after=after, trainings=trainings)
+        self._results.shorten(model, self._states.values())
+        return model
 
     def _keep_states(self, delivered: Sequence[UpdateHandle]) -> None:
         """Let the clients' next trainings go on from the optimiser states that these updates left."""
         if self._local.keep_optimizer_state:
-            self._states.update({update.client: update.training.state for update in delivered})
+            for update in delivered:
+                if update.training.state is not None:
+                    self._states[update.training.client] = update.training.state
 
     def _refuse_clients_without_a_batch(self) -> None:
         least = self._smallest_batch

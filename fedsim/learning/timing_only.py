@@ -11,7 +11,18 @@ from pydantic import Field
 
 from fedsim.arrays import FloatArray, IntArray
 from fedsim.capabilities import FLOPS, MODEL_BITS, SAMPLES
-from fedsim.learning.contracts import Evaluation, Learner, Model, Of, Release, Update, check_of
+from fedsim.learning.contracts import (
+    Evaluation,
+    ExecutorUsed,
+    Learner,
+    Model,
+    Of,
+    PendingEvaluation,
+    Release,
+    Update,
+    Work,
+    check_of,
+)
 from fedsim.learning.executors.choice import ExecutorChoice
 from fedsim.learning.local_training import probe_samples
 from fedsim.learning.server_optimizers import ServerOptimizer
@@ -51,6 +62,7 @@ class NoLearning(Component):
         store: Any = None,
         data_dir: Path | None = None,
         executor: ExecutorChoice | None = None,
+        keeping: Any = None,
     ) -> Learner:
         """Return a learner that only counts versions; only the number of clients matters."""
         samples = np.full(clients, self.samples_per_client or 0, dtype=np.int64)
@@ -83,6 +95,17 @@ class TimingLearner:
 
     def __init__(self, model_bits: float | None, samples: IntArray, flops_per_sample: float | None = None) -> None:
         self.model_bits, self.samples, self.flops_per_sample = model_bits, samples, flops_per_sample
+        self.executor_used: ExecutorUsed | None = None
+
+    @property
+    def work(self) -> Work:
+        """No work."""
+        return Work()
+
+    @property
+    def architecture(self) -> None:
+        """None."""
+        return None
 
     def work_samples(self, client: IntArray, work: FloatArray | None = None) -> FloatArray:
         """Return the samples of one pass over each client's data, times its share of the work, shape (n,)."""
@@ -152,6 +175,18 @@ class TimingLearner:
         return probe_samples(self.samples[client], samples)
 
     def evaluate(self, model: Model) -> Evaluation | None:
+        """Return None."""
+        return None
+
+    def start_evaluation(self, model: Model) -> PendingEvaluation | None:
+        """Return None."""
+        return None
+
+    def flush(self) -> None:
+        """Do nothing."""
+        return
+
+    def export(self, model: Model) -> Mapping[str, NDArray[Any]] | None:
         """Return None."""
         return None
 

@@ -8,6 +8,7 @@ from rich.progress import BarColumn, ProgressColumn, Task, TextColumn, TimeRemai
 from rich.progress import Progress as Bar
 from rich.text import Text
 
+from fedsim.learning import PendingEvaluation
 from fedsim.rounds import Progress
 
 
@@ -42,6 +43,7 @@ class RoundBar:
         )
         self._task = self._bar.add_task(title, total=count, time_s=0.0, accuracy="-")
         self._accuracy = "-"
+        self._pending: PendingEvaluation | None = None
 
     def __enter__(self) -> Self:
         """Show the bar."""
@@ -56,6 +58,10 @@ class RoundBar:
 
     def show(self, progress: Progress) -> None:
         """Show the present state of the run."""
-        if progress.evaluation is not None:
-            self._accuracy = f"{progress.evaluation.accuracy:.1%}"
+        if progress.pending is not None:
+            self._pending = progress.pending
+        # To wait for an evaluation here would keep it from running beside the next trainings.
+        if self._pending is not None and self._pending.done():
+            self._accuracy = f"{self._pending.result().accuracy:.1%}"
+            self._pending = None
         self._bar.update(self._task, completed=progress.round, time_s=progress.time_s, accuracy=self._accuracy)

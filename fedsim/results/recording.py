@@ -1,14 +1,22 @@
 """A run in a folder: tables while the run goes on, figures and a summary at the end."""
 
+import contextlib
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Any, Final
+from typing import Final, cast
 
-from fedsim.history import History, draw
-from fedsim.learning import MakeExecutor, Precision
+import pyarrow as pa
+
+from fedsim.errors import RunError
+from fedsim.history import History, Recorder, draw
+from fedsim.learning import EXECUTORS, ExecutorUsed, Keeping, MakeExecutor, Precision, Work
+from fedsim.learning.models.settings import Architecture
+from fedsim.learning.store.choice import StoreChoice
 from fedsim.results.folder import RunFolder
-from fedsim.results.summary import summarise
+from fedsim.results.models import FINAL, model_of_round, with_model, write_model
+from fedsim.results.summary import SUMMARY, summarise
+from fedsim.results.tables import read_run
 from fedsim.rounds import Progress
 from fedsim.scenario import Scenario
 from fedsim.simulation import Simulation
@@ -22,60 +30,99 @@ def run(
     out: str | Path | None = None,
     *,
     data_dir: str | Path | None = None,
-    store: Any = None,
+    store: StoreChoice = None,
+    keeping: Keeping | str | None = None,
     replace: bool = False,
     on_round: Callable[[Progress], None] | None = None,
     executor: str | MakeExecutor | None = None,
-    device: str = "cpu",
-    precision: Precision = "float32",
+    device: str | None = None,
+    precision: Precision | None = None,
+    save_models: int | None = None,
+    tell: Callable[[str], None] | None = None,
 ) -> History:
     """Run a scenario, keep it in a folder and return its history.
+
+    A run that was killed, interrupted or has failed goes on: it is replayed from its first round, which is cheap since
+    its trainings are found in the store, and ends in the same tables. A finished one is read.
 
     Parameters
     ----------
     scenario : what is run
     out : folder; ``runs/<name of the scenario>`` by default
-    data_dir, store, on_round, executor, device, precision : as for `fedsim.simulate`
-    replace : whether a folder that holds another scenario's run may be written over
+    data_dir, store, keeping, on_round : as for `fedsim.simulate`
+    executor, device, precision : as for `fedsim.simulate`; a run that goes on has those that it began with, unless they
+        are given
+    save_models : the model after each round whose number is a multiple of it is kept; with None the final one only
+    replace : whether the run that the folder holds is thrown away, be it another scenario's or a finished one
+    tell : called with lines of text for the user
 
     Raises
     ------
     RunError
-        If the folder cannot be used; nothing has been computed then.
+        If the folder cannot be used, or another process uses it; nothing has been computed then. If the replay does
+        not give the rows that the folder has. If the folder can no longer be written.
     """
-    folder_path = Path("runs") / scenario.name if out is None else Path(out)
-    writer: _Writer | None = None
+    path = Path("runs") / scenario.name if out is None else Path(out)
+    if save_models is not None and save_models < 1:
+        raise RunError(f"save_models: {save_models!r} is not allowed; it must be at least 1")
+    say = tell or _say_nothing
+    with RunFolder(path, scenario, replace=replace) as folder:
+        if folder.finished:
+            say(f"{path}: was finished before; nothing is computed, and --force runs it again")
+            return read_run(path)
+        saver = _Saver(folder, save_models)
 
-    def after_round(progress: Progress) -> None:
-        if writer is not None:
-            writer.write_if_due()
-        if on_round is not None:
-            on_round(progress)
+        def after_round(progress: Progress) -> None:
+            saver.after_round(progress)
+            if on_round is not None:
+                on_round(progress)
 
-    simulation = Simulation(
-        scenario,
-        data_dir=data_dir,
-        store=store,
-        on_round=after_round,
-        executor=executor,
-        device=device,
-        precision=precision,
-    )
-    writer = _Writer(RunFolder(folder_path, scenario, replace=replace), simulation)
-    status = "interrupted"
-    try:
-        history = simulation.run()
-        status = "finished"
-    finally:
-        writer.write(status)
-    write_results(writer.folder, history)
-    return history
+        used = None if executor is not None else _executor_before(folder)
+        recorder = Recorder(scenario.name, folder.spool)
+        simulation = Simulation(
+            scenario,
+            data_dir=data_dir,
+            store=store,
+            keeping=keeping,
+            on_round=after_round,
+            executor=executor or (used.kind if used else None),
+            device=device or (used.device if used else None),
+            precision=precision or (cast(Precision, used.precision) if used else "float32"),
+            recorder=recorder,
+        )
+        if folder.state is not None:
+            say(f"{path}: goes on after round {folder.state['rounds']} ({folder.state['status']})")
+        saver.recorder, saver.architecture = recorder, simulation.context.learner.architecture
+        now = simulation.executor_used
+        folder.begin(None if now is None else now.to_json())
+        try:
+            history = with_model(simulation.run(), path)
+            folder.write_tables(recorder)
+            trained = simulation.trained()
+            if trained is not None:
+                write_model(path / FINAL, trained.arrays, trained.architecture, history.rounds.num_rows)
+            write_results(folder, history, recorder.batches("participations"))
+        except BaseException as error:
+            saver.end(error)
+            raise
+        folder.finish()
+        if trained is not None:
+            say(_told(simulation.context.learner.work))
+        return history
 
 
-def write_results(folder: RunFolder, history: History) -> None:
-    """Write summary and figures of a finished run."""
+def write_results(folder: RunFolder, history: History, participations: Iterable[pa.RecordBatch]) -> None:
+    """Write summary and figures of a run that has ended.
+
+    Parameters
+    ----------
+    folder : of the run
+    history : of the run
+    participations : its participations batch by batch
+    """
     settings = folder.scenario.results
-    folder.write_json("summary.json", summarise(history, settings.target_accuracy, settings.smoothing))
+    summary = summarise(history, settings.target_accuracy, settings.smoothing, participations)
+    folder.write_json(SUMMARY, summary)
     draw([history], "round", "duration", out=folder.path / "round_durations.png")
     if history.evaluations.num_rows:
         draw([history], "time", "accuracy", smoothing=settings.smoothing, out=folder.path / "accuracy.png")
@@ -84,19 +131,70 @@ def write_results(folder: RunFolder, history: History) -> None:
         draw([history], "time", "leakage", out=folder.path / "leakage.png")
 
 
-class _Writer:
-    """Writes the tables from time to time, with a small share of the run's time."""
+def _executor_before(folder: RunFolder) -> ExecutorUsed | None:
+    """Return the executor that an unfinished run began with; a class of the user's own is not imported for a file."""
+    before = None if folder.state is None else folder.state["executor"]
+    if before is None:
+        return None
+    used = ExecutorUsed.from_json(before)
+    if used.kind not in EXECUTORS.kinds():
+        raise RunError(
+            f"{folder.path}: its run was begun with the executor {used.kind!r}, which is not one of fedsim's or of an "
+            "installed package; name an executor (--executor) to go on"
+        )
+    return used
 
-    def __init__(self, folder: RunFolder, simulation: Simulation) -> None:
-        self.folder, self._simulation = folder, simulation
-        self._began = self._due = time.perf_counter()
 
-    def write_if_due(self) -> None:
-        if time.perf_counter() >= self._due:
-            self.write("running")
+def _told(work: Work) -> str:
+    """Return in words what was computed, and what was found."""
+    parts = {
+        "trainings": (work.trained, work.trainings_found),
+        "evaluations": (work.evaluated, work.evaluations_found),
+        "losses of clients": (work.probed, work.probes_found),
+    }
+    told = [f"{what}: {new:,} computed, {found:,} found" for what, (new, found) in parts.items() if new or found]
+    return "; ".join(told)
 
-    def write(self, status: str) -> None:
+
+class _Saver:
+    """Puts rows and state on disk from time to time, with a small share of the run's time."""
+
+    recorder: Recorder
+    architecture: Architecture | None
+
+    def __init__(self, folder: RunFolder, save_models: int | None) -> None:
+        self._folder, self._save_models = folder, save_models
+        self._due = time.perf_counter()
+
+    def after_round(self, progress: Progress) -> None:
+        self._folder.mark(self.recorder.counts())
+        if self._save_models is not None and progress.round % self._save_models == 0:
+            self._save_model(progress)
         began = time.perf_counter()
-        self.folder.write(self._simulation.history(), status, began - self._began)
+        if began < self._due:
+            return
+        self.recorder.flush()
+        self._folder.save("running")
         spent = time.perf_counter() - began
         self._due = began + max(_SECONDS_BETWEEN_WRITES, spent / _SHARE_OF_TIME_WRITING)
+
+    def end(self, error: BaseException) -> None:
+        """Keep the rounds so far, and say what has ended the run."""
+        # Where these rows or the state cannot be kept, what was kept before stays.
+        with contextlib.suppress(Exception):
+            self.recorder.flush()
+        with contextlib.suppress(RunError):
+            self._folder.save("interrupted" if isinstance(error, KeyboardInterrupt) else "failed", error)
+
+    def _save_model(self, progress: Progress) -> None:
+        path = model_of_round(self._folder.path, progress.round)
+        # A replay has it already: files of a run that goes on stay, and each is whole.
+        if self.architecture is None or path.exists():
+            return
+        arrays = progress.weights()
+        if arrays is not None:
+            write_model(path, arrays, self.architecture, progress.round)
+
+
+def _say_nothing(text: str) -> None:
+    """Take a line for a user who wants none."""

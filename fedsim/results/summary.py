@@ -1,14 +1,26 @@
 """The summary of a run: its main numbers."""
 
-from typing import Any
+import json
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any, Final
 
-import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 
+from fedsim.errors import RunError
 from fedsim.history import History
 from fedsim.history.accounting import wasted_shares
 
+SUMMARY: Final = "summary.json"
 
-def summarise(history: History, target_accuracy: float = 0.8, smoothing: int = 1) -> dict[str, Any]:
+
+def summarise(
+    history: History,
+    target_accuracy: float = 0.8,
+    smoothing: int = 1,
+    participations: Iterable[pa.RecordBatch] | None = None,
+) -> dict[str, Any]:
     """Return the summary of a run by the names of its quantities; None for one that does not exist.
 
     Parameters
@@ -16,6 +28,7 @@ def summarise(history: History, target_accuracy: float = 0.8, smoothing: int = 1
     history : of the run
     target_accuracy : accuracy whose time is stated, a share
     smoothing : window of the causal mean over evaluations
+    participations : the participations batch by batch, where they are too many for memory
     """
     durations_s = history.column("rounds", "duration_s")
     ends_s = history.column("rounds", "end_s")
@@ -23,7 +36,9 @@ def summarise(history: History, target_accuracy: float = 0.8, smoothing: int = 1
     delivered = int(history.column("rounds", "delivered").sum())
     _, accuracy = history.curve("round", "accuracy", smoothing)
     leakage = history.column("rounds", "largest_leakage")
-    wasted_time, wasted_bits = wasted_shares(history)
+    reached: set[int] = set()
+    batches = history.participations.to_batches() if participations is None else participations
+    wasted_time, wasted_bits = wasted_shares(history, _noting_clients(batches, reached))
     return {
         "rounds": history.rounds.num_rows,
         "simulated_s": float(ends_s[-1]) if ends_s.size else 0.0,
@@ -38,9 +53,32 @@ def summarise(history: History, target_accuracy: float = 0.8, smoothing: int = 1
         "dropped": int(history.column("rounds", "dropped").sum()),
         "wasted_time_share": wasted_time,
         "wasted_bits_share": wasted_bits,
-        "clients_reached": int(np.unique(history.column("participations", "client")).size),
+        "clients_reached": len(reached),
         "largest_leakage": float(leakage[-1]) if leakage.size else None,
     }
+
+
+def _noting_clients(batches: Iterable[pa.RecordBatch], reached: set[int]) -> Iterator[pa.RecordBatch]:
+    """Yield batches of participations, and add their clients to a set."""
+    for batch in batches:
+        reached.update(pc.unique(batch.column("client")).to_pylist())
+        yield batch
+
+
+def read_summary(path: str | Path) -> dict[str, Any]:
+    """Return the summary in the folder of a finished run.
+
+    Raises
+    ------
+    RunError
+        If there is none.
+    """
+    file = Path(path) / SUMMARY
+    try:
+        found: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise RunError(f"{file}: cannot be read as the summary of a run: {error}") from None
+    return found
 
 
 def rows(summary: dict[str, Any]) -> list[tuple[str, str]]:

@@ -14,7 +14,7 @@ from fedsim.arrays import IntArray
 from fedsim.errors import SelectorError
 from fedsim.measurements import MEASUREMENTS
 from fedsim.selectors.candidates import ask
-from fedsim.selectors.contracts import Cohort, Probe, Reports, RoundView
+from fedsim.selectors.contracts import Cohort, Probe, PublishedSelector, Reports, RoundView
 from fedsim.selectors.validation import as_cohort, as_probe
 
 _DEFAULTS: Final = {"needs": (), "oracle": False, "uses_features": False, "paper": "", "communication": ""}
@@ -97,12 +97,14 @@ class SelectorPort(SelectorInfo):
     probe : returns the question to clients before the selection, or None for no question; None if the selector has
         no such method
     cohort : number of clients per round that the selector is set to; None if it has no whole number ``cohort``
+    ignores_reports : whether `observe` does nothing, so that no report need be made
     """
 
     select: Callable[[RoundView, np.random.Generator], Cohort]
     observe: Callable[[Reports], None]
     probe: Callable[[RoundView, np.random.Generator], Probe | None] | None = None
     cohort: int | None = None
+    ignores_reports: bool = False
 
     @classmethod
     def of(cls, selector: object) -> Self:
@@ -134,6 +136,8 @@ class SelectorPort(SelectorInfo):
             observe=found.observe,
             probe=probe if info.probes else None,
             cohort=cohort if isinstance(cohort, int) and not isinstance(cohort, bool) else None,
+            ignores_reports=isinstance(found, PublishedSelector)
+            and found.observe == PublishedSelector.observe.__get__(found),
         )
 
     def at_edge(self, members: IntArray, samples: IntArray) -> Self:

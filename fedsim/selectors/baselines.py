@@ -47,7 +47,9 @@ class Uniform(CohortSelector):
         size = self.cohort_size(view)
         if view.count <= size:
             return Cohort(view.client.copy())
-        return Cohort(view.pick(np.sort(rng.choice(view.count, size=size, replace=False))))
+        place = rng.choice(view.count, size=size, replace=False)
+        place.sort()
+        return Cohort(view.pick(place))
 
 
 class RoundRobin(CohortSelector):

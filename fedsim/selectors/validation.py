@@ -118,10 +118,13 @@ def _distinct_candidates(source: str, client: NDArray[np.generic], view: RoundVi
     ids = np.asarray(client)
     if ids.shape == (0,):
         return ids.astype(np.int64)  # an empty list has no type of its own
-    if ids.ndim != 1 or not np.issubdtype(ids.dtype, np.integer):
+    if ids.ndim != 1 or ids.dtype.kind not in "iu":
         raise SelectorError(f"{source} returned {client!r}; allowed: a one-dimensional array of client ids")
     ids = ids.astype(np.int64)
-    if ids.size > 1:
+    rising = bool((ids[1:] > ids[:-1]).all())
+    if rising and view.count == view.clients and ids[0] >= 0 and ids[-1] < view.clients:
+        return ids  # all clients of the crowd are candidates
+    if not rising:
         ordered = np.sort(ids)
         if np.any(ordered[1:] == ordered[:-1]):
             raise SelectorError(f"{source} returned a client twice: {ordered!r}; use draws for that")

@@ -19,7 +19,7 @@ from fedsim.learning import (
     TrainingResult,
     TrainingSetup,
 )
-from fedsim.learning.executors.contracts import SEQUENTIAL
+from fedsim.learning.executors.contracts import SEQUENTIAL, Precision
 from fedsim.learning.models.settings import ModelPart
 from fedsim.testing.examination import Examination, fits, locked
 
@@ -40,6 +40,7 @@ def check_executor(
     *,
     device: str = "cpu",
     model: ModelPart | None = None,
+    precision: Precision = "float32",
     tolerance: float = 1e-3,
     seed: int = 0,
 ) -> None:
@@ -62,6 +63,7 @@ def check_executor(
     executor : a kind, ``"module:Class"``, or a callable ``(setup, device) -> Executor``
     device : handed to it
     model : settings of the model; a small perceptron by default
+    precision : handed to it; the sequential executor that it is compared with computes in float32
     tolerance : by how much differences of parameters, losses and accuracies may miss those of the sequential executor,
         relative to the largest difference, or absolute for losses and accuracies; used with other fingerprints only
     seed : of the initial weights and of the jobs' generators, >= 0
@@ -74,7 +76,7 @@ def check_executor(
     data = Digits(train_limit=200).load()
     for local in _LOCALS:
         setup = TrainingSetup(model or MLP(hidden=(6,)), data, local, seed)
-        _Trial(ExecutorChoice(executor, device), setup, tolerance).check()
+        _Trial(ExecutorChoice(executor, device, precision), setup, tolerance).check()
 
 
 class _Trial(Examination):

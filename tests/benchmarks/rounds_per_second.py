@@ -1,16 +1,19 @@
-"""Latency-only client-rounds per second, beside a bare SimPy skeleton with the same three timeouts.
+"""Client-rounds per second of timing-only runs, beside a bare SimPy skeleton with the same three timeouts.
 
-    python tests/benchmarks/rounds_per_second.py [NETWORK ...]
+    python tests/benchmarks/rounds_per_second.py [NETWORK ...] [--cohort N ...]
 
-prints, for all networks or those named, and for each cohort, client-rounds per second and the ratio to the skeleton:
-the median of seven pairs run in turn, so that a noisy machine touches both alike. Not a test: it asserts nothing.
+prints, for all networks or those named, and for each cohort, client-rounds per second, the ratio to the skeleton, and
+the shares of SimPy, network, selection and records in the run. Speed and ratio are medians of seven pairs run in turn,
+in processor time, so that a noisy machine touches both alike. The shares are of one further run whose stack is sampled
+(`shares.py` beside this file says which files belong to which part). Not a test: it asserts nothing.
 """
 
+import argparse
 import statistics
-import sys
 import time
 
 import simpy
+from shares import Shares
 
 from fedsim import Scenario, simulate
 
@@ -30,7 +33,9 @@ def cell(downlink: str, uplink: str, down_hz: float = 1e6, up_hz: float = 180e3)
     }
 
 
+COHORTS = (10, 100, 1000)
 NETWORKS = {
+    "pause-two-speed": {"kind": "pause-two-speed"},
     "latency laws": {"kind": "latency", "downlink": LAW, "uplink": LAW},
     "dedicated": cell("dedicated", "dedicated"),
     **{rule: cell(rule, rule, 20e6, 20e6) for rule in RULES},
@@ -67,30 +72,37 @@ def scenario(network: dict, cohort: int, rounds: int) -> Scenario:
 
 
 def seconds(work, *arguments) -> float:
-    """Return how long a call takes."""
-    began = time.perf_counter()
+    """Return how much processor time a call takes."""
+    began = time.process_time()
     work(*arguments)
-    return time.perf_counter() - began
+    return time.process_time() - began
+
+
+def row(network: dict, cohort: int) -> tuple[float, float, Shares]:
+    """Return client-rounds per second, the ratio to the skeleton, and the shares."""
+    rounds = CLIENT_ROUNDS // cohort
+    chosen = scenario(network, cohort, rounds)
+    with Shares() as shares:
+        simulate(chosen)
+    ours, ratios = [], []
+    for _ in range(PAIRS):
+        bare_s = seconds(skeleton, cohort, rounds)
+        ours.append(seconds(simulate, chosen))
+        ratios.append(bare_s / ours[-1])
+    return cohort * rounds / statistics.median(ours), statistics.median(ratios), shares
 
 
 def main() -> None:
     """Print the table."""
-    named = set(sys.argv[1:]) or set(NETWORKS)
-    print(f"{'network':>20} {'cohort':>7} {'client-rounds/s':>16} {'of the skeleton':>16}")
-    for name, network in NETWORKS.items():
-        if name not in named:
-            continue
-        for cohort in (10, 100, 1000):
-            rounds = CLIENT_ROUNDS // cohort
-            chosen = scenario(network, cohort, rounds)
-            simulate(chosen)
-            ours, ratios = [], []
-            for _ in range(PAIRS):
-                bare_s = seconds(skeleton, cohort, rounds)
-                ours.append(seconds(simulate, chosen))
-                ratios.append(bare_s / ours[-1])
-            speed = cohort * rounds / statistics.median(ours)
-            print(f"{name:>20} {cohort:>7} {speed:>16,.0f} {statistics.median(ratios):>16.2f}")
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("network", nargs="*", default=list(NETWORKS), help=", ".join(NETWORKS))
+    parser.add_argument("--cohort", type=int, nargs="*", default=COHORTS, help="clients per round")
+    chosen = parser.parse_args()
+    print(f"{'network':>20} {'cohort':>7} {'client-rounds/s':>16} {'of the skeleton':>16}  shares")
+    for name in chosen.network:
+        for cohort in chosen.cohort:
+            speed, ratio, shares = row(NETWORKS[name], cohort)
+            print(f"{name:>20} {cohort:>7} {speed:>16,.0f} {ratio:>16.2f}  {shares}", flush=True)
 
 
 if __name__ == "__main__":

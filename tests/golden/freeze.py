@@ -1200,7 +1200,7 @@ def run(scenario: str, tables: Tables) -> dict[str, str]:
 
     row = dict.fromkeys(COLUMNS, "") | {"scenario": scenario}
     try:
-        history = simulate(Scenario(**tables), data_dir=".")
+        history = simulate(Scenario(**tables), data_dir=".", executor="sequential", store=False)
     except (ScenarioError, SelectorError, DataError) as error:
         return row | {"outcome": f"refused {type(error).__name__}"}
     found = {name: getattr(history, name) for name in TABLES}

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from fedsim.arrays import Vector
 from fedsim.errors import ContractError
 from fedsim.learning import SERVER_OPTIMIZERS, FedAvg, FedAvgM, ServerOptimizer, ServerState
-from fedsim.learning.aggregation import aggregated
 from fedsim.learning.lineage.handles import ModelHandle
+from tests.support.asking import aggregated
 from tests.support.plain_learner import half_way_learner, updates
 
 # From (0, 0), half the way to the targets: client 0 sends (2, 0), client 1 (0, 4); a 1 in the buffer.
@@ -143,9 +143,7 @@ VALUES = st.lists(st.floats(-100, 100, width=32), min_size=4, max_size=4)
 def test_without_momentum_it_is_federated_averaging(model: list[float], sent: list[list[float]]) -> None:
     start, differences = np.array(model, np.float32), [np.array(each, np.float32) for each in sent]
     weights = np.full(len(sent), 1 / len(sent))
-    found, expected = (
-        aggregated(rule, 3, start, differences, weights, None)[0] for rule in (FedAvgM(momentum=0.0), FedAvg())
-    )
+    found, expected = (aggregated(rule, start, differences, weights) for rule in (FedAvgM(momentum=0.0), FedAvg()))
     # The update is rounded to float32 once more.
     np.testing.assert_allclose(found, expected, rtol=1e-6, atol=1e-5)
     assert found[3] == pytest.approx(expected[3], rel=1e-6, abs=1e-5)

@@ -40,9 +40,11 @@ def test_a_finished_run_holds_everything(tmp_path):
     history = run(SCENARIO, tmp_path / "run")
     names = {path.name for path in (tmp_path / "run").iterdir()}
     assert names == {
+        ".lock",
         "scenario.toml",
         "run.json",
         "summary.json",
+        "model.safetensors",
         "participations.parquet",
         "rounds.parquet",
         "evaluations.parquet",
@@ -208,12 +210,13 @@ def test_a_run_records_what_was_in_the_files_it_read(tmp_path):
     places = tmp_path / "places.csv"
     places.write_text("x_m,y_m\n" + "10,20\n" * SCENARIO.crowd.clients)
     scenario = SCENARIO.replace({"crowd.placement": {"kind": "file", "path": str(places)}})
-    folder = RunFolder(tmp_path / "run", scenario)
-    before = json.loads((tmp_path / "run" / "run.json").read_text())
-    assert before["files"] == {"crowd.placement.path": hashlib.sha256(places.read_bytes()).hexdigest()}
-    places.write_text("x_m,y_m\n" + "10,30\n" * SCENARIO.crowd.clients)
-    folder.write(simulate(SCENARIO.replace({"rounds.count": 1})), "finished", 0.0)
+    with RunFolder(tmp_path / "run", scenario) as folder:
+        folder.begin()
+        before = json.loads((tmp_path / "run" / "run.json").read_text())
+        assert before["files"] == {"crowd.placement.path": hashlib.sha256(places.read_bytes()).hexdigest()}
+        places.write_text("x_m,y_m\n" + "10,30\n" * SCENARIO.crowd.clients)
+        folder.finish()
     after = json.loads((tmp_path / "run" / "run.json").read_text())
     assert (after["digest"], after["files"]) == (before["digest"], before["files"])
-    with pytest.raises(RunError, match="holds a run of another scenario"):
-        RunFolder(tmp_path / "run", scenario)
+    with pytest.raises(RunError, match="holds a run of another scenario"), RunFolder(tmp_path / "run", scenario):
+        pass

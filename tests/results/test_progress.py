@@ -6,7 +6,7 @@ import re
 import pytest
 from rich.console import Console
 
-from fedsim.learning import Evaluation
+from fedsim.learning import Evaluation, KnownEvaluation
 from fedsim.results.progress import RoundBar
 from fedsim.rounds import Progress
 
@@ -14,8 +14,8 @@ from fedsim.rounds import Progress
 def shown(quiet=False, **console):
     file = io.StringIO()
     with RoundBar("quickstart", 4, Console(file=file, width=150, **console), quiet=quiet) as bar:
-        bar.show(Progress(1, 4, 1.25, Evaluation(accuracy=0.5, loss=1.0)))
-        bar.show(Progress(3, 4, 1234.5, None))
+        bar.show(Progress(1, 4, 1.25, KnownEvaluation(Evaluation(accuracy=0.5, loss=1.0)), dict))
+        bar.show(Progress(3, 4, 1234.5, None, dict))
     return re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", file.getvalue())
 
 

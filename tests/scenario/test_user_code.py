@@ -10,11 +10,12 @@ from typing import Any
 
 import pytest
 
-from fedsim import Scenario, simulate
+from fedsim import Scenario
 from fedsim.errors import RunError
 from fedsim.learning import MemoryStore
 from fedsim.registry import identity
 from fedsim.results import run
+from fedsim.simulation import Simulation
 from tests.support.tiny_images import Tiny
 
 SELECTOR = """
@@ -107,9 +108,9 @@ def test_two_models_of_one_name_share_no_trainings(load: Any) -> None:
     found = []
     for text in (NET, NET, NET.replace("nn.ReLU", "nn.Tanh")):
         load(text)
-        before = len(store)
-        history = simulate(Scenario(**tables(selector="all", learning=learning)), store=store)
-        found.append((len(store) - before, history.evaluations.column("loss").to_pylist()))
+        simulation = Simulation(Scenario(**tables(selector="all", learning=learning)), store=store)
+        history = simulation.run()
+        found.append((simulation.context.learner.work.trained, history.evaluations.column("loss").to_pylist()))
     assert [new for new, _ in found] == [8, 0, 8]
     assert found[0] == (8, found[1][1])
     assert found[2][1] != found[0][1]

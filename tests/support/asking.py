@@ -2,6 +2,8 @@
 
 import numpy as np
 
+from fedsim.learning.aggregation import WeightedSum
+
 
 def one_update(learner, model, client, release=None, work=1.0):
     """Return what one client would send."""
@@ -17,3 +19,11 @@ def losses(learner, updates):
 def even(count):
     """Return equal weights of so many updates."""
     return np.full(count, 1 / count)
+
+
+def aggregated(optimizer, model, differences, weights):
+    """Return the next model of a server without state to which differences have come."""
+    total = WeightedSum(optimizer, model)
+    for difference, weight in zip(differences, weights.tolist(), strict=True):
+        total.add(difference, weight)
+    return total.stepped(model.size, model, None)[0]

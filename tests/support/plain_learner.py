@@ -72,11 +72,13 @@ class HalfWay:
 LAYOUT = ModelLayout(np.zeros(3, dtype=np.float32), 2, np.array([False, False, True]), 1)
 
 
-def half_way_learner(targets: Sequence[Sequence[float]], **options: Any) -> tuple[SupervisedLearner, HalfWay]:
+def half_way_learner(
+    targets: Sequence[Sequence[float]], local: LocalTraining | None = None, **options: Any
+) -> tuple[SupervisedLearner, HalfWay]:
     """Return a learner over a HalfWay executor; options are those of the learner."""
     executor = HalfWay(targets)
     learner = SupervisedLearner(
-        TrainingSetup(MLP(), Tiny().load(), LocalTraining(), seed=0),
+        TrainingSetup(MLP(), Tiny().load(), local or LocalTraining(), seed=0),
         rows=[np.array([client]) for client in range(len(targets))],
         layout=LAYOUT,
         executor=executor,

@@ -21,6 +21,7 @@ from pydantic import Field
 from fedsim.arrays import IntArray
 from fedsim.errors import DataError, ScenarioError
 from fedsim.registry import Component, Registry
+from fedsim.user_cache import user_cache
 
 Images = NDArray[np.uint8]
 
@@ -87,8 +88,9 @@ class DatasetPart(Protocol):
 
 
 def data_folder(data_dir: str | Path | None = None) -> Path:
-    """Return the folder of data sets: the argument, else ``FEDSIM_DATA``, else ``~/.cache/fedsim``."""
-    return Path(data_dir or os.environ.get("FEDSIM_DATA") or "~/.cache/fedsim").expanduser()
+    """Return the folder of data sets: the argument, else ``FEDSIM_DATA``, else the user's cache folder."""
+    named = data_dir or os.environ.get("FEDSIM_DATA")
+    return Path(named).expanduser() if named else user_cache()
 
 
 class _Limited(Component):

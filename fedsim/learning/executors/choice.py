@@ -1,5 +1,6 @@
 """Which executor computes a run: named by the caller or the environment, never by the scenario."""
 
+import inspect
 import os
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -7,19 +8,18 @@ from typing import Final, Self, cast, get_args
 
 from pydantic_core import PydanticCustomError
 
+from fedsim.arrays import IntArray
 from fedsim.errors import ContractError, FedsimError
-from fedsim.learning.executors.contracts import SEQUENTIAL, Executor, Precision, TrainingSetup
-from fedsim.registry import Registry
-
-EXECUTORS: Final = Registry(
-    "executor",
-    "fedsim.executors",
-    ("train", "evaluate"),
-    {SEQUENTIAL: "fedsim.learning.executors.sequential:SequentialExecutor"},
-)
+from fedsim.learning.contracts import ExecutorUsed
+from fedsim.learning.executors.auto import AutoExecutor
+from fedsim.learning.executors.catalogue import AUTO, EXECUTORS
+from fedsim.learning.executors.contracts import SEQUENTIAL, Executor, Expected, Precision, TrainingSetup
 
 ENVIRONMENT_VARIABLE: Final = "FEDSIM_EXECUTOR"
 """Names the executor of runs that name none themselves."""
+
+DEVICE_VARIABLE: Final = "FEDSIM_DEVICE"
+"""Names the device of runs that name none themselves."""
 
 MakeExecutor = Callable[[TrainingSetup, str], Executor]
 
@@ -33,20 +33,24 @@ class ExecutorChoice:
     executor : a kind of `EXECUTORS`, ``"module:Class"``, or what makes one of a setup and a device
     device : where it computes, in torch's words: ``"cpu"``, ``"cuda:0"``
     precision : of the arithmetic inside layers, ``"float32"`` or ``"bfloat16"``
+    cohort : clients that train at a time; None for all
+    rounds : how often they do, if it is known; it is what ``"auto"`` needs to know
     """
 
     executor: str | MakeExecutor = SEQUENTIAL
     device: str = "cpu"
     precision: Precision = "float32"
+    cohort: int | None = None
+    rounds: int | None = None
 
     @classmethod
     def of(
         cls,
         executor: str | MakeExecutor | None = None,
-        device: str = "cpu",
+        device: str | None = None,
         precision: Precision = "float32",
     ) -> Self:
-        """Return the choice of a caller, or with None that of the environment, or else the sequential one.
+        """Return the choice of a caller, or with None that of the environment, or else ``"auto"`` on the CPU.
 
         Parameters
         ----------
@@ -61,13 +65,27 @@ class ExecutorChoice:
             raise FedsimError(
                 f"precision: {precision!r} is not allowed; it must be one of {', '.join(get_args(Precision))}"
             )
-        chosen = executor or os.environ.get(ENVIRONMENT_VARIABLE) or SEQUENTIAL
+        chosen = executor or os.environ.get(ENVIRONMENT_VARIABLE) or AUTO
         if isinstance(chosen, str) and ":" not in chosen and chosen not in EXECUTORS.kinds():
             _load(chosen)
-        return cls(chosen, device, precision)
+        return cls(chosen, device or os.environ.get(DEVICE_VARIABLE) or "cpu", precision)
+
+    @classmethod
+    def again(cls, used: ExecutorUsed) -> Self:
+        """Return the choice of an executor that a run has recorded."""
+        return cls.of(used.kind, used.device, cast(Precision, used.precision))
 
     def build(self, setup: TrainingSetup) -> Executor:
-        """Return a fresh executor.
+        """Return a fresh executor; raises as `prepare`."""
+        return self.prepare(setup).executor
+
+    def prepare(self, setup: TrainingSetup, samples: IntArray | None = None) -> "Prepared":
+        """Return a fresh executor with its description.
+
+        Parameters
+        ----------
+        setup : what all trainings have in common
+        samples : of every client, shape (K,), if they are known
 
         Raises
         ------
@@ -77,13 +95,37 @@ class ExecutorChoice:
             If it has no fingerprint or no largest batch.
         """
         make = _load(self.executor) if isinstance(self.executor, str) else self.executor
-        made = make(replace(setup, precision=self.precision), self.device)
+        expected = None
+        if samples is not None and self.rounds is not None:
+            expected = Expected(samples, self.cohort or len(samples), self.rounds)
+        made: Executor = make(replace(setup, precision=self.precision, expected=expected), self.device)
+        kind = self.kind
+        if isinstance(made, AutoExecutor):
+            kind, made = made.kind, made.executor
         name, fingerprint, most = type(made).__name__, cast(object, made.fingerprint), cast(object, made.max_batch)
         if not (isinstance(fingerprint, str) and fingerprint):
             raise ContractError(f"{name}.fingerprint: {fingerprint!r} is not allowed; it must be a text")
         if not (isinstance(most, int) and most >= 1):
             raise ContractError(f"{name}.max_batch: {most!r} is not allowed; it must be at least 1")
-        return made
+        return Prepared(made, ExecutorUsed(kind, self.device, self.precision, fingerprint))
+
+    @property
+    def kind(self) -> str:
+        """Name of the executor; of a callable its place, ``"module:Class"``."""
+        if isinstance(self.executor, str):
+            return self.executor
+        owner = (
+            self.executor if inspect.isroutine(self.executor) or inspect.isclass(self.executor) else type(self.executor)
+        )
+        return f"{owner.__module__}:{owner.__qualname__}"
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """A fresh executor, and its description."""
+
+    executor: Executor
+    used: ExecutorUsed
 
 
 def _load(kind: str) -> MakeExecutor:

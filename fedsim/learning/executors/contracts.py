@@ -19,11 +19,30 @@ from fedsim.learning.models.settings import ModelPart
 SEQUENTIAL: Final = "sequential"
 """The fingerprint of the executor that trains one client after the other, and of all that give the same bits."""
 
+SEQUENTIAL_BFLOAT16: Final = "sequential-bfloat16"
+"""The fingerprint of the same with bfloat16 inside layers."""
+
 Precision = Literal["float32", "bfloat16"]
 """Of the numbers inside layers; parameters, gradients, losses and optimiser states are float32 in any case."""
 
 OptimizerState = Mapping[str, Vector]
 """State of a client's optimiser between two trainings, under the names that torch gives its arrays."""
+
+
+@dataclass(frozen=True)
+class Expected:
+    """What is known of a run's trainings before they begin; no result depends on it.
+
+    Attributes
+    ----------
+    samples : of every client in the training set, shape (K,)
+    cohort : clients that train at a time
+    rounds : how often a cohort trains
+    """
+
+    samples: IntArray
+    cohort: int
+    rounds: int
 
 
 @dataclass(frozen=True)
@@ -38,6 +57,7 @@ class TrainingSetup:
     seed : of the initial weights, in [0, 2**63)
     precision : of the arithmetic inside layers. An executor whose results are not those of float32 says so in its
         ``fingerprint``
+    expected : what is known of the trainings beforehand, if anything
     """
 
     model: ModelPart
@@ -45,6 +65,7 @@ class TrainingSetup:
     local: LocalTraining
     seed: int
     precision: Precision = "float32"
+    expected: Expected | None = None
 
 
 @dataclass(frozen=True)

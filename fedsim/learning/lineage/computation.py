@@ -1,28 +1,33 @@
-"""Where handles become numbers: trainings and probes go to the executor in batches, and are kept in the store."""
+"""Where handles become numbers: what the store has is looked up, the rest goes to the executor in batches."""
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, TypeVar
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, Final
 
 import numpy as np
 
 from fedsim.arrays import IntArray, Vector
-from fedsim.learning.contracts import Evaluation
-from fedsim.learning.executors.contracts import (
-    SEQUENTIAL,
-    EvaluationJob,
-    Executor,
-    OptimizerState,
-    TrainingJob,
-    TrainingResult,
-)
-from fedsim.learning.lineage.handles import ModelHandle, Training, UpdateHandle, digest_of
-from fedsim.learning.lineage.order import Node, materialize
-from fedsim.learning.lineage.store import Kept, Store
+from fedsim.learning.contracts import Evaluation, KnownEvaluation, PendingEvaluation, Work
+from fedsim.learning.executors.contracts import SEQUENTIAL, EvaluationJob, Executor, TrainingJob
+from fedsim.learning.lineage.evaluations import Evaluator, Found, Running
+from fedsim.learning.lineage.handles import ModelHandle, Node, Report, StateHandle, Training, UpdateHandle, digest_of
+from fedsim.learning.lineage.kept import Kept
+from fedsim.learning.lineage.order import materialize
 from fedsim.learning.models.layout import ModelLayout
+from fedsim.learning.store.contracts import Record, Store
+from fedsim.learning.store.keeping import Keeping
 from fedsim.streams import Streams
 
-Asked = TypeVar("Asked")
-Found = TypeVar("Found", bound=Kept)
+ARITHMETIC: Final = 1
+"""Number of fedsim's own arithmetic in digests: one more whenever a change of the code changes a result's bits."""
+
+_LONGEST_LINE: Final = 64
+"""Models in a row without numbers before the store is asked for each further one."""
+
+_MOST_WAITING: Final = 2**18
+"""Trainings on one line that may wait for their turn, in about 130 MB; more are run."""
+
+Heard = Callable[[Training], None]
+"""Told of each training whose difference is in memory, before any model has taken it."""
 
 
 class Computation:
@@ -34,15 +39,18 @@ class Computation:
     executor : computes trainings and evaluations
     rows : every client's samples in the training set, K arrays of shape (n,)
     data_digest : digest of the data set
+    numerics : what results depend on beside the scenario: releases of the libraries, the processor's abilities
     streams : random streams of the run
     mechanism : what makes updates private, or None
     store : keeps results
+    keeping : which models stay in the store
 
     Attributes
     ----------
-    trainings : how many trainings have been computed; those found in the store do not count
+    kept : what the store has
     shards : digest of every client's samples
-    fingerprint : what distinguishes results of this executor in digests; empty for the bits of `SEQUENTIAL`
+    basis : what every result depends on; with what distinguishes this executor's, unless they have the bits of
+        `SEQUENTIAL`
     """
 
     def __init__(
@@ -51,84 +59,195 @@ class Computation:
         executor: Executor,
         rows: Sequence[IntArray],
         data_digest: str,
+        numerics: str,
         streams: Streams,
         mechanism: Any,
         store: Store,
+        keeping: Keeping,
     ) -> None:
-        self.layout, self.executor, self.store, self.trainings = layout, executor, store, 0
+        self.layout, self.executor = layout, executor
         self.shards = [digest_of(part.tobytes()) for part in rows]
-        self.fingerprint = () if executor.fingerprint == SEQUENTIAL else (executor.fingerprint,)
-        self._rows, self._data_digest, self._streams, self._mechanism = rows, data_digest, streams, mechanism
+        other = () if executor.fingerprint == SEQUENTIAL else (executor.fingerprint,)
+        self.basis = digest_of(ARITHMETIC, numerics, data_digest, *other)
+        self._rows, self._streams, self._mechanism = rows, streams, mechanism
+        self.kept = Kept(store, keeping)
+        self._evaluator = Evaluator(executor)
+        self._heard: Heard | None = None
+        self._in_use = self.trained = 0
+        self._evaluated = self._evaluations_found = self._probed = self._probes_found = 0
 
-    def materialize(self, wanted: Sequence[Node]) -> None:
-        """Work out handles with all that they descend from."""
-        materialize(wanted, self._run, self.executor.max_batch)
+    @property
+    def work(self) -> Work:
+        """What has been computed so far; a training that has not run so far counts as found."""
+        return Work(
+            self.trained,
+            max(0, self._in_use - self.trained),
+            self._evaluated,
+            self._evaluations_found,
+            self._probed,
+            self._probes_found,
+        )
+
+    def count(self, trainings: Iterable[Training]) -> None:
+        """Count trainings whose updates are in use, each once."""
+        for training in trainings:
+            if not training.counted:
+                training.counted = True
+                self._in_use += 1
+
+    def materialize(self, wanted: Sequence[Node], heard: Heard | None = None) -> None:
+        """Work out handles with all that they descend from.
+
+        Parameters
+        ----------
+        wanted : models and trainings
+        heard : told of each of these trainings, and of others that run
+        """
+        for node in wanted if heard is not None else ():
+            if isinstance(node, Training) and node.materialized and heard is not None:
+                heard(node)
+        self._heard = heard
+        try:
+            materialize(wanted, self, self.executor.max_batch)
+        finally:
+            self._heard = None
+
+    def look_up(self, node: Node) -> bool:
+        """Take what is kept of a model's numbers, or of the state before a training; return whether it has them."""
+        if isinstance(node, ModelHandle):
+            return self.kept.load(node)
+        if node.previous is not None and node.previous.value is None:
+            self.kept.load_state(node.previous)
+        return False
+
+    def run(self, trainings: Sequence[Training]) -> Iterator[Training]:
+        """Run trainings, each digest once, and give each back when it has its result."""
+        alike: dict[str, list[Training]] = {}
+        for training in trainings:
+            alike.setdefault(training.digest, []).append(training)
+        reports: dict[str, Record] = {}
+        results = self.executor.train([self._job(first) for first, *_ in alike.values()])
+        for (digest, same), result in zip(alike.items(), results, strict=True):
+            self.trained += 1
+            reports[digest] = {"loss": result.loss, "loss_rms": result.loss_rms}
+            for training in same:
+                training.take(result)
+                self.kept.note_state(training)
+                if self._heard is not None:
+                    self._heard(training)
+                yield training
+        self.kept.put_records(reports)
+
+    def combine(self, model: ModelHandle) -> None:
+        """Give a model its numbers."""
+        model.materialize()
+        self.kept.put_if_due(model)
+
+    def shorten(self, model: ModelHandle, states: Iterable[StateHandle]) -> None:
+        """Keep a line of models without numbers from growing: take the numbers that are kept; a very long one is run.
+
+        Parameters
+        ----------
+        model : the newest one
+        states : of optimisers, from which later trainings go on; they are taken too, as each keeps such a line alive
+        """
+        if model.depth <= _LONGEST_LINE:
+            return
+        if self.kept.load(model):
+            for state in states:
+                if state.value is None:
+                    self.kept.load_state(state)
+        elif model.waiting > _MOST_WAITING:
+            self.materialize([model])
 
     def vector(self, model: ModelHandle) -> Vector:
         """Return the numbers of a model, parameters first and then buffers, shape (d,)."""
         self.materialize([model])
         return model.vector
 
-    def evaluate(self, model: ModelHandle) -> Evaluation:
-        """Return accuracy and loss of a model on the test set."""
-        if model.evaluation is None:
-            (model.evaluation,) = self.executor.evaluate([EvaluationJob(self.vector(model))])
+    def start_evaluation(self, model: ModelHandle) -> PendingEvaluation:
+        """Look up accuracy and loss of a model on the test set, or begin to work them out."""
+        if model.evaluation is not None:
+            return model.evaluation
+        digest = digest_of("evaluation", self.basis, model.digest)
+        found = self.kept.records([digest]).get(digest)
+        if found is not None:
+            self._evaluations_found += 1
+            model.evaluation = KnownEvaluation(_evaluation(found))
+        else:
+            vector = self.vector(model)
+            self._evaluated += 1
+            model.evaluation = self._evaluator.start([EvaluationJob(vector)], self._keep_evaluations([digest]))
         return model.evaluation
-
-    def job(self, client: int, keys: tuple[int, ...], work: float, base: Vector, state: OptimizerState) -> TrainingJob:
-        """Return what an executor must do for one client's training.
-
-        Parameters
-        ----------
-        client : id
-        keys : of the training's stream
-        work : share of the local work, in (0, 1]
-        base : numbers to start from, shape (d,)
-        state : of the client's optimiser
-        """
-        return TrainingJob(base, self._rows[client], work, self._streams.generator("training", *keys), state)
 
     def sent(self, update: UpdateHandle) -> Vector:
         """Return what the server receives, the training having run: the difference, or its private release."""
-        difference, release = result_of(update).difference, update.release
+        training, release = update.training, update.release
+        if training.difference is None:
+            raise RuntimeError(f"the difference of training {training.digest} is not in memory")
         if release is None:
-            return difference
-        rng = self._streams.generator("privacy-noise", update.client, release.index)
-        sent = self._mechanism.release(difference, release.epsilon, self.layout.exempt, rng)
+            return training.difference
+        rng = self._streams.generator("privacy-noise", training.client, release.index)
+        sent = self._mechanism.release(training.difference, release.epsilon, self.layout.exempt, rng)
         return np.asarray(sent, dtype=np.float32)
 
-    def scores(
-        self, models: Sequence[tuple[str, Vector]], client: Sequence[int], samples: int | None = None, round_: int = 0
-    ) -> list[Evaluation]:
-        """Return accuracy and loss of models on clients' data, or on mini-batches of it.
+    def reports(self, trainings: Sequence[Training], records: Mapping[str, Record]) -> None:
+        """Give trainings the reports that are among records under their digests."""
+        for training in trainings:
+            if training.report is None and (found := records.get(training.digest)) is not None:
+                training.report = Report(found["loss"], found["loss_rms"])
+
+    def probe_losses(self, model: ModelHandle, client: Sequence[int], samples: int | None, round_: int) -> list[float]:
+        """Return the mean loss of a model on clients' data, or on a mini-batch of it; looked up where it is kept.
 
         Parameters
         ----------
-        models : digest and numbers of shape (d,) for each of n evaluations: a server's model or a client's own
+        model : worked out where a loss is missing
         client : whose data, n ids
         samples : size of the mini-batch, the first of a permutation drawn for (client, round); None, or as many
             as the client has, for all
         round_ : used with ``samples`` only
         """
         most = [samples if samples is not None and samples < self._rows[one].size else None for one in client]
-        jobs = [(vector, one, count) for (_, vector), one, count in zip(models, client, most, strict=True)]
-        digests = [
-            self._score_digest(digest, one, count, round_)
-            for (digest, _), (_, one, count) in zip(models, jobs, strict=True)
-        ]
+        digests = [self.score_digest(model.digest, one, count, round_) for one, count in zip(client, most, strict=True)]
+        known = {digest: _evaluation(record) for digest, record in self.kept.records(digests).items()}
+        parts = dict(zip(digests, zip(client, most, strict=True), strict=True))
+        new = [digest for digest in parts if digest not in known]
+        self._probes_found += len(known)
+        if new:
+            vector = self.vector(model)
+            jobs = [EvaluationJob(vector, self._part(*parts[digest], round_)) for digest in new]
+            self._probed += len(new)
+            found = self._evaluator.run(jobs)
+            self._keep_evaluations(new)(found)
+            known |= zip(new, found, strict=True)
+        return [known[digest].loss for digest in digests]
 
-        def compute(new: list[tuple[Vector, int, int | None]]) -> Sequence[Evaluation]:
-            return self.executor.evaluate(
-                [EvaluationJob(model, self._part(one, count, round_)) for model, one, count in new]
-            )
+    def start_scores(self, scores: Mapping[str, tuple[Vector, int]]) -> Running:
+        """Begin to evaluate models on all data of clients, beside trainings.
 
-        known = self._known(dict(zip(digests, jobs, strict=True)), compute, Evaluation)
-        return [known[digest] for digest in digests]
+        Parameters
+        ----------
+        scores : model, shape (d,), and client by the digest of the score
+        """
+        self._probed += len(scores)
+        jobs = [EvaluationJob(model, self._rows[client]) for model, client in scores.values()]
+        return self._evaluator.start(jobs, self._keep_evaluations(list(scores)))
 
-    def _score_digest(self, digest: str, client: int, samples: int | None, round_: int) -> str:
+    def score_digest(self, model: str, client: int, samples: int | None = None, round_: int = 0) -> str:
+        """Return the digest of a model's score on a client's data, or on a mini-batch of it.
+
+        Parameters
+        ----------
+        model : digest of a server's model, or of a training for the client's own
+        client, samples, round_ : as in `probe_losses`
+        """
         batch = None if samples is None else self._streams.digest("probe", client, round_)
-        ingredients = (self._data_digest, digest, self.shards[client], samples, batch)
-        return digest_of("score", *ingredients, *self.fingerprint)
+        return digest_of("score", self.basis, model, self.shards[client], samples, batch)
+
+    def found_probes(self, count: int) -> None:
+        """Count scores that were found."""
+        self._probes_found += count
 
     def _part(self, client: int, samples: int | None, round_: int) -> IntArray:
         rows = self._rows[client]
@@ -136,34 +255,24 @@ class Computation:
             return rows
         return rows[self._streams.generator("probe", client, round_).permutation(rows.size)[:samples]]
 
-    def _run(self, trainings: Sequence[Training]) -> None:
-        asked = {training.digest: training for training in trainings}
-        known = self._known(asked, self._train, TrainingResult)
-        for training in trainings:
-            training.materialize(known[training.digest])
+    def _job(self, training: Training) -> TrainingJob:
+        base, before = training.base, training.previous
+        keys = (training.client, base.version, *([training.repeat] if training.repeat else []))
+        state = {} if before is None or before.value is None else before.value
+        rng = self._streams.generator("training", *keys)
+        return TrainingJob(base.vector, self._rows[training.client], training.work, rng, state)
 
-    def _train(self, trainings: list[Training]) -> Sequence[TrainingResult]:
-        self.trainings += len(trainings)
-        return list(self.executor.train([training.job() for training in trainings]))
+    def _keep_evaluations(self, digests: Sequence[str]) -> Callable[[Found], None]:
+        def keep(found: Found) -> None:
+            self.kept.put_records(
+                {
+                    digest: {"accuracy": one.accuracy, "loss": one.loss}
+                    for digest, one in zip(digests, found, strict=True)
+                }
+            )
 
-    def _known(
-        self, asked: Mapping[str, Asked], compute: Callable[[list[Asked]], Sequence[Found]], kind: type[Found]
-    ) -> dict[str, Found]:
-        """Return results by digest: those that the store has, the others computed and kept."""
-        known: dict[str, Found] = {}
-        for digest in asked:
-            if isinstance(found := self.store.get(digest), kind):
-                known[digest] = found
-        new = [digest for digest in asked if digest not in known]
-        computed = compute([asked[digest] for digest in new]) if new else ()
-        for digest, result in zip(new, computed, strict=True):
-            known[digest] = result
-            self.store.put(digest, result)
-        return known
+        return keep
 
 
-def result_of(update: UpdateHandle) -> TrainingResult:
-    """Return what an update's training gave; it must have run."""
-    if update.training.result is None:
-        raise RuntimeError(f"training {update.training.digest} has not run")
-    return update.training.result
+def _evaluation(record: Record) -> Evaluation:
+    return Evaluation(record["accuracy"], record["loss"])

@@ -2,19 +2,19 @@
 
 A model descends from the model before it and from updates, or from several models of which it is the mean; an update
 from a training; a training from a model and, where optimiser state is kept, from the client's state before. Each has a
-digest of everything that determines its numbers. A model or a training that has its numbers lets go of its parents, so
-that memory does not grow with the rounds. An update keeps the model alive that its training starts from, as long as the
-update itself lives: a stale update may yet be combined with it.
+digest of everything that determines its numbers. A model that has its numbers lets go of its parents, and so does the
+state of an optimiser, so that memory does not grow with the rounds. An update keeps the model alive that its training
+starts from, as long as the update itself lives: a stale update may yet be combined with it.
 """
 
 import hashlib
+import weakref
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple, Protocol
 
 from fedsim.arrays import Vector
-from fedsim.learning.contracts import Evaluation, Release
-from fedsim.learning.executors.contracts import OptimizerState, TrainingJob, TrainingResult
+from fedsim.learning.contracts import PendingEvaluation, Release
+from fedsim.learning.executors.contracts import OptimizerState, TrainingResult
 from fedsim.learning.server_optimizers import ServerState
 
 Combined = tuple[Vector, ServerState | None]
@@ -31,109 +31,212 @@ def digest_of(*ingredients: str | bytes | float | None) -> str:
     return digest.hexdigest()
 
 
+class Report(NamedTuple):
+    """What a training tells beside its update; see `fedsim.learning.executors.contracts.TrainingResult`."""
+
+    loss: float
+    loss_rms: float
+
+
 class StateHandle:
-    """The optimiser state that a training leaves; keeps the training alive only until it has run."""
+    """The optimiser state that a training leaves; keeps the training alive only until its value is known.
+
+    Attributes
+    ----------
+    digest : under which the store keeps the value
+    value : None until it is known
+    """
+
+    __slots__ = ("__weakref__", "digest", "training", "value")
 
     def __init__(self, training: "Training") -> None:
-        self.digest: Final = training.digest
+        self.digest: Final = digest_of("state", training.digest)
         self.training: Training | None = training
-        self.value: OptimizerState = {}
+        self.value: OptimizerState | None = None
+
+    def take(self, value: OptimizerState) -> None:
+        """Take the value and let go of the training."""
+        self.value, self.training = value, None
 
 
 class Training:
-    """One client's local training, which runs at most once, when its result is needed.
+    """One client's local training, which runs when its result is needed.
+
+    Its difference is let go of when all models that wait for it have it; if it is needed once more, the training
+    runs once more.
 
     Parameters
     ----------
     digest : hash of base, client's data, settings, stream, work and the optimiser state before
     base : the model that it starts from
+    client : id
+    work : share of the local work, in (0, 1]
+    repeat : number of updates of the client from this version of the model so far
     previous : the state that it goes on from; None for a fresh optimiser
-    make_job : makes the job from the numbers of base, shape (d,), and state
+    leaves_state : whether a later training of the client goes on from its state
 
     Attributes
     ----------
-    result : None until it has run
-    state : what a later training of the same client may go on from
+    report : None until it has run, or has been found in the store
+    difference : what it has added to the base, shape (d,); None while it is not in memory
+    state : what a later training of the same client may go on from; None if none does
+    counted : whether it counts among the trainings in use
+    heir : the newest model that its update has been aggregated into, as long as there is one
     """
+
+    __slots__ = (
+        "__weakref__",
+        "_waiting",
+        "base",
+        "client",
+        "counted",
+        "difference",
+        "digest",
+        "heir",
+        "previous",
+        "repeat",
+        "report",
+        "state",
+        "work",
+    )
 
     def __init__(
         self,
         digest: str,
         base: "ModelHandle",
-        previous: StateHandle | None,
-        make_job: Callable[[Vector, OptimizerState], TrainingJob],
+        client: int,
+        work: float,
+        repeat: int,
+        previous: StateHandle | None = None,
+        *,
+        leaves_state: bool = False,
     ) -> None:
         self.digest: Final = digest
-        self.result: TrainingResult | None = None
-        self.state: Final = StateHandle(self)
-        self._base: ModelHandle | None = base
-        self._previous = previous
-        self._make_job = make_job
+        self.base, self.client, self.work, self.repeat, self.previous = base, client, work, repeat, previous
+        self.report: Report | None = None
+        self.difference: Vector | None = None
+        self.counted = False
+        self.heir: weakref.ref[ModelHandle] | None = None
+        self._waiting = 0
+        self.state: Final = StateHandle(self) if leaves_state else None
 
     @property
     def materialized(self) -> bool:
-        """Whether it has run."""
-        return self.result is not None
+        """Whether its difference is in memory."""
+        return self.difference is not None
+
+    @property
+    def ready(self) -> bool:
+        """Whether it can run: all that it starts from is in memory."""
+        return self.base.materialized and (self.previous is None or self.previous.value is not None)
 
     def parents(self) -> "Sequence[ModelHandle | Training]":
         """Return what must have its numbers before it can run."""
-        before = self._previous.training if self._previous is not None else None
-        return [node for node in (self._base, before) if node is not None]
+        before = self.previous
+        if before is None or before.training is None:
+            return (self.base,)
+        return self.base, before.training
 
-    def job(self) -> TrainingJob:
-        """Return what an executor must do; its parents have their numbers."""
-        if self._base is None:
-            raise RuntimeError(f"training {self.digest} has run already")
-        return self._make_job(self._base.vector, self._previous.value if self._previous is not None else {})
+    def take(self, result: TrainingResult) -> None:
+        """Take the result."""
+        self.difference, self.report = result.difference, Report(result.loss, result.loss_rms)
+        if self.state is not None:
+            self.state.take(result.state)
 
-    def materialize(self, result: TrainingResult) -> None:
-        """Take the result and let go of the parents."""
-        self.result = result
-        self.state.value, self.state.training = result.state, None
-        self._base = self._previous = None
+    def wait(self) -> None:
+        """Note that one more model waits for the difference."""
+        self._waiting += 1
+
+    def taken(self) -> None:
+        """Note that a model has the difference, or does not need it any more; the last one lets go of it."""
+        self._waiting -= 1
+        if not self._waiting:
+            self.difference = None
+
+    def forget_unless_awaited(self) -> None:
+        """Let go of a difference that no model waits for."""
+        if not self._waiting:
+            self.difference = None
 
 
-@dataclass(frozen=True, eq=False)
 class UpdateHandle:
-    """What one client sends after a training from a base, made private by a release if there is one."""
+    """What one client sends after a training, made private by a release if there is one."""
 
-    digest: str
-    client: int
-    base: "ModelHandle"
-    training: Training
-    release: Release | None
+    __slots__ = ("digest", "release", "training")
+
+    def __init__(self, digest: str, training: Training, release: Release | None = None) -> None:
+        self.digest: Final = digest
+        self.training: Final = training
+        self.release: Final = release
+
+
+class Recipe(Protocol):
+    """How the numbers of a model are made of those of its parents."""
+
+    def parents(self) -> "Sequence[ModelHandle | Training]":
+        """Return the models and trainings that it is made of."""
+        ...
+
+    def take(self) -> None:
+        """Take what is there already and need not be in memory any longer; the other parents follow."""
+        ...
+
+    def combined(self) -> Combined:
+        """Return the numbers; all parents have theirs, or have had them when they were taken."""
+        ...
+
+    def forget(self) -> None:
+        """Let go of the parents: the numbers have come from elsewhere."""
+        ...
 
 
 class ModelHandle:
     """A server's model: its numbers once they are needed, its ancestors before.
 
-    It is given its numbers (``vector``), or its parents and how their numbers are combined.
-
     Parameters
     ----------
     digest : hash of everything that determines the numbers
     version : how many aggregations led to it
-    parents : models and trainings that it descends from
-    combine : gives numbers and server state once all parents have theirs
+    recipe : how its numbers are made; None where they are given
     vector : the numbers, where they are known, shape (d,)
+    after : models that it descends from
+    trainings : how many trainings it descends from directly
 
     Attributes
     ----------
-    evaluation : accuracy and loss on the test set, once they have been asked for
+    depth : models in a row without numbers that it stands on, itself included; 0 once it has numbers
+    waiting : trainings on that line
+    evaluation : on the test set, once it has been asked for
     """
+
+    __slots__ = (
+        "__weakref__",
+        "_recipe",
+        "_server_state",
+        "_vector",
+        "depth",
+        "digest",
+        "evaluation",
+        "version",
+        "waiting",
+    )
 
     def __init__(
         self,
         digest: str,
         version: int,
-        parents: "Sequence[ModelHandle | Training]" = (),
-        combine: Callable[[], Combined] | None = None,
+        recipe: Recipe | None = None,
         vector: Vector | None = None,
+        *,
+        after: "Sequence[ModelHandle]" = (),
+        trainings: int = 0,
     ) -> None:
         self.digest: Final = digest
         self.version: Final = version
-        self.evaluation: Evaluation | None = None
-        self._parents, self._combine, self._vector = tuple(parents), combine, vector
+        self.depth: int = 0 if recipe is None else 1 + max((model.depth for model in after), default=0)
+        self.waiting: int = trainings + max((model.waiting for model in after), default=0)
+        self.evaluation: PendingEvaluation | None = None
+        self._recipe, self._vector = recipe, vector
         self._server_state: ServerState | None = None
 
     @property
@@ -155,11 +258,32 @@ class ModelHandle:
 
     def parents(self) -> "Sequence[ModelHandle | Training]":
         """Return what must have its numbers before it can."""
-        return self._parents
+        return () if self._recipe is None else self._recipe.parents()
+
+    def take(self) -> None:
+        """Take what its parents have already."""
+        if self._recipe is not None:
+            self._recipe.take()
 
     def materialize(self) -> None:
         """Combine the parents, which have their numbers, and let go of them."""
-        if self._combine is None:
+        if self._recipe is None:
             raise RuntimeError(f"model {self.digest} of version {self.version} has no parents")
-        self._vector, self._server_state = self._combine()
-        self._parents, self._combine = (), None
+        self._vector, self._server_state = self._recipe.combined()
+        self._forget()
+
+    def load(self, vector: Vector, server_state: ServerState | None) -> None:
+        """Take numbers that have been kept, and let go of the parents."""
+        if self._recipe is not None:
+            self._recipe.forget()
+        self._vector, self._server_state = vector, server_state
+        self._forget()
+
+    def _forget(self) -> None:
+        self._recipe, self.depth, self.waiting = None, 0, 0
+
+
+Node = ModelHandle | Training
+
+Sent = Callable[[UpdateHandle], Vector]
+"""Gives what the server receives of an update whose training's difference is in memory, shape (d,)."""

@@ -1,13 +1,14 @@
 """A module whose numbers all lie in one flat vector, so that a model is loaded by one copy."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
 from fedsim.arrays import Vector
-from fedsim.learning.models.layout import ModelLayout
+from fedsim.learning.models.layout import Entry, ModelLayout
 from fedsim.learning.models.settings import ModelPart, Shape
 
 _NORMS = (nn.BatchNorm1d, nn.BatchNorm2d, nn.BatchNorm3d, nn.SyncBatchNorm)
@@ -22,21 +23,33 @@ class FlatModule:
     variances) and batch normalisation's counters, which float32 counts exactly up to 2**24 batches. Other
     buffers are constants of the module and stay in it.
 
+    With ``channels_last`` the weights of a convolution lie in the flat vector with the channels last, as torch wants
+    them on a CPU; `load`, `numbers`, `inward` and `outward` translate. Otherwise every tensor lies in its own order,
+    which is also that of the layout.
+
+    Parameters
+    ----------
+    module : nn.Module
+    channels_last : order of the weights of convolutions
+
     Attributes
     ----------
     module : nn.Module
     vector : float32 tensor of shape (d,)
     parameters : nn.Parameter of shape (p,), the first p coordinates of the vector
     gradient : float32 tensor of shape (p,), the gradient of the parameters
+    buffers : names of the buffers in the vector, in their order
     layout : ModelLayout
         Its initial numbers are those that the module came with. Exempt are all numbers of batch normalisation
         (weights, biases, statistics, counters) and all other buffers: what the PAUSE code sends in clear.
     """
 
-    def __init__(self, module: nn.Module) -> None:
+    def __init__(self, module: nn.Module, *, channels_last: bool = False) -> None:
         self.module = module
+        dtypes = {name: tensor.dtype for name, tensor in module.state_dict().items()}
         parameters = list(module.named_parameters())
         buffers = list(_changing_buffers(module))
+        self.buffers = tuple(name for name, _ in buffers)
         sizes = [tensor.numel() for _, tensor in (*parameters, *buffers)]
         count = sum(sizes[: len(parameters)])
         self.vector = torch.empty(sum(sizes), dtype=torch.float32)
@@ -44,22 +57,69 @@ class FlatModule:
         self.parameters = nn.Parameter(self.vector[:count])
         self.gradient = torch.zeros(count)
         self.parameters.grad = self.gradient
+        # A weight that two layers share is in the list once, under its first name.
+        images = {id(part.weight) for part in module.modules() if type(part) is nn.Conv2d} if channels_last else ()
+        ends = np.cumsum([0, *sizes])
+        self._turned = [
+            (slice(int(start), int(stop)), parameter.shape)
+            for (_, parameter), start, stop in zip(parameters, ends, ends[1:], strict=False)
+            if id(parameter) in images
+        ]
         self._move(parameters, buffers, sizes)
         norms = [(name, layer) for name, layer in module.named_modules() if isinstance(layer, _NORMS)]
         prefixes = tuple(f"{name}." if name else "" for name, _ in norms)
         normed = [bool(norms) and name.startswith(prefixes) for name, _ in (*parameters, *buffers)]
-        initial = self._numbers.copy()
+        initial = self.numbers()
         initial.flags.writeable = False
         self.layout = ModelLayout(
             initial=initial,
             parameters=count,
             exempt=np.repeat(normed, sizes) | (np.arange(sum(sizes)) >= count),
             smallest_batch=2 if norms else 1,
+            **self._places(dtypes),
         )
 
     def load(self, vector: Vector) -> None:
         """Take over all numbers of a model, shape (d,)."""
         np.copyto(self._numbers, vector)
+        for place, shape in self._turned:
+            _last(self._numbers[place], shape)[...] = vector[place].reshape(shape)
+
+    def numbers(self) -> Vector:
+        """Return a copy of all numbers of the model, shape (d,)."""
+        return self.outward(self._numbers)
+
+    def inward(self, numbers: Vector) -> Vector:
+        """Return a copy of the first n numbers of a model, or of others of that shape, in the order of `vector`."""
+        found = numbers.copy()
+        for place, shape in self._turned:
+            _last(found[place], shape)[...] = numbers[place].reshape(shape)
+        return found
+
+    def outward(self, numbers: Vector) -> Vector:
+        """Return a copy of the first n coordinates of `vector`, or of others of that shape, in the order of a model."""
+        found = numbers.copy()
+        for place, shape in self._turned:
+            found[place].reshape(shape)[...] = _last(numbers[place], shape)
+        return found
+
+    def _places(self, dtypes: Mapping[str, torch.dtype]) -> dict[str, Any]:
+        """Return the `ModelLayout.entries` and the constants of a module that has been moved.
+
+        Parameters
+        ----------
+        dtypes : of each array of the module's state, before the move
+        """
+        first, bytes_each = self.vector.data_ptr(), self.vector.element_size()
+        entries, constants = [], {}
+        for name, tensor in self.module.state_dict().items():
+            offset = (tensor.data_ptr() - first) // bytes_each
+            if tensor.dtype == torch.float32 and tensor.numel() and 0 <= offset < self.vector.numel():
+                dtype = str(dtypes[name]).removeprefix("torch.")
+                entries.append(Entry(name, offset, tuple(tensor.shape), dtype))
+            else:
+                constants[name] = tensor.numpy().copy()
+        return {"entries": tuple(entries), "constants": constants}
 
     def _move(
         self, parameters: list[tuple[str, nn.Parameter]], buffers: list[tuple[str, Tensor]], sizes: list[int]
@@ -67,10 +127,12 @@ class FlatModule:
         pieces = torch.split(self.vector, sizes)
         slopes = torch.split(self.gradient, sizes[: len(parameters)])
         with torch.no_grad():
+            turned = {place.start for place, _ in self._turned}
             for (_, parameter), piece, slope in zip(parameters, pieces, slopes, strict=False):
-                piece.copy_(parameter.reshape(-1))
-                parameter.data = piece.view(parameter.shape)
-                parameter.grad = slope.view(parameter.shape)
+                start = piece.storage_offset()
+                own, down = (_shaped(part, parameter.shape, last=start in turned) for part in (piece, slope))
+                own.copy_(parameter)
+                parameter.data, parameter.grad = own, down
             for (name, buffer), piece in zip(buffers, pieces[len(parameters) :], strict=True):
                 piece.copy_(buffer.reshape(-1))
                 owner, _, last = name.rpartition(".")
@@ -79,7 +141,7 @@ class FlatModule:
                 self.module.get_submodule(owner).register_buffer(last, piece.view(buffer.shape).data)
 
 
-def build_flat(model: ModelPart, shape: Shape, classes: int, seed: int) -> FlatModule:
+def build_flat(model: ModelPart, shape: Shape, classes: int, seed: int, *, channels_last: bool = False) -> FlatModule:
     """Return a fresh model with the initial weights of a seed, which torch draws by its default rules.
 
     Parameters
@@ -88,10 +150,11 @@ def build_flat(model: ModelPart, shape: Shape, classes: int, seed: int) -> FlatM
     shape : channels, height, width of an image
     classes : number of classes
     seed : in [0, 2**63)
+    channels_last : as of `FlatModule`
     """
     with torch.random.fork_rng(devices=[]):
         torch.default_generator.manual_seed(seed)
-        return FlatModule(model.build(shape, classes))
+        return FlatModule(model.build(shape, classes), channels_last=channels_last)
 
 
 def _changing_buffers(module: nn.Module) -> Iterator[tuple[str, Tensor]]:
@@ -99,3 +162,17 @@ def _changing_buffers(module: nn.Module) -> Iterator[tuple[str, Tensor]]:
     for name, buffer in module.named_buffers():
         if name in persistent and (buffer.is_floating_point() or name.rpartition(".")[2] == _COUNTER):
             yield name, buffer
+
+
+def _last(numbers: Vector, shape: Sequence[int]) -> Vector:
+    """Return a weight of shape (out, in, height, width) that lies in memory with its channels last."""
+    out, channels, height, width = shape
+    return numbers.reshape(out, height, width, channels).transpose(0, 3, 1, 2)
+
+
+def _shaped(numbers: Tensor, shape: torch.Size, *, last: bool) -> Tensor:
+    """Return a view of flat numbers as a tensor, for a weight of a convolution with its channels last."""
+    if not last:
+        return numbers.view(shape)
+    out, channels, height, width = shape
+    return numbers.view(out, height, width, channels).permute(0, 3, 1, 2)

@@ -4,6 +4,7 @@ A model of your own is a `fedsim.Component` with a method ``build(shape, classes
 ``torch.nn.Module``.
 """
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Final, Protocol
 
 from pydantic import Field
@@ -24,6 +25,26 @@ class ModelPart(Protocol):
     def build(self, shape: Shape, classes: int) -> "nn.Module":
         """Return a fresh module for images of a shape (channels, height, width); torch's seed is set."""
         ...
+
+
+@dataclass(frozen=True)
+class Architecture:
+    """A model without its numbers.
+
+    Attributes
+    ----------
+    model : its settings
+    shape : channels, height and width of an image
+    classes : number of classes
+    """
+
+    model: ModelPart
+    shape: Shape
+    classes: int
+
+    def build(self) -> "nn.Module":
+        """Return a fresh module."""
+        return self.model.build(self.shape, self.classes)
 
 
 class MLP(Component):

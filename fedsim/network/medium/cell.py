@@ -38,6 +38,7 @@ SHARINGS: Final = Registry(
         "first-come": "fedsim.network.medium.disciplines:FirstCome",
         "minimum-makespan": "fedsim.network.medium.disciplines:MinimumMakespan",
     },
+    attributes=("asked_at_each_join",),
 )
 
 Sharing = str | Recipe

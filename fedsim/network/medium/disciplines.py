@@ -9,7 +9,7 @@ from abc import ABC, abstractmethod
 from collections import OrderedDict
 from collections.abc import Collection
 from heapq import heappop, heappush
-from typing import Final, Protocol
+from typing import ClassVar, Final, Protocol
 
 from fedsim.network.radio.channel import Channel
 
@@ -42,7 +42,14 @@ class Discipline(ABC):
     Which jobs are in service, in which proportion they share the work, and `rate_hz` change with `join` and `leave`
     only; in between, the medium calls `advance` with less work than remains until the next end, or exactly as much.
     `fedsim.testing.check_discipline` checks a discipline.
+
+    Attributes
+    ----------
+    asked_at_each_join : whether the medium asks for the next end after each join; otherwise once after all joins of one
+        event, for disciplines whose answer costs more than O(log n)
     """
+
+    asked_at_each_join: ClassVar[bool] = True
 
     def prepare(self, channel: Channel) -> None:
         """Take what the rule needs of a cell's radio, before the first job; by default nothing."""

@@ -12,7 +12,7 @@ from typing import Final
 
 from simpy import Environment, Event
 
-from fedsim.clock import call_after
+from fedsim.clock import call_after, call_next
 from fedsim.network.contracts import SpectrumBook, Transfer
 from fedsim.network.medium.disciplines import Discipline, Job
 
@@ -96,6 +96,7 @@ class SharedSpectrum:
         self._rate_hz = discipline.rate_hz(bandwidth_hz)
         self._seen_s = env.now
         self._timer: Event | None = None
+        self._joined = False
         self._fires_s = math.inf
         self._carried = self._received = self._lost = 0.0
         self._most = self._presence_s = self._sojourn_s = self._came_s = 0.0
@@ -123,7 +124,6 @@ class SharedSpectrum:
             self._came_s += now_s
             self._present[transfer] = transfer
             self.discipline.join(transfer)
-            self._rate_hz = self.discipline.rate_hz(self.bandwidth_hz)
             served = self.discipline.in_service()
             if transfer in served:
                 transfer.began_s = now_s
@@ -131,7 +131,12 @@ class SharedSpectrum:
                 self._waiting[transfer] = None
             if self._waiting and not self._waiting.keys().isdisjoint(served):
                 self._begin_service(now_s)
-            self._plan(now_s, self.discipline.next_end()[0])
+            if self.discipline.asked_at_each_join:
+                self._rate_hz = self.discipline.rate_hz(self.bandwidth_hz)
+                self._plan(now_s, self.discipline.next_end()[0])
+            elif not self._joined:
+                self._joined = True
+                call_next(self.env, self._plan_joined)
         else:
             transfer.began_s = transfer.came_s
             if work == 0:
@@ -216,6 +221,13 @@ class SharedSpectrum:
         fires_s = now_s + delay_s
         if fires_s < self._fires_s:
             self._timer, self._fires_s = call_after(self.env, delay_s, self._on_time), fires_s
+
+    def _plan_joined(self, _event: Event) -> None:
+        """Plan after all joins of one event."""
+        self._joined = False
+        if self._present:
+            self._rate_hz = self.discipline.rate_hz(self.bandwidth_hz)
+            self._plan(self.env.now, self.discipline.next_end()[0])
 
     def _on_time(self, event: Event) -> None:
         if event is self._timer:

@@ -6,8 +6,9 @@ the first and the last in part, reaches its bits.
 """
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Final
 
 import numpy as np
@@ -92,6 +93,11 @@ class Channel:
         return self.bandwidth_hz * self.rate.mean_efficiency(self.snr, self.fading)
 
     @cached_property
+    def _fluid_s(self) -> Callable[[float], FloatArray]:
+        """Return ``bits / ergodic rate`` of every client for the sizes asked last: a model's, and an update's."""
+        return lru_cache(maxsize=2)(self.expected_s)
+
+    @cached_property
     def diversity_gain(self) -> DiversityGain:
         """Gain of every client from a scheduler that serves it in its best blocks."""
         return DiversityGain(self.rate, self.fading, self.snr)
@@ -130,45 +136,63 @@ class Channel:
         """
         if math.isinf(self.fading.coherence_s):
             return _ratio(bits, self.rate_bps(client, 0))
-        took = _ratio(bits, self.ergodic_rate_bps[client])
-        counted = np.flatnonzero((start_s < _LAST_BLOCK * self.fading.coherence_s) & (took > 0) & (took < np.inf))
+        took: FloatArray = self._fluid_s(bits)[client]
+        if not client.size:
+            return took
+        coherence, last_s = self.fading.coherence_s, _LAST_BLOCK * self.fading.coherence_s
+        longest_s = took.max()
+        if took.min() > 0 and longest_s < np.inf and start_s.max() < last_s:
+            most = int(_blocks_to_draw(longest_s / coherence))
+            if client.size * most <= _ELEMENTS:
+                return self._integrate(client, start_s, bits, most)
+        counted = np.flatnonzero((start_s < last_s) & (took > 0) & (took < np.inf))
         # Transfers of about equally many blocks are integrated together, so that few gains are drawn in vain.
-        blocks = took[counted] / self.fading.coherence_s
+        blocks = took[counted] / coherence
         order = np.argsort(blocks)
         drawn = np.cumsum(_blocks_to_draw(blocks[order]))
         for part in np.split(counted[order], np.searchsorted(drawn, np.arange(_ELEMENTS, drawn[-1:].sum(), _ELEMENTS))):
             took[part] = self._integrate(client[part], start_s[part], bits)
         return took
 
-    def _integrate(self, client: IntArray, start_s: FloatArray, bits: float) -> FloatArray:
-        """Integrate over the blocks in chunks of (clients whose transfers go on, blocks)."""
+    def _integrate(self, client: IntArray, start_s: FloatArray, bits: float, draw: int | None = None) -> FloatArray:
+        """Integrate over the blocks in chunks of (clients whose transfers go on, blocks).
+
+        Parameters
+        ----------
+        client, start_s, bits : as in `transfer_s`
+        draw : number of blocks of the first chunk; None for about the mean of what the transfers need
+        """
         coherence = self.fading.coherence_s
-        mean_rate = self.ergodic_rate_bps[client]
         took = np.empty(client.size)
-        first = np.floor(start_s / coherence).astype(np.int64)
-        first_s = np.clip((first + 1) * coherence - start_s, 0.0, coherence)
         going = np.arange(client.size)
-        sent = np.zeros(going.size)
-        passed = 0
-        while going.size and passed < MOST_BLOCKS:
-            expected = np.mean((bits - sent) / mean_rate[going]) / coherence
-            most = min(max(1, _ELEMENTS // going.size), MOST_BLOCKS - passed)
-            block = first[going, None] + np.arange(min(int(_blocks_to_draw(expected)), most)) + passed
-            rate = self.rate_bps(client[going, None], block)
-            carried = rate * coherence
+        first = np.floor(start_s / coherence).astype(np.int64)
+        first_s = np.minimum(np.maximum((first + 1) * coherence - start_s, 0.0), coherence)
+        mean_rate, sent, passed = self.ergodic_rate_bps[client], np.zeros(client.size), 0
+        while client.size and passed < MOST_BLOCKS:
+            if draw is None:
+                draw = int(_blocks_to_draw(np.mean((bits - sent) / mean_rate) / coherence))
+            most = min(max(1, _ELEMENTS // client.size), MOST_BLOCKS - passed)
+            rate = self.rate_bps(client[:, None], first[:, None] + np.arange(passed, passed + min(draw, most)))
+            total = rate * coherence
             if passed == 0:
-                carried[:, 0] = rate[:, 0] * first_s[going]
-            carried[:, 0] += sent
+                np.multiply(rate[:, 0], first_s, out=total[:, 0])
+            total[:, 0] += sent
             # A sequential sum: the result does not depend on where one chunk ends and the next begins.
-            total = np.cumsum(carried, axis=1)
-            done, left = np.flatnonzero(total[:, -1] >= bits), np.flatnonzero(total[:, -1] < bits)
-            last = np.argmax(total[done] >= bits, axis=1)
+            np.cumsum(total, axis=1, out=total)
+            reached = total >= bits
+            done = reached[:, -1].nonzero()[0]
+            last = reached.argmax(axis=1)[done]
             before = np.where(last > 0, total[done, last - 1], sent[done])
-            begins = np.maximum(0.0, first_s[going[done]] + (passed + last - 1) * coherence)
-            ends = first_s[going[done]] + (passed + last) * coherence
-            took[going[done]] = np.minimum(begins + (bits - before) / rate[done, last], ends)
-            going, sent, passed = going[left], total[left, -1], passed + total.shape[1]
-        took[going] = first_s[going] + (passed - 1) * coherence + (bits - sent) / mean_rate[going]
+            blocks_s = (passed + last) * coherence
+            begins = np.maximum(0.0, first_s[done] + (passed + last - 1) * coherence)
+            took[going[done]] = np.minimum(begins + (bits - before) / rate[done, last], first_s[done] + blocks_s)
+            passed += total.shape[1]
+            if done.size == client.size:
+                return took
+            left, draw = (~reached[:, -1]).nonzero()[0], None
+            going, client, first, first_s = going[left], client[left], first[left], first_s[left]
+            mean_rate, sent = mean_rate[left], total[left, -1]
+        took[going] = first_s + (passed - 1) * coherence + (bits - sent) / mean_rate
         return took
 
 

@@ -17,7 +17,7 @@ from fedsim.errors import AuditError
 from fedsim.history.outcomes import DOWNLINK, PHASES, UPLINK
 from fedsim.network.contracts import SharedMedium, SpectrumBook
 from fedsim.rounds.audit.energy import EnergyBook
-from fedsim.rounds.clients.participation import ParticipationRecords
+from fedsim.rounds.clients.records import ParticipationRecords
 
 USES: Final = ("idle", "down", "compute", "queue", "up", "cut off")
 _COLUMNS: Final = ("idle_s", "downlink_s", "compute_s", "queue_s", "uplink_s", "cut_off_s")

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from fedsim.arrays import FloatArray, IntArray
 from fedsim.devices import Batteries, EnergyDemand
 from fedsim.history.outcomes import COMPUTE, PHASES, Outcome
-from fedsim.rounds.clients.participation import ParticipationRecords
+from fedsim.rounds.clients.records import ParticipationRecords
 
 _TOLERANCE: Final = 1e-9
 _CLOCK_ULPS: Final = 8

@@ -28,7 +28,7 @@ class CohortRun:
     Attributes
     ----------
     repeat : updates that each client sent before from the same version of the model, shape (n,)
-    participations : processes, times and bits of the clients; set by the dispatch
+    participations : waits, times and bits of the clients; set by the dispatch
     given_up_s : instant at which the server stopped waiting for the cohort; inf before
     updates : handles of arrived updates by position in the cohort, made when first needed
     releases : privacy releases of the uploads that have started, by position in the cohort
@@ -53,10 +53,12 @@ class CohortRun:
         self.updates: dict[int, Update] = {}
         self.releases: dict[int, Release] = {}
         self.work = np.ones(size) if cohort.work is None else np.array(cohort.work, dtype=np.float64)
-        self.fate = np.full(size, UNDECIDED, dtype=np.int8)
+        self.fate = np.empty(size, dtype=np.int8)
+        self.fate.fill(UNDECIDED)
         self.late = np.zeros(size, dtype=bool)
-        self.served_round = np.full(size, NO_VALUE)
-        self.staleness = np.full(size, NO_VALUE)
+        self.served_round, self.staleness = np.empty((2, size), dtype=np.int64)
+        self.served_round.fill(NO_VALUE)
+        self.staleness.fill(NO_VALUE)
         self.used_weight = np.zeros(size)
         self.measured: dict[str, NDArray[np.floating[Any]]] = {}
         self.recorded = np.zeros(size, dtype=bool)
@@ -64,16 +66,19 @@ class CohortRun:
     @property
     def buffered(self) -> IntArray:
         """Positions of the clients whose updates have arrived and wait for an aggregation."""
-        return np.flatnonzero((self.fate == UNDECIDED) & self.participations.arrived)
+        waiting: IntArray = ((self.fate == UNDECIDED) & self.participations.arrived).nonzero()[0]
+        return waiting
 
     @property
     def decided(self) -> bool:
         """Whether the fate of every update is known."""
-        return not (self.fate == UNDECIDED).any()
+        return not np.count_nonzero(self.fate == UNDECIDED)
 
     def decide_lost(self) -> None:
         """Decide the fate of the participations that have ended without an update."""
         members = self.participations
+        if members.all_delivered:
+            return
         lost = (self.fate == UNDECIDED) & members.ended & ~members.arrived
         self.fate[lost] = np.where(members.outcome[lost] == Outcome.DROPPED, Fate.WASTED_DROPPED, Fate.WASTED_LATE)
 
@@ -83,6 +88,8 @@ class CohortRun:
         The wait ends when the update arrives or the server gives the client up; otherwise it lasts until now.
         """
         members = self.participations
+        if members.all_delivered:
+            return members.ended_s - members.start_s
         return np.where(members.arrived, members.ended_s, min(now_s, self.given_up_s)) - members.start_s
 
     def measure(self, members: IntArray, values: dict[str, NDArray[np.floating[Any]]]) -> None:
@@ -110,11 +117,11 @@ def cohort_weights(cohort: Cohort, samples: IntArray) -> tuple[FloatArray, float
     cohort : Cohort
     samples : training samples of each client of the cohort, shape (n,)
     """
-    draws = np.ones(samples.size) if cohort.draws is None else np.asarray(cohort.draws, dtype=np.float64)
-    if cohort.weights is None:
-        return (draws * samples if samples.any() else draws), 1.0
-    prescribed = np.asarray(cohort.weights, dtype=np.float64)
-    return prescribed, float(prescribed.sum())
+    if cohort.weights is not None:
+        prescribed = np.asarray(cohort.weights, dtype=np.float64)
+        return prescribed, float(prescribed.sum())
+    counted = samples if np.count_nonzero(samples) else np.ones(samples.size)
+    return (counted if cohort.draws is None else np.asarray(cohort.draws) * counted).astype(np.float64), 1.0
 
 
 Members = list[tuple[CohortRun, IntArray]]

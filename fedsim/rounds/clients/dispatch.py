@@ -1,11 +1,13 @@
-"""Dispatch of a cohort: every client's waits planned as arrays, and its process started."""
+"""Dispatch of a cohort: every client's waits planned as arrays, and the first of them begun."""
 
+import math
 from collections.abc import Callable, Mapping
+from functools import reduce
 
 import numpy as np
 from simpy import Environment
 
-from fedsim.arrays import BoolArray, FloatArray, IntArray
+from fedsim.arrays import BoolArray, FloatArray, IntArray, filled
 from fedsim.errors import ScenarioError
 from fedsim.history.outcomes import COMPUTE, DOWNLINK, PHASES, UPLINK
 from fedsim.learning import Release
@@ -48,7 +50,7 @@ class Dispatcher:
         releases: dict[int, Release] | None = None,
         on_end: OnEnd | None = None,
     ) -> Participations:
-        """Plan every client's waits as arrays, start its process, and return the participations.
+        """Plan every client's waits as arrays, begin the first of them, and return the participations.
 
         Parameters
         ----------
@@ -64,7 +66,7 @@ class Dispatcher:
         if context.links_up is not None:
             outages = LinkOutages(self.env, context.links_up, client, assignment.availability_s)
             known_s = outages.known_s(planned_s)
-        leaves_after_s = self._breaks_after_s(assignment, planned_s, outages)
+        leaves_after_s: list[FloatArray] = self._breaks_after_s(assignment, planned_s, outages)
         still_available: Callable[[int], bool] | None = None
         if context.may_leave:
             task_s = known_s.sum(axis=0)
@@ -72,13 +74,12 @@ class Dispatcher:
                 client, assignment.availability_s, assignment.availability_draw, task_s
             )
             still_available = self._asked_at_end(assignment, np.isinf(task_s) & np.isinf(unavailable_s))
-            leaves_after_s = np.minimum(leaves_after_s, unavailable_s)
+            leaves_after_s.append(unavailable_s)
         endurance: list[float] | None = None
         if self._hazards is not None and shared.down:
             endurance = context.dropout.endurance(client, draw, context.streams).tolist()
         elif context.dropout.possible:
-            vanishes_s = context.dropout.time_to_dropout_s(client, draw, context.streams, planned_s)
-            leaves_after_s = np.minimum(leaves_after_s, vanishes_s)
+            leaves_after_s.append(context.dropout.time_to_dropout_s(client, draw, context.streams, planned_s))
         demand, empties = None, {}
         if context.batteries is not None:
             samples = assignment.samples * work
@@ -103,7 +104,7 @@ class Dispatcher:
         return Participations(
             self.env,
             known_s,
-            leaves_after_s,
+            reduce(np.minimum, leaves_after_s) if leaves_after_s else None,
             hooks,
             assignment.bits,
             planned_s[COMPUTE],
@@ -133,20 +134,21 @@ class Dispatcher:
     def _plan(self, assignment: Assignment, work: FloatArray) -> FloatArray:
         """Return the durations of each client's phases, shape (3, n); inf where unknown."""
         links, client = self.context.links, assignment.client
-        start_s, unknown_s = np.full(client.size, self.env.now), np.full(client.size, np.inf)
-        downlink_s = unknown_s
+        planned_s = np.empty((len(PHASES), client.size))
+        planned_s.fill(math.inf)
         if not links.shared.down:
-            downlink_s = links.downlink_s(client, assignment.draw, start_s, assignment.bits[0])
+            start_s = filled(client.size, self.env.now)
+            planned_s[DOWNLINK] = downlink_s = links.downlink_s(client, assignment.draw, start_s, assignment.bits[0])
             if assignment.mean_uplink_s is not None:
                 shorten(self.context, assignment, work, np.arange(client.size), start_s + downlink_s)
-        compute_s = assignment.compute_s * work
+        planned_s[COMPUTE] = compute_s = assignment.compute_s * work
         # The start of an upload is unknown in advance after a shared downlink.
-        uplink_s = unknown_s
         if self.medium is None:
-            uplink_s = links.uplink_s(client, assignment.draw, start_s + downlink_s + compute_s, assignment.bits[1])
-        planned_s = np.stack([downlink_s, compute_s, uplink_s])
-        never = np.isinf(planned_s)
-        if self.medium is not None:
+            uploads_s = start_s + downlink_s + compute_s
+            planned_s[UPLINK] = links.uplink_s(client, assignment.draw, uploads_s, assignment.bits[1])
+            never = None
+        else:
+            never = np.isinf(planned_s)
             never[[DOWNLINK, UPLINK]] = self._unreachable[:, client]
         self._check_times(assignment, client, planned_s, never)
         return planned_s
@@ -160,14 +162,17 @@ class Dispatcher:
         unplanned = (DOWNLINK, UPLINK) if self.context.links.shared.down else (UPLINK,)
         return Interruptions(self._hazards or (0.0, 0.0, 0.0), endurance, empties, outages, unplanned)
 
-    def _breaks_after_s(self, assignment: Assignment, planned_s: FloatArray, outages: LinkOutages | None) -> FloatArray:
-        """Return the seconds from now until devices crash, or links fail in planned downlinks; `inf` for never."""
-        after_s = np.full(assignment.client.size, np.inf)
+    def _breaks_after_s(
+        self, assignment: Assignment, planned_s: FloatArray, outages: LinkOutages | None
+    ) -> list[FloatArray]:
+        """Return the seconds from now until devices crash, and links fail in planned downlinks; `inf` for never."""
+        after_s = []
         if self.context.devices_up is not None:
             runs, left_s = self.context.devices_up.state(assignment.client, assignment.availability_s)
-            after_s = np.where(runs, np.maximum(assignment.availability_s + left_s - self.env.now, 0.0), 0.0)
+            crash_s = np.maximum(assignment.availability_s + left_s - self.env.now, 0.0)
+            after_s.append(np.where(runs, crash_s, 0.0))
         if outages is not None and not self.context.links.shared.down:
-            after_s = np.minimum(after_s, outages.fails_within_s(planned_s[DOWNLINK]))
+            after_s.append(outages.fails_within_s(planned_s[DOWNLINK]))
         return after_s
 
     def _asked_at_end(self, assignment: Assignment, unknown: BoolArray) -> Callable[[int], bool] | None:
@@ -199,13 +204,18 @@ class Dispatcher:
         def duration_of(member: IntArray, starts_s: FloatArray) -> FloatArray:
             client = assignment.client[member]
             uplink_s = self.context.links.uplink_s(client, assignment.draw, starts_s, assignment.bits[1])
-            self._check_times(assignment, client, uplink_s[None], np.isinf(uplink_s[None]), UPLINK)
+            self._check_times(assignment, client, uplink_s[None], None, UPLINK)
             return uplink_s
 
         return DeferredUplinks(self.env, planned_s[COMPUTE].tolist(), duration_of)
 
     def _check_times(
-        self, assignment: Assignment, client: IntArray, times_s: FloatArray, never: BoolArray, first: int = DOWNLINK
+        self,
+        assignment: Assignment,
+        client: IntArray,
+        times_s: FloatArray,
+        never: BoolArray | None,
+        first: int = DOWNLINK,
     ) -> None:
         """Refuse negative durations, and a wait without limit for a phase that never ends.
 
@@ -214,9 +224,16 @@ class Dispatcher:
         assignment : Assignment
         client : ids, shape (m,)
         times_s : durations, one row for each phase from ``first`` on, shape (r, m)
-        never : whether a phase never ends, shape (r, m)
+        never : whether a phase never ends, shape (r, m); None where that is a duration of `inf`
         first : phase of the first row
         """
+        if not times_s.size:
+            return
+        least_s, most_s = times_s.min(), times_s.max()
+        if least_s >= 0 and (not assignment.waits_for_all or (never is None and most_s < math.inf)):
+            return
+        if never is None:
+            never = np.isinf(times_s)
         wrong = ~(times_s >= 0) | (assignment.waits_for_all & never)
         if wrong.any():
             row, i = (int(index[0]) for index in np.nonzero(wrong))

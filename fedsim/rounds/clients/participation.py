@@ -1,88 +1,47 @@
 """One client in one round: downlink, compute, uplink, each a timed wait that may end early.
 
-The waits of a whole cohort are planned at once, as arrays, before its processes start. Consecutive phases of known
-duration, without a hook at their start, are one wait; the phase in which it was interrupted follows by arithmetic.
+The waits of a whole cohort are planned at once, as arrays, before the first of them begins. A client in flight has one
+pending event, the end of its present wait, and no process of its own. Consecutive phases of known duration, without a
+hook at their start, are one wait; the phase in which it was interrupted follows by arithmetic.
 A transfer over a shared medium, of unknown duration, is a wait of its own. A participation has one of three outcomes:
 delivered, late (the server stopped waiting and cancelled it) or dropped (the client left, or its battery ran empty).
 The server cannot tell late from dropped; only the history can.
 """
 
 import math
-from collections.abc import Callable, Generator, Mapping
-from dataclasses import dataclass
-from typing import Any, NoReturn, cast
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Final, cast
 
 import numpy as np
-from numpy.typing import NDArray
-from simpy import Environment, Event, Interrupt, Process, Timeout
+from simpy import Environment, Event
 
 from fedsim.arrays import BoolArray, FloatArray, IntArray
-from fedsim.clock import call_after
+from fedsim.clock import call_after, call_next
 from fedsim.devices import EnergyDemand
 from fedsim.history.outcomes import COMPUTE, DOWNLINK, NOT_CUT, PHASES, UPLINK, Outcome
 from fedsim.network.contracts import Transfer
 from fedsim.rounds.clients.interruptions import BatteryEmpty, Interruptions
 from fedsim.rounds.clients.link_outages import PhaseStart
+from fedsim.rounds.clients.records import ParticipationRecords
 
 PhaseHook = Callable[[int], PhaseStart]
 """Called with a client's position in the cohort at the start of a phase."""
+_DELIVERED: Final = int(Outcome.DELIVERED)
 OnEnd = Callable[[int, bool], None]
 """Called with a client's position, and whether it has delivered, at the end of its participation."""
 
 
-class DroppedOut(Exception):  # noqa: N818 - a dropout is no error
-    """Ends the process of a client that drops out by itself; `cause` is that of an interrupt."""
-
-    def __init__(self, cause: BatteryEmpty | None) -> None:
-        super().__init__()
-        self.cause = cause
-
-
-@dataclass(frozen=True)
-class ParticipationRecords:
-    """What m clients of one cohort have spent and sent; the columns are those of `Participations`.
-
-    Attributes
-    ----------
-    client : ids, shape (m,)
-    start_s, now_s : start of the participations, and instant of the record
-    bits : sizes of the message down and of the message up
-    demand : energy that the clients drew from their batteries; None without energy
-    """
-
-    client: IntArray
-    start_s: float
-    now_s: float
-    bits: tuple[float, float]
-    ended_s: FloatArray
-    spent_s: FloatArray
-    queue_s: FloatArray
-    sent_bits: FloatArray
-    outcome: NDArray[np.int8]
-    cut_in: NDArray[np.int8]
-    planned_compute_s: FloatArray
-    emptied: BoolArray
-    energy_j: FloatArray
-    left_j: FloatArray
-    demand: EnergyDemand | None
-
-    @property
-    def arrived(self) -> BoolArray:
-        """Whether each answer has arrived, in time or not, shape (m,)."""
-        arrived: BoolArray = self.cut_in == NOT_CUT
-        return arrived
-
-
 class Participations:
-    """The participations of a cohort of n clients: their processes, and the times, bits and outcomes so far.
+    """The participations of a cohort of n clients: their waits, and the times, bits and outcomes so far.
 
     Parameters
     ----------
     env : Environment
     planned_s : array of shape (3, n)
         Seconds of downlink, compute and uplink of each client if nothing ends them early; inf where unknown.
-    leaves_after_s : array of shape (n,)
-        Seconds from the start until each client drops out; inf for never.
+    leaves_after_s : array of shape (n,), optional
+        Seconds from the start until each client drops out; inf for never. None if no client does.
     hooks : mapping of phase to hook
         A phase without one takes what is planned.
     bits : sizes of the message down and of the message up
@@ -111,7 +70,7 @@ class Participations:
         self,
         env: Environment,
         planned_s: FloatArray,
-        leaves_after_s: FloatArray,
+        leaves_after_s: FloatArray | None,
         hooks: Mapping[int, PhaseHook],
         bits: tuple[float, float],
         planned_compute_s: FloatArray,
@@ -124,33 +83,51 @@ class Participations:
         self.env, self.start_s, self.bits, self.demand, self._on_end = env, env.now, bits, demand, on_end
         # What an uninterrupted participation will have spent and sent; an interruption corrects it.
         self.spent_s = planned_s.copy()
-        self.sent_bits = np.repeat(np.array(bits)[:, None], size, axis=1)
-        self.queue_s = np.zeros(size)
-        self.outcome = np.full(size, Outcome.DELIVERED, dtype=np.int8)
-        self.cut_in = np.full(size, NOT_CUT, dtype=np.int8)
+        amounts = np.zeros((5, size))
+        self.sent_bits = amounts[:2]
+        self.sent_bits[0], self.sent_bits[1] = bits
+        self.queue_s, self.energy_j, self.left_j = amounts[2], amounts[3], amounts[4]
+        self.outcome, self.cut_in = np.empty((2, size), dtype=np.int8)
+        self.outcome.fill(_DELIVERED)
+        self.cut_in.fill(NOT_CUT)
         self.emptied = np.zeros(size, dtype=np.bool_)
-        self.energy_j, self.left_j = np.zeros((2, size))
         self.planned_compute_s = planned_compute_s
         self._interruptions, self._still_available = interruptions, still_available
         self._hazards: dict[int, Event] = {}
-        self._waits = _waits(hooks)
         self._delivered, self._in_flight = 0, size
         self._milestones: dict[int, Event] = {}
-        self._ended_s = [math.nan] * size
-        waits_s = [planned_s[first:end].sum(axis=0) for first, end, _ in self._waits]
-        self._processes: list[Process]
-        if hooks or interruptions is not None or still_available is not None:
-            rows = np.stack(waits_s, axis=1).tolist()
-            self._processes = [Process(env, self._participate(i, row)) for i, row in enumerate(rows)]
-        else:
-            self._processes = [Process(env, self._wait(i, wait_s)) for i, wait_s in enumerate(waits_s[0].tolist())]
-        for i in np.flatnonzero(leaves_after_s < planned_s.sum(axis=0)).tolist():
-            call_after(env, float(leaves_after_s[i]), self._leave, i)
+        self._ends_s = [math.nan] * size
+        self._known_ends_s: FloatArray | None = None
+        # Of each client: place of its present wait in `_waits`, the start of that wait, and the event of its end.
+        self._waits = _waits(hooks)
+        self._place, self._began_s = [-1] * size, [self.start_s] * size
+        self._awaited: list[Event | None] = [None] * size
+        self._transfers: dict[int, Transfer] = {}
+        task_s = planned_s.sum(axis=0)
+        self._waits_s: list[list[float]] = (
+            [planned_s[first:end].sum(axis=0).tolist() for first, end, _ in self._waits] if hooks else [task_s.tolist()]
+        )
+        call_next(env, self._begin)
+        if leaves_after_s is not None:
+            for i in np.flatnonzero(leaves_after_s < task_s).tolist():
+                call_after(env, float(leaves_after_s[i]), self._leave, i)
+
+    @property
+    def size(self) -> int:
+        """Number of clients."""
+        return len(self._place)
+
+    @property
+    def all_delivered(self) -> bool:
+        """Whether every client has delivered."""
+        return self._delivered == len(self._place)
 
     @property
     def ended_s(self) -> FloatArray:
         """Instant at which each participation ended, shape (n,); NaN for those in flight."""
-        return np.array(self._ended_s)
+        if self._known_ends_s is None:
+            self._known_ends_s = np.array(self._ends_s)
+        return self._known_ends_s
 
     @property
     def ended(self) -> BoolArray:
@@ -161,7 +138,7 @@ class Participations:
     def arrived(self) -> BoolArray:
         """Whether each update has arrived, in time or not, shape (n,)."""
         uncut: BoolArray = self.cut_in == NOT_CUT
-        return self.ended & uncut
+        return uncut if not self._in_flight else self.ended & uncut
 
     def done(self, members: IntArray) -> FloatArray:
         """Return the share of each phase's bits or work that was done, shape (3, m).
@@ -188,26 +165,28 @@ class Participations:
         client : ids of the whole cohort, shape (n,)
         members : positions of the participations, shape (m,)
         """
+        # A whole cohort needs no copies: nothing changes participations that have ended.
+        part: IntArray | slice = slice(None) if members.size == self.size else members
         demand = self.demand
         if demand is not None:
             demand = EnergyDemand(
-                demand.client[members], demand.charge_j[members], demand.cost_j[:, members], demand.samples[members]
+                demand.client[part], demand.charge_j[part], demand.cost_j[:, part], demand.samples[part]
             )
         return ParticipationRecords(
-            client=client[members],
+            client=client[part],
             start_s=self.start_s,
             now_s=self.env.now,
             bits=self.bits,
-            ended_s=self.ended_s[members],
-            spent_s=self.spent_s[:, members],
-            queue_s=self.queue_s[members],
-            sent_bits=self.sent_bits[:, members],
-            outcome=self.outcome[members],
-            cut_in=self.cut_in[members],
-            planned_compute_s=self.planned_compute_s[members],
-            emptied=self.emptied[members],
-            energy_j=self.energy_j[members],
-            left_j=self.left_j[members],
+            ended_s=self.ended_s[part],
+            spent_s=self.spent_s[:, part],
+            queue_s=self.queue_s[part],
+            sent_bits=self.sent_bits[:, part],
+            outcome=self.outcome[part],
+            cut_in=self.cut_in[part],
+            planned_compute_s=self.planned_compute_s[part],
+            emptied=self.emptied[part],
+            energy_j=self.energy_j[part],
+            left_j=self.left_j[part],
             demand=demand,
         )
 
@@ -221,54 +200,67 @@ class Participations:
 
     def mark_late(self) -> None:
         """Mark the participations in flight as late, without ending them."""
-        self.outcome[~self.ended] = Outcome.LATE
+        if self._in_flight:
+            self.outcome[~self.ended] = Outcome.LATE
 
     def cancel(self) -> bool:
-        """Cancel the participations in flight, as late; return whether there was any."""
+        """Cancel the participations in flight, as late; return whether there was any.
+
+        They end at this instant, before any other event of it.
+        """
         if not self._in_flight:
             return False
-        in_flight = [i for i, process in enumerate(self._processes) if process.is_alive]
-        for i in in_flight:
-            self._interrupt(i, Outcome.LATE)
-        return bool(in_flight)
+        in_flight = [i for i, event in enumerate(self._awaited) if event is not None]
+        self.outcome[in_flight] = Outcome.LATE
+        call_next(self.env, partial(self._stop, in_flight))
+        return True
 
-    def _participate(self, i: int, waits_s: list[float]) -> Generator[Event, Any, None]:
-        env, phase, began_s = self.env, DOWNLINK, self.env.now
-        try:
-            for (phase, end, hook), planned_s in zip(self._waits, waits_s, strict=True):
-                began_s, transfer, wait_s = env.now, None, planned_s
-                if hook is not None:
-                    transfer, wait_s = hook(i)
-                    if transfer is None:
-                        self.spent_s[phase, i] = wait_s
-                if transfer is not None:
-                    yield from self._carry(i, phase, transfer)
-                elif self._interruptions is not None:
-                    yield from self._wait_watched(i, phase, end, wait_s, self._interruptions)
-                elif wait_s > 0 or (hook is not None and end < len(PHASES)):
-                    # Phases of other clients that start at this instant come before the next phase of this one.
-                    yield env.timeout(wait_s)
-            if self._still_available is not None and not self._still_available(i):
-                self._drop(i)
-        except (Interrupt, DroppedOut) as cut:
-            self._correct(i, phase, env.now - began_s, cut.cause)
-            self._end(i, delivered=False)
-        else:
-            self._end(i, delivered=True)
-
-    def _wait(self, i: int, wait_s: float) -> Generator[Event, Any, None]:
-        """Participate where all phases are one wait that only an interrupt ends early: the usual case."""
-        try:
+    def _begin(self, _event: Event) -> None:
+        if len(self._waits) > 1 or self._interruptions is not None:
+            for i in range(self.size):
+                self._go_on(i)
+            return
+        # The usual case, one wait without a hook, as `_go_on` would begin it.
+        self._place = [0] * self.size
+        for i, wait_s in enumerate(self._waits_s[0]):
             if wait_s > 0:
-                yield Timeout(self.env, wait_s)
-        except Interrupt as cut:
-            self._correct(i, DOWNLINK, self.env.now - self.start_s, cut.cause)
-            self._end(i, delivered=False)
+                self._awaited[i] = call_after(self.env, wait_s, self._waited, i)
+            else:
+                self._go_on(i)
+
+    def _go_on(self, i: int) -> None:
+        """Begin the next wait of client i that takes time; after the last one, end its participation."""
+        waits = self._waits
+        while (place := self._place[i] + 1) < len(waits):
+            self._place[i], self._began_s[i] = place, self.env.now
+            (phase, end, hook), wait_s, transfer = waits[place], self._waits_s[place][i], None
+            if hook is not None:
+                transfer, wait_s = hook(i)
+                if transfer is None:
+                    self.spent_s[phase, i] = wait_s
+            if transfer is not None:
+                self._carry(i, phase, transfer)
+                return
+            if self._interruptions is not None:
+                self._watch(i, phase, end, wait_s, self._interruptions)
+                return
+            # Phases of other clients that start at this instant come before the next phase of this one.
+            if wait_s > 0 or (hook is not None and end < len(PHASES)):
+                self._awaited[i] = call_after(self.env, wait_s, self._waited, i)
+                return
+        if self._still_available is not None and not self._still_available(i):
+            self._drop(i)
         else:
             self._end(i, delivered=True)
+
+    def _waited(self, event: Event) -> None:
+        i = cast(int, event.value)
+        if self._awaited[i] is event:
+            self._go_on(i)
 
     def _end(self, i: int, *, delivered: bool) -> None:
-        self._ended_s[i] = self.env.now
+        self._awaited[i] = self._known_ends_s = None
+        self._ends_s[i] = self.env.now
         self._in_flight -= 1
         if delivered:
             self._delivered += 1
@@ -277,35 +269,53 @@ class Participations:
         if self._on_end is not None:
             self._on_end(i, delivered)
 
-    def _carry(self, i: int, phase: int, transfer: Transfer) -> Generator[Event, Any, None]:
-        """Wait for a transfer; however the wait ends, free the medium and record what was carried."""
-        began_s, interruptions = self.env.now, self._interruptions
-        if interruptions is not None and (lost_s := interruptions.lost_after_s(i, phase)) < math.inf:
+    def _carry(self, i: int, phase: int, transfer: Transfer) -> None:
+        """Wait for a transfer that has started."""
+        if self._interruptions is not None and (lost_s := self._interruptions.lost_after_s(i, phase)) < math.inf:
             self._hazards[i] = call_after(self.env, lost_s, self._vanish, i)
-        try:
-            yield transfer.done
-        finally:
-            transfer.cancel()
-            self._hazards.pop(i, None)
-            queued_s = transfer.queued_s()
-            self.queue_s[i] += queued_s
-            self.spent_s[phase, i] = max(0.0, self.env.now - began_s - queued_s)
-            self.sent_bits[phase // 2, i] = transfer.sent_bits()
-        if interruptions is not None:
-            interruptions.passed(i, phase, self.env.now - began_s)
+        self._transfers[i], self._awaited[i] = transfer, transfer.done
+        if transfer.done.callbacks is None:
+            self._carried(i, phase, transfer.done)
+        else:
+            transfer.done.callbacks.append(partial(self._carried, i, phase))
+
+    def _carried(self, i: int, phase: int, event: Event) -> None:
+        if self._awaited[i] is not event:
+            return
+        self._close_transfer(i, phase)
+        if (interruptions := self._interruptions) is not None:
+            interruptions.passed(i, phase, self.env.now - self._began_s[i])
             if interruptions.runs_empty(i, phase):
                 self._drop(i, empty=True)
+                return
+        self._go_on(i)
 
-    def _wait_watched(
-        self, i: int, phase: int, end: int, wait_s: float, interruptions: Interruptions
-    ) -> Generator[Event, Any, None]:
+    def _close_transfer(self, i: int, phase: int) -> None:
+        """Free the medium, however the wait for a transfer has ended, and record what was carried."""
+        transfer = self._transfers.pop(i)
+        transfer.cancel()
+        self._hazards.pop(i, None)
+        queued_s = transfer.queued_s()
+        self.queue_s[i] += queued_s
+        self.spent_s[phase, i] = max(0.0, self.env.now - self._began_s[i] - queued_s)
+        self.sent_bits[phase // 2, i] = transfer.sent_bits()
+
+    def _watch(self, i: int, phase: int, end: int, wait_s: float, interruptions: Interruptions) -> None:
         """Wait for what was planned, or until an interruption that comes before."""
         cut = interruptions.first_cut(i, phase, self.spent_s[phase:end, i].tolist())
         if cut is not None:
-            yield self.env.timeout(cut[0])
-            self._drop(i, empty=cut[1] is not None, cause=cut[1])
-        yield self.env.timeout(wait_s)
-        interruptions.passed(i, phase, wait_s)
+            self._awaited[i] = call_after(self.env, cut[0], partial(self._broken, i, cut[1]))
+        else:
+            self._awaited[i] = call_after(self.env, wait_s, partial(self._passed, i, phase, wait_s))
+
+    def _broken(self, i: int, empty: BatteryEmpty | None, event: Event) -> None:
+        if self._awaited[i] is event:
+            self._drop(i, empty=empty is not None, cause=empty)
+
+    def _passed(self, i: int, phase: int, wait_s: float, event: Event) -> None:
+        if self._awaited[i] is event:
+            cast(Interruptions, self._interruptions).passed(i, phase, wait_s)
+            self._go_on(i)
 
     def _correct(self, i: int, phase: int, elapsed_s: float, empty: BatteryEmpty | None) -> None:
         """Correct the plan of a client that was interrupted in a wait; bits are in proportion to time."""
@@ -324,24 +334,35 @@ class Participations:
 
     def _leave(self, event: Event) -> None:
         i = cast(int, event.value)
-        if self._processes[i].is_alive:
-            self._interrupt(i, Outcome.DROPPED)
+        if self._awaited[i] is not None:
+            self._drop(i)
 
     def _vanish(self, event: Event) -> None:
         i = cast(int, event.value)
         if self._hazards.get(i) is event:
-            self._interrupt(i, Outcome.DROPPED)
+            self._drop(i)
 
-    def _interrupt(self, i: int, outcome: Outcome) -> None:
-        self.outcome[i] = outcome
-        self._processes[i].interrupt()
-
-    def _drop(self, i: int, *, empty: bool = False, cause: BatteryEmpty | None = None) -> NoReturn:
+    def _drop(self, i: int, *, empty: bool = False, cause: BatteryEmpty | None = None) -> None:
         self.outcome[i], self.emptied[i] = Outcome.DROPPED, empty
-        raise DroppedOut(cause)
+        self._cut(i, cause)
+
+    def _stop(self, members: list[int], _event: Event) -> None:
+        for i in members:
+            if self._awaited[i] is not None:
+                self._cut(i, None)
+
+    def _cut(self, i: int, empty: BatteryEmpty | None) -> None:
+        """End the participation of client i in its present wait."""
+        phase = self._waits[self._place[i]][0]
+        if i in self._transfers:
+            self._close_transfer(i, phase)
+        self._correct(i, phase, self.env.now - self._began_s[i], empty)
+        self._end(i, delivered=False)
 
 
 def _waits(hooks: Mapping[int, PhaseHook]) -> list[tuple[int, int, PhaseHook | None]]:
     """Return the waits of a participation: first phase, phase after the last, and the hook at the start if any."""
+    if not hooks:
+        return [(DOWNLINK, len(PHASES), None)]
     starts = sorted({0, *hooks, *(phase + 1 for phase in hooks)} - {len(PHASES)})
     return [(first, end, hooks.get(first)) for first, end in zip(starts, [*starts[1:], len(PHASES)], strict=True)]

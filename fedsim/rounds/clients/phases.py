@@ -109,10 +109,17 @@ class PhaseHooks:
     def by_phase(self) -> dict[int, PhaseHook]:
         """Return the hook of each phase that needs one."""
         hooks: dict[int, PhaseHook] = {UPLINK: self.start_uplink}
-        if self.context.links.shared.down:
+        shared = self.context.links.shared
+        if shared.down:
             hooks[DOWNLINK] = self.start_downlink
             if self.assignment.mean_uplink_s is not None or self.deferred is not None:
                 hooks[COMPUTE] = self.start_work
+        if self.medium is not None and self.interruptions is None:
+            # The usual case: whole messages, of which each client starts its own.
+            if shared.down and self.deferred is None:
+                hooks[DOWNLINK] = self._whole(self.medium.downlink, self.assignment.bits[0])
+            if shared.up and (self.context.accountant is None or self.releases is None):
+                hooks[UPLINK] = self._whole(self.medium.uplink, self.assignment.bits[1])
         return hooks
 
     def start_downlink(self, i: int) -> PhaseStart:
@@ -168,6 +175,11 @@ class PhaseHooks:
         start = medium.downlink if phase == DOWNLINK else medium.uplink
         bits = self.assignment.bits[phase // 2]
         return start(int(self.assignment.client[i]), bits * self._paid_share(i, phase))
+
+    def _whole(self, start: Callable[[int, float], Transfer], bits: float) -> PhaseHook:
+        """Return a hook that starts a shared transfer of each client."""
+        client = self.assignment.client.tolist()
+        return lambda i: (start(client[i], bits), inf)
 
     def _shorten(self, i: int) -> None:
         """Shorten the work of client i to what leaves time for its upload."""

@@ -29,7 +29,7 @@ class CohortRuns:
     ----------
     env : Environment
     context : ServerContext
-    dispatcher : starts the clients' processes
+    dispatcher : starts the clients' participations
     roster : state of the server's clients
     buffer : updates that have arrived
     log : records participations
@@ -135,9 +135,10 @@ class CohortRuns:
         self._ended[run] = None
         if self.end_with_round:
             self._dispatcher.finalize(run.participations)
-            self._buffer.take(run, run.buffered.tolist())
-        run.late |= ~run.participations.arrived
-        run.participations.mark_late()
+            self._buffer.take(run, run.buffered)
+        if not run.participations.all_delivered:
+            run.late |= ~run.participations.arrived
+            run.participations.mark_late()
 
     def finalize(self, arrived: Members) -> Members:
         """Record the members whose fate is decided after an aggregation, and return them.
@@ -194,5 +195,5 @@ class CohortRuns:
             self._roster.mark_idle(client)
         if delivered:
             self._roster.delivered(client, run)
-            self._buffer.take(run, [i])
+            self._buffer.take(run, np.array([i]))
             self._roster.notify()

@@ -1,6 +1,6 @@
 """What a server learns of its clients from what they have sent, and what its selector is told."""
 
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +12,7 @@ from fedsim.rounds.clients.cohort import CohortRun, Members
 from fedsim.selectors import Candidates, CandidateView, Reports, RoundView
 
 T = TypeVar("T", bound=np.generic)
+_DELIVERED: Final = int(Outcome.DELIVERED)
 
 
 class Knowledge:
@@ -42,6 +43,7 @@ class Knowledge:
         self.participations = np.zeros(clients, dtype=np.int64)
         self.last_duration_s = np.full(clients, np.nan)
         self.last_loss = np.full(clients, np.nan)
+        self._shown: list[NDArray[Any]] | None = None
 
     def view(
         self, number: int, time_s: float, candidates: IntArray | None = None, wanted: int | None = None
@@ -56,27 +58,38 @@ class Knowledge:
             Then the columns are read-only views of what is known, so that a round costs nothing per client.
         wanted : number of clients that the server asks for; None for the selector's own number
         """
-
-        def shown(array: NDArray[T]) -> NDArray[T]:
-            column = array.view() if candidates is None else array[candidates]
-            column.flags.writeable = False
-            return column
-
         accountant = self.accountant
+        spent = self._nothing_spent if accountant is None else accountant.spent
+        known = (
+            self._client,
+            self.samples,
+            self.participations,
+            self.last_duration_s,
+            self.last_loss,
+            spent,
+            self._features,
+        )
+        if candidates is not None:
+            shown = [_read_only(array[candidates]) for array in known]
+        else:
+            if self._shown is None:
+                self._shown = [_read_only(array.view()) for array in known]
+            shown = self._shown
+        client, samples, participations, last_duration_s, last_loss, privacy_spent, features = shown
         return RoundView(
             round=number,
             time_s=time_s,
             clients=self.samples.size,
             wanted=wanted,
-            client=shown(self._client),
-            samples=shown(self.samples),
+            client=client,
+            samples=samples,
             total_samples=self._total_samples,
-            participations=shown(self.participations),
-            last_duration_s=shown(self.last_duration_s),
-            last_loss=shown(self.last_loss),
-            privacy_spent=shown(self._nothing_spent if accountant is None else accountant.spent),
+            participations=participations,
+            last_duration_s=last_duration_s,
+            last_loss=last_loss,
+            privacy_spent=privacy_spent,
             privacy_budget=None if accountant is None else accountant.budget.total,
-            features=shown(self._features),
+            features=features,
         )
 
     def view_of(self, number: int, time_s: float, candidates: Candidates, wanted: int | None = None) -> CandidateView:
@@ -137,7 +150,7 @@ def feedback(number: int, now_s: float, reported: Members, needs: tuple[str, ...
     """
     measured = {name: _column(name, reported) for name in needs}
     client = _joined([run.cohort.client[members] for run, members in reported], np.int64)
-    delivered = [run.participations.outcome[members] == Outcome.DELIVERED for run, members in reported]
+    delivered = [run.participations.outcome[members] == _DELIVERED for run, members in reported]
     return Reports(
         round=number,
         time_s=now_s,
@@ -166,6 +179,11 @@ def _joined(columns: list[NDArray[Any]], dtype: Any) -> NDArray[Any]:
     if len(columns) == 1:
         return columns[0].astype(dtype)
     return np.concatenate(columns).astype(dtype) if columns else np.zeros(0, dtype=dtype)
+
+
+def _read_only(array: NDArray[T]) -> NDArray[T]:
+    array.flags.writeable = False
+    return array
 
 
 def all_members(run: CohortRun) -> tuple[CohortRun, IntArray]:

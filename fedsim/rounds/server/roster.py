@@ -1,12 +1,15 @@
 """Which of a server's clients are idle, in flight or given up."""
 
 from collections.abc import Iterable
+from typing import Final
 
 import numpy as np
 from simpy import Environment, Event
 
 from fedsim.arrays import BoolArray, IntArray
 from fedsim.rounds.clients.cohort import CohortRun
+
+_NONE: Final[IntArray] = np.zeros(0, dtype=np.int64)
 
 
 class Roster:
@@ -62,6 +65,8 @@ class Roster:
 
     def take_turned(self) -> IntArray:
         """Return the places of the clients that have become busy or idle since the last call, shape (m,)."""
+        if not self._turned:
+            return _NONE
         turned, self._turned = np.array(sorted(set(self._turned)), dtype=np.int64), []
         return turned if self.whole_crowd else np.searchsorted(self.member, turned)
 

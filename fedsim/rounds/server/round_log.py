@@ -6,17 +6,18 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from fedsim.arrays import IntArray
+from fedsim.arrays import IntArray, filled
 from fedsim.history.outcomes import UNDECIDED, Fate, Outcome, RoundEnd
 from fedsim.history.recorder import Recorder
 from fedsim.rounds.audit.audit import Audit
 from fedsim.rounds.clients.cohort import CohortRun, Members
-from fedsim.rounds.clients.participation import ParticipationRecords
+from fedsim.rounds.clients.records import ParticipationRecords
 from fedsim.rounds.policies.round import PastRounds, Round
 from fedsim.rounds.server.context import ServerContext
 from fedsim.rounds.server.knowledge import feedback
 
 _OUTCOMES: Final = Outcome.labels()
+_STALE_USED: Final = int(Fate.STALE_USED)
 
 
 class RoundLog:
@@ -47,6 +48,7 @@ class RoundLog:
     ) -> None:
         self.recorder, self.context, self.audit, self.edge, self._above = recorder, context, audit, edge, above
         self.past = PastRounds()
+        self._remembered = context.policy.traits.remembered_rounds
         self._member = member
         self._counts = np.zeros(len(Outcome), dtype=np.int64)
         self._selected = self._stale_used = 0
@@ -66,7 +68,7 @@ class RoundLog:
 
     def finalize(self, run: CohortRun) -> IntArray:
         """Record the members of a cohort whose fate is decided and who are not recorded; return their positions."""
-        rows = np.flatnonzero((run.fate != UNDECIDED) & ~run.recorded)
+        rows: IntArray = ((run.fate != UNDECIDED) & ~run.recorded).nonzero()[0]
         if rows.size:
             run.recorded[rows] = True
             records = run.participations.records(run.cohort.client, rows)
@@ -74,13 +76,13 @@ class RoundLog:
             self.check_probes(before_s=run.participations.start_s)
             if self.audit is not None:
                 self.audit.check(run.number, records)
-            self._stale_used += int(np.count_nonzero(run.fate[rows] == Fate.STALE_USED))
+            self._stale_used += int(np.count_nonzero(run.fate[rows] == _STALE_USED))
         return rows
 
     def count(self, counted: Members) -> None:
         """Count how participations of the present round ended."""
         for run, members in counted:
-            self._counts += np.bincount(run.participations.outcome[members], minlength=len(Outcome))
+            self._counts += np.bincount(run.participations.outcome[members], minlength=len(_OUTCOMES))
 
     def close(
         self,
@@ -130,14 +132,16 @@ class RoundLog:
         reported : members of cohorts of which the server knows something
         picked : clients whose new updates the aggregation used, shape (n,)
         """
-        reports = feedback(round_.number, end_s, reported, self.context.selector.needs)
-        self.context.selector.observe(reports)
+        self.past.deadline_s, self.past.picked = round_.time_limit_s, picked
+        selector = self.context.selector
+        if self._remembered == 0 and selector.ignores_reports:
+            return
+        reports = feedback(round_.number, end_s, reported, selector.needs)
+        selector.observe(reports)
         run = round_.cohort_run
         self.past.rounds_s.append(end_s - (round_.start_s if run is None else run.participations.start_s))
         self.past.durations_s.append(np.where(reports.delivered, reports.duration_s, np.inf))
-        self.past.deadline_s = round_.time_limit_s
-        self.past.picked = picked
-        self.past.keep(self.context.policy.traits.remembered_rounds)
+        self.past.keep(self._remembered)
 
     def check_probes(self, before_s: float = math.inf) -> None:
         """Let the audit check the costs of questions that were put before an instant, or at it."""
@@ -150,25 +154,31 @@ class RoundLog:
         if run.releases:
             epsilon[:] = [run.releases[i].epsilon if i in run.releases else 0.0 for i in rows.tolist()]
         return {
-            "round": np.full(size, run.number),
-            "edge": np.full(size, self.edge),
-            "draws": np.ones(size, dtype=np.int64) if cohort.draws is None else np.asarray(cohort.draws)[rows],
+            "round": _constant(run.number, size),
+            "edge": _constant(self.edge, size),
+            "draws": _constant(1, size) if cohort.draws is None else np.asarray(cohort.draws)[rows],
             "weight": run.used_weight[rows],
             "work": run.work[rows],
             **_spent(records),
             "fate": run.fate[rows],
-            "start_version": np.full(size, run.model.version),
+            "start_version": _constant(run.model.version, size),
             "served_round": run.served_round[rows],
             "staleness": run.staleness[rows],
             "epsilon": epsilon,
         }
 
 
+def _constant(value: int, size: int) -> IntArray:
+    column = np.empty(size, dtype=np.int64)
+    column.fill(value)
+    return column
+
+
 def _spent(records: ParticipationRecords) -> dict[str, NDArray[np.generic]]:
     """Return the columns of the clients' times, bits, energy and outcomes."""
     return {
         "client": records.client,
-        "start_s": np.full(records.client.size, records.start_s),
+        "start_s": filled(records.client.size, records.start_s),
         "downlink_s": records.spent_s[0],
         "compute_s": records.spent_s[1],
         "uplink_s": records.spent_s[2],

@@ -3,17 +3,19 @@
 A crash is an interrupt of that process. It ends the present round, whose number is not used again.
 """
 
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 from simpy import Environment, Event, Interrupt
 
 from fedsim.clock import Waiting
 from fedsim.errors import ScenarioError
 from fedsim.history.recorder import Recorder
-from fedsim.learning import Evaluation, Model
+from fedsim.learning import Evaluation, Model, PendingEvaluation
 from fedsim.rounds.server.context import ServerContext
 
 
@@ -43,13 +45,21 @@ class Progress:
     ----------
     round, count : number of the round, and of all rounds
     time_s : present simulated time
-    evaluation : of the newest model; None if this round is not followed by one
+    pending : evaluation of the newest model, which may still run; None if this round is not followed by one
+    weights : returns the newest model's arrays by their names in its module, training what is needed; None without
+        learning
     """
 
     round: int
     count: int
     time_s: float
-    evaluation: Evaluation | None
+    pending: PendingEvaluation | None
+    weights: Callable[[], Mapping[str, NDArray[Any]] | None]
+
+    @property
+    def evaluation(self) -> Evaluation | None:
+        """The evaluation, once it is there: reading it waits. None if this round is not followed by one."""
+        return None if self.pending is None else self.pending.result()
 
 
 class RoundRunner(Protocol):
@@ -111,6 +121,11 @@ class Server:
         self._runner, self._on_round = runner, on_round
         self._evaluated = 0
 
+    @property
+    def model(self) -> Model:
+        """The newest model."""
+        return self._runner.model
+
     def run(self) -> None:
         """Run rounds, and the clock, until the run is over.
 
@@ -150,7 +165,8 @@ class Server:
                 last = self._past(start_s)
             evaluation = self._evaluate(self._runner.model, number, last=last)
             if self._on_round is not None:
-                self._on_round(Progress(number, self.stopping.count, self.env.now, evaluation))
+                weights = partial(self.context.learner.export, self._runner.model)
+                self._on_round(Progress(number, self.stopping.count, self.env.now, evaluation, weights))
             if last or self._reached(evaluation):
                 break
         yield from self._runner.shutdown()
@@ -175,24 +191,39 @@ class Server:
                 start_s = self._runner.next_start_s(number)
         return False
 
-    def _evaluate(self, model: Model, number: int, *, last: bool) -> Evaluation | None:
+    def _evaluate(self, model: Model, number: int, *, last: bool) -> PendingEvaluation | None:
+        """Begin the evaluation that is due after a round; None if none is."""
         if number == self._evaluated or (not last and number % self.stopping.evaluate_every):
             return None
         self._evaluated = number
-        evaluation = self.context.learner.evaluate(model)
-        if evaluation is not None:
-            self.recorder.add_evaluation(
-                round=number,
-                time_s=self.env.now,
-                model_version=model.version,
-                accuracy=evaluation.accuracy,
-                loss=evaluation.loss,
-            )
-        return evaluation
+        pending = self.context.learner.start_evaluation(model)
+        if pending is not None:
+            self.recorder.add_evaluation_later(partial(_row, pending, number, self.env.now, model.version))
+        return pending
 
     def _past(self, time_s: float) -> bool:
         return time_s == np.inf or (self.stopping.until_s is not None and time_s >= self.stopping.until_s)
 
-    def _reached(self, evaluation: Evaluation | None) -> bool:
+    def _reached(self, evaluation: PendingEvaluation | None) -> bool:
         target = self.stopping.target_accuracy
-        return target is not None and evaluation is not None and evaluation.accuracy >= target
+        return target is not None and evaluation is not None and evaluation.result().accuracy >= target
+
+
+def _row(pending: PendingEvaluation, number: int, time_s: float, version: int) -> dict[str, Any]:
+    """Return what is recorded of an evaluation, waiting for it if need be.
+
+    Parameters
+    ----------
+    pending : the evaluation
+    number : round after which it was begun
+    time_s : simulated time of that
+    version : of the model
+    """
+    found = pending.result()
+    return {
+        "round": number,
+        "time_s": time_s,
+        "model_version": version,
+        "accuracy": found.accuracy,
+        "loss": found.loss,
+    }

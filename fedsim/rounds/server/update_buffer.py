@@ -1,8 +1,11 @@
 """The updates that have arrived at a server, until an aggregation uses them."""
 
 from collections.abc import Iterable
+from operator import attrgetter
+from typing import Final, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from fedsim.arrays import FloatArray, IntArray
 from fedsim.clock import instants
@@ -11,6 +14,12 @@ from fedsim.learning import Model, Update
 from fedsim.rounds.aggregation.rules import AggregationRule, Arrivals
 from fedsim.rounds.clients.cohort import CohortRun, Members
 from fedsim.rounds.server.context import ServerContext
+
+T = TypeVar("T", bound=np.generic)
+# Plain integers: assigned to an array several times faster than members of an enumeration.
+_USED: Final = int(Fate.USED)
+_BY_DISPATCH: Final = attrgetter("order")
+_STALE_USED: Final = int(Fate.STALE_USED)
 
 
 class UpdateBuffer:
@@ -29,12 +38,14 @@ class UpdateBuffer:
     def __init__(self, context: ServerContext, rule: AggregationRule) -> None:
         self.context, self._rule, self._needs = context, rule, context.selector.needs
         self._size = context.policy.traits.buffer_size
-        self._buffered: dict[CohortRun, list[int]] = {}
+        # Positions in the cohort, in the parts in which they arrived.
+        self._buffered: dict[CohortRun, list[IntArray]] = {}
         self._unchecked: set[CohortRun] = set()
         self._version = 0
-        self._new: dict[CohortRun, list[int]] = {}
+        self._new: dict[CohortRun, list[IntArray]] = {}
         self._held: set[tuple[CohortRun, int]] = set()
         self.picked: IntArray = np.zeros(0, dtype=np.int64)
+        self._was_picked = np.zeros(context.learner.samples.size, dtype=bool)
         self._begun_with, self._sent = np.full((2, context.learner.samples.size), -1)
 
     def repeats(self, client: IntArray, version: int) -> IntArray:
@@ -45,23 +56,23 @@ class UpdateBuffer:
         client : ids, shape (n,)
         version : of the model that the updates started from
         """
-        return np.where(self._begun_with[client] == version, self._sent[client], 0)
+        return np.asarray(self._sent[client] * (self._begun_with[client] == version))
 
-    def take(self, run: CohortRun, members: Iterable[int]) -> None:
-        """Add the updates of members of a cohort that have just arrived."""
-        added = list(members)
-        if added:
-            self._buffered.setdefault(run, []).extend(added)
-            self._new.setdefault(run, []).extend(added)
+    def take(self, run: CohortRun, members: IntArray) -> None:
+        """Add the updates of members of a cohort that have just arrived, at ascending positions, shape (m,)."""
+        if members.size:
+            self._buffered.setdefault(run, []).append(members)
+            self._new.setdefault(run, []).append(members)
             self._unchecked.add(run)
-            client, version = run.cohort.client[added], run.model.version
-            self._sent[client] = self.repeats(client, version) + 1
-            self._begun_with[client] = version
+            client = run.cohort.client[members]
+            # A client is sent again only after it has delivered or was lost.
+            self._sent[client] = run.repeat[members] + 1
+            self._begun_with[client] = run.model.version
 
     def count(self, version: int) -> int:
         """Return how many updates wait that a model of a version accepts; the others are discarded."""
         self._refuse_stale(version)
-        return sum(len(members) for members in self._buffered.values()) - len(self._held)
+        return sum(part.size for parts in self._buffered.values() for part in parts) - len(self._held)
 
     def clients(self) -> IntArray:
         """Return the clients whose updates wait for their first aggregation, shape (n,)."""
@@ -75,112 +86,148 @@ class UpdateBuffer:
     def aggregate(self, number: int, model: Model) -> Model:
         """Return the next model; with too few updates the present one, and discard the updates."""
         self._refuse_stale(model.version)
-        self._measure()
+        unmeasured = self._unmeasured()
         ready = _in_order(self._buffered)
         if self._size is not None:
             ready = _earliest(ready, self._size)
-        before, self.picked = self.picked, np.zeros(0, dtype=np.int64)
         if sum(members.size for _, members in ready) < max(1, self.context.minimum_updates, self._size or 1):
+            self._measure(unmeasured)
+            self._pick(np.zeros(0, dtype=np.int64))
             self.discard()
             return model
-        arrivals = self._arrivals(ready, model.version, before)
+        arrivals = self._arrivals(ready, model.version)
         aggregated = self._rule.aggregate(model, arrivals)
-        self.picked = arrivals.client[(aggregated.weight > 0) & ~arrivals.held]
+        # After the aggregation, which computes nothing: so an update is added to the model as soon as it is there.
+        self._measure(unmeasured)
+        self._pick(arrivals.client[(aggregated.weight > 0) & ~arrivals.held])
         done = 0
         for run, members in ready:
             part = slice(done, done + members.size)
             done += members.size
             held, weight = aggregated.held[part], aggregated.weight[part]
-            self._decide(run, members[~held], weight[~held], number, model.version)
-            self._held.update((run, i) for i in members[held].tolist())
+            if np.count_nonzero(held):
+                self._held.update((run, i) for i in members[held].tolist())
+                self._decide(run, members[~held], weight[~held], number, model.version)
+            else:
+                self._decide(run, members, weight, number, model.version)
         return aggregated.model
 
     def discard(self) -> None:
         """Discard all updates that wait."""
-        for run, members in self._buffered.items():
-            run.fate[members] = Fate.WASTED_UNMERGED
+        for run, parts in self._buffered.items():
+            run.fate[np.concatenate(parts)] = Fate.WASTED_UNMERGED
         self._buffered.clear()
         self._unchecked.clear()
         self._held.clear()
 
     def _each(self) -> Iterable[tuple[CohortRun, int]]:
-        return ((run, i) for run, members in self._buffered.items() for i in members)
+        return ((run, i) for run, parts in self._buffered.items() for part in parts for i in part.tolist())
 
     def _refuse_stale(self, version: int) -> None:
         """Discard updates that a model of a version does not accept."""
         for run in list(self._buffered) if version != self._version else self._unchecked:
-            members = np.array(self._buffered.get(run, ()), dtype=np.int64)
-            staleness = np.full(members.size, version - run.model.version)
-            refused = members[~self._rule.accepts(staleness, run.late[members])]
-            if refused.size:
-                run.fate[refused] = Fate.WASTED_LATE
-                self._remove(run, refused)
+            if run in self._buffered:
+                members = _joined(self._buffered[run])
+                staleness = np.full(members.size, version - run.model.version)
+                accepted = self._rule.accepts(staleness, run.late[members])
+                if np.count_nonzero(accepted) < members.size:
+                    run.fate[members[~accepted]] = Fate.WASTED_LATE
+                    self._remove(run, members[~accepted])
         self._version = version
         self._unchecked.clear()
 
+    def _pick(self, client: IntArray) -> None:
+        """Note the clients whose new updates an aggregation has used, shape (n,)."""
+        self._was_picked[self.picked] = False
+        self._was_picked[client] = True
+        self.picked = client
+
     def _remove(self, run: CohortRun, members: IntArray) -> None:
-        gone = set(members.tolist())
-        left = [i for i in self._buffered[run] if i not in gone]
-        self._held.difference_update((run, i) for i in gone)
-        if left:
-            self._buffered[run] = left
-        else:
+        if self._held:
+            self._held.difference_update((run, i) for i in members.tolist())
+        present = _joined(self._buffered[run])
+        if members.size == present.size:
             del self._buffered[run]
+        elif members.size:
+            self._buffered[run] = [present[~np.isin(present, members)]]
 
     def _decide(self, run: CohortRun, members: IntArray, weight: FloatArray, number: int, version: int) -> None:
         """Decide the fate of members whose updates an aggregation with a model of a version has seen."""
-        used = ~np.isnan(weight)
-        stale = run.late[members] | (version > run.model.version)
-        run.used_weight[members] = np.where(used, weight, 0.0)
-        run.staleness[members] = np.where(used, version - run.model.version, NO_VALUE)
-        run.served_round[members] = np.where(used, number, NO_VALUE)
-        run.fate[members] = np.where(used, np.where(stale, Fate.STALE_USED, Fate.USED), Fate.WASTED_UNMERGED)
+        unused, age = np.isnan(weight), version - run.model.version
+        fate = np.where(run.late[members] | (age > 0), _STALE_USED, _USED)
+        if not np.count_nonzero(unused):
+            run.used_weight[members], run.staleness[members], run.served_round[members] = weight, age, number
+            run.fate[members] = fate
+        else:
+            used = ~unused
+            run.used_weight[members] = np.where(used, weight, 0.0)
+            run.staleness[members] = np.where(used, age, NO_VALUE)
+            run.served_round[members] = np.where(used, number, NO_VALUE)
+            run.fate[members] = np.where(used, fate, Fate.WASTED_UNMERGED)
         self._remove(run, members)
 
-    def _measure(self) -> None:
-        """Measure what the selector needs of updates that are new and have not been discarded."""
-        if not self._needs:
-            return
+    def _unmeasured(self) -> Members:
+        """Return the members whose updates the selector needs measured: those that are new and not discarded."""
         kept = []
-        for run, members in _in_order(self._new):
-            here = members[np.isin(members, self._buffered.get(run, []))]
+        for run, members in _in_order(self._new) if self._needs else ():
+            here = members[np.isin(members, _joined(self._buffered.get(run, [members[:0]])))]
             if here.size:
                 kept.append((run, here))
-        values = self.context.learner.measure([update for part in kept for update in self._updates(*part)], self._needs)
+        return kept
+
+    def _measure(self, measured: Members) -> None:
+        """Measure what the selector needs of members' updates."""
+        if not measured:
+            return
+        updates = [update for part in measured for update in self._updates(*part)]
+        values = self.context.learner.measure(updates, self._needs)
         done = 0
-        for run, members in kept:
+        for run, members in measured:
             part = slice(done, done + members.size)
             done += members.size
             run.measure(members, {name: column[part] for name, column in values.items()})
 
     def _updates(self, run: CohortRun, members: IntArray) -> list[Update]:
         """Return the handles of members' updates, the same ones at every call."""
-        missing = np.array([i for i in members.tolist() if i not in run.updates], dtype=np.int64)
-        for repeat in np.unique(run.repeat[missing]).tolist():
-            alike = missing[run.repeat[missing] == repeat]
-            releases = {at: run.releases[i] for at, i in enumerate(alike.tolist()) if i in run.releases}
-            made = self.context.learner.updates(run.model, run.cohort.client[alike], releases, run.work[alike], repeat)
-            run.updates.update(zip(alike.tolist(), made, strict=True))
-        return [run.updates[i] for i in members.tolist()]
+        made = run.updates
+        missing = np.array([i for i in members.tolist() if i not in made], dtype=np.int64) if made else members
+        repeats = run.repeat[missing]
+        for repeat in sorted(set(repeats.tolist())):
+            alike = missing[repeats == repeat]
+            places = alike.tolist()
+            releases = {at: run.releases[i] for at, i in enumerate(places) if i in run.releases} if run.releases else {}
+            handles = self.context.learner.updates(
+                run.model, run.cohort.client[alike], releases, run.work[alike], repeat
+            )
+            made.update(zip(places, handles, strict=True))
+        return [made[i] for i in members.tolist()]
 
-    def _arrivals(self, ready: Members, version: int, picked: IntArray) -> Arrivals:
-        client = np.concatenate([run.cohort.client[members] for run, members in ready])
+    def _arrivals(self, ready: Members, version: int) -> Arrivals:
+        client = _joined([run.cohort.client[members] for run, members in ready])
+        held = np.zeros(client.size, dtype=bool)
+        if self._held:
+            held[:] = [(run, i) in self._held for run, members in ready for i in members.tolist()]
         return Arrivals(
             client=client,
             updates=[update for part in ready for update in self._updates(*part)],
             base=[run.model for run, members in ready for _ in range(members.size)],
-            weight=np.concatenate([run.weight[members] for run, members in ready]),
+            weight=_joined([run.weight[members] for run, members in ready]),
             total=ready[-1][0].total,
-            staleness=np.concatenate([np.full(m.size, version - run.model.version) for run, m in ready]),
-            arrived_s=np.concatenate([run.participations.ended_s[members] for run, members in ready]),
-            picked_before=np.isin(client, picked),
-            held=np.array([(run, i) in self._held for run, members in ready for i in members.tolist()]),
+            staleness=_joined([np.full(m.size, version - run.model.version) for run, m in ready]),
+            arrived_s=_joined([run.participations.ended_s[members] for run, members in ready]),
+            picked_before=self._was_picked[client],
+            held=held,
         )
 
 
-def _in_order(members: dict[CohortRun, list[int]]) -> Members:
+def _joined(parts: list[NDArray[T]]) -> NDArray[T]:
+    return parts[0] if len(parts) == 1 else np.concatenate(parts)
+
+
+def _in_order(members: dict[CohortRun, list[IntArray]]) -> Members:
     """Return members ordered by the dispatch of their cohorts and the place in them."""
-    return [(run, np.array(sorted(members[run]), dtype=np.int64)) for run in sorted(members, key=lambda run: run.order)]
+    runs = sorted(members, key=_BY_DISPATCH) if len(members) > 1 else members
+    return [(run, members[run][0] if len(members[run]) == 1 else np.sort(_joined(members[run]))) for run in runs]
 
 
 def _earliest(ready: Members, count: int) -> Members:

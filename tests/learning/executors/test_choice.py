@@ -1,14 +1,16 @@
 """Which executor computes a run, and that results are kept apart where their bits may differ."""
 
+import json
 from typing import Any
 
 import pytest
 
 from fedsim import Scenario, simulate
 from fedsim.errors import ContractError, FedsimError
-from fedsim.learning import ExecutorChoice, MemoryStore, TrainingSetup
+from fedsim.learning import ExecutorChoice, ExecutorUsed, MemoryStore, TrainingSetup
 from fedsim.learning.executors.sequential import SequentialExecutor
 from fedsim.results import run
+from fedsim.simulation import Simulation
 
 SCENARIO = """
 name = "executors"
@@ -20,6 +22,8 @@ selector = { kind = "uniform", cohort = 2 }
 data = { kind = "digits", train_limit = 80 }
 model = { kind = "mlp", hidden = [] }
 """
+
+SEQUENTIALLY = {"kind": "sequential", "device": "cpu", "precision": "float32", "fingerprint": "sequential"}
 
 
 class Alike(SequentialExecutor):
@@ -77,14 +81,36 @@ def test_an_executor_is_told_its_device_and_the_run_folder_has_the_same_choice(t
 
 
 def test_a_store_keeps_results_of_other_bits_apart() -> None:
-    store = MemoryStore()
-    losses(store=store)
-    kept = len(store)
-    assert kept == 6
-    losses(store=store, executor=Alike)
-    assert len(store) == kept
-    losses(store=store, executor=Otherwise)
-    assert len(store) == 2 * kept
+    store, trained = MemoryStore(), []
+    for executor in ("sequential", Alike, Otherwise, Otherwise):
+        simulation = Simulation(Scenario.from_toml(SCENARIO), store=store, executor=executor)
+        simulation.run()
+        trained.append(simulation.context.learner.work.trained)
+    assert trained == [6, 0, 6, 0]
+
+
+@pytest.mark.parametrize(
+    ("executor", "kind"), [("sequential", "sequential"), (Alike, f"{__name__}:Alike"), (f"{__name__}:Alike",) * 2]
+)
+def test_a_run_says_which_executor_computes_it_and_can_be_run_by_the_same_again(executor: Any, kind: str) -> None:
+    used = Simulation(Scenario.from_toml(SCENARIO), executor=executor).executor_used
+    assert used == ExecutorUsed(kind, "cpu", "float32", "sequential")
+    read = ExecutorUsed.from_json(json.loads(json.dumps(used.to_json())))
+    assert read == used
+    assert ExecutorChoice.again(read).kind == kind
+
+
+def test_a_run_about_timing_only_has_no_executor() -> None:
+    scenario = Scenario.from_toml(
+        SCENARIO.partition("[learning]")[0] + '[learning]\nkind = "none"\nsamples_per_client = 10'
+    )
+    assert Simulation(scenario).executor_used is None
+
+
+@pytest.mark.parametrize("table", [None, [], {"kind": "sequential"}, {**SEQUENTIALLY, "device": 1}])
+def test_a_damaged_description_is_refused(table: Any) -> None:
+    with pytest.raises(FedsimError, match="it must be a table of the texts kind, device, precision, fingerprint"):
+        ExecutorUsed.from_json(table)
 
 
 @pytest.mark.parametrize(

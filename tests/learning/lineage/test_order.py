@@ -149,4 +149,6 @@ def test_any_lineage_gives_the_formulas_numbers_in_any_order(steps: list[Step], 
         assert eager.vector(one).tobytes() == lazy.vector(other).tobytes()
         # At most twelve steps, each rounding numbers below 200 to float32 a few times and at most tripling an error.
         np.testing.assert_allclose(eager.vector(one), expected, rtol=1e-4, atol=1e-4)
-    assert sum(map(len, stepwise.batches)) == sum(map(len, at_once.batches)) == len(used)
+    # A training whose difference all its models have had runs once more for a model that is asked for later.
+    for executor in (stepwise, at_once):
+        assert len(used) <= sum(map(len, executor.batches)) <= sum(len(members) for _, members, _ in steps)

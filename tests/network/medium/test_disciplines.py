@@ -91,6 +91,41 @@ def test_cancelling_in_mid_transfer_frees_the_share_at_once(make, end, sent):
     assert medium.book().received == 4
 
 
+@given(st.lists(st.tuples(st.integers(1, 60), st.integers(1, 8)), min_size=1, max_size=8), st.floats(0.0, 5.0))
+@settings(deadline=None, max_examples=40)
+def test_transfers_that_start_in_one_event_are_transfers_that_start_one_event_after_another(sizes, later_s):
+    """A proportional-fair medium plans once for all joins of an event; the plan is that of joins one by one."""
+    gains = {users: 1.0 + np.arange(9) * np.log(users) / 8 for users in range(1, 20)}
+
+    def ends_s(together):
+        env, ends = simpy.Environment(), {}
+        medium = SharedSpectrum(env, 2.0, ProportionalFair(Kinds(gains)))
+
+        def start(name, bits, kind):
+            done = medium.send(float(bits), float(kind)).done
+            done.callbacks.append(lambda _: ends.update({name: env.now}))
+
+        def burst(since):
+            for i, (bits, kind) in enumerate(sizes):
+                start((since, i), bits, kind)
+                if not together:
+                    yield env.timeout(0)
+            yield env.timeout(0)
+
+        def server():
+            yield from burst(0)
+            yield env.timeout(later_s)
+            yield from burst(1)
+
+        env.process(server())
+        env.run()
+        return ends, medium.book()
+
+    (one, book), (other, _) = ends_s(True), ends_s(False)
+    assert one == pytest.approx(other, rel=1e-12)
+    assert book.carried == pytest.approx(book.received) == pytest.approx(2 * sum(b / k for b, k in sizes))
+
+
 def test_proportional_fair_gains_differ_by_user_by_hand():
     """A (1 bit/s/Hz) and b (4 bit/s/Hz) bring 3 Hz s each; together they do 3/2 and 1 Hz s per second in half of it.
 

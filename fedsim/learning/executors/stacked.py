@@ -1,0 +1,127 @@
+"""The executor "stacked": trains a whole cohort at once, with the clients' models one above the other."""
+
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Final
+
+import torch
+
+from fedsim.errors import FedsimError
+from fedsim.learning.contracts import Evaluation
+from fedsim.learning.executors.contracts import EvaluationJob, TrainingJob, TrainingResult, TrainingSetup
+from fedsim.learning.executors.stacked_evaluation import SlotEvaluation
+from fedsim.learning.executors.stacked_graph import ModuleOfSlots
+from fedsim.learning.executors.stacked_plan import Drawing
+from fedsim.learning.executors.stacked_samples import Samples
+from fedsim.learning.executors.stacked_training import SlotTraining, UnlikeError
+from fedsim.learning.models.flat_module import build_flat
+
+_MOST: Final = 32
+"""Most clients trained at once."""
+_FEW: Final = 4
+"""Slots are multiples of so many."""
+_SLOT_BYTES: Final = 2**30
+"""Memory that models, gradients and optimiser states of all slots may take."""
+_RESULT_BYTES: Final = 2**28
+"""Memory that the results of one call may take."""
+
+
+class StackedExecutor:
+    """Trains as many clients at once as there are slots; each operation of the model is done for all slots together.
+
+    A cohort gets the slots that it needs. Whether a step has the same bits in few and in many slots is tried at the
+    first step of each shape; where it has not, few slots are used.
+
+    Parameters
+    ----------
+    setup : TrainingSetup
+    device : ``"cpu"``, ``"cuda"`` or ``"cuda:0"``
+
+    Attributes
+    ----------
+    fingerprint : ``"stacked"`` with all that the bits depend on
+    max_batch : as many trainings as have results of 256 MiB, or as there are slots
+
+    Raises
+    ------
+    FedsimError
+        If there is no such device, or torch cannot map the model over clients.
+    """
+
+    def __init__(self, setup: TrainingSetup, device: str = "cpu") -> None:
+        where, data, local = checked_device(device), setup.data, setup.local
+        flat = build_flat(setup.model, data.shape, data.classes, setup.seed)
+        size, states = 4 * flat.vector.numel(), 2 if local.optimizer == "adam" else bool(local.momentum)
+        fitting = _SLOT_BYTES // (size * (5 + states))
+        self._few = min(_FEW, max(1, fitting))
+        self._most = min(_MOST, max(1, fitting // _FEW) * self._few)
+        kept = size * (1 + states * local.keep_optimizer_state)
+        self.max_batch = max(self._most, min(1024, _RESULT_BYTES // kept))
+        unit = torch.cuda.get_device_name(where) if where.type == "cuda" else torch.backends.cpu.get_cpu_capability()
+        self.fingerprint = f"stacked:{setup.precision}:{self._few}:torch{torch.__version__}:{unit}"
+        self._autocast = torch.bfloat16 if setup.precision == "bfloat16" else None
+        self._flat, self._local, self._classes = flat, local, data.classes
+        self._samples = Samples(data, where)
+        self._drawing = Drawing(local, flat.layout.smallest_batch)
+        self._trainings: dict[int, SlotTraining] = {}
+        self._refused: set[int] = set()
+        self._lock = threading.Lock()
+        with self._computing():
+            self._training(self._few)
+            self._evaluation = SlotEvaluation(self._module(self._few), self._samples)
+
+    def train(self, jobs: Sequence[TrainingJob]) -> list[TrainingResult]:
+        """Return what each client learns."""
+        if not jobs:
+            return []
+        with self._computing():
+            batches = [self._drawing.batches(job) for job in jobs]
+            passes = -(-len(jobs) // self._most)
+            slots = -(-len(jobs) // (passes * self._few)) * self._few
+            if slots not in self._refused:
+                try:
+                    return self._training(slots).train(jobs, batches)
+                except UnlikeError:
+                    self._refused.add(slots)
+                    del self._trainings[slots]
+            return self._training(self._few).train(jobs, batches)
+
+    def evaluate(self, jobs: Sequence[EvaluationJob]) -> list[Evaluation]:
+        """Return accuracy and mean loss of each job; it waits for a training that runs in another thread."""
+        with self._computing():
+            return self._evaluation.evaluate(jobs) if jobs else []
+
+    def _training(self, slots: int) -> SlotTraining:
+        if slots not in self._trainings:
+            few = self._trainings.get(self._few)
+            made = SlotTraining(self._module(slots), self._samples, self._local, self._classes, few)
+            self._trainings[slots] = made
+        return self._trainings[slots]
+
+    def _module(self, slots: int) -> ModuleOfSlots:
+        return ModuleOfSlots(self._flat, slots, self._samples.device, self._autocast)
+
+    @contextmanager
+    def _computing(self) -> Iterator[None]:
+        """Compute on one thread of the CPU, so that every sum has one order."""
+        with self._lock, torch.no_grad():
+            before = torch.get_num_threads()
+            torch.set_num_threads(1)
+            try:
+                yield
+            finally:
+                torch.set_num_threads(before)
+
+
+def checked_device(device: str) -> torch.device:
+    """Return a device of torch, or raise `FedsimError` if there is none of that name here."""
+    kind, _, number = device.partition(":")
+    if device == "cpu":
+        return torch.device("cpu")
+    if kind != "cuda" or not (number.isdecimal() or device == "cuda"):
+        raise FedsimError(f"device: {device!r} is not allowed; it must be 'cpu', 'cuda' or 'cuda:N'")
+    count = torch.cuda.device_count() if torch.cuda.is_available() else 0
+    if int(number or 0) >= count:
+        raise FedsimError(f"device: {device!r} is not allowed; torch finds {count} CUDA devices here")
+    return torch.device("cuda", int(number or 0))

@@ -1,0 +1,76 @@
+"""Evaluation of many models, or of one model on many clients' data, in few passes."""
+
+from collections.abc import Sequence
+from typing import Final
+
+import numpy as np
+
+from fedsim.arrays import FloatArray, IntArray, Vector
+from fedsim.learning.contracts import Evaluation
+from fedsim.learning.executors.contracts import EvaluationJob
+from fedsim.learning.executors.stacked_graph import ModuleOfSlots, Run
+from fedsim.learning.executors.stacked_optimizers import rows_of
+from fedsim.learning.executors.stacked_samples import Samples
+
+_SMALLEST: Final = 8
+_LARGEST: Final = 64
+"""Fewest and most samples of a model that one pass takes."""
+
+
+class SlotEvaluation:
+    """A module that evaluates as many models at once as there are slots.
+
+    A job's samples are passed in pieces, each filled up to a power of two, so that every pass has one of a few shapes
+    and a result depends on its own job alone.
+
+    Parameters
+    ----------
+    module : the module of the slots
+    samples : the data
+    """
+
+    def __init__(self, module: ModuleOfSlots, samples: Samples) -> None:
+        self._module, self._samples = module, samples
+        self._models = rows_of(module.slots, module.count + module.buffers, samples.device)
+        self._pieces = module.pieces(self._models)
+        self._runs: dict[int, Run] = {}
+
+    def evaluate(self, jobs: Sequence[EvaluationJob]) -> list[Evaluation]:
+        """Return accuracy and mean loss of each job."""
+        totals, counts = np.zeros((len(jobs), 2)), np.zeros(len(jobs))
+        pieces: dict[tuple[bool, int], list[tuple[int, IntArray]]] = {}
+        for number, job in enumerate(jobs):
+            rows = self._samples.test_rows if job.rows is None else job.rows
+            counts[number] = rows.size
+            for first in range(0, rows.size, _LARGEST):
+                part = rows[first : first + _LARGEST]
+                width = max(_SMALLEST, 1 << (part.size - 1).bit_length())
+                pieces.setdefault((job.rows is None, width), []).append((number, part))
+        for (of_test, width), asked in pieces.items():
+            for first in range(0, len(asked), self._module.slots):
+                now = asked[first : first + self._module.slots]
+                owners = [number for number, _ in now]
+                self._load([jobs[number].model for number in owners])
+                np.add.at(totals, owners, self._score([part for _, part in now], width, of_test=of_test))
+        means = totals / counts[:, None]
+        return [Evaluation(accuracy=accuracy, loss=loss) for accuracy, loss in means.tolist()]
+
+    def _load(self, models: Sequence[Vector]) -> None:
+        """Put models into the first slots; what lies in the others does not matter."""
+        self._models[: len(models)] = self._samples.sent(np.stack(models))
+
+    def _score(self, parts: Sequence[IntArray], width: int, *, of_test: bool) -> FloatArray:
+        """Return how many answers are right and the sum of losses on rows for each of the first slots, shape (n, 2)."""
+        rows = np.zeros((self._module.slots, width), dtype=np.int64)
+        real = np.zeros((self._module.slots, width), dtype=bool)
+        for row, counted, part in zip(rows, real, parts, strict=False):
+            row[: part.size], row[part.size :] = part, part[0]
+            counted[: part.size] = True
+        images, labels = self._samples.batch(rows, of_test=of_test)
+        if width not in self._runs:
+            self._runs[width] = self._module.scores(self._pieces, images)
+        (found,) = self._runs[width](*self._pieces, images)
+        right = (found.argmax(2) == labels).cpu().numpy()
+        losses = -found.gather(2, labels.unsqueeze(2)).squeeze(2).double().cpu().numpy()
+        sums = np.stack([(right & real).sum(1), np.where(real, losses, 0.0).sum(1)], axis=1)
+        return np.asarray(sums[: len(parts)], dtype=np.float64)

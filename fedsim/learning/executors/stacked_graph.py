@@ -1,0 +1,163 @@
+"""One training step of all slots at once, as a flat list of torch's operations.
+
+torch.func maps the module's forward and backward pass over the slots. That is traced once for each batch size; a step
+then costs torch's operations only, without the module's Python code, autograd and vmap.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any, cast
+
+import torch
+from torch import Tensor
+from torch.func import functional_call, vjp, vmap
+from torch.fx.experimental.proxy_tensor import make_fx
+from torch.nn import functional
+
+from fedsim.errors import FedsimError
+from fedsim.learning.executors import stacked_passes as passes
+from fedsim.learning.executors.stacked_draws import SlotDraws, draws_at_random
+from fedsim.learning.models.flat_module import FlatModule
+
+Run = Callable[..., Sequence[Tensor]]
+
+
+class ModuleOfSlots:
+    """A module whose numbers differ from slot to slot.
+
+    Parameters
+    ----------
+    flat : the module, laid out in one vector
+    slots : number of slots
+    device : where it computes
+    autocast : type of the numbers inside layers, or None for those of the parameters
+
+    Attributes
+    ----------
+    count, buffers : numbers that are parameters, and that are buffers
+    buffer_count : number of buffers
+    """
+
+    def __init__(self, flat: FlatModule, slots: int, device: torch.device, autocast: torch.dtype | None) -> None:
+        module = flat.module
+        self._module, self.slots, self._device, self._autocast = module, slots, device, autocast
+        own = dict(module.named_buffers())
+        numbers = [*module.named_parameters(), *((name, own[name]) for name in flat.buffers)]
+        self._names = [name for name, _ in numbers]
+        self._shapes = [one.shape for _, one in numbers]
+        self._sizes = [shape.numel() for shape in self._shapes]
+        self._parameters = len(numbers) - len(flat.buffers)
+        self.buffer_count = len(flat.buffers)
+        self.count = flat.layout.parameters
+        self.buffers = flat.vector.numel() - self.count
+        self._constants = {name: one.to(device) for name, one in own.items() if name not in flat.buffers}
+
+    def pieces(self, numbers: Tensor) -> list[Tensor]:
+        """Return each parameter and each buffer of all slots, as views of an array of shape (slots, d)."""
+        split = torch.split(numbers, self._sizes, dim=1)
+        return [piece.view(self.slots, *shape) for piece, shape in zip(split, self._shapes, strict=True)]
+
+    def outputs(self, numbers: Sequence[Tensor], images: Tensor) -> tuple[Tensor, list[Tensor]]:
+        """Return what the module of one slot says of images, shape (n, classes), and its buffers afterwards."""
+        buffers = [one.clone() for one in numbers[self._parameters :]]
+        named = dict(zip(self._names, (*numbers[: self._parameters], *buffers), strict=True))
+        with torch.autocast(self._device.type, self._autocast, self._autocast is not None, cache_enabled=False):
+            scores = functional_call(self._module, {**self._constants, **named}, (images,))
+        return scores.float(), buffers
+
+    def step(
+        self, pieces: Sequence[Tensor], images: Tensor, weights: Tensor, targets: Tensor, draws: SlotDraws
+    ) -> tuple[Run, bool]:
+        """Return a function that computes gradients for batches of the shapes given, and whether it draws at random.
+
+        The function takes these arrays in a row. It returns the gradient of shape (slots, p), the log-probabilities,
+        and the buffers afterwards.
+
+        Parameters
+        ----------
+        pieces : from `pieces`
+        images : of shape (slots, n, c, h, w)
+        weights : of samples in the loss, shape (slots, n, 1)
+        targets : of shape (slots, n, classes): minus the weight of the sample at its label, else 0
+        draws : what the function draws from
+
+        Raises
+        ------
+        FedsimError
+            If torch cannot map the module over slots.
+        """
+
+        def compute(*given: Tensor) -> list[Tensor]:
+            *pieces, images, weights, targets = given
+            parameters, buffers = pieces[: self._parameters], pieces[self._parameters :]
+
+            def forward(parameters: Sequence[Tensor]) -> tuple[Tensor, list[Tensor]]:
+                return vmap(self.outputs, randomness="different")([*parameters, *buffers], images)
+
+            scores, pull, after = cast(Any, vjp(forward, parameters, has_aux=True))
+            # torch's log_softmax and its backward pass cost twice as much on rows of few classes.
+            shifted = scores - scores.amax(2, keepdim=True)
+            powers = shifted.exp()
+            total = powers.sum(2, keepdim=True)
+            found = shifted - total.log()
+            (gradients,) = pull(powers * (weights / total) + targets)
+            return [torch.cat([one.reshape(self.slots, -1) for one in gradients], dim=1), found, *after]
+
+        self._module.train()
+        return trace(compute, pieces, (images, weights, targets), draws)
+
+    def scores(self, pieces: Sequence[Tensor], images: Tensor) -> Run:
+        """Return a function of these arrays in a row that gives log-probabilities in evaluation mode."""
+
+        def compute(*given: Tensor) -> list[Tensor]:
+            scores = vmap(lambda pieces, images: self.outputs(pieces, images)[0])(list(given[:-1]), given[-1])
+            return [functional.log_softmax(scores, dim=2)]
+
+        self._module.eval()
+        return trace(compute, pieces, (images,), SlotDraws(images.device, self.slots))[0]
+
+    def mixes_samples(self, images: Tensor) -> bool:
+        """Return whether one of several images changes what the module says of the others."""
+        self._module.train()
+        other = images.clone()
+        other[-1] = -other[-1] + 0.25
+        with torch.random.fork_rng(devices=[]), torch.no_grad():
+            torch.default_generator.manual_seed(0)
+            numbers = [0.1 * torch.randn(shape).to(self._device) for shape in self._shapes]
+            found = [self.outputs(numbers, one)[0][:-1] for one in (images, other)]
+        return not torch.equal(*found)
+
+
+def trace(
+    compute: Callable[..., Any], lasting: Sequence[Tensor], example: Sequence[Tensor], draws: SlotDraws
+) -> tuple[Run, bool]:
+    """Return a function as a list of torch's operations, and whether it draws at random.
+
+    The function overwrites its first result at the next call.
+
+    Parameters
+    ----------
+    compute : takes tensors and returns a list of tensors
+    lasting : its first arguments, the same arrays at every call
+    example : its other arguments, of the shapes and strides that it will be given
+    draws : what the function draws from
+    """
+    with torch.random.fork_rng(devices=[]):
+        try:
+            graph = make_fx(compute)(*lasting, *example)
+        except (RuntimeError, TypeError, ValueError) as error:
+            raise FedsimError(
+                f"learning.model: torch cannot map this module over clients ({error}); allowed with the executor "
+                "'stacked': modules without branches on values; any module with 'sequential'"
+            ) from error
+    passes.without_needless(graph)
+    passes.without_turns(graph)
+    passes.without_needless(graph)
+    drawing = [node for node in graph.graph.nodes if draws_at_random(node)]
+    for node in drawing:
+        node.target = draws.drawing(node.target)
+    if example[0].device.type == "cpu":
+        passes.aligned(graph)
+    passes.with_lasting_memory(graph, lasting)
+    passes.called_directly(graph)
+    graph.recompile()
+    return graph.forward, bool(drawing)

@@ -1,0 +1,102 @@
+"""Steps of an optimiser on the parameters of all slots at once, by torch's formulas."""
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from fedsim.arrays import FloatArray, Vector
+from fedsim.learning.local_training import LocalTraining
+
+ROW: Final = 32
+"""Rows of arrays begin at multiples of so many numbers: two of the widest vectors that torch computes with.
+
+A row then takes the same instructions in whichever slot it lies.
+"""
+
+
+def rows_of(slots: int, count: int, device: torch.device) -> Tensor:
+    """Return zeros of shape (slots, count)."""
+    return torch.zeros((slots, -(-count // ROW) * ROW), device=device)[:, :count]
+
+
+class SlotOptimizer:
+    """SGD with momentum, or Adam, with its own state and its own count of steps in each slot.
+
+    Parameters
+    ----------
+    parameters : float32 array of shape (slots, p); steps change it
+    local : local training
+    """
+
+    def __init__(self, parameters: Tensor, local: LocalTraining) -> None:
+        names = {"adam": ("exp_avg", "exp_avg_sq"), "sgd": ("momentum_buffer",) if local.momentum else ()}
+        slots, count = parameters.shape
+        self._parameters, self._local, self._steps = parameters, local, np.zeros(slots)
+        self._state = {name: rows_of(slots, count, parameters.device) for name in names[local.optimizer]}
+        self._scratch = rows_of(slots, count, parameters.device)
+        self._start = rows_of(slots, count, parameters.device) if local.proximal else None
+
+    def start(self, slots: Sequence[int], states: Sequence[Mapping[str, Vector]]) -> None:
+        """Take over states of new clients, whose parameters are in their slots already; an empty state is fresh."""
+        for name, rows in self._state.items():
+            rows[slots] = 0.0
+            for slot, state in zip(slots, states, strict=True):
+                if state:
+                    rows[slot] = torch.from_numpy(state[name].copy())
+        self._steps[slots] = [float(state["step"]) if "step" in state else 0.0 for state in states]
+        if self._start is not None:
+            self._start[slots] = self._parameters[slots]
+
+    def state(self, slot: int) -> dict[str, Vector]:
+        """Return a slot's state under torch's names."""
+        state = {name: rows[slot].cpu().numpy().copy() for name, rows in self._state.items()}
+        if self._local.optimizer == "adam":
+            state["step"] = np.array(self._steps[slot], dtype=np.float32)
+        return state
+
+    def step(self, gradient: Tensor, waiting: Sequence[int]) -> None:
+        """Change the parameters of all slots but those that wait.
+
+        Parameters
+        ----------
+        gradient : of shape (slots, p); it is overwritten
+        waiting : slots whose parameters and state stay
+        """
+        changing = (self._parameters, *self._state.values()) if waiting else ()
+        kept = [rows[waiting] for rows in changing]
+        self._steps += 1.0
+        self._change(gradient)
+        for rows, before in zip(changing, kept, strict=True):
+            rows[waiting] = before
+        self._steps[list(waiting)] -= 1.0
+
+    def _change(self, gradient: Tensor) -> None:
+        local = self._local
+        if self._start is not None:
+            torch.sub(self._parameters, self._start, out=self._scratch)
+            gradient.add_(self._scratch, alpha=local.proximal)
+        if local.optimizer == "adam":
+            self._adam(gradient)
+        elif local.momentum:
+            # From zeros the first step gives the gradient itself, as torch's first step does.
+            buffer = self._state["momentum_buffer"].mul_(local.momentum).add_(gradient)
+            self._parameters.add_(buffer, alpha=-local.learning_rate)
+        else:
+            self._parameters.add_(gradient, alpha=-local.learning_rate)
+
+    def _adam(self, gradient: Tensor, beta1: float = 0.9, beta2: float = 0.999, epsilon: float = 1e-8) -> None:
+        mean, square, scratch = self._state["exp_avg"], self._state["exp_avg_sq"], self._scratch
+        mean.lerp_(gradient, 1 - beta1)
+        square.mul_(beta2).addcmul_(gradient, gradient, value=1 - beta2)
+        steps = np.maximum(self._steps, 1.0)
+        torch.sqrt(square, out=scratch)
+        scratch.mul_(self._column(1 / np.sqrt(1 - beta2**steps))).add_(epsilon)
+        torch.div(mean, scratch, out=scratch)
+        self._parameters.sub_(scratch.mul_(self._column(self._local.learning_rate / (1 - beta1**steps))))
+
+    def _column(self, values: FloatArray) -> Tensor:
+        """Return one number for each slot, shape (slots, 1)."""
+        return torch.from_numpy(values.astype(np.float32)).to(self._parameters.device)[:, None]

@@ -1,0 +1,172 @@
+"""Changes to a traced list of operations that make it cheaper, and alike in every slot."""
+
+from collections.abc import Sequence
+from typing import Any, Final, cast
+
+import torch
+from torch import Tensor, fx
+from torch._ops import OpOverload
+
+_aten: Final = torch.ops.aten
+_ALIASES: Final = frozenset(
+    (
+        *(_aten.view.default, _aten._unsafe_view.default, _aten.expand.default, _aten.permute.default),
+        *(_aten.alias.default, _aten.detach.default, _aten.clone.default),
+    )
+)
+"""Operations that give back what they are given if shape and strides stay."""
+
+_PRODUCTS: Final = frozenset((_aten.mul.Scalar, _aten.mul.Tensor))
+
+_WITH_OUT: Final = frozenset(
+    (
+        *("_log_softmax", "_log_softmax_backward_data", "add", "amax", "bmm", "cat", "div", "exp", "log", "mm"),
+        *("mul", "neg", "sigmoid", "sub", "sum", "tanh"),
+    )
+)
+"""Operations whose function in torch takes the arguments of its operator, and an array for the result."""
+
+_DIRECT: Final = _WITH_OUT | {"convolution", "permute", "relu", "relu_", "squeeze", "transpose", "unsqueeze", "view"}
+"""Operations whose function in torch takes the very arguments of its operator."""
+
+_VECTOR: Final = 16
+"""Numbers of a processor's widest vector."""
+
+_KEPT_BYTES: Final = 2**20
+"""Largest result that keeps its memory from call to call."""
+
+
+def without_needless(graph: fx.GraphModule) -> None:
+    """Take out operations that change nothing."""
+    for node in list(graph.graph.nodes):
+        if node.target in _ALIASES and isinstance(given := node.args[0], fx.Node):
+            copied = node.target is _aten.clone.default and (_is_written(node) or _is_written(given))
+            if _layout(given) == _layout(node) and _layout(node) and not copied:
+                node.replace_all_uses_with(given)
+        elif node.target in _PRODUCTS and node.args[1] == 1 and not _is_written(node):
+            node.replace_all_uses_with(node.args[0])
+    graph.graph.eliminate_dead_code()
+
+
+def without_turns(graph: fx.GraphModule) -> None:
+    """Write the transpose of a product as the product of the transposes, which leaves numbers where they are."""
+    for node in list(graph.graph.nodes):
+        product = node.args[0] if node.target is _aten.transpose.int and set(node.args[1:]) == {1, 2} else None
+        if isinstance(product, fx.Node) and product.target is _aten.bmm.default and len(product.users) == 1:
+            with graph.graph.inserting_before(node):
+                second, first = (_turned(graph, cast(fx.Node, one)) for one in product.args)
+                instead = graph.graph.call_function(_aten.bmm.default, (first, second))
+            meta = node.meta["tensor_meta"]
+            instead.meta["tensor_meta"] = meta._replace(stride=torch.empty(meta.shape, device="meta").stride())
+            node.replace_all_uses_with(instead)
+    graph.graph.eliminate_dead_code()
+
+
+def aligned(graph: fx.GraphModule) -> None:
+    """Let products of matrices see those of all slots at places alike in memory, since their bits depend on that."""
+    for node in graph.graph.nodes:
+        if node.target is _aten.bmm.default:
+            metas = [one.meta["tensor_meta"] for one in (*node.args, node)]
+            if any(meta.stride[0] % _VECTOR for meta in metas):
+                node.target = _bmm_alike
+
+
+def called_directly(graph: fx.GraphModule) -> None:
+    """Let operations be called by torch's own functions of the same name, at a third of the cost."""
+    for node in graph.graph.nodes:
+        if isinstance(node.target, OpOverload):
+            name = node.target.overloadpacket.__name__
+            if name in _DIRECT:
+                node.target = getattr(torch, name, None) or getattr(Tensor, name)
+
+
+def with_lasting_memory(graph: fx.GraphModule, lasting: Sequence[Tensor]) -> None:
+    """Let results keep their memory from call to call, and views of such memory be made once.
+
+    The first output of the graph is such a result; the others are not.
+
+    Parameters
+    ----------
+    graph : the list of operations
+    lasting : its first inputs, which are the same arrays at every call
+    """
+    *_, output = graph.graph.nodes
+    fresh = set(output.all_input_nodes) - {output.args[0][0]}
+    known: dict[fx.Node, Tensor] = {}
+    placeholders = [node for node in graph.graph.nodes if node.op == "placeholder"]
+    known.update(zip(placeholders, lasting, strict=False))
+    for node in list(graph.graph.nodes):
+        if not isinstance(node.target, OpOverload) or "tensor_meta" not in node.meta:
+            continue
+        given = node.args[0]
+        if node.target.is_view:
+            if given in known and node not in fresh:
+                view = node.target(known[given], *node.args[1:], **node.kwargs)
+                constant = _constant(graph, node, view)
+                known[constant] = view
+                node.replace_all_uses_with(constant)
+                graph.graph.erase_node(node)
+        elif node.target._schema.is_mutable:
+            if given in known and len(node.target._schema.returns) == 1:
+                known[node] = known[given]
+        elif _keeps(node) and node not in fresh:
+            meta = node.meta["tensor_meta"]
+            known[node] = torch.empty_strided(meta.shape, meta.stride, dtype=meta.dtype, device=lasting[0].device)
+            node.kwargs = {**node.kwargs, "out": _constant(graph, node, known[node])}
+
+
+def _layout(node: fx.Node) -> tuple[Any, Any] | None:
+    meta = node.meta.get("tensor_meta")
+    return (meta.shape, meta.stride) if meta else None
+
+
+def _is_written(node: fx.Node) -> bool:
+    """Return whether a later operation changes a result in place, itself or through a view."""
+    for user in node.users:
+        target = user.target
+        if isinstance(target, OpOverload) and (target._schema.is_mutable or (target.is_view and _is_written(user))):
+            return True
+    return False
+
+
+def _turned(graph: fx.GraphModule, node: fx.Node) -> fx.Node:
+    """Return the transposes of all matrices of a node."""
+    if node.target is _aten.transpose.int and set(node.args[1:]) == {1, 2}:
+        return cast(fx.Node, node.args[0])
+    turned = graph.graph.call_function(_aten.transpose.int, (node, 1, 2))
+    meta = node.meta["tensor_meta"]
+    shape, stride = ((one[0], one[2], one[1]) for one in (meta.shape, meta.stride))
+    turned.meta["tensor_meta"] = meta._replace(shape=torch.Size(shape), stride=stride)
+    return turned
+
+
+def _keeps(node: fx.Node) -> bool:
+    meta = node.meta["tensor_meta"]
+    small = meta.shape.numel() * meta.dtype.itemsize <= _KEPT_BYTES
+    return small and cast(OpOverload, node.target).overloadpacket.__name__ in _WITH_OUT
+
+
+def _constant(graph: fx.GraphModule, before: fx.Node, value: Tensor) -> fx.Node:
+    """Return a node that stands for an array, from a place on."""
+    # An attribute of its own is found faster than a buffer.
+    name = f"lasting_{len(vars(graph))}"
+    vars(graph)[name] = value
+    with graph.graph.inserting_before(before):
+        return graph.graph.create_node("get_attr", name)
+
+
+def _bmm_alike(first: Tensor, second: Tensor) -> Tensor:
+    found = _matrices((len(first), first.shape[1], second.shape[2]), first.dtype)
+    return torch.bmm(_moved(first), _moved(second), out=found).contiguous()
+
+
+def _moved(matrices: Tensor) -> Tensor:
+    """Return matrices that lie apart by whole vectors of the processor."""
+    if matrices.stride(0) % _VECTOR == 0:
+        return matrices
+    return _matrices(matrices.shape, matrices.dtype).copy_(matrices)
+
+
+def _matrices(shape: Sequence[int], dtype: torch.dtype) -> Tensor:
+    _, height, width = shape
+    return torch.empty_strided(tuple(shape), (-(-height * width // _VECTOR) * _VECTOR, width, 1), dtype=dtype)

@@ -1,0 +1,202 @@
+"""Which batches each client trains on, and at which of the common steps.
+
+Clients lie in slots. A slot trains one client after the other, so that clients with few batches leave no slot idle
+while others are still at work.
+"""
+
+import heapq
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fedsim.arrays import IntArray
+from fedsim.learning.executors.contracts import TrainingJob
+from fedsim.learning.local_training import LocalTraining
+
+IDLE: Final = -1
+"""Instead of a batch: the slot has none at that step."""
+
+
+@dataclass(frozen=True)
+class Batches:
+    """The batches of one client.
+
+    Attributes
+    ----------
+    rows : samples of the training set, shape (t, b); a batch with fewer than b samples is filled up with one of its own
+    sizes : how many samples of each batch count, shape (t,)
+    first_pass : how many of the batches are the first pass over the client's data
+    seed : of torch's draws
+    """
+
+    rows: IntArray
+    sizes: IntArray
+    first_pass: int
+    seed: int
+
+
+class BatchTable:
+    """All batches of some clients, one row each, and a last row for slots that have none.
+
+    Parameters
+    ----------
+    clients : their batches
+    width : how many samples b a row has; it repeats the last ones of a batch with fewer
+
+    Attributes
+    ----------
+    rows : samples of the training set, shape (batches + 1, b)
+    weights : float32 array of the share of each sample in the mean loss of its batch, shape (batches + 1, b)
+    losses : losses of the samples, to be filled in; same shape
+    """
+
+    def __init__(self, clients: Sequence[Batches], width: int) -> None:
+        sizes = np.concatenate([one.sizes for one in clients])
+        self._first = np.cumsum([0, *(one.sizes.size for one in clients)])
+        self._sizes, self._first_pass = sizes, [one.first_pass for one in clients]
+        rows = np.concatenate([*(one.rows for one in clients), clients[0].rows[:1]])
+        self.rows = np.pad(rows, ((0, 0), (0, width - rows.shape[1])), mode="edge")
+        self._real = np.arange(width) < sizes[:, None]
+        self.weights = np.zeros(self.rows.shape, dtype=np.float32)
+        np.divide(self._real, sizes[:, None], out=self.weights[:-1], casting="unsafe")
+        self.losses = np.zeros(self.rows.shape, dtype=np.float32)
+
+    def scores(self) -> list[tuple[float, float]]:
+        """Return mean loss and `loss_rms` of each client."""
+        losses = np.where(self._real, self.losses[:-1], 0.0).astype(np.float64)
+        begins = self._first[:-1]
+        means = np.add.reduceat(losses.sum(1), begins) / np.add.reduceat(self._sizes, begins)
+        number = np.arange(len(losses)) - np.repeat(begins, np.diff(self._first))
+        early = number < np.repeat(self._first_pass, np.diff(self._first))
+        squares = np.add.reduceat(np.square(losses).sum(1) * early, begins)
+        roots = np.sqrt(squares / np.add.reduceat(self._sizes * early, begins))
+        return list(zip(means.tolist(), roots.tolist(), strict=True))
+
+
+@dataclass(frozen=True)
+class Timeline:
+    """When each batch is trained on.
+
+    Attributes
+    ----------
+    batch : number of a batch, counted over all clients, or `IDLE`; shape (steps, slots)
+    sizes : samples that the model sees of a batch at each step, shape (steps,)
+    starts, ends : (slot, client) of those that start before a step, or end after it; by step
+    """
+
+    batch: IntArray
+    sizes: IntArray
+    starts: dict[int, list[tuple[int, int]]]
+    ends: dict[int, list[tuple[int, int]]]
+
+
+@dataclass
+class _Slot:
+    """A slot at work: its client, the next of the client's batches, and the sizes that follow, the next one last."""
+
+    client: int
+    batch: int
+    runs: list[tuple[int, int]] = field(default_factory=list)
+
+
+class Drawing:
+    """Draws the batches of clients as the sequential executor does.
+
+    Parameters
+    ----------
+    local : local training
+    smallest_batch : 1, or 2 for a model with batch normalisation
+    """
+
+    def __init__(self, local: LocalTraining, smallest_batch: int) -> None:
+        self._local, self._smallest_batch = local, smallest_batch
+        self._counts: dict[tuple[int, float], tuple[int, IntArray]] = {}
+
+    def batches(self, job: TrainingJob) -> Batches:
+        """Return a client's batches; its generator is drawn from."""
+        count, size = job.rows.size, self._local.batch_size
+        each, sizes = self._sizes(count, job.work)
+        used, rng = min(count, each * size), job.rng
+        seed = int(rng.integers(2**63))
+        orders = np.empty((-(-sizes.size // each), each * size), dtype=np.int64)
+        for order in orders:
+            order[:used] = rng.permutation(count)[:used]
+        orders[:, used:] = orders[:, used - 1 : used]
+        rows = job.rows[orders.reshape(-1, size)[: sizes.size]]
+        return Batches(rows, sizes, min(each, sizes.size), seed)
+
+    def _sizes(self, count: int, work: float) -> tuple[int, IntArray]:
+        """Return how many batches an epoch has, and the sizes of all batches."""
+        if (count, work) not in self._counts:
+            local, size = self._local, self._local.batch_size
+            each = int(local.batches_per_epoch(count, self._smallest_batch))
+            sizes = np.full(int(local.batches(count, work, self._smallest_batch)), size)
+            sizes[each - 1 :: each] = min(count - (each - 1) * size, size)
+            self._counts[count, work] = each, sizes
+        return self._counts[count, work]
+
+
+def plan(sizes: Sequence[IntArray], slots: int, padded_to: int | None) -> Timeline:
+    """Return a timeline for clients with batches of these sizes.
+
+    A step shows the model batches of one size. The slots whose next batch has another size wait; the size that most
+    slots have next comes first, and of those the largest. Clients with many batches start first.
+
+    Parameters
+    ----------
+    sizes : of each client's batches, shape (t,)
+    slots : how many clients are trained at once
+    padded_to : show all batches at this size; None shows each at its own
+    """
+    first = np.cumsum([0, *map(len, sizes)])
+    queue = [(-len(one), client) for client, one in enumerate(sizes)]
+    heapq.heapify(queue)
+    at_work: dict[int, _Slot] = {}
+    pieces: list[NDArray[np.int64]] = []
+    shown: list[tuple[int, int]] = []
+    starts: dict[int, list[tuple[int, int]]] = {}
+    ends: dict[int, list[tuple[int, int]]] = {}
+    step = 0
+    while queue or at_work:
+        for slot in range(slots):
+            if slot not in at_work and queue:
+                client = heapq.heappop(queue)[1]
+                runs = _runs(sizes[client]) if padded_to is None else [(padded_to, len(sizes[client]))]
+                at_work[slot] = _Slot(client, int(first[client]), runs)
+                starts.setdefault(step, []).append((slot, client))
+        size, chosen = _next(at_work)
+        length = min(at_work[slot].runs[-1][1] for slot in chosen)
+        piece = np.full((length, slots), IDLE)
+        piece[:, chosen] = [at_work[slot].batch for slot in chosen] + np.arange(length)[:, None]
+        pieces.append(piece)
+        shown.append((size, length))
+        step += length
+        for slot in chosen:
+            one = at_work[slot]
+            one.batch += length
+            left = one.runs.pop()[1] - length
+            if left:
+                one.runs.append((size, left))
+            elif not one.runs:
+                ends.setdefault(step - 1, []).append((slot, one.client))
+                del at_work[slot]
+    return Timeline(np.concatenate(pieces), np.repeat(*np.transpose(shown)), starts, ends)
+
+
+def _next(at_work: dict[int, _Slot]) -> tuple[int, list[int]]:
+    """Return the size of the next step's batches, and the slots that take part."""
+    waiting: dict[int, list[int]] = {}
+    for slot, one in at_work.items():
+        waiting.setdefault(one.runs[-1][0], []).append(slot)
+    return max(waiting.items(), key=lambda item: (len(item[1]), item[0]))
+
+
+def _runs(sizes: IntArray) -> list[tuple[int, int]]:
+    """Return sizes as (size, how many in a row), the last ones first."""
+    edges = np.flatnonzero(np.diff(sizes)) + 1
+    begins = np.concatenate(([0], edges))
+    lengths = np.diff(np.concatenate((begins, [sizes.size])))
+    return list(zip(sizes[begins].tolist(), lengths.tolist(), strict=True))[::-1]

@@ -1,0 +1,190 @@
+"""Training of a cohort in slots: all steps of a timeline, one after the other, each for all slots at once."""
+
+import itertools
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from fedsim.arrays import IntArray, Vector
+from fedsim.learning.executors.contracts import OptimizerState, TrainingJob, TrainingResult
+from fedsim.learning.executors.stacked_draws import SlotDraws
+from fedsim.learning.executors.stacked_graph import ModuleOfSlots, Run
+from fedsim.learning.executors.stacked_optimizers import SlotOptimizer, rows_of
+from fedsim.learning.executors.stacked_plan import IDLE, Batches, BatchTable, Timeline, plan
+from fedsim.learning.executors.stacked_samples import Samples
+from fedsim.learning.local_training import LocalTraining
+
+_CHUNK_BYTES: Final = 2**25
+"""Memory that the images of steps gathered at once may take."""
+
+_WIDTH: Final = 8
+"""Batches are filled up to a multiple of so many samples, so that activations of all slots are aligned alike."""
+
+
+class UnlikeError(Exception):
+    """A step has other bits in this many slots than in few."""
+
+
+class SlotTraining:
+    """Models of the clients at work, one above the other, and what trains them.
+
+    All batches are computed in one shape: idle slots and short batches are filled up, with weight 0. So a result has
+    the same bits whatever clients are beside it. A model whose samples see each other (batch normalisation) or that
+    draws random numbers (dropout) gets every batch in its own size; slots whose next batch has another size wait.
+
+    Parameters
+    ----------
+    module : the module of the slots
+    samples : the data
+    local : local training
+    classes : number of classes
+    few : one with few slots; a step must have its bits
+    """
+
+    def __init__(
+        self,
+        module: ModuleOfSlots,
+        samples: Samples,
+        local: LocalTraining,
+        classes: int,
+        few: "SlotTraining | None" = None,
+    ) -> None:
+        self._module, self._samples, self._local, self._classes, self._few = module, samples, local, classes, few
+        self.slots = module.slots
+        self._models = rows_of(module.slots, module.count + module.buffers, samples.device)
+        self._pieces = module.pieces(self._models)
+        self._buffers = self._pieces[len(self._pieces) - module.buffer_count :]
+        self._optimizer = SlotOptimizer(self._models[:, : module.count], local)
+        self._draws = SlotDraws(samples.device, module.slots)
+        self._steps: dict[int, Run] = {}
+        self._padded_to: int | None = few._padded_to if few else self._find_padding()
+
+    def train(self, jobs: Sequence[TrainingJob], batches: Sequence[Batches]) -> list[TrainingResult]:
+        """Return what each client learns.
+
+        Raises
+        ------
+        UnlikeError
+            If the bits of a step depend on the number of slots.
+        """
+        timeline = plan([one.sizes for one in batches], self.slots, self._padded_to)
+        table = BatchTable(batches, self._padded_to or self._local.batch_size)
+        ended: dict[int, tuple[Vector, OptimizerState]] = {}
+        at_work: set[int] = set()
+        for steps in self._chunks(timeline):
+            size, which = int(timeline.sizes[steps.start]), timeline.batch[steps]
+            images, labels = self._samples.batch(table.rows[which, :size])
+            weights, targets = self._targets(labels, table.weights[which, :size])
+            run, found = self._run(size), []
+            for step, *batch in zip(range(steps.start, steps.stop), images, weights, targets, strict=True):
+                if starting := timeline.starts.get(step):
+                    at_work.update(slot for slot, _ in starting)
+                    self._start(starting, jobs, batches)
+                found.append(self._step(run, batch, timeline.batch[step], at_work))
+                if ending := timeline.ends.get(step):
+                    at_work.difference_update(slot for slot, _ in ending)
+                    ended.update(self._end(ending, jobs))
+            losses = torch.stack(found).gather(3, labels.unsqueeze(3)).squeeze(3).neg_()
+            table.losses[which, :size] = losses.cpu().numpy()
+        results = zip(range(len(jobs)), table.scores(), strict=True)
+        return [TrainingResult(ended[client][0], *scores, ended[client][1]) for client, scores in results]
+
+    def _chunks(self, timeline: Timeline) -> Iterator[slice]:
+        """Yield steps in a row whose batches have one size and whose images fit into memory."""
+        edges = np.flatnonzero(np.diff(timeline.sizes)) + 1
+        for first, stop in itertools.pairwise([0, *edges.tolist(), timeline.sizes.size]):
+            images = self.slots * int(timeline.sizes[first])
+            length = max(1, _CHUNK_BYTES // (images * self._samples.image_bytes))
+            yield from (slice(start, min(start + length, stop)) for start in range(first, stop, length))
+
+    def _targets(self, labels: Tensor, weights: Vector) -> tuple[Tensor, Tensor]:
+        """Return the weight of each sample, shape (..., 1), and minus it at its label, else 0; shape (..., classes)."""
+        sent = self._samples.sent(weights).unsqueeze(-1)
+        targets = torch.zeros((*labels.shape, self._classes), device=labels.device)
+        return sent, targets.scatter_(-1, labels.unsqueeze(-1), -sent)
+
+    def _start(
+        self, starting: Sequence[tuple[int, int]], jobs: Sequence[TrainingJob], batches: Sequence[Batches]
+    ) -> None:
+        slots = [slot for slot, _ in starting]
+        chosen = [jobs[client] for _, client in starting]
+        self._models[slots] = self._samples.sent(np.stack([job.base for job in chosen]))
+        self._optimizer.start(slots, [job.state for job in chosen])
+        if self._padded_to is None:
+            for slot, client in starting:
+                self._draws.seed(slot, batches[client].seed)
+
+    def _end(
+        self, ending: Sequence[tuple[int, int]], jobs: Sequence[TrainingJob]
+    ) -> Iterator[tuple[int, tuple[Vector, OptimizerState]]]:
+        """Yield the clients that have ended with what they have learned, and the states of their optimisers."""
+        models = self._models[[slot for slot, _ in ending]].cpu().numpy()
+        for (slot, client), model in zip(ending, models, strict=True):
+            difference = model - jobs[client].base
+            difference.flags.writeable = False
+            yield client, (difference, self._optimizer.state(slot) if self._local.keep_optimizer_state else {})
+
+    def _step(self, run: Run, batch: Sequence[Tensor], batches: IntArray, at_work: set[int]) -> Tensor:
+        """Do a step of the slots that have a batch; return the log-probabilities of all, shape (slots, n, classes)."""
+        if self._padded_to is not None:
+            gradient, found = run(*self._pieces, *batch)
+            self._optimizer.step(gradient, ())
+            return found
+        active = np.flatnonzero(batches != IDLE).tolist()
+        waiting = sorted(at_work.difference(active))
+        self._draws.activate(active)
+        gradient, found, *buffers = run(*self._pieces, *batch)
+        self._optimizer.step(gradient, waiting)
+        for piece, after in zip(self._buffers, buffers, strict=True):
+            piece[active] = after[active]
+        return found
+
+    def _find_padding(self) -> int | None:
+        """Return the size that all batches are filled up to, or None if the model must see them as they are."""
+        size = self._local.batch_size
+        few, _ = self._samples.batch(np.arange(3) % self._samples.count)
+        if self._buffers or self._module.mixes_samples(few):
+            self._traced(size)
+            return None
+        size = -(-size // _WIDTH) * _WIDTH
+        return None if self._traced(size) else size
+
+    def _run(self, size: int) -> Run:
+        """Return what computes a step on batches of a size."""
+        if size not in self._steps:
+            self._traced(size)
+            if self._few is not None and not torch.equal(self._example_step(size), self._few._example_step(size)):
+                raise UnlikeError
+        return self._steps[size]
+
+    def _traced(self, size: int) -> bool:
+        """Trace a step on batches of a size; return whether it draws at random."""
+        self._steps[size], draws = self._module.step(self._pieces, *self._example(size, self.slots), self._draws)
+        return draws
+
+    def _example(self, size: int, different: int) -> tuple[Tensor, Tensor, Tensor]:
+        """Return images, weights and targets of a batch for each slot, as many different ones as asked for."""
+        slot = np.arange(self.slots) % different
+        rows = (slot[:, None] * size + np.arange(size)) % self._samples.count
+        images, labels = self._samples.batch(rows)
+        return images, *self._targets(labels, np.full(labels.shape, 1 / size, dtype=np.float32))
+
+    def _example_step(self, size: int) -> Tensor:
+        """Return the bits of all that a step gives in the first slots of few, if those of all others are the same."""
+        few = (self._few or self).slots
+        rows = 0.1 * torch.randn((few, self._models.shape[1]), generator=torch.Generator().manual_seed(0))
+        before = self._models.clone()
+        run = self._run(size) if self._few is None else self._steps[size]
+        with self._draws.kept():
+            for slot in range(self.slots):
+                self._draws.seed(slot, slot % few)
+            self._draws.activate(range(self.slots))
+            self._models.copy_(rows.repeat(self.slots // few, 1))
+            found = run(*self._pieces, *self._example(size, few))
+        self._models.copy_(before)
+        bits = torch.cat([one.float().reshape(self.slots, -1) for one in found], dim=1).view(torch.int32)
+        bits = bits.view(-1, few, bits.shape[1])
+        return bits[0] if torch.equal(bits, bits[:1].expand_as(bits)) else bits

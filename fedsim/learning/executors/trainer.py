@@ -1,0 +1,157 @@
+"""One client's training, and the scores of a model, on one thread: the arithmetic that has one set of bits."""
+
+import contextlib
+import threading
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+from typing import Final
+
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from fedsim.arrays import Vector
+from fedsim.learning.executors.chunks import Chunk
+from fedsim.learning.executors.contracts import TrainingJob, TrainingResult, TrainingSetup
+from fedsim.learning.executors.optimizers import Optimizer, optimizer_of
+from fedsim.learning.models.flat_module import build_flat
+from fedsim.learning.models.pooling import pool_before_relu
+
+_TURN: Final = threading.RLock()
+
+
+class Trainer:
+    """Trains and scores with one module, whose numbers each call loads anew.
+
+    A result depends on the call alone. All calls are made within `one_thread`.
+
+    Parameters
+    ----------
+    setup : TrainingSetup
+
+    Attributes
+    ----------
+    flat : the one module that all jobs share
+    """
+
+    def __init__(self, setup: TrainingSetup) -> None:
+        data = setup.data
+        self._data, self._local = data, setup.local
+        self.flat = build_flat(setup.model, data.shape, data.classes, setup.seed, channels_last=True)
+        pool_before_relu(self.flat.module)
+        self._forward = self.flat.module if setup.precision == "float32" else self._forward_in_bfloat16
+
+    @cached_property
+    def _optimizer(self) -> Optimizer:
+        # Made by the first training, because with Adam torch then imports its compiler, which takes seconds.
+        return optimizer_of(self._local, self.flat)
+
+    def train(self, job: TrainingJob) -> TrainingResult:
+        """Return what a client learns."""
+        with torch.random.fork_rng(devices=[]):
+            torch.default_generator.manual_seed(int(job.rng.integers(2**63)))
+            self.flat.load(job.base)
+            self.flat.module.train()
+            self._optimizer.start(job.state)
+            loss, loss_rms = self._run(job)
+        difference = self.flat.numbers()
+        difference -= job.base
+        difference.flags.writeable = False
+        state = self._optimizer.state() if self._local.keep_optimizer_state else {}
+        return TrainingResult(difference, loss, loss_rms, state)
+
+    def load(self, model: Vector) -> None:
+        """Take over the model that `score` is about, shape (d,)."""
+        self.flat.load(model)
+        self.flat.module.eval()
+
+    def score(self, chunk: Chunk) -> tuple[float, float]:
+        """Return right answers and summed loss of the loaded model on a chunk; several threads may do so at once."""
+        images, labels = self._samples(chunk)
+        with torch.inference_mode():
+            scores = self._forward(images)
+            loss = functional.cross_entropy(scores, labels, reduction="sum")
+            return float((scores.argmax(1) == labels).sum()), float(loss)
+
+    def _run(self, job: TrainingJob) -> tuple[float, float]:
+        """Do the job's batches; return the mean loss over the samples passed and the first pass's `loss_rms`."""
+        forward, step, gradient = self._forward, self._optimizer.step, self.flat.gradient
+        weights, proximal = self.flat.parameters.data, self._local.proximal
+        start = weights.clone() if proximal else weights
+        first_pass = int(self._local.batches_per_epoch(job.rows.size, self.flat.layout.smallest_batch))
+        total, passed = 0.0, 0
+        seen: list[tuple[Tensor, Tensor]] = []
+        for images, labels in self._batches(job):
+            gradient.zero_()
+            # The two steps of functional.cross_entropy, bit by bit; the first is also what the squares are made of.
+            log_probabilities = functional.log_softmax(forward(images), dim=1)
+            loss = functional.nll_loss(log_probabilities, labels)
+            torch.autograd.backward(loss)
+            if proximal:
+                gradient.add_(weights - start, alpha=proximal)
+            step()
+            total += loss.item() * len(labels)
+            passed += len(labels)
+            if len(seen) < first_pass:
+                seen.append((log_probabilities.detach(), labels))
+        return total / passed, _loss_rms(seen)
+
+    def _forward_in_bfloat16(self, images: Tensor) -> Tensor:
+        """Return float32 scores; convolutions and dense layers compute in bfloat16, and so do their gradients."""
+        with torch.autocast("cpu", torch.bfloat16):
+            scores: Tensor = self.flat.module(images)
+        return scores.float()
+
+    def _batches(self, job: TrainingJob) -> Iterator[tuple[Tensor, Tensor]]:
+        """Yield images and labels of each batch; an epoch's images are gathered and scaled at once."""
+        size, count = self._local.batch_size, job.rows.size
+        each = int(self._local.batches_per_epoch(count, self.flat.layout.smallest_batch))
+        left = int(self._local.batches(count, job.work, self.flat.layout.smallest_batch))
+        while left:
+            now = min(each, left)
+            rows = job.rows[job.rng.permutation(count)[: now * size]]
+            images = _scaled(torch.from_numpy(self._data.train_x[rows]), self._data.pixel_max)
+            labels = torch.from_numpy(self._data.train_y[rows])
+            yield from zip(torch.split(images, size), torch.split(labels, size), strict=True)
+            left -= now
+
+    def _samples(self, chunk: Chunk) -> tuple[Tensor, Tensor]:
+        """Return images and labels of a chunk."""
+        data = self._data
+        if chunk.rows is None:
+            place = slice(chunk.start, chunk.stop)
+            images, labels = data.test_x[place].copy(), data.test_y[place].copy()
+        else:
+            images, labels = data.train_x[chunk.rows], data.train_y[chunk.rows]
+        return _scaled(torch.from_numpy(images), data.pixel_max), torch.from_numpy(labels)
+
+
+@contextlib.contextmanager
+def one_thread() -> Iterator[None]:
+    """Let torch compute on one thread; one caller of this process at a time.
+
+    The number of threads belongs to the whole process, so a caller that sets it back would change the sums of another.
+    """
+    with _TURN:
+        before = torch.get_num_threads()
+        torch.set_num_threads(1)
+        try:
+            yield
+        finally:
+            torch.set_num_threads(before)
+
+
+def _loss_rms(batches: Sequence[tuple[Tensor, Tensor]]) -> float:
+    """Return the root mean square of single samples' losses, from their classes' log-probabilities and labels."""
+    log_probabilities, labels = (torch.cat(parts) for parts in zip(*batches, strict=True))
+    losses = functional.nll_loss(log_probabilities, labels, reduction="none").double()
+    return float(losses.square().mean().sqrt())
+
+
+def _scaled(images: Tensor, pixel_max: int) -> Tensor:
+    """Return uint8 images (n, h, w, c) as float32 in [-1, 1] of shape (n, c, h, w), channels last in memory.
+
+    That is ``(pixel / pixel_max - 0.5) / 0.5``. With the channels last, torch convolves and pools about twice
+    as fast on a CPU.
+    """
+    return torch.mul(images.contiguous(), 2.0 / pixel_max).sub_(1.0).permute(0, 3, 1, 2)

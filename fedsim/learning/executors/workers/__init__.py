@@ -1,0 +1,1 @@
+"""Worker processes: who starts them, what they are told, and what they share."""

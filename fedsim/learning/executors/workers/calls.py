@@ -1,0 +1,119 @@
+"""One call of an executor: which of its jobs goes to a worker next, and what has come back."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import Any, Final
+
+from fedsim.learning.executors.workers.channel import from_bytes
+from fedsim.learning.executors.workers.messages import Reply, Scores, SetupMessage, Trainings
+from fedsim.learning.executors.workers.segments import Segment
+
+# A message takes about a fifth of a millisecond in all, so that it costs at most a few per cent of its work.
+_SHORTEST_S: Final = 0.005
+# Beyond this a message costs nothing worth mention, and a result comes back sooner.
+_LONGEST_S: Final = 0.1
+
+
+class Setup:
+    """A training setup as workers are told of it.
+
+    Attributes
+    ----------
+    message : SetupMessage
+    data : segment of its data set
+    """
+
+    def __init__(self, message: SetupMessage, data: Segment) -> None:
+        self.message, self.data = message, data
+
+
+class Rate:
+    """Seconds for a unit of cost, as measured; the latest measurements count most."""
+
+    def __init__(self) -> None:
+        self.unit_s: float | None = None
+
+    def observe(self, cost: float, duration_s: float) -> None:
+        """Take note of a duration."""
+        now = duration_s / cost
+        self.unit_s = now if self.unit_s is None else 0.7 * self.unit_s + 0.3 * now
+
+
+class Call(ABC):
+    """Jobs on their way.
+
+    Parameters
+    ----------
+    setup : of the jobs
+    costs : of n jobs, in any unit, above 0
+    rate : of that unit
+    workers : how many workers may take part, at least 1
+    window : how many results may be waiting for their turn, or be on their way; at least 1
+    segments : what the jobs' arrays lie in
+    urgency : calls with a larger one come first
+
+    Attributes
+    ----------
+    error : what made it fail, or None
+    """
+
+    def __init__(
+        self,
+        setup: Setup,
+        costs: Sequence[float],
+        rate: Rate,
+        *,
+        workers: int,
+        window: int,
+        segments: Sequence[Segment],
+        urgency: int,
+    ) -> None:
+        self.setup, self.workers, self.segments, self.urgency = setup, workers, [setup.data, *segments], urgency
+        self.size = len(costs)
+        self.error: BaseException | None = None
+        self._costs, self._rate, self._window, self._read = costs, rate, window, 0
+        self._waiting = sorted(range(self.size), key=lambda i: -costs[i])
+        self._left = sum(costs)
+        self._found: dict[int, Any] = {}
+
+    @abstractmethod
+    def work(self, indices: Sequence[int]) -> Trainings | Scores:
+        """Return the message about some jobs."""
+
+    def next_jobs(self) -> list[int]:
+        """Take out the jobs of the next message, the longest first; none if all are on their way or too far ahead.
+
+        A message has at most half of a worker's share of what is left, so that all workers end at about the same time.
+        """
+        most = self._left / (2 * self.workers)
+        unit_s = self._rate.unit_s
+        most = 0.0 if unit_s is None else max(min(most, _LONGEST_S / unit_s), _SHORTEST_S / unit_s)
+        chosen: list[int] = []
+        cost, limit = 0.0, self._read + self._window
+        for i in self._waiting:
+            if i < limit and (not chosen or cost + self._costs[i] <= most):
+                chosen.append(i)
+                cost += self._costs[i]
+        taken = set(chosen)
+        self._waiting = [i for i in self._waiting if i not in taken]
+        self._left -= cost
+        return sorted(chosen)
+
+    def put(self, indices: Sequence[int], reply: Reply) -> None:
+        """Take note of what has come back."""
+        if isinstance(reply.found, bytes):
+            self.error = self.error or from_bytes(reply.found)
+            return
+        self._rate.observe(sum(self._costs[i] for i in indices), reply.duration_s)
+        self._found.update(zip(indices, reply.found, strict=True))
+
+    def ready(self) -> bool:
+        """Return whether the next result is there, or the call has failed."""
+        return self._read in self._found or self.error is not None
+
+    def get(self) -> Any:
+        """Take out the next result, or raise what made the call fail."""
+        if self.error is not None:
+            raise self.error
+        self._read += 1
+        return self._found.pop(self._read - 1)

@@ -1,0 +1,155 @@
+"""What a run puts into the store, and when: so seldom that it takes at most a fiftieth of the run's time.
+
+Records wait together, and are found while they wait. A model is put when the store is due for one, with the newest
+states of clients' optimisers, where these are kept from training to training. So a killed run loses the work of two
+seconds at most, beside what it was at. A model that is exported, as a run's last one is, is put at once.
+
+With a rule other than "all" what has been superseded is removed: what this run has put there, the rule does not want,
+and no handle stands for any longer.
+"""
+
+import time
+import weakref
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final
+
+import numpy as np
+
+from fedsim.learning.lineage.handles import ModelHandle, StateHandle, Training
+from fedsim.learning.server_optimizers import ServerState
+from fedsim.learning.store.contracts import Arrays, Record, Store
+from fedsim.learning.store.keeping import Keeping
+
+_SHARE_OF_TIME: Final = 0.02
+_LONGEST_S: Final = 2.0
+"""How long anything waits at most, whatever share of the time that takes."""
+
+_VECTOR: Final = "vector"
+_STEPPED: Final = "stepped"
+_SERVER: Final = "server."
+
+
+class Kept:
+    """The results of one run in a store.
+
+    Parameters
+    ----------
+    store : where they are kept
+    keeping : which models stay once a newer one is there
+    """
+
+    def __init__(self, store: Store, keeping: Keeping) -> None:
+        self._store, self._keeping = store, keeping
+        self._records: dict[str, Record] = {}
+        self._states: dict[int, StateHandle] = {}
+        self._records_due, self._arrays_due = _Turn(), _Turn()
+        self._handles: dict[str, weakref.ref[Any]] = {}
+        self._superseded: deque[str] = deque()
+
+    def records(self, digests: Sequence[str]) -> dict[str, Record]:
+        """Return the records that are kept under some of these digests, or wait to be."""
+        waiting = {digest: self._records[digest] for digest in digests if digest in self._records}
+        if len(waiting) < len(digests):
+            return self._store.records([digest for digest in digests if digest not in waiting]) | waiting
+        return waiting
+
+    def put_records(self, records: Mapping[str, Record]) -> None:
+        """Keep records."""
+        self._records.update(records)
+        if self._records_due.come:
+            self.flush()
+
+    def flush(self) -> None:
+        """Put the records into the store that wait."""
+        if self._records:
+            with self._records_due:
+                self._store.put_records(self._records)
+            self._records = {}
+
+    def load(self, model: ModelHandle) -> bool:
+        """Give a model the numbers that are kept of it; return whether there are any.
+
+        The arrays stay in memory as long as the model does, so that nothing is lost when the store lets go of them.
+        """
+        arrays = self._store.arrays(model.digest)
+        if arrays is None:
+            return False
+        state: ServerState | None = None
+        if _STEPPED in arrays:
+            state = {name.removeprefix(_SERVER): arrays[name] for name in arrays if name.startswith(_SERVER)}
+        model.load(arrays[_VECTOR], state)
+        return True
+
+    def load_state(self, state: StateHandle) -> bool:
+        """Give an optimiser state the value that is kept of it; return whether there is one."""
+        arrays = self._store.arrays(state.digest)
+        if arrays is not None:
+            state.take(arrays)
+        return arrays is not None
+
+    def put_if_due(self, model: ModelHandle) -> None:
+        """Put a model that has been worked out into the store, if the store is due for one or the rule names it."""
+        every = self._keeping.every
+        if self._arrays_due.come or (every is not None and every > 1 and self._keeping.stays(model.version)):
+            self.put(model)
+
+    def put(self, model: ModelHandle) -> None:
+        """Put a model into the store, and the states of optimisers that are newer than the last model there."""
+        arrays = {_VECTOR: model.vector}
+        if (state := model.server_state) is not None:
+            arrays |= {_STEPPED: np.zeros(0, dtype=np.float32), **{_SERVER + name: state[name] for name in state}}
+        states, self._states = self._states, {}
+        with self._arrays_due:
+            for each in states.values():
+                if each.value is not None:
+                    self._put(each.digest, each.value, each, stays=self._keeping.every == 1)
+            self._put(model.digest, arrays, model, stays=self._keeping.stays(model.version))
+            while self._superseded:
+                self._store.remove_arrays(self._superseded.popleft())
+
+    def note_state(self, training: Training) -> None:
+        """Take note that a training has run, whose optimiser state goes into the store with the next model."""
+        if training.state is not None:
+            self._states[training.client] = training.state
+
+    def arrays(self, digest: str) -> Arrays | None:
+        """Return the arrays kept under a digest; None if they are not kept."""
+        return self._store.arrays(digest)
+
+    def put_arrays(self, digest: str, arrays: Arrays) -> None:
+        """Keep arrays."""
+        self._store.put_arrays(digest, arrays)
+
+    def _put(self, digest: str, arrays: Arrays, handle: ModelHandle | StateHandle, *, stays: bool) -> None:
+        self._store.put_arrays(digest, arrays)
+        if not stays:
+            self._handles[digest] = weakref.ref(handle, self._when_gone(digest))
+
+    def _when_gone(self, digest: str) -> Callable[[object], None]:
+        """Return what notes that no handle stands for a digest any longer; with the next model it is removed."""
+        handles, superseded = self._handles, self._superseded
+
+        def gone(_: object) -> None:
+            handles.pop(digest, None)
+            superseded.append(digest)
+
+        return gone
+
+
+class _Turn:
+    """When a store may be written again: what is done within it shall take a small share of the time."""
+
+    def __init__(self) -> None:
+        self._began = self._due = time.perf_counter()
+
+    @property
+    def come(self) -> bool:
+        return time.perf_counter() >= self._due
+
+    def __enter__(self) -> None:
+        self._began = time.perf_counter()
+
+    def __exit__(self, *_: object) -> None:
+        now = time.perf_counter()
+        self._due = now + min((now - self._began) / _SHARE_OF_TIME, _LONGEST_S)

@@ -1,0 +1,114 @@
+"""How models are made: of updates, added up one by one as they come, or of other models."""
+
+from collections.abc import Callable, Sequence
+
+from fedsim.arrays import FloatArray
+from fedsim.learning.aggregation import WeightedSum, difference_from
+from fedsim.learning.lineage.handles import Combined, ModelHandle, Node, Sent, Training, UpdateHandle
+from fedsim.learning.server_optimizers import ServerOptimizer
+
+
+class Aggregation:
+    """A model and weighted updates, which are added up in their order and let go of as soon as they are.
+
+    So of a cohort no more updates are in memory than have come before their turn.
+
+    Parameters
+    ----------
+    optimizer : the server's rule
+    parameters : how many coordinates of a model, the first ones, are parameters
+    current : the model to go on from
+    updates : n of them
+    weights : shape (n,)
+    sent : gives what the server receives of an update
+    moved : whether whole models are combined and not differences, see `fedsim.learning.Learner.aggregate`
+    """
+
+    def __init__(
+        self,
+        optimizer: ServerOptimizer,
+        parameters: int,
+        current: ModelHandle,
+        updates: Sequence[UpdateHandle],
+        weights: FloatArray,
+        sent: Sent,
+        *,
+        moved: bool,
+    ) -> None:
+        self._optimizer, self._parameters, self._current = optimizer, parameters, current
+        self._updates, self._weights, self._sent, self._moved = updates, weights.tolist(), sent, moved
+        self._sum: WeightedSum | None = None
+        self._added = 0
+        for update in updates:
+            update.training.wait()
+
+    def parents(self) -> Sequence[Node]:
+        """Return the model and the trainings of the updates."""
+        return [self._current, *[update.training for update in self._updates]]
+
+    def take(self) -> None:
+        """Add the next updates that are there; the first that is not there stops it, as the order counts."""
+        if not self._current.materialized:
+            return
+        current = self._current.vector
+        if self._sum is None:
+            self._sum = WeightedSum(self._optimizer, current)
+        while self._added < len(self._updates):
+            update = self._updates[self._added]
+            if not update.training.materialized:
+                return
+            sent = self._sent(update)
+            if self._moved:
+                sent = difference_from(current, update.training.base.vector, sent)
+            self._sum.add(sent, self._weights[self._added])
+            self._added += 1
+            update.training.taken()
+
+    def combined(self) -> Combined:
+        """Return the step of the server's rule with the sum."""
+        self.take()
+        if self._sum is None or self._added < len(self._updates):
+            raise RuntimeError("an update is to be combined, but its training has not run")
+        return self._sum.stepped(self._parameters, self._current.vector, self._current.server_state)
+
+    def forget(self) -> None:
+        """Let go of the updates that have not been added."""
+        for update in self._updates[self._added :]:
+            update.training.taken()
+
+
+class Combination:
+    """Any other function of models and of one training.
+
+    Parameters
+    ----------
+    models : parents
+    combine : gives the numbers once the parents have theirs
+    training : a further parent; None for none
+    """
+
+    def __init__(
+        self, models: Sequence[ModelHandle], combine: Callable[[], Combined], training: Training | None = None
+    ) -> None:
+        self._models, self._combine, self._training = models, combine, training
+        if training is not None:
+            training.wait()
+
+    def parents(self) -> Sequence[Node]:
+        """Return the models, and the training if there is one."""
+        return self._models if self._training is None else [*self._models, self._training]
+
+    def take(self) -> None:
+        """Take nothing: all parents are combined at once."""
+        return
+
+    def combined(self) -> Combined:
+        """Return the numbers."""
+        found = self._combine()
+        self.forget()
+        return found
+
+    def forget(self) -> None:
+        """Let go of the training."""
+        if self._training is not None:
+            self._training.taken()

@@ -1,0 +1,24 @@
+"""Max-pooling before ReLU: the same numbers and gradients, while ReLU has a fraction of the work."""
+
+from torch import nn
+
+
+def pool_before_relu(module: nn.Module) -> None:
+    """Let every max-pooling layer come before the ReLU that stands before it, where only layers in a row can tell.
+
+    The maximum of ReLUs is the ReLU of the maximum, bit by bit. So is the gradient: it goes to the first of the largest
+    inputs of a window if that is above 0, and else nowhere. Only sequences of layers are changed, at the top and within
+    one another; a module with a forward pass of its own may use single layers of a sequence, and is left alone.
+
+    Parameters
+    ----------
+    module : changed in place
+    """
+    if type(module) is not nn.Sequential:
+        return
+    for i in range(len(module) - 1):
+        first, second = module[i], module[i + 1]
+        if type(first) is nn.ReLU and type(second) is nn.MaxPool2d and not second.return_indices:
+            module[i], module[i + 1] = second, first
+    for part in module:
+        pool_before_relu(part)

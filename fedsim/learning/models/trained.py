@@ -1,0 +1,40 @@
+"""A model with its numbers: what a run leaves behind. torch is imported when its module is built."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from numpy.typing import NDArray
+
+from fedsim.learning.models.settings import Architecture
+
+if TYPE_CHECKING:
+    from torch.nn import Module
+
+__all__ = ["Module", "TrainedModel"]
+
+
+@dataclass(frozen=True)
+class TrainedModel:
+    """The architecture of a model and its arrays.
+
+    Attributes
+    ----------
+    architecture : the model without its numbers
+    arrays : parameters and buffers, by their names in the module
+    """
+
+    architecture: Architecture
+    arrays: Mapping[str, NDArray[Any]]
+
+    def module(self) -> "Module":
+        """Return a fresh module with these numbers, in evaluation mode.
+
+        Raises
+        ------
+        RunError
+            If the architecture has other arrays.
+        """
+        from fedsim.learning.models.rebuilding import rebuilt
+
+        return rebuilt(self.architecture, self.arrays)

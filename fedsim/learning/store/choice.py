@@ -1,0 +1,103 @@
+"""Which store a run uses: named by the caller or the environment, never by the scenario."""
+
+import os
+import warnings
+from pathlib import Path
+from typing import Final
+
+from fedsim.errors import StoreError, StoreWarning
+from fedsim.learning.store.contracts import Store
+from fedsim.learning.store.disk import DEFAULT_LIMIT_BYTES, DiskStore
+from fedsim.learning.store.memory import MemoryStore
+from fedsim.learning.store.sizes import parse_size
+from fedsim.user_cache import user_cache
+
+STORE_VARIABLE: Final = "FEDSIM_STORE"
+"""Names the folder of the store of runs that name none themselves, or ``none``."""
+LIMIT_VARIABLE: Final = "FEDSIM_STORE_LIMIT"
+"""Names the most room that arrays may take in a store on disk."""
+NO_STORE: Final = "none"
+
+StoreChoice = Store | str | Path | bool | None
+"""A store; the folder of one; False or ``"none"`` for none beyond the run; True or None for that of the environment."""
+
+_opened: Final[dict[Path, DiskStore]] = {}
+
+
+def open_store(store: StoreChoice = None) -> Store:
+    """Return the store of a run.
+
+    Parameters
+    ----------
+    store : as `StoreChoice`; the folder of the environment is FEDSIM_STORE, or lies in the user's cache
+
+    Raises
+    ------
+    StoreError
+        If a folder that was named cannot be used. If the one in the user's cache cannot, a warning says so, and the
+        results are kept as long as the run lasts.
+    FedsimError
+        If FEDSIM_STORE_LIMIT is no size.
+    """
+    if store is None or store is True:
+        named = os.environ.get(STORE_VARIABLE)
+        if not named:
+            return _default()
+        store = named
+    if store is False or store == NO_STORE:
+        return _of_one_run()
+    if isinstance(store, str | Path):
+        return open_folder(Path(store).expanduser())
+    return store
+
+
+def default_folder() -> Path | None:
+    """Return the folder of the environment's store, or None if it names ``none``."""
+    named = os.environ.get(STORE_VARIABLE)
+    if named == NO_STORE:
+        return None
+    return Path(named).expanduser() if named else user_cache() / "store"
+
+
+def open_folder(folder: Path) -> DiskStore:
+    """Return the one store of a folder in this process.
+
+    Raises
+    ------
+    StoreError
+        If the folder cannot be used.
+    """
+    limit_bytes, place = limit_of_environment(), folder.absolute()
+    store = _opened.get(place) or _opened.setdefault(place, DiskStore(place))
+    store.limit_bytes = limit_bytes
+    return store
+
+
+def limit_of_environment() -> int:
+    """Return the most bytes that arrays may take in a store on disk: FEDSIM_STORE_LIMIT, or 5 GiB.
+
+    Raises
+    ------
+    FedsimError
+        If the variable names no size.
+    """
+    text = os.environ.get(LIMIT_VARIABLE)
+    return parse_size(text, LIMIT_VARIABLE) if text else DEFAULT_LIMIT_BYTES
+
+
+def _of_one_run() -> MemoryStore:
+    """Return a store that keeps records alone: no other run asks for the models of this one."""
+    return MemoryStore(limit_bytes=0)
+
+
+def _default() -> Store:
+    folder = user_cache() / "store"
+    try:
+        return open_folder(folder)
+    except StoreError as error:
+        warnings.warn(
+            f"{error}. Results are kept as long as the run lasts; name another folder in {STORE_VARIABLE}",
+            StoreWarning,
+            stacklevel=3,
+        )
+        return _of_one_run()

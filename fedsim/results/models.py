@@ -1,0 +1,131 @@
+"""The models of a run in its folder, as safetensors files; nothing is imported or run on behalf of such a file."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import safetensors
+import safetensors.numpy
+from numpy.typing import NDArray
+from pydantic import ValidationError
+from pydantic_core import PydanticCustomError
+
+from fedsim.errors import RunError
+from fedsim.history import History
+from fedsim.learning.models.settings import MODELS, Architecture, ModelPart
+from fedsim.learning.models.trained import TrainedModel
+from fedsim.results.state import read_state, replace_file
+
+if TYPE_CHECKING:
+    from fedsim.learning.models.trained import Module
+
+FINAL: Final = "model.safetensors"
+ROUNDS: Final = "models"
+_METADATA: Final = "fedsim"
+"""One entry, because several have no order."""
+
+
+def model_of_round(folder: Path, number: int) -> Path:
+    """Return the file of the model after a round."""
+    return folder / ROUNDS / f"round-{number:06d}.safetensors"
+
+
+def write_model(path: Path, arrays: Mapping[str, NDArray[Any]], architecture: Architecture, number: int) -> None:
+    """Write a model with its settings.
+
+    Parameters
+    ----------
+    path : of the file; its folder is made
+    arrays : parameters and buffers, by their names in the module
+    architecture : the model without its numbers
+    number : of the round after which it was the newest
+    """
+    about = {
+        "model": MODELS.describe(architecture.model),
+        "shape": architecture.shape,
+        "classes": architecture.classes,
+        "round": number,
+    }
+    content = safetensors.numpy.save(dict(arrays), {_METADATA: json.dumps(about, default=repr)})
+    try:
+        path.parent.mkdir(exist_ok=True)
+    except OSError as error:
+        raise RunError(f"{path.parent}: cannot be made: {error.strerror}") from None
+    replace_file(path, lambda part: part.write_bytes(content))
+
+
+def load_model(
+    run: str | Path | History, model: ModelPart | str | None = None, *, after_round: int | None = None
+) -> "Module":
+    """Return a model of a run as a ``torch.nn.Module`` in evaluation mode.
+
+    The architecture follows from the settings in the file if the kind is one of fedsim's, or of an installed package
+    that registers it. A class of your own is imported only if you name it here.
+
+    Parameters
+    ----------
+    run : folder, or history
+    model : ``"module:Class"``, which gets the options in the file, or the settings of the model
+    after_round : number of the round whose model is wanted, if the run kept it; the final one by default
+
+    Raises
+    ------
+    RunError
+        If the run has no such model, or it cannot be built again.
+    """
+    if isinstance(run, History):
+        return run.model(model, after_round=after_round)
+    return read_model(Path(run), model, after_round).module()
+
+
+def with_model(history: History, folder: Path) -> History:
+    """Return a history whose model is read from a folder when it is asked for."""
+    return replace(history, find_model=partial(read_model, folder))
+
+
+def read_model(folder: Path, model: ModelPart | str | None = None, after_round: int | None = None) -> TrainedModel:
+    """Return a model of the run in a folder; see `load_model`."""
+    path = folder / FINAL if after_round is None else model_of_round(folder, after_round)
+    if not path.exists():
+        raise RunError(_missing(folder, after_round))
+    try:
+        with safetensors.safe_open(path, "numpy") as opened:
+            about = json.loads((opened.metadata() or {})[_METADATA])
+            arrays = {name: opened.get_tensor(name) for name in opened.keys()}  # noqa: SIM118 (it is no mapping)
+        table, shape, classes = dict(about["model"]), tuple(map(int, about["shape"])), int(about["classes"])
+    except (OSError, ValueError, KeyError, TypeError, safetensors.SafetensorError) as error:
+        raise RunError(f"{path}: cannot be read as a model of a run: {error!r}") from None
+    if len(shape) != 3:
+        raise RunError(f"{path}: cannot be read as a model of a run: images of the shape {shape}")
+    return TrainedModel(Architecture(_part(path, table, model), shape, classes), arrays)
+
+
+def _part(path: Path, table: dict[str, Any], model: ModelPart | str | None) -> ModelPart:
+    """Return the settings of a model: the caller's, or those in the file if their kind is known."""
+    if model is not None and not isinstance(model, str):
+        return model
+    kind = table.get("kind")
+    if model is None and kind not in MODELS.kinds():
+        raise RunError(
+            f"{path}: its model {kind!r} is not one of fedsim's or of an installed package; name it, as "
+            f"load_model(run, model={kind!r}), if you trust the code that it stands for"
+        )
+    try:
+        found: ModelPart = MODELS.make({**table, "kind": model or kind})
+    except (PydanticCustomError, ValidationError) as error:
+        raise RunError(f"{path}: its model cannot be built again: {error}") from None
+    return found
+
+
+def _missing(folder: Path, after_round: int | None) -> str:
+    state = read_state(folder)
+    kept = sorted(int(path.stem.removeprefix("round-")) for path in (folder / ROUNDS).glob("round-*.safetensors"))
+    rounds = f"; there are models after the rounds {', '.join(map(str, kept))}" if kept else ""
+    if after_round is not None:
+        return f"{folder}: holds no model after round {after_round}{rounds}"
+    if state["status"] == "finished":
+        return f"{folder}: holds no model: the run was about timing only, or was made before models were kept{rounds}"
+    return f"{folder}: holds no final model, because the run is not finished{rounds}"

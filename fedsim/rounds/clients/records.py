@@ -1,0 +1,45 @@
+"""What participations that have ended have spent and sent, as the history and the audit take it."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fedsim.arrays import BoolArray, FloatArray, IntArray
+from fedsim.devices import EnergyDemand
+from fedsim.history.outcomes import NOT_CUT
+
+
+@dataclass(frozen=True)
+class ParticipationRecords:
+    """What m clients of one cohort have spent and sent; the columns are those of `Participations`.
+
+    Attributes
+    ----------
+    client : ids, shape (m,)
+    start_s, now_s : start of the participations, and instant of the record
+    bits : sizes of the message down and of the message up
+    demand : energy that the clients drew from their batteries; None without energy
+    """
+
+    client: IntArray
+    start_s: float
+    now_s: float
+    bits: tuple[float, float]
+    ended_s: FloatArray
+    spent_s: FloatArray
+    queue_s: FloatArray
+    sent_bits: FloatArray
+    outcome: NDArray[np.int8]
+    cut_in: NDArray[np.int8]
+    planned_compute_s: FloatArray
+    emptied: BoolArray
+    energy_j: FloatArray
+    left_j: FloatArray
+    demand: EnergyDemand | None
+
+    @property
+    def arrived(self) -> BoolArray:
+        """Whether each answer has arrived, in time or not, shape (m,)."""
+        arrived: BoolArray = self.cut_in == NOT_CUT
+        return arrived

@@ -1,0 +1,131 @@
+"""Local training as a plain loop over a module and an optimiser of torch, one client at a time."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import torch
+from torch import nn
+from torch.nn import functional
+
+from fedsim import Component
+from fedsim.learning import TrainingJob, TrainingSetup
+
+
+class Convolutions(Component):
+    """A small network with batch normalisation after a convolution and after a dense layer."""
+
+    def build(self, shape: tuple[int, int, int], classes: int) -> nn.Module:
+        channels, height, width = shape
+        inputs = 3 * ((height - 2) // 2) * ((width - 2) // 2)
+        return nn.Sequential(
+            nn.Conv2d(channels, 3, 3, bias=False),
+            nn.BatchNorm2d(3),
+            nn.ReLU(inplace=True),
+            nn.MaxPool2d(2),
+            nn.Flatten(),
+            nn.Linear(inputs, 5, bias=False),
+            nn.BatchNorm1d(5),
+            nn.Linear(5, classes),
+        )
+
+
+class Dropping(Component):
+    """A small network that drops whole channels and single numbers."""
+
+    def build(self, shape: tuple[int, int, int], classes: int) -> nn.Module:
+        channels, height, width = shape
+        return nn.Sequential(
+            nn.Conv2d(channels, 3, 3),
+            nn.Tanh(),
+            nn.Dropout2d(0.4),
+            nn.Flatten(),
+            nn.Dropout(0.3),
+            nn.Linear(3 * (height - 2) * (width - 2), classes),
+        )
+
+
+class Centred(Component):
+    """Takes the mean over the batch from each number, and keeps no statistics."""
+
+    def build(self, shape: tuple[int, int, int], classes: int) -> nn.Module:
+        class Centre(nn.Module):
+            def forward(self, values: torch.Tensor) -> torch.Tensor:
+                return values - values.mean(0, keepdim=True)
+
+        return nn.Sequential(
+            nn.Flatten(), nn.Linear(int(np.prod(shape)), 4, bias=False), Centre(), nn.Linear(4, classes)
+        )
+
+
+def trained(setup: TrainingSetup, job: TrainingJob) -> tuple[np.ndarray, float, float, dict[str, np.ndarray]]:
+    """Return difference, loss, loss_rms and the optimiser's state of one client."""
+    local, data = setup.local, setup.data
+    module = setup.model.build(data.shape, data.classes)
+    parameters = list(module.parameters())
+    numbers = [*parameters, *module.buffers()]
+    ends = np.cumsum([one.numel() for one in numbers])
+    with torch.no_grad():
+        for one, piece in zip(numbers, np.split(job.base, ends[:-1]), strict=True):
+            one.copy_(torch.from_numpy(piece.copy()).view(one.shape))
+    start = [one.detach().clone() for one in parameters]
+    optimizer = _optimizer(parameters, local)
+    if job.state:
+        _restore(optimizer, parameters, job.state)
+    torch.manual_seed(int(job.rng.integers(2**63)))
+    norm = any(isinstance(layer, nn.BatchNorm1d | nn.BatchNorm2d) for layer in module.modules())
+    losses: list[torch.Tensor] = []
+    first_pass = 0
+    steps = int(local.batches(job.rows.size, job.work, 2 if norm else 1))
+    for epoch in range(local.epochs):
+        order = job.rng.permutation(job.rows.size)
+        batches = [order[begin : begin + local.batch_size] for begin in range(0, order.size, local.batch_size)]
+        whole = [batch for batch in batches if batch.size == local.batch_size]
+        if local.short_batch == "skip" and whole:
+            batches = whole
+        for batch in batches:
+            if steps == 0 or (norm and batch.size < 2):
+                continue
+            rows = job.rows[batch]
+            pixels = (data.train_x[rows] / data.pixel_max - 0.5) / 0.5
+            images = torch.from_numpy(pixels.astype(np.float32)).permute(0, 3, 1, 2)
+            each = functional.cross_entropy(module(images), torch.from_numpy(data.train_y[rows]), reduction="none")
+            pull = sum(((one - old) ** 2).sum() for one, old in zip(parameters, start, strict=True))
+            optimizer.zero_grad()
+            torch.autograd.backward(each.mean() + local.proximal / 2 * pull)
+            optimizer.step()
+            losses.append(each.detach().double())
+            steps -= 1
+        if epoch == 0:
+            first_pass = len(losses)
+        if steps == 0:
+            break
+    after = torch.cat([one.detach().reshape(-1).float() for one in numbers]).numpy()
+    squares = torch.cat(losses[:first_pass]).square().mean()
+    return after - job.base, float(torch.cat(losses).mean()), float(squares.sqrt()), _state(optimizer, parameters)
+
+
+def _optimizer(parameters: list[nn.Parameter], local: Any) -> torch.optim.Optimizer:
+    if local.optimizer == "adam":
+        return torch.optim.Adam(parameters, lr=local.learning_rate, foreach=False)
+    return torch.optim.SGD(parameters, lr=local.learning_rate, momentum=local.momentum, foreach=False)
+
+
+def _restore(optimizer: torch.optim.Optimizer, parameters: list[nn.Parameter], state: Mapping[str, np.ndarray]) -> None:
+    ends = np.cumsum([one.numel() for one in parameters])[:-1]
+    for name, values in state.items():
+        pieces = np.split(values, ends) if values.ndim else [values] * len(parameters)
+        for one, piece in zip(parameters, pieces, strict=True):
+            shape = one.shape if values.ndim else ()
+            optimizer.state[one][name] = torch.from_numpy(piece.copy()).view(shape)
+
+
+def _state(optimizer: torch.optim.Optimizer, parameters: list[nn.Parameter]) -> dict[str, np.ndarray]:
+    first = optimizer.state[parameters[0]]
+    names = [name for name, value in first.items() if isinstance(value, torch.Tensor)]
+    return {
+        name: np.concatenate([optimizer.state[one][name].reshape(-1).numpy() for one in parameters])
+        if first[name].dim()
+        else first[name].numpy()
+        for name in names
+    }

@@ -1,0 +1,54 @@
+"""Optimisers on a flat module against torch's own, bit by bit."""
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+from fedsim.learning import LocalTraining
+from fedsim.learning.executors.optimizers import optimizer_of
+from fedsim.learning.models.flat_module import FlatModule
+
+
+@pytest.mark.parametrize("momentum", [0.0, 0.9])
+def test_sgd_makes_the_steps_of_torch(momentum: float) -> None:
+    flat = FlatModule(nn.Linear(7, 5))
+    reference = nn.Parameter(flat.parameters.detach().clone())
+    torchs = torch.optim.SGD([reference], lr=0.3, momentum=momentum)
+    ours = optimizer_of(LocalTraining(learning_rate=0.3, momentum=momentum), flat)
+    generator = torch.Generator().manual_seed(1)
+    ours.start({})
+    for step in range(6):
+        slope = torch.randn(40, generator=generator)
+        flat.gradient.copy_(slope)
+        reference.grad = slope
+        torchs.step()
+        ours.step()
+        if step == 2:
+            ours.start(ours.state())
+        assert torch.equal(flat.parameters, reference)
+    assert sorted(ours.state()) == (["momentum_buffer"] if momentum else [])
+
+
+@pytest.mark.parametrize("optimizer", ["sgd", "adam"])
+def test_states_have_the_order_of_the_model(optimizer: str) -> None:
+    """Two flat modules, one with its channels last, keep one and the same state."""
+    momentum = {"momentum": 0.5} if optimizer == "sgd" else {}
+    local = LocalTraining.model_validate({"optimizer": optimizer, "learning_rate": 0.1, **momentum})
+    states = []
+    for last in (False, True):
+        torch.manual_seed(0)
+        module = nn.Sequential(nn.Conv2d(3, 4, 2), nn.Flatten(), nn.Linear(16, 2))
+        flat = FlatModule(module, channels_last=last)
+        assert module[0].weight.is_contiguous(memory_format=torch.channels_last) is last
+        ours = optimizer_of(local, flat)
+        ours.start({})
+        for _ in range(2):
+            flat.gradient.zero_()
+            module(torch.linspace(-1, 1, 54).view(2, 3, 3, 3)).square().sum().backward()
+            ours.step()
+            ours.start(ours.state())
+        states.append({**ours.state(), "numbers": flat.numbers(), "initial": flat.layout.initial})
+    assert sorted(states[0]) == sorted(states[1])
+    for name, part in states[0].items():
+        np.testing.assert_allclose(part, states[1][name], rtol=1e-4, atol=1e-6, err_msg=name)

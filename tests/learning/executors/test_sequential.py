@@ -1,0 +1,124 @@
+"""The step of the sequential executor against plain PyTorch, in both precisions, and from several threads."""
+
+import threading
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+from fedsim.learning import MLP, Dataset, EvaluationJob, LocalTraining, TrainingJob, TrainingSetup
+from fedsim.learning.executors.sequential import SequentialExecutor
+from fedsim.registry import Component
+from tests.support.tiny_images import Tiny
+
+
+class Convolutions(Component):
+    """ReLU before pooling, an odd side to pool, and a layer that is no sequence."""
+
+    def build(self, shape: tuple[int, int, int], classes: int) -> nn.Module:
+        channels, height, width = shape
+        return nn.Sequential(
+            nn.Sequential(nn.Conv2d(channels, 4, 3), nn.ReLU(inplace=True), nn.MaxPool2d(2)),
+            nn.Conv2d(4, 6, (1, 3), padding=(0, 1), bias=False),
+            nn.ReLU(),
+            nn.Flatten(),
+            nn.Linear(6 * ((height - 2) // 2) * ((width - 2) // 2), classes),
+        )
+
+
+def plain(setup: TrainingSetup, module: nn.Module, rows: np.ndarray) -> tuple[list[np.ndarray], list[float]]:
+    """Return parameters and losses of an ordinary loop with torch's own optimiser, in the order of generator 5."""
+    local, data = setup.local, setup.data
+    kinds: dict[str, Any] = {"sgd": torch.optim.SGD, "adam": torch.optim.Adam}
+    momentum = {"momentum": local.momentum} if local.optimizer == "sgd" else {}
+    optimizer = kinds[local.optimizer](module.parameters(), lr=local.learning_rate, **momentum)
+    rng = np.random.default_rng(5)
+    rng.integers(2**63)
+    losses = []
+    for _ in range(local.epochs):
+        order = rows[rng.permutation(rows.size)]
+        for start in range(0, rows.size, local.batch_size):
+            batch = order[start : start + local.batch_size]
+            images = torch.from_numpy(data.train_x[batch].transpose(0, 3, 1, 2) / 127.5 - 1).float()
+            optimizer.zero_grad()
+            loss = nn.functional.cross_entropy(module(images), torch.from_numpy(data.train_y[batch]))
+            loss.backward()
+            optimizer.step()
+            losses += [loss.item()] * len(batch)
+    return [parameter.detach().numpy() for parameter in module.parameters()], losses
+
+
+@pytest.mark.parametrize(
+    "local",
+    [
+        LocalTraining(learning_rate=0.1, batch_size=8, epochs=2),
+        LocalTraining(learning_rate=0.1, momentum=0.7, batch_size=8, epochs=2, keep_optimizer_state=True),
+        LocalTraining(optimizer="adam", learning_rate=0.01, batch_size=8, epochs=2, keep_optimizer_state=True),
+    ],
+)
+def test_convolutions_agree_with_an_ordinary_loop(local: LocalTraining) -> None:
+    """Weights that lie with their channels last come back in the order of the model, and so do states."""
+    data, rows = Tiny(samples=60, side=9).load(), np.arange(3, 43)
+    setup = TrainingSetup(Convolutions(), data, local, seed=2)
+    executor = SequentialExecutor(setup)
+    base = executor.flat.layout.initial
+    (found,) = executor.train([TrainingJob(base, rows, 1.0, np.random.default_rng(5))])
+    module = Convolutions().build(data.shape, data.classes)
+    nn.utils.vector_to_parameters(torch.from_numpy(base.copy()), module.parameters())
+    wanted, losses = plain(setup, module, rows)
+    flat = np.concatenate([numbers.ravel() for numbers in wanted])
+    np.testing.assert_allclose(base + found.difference, flat, atol=2e-5)
+    assert found.loss == pytest.approx(np.mean(losses), rel=1e-5)
+    # A second training that goes on from the state is one training of twice the length for torch.
+    if local.keep_optimizer_state:
+        again = executor.train([TrainingJob(base, rows, 1.0, np.random.default_rng(5), found.state)])[0]
+        fresh = executor.train([TrainingJob(base, rows, 1.0, np.random.default_rng(5))])[0]
+        assert np.abs(again.difference - fresh.difference).max() > 1e-4
+        assert {name: part.shape for name, part in again.state.items() if part.ndim} == {
+            name: base.shape for name in found.state if found.state[name].ndim
+        }
+
+
+@pytest.mark.parametrize("model", [Convolutions(), MLP(hidden=(20,))])
+def test_bfloat16_is_near_float32_under_a_name_of_its_own(model: Any) -> None:
+    """bfloat16 keeps 8 bits: products miss by up to 2**-8, and a few steps by little more, seen from the change."""
+    data, rows = Tiny(samples=60, side=9).load(), np.arange(40)
+    local = LocalTraining(learning_rate=0.05, momentum=0.5, batch_size=8, keep_optimizer_state=True)
+    found = []
+    for precision in ("float32", "bfloat16", "bfloat16"):
+        executor = SequentialExecutor(TrainingSetup(model, data, local, 2, precision))  # type: ignore[arg-type]
+        base = executor.flat.layout.initial
+        (result,) = executor.train([TrainingJob(base, rows, 1.0, np.random.default_rng(5))])
+        assert result.difference.dtype == np.float32
+        assert {part.dtype for part in result.state.values()} == {np.dtype(np.float32)}
+        found.append((executor.fingerprint, result, executor.evaluate([EvaluationJob(base + result.difference)])[0]))
+    (name, exact, score), (other, near, near_score), (_, again, same_score) = found
+    assert (name, other) == ("sequential", "sequential-bfloat16")
+    np.testing.assert_array_equal(near.difference, again.difference)
+    assert near_score == same_score
+    apart = np.linalg.norm(near.difference - exact.difference)
+    assert 0 < apart < 0.05 * np.linalg.norm(exact.difference)
+    assert near.loss == pytest.approx(exact.loss, rel=0.02)
+    assert near_score.loss == pytest.approx(score.loss, rel=0.02)
+
+
+def test_calls_from_several_threads_do_not_mix(tiny: Dataset) -> None:
+    executor = SequentialExecutor(TrainingSetup(MLP(hidden=(8,)), tiny, LocalTraining(epochs=4), seed=1))
+    base, threads = executor.flat.layout.initial, torch.get_num_threads()
+
+    def train() -> bytes:
+        (result,) = executor.train([TrainingJob(base, np.arange(90), 1.0, np.random.default_rng(0))])
+        return result.difference.tobytes()
+
+    alone, score, seen = train(), executor.evaluate([EvaluationJob(base)]), []
+    helpers = [threading.Thread(target=lambda: seen.extend(train() for _ in range(10))) for _ in range(2)]
+    for helper in helpers:
+        helper.start()
+    scores = [executor.evaluate([EvaluationJob(base)]) for _ in range(10)]
+    for helper in helpers:
+        helper.join()
+    assert set(seen) == {alone}
+    assert scores == [score] * 10
+    assert torch.get_num_threads() == threads

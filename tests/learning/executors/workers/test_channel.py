@@ -1,0 +1,94 @@
+"""Messages arrive as they were sent, and their memory is freed."""
+
+import gc
+import os
+import socket
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from fedsim.learning.executors.workers.channel import Channel, by_value, from_bytes
+from fedsim.learning.executors.workers.segments import Segment, raw
+
+
+@pytest.fixture
+def ends() -> Iterator[tuple[Channel, Channel]]:
+    both = one, other = tuple(Channel(end) for end in socket.socketpair())
+    yield one, other
+    for end in both:
+        end.close()
+
+
+def test_arrays_of_growing_size_arrive_unchanged(ends: tuple[Channel, Channel]) -> None:
+    kept = []
+    for size in (0, 3, 1000, 7, 100_000):
+        sent = {"name": size, "parts": [np.arange(size), np.full((2, 3), size, dtype=np.float32)]}
+        ends[0].send(sent)
+        found, segments = ends[1].receive(copy=True)
+        assert segments == []
+        kept.append((found, sent))
+        ends[1].send("done")
+        assert ends[0].receive(copy=False)[0] == "done"
+    for found, sent in kept:
+        assert found["name"] == sent["name"]
+        for one, other in zip(found["parts"], sent["parts"], strict=True):
+            np.testing.assert_array_equal(one, other)
+            assert one.flags.writeable is False or one.size == 0
+
+
+def test_the_other_end_sees_what_is_written_into_a_segment(ends: tuple[Channel, Channel]) -> None:
+    segment, places = Segment.holding([raw(np.arange(3)), raw(np.arange(5.0))])
+    ends[0].send("here", [segment])
+    _, (theirs,) = ends[1].receive(copy=False)
+    found = np.frombuffer(theirs.view(places[1]), np.float64)
+    assert found.tolist() == [0, 1, 2, 3, 4]
+    assert places[1][0] % 64 == 0
+    segment.memory[places[1][0] : places[1][0] + 8] = raw(np.array([7.0]))
+    assert found.tolist() == [7, 1, 2, 3, 4]
+    with pytest.raises(TypeError, match="read-only"):
+        theirs.memory[0] = 1
+
+
+def test_closing_ends_a_receiver_on_either_side(ends: tuple[Channel, Channel]) -> None:
+    seen: list[type[BaseException]] = []
+
+    def read(end: Channel) -> None:
+        try:
+            end.receive(copy=True)
+        except (EOFError, OSError) as error:
+            seen.append(type(error))
+
+    threads = [threading.Thread(target=read, args=(end,)) for end in ends]
+    for thread in threads:
+        thread.start()
+    ends[0].close()
+    for thread in threads:
+        thread.join(5)
+    assert len(seen) == 2
+
+
+@pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="counts descriptors in /proc")
+def test_descriptors_are_given_back(ends: tuple[Channel, Channel]) -> None:
+    def sent() -> None:
+        segment, _ = Segment.holding([raw(np.arange(3))])
+        ends[0].send(np.zeros(10), [segment])
+        ends[1].receive(copy=True)
+
+    sent()
+    gc.collect()
+    before = len(os.listdir("/proc/self/fd"))  # noqa: PTH208
+    for _ in range(20):
+        sent()
+    gc.collect()
+    assert len(os.listdir("/proc/self/fd")) == before  # noqa: PTH208
+
+
+def test_code_that_cannot_be_imported_is_sent_along() -> None:
+    class Local:
+        def double(self, number: int) -> int:
+            return 2 * number
+
+    assert from_bytes(by_value(Local())).double(4) == 8

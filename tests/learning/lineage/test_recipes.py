@@ -1,0 +1,131 @@
+"""Updates are added up as they come, in their order, and let go of: memory does not grow with the cohort."""
+
+import weakref
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+
+from fedsim.learning import MLP, FedAvg, FedAvgM, LocalTraining, Release
+from fedsim.learning.executors.contracts import TrainingJob, TrainingResult, TrainingSetup
+from fedsim.learning.models.layout import ModelLayout
+from fedsim.learning.supervised import SupervisedLearner
+from fedsim.streams import Streams
+from tests.support.asking import aggregated, even
+from tests.support.plain_learner import Doubling, HalfWay, half_way_learner, updates
+from tests.support.tiny_images import Tiny
+
+COHORT, NUMBERS = 200, 50_000
+
+
+class OneByOne(HalfWay):
+    """Trains while it is read, and notes how many earlier differences are still in memory at each training."""
+
+    def __init__(self, clients: int, numbers: int) -> None:
+        super().__init__([(0.0, 0.0)] * clients)
+        self._numbers = numbers
+        self._given: list[weakref.ref[Any]] = []
+        self.alive: list[int] = []
+
+    def train(self, jobs: Sequence[TrainingJob]) -> Iterator[TrainingResult]:  # type: ignore[override]
+        for job in jobs:
+            self.alive.append(sum(given() is not None for given in self._given))
+            difference = np.full(self._numbers, float(job.rng.random()), dtype=np.float32)
+            self._given.append(weakref.ref(difference))
+            yield TrainingResult(difference, 0.5, 0.5, {})
+            del difference
+
+
+def big_learner(**options: Any) -> tuple[SupervisedLearner, OneByOne]:
+    executor = OneByOne(COHORT, NUMBERS)
+    exempt = np.zeros(NUMBERS, dtype=bool)
+    learner = SupervisedLearner(
+        TrainingSetup(MLP(), Tiny().load(), LocalTraining(), seed=0),
+        rows=[np.array([client]) for client in range(COHORT)],
+        layout=ModelLayout(np.zeros(NUMBERS, dtype=np.float32), NUMBERS, exempt, 1),
+        executor=executor,
+        streams=Streams(0),
+        **{"server": FedAvg(), **options},
+    )
+    return learner, executor
+
+
+@pytest.mark.parametrize("server", [FedAvg(), FedAvgM()])
+@pytest.mark.parametrize("needs", [(), ("loss", "update_norm")])
+def test_two_differences_of_a_cohort_of_two_hundred_are_in_memory(server: Any, needs: tuple[str, ...]) -> None:
+    learner, executor = big_learner(server=server)
+    model = learner.initial()
+    for _ in range(2):
+        cohort = learner.updates(model, np.arange(COHORT))
+        model = learner.aggregate(model, cohort, even(COHORT))
+        if needs:
+            learner.measure(cohort, needs)
+        learner.vector(model)
+        assert learner.trainings == len(executor.alive)
+    assert len(executor.alive) == 2 * COHORT
+    # The one just added, which the executor still holds while it begins the next.
+    assert max(executor.alive) <= 2
+
+
+def test_what_is_measured_before_it_is_aggregated_is_held_until_then() -> None:
+    learner, executor = big_learner()
+    start = learner.initial()
+    cohort = learner.updates(start, np.arange(5))
+    learner.measure(cohort, ("loss",))
+    assert executor.alive == [0, 1, 2, 3, 4]
+    learner.vector(learner.aggregate(start, cohort, even(5)))
+    assert learner.trainings == 5
+    learner.measure(learner.updates(start, np.array([7])), ("loss",))
+    assert executor.alive[5] <= 1
+
+
+TARGETS = [(4.0, 0.0), (0.0, 8.0), (-6.0, 2.0), (1.0, 1.0)]
+
+
+@pytest.mark.parametrize("of", ["difference", "model"])
+@pytest.mark.parametrize("batch", [1, 2, 256])
+def test_the_order_of_the_updates_counts_and_not_that_of_the_trainings(of: Any, batch: int) -> None:
+    """The first update's base is trained last; the oracle is a plain loop in float64."""
+    weights = np.array([0.3, 1e-9, 0.1, 0.7])
+    learner, executor = half_way_learner(TARGETS, mechanism=Doubling())
+    executor.max_batch = batch
+    start = learner.initial()
+    model = learner.aggregate(start, updates(learner, start, 3), np.ones(1))
+    mixed = [*updates(learner, model, 0), *learner.updates(start, np.array([1, 2]), {1: Release(1.0, 1)})]
+    mixed += updates(learner, model, 3)
+    following = learner.aggregate(model, mixed, weights, of=of)
+    found = learner.vector(following)
+    sent = []
+    for base, client, factor in zip([model, start, start, model], (0, 1, 2, 3), (1, 1, 2, 1), strict=True):
+        vector = learner.vector(base)
+        way = ((np.array(TARGETS[client]) - vector[:2]) / 2).astype(np.float32)
+        difference = np.append(factor * way, 1).astype(np.float32)
+        if of == "model" and base is start:
+            difference = (difference.astype(float) + vector - learner.vector(model)).astype(np.float32)
+        sent.append(difference)
+    assert found.tobytes() == aggregated(FedAvg(), learner.vector(model), sent, weights).tobytes()
+
+
+def test_a_difference_that_is_needed_again_is_trained_again() -> None:
+    learner, executor = half_way_learner(TARGETS)
+    start = learner.initial()
+    cohort = updates(learner, start, 0, 1)
+    once = learner.vector(learner.aggregate(start, cohort, even(2)))
+    assert learner.trainings == 2
+    twice = learner.vector(learner.aggregate(start, cohort, np.ones(2)))
+    assert (learner.trainings, executor.batches) == (4, [[0, 1]] * 2)
+    assert twice.tolist() == (2 * once).tolist()
+    learner.measure(cohort, ("loss", "loss_rms"))
+    assert learner.trainings == 4
+
+
+def test_one_difference_serves_all_models_that_wait_for_it() -> None:
+    learner, executor = half_way_learner(TARGETS)
+    start = learner.initial()
+    (update,) = updates(learner, start, 0)
+    both = [learner.aggregate(start, [update], np.array([weight])) for weight in (1.0, 0.5)]
+    own = learner.trained(start, update)
+    merged = learner.merge([*both, own], even(3))
+    np.testing.assert_allclose(learner.vector(merged), [(2 + 1 + 2) / 3, 0, (1 + 0.5 + 1) / 3], rtol=1e-6)
+    assert executor.batches == [[0]]

@@ -1,0 +1,54 @@
+"""The names of a module's state in the flat vector."""
+
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from fedsim.learning.models.flat_module import FlatModule, build_flat
+from fedsim.learning.models.settings import CNN3, Architecture
+
+
+class Tied(nn.Module):
+    """Two layers with one weight, batch normalisation, and a constant that no training changes."""
+
+    order: Tensor
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.first, self.norm, self.second = nn.Linear(3, 3), nn.BatchNorm1d(3), nn.Linear(3, 3)
+        self.second.weight = self.first.weight
+        self.register_buffer("order", torch.tensor([2, 0, 1]))
+
+    def forward(self, x: Tensor) -> Tensor:
+        found: Tensor = self.second(self.norm(self.first(x[:, self.order])))
+        return found
+
+
+def test_named_arrays_are_the_modules_own_state() -> None:
+    torch.manual_seed(1)
+    module, plain = Tied(), Tied()
+    plain.load_state_dict(module.state_dict())
+    flat = FlatModule(module)
+    for each in (module, plain):
+        torch.manual_seed(2)
+        each(torch.randn(5, 3))  # moves the running statistics and counts a batch
+    named = flat.layout.named(flat.vector.numpy())
+    expected = plain.state_dict()
+    assert named.keys() == expected.keys()
+    assert {name: values.dtype for name, values in named.items()} == {
+        name: values.numpy().dtype for name, values in expected.items()
+    }
+    for name, values in expected.items():
+        np.testing.assert_array_equal(named[name], values.numpy())
+    assert int(named["norm.num_batches_tracked"]) == 1
+
+
+def test_an_exported_model_loads_into_a_fresh_module() -> None:
+    flat = build_flat(CNN3(), (3, 32, 32), 10, seed=5)
+    fresh = Architecture(CNN3(), (3, 32, 32), 10).build()
+    named: dict[str, Any] = flat.layout.named(flat.layout.initial)
+    fresh.load_state_dict({name: torch.from_numpy(values) for name, values in named.items()}, strict=True)
+    image = torch.ones(1, 3, 32, 32)
+    torch.testing.assert_close(fresh.eval()(image), flat.module.eval()(image))

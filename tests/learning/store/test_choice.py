@@ -1,0 +1,85 @@
+"""Which store a run uses."""
+
+import pytest
+
+from fedsim.errors import FedsimError, StoreError, StoreWarning
+from fedsim.learning.store.choice import default_folder, limit_of_environment, open_store
+from fedsim.learning.store.disk import DEFAULT_LIMIT_BYTES, DiskStore
+from fedsim.learning.store.memory import MemoryStore
+
+
+@pytest.fixture(autouse=True)
+def environment(monkeypatch, tmp_path):
+    monkeypatch.setenv("FEDSIM_CACHE", str(tmp_path / "cache"))
+    for name in ("FEDSIM_STORE", "FEDSIM_STORE_LIMIT"):
+        monkeypatch.delenv(name, raising=False)
+
+
+@pytest.mark.parametrize("asked", [None, True])
+def test_by_default_it_lies_in_the_users_cache(asked, tmp_path):
+    store = open_store(asked)
+    assert isinstance(store, DiskStore)
+    assert store.folder == tmp_path / "cache" / "store" == default_folder()
+    assert store.limit_bytes == DEFAULT_LIMIT_BYTES == 5 * 1024**3
+
+
+def test_the_environment_names_another_folder(monkeypatch, tmp_path):
+    monkeypatch.setenv("FEDSIM_STORE", str(tmp_path / "named"))
+    assert open_store().folder == tmp_path / "named" == default_folder()
+    assert open_store(tmp_path / "asked").folder == tmp_path / "asked"
+    assert isinstance(open_store(False), MemoryStore)
+
+
+@pytest.mark.parametrize("asked", [None, False, "none"])
+def test_none_is_a_store_of_this_run_alone(asked, monkeypatch):
+    monkeypatch.setenv("FEDSIM_STORE", "none")
+    assert isinstance(open_store(asked), MemoryStore)
+    assert open_store(asked) is not open_store(asked)
+    assert default_folder() is None
+
+
+def test_a_store_is_itself():
+    store = MemoryStore()
+    assert open_store(store) is store
+
+
+def test_a_folder_has_one_store_in_a_process(monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    store = open_store("kept")
+    assert open_store(tmp_path / "kept") is store
+    assert open_store(tmp_path / "other") is not store
+
+
+def test_a_folder_that_was_removed_is_made_again(tmp_path):
+    store = open_store(tmp_path / "kept")
+    store.put_records({"a": {"loss": 1.0}})
+    (tmp_path / "kept").rename(tmp_path / "gone")
+    again = open_store(tmp_path / "kept")
+    again.put_records({"b": {"loss": 1.0}})
+    assert again.records(["a", "b"]) == {"b": {"loss": 1.0}}
+
+
+def test_the_environment_sets_the_limit(monkeypatch, tmp_path):
+    store = open_store(tmp_path)
+    monkeypatch.setenv("FEDSIM_STORE_LIMIT", "1.5 MB")
+    assert open_store(tmp_path) is store
+    assert store.limit_bytes == limit_of_environment() == 1_500_000
+    monkeypatch.setenv("FEDSIM_STORE_LIMIT", "much")
+    with pytest.raises(FedsimError, match="FEDSIM_STORE_LIMIT: 'much' is not allowed"):
+        open_store(tmp_path)
+
+
+def test_a_named_folder_that_cannot_be_used_is_an_error(monkeypatch, tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(StoreError, match="cannot be used"):
+        open_store(tmp_path / "file")
+    monkeypatch.setenv("FEDSIM_STORE", str(tmp_path / "file"))
+    with pytest.raises(StoreError, match="cannot be used"):
+        open_store()
+
+
+def test_a_cache_that_cannot_be_used_is_a_warning(tmp_path):
+    (tmp_path / "cache").write_text("")
+    with pytest.warns(StoreWarning, match="cannot be used .* Results are kept as long as the run lasts"):
+        store = open_store()
+    assert isinstance(store, MemoryStore)

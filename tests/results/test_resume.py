@@ -1,0 +1,285 @@
+"""A run that was killed, interrupted or has failed goes on, and ends in the same files."""
+
+import json
+import os
+import random
+import signal
+import struct
+import subprocess
+import sys
+import time
+
+import pytest
+
+from fedsim import Scenario, draw, read_run, run
+from fedsim.errors import RunError
+from fedsim.learning.executors.sequential import SequentialExecutor
+from fedsim.results import recording, status_of
+from tests.support.pages import ROOT
+
+pytestmark = pytest.mark.usefixtures("no_figures")
+
+needs_kill = pytest.mark.skipif(os.name != "posix", reason="needs fork and SIGKILL")
+
+TABLES = {
+    "name": "resumed",
+    "crowd": {"clients": 12},
+    "learning": "none",
+    "network": "pause-two-speed",
+    "devices": {"compute": "zero"},
+    "selector": {"kind": "uniform", "cohort": 4},
+}
+LEARNING = {
+    "model": {"kind": "mlp", "hidden": [8]},
+    "local": {"optimizer": "sgd", "learning_rate": 0.1, "batch_size": 20, "keep_optimizer_state": True},
+}
+LAW = {"kind": "log-normal", "median_s": 0.3, "sigma": 0.7}
+LATENCY = {"kind": "latency", "downlink": LAW, "uplink": LAW}
+ROUNDS = {
+    "synchronous": {"count": 6},
+    "deadline": {"count": 8, "policy": {"kind": "deadline", "deadline_s": 0.7}, "late": "stale"},
+    "asynchronous": {"count": 8, "policy": {"kind": "fedbuff", "buffer": 3, "concurrency": 6}},
+    "hierarchical": {
+        "count": 4,
+        "edges": {
+            "grouping": {"kind": "order", "count": 2},
+            "rounds": 2,
+            "backhaul": "none",
+            "merging": "asynchronous",
+        },
+    },
+}
+
+
+def scenario(kind, **tables):
+    return Scenario(**{**TABLES, "network": LATENCY, "rounds": ROUNDS[kind], **tables})
+
+
+def files(folder):
+    """Return the content of every file that must not depend on how often the run was killed."""
+    names = [path for path in folder.iterdir() if path.suffix in {".parquet", ".safetensors", ".toml"}]
+    return {path.name: path.read_bytes() for path in [*names, folder / "summary.json"]}
+
+
+def killed(folder, of, store, *points):
+    """Run a scenario in processes that die at these acts upon files, and to the end; return what each has left."""
+    toml = folder.with_suffix(".toml")
+    toml.write_text(of.to_toml())
+    command = [sys.executable, str(ROOT / "tests/support/kills.py"), str(toml), str(folder), str(store or "")]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    done = subprocess.run(  # noqa: S603
+        [*command, *map(str, points)], env=environment, capture_output=True, text=True, check=True
+    )
+    return [json.loads(line) for line in done.stdout.splitlines()]
+
+
+@needs_kill
+def test_killed_upon_its_files_a_run_ends_in_the_same_bytes(tmp_path, monkeypatch):
+    """Early kills after late ones: a replay that is killed has thrown nothing away."""
+    points = [1, 9, 24, 8, 44, 64, 5, 100]
+    of = scenario("deadline")
+    left = killed(tmp_path / "killed", of, None, *points)
+    assert [one["ended"] for one in left[:5]] == [-signal.SIGKILL] * 5
+    rounds = [one["rounds"] for one in left]
+    assert rounds == sorted(rounds), "finished rounds are never replaced with fewer"
+    assert left[-1] == {"ended": 0, "rounds": of.rounds.count, "status": "finished"}
+    monkeypatch.setattr(recording, "draw", draw)
+    run(of, tmp_path / "whole")
+    assert files(tmp_path / "killed") == files(tmp_path / "whole")
+    assert {path.name for path in (tmp_path / "killed").iterdir()} == {
+        path.name for path in (tmp_path / "whole").iterdir()
+    }
+
+
+@needs_kill
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ROUNDS)
+def test_killed_at_each_act_upon_a_file_a_run_with_learning_ends_in_the_same_bytes(kind, tmp_path):
+    of = scenario(kind, learning=LEARNING)
+    left = killed(tmp_path / "killed", of, tmp_path / "store", *range(1, 150, 5))
+    rounds = [one["rounds"] for one in left]
+    assert rounds == sorted(rounds)
+    assert left[-1]["status"] == "finished"
+    run(of, tmp_path / "whole", store=False)
+    assert files(tmp_path / "killed") == files(tmp_path / "whole")
+
+
+def started(folder, *options):
+    """Start the command line on `scenario.toml` beside the folder, with its output to pipes."""
+    command = [sys.executable, "-m", "fedsim", "run", "scenario.toml", "--out", folder.name, *options]
+    return subprocess.Popen(  # noqa: S603
+        command, cwd=folder.parent, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+
+
+@needs_kill
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ROUNDS)
+def test_killed_at_twenty_random_instants_a_run_ends_in_the_same_bytes(kind, tmp_path):
+    """Half of the signals are SIGKILL, half are what Ctrl-C sends; the last process is left alone."""
+    counts = {"synchronous": 150, "deadline": 150, "asynchronous": 250, "hierarchical": 60}
+    of = scenario(kind, learning=LEARNING, rounds={**ROUNDS[kind], "count": counts[kind]})
+    (tmp_path / "scenario.toml").write_text(of.to_toml())
+    began = time.monotonic()
+    with started(tmp_path / "whole", "--no-store") as process:
+        process.communicate()
+    whole_s = time.monotonic() - began
+    draws = random.Random(kind)  # noqa: S311
+    ended, rounds = [], [0]
+    for _ in range(20):
+        with started(tmp_path / "killed", "--store", "store") as process:
+            time.sleep(draws.uniform(0.2, 0.8) * whole_s)
+            process.send_signal(draws.choice([signal.SIGKILL, signal.SIGINT]))
+            process.communicate()
+        ended.append(process.returncode)
+        if (tmp_path / "killed" / "run.json").exists():
+            rounds.append(read_run(tmp_path / "killed").rounds.num_rows)
+    with started(tmp_path / "killed", "--store", "store") as process:
+        process.communicate()
+    assert process.returncode == 0
+    assert rounds == sorted(rounds)
+    assert {-signal.SIGKILL, 130} <= set(ended)
+    assert files(tmp_path / "killed") == files(tmp_path / "whole")
+
+
+class BrokenError(Exception):
+    """What an analysis of the user's may raise."""
+
+
+def stopped(folder, of, after, error):
+    """Run a scenario up to an error after a round."""
+
+    def stop(progress):
+        if progress.round == after:
+            raise error
+
+    with pytest.raises(type(error)):
+        run(of, folder, on_round=stop)
+
+
+@pytest.mark.parametrize(("error", "status"), [(KeyboardInterrupt(), "interrupted"), (BrokenError("no"), "failed")])
+def test_what_ended_a_run_is_in_its_state_and_it_goes_on(error, status, tmp_path):
+    of, lines = scenario("deadline"), []
+    stopped(tmp_path / "run", of, 3, error)
+    state = json.loads((tmp_path / "run" / "run.json").read_text())
+    assert (state["status"], state["rounds"]) == (status, 3)
+    assert status_of(tmp_path / "run") == status
+    assert (state["error"]["type"], state["error"]["message"]) == (type(error).__name__, str(error))
+    assert any("raise error" in line for line in state["error"]["traceback"])
+    run(of, tmp_path / "run", tell=lines.append)
+    assert "goes on after round 3" in lines[0]
+    run(of, tmp_path / "whole")
+    assert files(tmp_path / "run") == files(tmp_path / "whole")
+    assert json.loads((tmp_path / "run" / "run.json").read_text())["error"] is None
+
+
+def test_a_finished_run_is_read_and_not_built_again(tmp_path, monkeypatch):
+    history = run(scenario("deadline"), tmp_path / "run")
+    before = {path: path.stat().st_mtime_ns for path in (tmp_path / "run").iterdir() if path.name != ".lock"}
+    monkeypatch.setattr(recording, "Simulation", None)
+    lines = []
+    again = run(scenario("deadline"), tmp_path / "run", tell=lines.append)
+    assert again.participations.equals(history.participations)
+    assert "was finished before" in lines[0]
+    assert before == {path: path.stat().st_mtime_ns for path in before}
+
+
+def test_force_runs_a_finished_run_again(tmp_path):
+    run(scenario("deadline"), tmp_path / "run")
+    before = files(tmp_path / "run")
+    made = (tmp_path / "run" / "rounds.parquet").stat().st_mtime_ns
+    run(scenario("deadline"), tmp_path / "run", replace=True)
+    assert files(tmp_path / "run") == before
+    assert (tmp_path / "run" / "rounds.parquet").stat().st_mtime_ns > made
+
+
+def test_a_replay_that_gives_other_rows_is_refused_and_changes_nothing(tmp_path):
+    """The folder's state is changed to that of a scenario with another deadline, as another release might act."""
+    of = scenario("deadline")
+    other = of.replace({"rounds.policy.deadline_s": 0.71})
+    stopped(tmp_path / "run", of, 5, KeyboardInterrupt())
+    kept = read_run(tmp_path / "run")
+    state = json.loads((tmp_path / "run" / "run.json").read_text())
+    state |= {"digest": other.digest(), "versions": {**state["versions"], "numpy": "1.0"}}
+    (tmp_path / "run" / "run.json").write_text(json.dumps(state))
+    with pytest.raises(RunError, match=r"contradicts .*: row \d+, of round \d, column .* numpy 1.0 then.*--force"):
+        run(other, tmp_path / "run")
+    assert read_run(tmp_path / "run").participations.equals(kept.participations)
+    assert status_of(tmp_path / "run") == "failed"
+    run(other, tmp_path / "run", replace=True)
+    assert status_of(tmp_path / "run") == "finished"
+
+
+def test_a_replay_that_ends_earlier_is_refused(tmp_path):
+    of = scenario("synchronous")
+    stopped(tmp_path / "run", of, 5, KeyboardInterrupt())
+    shorter = of.replace({"rounds.count": 3})
+    state = json.loads((tmp_path / "run" / "run.json").read_text())
+    (tmp_path / "run" / "run.json").write_text(json.dumps({**state, "digest": shorter.digest()}))
+    with pytest.raises(RunError, match="the replay has ended after"):
+        run(shorter, tmp_path / "run")
+    assert read_run(tmp_path / "run").rounds.num_rows == 5
+
+
+def test_a_stream_that_is_cut_is_noticed(tmp_path):
+    stopped(tmp_path / "run", scenario("deadline"), 5, KeyboardInterrupt())
+    stream = tmp_path / "run" / "rounds.arrows"
+    stream.write_bytes(stream.read_bytes()[:-100])
+    with pytest.raises(RunError, match=r"rounds\.arrows"):
+        read_run(tmp_path / "run")
+    with pytest.raises(RunError, match=r"rounds\.arrows: is damaged"):
+        run(scenario("deadline"), tmp_path / "run")
+
+
+def test_an_unfinished_run_of_an_older_format_is_left_alone(tmp_path):
+    stopped(tmp_path / "run", scenario("deadline"), 2, KeyboardInterrupt())
+    state = json.loads((tmp_path / "run" / "run.json").read_text())
+    (tmp_path / "run" / "run.json").write_text(json.dumps({**state, "format": 2}))
+    with pytest.raises(RunError, match="unfinished run of format 2"):
+        run(scenario("deadline"), tmp_path / "run")
+
+
+def state_of(folder):
+    return json.loads((folder / "run.json").read_text())
+
+
+def test_a_run_goes_on_with_the_executor_that_it_began_with(tmp_path, monkeypatch):
+    of = scenario("synchronous", learning=LEARNING, rounds={"count": 2})
+
+    def stop(_):
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        run(of, tmp_path / "run", on_round=stop, executor="sequential")
+    monkeypatch.setenv("FEDSIM_EXECUTOR", "processes")
+    run(of, tmp_path / "run")
+    assert state_of(tmp_path / "run")["executor"]["kind"] == "sequential"
+
+
+class Other(SequentialExecutor):
+    """An executor of the user's own, whose bits are its own."""
+
+    fingerprint = "other"
+
+
+def test_an_executor_of_the_users_own_is_not_imported_for_a_file(tmp_path):
+    of = scenario("synchronous", learning=LEARNING, rounds={"count": 2})
+
+    def stop(_):
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        run(of, tmp_path / "run", on_round=stop, executor=Other)
+    with pytest.raises(RunError, match=r"begun with the executor '.*:Other'.*--executor"):
+        run(of, tmp_path / "run")
+    rows = tmp_path / "run" / "evaluations.arrows"
+    before = rows.read_bytes()
+    accuracy = read_run(tmp_path / "run").column("evaluations", "accuracy")[0]
+    changed = before.replace(struct.pack("<d", accuracy), struct.pack("<d", 0.123))
+    rows.write_bytes(changed)
+    with pytest.raises(RunError, match=r"accuracy: 0.123 in .* Another executor: other then, sequential now"):
+        run(of, tmp_path / "run", executor="sequential")
+    assert state_of(tmp_path / "run")["executor"]["fingerprint"] == "other", "as long as its rows are there"
+    rows.write_bytes(before)
+    run(of, tmp_path / "run", executor="sequential")
+    assert state_of(tmp_path / "run")["executor"]["fingerprint"] == "sequential"
