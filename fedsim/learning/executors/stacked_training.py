@@ -21,7 +21,7 @@ _CHUNK_BYTES: Final = 2**25
 """Memory that the images of steps gathered at once may take."""
 
 _WIDTH: Final = 8
-"""Batches are filled up to a multiple of so many samples, so that activations of all slots are aligned alike."""
+"""Batches are filled up to a multiple of this number of samples, so that activations of all slots are aligned alike."""
 
 
 class UnlikeError(Exception):
