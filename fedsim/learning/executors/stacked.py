@@ -20,7 +20,7 @@ from fedsim.learning.models.flat_module import build_flat
 _MOST: Final = 32
 """Most clients trained at once."""
 _FEW: Final = 4
-"""Slots are multiples of this number."""
+"""Smallest number of slots, and what all numbers of slots are multiples of."""
 _SLOT_BYTES: Final = 2**30
 """Memory that models, gradients and optimiser states of all slots may take."""
 _RESULT_BYTES: Final = 2**28

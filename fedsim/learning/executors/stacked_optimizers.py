@@ -11,7 +11,7 @@ from fedsim.arrays import FloatArray, Vector
 from fedsim.learning.local_training import LocalTraining
 
 ROW: Final = 32
-"""Rows of arrays begin at multiples of this number: two of the widest vectors that torch computes with.
+"""Rows of arrays begin at multiples of this number of numbers: two of the widest vectors that torch computes with.
 
 A row then takes the same instructions in whichever slot it lies.
 """
