@@ -4,7 +4,6 @@ A crash is an interrupt of that process. It ends the present round, whose number
 """
 
 from collections.abc import Callable, Generator, Mapping
-from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Protocol
@@ -137,14 +136,7 @@ class Server:
         """
         end_of_time = self.env.timeout(np.inf)
         end_of_time.callbacks = [self._refuse_to_wait]
-        try:
-            self.env.run(until=self.env.process(self.serve()))
-        except BaseException:
-            # The run is over: what is known is recorded, and what would have to be computed is not.
-            with suppress(Exception):
-                self._settle(wait=False)
-            self._pending.clear()
-            raise
+        self.env.run(until=self.env.process(self.serve()))
 
     def _refuse_to_wait(self, _: Event) -> None:
         raise ScenarioError(
