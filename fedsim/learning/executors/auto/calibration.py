@@ -93,7 +93,7 @@ def updates_per_s(executor: Executor, setup: TrainingSetup, expected: Expected, 
     _train_s(executor, jobs_like(setup, expected, _SHORT))
     short_s, count = _train_s(executor, jobs_like(setup, expected, _SHORT)), len(jobs_like(setup, expected))
     if to_beat and short_s > _FAR * count / to_beat:
-        return count / short_s
+        return _SHORT * count / short_s
     return count / min(_train_s(executor, jobs_like(setup, expected)) for _ in range(_REPEATS))
 
 

@@ -165,7 +165,8 @@ def test_a_measurement_is_that_of_the_executor_and_ends_early_far_behind() -> No
     assert 0 < calibration.updates_per_s(executor, setup(), EXPECTED) <= 50
     assert Slow.trained == 4 * EXPECTED.cohort
     Slow.trained = 0
-    calibration.updates_per_s(executor, setup(), EXPECTED, to_beat=1e6)
+    # The short jobs, a tenth of the whole ones, take at least 20 ms each too.
+    assert 0 < calibration.updates_per_s(executor, setup(), EXPECTED, to_beat=1e6) <= 5
     assert Slow.trained == 2 * EXPECTED.cohort
 
 
