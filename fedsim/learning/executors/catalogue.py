@@ -25,7 +25,7 @@ EXECUTORS: Final = Registry(
         AUTO: "fedsim.learning.executors.auto.auto:AutoExecutor",
         SEQUENTIAL: "fedsim.learning.executors.sequential:SequentialExecutor",
         PROCESSES: "fedsim.learning.executors.processes:ProcessesExecutor",
-        STACKED: "fedsim.learning.executors.stacked:StackedExecutor",
+        STACKED: "fedsim.learning.executors.stacked.executor:StackedExecutor",
     },
     default=AUTO,
 )

@@ -10,11 +10,11 @@ import torch
 from fedsim.errors import FedsimError
 from fedsim.learning.contracts import Evaluation
 from fedsim.learning.executors.contracts import EvaluationJob, TrainingJob, TrainingResult, TrainingSetup
-from fedsim.learning.executors.stacked_evaluation import SlotEvaluation
-from fedsim.learning.executors.stacked_graph import ModuleOfSlots
-from fedsim.learning.executors.stacked_plan import Drawing
-from fedsim.learning.executors.stacked_samples import Samples
-from fedsim.learning.executors.stacked_training import SlotTraining, UnlikeError
+from fedsim.learning.executors.stacked.evaluation import SlotEvaluation
+from fedsim.learning.executors.stacked.graph import ModuleOfSlots
+from fedsim.learning.executors.stacked.plan import Drawing
+from fedsim.learning.executors.stacked.samples import Samples
+from fedsim.learning.executors.stacked.training import SlotTraining, UnlikeError
 from fedsim.learning.models.flat_module import build_flat
 
 _MOST: Final = 32

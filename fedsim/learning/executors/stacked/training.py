@@ -10,11 +10,11 @@ from torch import Tensor
 
 from fedsim.arrays import IntArray, Vector
 from fedsim.learning.executors.contracts import OptimizerState, TrainingJob, TrainingResult
-from fedsim.learning.executors.stacked_draws import SlotDraws
-from fedsim.learning.executors.stacked_graph import ModuleOfSlots, Run
-from fedsim.learning.executors.stacked_optimizers import SlotOptimizer, rows_of
-from fedsim.learning.executors.stacked_plan import IDLE, Batches, BatchTable, Timeline, plan
-from fedsim.learning.executors.stacked_samples import Samples
+from fedsim.learning.executors.stacked.draws import SlotDraws
+from fedsim.learning.executors.stacked.graph import ModuleOfSlots, Run
+from fedsim.learning.executors.stacked.optimizers import SlotOptimizer, rows_of
+from fedsim.learning.executors.stacked.plan import IDLE, Batches, BatchTable, Timeline, plan
+from fedsim.learning.executors.stacked.samples import Samples
 from fedsim.learning.local_training import LocalTraining
 
 _CHUNK_BYTES: Final = 2**25

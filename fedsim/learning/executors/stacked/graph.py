@@ -15,8 +15,8 @@ from torch.fx.experimental.proxy_tensor import make_fx
 from torch.nn import functional
 
 from fedsim.errors import FedsimError
-from fedsim.learning.executors import stacked_passes as passes
-from fedsim.learning.executors.stacked_draws import SlotDraws, draws_at_random
+from fedsim.learning.executors.stacked import passes
+from fedsim.learning.executors.stacked.draws import SlotDraws, draws_at_random
 from fedsim.learning.models.flat_module import FlatModule
 
 Run = Callable[..., Sequence[Tensor]]

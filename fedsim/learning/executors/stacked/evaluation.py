@@ -8,9 +8,9 @@ import numpy as np
 from fedsim.arrays import FloatArray, IntArray, Vector
 from fedsim.learning.contracts import Evaluation
 from fedsim.learning.executors.contracts import EvaluationJob
-from fedsim.learning.executors.stacked_graph import ModuleOfSlots, Run
-from fedsim.learning.executors.stacked_optimizers import rows_of
-from fedsim.learning.executors.stacked_samples import Samples
+from fedsim.learning.executors.stacked.graph import ModuleOfSlots, Run
+from fedsim.learning.executors.stacked.optimizers import rows_of
+from fedsim.learning.executors.stacked.samples import Samples
 
 _SMALLEST: Final = 8
 _LARGEST: Final = 64

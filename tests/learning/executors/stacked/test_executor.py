@@ -15,7 +15,7 @@ from fedsim import Component
 from fedsim.errors import FedsimError
 from fedsim.learning import MLP, EvaluationJob, LocalTraining, TrainingJob, TrainingResult, TrainingSetup
 from fedsim.learning.executors.sequential import SequentialExecutor
-from fedsim.learning.executors.stacked import StackedExecutor
+from fedsim.learning.executors.stacked.executor import StackedExecutor
 from fedsim.learning.models.flat_module import build_flat
 from fedsim.testing import check_executor
 from tests.learning.executors.plain_loop import Centred, Convolutions, Dropping, trained

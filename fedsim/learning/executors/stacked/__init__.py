@@ -1,0 +1,1 @@
+"""The executor that trains a whole cohort as one computation."""
