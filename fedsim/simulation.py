@@ -107,10 +107,11 @@ class Simulation:
         """Run to the end and return what happened."""
         try:
             self._server.run()
+            trained = self.trained()
+            history = self.history()
         finally:
             self.context.learner.flush()
-        trained = self.trained()
-        return self.history() if trained is None else replace(self.history(), find_model=_Found(trained))
+        return history if trained is None else replace(history, find_model=_Found(trained))
 
     def trained(self) -> TrainedModel | None:
         """Return the newest model, training what is needed; None in a run about timing only."""

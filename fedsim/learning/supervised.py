@@ -305,7 +305,7 @@ class SupervisedLearner:
 
     def flush(self) -> None:
         """Put into the store what waits to be put there."""
-        self._results.kept.flush()
+        self._results.flush()
 
     def vector(self, model: Model) -> Vector:
         """Return the numbers of a model, parameters first and then buffers, training what is needed."""

@@ -202,6 +202,11 @@ class Computation:
             self._evaluate(model)
         self._evaluator.settle()
 
+    def flush(self) -> None:
+        """Put into the store what waits to be put there, and the results of evaluations under way."""
+        self._evaluator.settle(0)
+        self.kept.flush()
+
     def sent(self, update: UpdateHandle) -> Vector:
         """Return what the server receives, the training having run: the difference, or its private release."""
         training, release = update.training, update.release

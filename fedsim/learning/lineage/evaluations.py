@@ -2,7 +2,7 @@
 
 from collections import deque
 from collections.abc import Callable, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor, wait
+from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Final
 
 from fedsim.learning.contracts import Evaluation
@@ -20,7 +20,7 @@ class Running:
     Parameters
     ----------
     future : of the call
-    then : called once with what it gave, in the thread that first asks for it
+    then : called once with what it gave, in the thread that first asks for it or waits for it
     """
 
     def __init__(self, future: Future[Found], then: Callable[[Found], None]) -> None:
@@ -30,6 +30,11 @@ class Running:
     def done(self) -> bool:
         """Return whether the results are there."""
         return self._future.done()
+
+    def wait(self) -> None:
+        """Wait for the end of the call; what it has raised is left to those that ask for the results."""
+        if self._future.exception() is None:
+            self.results()
 
     def results(self) -> Found:
         """Return the results, waiting for them if need be; raise what the call has raised."""
@@ -85,15 +90,15 @@ class Evaluator:
     def __init__(self, executor: Executor) -> None:
         self.executor = executor
         self._pool: ThreadPoolExecutor | None = None
-        self._under_way: deque[Future[Found]] = deque()
+        self._under_way: deque[Running] = deque()
 
     def start(self, jobs: Sequence[EvaluationJob], then: Callable[[Found], None]) -> Running:
         """Begin to evaluate jobs; never waits, as the executor may train meanwhile and wait for its reader."""
         if self._pool is None:
             self._pool = ThreadPoolExecutor(1, thread_name_prefix="evaluation")
-        future = self._pool.submit(self.executor.evaluate, jobs)
-        self._under_way.append(future)
-        return Running(future, then)
+        running = Running(self._pool.submit(self.executor.evaluate, jobs), then)
+        self._under_way.append(running)
+        return running
 
     def run(self, jobs: Sequence[EvaluationJob]) -> Found:
         """Return the evaluations of jobs."""
@@ -103,4 +108,4 @@ class Evaluator:
     def settle(self, most: int = _MOST_UNDER_WAY) -> None:
         """Wait until no more calls than a number are under way."""
         while len(self._under_way) > most:
-            wait([self._under_way.popleft()])
+            self._under_way.popleft().wait()
