@@ -224,7 +224,7 @@ def report(
 ) -> None:
     """Print medians."""
     plain = spent["loop"]
-    print(f"  {'plain loop':<14}{'float32':<10}{updates / statistics.median(plain):>11.1f}")
+    print(f"  {'plain loop':<18}{'float32':<10}{updates / statistics.median(plain):>11.1f}")
     for executor, precision in bare:
         took = spent[executor, precision]
         ratio = statistics.median(one / other for one, other in zip(plain, took, strict=False))
@@ -237,7 +237,7 @@ def report(
             share = statistics.median(one / other for one, other in zip(took, whole, strict=True))
             lost = f"{updates / statistics.median(whole):>12.1f}{100 * (1 - share):>8.1f} %"
         print(
-            f"  {executor:<14}{precision:<10}{updates / statistics.median(took):>11.1f}"
+            f"  {executor:<18}{precision:<10}{updates / statistics.median(took):>11.1f}"
             f"{ratio:>8.2f}{told}{verdict:>7}{lost}"
         )
 
@@ -257,7 +257,7 @@ def main() -> None:
     chosen = parser.parse_args()
     print(f"torch {torch.__version__}, {os.cpu_count()} cores, {torch.get_num_threads()} threads in the plain loop")
     print(
-        f"  {'executor':<14}{'precision':<10}{'updates/s':>11}{'ratio':>8}{'line':>7}{'goal':>7}{'':>7}"
+        f"  {'executor':<18}{'precision':<10}{'updates/s':>11}{'ratio':>8}{'line':>7}{'goal':>7}{'':>7}"
         f"{'simulated/s':>12}{'lost':>10}"
     )
     with tempfile.TemporaryDirectory() as folder:

@@ -14,6 +14,9 @@ PROCESSES: Final = "processes"
 STACKED: Final = "stacked"
 """The kind that trains a whole cohort as one computation."""
 
+STACKED_COMPILED: Final = "stacked-compiled"
+"""The same with its steps compiled to machine code."""
+
 CANDIDATES: Final = (SEQUENTIAL, PROCESSES, STACKED)
 """The kinds that `AUTO` compares. Of two that are about as fast it takes the first."""
 
@@ -26,6 +29,7 @@ EXECUTORS: Final = Registry(
         SEQUENTIAL: "fedsim.learning.executors.sequential:SequentialExecutor",
         PROCESSES: "fedsim.learning.executors.processes:ProcessesExecutor",
         STACKED: "fedsim.learning.executors.stacked.executor:StackedExecutor",
+        STACKED_COMPILED: "fedsim.learning.executors.stacked.compiled:StackedCompiledExecutor",
     },
     default=AUTO,
 )

@@ -8,8 +8,9 @@ import numpy as np
 from fedsim.arrays import FloatArray, IntArray, Vector
 from fedsim.learning.contracts import Evaluation
 from fedsim.learning.executors.contracts import EvaluationJob
-from fedsim.learning.executors.stacked.graph import ModuleOfSlots, Run
+from fedsim.learning.executors.stacked.graph import ModuleOfSlots
 from fedsim.learning.executors.stacked.optimizers import rows_of
+from fedsim.learning.executors.stacked.replay import Run
 from fedsim.learning.executors.stacked.samples import Samples
 
 _SMALLEST: Final = 8

@@ -11,7 +11,7 @@ from fedsim.errors import FedsimError
 from fedsim.learning.contracts import Evaluation
 from fedsim.learning.executors.contracts import EvaluationJob, TrainingJob, TrainingResult, TrainingSetup
 from fedsim.learning.executors.stacked.evaluation import SlotEvaluation
-from fedsim.learning.executors.stacked.graph import ModuleOfSlots
+from fedsim.learning.executors.stacked.graph import Compile, ModuleOfSlots
 from fedsim.learning.executors.stacked.plan import Drawing
 from fedsim.learning.executors.stacked.samples import Samples
 from fedsim.learning.executors.stacked.training import SlotTraining, UnlikeError
@@ -37,6 +37,7 @@ class StackedExecutor:
     ----------
     setup : TrainingSetup
     device : ``"cpu"``, ``"cuda"`` or ``"cuda:0"``
+    compile_step : compiles steps, if they are to be compiled
 
     Attributes
     ----------
@@ -49,7 +50,7 @@ class StackedExecutor:
         If there is no such device, or torch cannot map the model over clients.
     """
 
-    def __init__(self, setup: TrainingSetup, device: str = "cpu") -> None:
+    def __init__(self, setup: TrainingSetup, device: str = "cpu", compile_step: Compile | None = None) -> None:
         where, data, local = checked_device(device), setup.data, setup.local
         flat = build_flat(setup.model, data.shape, data.classes, setup.seed)
         size, states = 4 * flat.vector.numel(), 2 if local.optimizer == "adam" else bool(local.momentum)
@@ -66,7 +67,7 @@ class StackedExecutor:
         self._autocast = torch.bfloat16 if setup.precision == "bfloat16" else None
         self._flat, self._local, self._classes = flat, local, data.classes
         self._samples = Samples(data, where)
-        self._drawing = Drawing(local, flat.layout.smallest_batch)
+        self._compile_step, self._drawing = compile_step, Drawing(local, flat.layout.smallest_batch)
         self._trainings: dict[int, SlotTraining] = {}
         self._refused: set[int] = set()
         self._lock = threading.Lock()
@@ -103,7 +104,7 @@ class StackedExecutor:
         return self._trainings[slots]
 
     def _module(self, slots: int) -> ModuleOfSlots:
-        return ModuleOfSlots(self._flat, slots, self._samples.device, self._autocast)
+        return ModuleOfSlots(self._flat, slots, self._samples.device, self._autocast, self._compile_step)
 
     @contextmanager
     def _computing(self) -> Iterator[None]:

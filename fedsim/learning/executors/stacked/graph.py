@@ -9,7 +9,7 @@ from contextlib import AbstractContextManager
 from typing import Any, cast
 
 import torch
-from torch import Tensor
+from torch import Tensor, fx
 from torch.func import functional_call, vjp, vmap
 from torch.fx.experimental.proxy_tensor import make_fx
 from torch.nn import functional
@@ -17,9 +17,11 @@ from torch.nn import functional
 from fedsim.errors import FedsimError
 from fedsim.learning.executors.stacked import passes
 from fedsim.learning.executors.stacked.draws import SlotDraws, draws_at_random
+from fedsim.learning.executors.stacked.replay import Run, recorded
 from fedsim.learning.models.flat_module import FlatModule
 
-Run = Callable[..., Sequence[Tensor]]
+Compile = Callable[[fx.GraphModule, Sequence[Tensor]], Run]
+"""Turns a list of operations into machine code, for arrays like those given."""
 
 
 class ModuleOfSlots:
@@ -31,6 +33,7 @@ class ModuleOfSlots:
     slots : number of slots
     device : where it computes
     autocast : type of the numbers inside layers, or None for those of the parameters
+    compile_step : compiles steps, if they are to be compiled
 
     Attributes
     ----------
@@ -38,8 +41,15 @@ class ModuleOfSlots:
     buffer_count : number of buffers
     """
 
-    def __init__(self, flat: FlatModule, slots: int, device: torch.device, autocast: torch.dtype | None) -> None:
-        module = flat.module
+    def __init__(
+        self,
+        flat: FlatModule,
+        slots: int,
+        device: torch.device,
+        autocast: torch.dtype | None,
+        compile_step: Compile | None = None,
+    ) -> None:
+        module, self._compile_step = flat.module, compile_step
         self._module, self.slots, self._device, self._autocast = module, slots, device, autocast
         own = dict(module.named_buffers())
         numbers = [*module.named_parameters(), *((name, own[name]) for name in flat.buffers)]
@@ -104,7 +114,7 @@ class ModuleOfSlots:
             return [torch.cat([one.reshape(self.slots, -1) for one in gradients], dim=1), found, *after]
 
         self._module.train()
-        return trace(compute, pieces, (images, weights, targets), draws)
+        return trace(compute, pieces, (images, weights, targets), draws, self._compile_step)
 
     def scores(self, pieces: Sequence[Tensor], images: Tensor) -> Run:
         """Return a function of these arrays in a row that gives log-probabilities in evaluation mode."""
@@ -129,11 +139,13 @@ class ModuleOfSlots:
 
 
 def trace(
-    compute: Callable[..., Any], lasting: Sequence[Tensor], example: Sequence[Tensor], draws: SlotDraws
+    compute: Callable[..., Any],
+    lasting: Sequence[Tensor],
+    example: Sequence[Tensor],
+    draws: SlotDraws,
+    compile_step: Compile | None = None,
 ) -> tuple[Run, bool]:
     """Return a function as a list of torch's operations, and whether it draws at random.
-
-    The function overwrites its first result at the next call.
 
     Parameters
     ----------
@@ -141,6 +153,7 @@ def trace(
     lasting : its first arguments, the same arrays at every call
     example : its other arguments, of the shapes and strides that it will be given
     draws : what the function draws from
+    compile_step : compiles the list, if it is to be compiled
     """
     with _draws_kept(example[0].device):
         try:
@@ -154,14 +167,23 @@ def trace(
     passes.without_turns(graph)
     passes.without_needless(graph)
     drawing = [node for node in graph.graph.nodes if draws_at_random(node)]
+    if drawing and compile_step:
+        raise FedsimError(
+            "learning.model: a module that draws random numbers (dropout) is not allowed with the executor "
+            "'stacked-compiled'; allowed: the executor 'stacked'"
+        )
     for node in drawing:
         node.target = draws.drawing(node.target)
-    if example[0].device.type == "cpu":
+    on_cpu = example[0].device.type == "cpu"
+    if on_cpu:
         passes.aligned(graph)
-    passes.with_lasting_memory(graph, lasting)
+    if compile_step:
+        return compile_step(graph, (*lasting, *example)), False
     passes.called_directly(graph)
     graph.recompile()
-    return graph.forward, bool(drawing)
+    # A recording would repeat the same random numbers.
+    alone = on_cpu or drawing
+    return graph.forward if alone else recorded(graph.forward, lasting, example), bool(drawing)
 
 
 def _draws_kept(device: torch.device) -> AbstractContextManager[None]:

@@ -18,22 +18,28 @@ _ALIASES: Final = frozenset(
 
 _PRODUCTS: Final = frozenset((_aten.mul.Scalar, _aten.mul.Tensor))
 
-_WITH_OUT: Final = frozenset(
+_DIRECT: Final = frozenset(
     (
-        *("_log_softmax", "_log_softmax_backward_data", "add", "amax", "bmm", "cat", "div", "exp", "log", "mm"),
-        *("mul", "neg", "sigmoid", "sub", "sum", "tanh"),
+        *(
+            "_log_softmax",
+            "_log_softmax_backward_data",
+            "add",
+            "amax",
+            "bmm",
+            "cat",
+            "convolution",
+            "div",
+            "exp",
+            "log",
+        ),
+        *("mm", "mul", "neg", "permute", "relu", "relu_", "sigmoid", "squeeze", "sub", "sum", "tanh", "transpose"),
+        *("unsqueeze", "view"),
     )
 )
-"""Operations whose function in torch takes the arguments of its operator, and an array for the result."""
-
-_DIRECT: Final = _WITH_OUT | {"convolution", "permute", "relu", "relu_", "squeeze", "transpose", "unsqueeze", "view"}
 """Operations whose function in torch takes the very arguments of its operator."""
 
 _VECTOR: Final = 16
 """Numbers of a processor's widest vector."""
-
-_KEPT_BYTES: Final = 2**20
-"""Largest result that keeps its memory from call to call."""
 
 
 def without_needless(graph: fx.GraphModule) -> None:
@@ -68,7 +74,7 @@ def aligned(graph: fx.GraphModule) -> None:
         if node.target is _aten.bmm.default:
             metas = [one.meta["tensor_meta"] for one in (*node.args, node)]
             if any(meta.stride[0] % _VECTOR for meta in metas):
-                node.target = _bmm_alike
+                node.target = bmm_alike
 
 
 def called_directly(graph: fx.GraphModule) -> None:
@@ -78,41 +84,6 @@ def called_directly(graph: fx.GraphModule) -> None:
             name = node.target.overloadpacket.__name__
             if name in _DIRECT:
                 node.target = getattr(torch, name, None) or getattr(Tensor, name)
-
-
-def with_lasting_memory(graph: fx.GraphModule, lasting: Sequence[Tensor]) -> None:
-    """Let results keep their memory from call to call, and views of such memory be made once.
-
-    The first output of the graph is such a result; the others are not.
-
-    Parameters
-    ----------
-    graph : the list of operations
-    lasting : its first inputs, which are the same arrays at every call
-    """
-    *_, output = graph.graph.nodes
-    fresh = set(output.all_input_nodes) - {output.args[0][0]}
-    known: dict[fx.Node, Tensor] = {}
-    placeholders = [node for node in graph.graph.nodes if node.op == "placeholder"]
-    known.update(zip(placeholders, lasting, strict=False))
-    for node in list(graph.graph.nodes):
-        if not isinstance(node.target, OpOverload) or "tensor_meta" not in node.meta:
-            continue
-        given = node.args[0]
-        if node.target.is_view:
-            if given in known and node not in fresh:
-                view = node.target(known[given], *node.args[1:], **node.kwargs)
-                constant = _constant(graph, node, view)
-                known[constant] = view
-                node.replace_all_uses_with(constant)
-                graph.graph.erase_node(node)
-        elif node.target._schema.is_mutable:
-            if given in known and len(node.target._schema.returns) == 1:
-                known[node] = known[given]
-        elif _keeps(node) and node not in fresh:
-            meta = node.meta["tensor_meta"]
-            known[node] = torch.empty_strided(meta.shape, meta.stride, dtype=meta.dtype, device=lasting[0].device)
-            node.kwargs = {**node.kwargs, "out": _constant(graph, node, known[node])}
 
 
 def _layout(node: fx.Node) -> tuple[Any, Any] | None:
@@ -140,22 +111,8 @@ def _turned(graph: fx.GraphModule, node: fx.Node) -> fx.Node:
     return turned
 
 
-def _keeps(node: fx.Node) -> bool:
-    meta = node.meta["tensor_meta"]
-    small = meta.shape.numel() * meta.dtype.itemsize <= _KEPT_BYTES
-    return small and cast(OpOverload, node.target).overloadpacket.__name__ in _WITH_OUT
-
-
-def _constant(graph: fx.GraphModule, before: fx.Node, value: Tensor) -> fx.Node:
-    """Return a node that stands for an array, from a place on."""
-    # An attribute of its own is found faster than a buffer.
-    name = f"lasting_{len(vars(graph))}"
-    vars(graph)[name] = value
-    with graph.graph.inserting_before(before):
-        return graph.graph.create_node("get_attr", name)
-
-
-def _bmm_alike(first: Tensor, second: Tensor) -> Tensor:
+def bmm_alike(first: Tensor, second: Tensor) -> Tensor:
+    """Return the products of matrices of all slots, computed at places alike in memory."""
     found = _matrices((len(first), first.shape[1], second.shape[2]), first.dtype)
     return torch.bmm(_moved(first), _moved(second), out=found).contiguous()
 

@@ -11,9 +11,10 @@ from torch import Tensor
 from fedsim.arrays import IntArray, Vector
 from fedsim.learning.executors.contracts import OptimizerState, TrainingJob, TrainingResult
 from fedsim.learning.executors.stacked.draws import SlotDraws
-from fedsim.learning.executors.stacked.graph import ModuleOfSlots, Run
+from fedsim.learning.executors.stacked.graph import ModuleOfSlots
 from fedsim.learning.executors.stacked.optimizers import SlotOptimizer, rows_of
 from fedsim.learning.executors.stacked.plan import IDLE, Batches, BatchTable, Timeline, plan
+from fedsim.learning.executors.stacked.replay import Run
 from fedsim.learning.executors.stacked.samples import Samples
 from fedsim.learning.local_training import LocalTraining
 
@@ -92,6 +93,10 @@ class SlotTraining:
         results = zip(range(len(jobs)), table.scores(), strict=True)
         return [TrainingResult(ended[client][0], *scores, ended[client][1]) for client, scores in results]
 
+    def alike(self) -> bool:
+        """Return whether a step has the same bits in every slot."""
+        return all(self._example_step(size, 1).dim() == 2 for size in self._steps)
+
     def _chunks(self, timeline: Timeline) -> Iterator[slice]:
         """Yield steps in a row whose batches have one size and whose images fit into memory."""
         edges = np.flatnonzero(np.diff(timeline.sizes)) + 1
@@ -156,9 +161,14 @@ class SlotTraining:
         """Return what computes a step on batches of a size."""
         if size not in self._steps:
             self._traced(size)
-            if self._few is not None and not torch.equal(self._example_step(size), self._few._example_step(size)):
+            if self._few is not None and not self._is_like(self._few, size):
                 raise UnlikeError
         return self._steps[size]
+
+    def _is_like(self, few: "SlotTraining", size: int) -> bool:
+        """Return whether a step on batches of a size has the bits that it has in few slots."""
+        few._run(size)
+        return torch.equal(self._example_step(size, few.slots), few._example_step(size, few.slots))
 
     def _traced(self, size: int) -> bool:
         """Trace a step on batches of a size; return whether it draws at random."""
@@ -172,19 +182,20 @@ class SlotTraining:
         images, labels = self._samples.batch(rows)
         return images, *self._targets(labels, np.full(labels.shape, 1 / size, dtype=np.float32))
 
-    def _example_step(self, size: int) -> Tensor:
-        """Return the bits of all that a step gives in the first slots of few, if those of all others are the same."""
-        few = (self._few or self).slots
-        rows = 0.1 * torch.randn((few, self._models.shape[1]), generator=torch.Generator().manual_seed(0))
+    def _example_step(self, size: int, different: int) -> Tensor:
+        """Return the bits of all that a step on different samples and models gives, shape (different, n).
+
+        If slots with the same samples and models have other bits, all bits are returned, shape (groups, different, n).
+        """
+        rows = 0.1 * torch.randn((different, self._models.shape[1]), generator=torch.Generator().manual_seed(0))
         before = self._models.clone()
-        run = self._run(size) if self._few is None else self._steps[size]
         with self._draws.kept():
             for slot in range(self.slots):
-                self._draws.seed(slot, slot % few)
+                self._draws.seed(slot, slot % different)
             self._draws.activate(range(self.slots))
-            self._models.copy_(rows.repeat(self.slots // few, 1))
-            found = run(*self._pieces, *self._example(size, few))
+            self._models.copy_(rows.repeat(self.slots // different, 1))
+            found = self._steps[size](*self._pieces, *self._example(size, different))
         self._models.copy_(before)
         bits = torch.cat([one.float().reshape(self.slots, -1) for one in found], dim=1).view(torch.int32)
-        bits = bits.view(-1, few, bits.shape[1])
+        bits = bits.view(-1, different, bits.shape[1])
         return bits[0] if torch.equal(bits, bits[:1].expand_as(bits)) else bits
