@@ -19,6 +19,7 @@ __all__ = [
     "call_when",
     "first_of",
     "instants",
+    "process_now",
     "rest_of_instant",
     "tie_s",
     "wait_until",
@@ -55,6 +56,14 @@ def call_next(env: Environment, callback: Callable[[Event], None]) -> None:
     event._ok, event._value = True, None
     event.callbacks.append(callback)
     env.schedule(event, priority=URGENT)
+
+
+def process_now(event: Event) -> None:
+    """Trigger an event and call what waits for it as part of the present one, so that it costs no event of its own."""
+    event._ok, event._value = True, None
+    callbacks, event.callbacks = event.callbacks, None  # type: ignore[assignment]  # as SimPy does
+    for callback in callbacks:
+        callback(event)
 
 
 def wait_until(env: Environment, time_s: float) -> Waiting:

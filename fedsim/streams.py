@@ -204,14 +204,15 @@ def _in_lanes(client: NDArray[np.uint64], block: NDArray[np.uint64] | int, lanes
         if isinstance(block, int)
         else int.from_bytes(block.astype("<u8", copy=False).tobytes(), "little")
     )
-    second, third = blocks & low, blocks >> 32 & low
+    # The bits of `second` and `odd` beyond the lower half of a lane have no meaning.
+    second, third = blocks, blocks >> 32 & low
     for even_key, odd_key in lanes.keys:
         one, other = first * _FIRST, third * _SECOND
         first, second, third, odd = (
-            (other >> 32 & low) ^ second ^ even_key,
-            other & low,
-            (one >> 32 & low) ^ odd ^ odd_key,
-            one & low,
+            ((other >> 32) ^ second ^ even_key) & low,
+            other,
+            ((one >> 32) ^ odd ^ odd_key) & low,
+            one,
         )
     bits = (first << 20) ^ (second >> 12 & short)
     return (np.frombuffer(bits.to_bytes(8 * client.size, "little"), dtype="<u8") + 0.5) * 2.0**-52

@@ -35,6 +35,8 @@ class ProportionalFair(Discipline):
         self._kind = np.zeros(8, dtype=np.intp)
         self._gain_sum = 0.0
         self._known = 0
+        # Remaining work, gains and scratch of the jobs present alone, while their gains are known.
+        self._present_rows = self._remaining[:0], self._gain[:0], self._scratch[:0]
         # The next end as work of the medium and its place, until a job joins or leaves.
         self._left, self._row = 0.0, _UNKNOWN
 
@@ -75,10 +77,9 @@ class ProportionalFair(Discipline):
     def advance(self, work: float) -> None:
         """Give each job a part of the work in proportion to its gain."""
         self._look_up_gains()
-        users = self._known
-        remaining, done = self._remaining[:users], self._scratch[:users]
-        np.multiply(self._gain[:users], work / self._gain_sum, out=done)
-        np.subtract(remaining, done, out=remaining)
+        remaining, gain, done = self._present_rows
+        np.multiply(gain, work / self._gain_sum, done)
+        np.subtract(remaining, done, remaining)
         self._left = max(0.0, self._left - work)
 
     def served(self, job: Job) -> float:
@@ -89,8 +90,7 @@ class ProportionalFair(Discipline):
         """Return the least time until an end as work of the medium, and the job that ends then."""
         if self._row == _UNKNOWN:
             self._look_up_gains()
-            users = self._known
-            share = np.divide(self._remaining[:users], self._gain[:users], out=self._scratch[:users])
+            share = np.divide(*self._present_rows)
             self._row = row = int(share.argmin())
             self._left = max(0.0, float(share[row])) * self._gain_sum
         return self._left, self._jobs[self._row]
@@ -107,6 +107,7 @@ class ProportionalFair(Discipline):
             # Kinds are in range, and NumPy takes them without a copy if it need not check.
             self._known_gains().of(users).take(self._kind[:users], out=gain, mode="clip")
             self._gain_sum = float(np.add.reduce(gain))
+            self._present_rows = self._remaining[:users], gain, self._scratch[:users]
 
     def _known_gains(self) -> DiversityGain:
         if self.gains is None:

@@ -12,7 +12,7 @@ from typing import Final
 
 from simpy import Environment, Event
 
-from fedsim.clock import call_after, call_next
+from fedsim.clock import call_after, call_next, process_now
 from fedsim.network.contracts import SpectrumBook, Transfer
 from fedsim.network.medium.disciplines import Discipline, Job
 
@@ -72,11 +72,11 @@ class SpectrumTransfer(Transfer):
         """Return the seconds between the start of the transfer and the begin of its service, or now."""
         return (self._medium.env.now if self.began_s is None else self.began_s) - self.came_s
 
-    def arrive(self, _event: Event | None = None) -> None:
-        """Trigger `done`, unless the transfer was cancelled during its propagation delay."""
+    def arrive(self, _event: Event) -> None:
+        """Trigger `done` as part of this event, unless the transfer was cancelled during its propagation delay."""
         if not self.cancelled:
             self.arrived = True
-            self.done.succeed()
+            process_now(self.done)
 
 
 class SharedSpectrum:
@@ -268,4 +268,6 @@ class SharedSpectrum:
         if transfer.delay_s > 0:
             call_after(self.env, transfer.delay_s, transfer.arrive)
         else:
-            transfer.arrive()
+            # Not as part of this event: the medium is busy with it.
+            transfer.arrived = True
+            transfer.done.succeed()

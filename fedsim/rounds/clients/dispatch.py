@@ -112,6 +112,7 @@ class Dispatcher:
             still_available,
             demand,
             on_end,
+            all_awaited=assignment.waits_for_all and assignment.deadline_s == math.inf,
         )
 
     def finalize(self, participations: Participations, members: IntArray | None = None) -> None:

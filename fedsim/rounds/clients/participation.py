@@ -1,7 +1,8 @@
 """One client in one round: downlink, compute, uplink, each a timed wait that may end early.
 
 The waits of a whole cohort are planned at once, as arrays, before the first of them begins. A client in flight has one
-pending event, the end of its present wait, and no process of its own. Consecutive phases of known duration, without a
+pending event, the end of its present wait, and no process of its own; if the server waits for all clients, and nothing
+else depends on one of them, the last end is the only event. Consecutive phases of known duration, without a
 hook at their start, are one wait; the phase in which it was interrupted follows by arithmetic.
 A transfer over a shared medium, of unknown duration, is a wait of its own. A participation has one of three outcomes:
 delivered, late (the server stopped waiting and cancelled it) or dropped (the client left, or its battery ran empty).
@@ -51,6 +52,7 @@ class Participations:
     still_available : called with a client's position at the end of its task; whether the client is still available
     demand : energy that the clients draw from their batteries; None without energy
     on_end : called at the end of each participation; None for nothing
+    all_awaited : whether the server waits for every client without a limit
 
     Attributes
     ----------
@@ -78,6 +80,8 @@ class Participations:
         still_available: Callable[[int], bool] | None,
         demand: EnergyDemand | None,
         on_end: OnEnd | None,
+        *,
+        all_awaited: bool = False,
     ) -> None:
         size = planned_s.shape[1]
         self.env, self.start_s, self.bits, self.demand, self._on_end = env, env.now, bits, demand, on_end
@@ -107,6 +111,10 @@ class Participations:
         self._waits_s: list[list[float]] = (
             [planned_s[first:end].sum(axis=0).tolist() for first, end, _ in self._waits] if hooks else [task_s.tolist()]
         )
+        undisturbed = not hooks and interruptions is None and leaves_after_s is None and still_available is None
+        self._all_awaited = all_awaited and undisturbed and on_end is None
+        # The event of the last end, if nothing depends on the others.
+        self._shared: Event | None = None
         call_next(env, self._begin)
         if leaves_after_s is not None:
             for i in np.flatnonzero(leaves_after_s < task_s).tolist():
@@ -194,6 +202,9 @@ class Participations:
         """Return the event that is triggered when a number of clients have delivered."""
         if count not in self._milestones:
             self._milestones[count] = self.env.event()
+            if self._shared is not None:
+                self._end_by_now()
+                self._begin_each()
             if self._delivered >= count:
                 self._milestones[count].succeed()
         return self._milestones[count]
@@ -208,6 +219,7 @@ class Participations:
 
         They end at this instant, before any other event of it.
         """
+        self._end_by_now()
         if not self._in_flight:
             return False
         in_flight = [i for i, event in enumerate(self._awaited) if event is not None]
@@ -222,11 +234,29 @@ class Participations:
             return
         # The usual case, one wait without a hook, as `_go_on` would begin it.
         self._place = [0] * self.size
+        if self._all_awaited and self._milestones.keys() == {self.size}:
+            self._shared = call_after(self.env, max(self._waits_s[0]), self._end_by_now)
+            self._awaited = [self._shared] * self.size
+        else:
+            self._begin_each()
+
+    def _begin_each(self) -> None:
+        """Wait for the end of each client's only wait, where none or the shared event is awaited."""
+        passed_s = self.env.now - self.start_s
         for i, wait_s in enumerate(self._waits_s[0]):
-            if wait_s > 0:
-                self._awaited[i] = call_after(self.env, wait_s, self._waited, i)
-            else:
-                self._go_on(i)
+            if self._awaited[i] is self._shared:
+                if wait_s > passed_s:
+                    self._awaited[i] = call_after(self.env, wait_s - passed_s, self._waited, i)
+                else:
+                    self._go_on(i)
+        self._shared = None
+
+    def _end_by_now(self, _event: Event | None = None) -> None:
+        """End the participations that share an event and whose wait is over, each at its own instant."""
+        if self._shared is not None:
+            for i, wait_s in enumerate(self._waits_s[0]):
+                if self._awaited[i] is self._shared and self.start_s + wait_s <= self.env.now:
+                    self._end(i, self.start_s + wait_s, delivered=True)
 
     def _go_on(self, i: int) -> None:
         """Begin the next wait of client i that takes time; after the last one, end its participation."""
@@ -251,16 +281,16 @@ class Participations:
         if self._still_available is not None and not self._still_available(i):
             self._drop(i)
         else:
-            self._end(i, delivered=True)
+            self._end(i, self.env.now, delivered=True)
 
     def _waited(self, event: Event) -> None:
         i = cast(int, event.value)
         if self._awaited[i] is event:
             self._go_on(i)
 
-    def _end(self, i: int, *, delivered: bool) -> None:
+    def _end(self, i: int, end_s: float, *, delivered: bool) -> None:
         self._awaited[i] = self._known_ends_s = None
-        self._ends_s[i] = self.env.now
+        self._ends_s[i] = end_s
         self._in_flight -= 1
         if delivered:
             self._delivered += 1
@@ -357,7 +387,7 @@ class Participations:
         if i in self._transfers:
             self._close_transfer(i, phase)
         self._correct(i, phase, self.env.now - self._began_s[i], empty)
-        self._end(i, delivered=False)
+        self._end(i, self.env.now, delivered=False)
 
 
 def _waits(hooks: Mapping[int, PhaseHook]) -> list[tuple[int, int, PhaseHook | None]]:

@@ -115,3 +115,39 @@ def test_records_of_a_whole_cohort_are_those_of_its_members():
             "energy_j",
         ):
             np.testing.assert_array_equal(getattr(one, name)[..., 0], getattr(whole, name)[..., i])
+
+
+def awaited(lines, stops_s, asks, *, all_awaited):
+    """Return the participations of clients for whom a server waits, and when a count of them, asked late, is there."""
+    env, reached = Environment(initial_time=1.0), []
+    planned_s = np.array(lines).T[:3]
+    participations = Participations(
+        env, planned_s, None, {}, BITS, planned_s[1], None, None, None, None, all_awaited=all_awaited
+    )
+    everyone = participations.delivered(len(lines))
+    if asks is not None:
+        asks_s, count = asks
+
+        def ask(_):
+            event = participations.delivered(min(count, len(lines)))
+            event.callbacks.append(lambda _: reached.append(env.now))
+
+        call_after(env, asks_s, ask)
+    if stops_s < math.inf:
+        call_after(env, stops_s, lambda _: participations.cancel())
+    env.run()
+    assert everyone.triggered == participations.all_delivered
+    return participations, reached
+
+
+eighths = quarters.map(lambda quarter: quarter + 0.125)
+
+
+@settings(max_examples=50, deadline=None)
+@given(clients, eighths | never, st.none() | st.tuples(eighths, st.integers(1, 6)))
+def test_one_event_for_the_last_end_is_the_same_as_one_for_each_client(lines, stops_s, asks):
+    """Also if the server stops before, or asks for a smaller number of clients while they work."""
+    (one, at_s), (each, same_s) = (awaited(lines, stops_s, asks, all_awaited=shares) for shares in (True, False))
+    assert at_s == same_s
+    for name in ("ended_s", "outcome", "cut_in", "spent_s", "sent_bits", "arrived"):
+        np.testing.assert_array_equal(getattr(one, name), getattr(each, name), err_msg=name)
