@@ -24,12 +24,14 @@ class Replay:
     lasting : how many of the first arguments are the recorded arrays themselves at every call
     given : where the recording reads the other arguments
     found : where it leaves its results
+    owners : what holds the other arrays that the recording reads, which must stay in memory as long as it does
     """
 
     start: Callable[[], None]
     lasting: int
     given: Sequence[Tensor]
     found: Sequence[Tensor]
+    owners: tuple[object, ...] = ()
 
     def __call__(self, *arguments: Tensor) -> Sequence[Tensor]:
         """Return the results for these arguments, in memory of their own."""
@@ -66,4 +68,4 @@ def recorded(run: Run, lasting: Sequence[Tensor], example: Sequence[Tensor]) -> 
                 found = run(*lasting, *given)
         except RuntimeError:
             return run
-    return Replay(graph.replay, len(lasting), given, found)
+    return Replay(graph.replay, len(lasting), given, found, (run, lasting))
