@@ -15,7 +15,7 @@ POLICIES = {
     "wait-for-all": ("wait-for-all", 25),
     "stale": ({"kind": "adaptive-deadline", "initial_s": 0.8}, 25),
     "fedbuff": ({"kind": "fedbuff", "buffer": 10, "concurrency": 20}, 30),
-    "fedasync": ({"kind": "fedasync", "concurrency": 20}, 250),
+    "fedasync": ({"kind": "fedasync", "concurrency": 20}, 500),
 }
 
 PRESENCE = ("always", {"kind": "markov", "mean_on_s": 50.0, "mean_off_s": 50.0})
@@ -34,7 +34,10 @@ class NoRows(Recorder):
 @pytest.mark.slow
 @pytest.mark.parametrize("policy", POLICIES)
 def test_nothing_but_rows_grows_with_rounds(policy):
-    """After a warm-up, twice as many rounds hold the same memory: below 4 bytes for each further participation."""
+    """After a warm-up, twice as many rounds hold the same memory: below 4 bytes for each further participation.
+
+    The 16 KiB beside are room for lists and dictionaries, which grow by leaps.
+    """
     settings, rounds = POLICIES[policy]
     asynchronous = policy.startswith("fed")
     if asynchronous:
@@ -65,4 +68,4 @@ def test_nothing_but_rows_grows_with_rounds(policy):
     finally:
         tracemalloc.stop()
     participations = {"fedbuff": 10, "fedasync": 1}.get(policy, 40) * rounds
-    assert held[3 * rounds] - held[2 * rounds] < 4 * participations + 4096
+    assert held[3 * rounds] - held[2 * rounds] < 4 * participations + 2**14

@@ -1,5 +1,6 @@
 """A run that was killed, interrupted or has failed goes on, and ends in the same files."""
 
+import itertools
 import json
 import os
 import random
@@ -116,7 +117,7 @@ def started(folder, *options):
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ROUNDS)
 def test_killed_at_twenty_random_instants_a_run_ends_in_the_same_bytes(kind, tmp_path):
-    """Half of the signals are SIGKILL, half are what Ctrl-C sends; the last process is left alone."""
+    """Signals are in turn what Ctrl-C sends and SIGKILL, the first of each surely in time; the last is left alone."""
     counts = {"synchronous": 80, "deadline": 80, "asynchronous": 100, "hierarchical": 40}
     of = scenario(kind, learning=LEARNING, rounds={**ROUNDS[kind], "count": counts[kind]})
     (tmp_path / "scenario.toml").write_text(of.to_toml())
@@ -126,10 +127,11 @@ def test_killed_at_twenty_random_instants_a_run_ends_in_the_same_bytes(kind, tmp
     whole_s = time.monotonic() - began
     draws = random.Random(kind)  # noqa: S311
     ended, rounds = [], [0]
-    for _ in range(20):
+    shares = [(0.5, 0.8), (0.2, 0.4), *[(0.2, 0.8)] * 18]
+    for share, sent in zip(shares, itertools.cycle([signal.SIGINT, signal.SIGKILL]), strict=False):
         with started(tmp_path / "killed", "--store", "store") as process:
-            time.sleep(draws.uniform(0.2, 0.8) * whole_s)
-            process.send_signal(draws.choice([signal.SIGKILL, signal.SIGINT]))
+            time.sleep(draws.uniform(*share) * whole_s)
+            process.send_signal(sent)
             process.communicate()
         ended.append(process.returncode)
         if (tmp_path / "killed" / "run.json").exists():
