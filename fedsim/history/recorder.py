@@ -16,7 +16,9 @@ from fedsim.history.schema import (
     PROBES,
     ROUNDS,
     TABLES,
+    Piece,
     TableSchema,
+    rows_of,
 )
 from fedsim.history.spool import ROWS_IN_A_BATCH, Spool
 
@@ -49,12 +51,15 @@ class Recorder:
         make = spool or _temporary
         self._tables = {name: _Growing(schema, make) for name, schema in TABLES.items() if schema is not ACCOUNTS}
 
-    def add_participations(self, **columns: NDArray[Any]) -> None:
-        """Record the participations of a cohort as columns of `PARTICIPATIONS`, shape (n,), labels as their codes."""
+    def add_participations(self, **columns: Piece) -> None:
+        """Record the participations of a cohort as columns of `PARTICIPATIONS`, shape (n,), labels as their codes.
+
+        A number stands for a column with one value.
+        """
         self._tables[PARTICIPATIONS.name].add_columns(columns)
 
-    def add_probes(self, **columns: NDArray[Any]) -> None:
-        """Record clients that were asked a question as columns of `PROBES`, shape (n,), labels as their codes."""
+    def add_probes(self, **columns: Piece) -> None:
+        """Record clients that were asked a question as columns of `PROBES`, given as in `add_participations`."""
         self._tables[PROBES.name].add_columns(columns)
 
     def add_round(self, **values: Any) -> None:
@@ -126,9 +131,9 @@ class _Growing:
         self._tail.rows.append(row)
         self._added(1, len(self._tail.rows))
 
-    def add_columns(self, columns: dict[str, NDArray[Any]]) -> None:
+    def add_columns(self, columns: dict[str, Piece]) -> None:
         absent = self._schema.check(columns)
-        rows = next(iter(columns.values())).size
+        rows = rows_of(columns)
         if absent:
             columns = columns | {column.name: column.no_value(rows) for column in absent}
         self._tail.columns.append(columns)
@@ -171,7 +176,7 @@ class _Tail(NamedTuple):
     """The rows in memory: the number of rows before them, and what was given, as columns or as rows."""
 
     at: int
-    columns: list[dict[str, NDArray[Any]]]
+    columns: list[dict[str, Piece]]
     rows: list[Callable[[], Row]]
 
 

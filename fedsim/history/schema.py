@@ -17,6 +17,8 @@ from fedsim.errors import RunError
 from fedsim.history.outcomes import NO_VALUE, Coded, Fate, Outcome, Phase, RoundEnd
 
 Labels = type[Coded]
+Piece = NDArray[Any] | float
+"""Some rows of a column: an array, or a number that stands for all of them."""
 _LABEL: Final = pa.dictionary(pa.int8(), pa.string())
 _FIRST_NUMBERED: Final = 2
 """The first format whose run folders carry its number."""
@@ -121,16 +123,17 @@ class TableSchema:
         arrays = [column.from_values([row.get(column.name) for row in rows]) for column in self.columns]
         return pa.Table.from_arrays(arrays, schema=self.arrow)
 
-    def from_columns(self, parts: Sequence[Mapping[str, NDArray[Any]]]) -> pa.Table:
+    def from_columns(self, parts: Sequence[Mapping[str, Piece]]) -> pa.Table:
         """Return the table of pieces of columns that `check` has let through, labels as their codes.
 
         Parameters
         ----------
-        parts : name -> array of shape (n,), the same n for all columns of a part
+        parts : name -> array of shape (n,), the same n for all columns of a part, or a number for all rows of the part
         """
         if not parts:
             return self.arrow.empty_table()
-        arrays = [column.from_codes(np.concatenate([part[column.name] for part in parts])) for column in self.columns]
+        rows = [rows_of(part) for part in parts]
+        arrays = [column.from_codes(_joined([part[column.name] for part in parts], rows)) for column in self.columns]
         return pa.Table.from_arrays(arrays, schema=self.arrow)
 
     def read(self, table: pa.Table, version: int) -> pa.Table:
@@ -154,6 +157,19 @@ class TableSchema:
         if lacking := [name for name in self.arrow.names if name not in table.column_names]:
             raise ValueError(f"it lacks the column {', '.join(lacking)}")
         return table.select(self.arrow.names).cast(self.arrow)
+
+
+def rows_of(part: Mapping[str, Piece]) -> int:
+    """Return the number of rows of a part of a table, of which at least one column is an array."""
+    return next(column.size for column in part.values() if isinstance(column, np.ndarray))
+
+
+def _joined(pieces: Sequence[Piece], rows: Sequence[int]) -> NDArray[Any]:
+    numbers = [piece for piece in pieces if not isinstance(piece, np.ndarray)]
+    if len(numbers) == len(pieces):
+        return np.repeat(numbers, rows)
+    both = zip(pieces, rows, strict=True)
+    return np.concatenate([piece if isinstance(piece, np.ndarray) else np.full(size, piece) for piece, size in both])
 
 
 _NO_EDGES: Final = "without edge servers"

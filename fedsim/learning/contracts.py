@@ -6,7 +6,7 @@ needed, for the updates that were delivered; an update that is never used is nev
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
-from typing import Any, Literal, Protocol, Self, get_args
+from typing import Any, Final, Literal, Protocol, Self, get_args
 
 from numpy.typing import NDArray
 
@@ -17,6 +17,7 @@ from fedsim.learning.server_optimizers import ServerOptimizer
 
 Of = Literal["difference", "model"]
 """What an aggregation combines: the clients' differences, or their whole models."""
+_OF: Final = get_args(Of)
 
 
 class Model(Protocol):
@@ -393,5 +394,5 @@ def check_of(of: str) -> None:
     ValueError
         Naming it and what is allowed.
     """
-    if of not in get_args(Of):
-        raise ValueError(f"of: {of!r} is not allowed; it must be one of {', '.join(get_args(Of))}")
+    if of not in _OF:
+        raise ValueError(f"of: {of!r} is not allowed; it must be one of {', '.join(_OF)}")

@@ -48,6 +48,19 @@ def test_columns_that_may_be_null_can_be_left_out():
     assert table.column("cut_in").to_pylist() == [None, None, None, "uplink"]
 
 
+def test_a_number_stands_for_a_column_of_one_value():
+    recorders = [Recorder("hand"), Recorder("hand")]
+    names = [column.name for column in TABLES["probes"].columns]
+    for size, edge in ((2, 4), (3, np.array([-1, 0, 1])), (1, -1)):
+        given = {**dict.fromkeys(names, 0), "client": np.arange(size), "round": size, "edge": edge, "start_s": 0.5}
+        recorders[0].add_probes(**given)
+        recorders[1].add_probes(**{name: np.array(np.broadcast_to(value, size)) for name, value in given.items()})
+    short, long = (recorder.history().probes for recorder in recorders)
+    assert short.equals(long)
+    assert short.column("round").to_pylist() == [2, 2, 3, 3, 3, 1]
+    assert short.column("edge").to_pylist() == [4, 4, None, 0, 1, None]
+
+
 def test_a_new_column_is_a_row_of_the_schema_and_a_value(monkeypatch):
     """Null in an array of floats is NaN, in a row None, and a label is given as its code."""
     added = (

@@ -4,11 +4,11 @@ import math
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
-from fedsim.arrays import IntArray, filled
+from fedsim.arrays import IntArray
 from fedsim.history.outcomes import UNDECIDED, Fate, Outcome, RoundEnd
 from fedsim.history.recorder import Recorder
+from fedsim.history.schema import Piece
 from fedsim.rounds.audit.audit import Audit
 from fedsim.rounds.clients.cohort import CohortRun, Members
 from fedsim.rounds.clients.records import ParticipationRecords
@@ -60,8 +60,7 @@ class RoundLog:
 
     def probed(self, number: int, records: ParticipationRecords) -> None:
         """Record what a question to clients has cost in a round."""
-        size = records.client.size
-        self.recorder.add_probes(round=np.full(size, number), edge=np.full(size, self.edge), **_spent(records))
+        self.recorder.add_probes(round=number, edge=self.edge, **_spent(records))
         if self.audit is not None:
             # A late client may have been asked as soon as it was idle, and is recorded at the end of the round.
             self._unchecked.append((number, records))
@@ -148,37 +147,30 @@ class RoundLog:
         while self.audit is not None and self._unchecked and self._unchecked[0][1].start_s <= before_s:
             self.audit.check(*self._unchecked.pop(0))
 
-    def _columns(self, run: CohortRun, rows: IntArray, records: ParticipationRecords) -> dict[str, NDArray[np.generic]]:
-        cohort, size = run.cohort, rows.size
-        epsilon = np.zeros(size)
+    def _columns(self, run: CohortRun, rows: IntArray, records: ParticipationRecords) -> dict[str, Piece]:
+        draws, epsilon = run.cohort.draws, None
         if run.releases:
-            epsilon[:] = [run.releases[i].epsilon if i in run.releases else 0.0 for i in rows.tolist()]
+            epsilon = np.array([run.releases[i].epsilon if i in run.releases else 0.0 for i in rows.tolist()])
         return {
-            "round": _constant(run.number, size),
-            "edge": _constant(self.edge, size),
-            "draws": _constant(1, size) if cohort.draws is None else np.asarray(cohort.draws)[rows],
+            "round": run.number,
+            "edge": self.edge,
+            "draws": 1 if draws is None else np.asarray(draws)[rows],
             "weight": run.used_weight[rows],
             "work": run.work[rows],
             **_spent(records),
             "fate": run.fate[rows],
-            "start_version": _constant(run.model.version, size),
+            "start_version": run.model.version,
             "served_round": run.served_round[rows],
             "staleness": run.staleness[rows],
-            "epsilon": epsilon,
+            "epsilon": 0.0 if epsilon is None else epsilon,
         }
 
 
-def _constant(value: int, size: int) -> IntArray:
-    column = np.empty(size, dtype=np.int64)
-    column.fill(value)
-    return column
-
-
-def _spent(records: ParticipationRecords) -> dict[str, NDArray[np.generic]]:
+def _spent(records: ParticipationRecords) -> dict[str, Piece]:
     """Return the columns of the clients' times, bits, energy and outcomes."""
     return {
         "client": records.client,
-        "start_s": filled(records.client.size, records.start_s),
+        "start_s": records.start_s,
         "downlink_s": records.spent_s[0],
         "compute_s": records.spent_s[1],
         "uplink_s": records.spent_s[2],
