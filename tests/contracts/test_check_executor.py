@@ -45,7 +45,7 @@ class Batchless(SequentialExecutor):
 
 class Unordered(SequentialExecutor):
     def train(self, jobs):
-        return super().train(jobs)[::-1]
+        return list(super().train(jobs))[::-1]
 
 
 class Carries(SequentialExecutor):
@@ -63,7 +63,7 @@ class Batched(SequentialExecutor):
     """Mixes the jobs of one batch."""
 
     def train(self, jobs):
-        found = super().train(jobs)
+        found = list(super().train(jobs))
         mean = sum(one.difference for one in found) / len(found) if found else 0
         return [replace(one, difference=(0.999 * one.difference + 0.001 * mean).astype(np.float32)) for one in found]
 

@@ -102,7 +102,7 @@ def task(executor: SequentialExecutor, rows: np.ndarray, **changes: Any) -> Trai
 @given(local=LOCALS, samples=st.integers(2, 40), work=st.floats(0.01, 1.0))
 def test_trainer_does_exactly_the_batches_of_the_arithmetic(local: LocalTraining, samples: int, work: float) -> None:
     executor = SequentialExecutor(TrainingSetup(Counting(), Tiny().load(), local, seed=0))
-    executor.train([task(executor, np.arange(samples), work=work)])
+    next(executor.train([task(executor, np.arange(samples), work=work)]))
     assert isinstance(executor.flat.module, CountingNet)
     assert executor.flat.module.sizes == walk(local, samples, work, 1)
 
@@ -126,7 +126,7 @@ def test_sgd_agrees_with_gradients_worked_out_by_hand(tiny: Dataset, momentum: f
     local = LocalTraining(learning_rate=0.2, momentum=momentum, proximal=proximal, batch_size=8, epochs=2)
     executor = SequentialExecutor(TrainingSetup(MLP(hidden=()), tiny, local, seed=1))
     rows = np.arange(10, 30)
-    result = executor.train([task(executor, rows)])[0]
+    result = next(executor.train([task(executor, rows)]))
 
     rng = np.random.default_rng(5)
     rng.integers(2**63)  # torch's seed comes first, then one permutation per epoch
@@ -152,7 +152,7 @@ def test_adam_agrees_with_torch_on_an_ordinary_module(tiny: Dataset) -> None:
     local = LocalTraining(optimizer="adam", learning_rate=0.01, batch_size=32, epochs=6)
     executor = SequentialExecutor(TrainingSetup(MLP(hidden=(7,)), tiny, local, seed=1))
     rows = np.arange(20)
-    result = executor.train([task(executor, rows)])[0]
+    result = next(executor.train([task(executor, rows)]))
 
     net = nn.Sequential(nn.Linear(16, 7), nn.ReLU(), nn.Linear(7, 3))
     nn.utils.vector_to_parameters(torch.from_numpy(executor.flat.layout.initial.copy()), net.parameters())
@@ -173,11 +173,11 @@ def test_kept_state_over_two_trainings_equals_one_longer_training(tiny: Dataset,
     twice = once.model_copy(update={"epochs": 2})
     short, long = (SequentialExecutor(TrainingSetup(MLP(), tiny, settings, seed=1)) for settings in (once, twice))
     rows = np.arange(16)
-    first = short.train([task(short, rows)])[0]
+    first = next(short.train([task(short, rows)]))
     middle = short.flat.layout.initial + first.difference
-    second = short.train([task(short, rows, base=middle, state=first.state)])[0]
-    forgetful = short.train([task(short, rows, base=middle)])[0]
-    whole = long.train([task(long, rows)])[0].difference
+    second = next(short.train([task(short, rows, base=middle, state=first.state)]))
+    forgetful = next(short.train([task(short, rows, base=middle)]))
+    whole = next(long.train([task(long, rows)])).difference
     # Batches hold all samples, in another order: sums differ by rounding alone.
     np.testing.assert_allclose(first.difference + second.difference, whole, atol=1e-5)
     assert np.abs(first.difference + forgetful.difference - whole).max() > 1e-3
@@ -210,7 +210,7 @@ def test_results_do_not_depend_on_threads_or_on_torchs_own_luck() -> None:
             torch.manual_seed(threads)
             luck = torch.random.get_rng_state()
             executor = SequentialExecutor(TrainingSetup(Normed(dropout=0.5), data, LocalTraining(), seed=1))
-            result = executor.train([task(executor, np.arange(200))])[0]
+            result = next(executor.train([task(executor, np.arange(200))]))
             found.append(
                 (
                     result.difference.tobytes(),
@@ -227,14 +227,14 @@ def test_results_do_not_depend_on_threads_or_on_torchs_own_luck() -> None:
 def test_dropout_draws_from_the_tasks_own_luck(tiny: Dataset) -> None:
     executor = SequentialExecutor(TrainingSetup(Normed(dropout=0.5), tiny, LocalTraining(batch_size=96), seed=1))
     rows = np.arange(96)
-    results = [executor.train([task(executor, rows, rng=np.random.default_rng(s))])[0] for s in (1, 1, 2)]
+    results = [next(executor.train([task(executor, rows, rng=np.random.default_rng(s))])) for s in (1, 1, 2)]
     np.testing.assert_array_equal(results[0].difference, results[1].difference)
     assert np.abs(results[0].difference - results[2].difference).max() > 1e-4
 
 
 def test_a_last_batch_of_one_is_left_out_with_batch_normalisation(tiny: Dataset) -> None:
     executor = SequentialExecutor(TrainingSetup(Normed(), tiny, LocalTraining(batch_size=8), seed=1))
-    result = executor.train([task(executor, np.arange(17))])[0]
+    result = next(executor.train([task(executor, np.arange(17))]))
     assert executor.flat.layout.smallest_batch == 2
     assert result.difference[-1] == 2  # batch normalisation's counter: 8 + 8 samples, and not the single one
 
@@ -263,7 +263,7 @@ def test_root_mean_square_is_of_single_samples_in_the_first_pass(tiny: Dataset) 
     for epochs, work, seen in ((1, 1.0, 20), (3, 1.0, 20), (3, 1 / 9, 8)):
         local = LocalTraining(learning_rate=0.2, batch_size=8, epochs=epochs)
         executor = SequentialExecutor(TrainingSetup(MLP(hidden=()), tiny, local, seed=1))
-        result = executor.train([task(executor, rows, work=work)])[0]
+        result = next(executor.train([task(executor, rows, work=work)]))
 
         rng = np.random.default_rng(5)
         rng.integers(2**63)
@@ -284,7 +284,7 @@ def test_training_is_bit_by_bit_that_of_torchs_cross_entropy(tiny: Dataset, one_
     executor = SequentialExecutor(
         TrainingSetup(MLP(hidden=(7,)), tiny, LocalTraining(learning_rate=0.3, batch_size=20), seed=1)
     )
-    result = executor.train([task(executor, np.arange(20))])[0]
+    result = next(executor.train([task(executor, np.arange(20))]))
     rng = np.random.default_rng(5)
     rng.integers(2**63)
     order = rng.permutation(20)

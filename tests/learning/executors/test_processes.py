@@ -67,8 +67,8 @@ def compare(
     setup = TrainingSetup(model, data, local, 4, precision)
     reference = SequentialExecutor(setup)
     base = reference.flat.layout.initial
-    first = reference.train(jobs(base))
-    second = reference.train(jobs(base, [one.state for one in first]))
+    first = list(reference.train(jobs(base)))
+    second = list(reference.train(jobs(base, [one.state for one in first])))
     probes = [EvaluationJob(base), EvaluationJob(base + first[0].difference, np.arange(450)), EvaluationJob(base)]
     for number in numbers:
         patch.setenv("FEDSIM_WORKERS", str(number))

@@ -73,8 +73,8 @@ def test_convolutions_agree_with_an_ordinary_loop(local: LocalTraining) -> None:
     assert found.loss == pytest.approx(np.mean(losses), rel=1e-5)
     # A second training that goes on from the state is one training of twice the length for torch.
     if local.keep_optimizer_state:
-        again = executor.train([TrainingJob(base, rows, 1.0, np.random.default_rng(5), found.state)])[0]
-        fresh = executor.train([TrainingJob(base, rows, 1.0, np.random.default_rng(5))])[0]
+        again = next(executor.train([TrainingJob(base, rows, 1.0, np.random.default_rng(5), found.state)]))
+        fresh = next(executor.train([TrainingJob(base, rows, 1.0, np.random.default_rng(5))]))
         assert np.abs(again.difference - fresh.difference).max() > 1e-4
         assert {name: part.shape for name, part in again.state.items() if part.ndim} == {
             name: base.shape for name in found.state if found.state[name].ndim

@@ -85,7 +85,7 @@ def test_training_cnn3_agrees_with_an_ordinary_module_buffers_included() -> None
     net = PaperNet()
     load_paper_net(net, executor.flat.module)
     task = TrainingJob(executor.flat.layout.initial, np.arange(24), 1.0, np.random.default_rng(0))
-    result = executor.train([task])[0]
+    result = next(executor.train([task]))
 
     images = torch.from_numpy(data.train_x.transpose(0, 3, 1, 2) / 127.5 - 1).float()
     labels = torch.from_numpy(data.train_y.copy())
