@@ -201,10 +201,10 @@ class Participations:
     def delivered(self, count: int) -> Event:
         """Return the event that is triggered when a number of clients have delivered."""
         if count not in self._milestones:
-            self._milestones[count] = self.env.event()
             if self._shared is not None:
                 self._end_by_now()
                 self._begin_each()
+            self._milestones[count] = self.env.event()
             if self._delivered >= count:
                 self._milestones[count].succeed()
         return self._milestones[count]
