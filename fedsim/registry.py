@@ -106,7 +106,7 @@ class Recipe:
         What the constructor is called with.
     prototype : object or None
         An object handed over in Python whose constructor arguments cannot be read back as plain values from its
-        attributes; each run gets a deep copy of it, the scenario cannot be written as TOML, and its digest covers the
+        attributes, or that was made with options that are no plain values; each run gets a deep copy of it, the scenario cannot be written as TOML, and its digest covers the
         object's class and its code only.
     """
 
@@ -221,9 +221,11 @@ class Registry:
         checked = model.model_validate(dict(options))
         chosen = {name: getattr(checked, name) for name in parameters}
         try:
-            factory(**chosen)
+            made = factory(**chosen)
         except (TypeError, ValueError) as error:
             raise refusal("refused", "{error}", error=error) from error
+        if not all(_is_plain(option) for option in chosen.values()):
+            return Recipe(kind, factory, {}, made)
         return Recipe(kind, factory, chosen)
 
     def describe(self, value: Any) -> dict[str, Any]:
