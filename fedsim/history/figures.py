@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final, get_args
 
 from fedsim.errors import RunError
 from fedsim.history.tables import Tables, X, Y
+from fedsim.whole_files import replace_file
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -104,11 +105,8 @@ def save(figure: "Figure", out: str | Path) -> None:
         If the file cannot be written.
     """
     path = Path(out)
-    temporary = path.with_name(f".{path.name}.part{path.suffix}")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        figure.savefig(temporary)
-        temporary.replace(path)
+        replace_file(path, lambda part: figure.savefig(part, format=path.suffix[1:] or None))
     except (OSError, ValueError) as error:
-        temporary.unlink(missing_ok=True)
         raise RunError(f"{path}: the figure cannot be written: {error}") from None
