@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final, get_args
 
 from fedsim.errors import RunError
 from fedsim.history.tables import Tables, X, Y
+from fedsim.inputs.files import check_path
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -103,7 +104,12 @@ def save(figure: "Figure", out: str | Path) -> None:
     RunError
         If the file cannot be written.
     """
-    path = Path(out)
+    path = check_path(out, RunError)
+    formats = figure.canvas.get_supported_filetypes()
+    if path.suffix[1:].lower() not in formats:
+        raise RunError(
+            f"{str(out)!r} is not allowed; a figure needs a name that ends in .{', .'.join(sorted(formats))}"
+        )
     temporary = path.with_name(f".{path.name}.part{path.suffix}")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
