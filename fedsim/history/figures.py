@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final, get_args
 
 from fedsim.errors import RunError
 from fedsim.history.tables import Tables, X, Y
+from fedsim.inputs.files import check_path
 from fedsim.whole_files import replace_file
 
 if TYPE_CHECKING:
@@ -104,9 +105,14 @@ def save(figure: "Figure", out: str | Path) -> None:
     RunError
         If the file cannot be written.
     """
-    path = Path(out)
+    path = check_path(out, RunError)
+    formats = figure.canvas.get_supported_filetypes()
+    if path.suffix[1:].lower() not in formats:
+        raise RunError(
+            f"{str(out)!r} is not allowed; a figure needs a name that ends in .{', .'.join(sorted(formats))}"
+        )
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        replace_file(path, lambda part: figure.savefig(part, format=path.suffix[1:] or None))
+        replace_file(path, lambda part: figure.savefig(part, format=path.suffix[1:].lower()))
     except (OSError, ValueError) as error:
         raise RunError(f"{path}: the figure cannot be written: {error}") from None
