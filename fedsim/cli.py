@@ -4,9 +4,11 @@ A wrong scenario, file or option ends in a paragraph on standard error and exit 
 `fedsim.boundary`.
 """
 
+import contextlib
+import signal
 import sys
 import warnings
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, cast
@@ -117,6 +119,7 @@ def run(
 
     from fedsim.results import read_summary, rows
     from fedsim.results import run as run_scenario
+    from fedsim.results.places import replacing
     from fedsim.results.progress import RoundBar
 
     if store is not None and no_store:
@@ -128,7 +131,7 @@ def run(
     folder = Path("runs") / scenario.name if out is None else out
     console = Console()
     try:
-        with RoundBar(scenario.name, scenario.rounds.count, console, quiet=quiet) as bar:
+        with _asked_to_end(), RoundBar(scenario.name, scenario.rounds.count, console, quiet=quiet) as bar:
             run_scenario(
                 scenario,
                 folder,
@@ -143,9 +146,10 @@ def run(
                 save_models=save_models,
                 tell=None if quiet else partial(console.print, soft_wrap=True, highlight=False, markup=False),
             )
-    except KeyboardInterrupt:
-        typer.echo(f"fedsim: interrupted; the rounds so far are in {folder}", err=True)
-        raise typer.Exit(130) from None
+    except KeyboardInterrupt as error:
+        left = "the run before is still" if replacing(folder) else "the rounds so far are"
+        typer.echo(f"fedsim: interrupted{_by(error)}; {left} in {folder}", err=True)
+        raise typer.Exit(143 if error.args else 130) from None
     if quiet:
         return
     _print_table(f"{scenario.name} (seed {scenario.seed})", rows(read_summary(folder)))
@@ -170,7 +174,12 @@ def plot(
     from fedsim.results import read_run
 
     histories = [read_run(folder) for folder in runs]
-    draw(histories, cast(Any, x), cast(Any, y), smoothing=smoothing, labels=_labels(runs), out=out)
+    labels = _labels(runs)
+    for i, (folder, history) in enumerate(zip(runs, histories, strict=True)):
+        if history.unfinished is not None:
+            typer.echo(f"fedsim: {folder}: this run is not whole: {history.unfinished}", err=True)
+            labels[i] += " (not whole)"
+    draw(histories, cast(Any, x), cast(Any, y), smoothing=smoothing, labels=labels, out=out)
     typer.echo(str(out))
 
 
@@ -264,6 +273,24 @@ def _scenario(file: Path, assignments: list[str] | None, *, plugins: bool) -> An
     # At the end of the path, so that no installed package is hidden.
     sys.path += [str(folder) for folder in (file.resolve().parent, Path.cwd()) if str(folder) not in sys.path]
     return Scenario.load(file, values)
+
+
+@contextlib.contextmanager
+def _asked_to_end() -> Iterator[None]:
+    """Let SIGTERM, which batch systems send before they kill, interrupt a run as Ctrl-C does."""
+
+    def interrupt(number: int, _frame: object) -> None:
+        raise KeyboardInterrupt(signal.Signals(number).name)
+
+    before = signal.signal(signal.SIGTERM, interrupt)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def _by(error: KeyboardInterrupt) -> str:
+    return f" ({error})" if error.args else ""
 
 
 def _labels(runs: list[Path]) -> list[str]:
