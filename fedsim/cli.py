@@ -206,8 +206,9 @@ def check(file: ScenarioFile, assignments: Assignments = None, no_plugins: NoPlu
     A kind of the form module:Class, or of an installed package, is a plug-in: to check it, its module is imported,
     which runs it. With --no-plugins nothing is imported, and such a file is refused.
     """
+    before = imported_plugins()
     scenario = _scenario(file, assignments, plugins=not no_plugins)
-    for module, where in imported_plugins().items():
+    for module, where in imported_plugins().items() - before.items():
         typer.echo(f"fedsim: the file names a plug-in, and its module {module!r} ({where}) was imported", err=True)
     typer.echo(scenario.to_toml())
     typer.echo(f"# {file}: valid, digest {scenario.digest()}")
