@@ -35,8 +35,10 @@ _MULTIPLIERS: Final = np.array([[_FIRST], [_SECOND]], dtype=np.uint64)
 _KEY_STEPS: Final = np.array([0x9E3779B9, 0xBB67AE85], dtype=np.uint64)
 _LOW: Final = np.uint64(0xFFFFFFFF)
 _HALF: Final = np.uint64(32)
+_WORD: Final = np.dtype("<u8")
 _CHUNK: Final = 2**13
 """Numbers drawn at once, so that their counters stay in a core's cache."""
+_LARGEST: Final = 2**63
 _FEW: Final = 400
 """Largest size for which drawing in the lanes of whole numbers is faster than drawing arrays."""
 
@@ -130,9 +132,11 @@ class Streams:
         block : integers in [0, 2**63): a round, a fading block or another count of a client's draws
             The two arguments broadcast.
         """
+        asked = np.asarray(client)
+        if isinstance(block, int) and 0 <= block < _LARGEST and asked.size <= _FEW:
+            numbers = _in_lanes(asked, block, _lanes(self._key(name), asked.size))
+            return numbers if asked.ndim == 1 else numbers.reshape(asked.shape)
         asked, counted = np.asarray(client, dtype=np.uint64), np.asarray(block, dtype=np.uint64)
-        if counted.ndim == 0 and asked.size <= _FEW:
-            return _in_lanes(asked, counted.item(), _lanes(self._key(name), asked.size)).reshape(asked.shape)
         both = np.empty((2, *np.broadcast(asked, counted).shape), dtype=np.uint64)
         both[0], both[1] = asked, counted
         clients, blocks = both
@@ -175,19 +179,22 @@ class _Lanes:
     ----------
     ones : a whole number with 1 in each lane
     low, short : masks of the 32 and of the 20 lowest bits of each lane
-    keys : the ten round keys, two words each, in each lane
+    keys : the first eight round keys, two words each, in each lane
+    ninth, tenth : the one word that is needed of each of the last two round keys
     """
 
     def __init__(self, key: tuple[int, int], size: int) -> None:
         self.ones = int.from_bytes(b"\x01\0\0\0\0\0\0\0" * size, "little")
         self.low, self.short = self.ones * 0xFFFFFFFF, self.ones * 0xFFFFF
-        self.keys = [(self.ones * even, self.ones * odd) for even, odd in key_schedule(key)[:, :, 0].tolist()]
+        *keys, ninth, tenth = key_schedule(key)[:, :, 0].tolist()
+        self.keys = [(self.ones * even, self.ones * odd) for even, odd in keys]
+        self.ninth, self.tenth = self.ones * ninth[1], self.ones * tenth[0]
 
 
 _lanes = lru_cache(maxsize=128)(_Lanes)
 
 
-def _in_lanes(client: NDArray[np.uint64], block: NDArray[np.uint64] | int, lanes: _Lanes) -> FloatArray:
+def _in_lanes(client: NDArray[Any], block: NDArray[Any] | int, lanes: _Lanes) -> FloatArray:
     """Return the numbers of a few counters, shape (n,): `_uniform` in the lanes of whole numbers.
 
     A product of two 32-bit words fits into a lane, so that one multiplication of whole numbers is one of all lanes.
@@ -198,12 +205,8 @@ def _in_lanes(client: NDArray[np.uint64], block: NDArray[np.uint64] | int, lanes
     lanes : for n counters
     """
     low, short = lanes.low, lanes.short
-    first, odd = int.from_bytes(client.astype("<u8", copy=False).tobytes(), "little"), 0
-    blocks = (
-        lanes.ones * block
-        if isinstance(block, int)
-        else int.from_bytes(block.astype("<u8", copy=False).tobytes(), "little")
-    )
+    first, odd = _side_by_side(client), 0
+    blocks = lanes.ones * block if isinstance(block, int) else _side_by_side(block)
     # The bits of `second` and `odd` beyond the lower half of a lane have no meaning.
     second, third = blocks, blocks >> 32 & low
     for even_key, odd_key in lanes.keys:
@@ -214,8 +217,16 @@ def _in_lanes(client: NDArray[np.uint64], block: NDArray[np.uint64] | int, lanes
             ((one >> 32) ^ odd ^ odd_key) & low,
             one,
         )
-    bits = (first << 20) ^ (second >> 12 & short)
-    return (np.frombuffer(bits.to_bytes(8 * client.size, "little"), dtype="<u8") + 0.5) * 2.0**-52
+    # Of the last two rounds only the words that the number depends on.
+    second, third = third * _SECOND, ((first * _FIRST >> 32) ^ odd ^ lanes.ninth) & low
+    last = third * _SECOND
+    bits = ((((last >> 32) ^ second ^ lanes.tenth) & low) << 20) ^ (last >> 12 & short)
+    return np.asarray((np.frombuffer(bits.to_bytes(8 * client.size, "little"), dtype=_WORD) + 0.5) * 2.0**-52)
+
+
+def _side_by_side(words: NDArray[Any]) -> int:
+    """Return the whole number in whose lanes some words lie side by side."""
+    return int.from_bytes(words.astype(_WORD, copy=False).tobytes(), "little")
 
 
 def _uniform(client: NDArray[np.uint64], block: NDArray[np.uint64], schedule: NDArray[np.uint64]) -> FloatArray:

@@ -3,7 +3,7 @@
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Self
+from typing import NamedTuple, Self
 
 import numpy as np
 
@@ -12,8 +12,7 @@ from fedsim.learning import Learner, Model, Of, Update
 from fedsim.rounds.aggregation.staleness import StalenessLaw
 
 
-@dataclass(frozen=True, kw_only=True)
-class Arrivals:
+class Arrivals(NamedTuple):
     """Updates that wait for an aggregation, ordered by the dispatch of their cohort and the place in it.
 
     Attributes
@@ -40,8 +39,7 @@ class Arrivals:
     held: BoolArray
 
 
-@dataclass(frozen=True)
-class Aggregated:
+class Aggregated(NamedTuple):
     """The next model, and what became of the arrivals.
 
     Attributes
@@ -125,7 +123,7 @@ class FedAvgRule(AggregationRule):
         counts = arrivals.weight
         if self.law is not None:
             counts = counts * discount(self.learner, self.law, arrivals)
-        share = counts.sum()
+        share = np.add.reduce(counts)
         weight = counts / share * arrivals.total if share > 0 else np.zeros(counts.size)
         return Aggregated.of_all(self.learner.aggregate(model, arrivals.updates, weight), weight)
 

@@ -7,7 +7,7 @@ from typing import Final, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from fedsim.arrays import FloatArray, IntArray
+from fedsim.arrays import FloatArray, IntArray, any_of
 from fedsim.clock import instants
 from fedsim.history.outcomes import NO_VALUE, Fate
 from fedsim.learning import Model, Update
@@ -105,7 +105,7 @@ class UpdateBuffer:
             part = slice(done, done + members.size)
             done += members.size
             held, weight = aggregated.held[part], aggregated.weight[part]
-            if np.count_nonzero(held):
+            if any_of(held):
                 self._held.update((run, i) for i in members[held].tolist())
                 self._decide(run, members[~held], weight[~held], number, model.version)
             else:
@@ -128,11 +128,11 @@ class UpdateBuffer:
         for run in list(self._buffered) if version != self._version else self._unchecked:
             if run in self._buffered:
                 members = _joined(self._buffered[run])
-                staleness = np.full(members.size, version - run.model.version)
-                accepted = self._rule.accepts(staleness, run.late[members])
-                if np.count_nonzero(accepted) < members.size:
-                    run.fate[members[~accepted]] = Fate.WASTED_LATE
-                    self._remove(run, members[~accepted])
+                staleness = _repeated(version - run.model.version, members.size)
+                refused = ~self._rule.accepts(staleness, run.late[members])
+                if any_of(refused):
+                    run.fate[members[refused]] = Fate.WASTED_LATE
+                    self._remove(run, members[refused])
         self._version = version
         self._unchecked.clear()
 
@@ -154,8 +154,8 @@ class UpdateBuffer:
     def _decide(self, run: CohortRun, members: IntArray, weight: FloatArray, number: int, version: int) -> None:
         """Decide the fate of members whose updates an aggregation with a model of a version has seen."""
         unused, age = np.isnan(weight), version - run.model.version
-        fate = np.where(run.late[members] | (age > 0), _STALE_USED, _USED)
-        if not np.count_nonzero(unused):
+        fate = np.where(run.late[members], _STALE_USED, _USED) if age == 0 else _STALE_USED
+        if not any_of(unused):
             run.used_weight[members], run.staleness[members], run.served_round[members] = weight, age, number
             run.fate[members] = fate
         else:
@@ -192,8 +192,9 @@ class UpdateBuffer:
         made = run.updates
         missing = np.array([i for i in members.tolist() if i not in made], dtype=np.int64) if made else members
         repeats = run.repeat[missing]
-        for repeat in sorted(set(repeats.tolist())):
-            alike = missing[repeats == repeat]
+        kinds = sorted(set(repeats.tolist()))
+        for repeat in kinds:
+            alike = missing if len(kinds) == 1 else missing[repeats == repeat]
             places = alike.tolist()
             releases = {at: run.releases[i] for at, i in enumerate(places) if i in run.releases} if run.releases else {}
             handles = self.context.learner.updates(
@@ -210,14 +211,21 @@ class UpdateBuffer:
         return Arrivals(
             client=client,
             updates=[update for part in ready for update in self._updates(*part)],
-            base=[run.model for run, members in ready for _ in range(members.size)],
+            base=[model for run, members in ready for model in [run.model] * members.size],
             weight=_joined([run.weight[members] for run, members in ready]),
             total=ready[-1][0].total,
-            staleness=_joined([np.full(m.size, version - run.model.version) for run, m in ready]),
+            staleness=_joined([_repeated(version - run.model.version, m.size) for run, m in ready]),
             arrived_s=_joined([run.participations.ended_s[members] for run, members in ready]),
             picked_before=self._was_picked[client],
             held=held,
         )
+
+
+def _repeated(number: int, size: int) -> IntArray:
+    """Return an array of one whole number, shape (size,)."""
+    array = np.empty(size, dtype=np.int64)
+    array.fill(number)
+    return array
 
 
 def _joined(parts: list[NDArray[T]]) -> NDArray[T]:
