@@ -3,7 +3,7 @@
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple, Self
+from typing import NamedTuple, Protocol, Self
 
 import numpy as np
 
@@ -12,31 +12,43 @@ from fedsim.learning import Learner, Model, Of, Update
 from fedsim.rounds.aggregation.staleness import StalenessLaw
 
 
-class Arrivals(NamedTuple):
+class Arrivals(Protocol):
     """Updates that wait for an aggregation, ordered by the dispatch of their cohort and the place in it.
 
     Attributes
     ----------
     client : ids, shape (n,)
     updates : one per client
-    base : model that each client started from
     weight : weight of each before staleness and scaling, >= 0, shape (n,)
     total : sum of the weights of a whole cohort
-    staleness : aggregations since each client started, shape (n,)
-    arrived_s : instant of each arrival, shape (n,)
-    picked_before : whether the last aggregation used a new update of the same client, shape (n,)
     held : whether the last aggregation kept it, shape (n,)
     """
 
     client: IntArray
     updates: Sequence[Update]
-    base: Sequence[Model]
     weight: FloatArray
     total: float
-    staleness: IntArray
-    arrived_s: FloatArray
-    picked_before: BoolArray
     held: BoolArray
+
+    @property
+    def base(self) -> Sequence[Model]:
+        """Model that each client started from."""
+        ...
+
+    @property
+    def staleness(self) -> IntArray:
+        """Aggregations since each client started, shape (n,)."""
+        ...
+
+    @property
+    def arrived_s(self) -> FloatArray:
+        """Instant of each arrival, shape (n,)."""
+        ...
+
+    @property
+    def picked_before(self) -> BoolArray:
+        """Whether the last aggregation used a new update of the same client, shape (n,)."""
+        ...
 
 
 class Aggregated(NamedTuple):
