@@ -7,6 +7,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from fedsim.errors import WriteError
 from fedsim.history.history import History
 from fedsim.history.schema import (
     ACCOUNTS,
@@ -25,6 +26,8 @@ from fedsim.history.spool import ROWS_IN_A_BATCH, Spool
 Row = Mapping[str, Any]
 MakeSpool = Callable[[TableSchema], Spool]
 
+_MOST_ROWS_IN_MEMORY: Final = 2**20
+"""Rows that are kept while the disk is full; more end the run."""
 _SINGLE_ROWS_IN_MEMORY: Final = 2**11
 """Most rows in memory that were given one by one: each takes a hundred times the memory of its numbers."""
 
@@ -121,7 +124,7 @@ class _Growing:
     def __init__(self, schema: TableSchema, make: MakeSpool) -> None:
         self._schema, self._make = schema, make
         self._spool: Spool | None = None
-        self.rows = 0
+        self.rows = self._spill_at = 0
         self._tail = _Tail(0, [])
         self._columns: dict[str, NDArray[Any]] = {}
         self._room = 0
@@ -132,9 +135,7 @@ class _Growing:
 
     def add_row_later(self, row: Callable[[], Row]) -> None:
         self._tail.single.append(row)
-        self.rows += 1
-        if len(self._tail.single) >= min(_SINGLE_ROWS_IN_MEMORY, ROWS_IN_A_BATCH):
-            self.spill()
+        self._added(1)
 
     def add_columns(self, columns: dict[str, Piece]) -> None:
         absent = self._schema.check(columns)
@@ -147,10 +148,7 @@ class _Growing:
         place, arrays = slice(present, end), self._columns
         for name, piece in columns.items():
             arrays[name][place] = piece
-        # One assignment: an interrupt comes before it or after it.
-        self.rows += rows
-        if end >= ROWS_IN_A_BATCH:
-            self.spill()
+        self._added(rows)
 
     def spill(self) -> None:
         newest = self._newest()
@@ -170,6 +168,20 @@ class _Growing:
         self.spill()
         return iter(()) if self._spool is None else self._spool.batches()
 
+    def _added(self, rows: int) -> None:
+        # One assignment: an interrupt comes before it or after it.
+        self.rows += rows
+        at, single = self._tail
+        if self.rows < self._spill_at or (self.rows - at < ROWS_IN_A_BATCH and len(single) < _SINGLE_ROWS_IN_MEMORY):
+            return
+        try:
+            self.spill()
+        except WriteError:
+            # A disk may be full for a moment.
+            if self.rows - self._tail.at >= _MOST_ROWS_IN_MEMORY:
+                raise
+            self._spill_at = self.rows + ROWS_IN_A_BATCH
+
     def _newest(self) -> pa.Table:
         at, single = self._tail
         if self._columns:
@@ -182,7 +194,7 @@ class _Growing:
 
     def _make_room(self, present: int, rows: int) -> None:
         """Make room for a batch and further rows, and keep the present ones."""
-        room = ROWS_IN_A_BATCH + rows
+        room = present + rows + ROWS_IN_A_BATCH
         wider = {column.name: np.empty(room, dtype=column.dtype) for column in self._schema.columns}
         for name, array in self._columns.items():
             wider[name][:present] = array[:present]
