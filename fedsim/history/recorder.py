@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
+import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
@@ -19,7 +20,6 @@ from fedsim.history.schema import (
     TABLES,
     Piece,
     TableSchema,
-    rows_of,
 )
 from fedsim.history.spool import ROWS_IN_A_BATCH, Spool
 
@@ -28,8 +28,8 @@ MakeSpool = Callable[[TableSchema], Spool]
 
 _MOST_ROWS_IN_MEMORY: Final = 2**20
 """Rows that are kept while the disk is full; more end the run."""
-_PARTS_IN_MEMORY: Final = 2**11
-"""Most pieces of a table in memory: a piece of one row takes a hundred times the memory of its numbers."""
+_SINGLE_ROWS_IN_MEMORY: Final = 2**11
+"""Most rows in memory that were given one by one: each takes a hundred times the memory of its numbers."""
 
 
 class Recorder:
@@ -57,7 +57,7 @@ class Recorder:
     def add_participations(self, **columns: Piece) -> None:
         """Record the participations of a cohort as columns of `PARTICIPATIONS`, shape (n,), labels as their codes.
 
-        A number stands for a column with one value.
+        A number stands for a column with one value; ``client`` is an array.
         """
         self._tables[PARTICIPATIONS.name].add_columns(columns)
 
@@ -103,7 +103,7 @@ class Recorder:
         """Return the history up to now; rows on disk are mapped into memory, and read when they are used."""
         tables = {name: table.table() for name, table in self._tables.items()}
         if self.accounts is not None:
-            tables["accounts"] = ACCOUNTS.from_columns([self.accounts()])
+            tables["accounts"] = ACCOUNTS.from_columns(self.accounts())
         return History(
             self.name, **{n: table for n, table in tables.items() if table.num_rows or not TABLES[n].optional}
         )
@@ -114,33 +114,41 @@ class Recorder:
 
 
 class _Growing:
-    """One table: the newest rows in memory as they were given, the others in a spool.
+    """One table: the newest rows in memory, the others in a spool.
 
-    An interrupt may come at any instant. The rows stay in order and none is put on disk twice, because the spool knows
-    how many it has.
+    Rows are given one by one, or several as columns, whose numbers are written into arrays with room for a batch. An
+    interrupt may come at any instant. The rows stay in order and none is put on disk twice, because the spool knows how
+    many it has.
     """
 
     def __init__(self, schema: TableSchema, make: MakeSpool) -> None:
         self._schema, self._make = schema, make
         self._spool: Spool | None = None
         self.rows = self._spill_at = 0
-        self._tail = _Tail(0, [], [])
+        self._tail = _Tail(0, [])
+        self._columns: dict[str, NDArray[Any]] = {}
+        self._room = 0
 
     def add_row(self, values: Row) -> None:
         self._schema.check(values)
         self.add_row_later(lambda: values)
 
     def add_row_later(self, row: Callable[[], Row]) -> None:
-        self._tail.rows.append(row)
-        self._added(1, len(self._tail.rows))
+        self._tail.single.append(row)
+        self._added(1)
 
     def add_columns(self, columns: dict[str, Piece]) -> None:
         absent = self._schema.check(columns)
-        rows = rows_of(columns)
         if absent:
-            columns = columns | {column.name: column.no_value(rows) for column in absent}
-        self._tail.columns.append(columns)
-        self._added(rows, len(self._tail.columns))
+            columns = columns | {column.name: column.no_value for column in absent}
+        rows, present = np.size(columns["client"]), self.rows - self._tail.at
+        end = present + rows
+        if end > self._room:
+            self._make_room(present, rows)
+        place, arrays = slice(present, end), self._columns
+        for name, piece in columns.items():
+            arrays[name][place] = piece
+        self._added(rows)
 
     def spill(self) -> None:
         newest = self._newest()
@@ -149,7 +157,7 @@ class _Growing:
         if self._spool is None:
             self._spool = self._make(self._schema)
         self._spool.append(newest, self._tail.at)
-        self._tail = _Tail(self._tail.at + newest.num_rows, [], [])
+        self._tail = _Tail(self._tail.at + newest.num_rows, [])
 
     def table(self) -> pa.Table:
         if self._spool is None:
@@ -160,9 +168,11 @@ class _Growing:
         self.spill()
         return iter(()) if self._spool is None else self._spool.batches()
 
-    def _added(self, rows: int, parts: int) -> None:
+    def _added(self, rows: int) -> None:
+        # One assignment: an interrupt comes before it or after it.
         self.rows += rows
-        if self.rows < self._spill_at or (self.rows - self._tail.at < ROWS_IN_A_BATCH and parts < _PARTS_IN_MEMORY):
+        at, single = self._tail
+        if self.rows < self._spill_at or (self.rows - at < ROWS_IN_A_BATCH and len(single) < _SINGLE_ROWS_IN_MEMORY):
             return
         try:
             self.spill()
@@ -173,21 +183,29 @@ class _Growing:
             self._spill_at = self.rows + ROWS_IN_A_BATCH
 
     def _newest(self) -> pa.Table:
-        _, columns, rows = self._tail
-        if columns:
-            return self._schema.from_columns(columns)
-        known = [row() for row in rows]
+        at, single = self._tail
+        if self._columns:
+            # Copies: the arrays take the next rows, and an Arrow table may share the memory of what it is made of.
+            return self._schema.from_columns({name: a[: self.rows - at].copy() for name, a in self._columns.items()})
+        known = [row() for row in single]
         for row in known:
             self._schema.check(row)
         return self._schema.from_rows(known)
 
+    def _make_room(self, present: int, rows: int) -> None:
+        """Make room for a batch and further rows, and keep the present ones."""
+        room = present + rows + ROWS_IN_A_BATCH
+        wider = {column.name: np.empty(room, dtype=column.dtype) for column in self._schema.columns}
+        for name, array in self._columns.items():
+            wider[name][:present] = array[:present]
+        self._columns, self._room = wider, room
+
 
 class _Tail(NamedTuple):
-    """The rows in memory: the number of rows before them, and what was given, as columns or as rows."""
+    """The rows in memory: the number of rows before them, and those that were given one by one."""
 
     at: int
-    columns: list[dict[str, Piece]]
-    rows: list[Callable[[], Row]]
+    single: list[Callable[[], Row]]
 
 
 def _temporary(schema: TableSchema) -> Spool:

@@ -81,8 +81,8 @@ def test_a_new_column_is_a_row_of_the_schema_and_a_value(monkeypatch):
         "next_end": [None, "restart"],
     }
     parts = {name: np.array([value]) for name, value in EVALUATION.items()}
-    pieces = [{**parts, "humidity": np.array([np.nan]), "next_end": np.array([-1])}]
-    assert wider.from_columns(pieces).slice(0, 1).equals(table.slice(0, 1))
+    columns = {**parts, "humidity": np.array([np.nan]), "next_end": np.array([-1])}
+    assert wider.from_columns(columns).slice(0, 1).equals(table.slice(0, 1))
 
 
 def test_every_column_is_described():

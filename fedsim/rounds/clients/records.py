@@ -1,6 +1,6 @@
 """What participations that have ended have spent and sent, as the history and the audit take it."""
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,8 +10,7 @@ from fedsim.devices import EnergyDemand
 from fedsim.history.outcomes import NOT_CUT
 
 
-@dataclass(frozen=True)
-class ParticipationRecords:
+class ParticipationRecords(NamedTuple):
     """What m clients of one cohort have spent and sent; the columns are those of `Participations`.
 
     Attributes

@@ -83,8 +83,8 @@ class CohortRuns:
         """
         context, client, now_s = self.context, cohort.client, self.env.now
         weight, total = cohort_weights(cohort, context.learner.samples[client])
-        run = CohortRun(self._sent, number, cohort, model, weight, total)
-        run.repeat = self._buffer.repeats(client, model.version)
+        repeat = self._buffer.repeats(client, model.version)
+        run = CohortRun(self._sent, number, cohort, model, weight, total, repeat)
         if cohort.work is not None:
             run.work = context.learner.whole_steps(client, run.work, up=True)
         workload = context.clients.workload

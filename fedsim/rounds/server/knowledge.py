@@ -177,8 +177,8 @@ def _column(name: str, reported: Members) -> NDArray[np.floating[Any]]:
 
 def _joined(columns: list[NDArray[Any]], dtype: Any) -> NDArray[Any]:
     if len(columns) == 1:
-        return columns[0].astype(dtype)
-    return np.concatenate(columns).astype(dtype) if columns else np.zeros(0, dtype=dtype)
+        return columns[0].astype(dtype, copy=False)
+    return np.concatenate(columns).astype(dtype, copy=False) if columns else np.zeros(0, dtype=dtype)
 
 
 def _read_only(array: NDArray[T]) -> NDArray[T]:
