@@ -133,10 +133,13 @@ class Server:
         ------
         ScenarioError
             If nothing will ever happen any more.
+        AuditError
+            If what was recorded contradicts itself.
         """
         end_of_time = self.env.timeout(np.inf)
         end_of_time.callbacks = [self._refuse_to_wait]
         self.env.run(until=self.env.process(self.serve()))
+        self.recorder.end()
 
     def _refuse_to_wait(self, _: Event) -> None:
         raise ScenarioError(
