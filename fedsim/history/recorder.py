@@ -7,7 +7,7 @@ from typing import Any, Final, NamedTuple, Protocol
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from fedsim.errors import AuditError
+from fedsim.errors import AuditError, WriteError
 from fedsim.history.history import History
 from fedsim.history.schema import (
     ACCOUNTS,
@@ -27,6 +27,8 @@ from fedsim.history.spool import ROWS_IN_A_BATCH, Spool
 Row = Mapping[str, Any]
 MakeSpool = Callable[[TableSchema], Spool]
 
+_MOST_ROWS_IN_MEMORY: Final = 2**20
+"""Rows that are kept while the disk is full; more end the run."""
 _PARTS_IN_MEMORY: Final = 2**11
 """Most pieces of a table in memory: a piece of one row takes a hundred times the memory of its numbers."""
 
@@ -184,7 +186,7 @@ class _Growing:
     def __init__(self, schema: TableSchema, make: MakeSpool, check: Callable[[str, int, pa.Table], None]) -> None:
         self._schema, self._make, self._check = schema, make, check
         self._spool: Spool | None = None
-        self.rows = self._checked = 0
+        self.rows = self._spill_at = self._checked = 0
         self._tail = _Tail(0, [], [])
 
     def add_row(self, values: Row) -> None:
@@ -228,8 +230,15 @@ class _Growing:
 
     def _added(self, rows: int, parts: int) -> None:
         self.rows += rows
-        if self.rows - self._tail.at >= ROWS_IN_A_BATCH or parts >= _PARTS_IN_MEMORY:
+        if self.rows < self._spill_at or (self.rows - self._tail.at < ROWS_IN_A_BATCH and parts < _PARTS_IN_MEMORY):
+            return
+        try:
             self.spill()
+        except WriteError:
+            # A disk may be full for a moment.
+            if self.rows - self._tail.at >= _MOST_ROWS_IN_MEMORY:
+                raise
+            self._spill_at = self.rows + ROWS_IN_A_BATCH
 
     def _check_new(self, newest: pa.Table, at: int) -> None:
         """Check those of some rows that have not been checked."""
