@@ -42,7 +42,8 @@ def _seconds_left(rows: TableRows) -> BoolArray:
     spent_s += rows["uplink_s"]
     spent_s -= rows["end_s"]
     spent_s += rows["start_s"]
-    return ~(np.abs(spent_s) <= TOLERANCE * np.maximum(1.0, rows["end_s"]))
+    wrong: BoolArray = ~(np.abs(spent_s) <= TOLERANCE * np.maximum(1.0, rows["end_s"]))
+    return wrong
 
 
 def _negative(*columns: str) -> Callable[[TableRows], BoolArray]:
@@ -50,23 +51,27 @@ def _negative(*columns: str) -> Callable[[TableRows], BoolArray]:
         # The least value of a column is NaN if any is.
         if all(rows[column].min() >= 0 for column in columns):
             return np.zeros(rows.size, dtype=bool)
-        return np.any([~(rows[column] >= 0) for column in columns], axis=0)
+        negative: BoolArray = np.any([~(rows[column] >= 0) for column in columns], axis=0)
+        return negative
 
     return wrong
 
 
 def _weighs_unused(rows: TableRows) -> BoolArray:
-    return (rows["weight"] != 0) & ~_used(rows)
+    wrong: BoolArray = (rows["weight"] != 0) & ~_used(rows)
+    return wrong
 
 
 def _sent_early(rows: TableRows) -> BoolArray:
     cut_in = rows["cut_in"]
-    return ((cut_in == DOWNLINK) | (cut_in == COMPUTE)) & (rows["uplink_bits"] > 0)
+    wrong: BoolArray = ((cut_in == DOWNLINK) | (cut_in == COMPUTE)) & (rows["uplink_bits"] > 0)
+    return wrong
 
 
 def _charged_early(rows: TableRows) -> BoolArray:
     cut_in = rows["cut_in"]
-    return ((cut_in == DOWNLINK) | (cut_in == COMPUTE)) & (rows["epsilon"] > 0)
+    wrong: BoolArray = ((cut_in == DOWNLINK) | (cut_in == COMPUTE)) & (rows["epsilon"] > 0)
+    return wrong
 
 
 BEGINS_AT: Final = RowRule("begins before time 0", ("start_s",), lambda rows: ~(rows["start_s"] >= 0))

@@ -8,6 +8,7 @@ checks each participation against what the network, the clock and the batteries 
 `fedsim.rounds.audit.audit`.
 """
 
+import math
 import time
 from collections.abc import Callable
 from typing import Final
@@ -52,9 +53,9 @@ class TableAudit:
         self.spent_s = 0.0
         self._bits, self._accountant, self._one_server, self._rules = bits, accountant, one_server, rules
         self._participations, self._probes = Following(-1.0, -1.0), Following(-1.0, -1.0)
-        self._rounds = {name: Following(0.0, 0.0, 0.0, 0.0) for name in ("rounds", "edge_rounds")}
-        self._evaluations = Following(0.0, 0.0)
-        self._epsilon = np.zeros(0)
+        self._rounds = {name: Following(0.0, -math.inf, 0.0, 0.0) for name in ("rounds", "edge_rounds")}
+        self._evaluations = Following(-math.inf, 0.0)
+        self._epsilon: FloatArray = np.zeros(0)
         self._rows = self._stale_used = self._selected = self._ended = self._stale_counted = 0
         self._more: dict[str, Checked] = {
             "participations": self._check_participations,
@@ -96,25 +97,16 @@ class TableAudit:
         AuditError
             If they count differently.
         """
-        if self._one_server and self._selected != self._rows:
-            raise AuditError(
-                f"rounds: they count {self._selected} participations begun; the table has {self._rows} rows"
-            )
-        if self._stale_counted != self._stale_used and self._one_server:
-            raise AuditError(
-                f"rounds: they count {self._stale_counted} stale updates used; participations have {self._stale_used}"
-            )
+        if self._one_server:
+            _same("participations begun", self._selected, "participations", self._rows)
+            _same("stale updates used", self._stale_counted, "participations", self._stale_used)
         if self._accountant is not None:
             spent = self._accountant.spent
             counted = np.zeros(spent.size)
             counted[: self._epsilon.size] = self._epsilon[: spent.size]
-            wrong = ~(np.abs(counted - spent) <= TOLERANCE * np.maximum(1.0, spent))
-            if wrong.any():
-                client = int(np.flatnonzero(wrong)[0])
-                raise AuditError(
-                    f"participations, client {client}: its rows add up to an epsilon of {counted[client]}; its account "
-                    f"says {spent[client]}"
-                )
+            apart = ~(np.abs(counted - spent) <= TOLERANCE * np.maximum(1.0, spent))
+            for client in np.flatnonzero(apart)[:1].tolist():
+                _same(f"epsilon of client {client}", float(spent[client]), "participations", float(counted[client]))
 
     def _check_participations(self, rows: TableRows) -> None:
         self._check_order(rows, self._participations)
@@ -134,7 +126,13 @@ class TableAudit:
         if early.any():
             twice = early & (start_s == started_s)
             _refuse(rows, twice, "stands twice, so that its update would count twice", ("start_s", "end_s"))
-            _refuse(rows, early, "begins before the client's one before it has ended", ("start_s",), before_s=ended_s)
+            _refuse(
+                rows,
+                early & ~twice,
+                "begins before the client's one before it has ended",
+                ("start_s",),
+                before_s=ended_s,
+            )
 
     def _check_messages(self, rows: TableRows) -> None:
         """Refuse messages that are longer than they can be, or that arrived in part."""
@@ -149,7 +147,7 @@ class TableAudit:
         if self._accountant is None:
             return
         client, epsilon, most = rows["client"], rows["epsilon"], self._accountant.budget.total
-        spent = np.bincount(client, epsilon, minlength=self._epsilon.size)
+        spent: FloatArray = np.bincount(client, epsilon, minlength=self._epsilon.size).astype(np.float64)
         spent[: self._epsilon.size] += self._epsilon
         self._epsilon = spent
         over = (spent > most * (1 + TOLERANCE))[client] & (epsilon > 0)
@@ -178,6 +176,12 @@ class TableAudit:
         before = self._evaluations.before(one, time_s, version)
         _refuse(rows, time_s < before[0], "stands before the evaluation before it", ("time_s",))
         _refuse(rows, version < before[1], "has an older model than the evaluation before it", ("model_version",))
+
+
+def _same(what: str, counted: float, table: str, there: float) -> None:
+    """Raise an error if what the server has counted is not what the rows of a table add up to."""
+    if counted != there:
+        raise AuditError(f"{table}: its rows add up to {there} {what}; the server has counted {counted}")
 
 
 def _refuse(
