@@ -34,7 +34,14 @@ _PARTS_IN_MEMORY: Final = 2**11
 
 
 class TableCheck(Protocol):
-    """Checks the rows of a run's tables, each of them once, and in their order."""
+    """Checks the rows of a run's tables, each of them once, and in their order.
+
+    Attributes
+    ----------
+    spent_s : seconds of real time that it has taken so far
+    """
+
+    spent_s: float
 
     def check(self, name: str, at: int, table: pa.Table) -> None:
         """Check rows of a table.
@@ -124,6 +131,11 @@ class Recorder:
         row : returns the row of `EVALUATIONS`, waiting for it if need be; called when the row is put on disk or read
         """
         self._tables[EVALUATIONS.name].add_row_later(row)
+
+    @property
+    def audited_s(self) -> float:
+        """Seconds of real time that the checks of `audit` have taken."""
+        return 0.0 if self.audit is None else self.audit.spent_s
 
     def counts(self) -> dict[str, int]:
         """Return how many rows each table has."""
