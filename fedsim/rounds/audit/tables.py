@@ -160,9 +160,10 @@ class TableAudit:
         before = self._rounds[rows.name].before(edge, number, rows["end_s"], version, leakage)
         _refuse(rows, number <= before[0], "does not have a higher number than the round before it", ("round",))
         _refuse(rows, rows["start_s"] < before[1], "begins before the round before it has ended", ("start_s",))
-        _refuse(rows, version < before[2], "has an older model than the round before it", ("model_version",))
         _refuse(rows, leakage < before[3], "has leaked less than the round before it", ("largest_leakage",))
+        # An edge server whose model was lost begins again with the cloud's, which may be older.
         if rows.name == "rounds":
+            _refuse(rows, version < before[2], "has an older model than the round before it", ("model_version",))
             begun = self._selected + np.cumsum(rows["selected"], dtype=np.int64)
             ended = self._ended + np.cumsum(rows["delivered"] + rows["late"] + rows["dropped"], dtype=np.int64)
             shown = ("selected", "delivered", "late", "dropped")

@@ -181,10 +181,10 @@ PLANTS = [
             (name, "counts less than no client", {"candidates": {1: -1}}),
             (name, "does not have a higher number than the round before it", {"round": {1: 1}}),
             (name, "begins before the round before it has ended", {"start_s": {2: 11.0}, "duration_s": {2: 9.0}}),
-            (name, "has an older model than the round before it", {"model_version": {2: 0}}),
             (name, "has leaked less than the round before it", {"largest_leakage": {2: 0.4}}),
         )
     ),
+    ("rounds", "has an older model than the round before it", {"model_version": {2: 0}}),
     ("rounds", "counts more participations that ended than were begun so far", {"dropped": {1: 1}}),
     ("evaluations", "stands before time 0", {"time_s": {0: -1.0}}),
     ("evaluations", "stands before the evaluation before it", {"time_s": {1: 7.0}}),
@@ -265,6 +265,10 @@ def test_tables_that_contradict_one_another_are_refused_at_the_end(rounds, messa
     same = audit._same
     monkeypatch.setattr(audit, "_same", lambda what, *rest: what in message or same(what, *rest))
     audited({"rounds": rounds}, accountant=accountant)
+
+
+def test_an_edge_server_may_go_back_to_an_older_model_of_the_cloud():
+    audited({"edge_rounds": {"model_version": {2: 0}}})
 
 
 def test_with_edge_servers_participations_that_no_round_counts_are_no_contradiction():
