@@ -126,8 +126,8 @@ class Recipe:
         What the constructor is called with.
     prototype : object or None
         An object handed over in Python whose constructor arguments cannot be read back as plain values from its
-        attributes; each run gets a deep copy of it, the scenario cannot be written as TOML, and its digest covers the
-        object's class and its code only.
+        attributes, or that was made with options that are no plain values; each run gets a deep copy of it, the
+        scenario cannot be written as TOML, and its digest covers the object's class and its code only.
     """
 
     kind: str
@@ -245,9 +245,11 @@ class Registry:
         chosen = {name: getattr(checked, name) for name in parameters}
         check_bounds(self.noun, chosen, own=is_builtin(factory) if inspect.isclass(factory) else False)
         try:
-            factory(**chosen)
+            made = factory(**chosen)
         except (TypeError, ValueError) as error:
             raise refusal("refused", "{error}", error=error) from error
+        if not all(_is_plain(option) for option in chosen.values()):
+            return Recipe(kind, factory, {}, made)
         return Recipe(kind, factory, chosen)
 
     def describe(self, value: Any) -> dict[str, Any]:
