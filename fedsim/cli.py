@@ -247,13 +247,14 @@ def data(
 ) -> None:
     """List the data sets that are found in the data folder, or download one."""
     from fedsim.learning import DATASETS, data_folder
+    from fedsim.learning.data.datasets import PUBLISHED
 
     folder = data_folder(data_dir)
-    kinds = DATASETS.builtin if name is None else [name]
+    kinds = PUBLISHED if name is None else (name,)
     if download and name is None:
-        raise FedsimError(f"data: --download needs the name of a data set; allowed: {', '.join(DATASETS.builtin)}")
-    if name is not None and name not in DATASETS.builtin:
-        raise FedsimError(f"data: there is no data set {name!r}; allowed: {', '.join(DATASETS.builtin)}")
+        raise FedsimError(f"data: --download needs the name of a data set; allowed: {', '.join(PUBLISHED)}")
+    if name is not None and name not in PUBLISHED:
+        raise FedsimError(f"data: there is no data set {name!r}; allowed: {', '.join(PUBLISHED)}")
     if download and name is not None:
         DATASETS.make(name).download(folder)
     _print_table(

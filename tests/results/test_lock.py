@@ -8,6 +8,7 @@ import pytest
 from fedsim import read_run, run
 from fedsim.errors import RunError
 from fedsim.results import status_of
+from fedsim.results.lock import OWNER, FolderLock
 from tests.support.short_runs import TIMING
 
 pytestmark = pytest.mark.usefixtures("no_figures")
@@ -37,9 +38,25 @@ def test_a_folder_in_use_is_refused_and_readable_and_a_killed_process_frees_it(t
     command = [sys.executable, "-c", HOLD, str(tmp_path / "run")]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:  # noqa: S603
         assert process.stdout.readline() == "held\n"
-        with pytest.raises(RunError, match="is in use by another process"):
+        with pytest.raises(RunError, match=rf"is in use by another process \(pid {process.pid}\), which"):
             run(TIMING, tmp_path / "run")
         process.kill()
         process.wait()
         run(TIMING, tmp_path / "run")
     assert status_of(tmp_path / "run") == "finished"
+
+
+@pytest.mark.parametrize(
+    ("told", "words"), [("7 elsewhere\n", r" \(pid 7 on elsewhere\), which"), ("", ", which"), (None, ", which")]
+)
+def test_a_process_on_another_machine_is_named_with_it(told, words, tmp_path):
+    lock = FolderLock(tmp_path)
+    lock.acquire()
+    if told is None:
+        (tmp_path / OWNER).unlink()
+    else:
+        (tmp_path / OWNER).write_text(told)
+    with pytest.raises(RunError, match=f"in use by another process{words}"):
+        FolderLock(tmp_path).acquire()
+    lock.release()
+    assert not (tmp_path / OWNER).exists()

@@ -64,14 +64,6 @@ def test_pickles_that_are_not_the_published_ones_are_refused_unread(tmp_path: Pa
     assert not witness.exists()
 
 
-def test_cut_files_are_refused(tmp_path: Path) -> None:
-    (tmp_path / MNIST.folder).mkdir(parents=True)
-    for name in MNIST.files:
-        (tmp_path / MNIST.folder / name).write_bytes(b"\0\0\x08\x01")
-    with pytest.raises(DataError, match="damaged"):
-        MNIST().load(tmp_path)
-
-
 def test_folder_is_the_argument_then_the_environment_then_the_cache(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("FEDSIM_DATA", "/from/environment")
     assert data_folder("/from/argument") == Path("/from/argument")
