@@ -16,11 +16,14 @@ from fedsim.errors import PartError, RunError, ScenarioError
 from fedsim.history import History, Recorder
 from fedsim.history.notes import notes_of
 from fedsim.learning import ExecutorChoice, ExecutorUsed, Keeping, Learner, MakeExecutor, Precision
+from fedsim.learning.contracts import LEARNER
 from fedsim.learning.models.settings import ModelPart
 from fedsim.learning.models.trained import TrainedModel
+from fedsim.learning.settings import LEARNER_SETTINGS
 from fedsim.learning.store.choice import StoreChoice
 from fedsim.network.contracts import PLACEMENT, build_links
 from fedsim.privacy import PrivacyAccountant
+from fedsim.privacy.mechanisms import MECHANISM
 from fedsim.rounds import (
     ClientContext,
     ExpectedTimes,
@@ -242,15 +245,16 @@ def build_context(
     privacy = scenario.privacy
     selector = SelectorPort.of(scenario.selector.build())
     chosen = replace(executor or ExecutorChoice(), cohort=selector.cohort, rounds=scenario.rounds.count)
-    learner: Learner = scenario.learning.build(
+    learner: Learner = LEARNER_SETTINGS.checked(scenario.learning).build(
         clients=clients,
         streams=streams,
-        mechanism=None if privacy is None else privacy.mechanism,
+        mechanism=None if privacy is None else MECHANISM.checked(privacy.mechanism),
         store=store,
         data_dir=None if data_dir is None else Path(data_dir),
         executor=chosen,
         keeping=Keeping.parse(keeping) if isinstance(keeping, str) else keeping,
     )
+    learner = LEARNER.checked(learner, clients=clients)
     links = build_links(
         scenario.network, PLACEMENT.checked(scenario.crowd.placement).positions(clients, streams), streams
     )
