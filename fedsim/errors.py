@@ -90,6 +90,14 @@ class RunError(FedsimError):
     """A run folder cannot be written or read."""
 
 
+class WriteError(RunError):
+    """A file cannot be written now, as on a full disk; a later attempt may succeed."""
+
+
+class FolderGoneError(RunError):
+    """The folder that a file belongs to has vanished."""
+
+
 class StoreError(FedsimError):
     """A store of results cannot be opened."""
 

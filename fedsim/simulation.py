@@ -47,6 +47,7 @@ from fedsim.rounds.server.server import RoundRunner
 from fedsim.scenario import Scenario
 from fedsim.selectors import SelectorPort
 from fedsim.streams import Streams
+from fedsim.watchdog import Standing, Watchdog
 
 
 class Simulation:
@@ -91,8 +92,9 @@ class Simulation:
         self.scenario = scenario
         self.recorder = recorder or Recorder(scenario.name)
         try:
-            choice = ExecutorChoice.of(executor, device, precision)
-            self.context = build_context(scenario, data_dir, store, choice, keeping)
+            chosen = ExecutorChoice.of(executor, device, precision)
+            with Watchdog(Standing):
+                self.context = build_context(scenario, data_dir, store, chosen, keeping)
         except PartError as error:
             error.place(0, 0.0)
             raise
@@ -124,12 +126,19 @@ class Simulation:
     def run(self) -> History:
         """Run to the end and return what happened."""
         try:
-            self._server.run()
+            with Watchdog(self._standing):
+                self._server.run()
             trained = self.trained()
             history = self.history()
         finally:
             self.context.learner.flush()
         return history if trained is None else replace(history, find_model=_Found(trained))
+
+    def _standing(self) -> Standing:
+        """Return how far the run is, for a thread that looks at it."""
+        env = self._server.env
+        process = env.active_process
+        return Standing(float(env.now), self.recorder.counts()["rounds"], "" if process is None else process.name)
 
     def trained(self) -> TrainedModel | None:
         """Return the newest model, training what is needed; None in a run about timing only."""

@@ -5,9 +5,11 @@ Every random draw in fedsim comes from a stream with a name and keys, such as ``
 were made before it: another selector, cohort or deadline leaves every other draw untouched, so two policies
 face common random numbers and their comparison is paired.
 
-Two forms of the same idea:
+Three forms of the same idea:
 
 * `Streams.generator` gives a NumPy generator (Philox4x64) for one key, for work that needs many draws.
+* `GeneratorPool` gives the same generators for many keys, and uses the objects again for the next ones, which takes a
+  seventh of the time.
 * `Streams.uniform` gives one uniform number per element of arrays of keys, for whole cohorts at once: making
   a generator costs some microseconds, a number drawn here some tens of nanoseconds.
 
@@ -16,6 +18,8 @@ numbers: as easy as 1, 2, 3", SC 2011, section 3.3), checked in the tests agains
 """
 
 import hashlib
+import struct
+from collections.abc import Iterable
 from functools import lru_cache
 from typing import Any, Final, cast
 
@@ -120,6 +124,10 @@ class Streams:
         """Return a fresh generator at the start of the stream ``(name, *keys)``."""
         return np.random.Generator(np.random.Philox(cast(Any, _PhiloxKey(self.digest(name, *keys)))))
 
+    def pool(self, name: str) -> "GeneratorPool":
+        """Return generators of the streams ``(name, *keys)`` that are used again and again."""
+        return GeneratorPool(hashlib.blake2b((self._prefix + _text((name,))).encode(), digest_size=16))
+
     def uniform(self, name: str, client: ArrayLike, block: ArrayLike = 0) -> FloatArray:
         """Return one number in the open interval (0, 1) for each (client, block), of their shape, with 52 random bits.
 
@@ -156,6 +164,50 @@ class Streams:
         if name not in self._schedules:
             self._schedules[name] = key_schedule(self._key(name))
         return self._schedules[name]
+
+
+class GeneratorPool:
+    """Generators of one name for many keys; made by `Streams.pool`.
+
+    NumPy makes a Philox generator in about 4 us and sets the state of one in a tenth of that.
+
+    Parameters
+    ----------
+    start : hash of all that stands before the keys in a stream's name
+    """
+
+    def __init__(self, start: "hashlib.blake2b") -> None:
+        self._start = start
+        self._words: list[int] = [0, 0]
+        self._state: dict[str, Any] = {
+            "bit_generator": "Philox",
+            "state": {"counter": (0, 0, 0, 0), "key": self._words},
+            "buffer": (0, 0, 0, 0),
+            "buffer_pos": 4,  # nothing of the buffer is left
+            "has_uint32": 0,
+            "uinteger": 0,
+        }
+        self._pool: list[tuple[np.random.Generator, np.random.Philox]] = []
+
+    def generators(self, keys: Iterable[tuple[int, ...]]) -> list[np.random.Generator]:
+        """Return a generator at the start of each key's stream; those of the call before are used again.
+
+        Parameters
+        ----------
+        keys : n of them, each the ``keys`` of `Streams.generator`, whole numbers
+        """
+        found = []
+        for number, key in enumerate(keys):
+            if number == len(self._pool):
+                made = np.random.Philox(cast(Any, _PhiloxKey(bytes(16))))
+                self._pool.append((np.random.Generator(made), made))
+            generator, philox = self._pool[number]
+            digest = self._start.copy()
+            digest.update(b"\x1fi%d" * len(key) % key)  # see `_text`
+            self._words[:] = struct.unpack("<QQ", digest.digest())
+            philox.state = self._state
+            found.append(generator)
+        return found
 
 
 def _text(parts: tuple[Key, ...]) -> str:

@@ -6,6 +6,7 @@ from typing import Any, Final, NamedTuple
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from fedsim.errors import WriteError
 from fedsim.history.history import History
 from fedsim.history.schema import (
     ACCOUNTS,
@@ -25,6 +26,8 @@ from fedsim.history.spool import ROWS_IN_A_BATCH, Spool
 Row = Mapping[str, Any]
 MakeSpool = Callable[[TableSchema], Spool]
 
+_MOST_ROWS_IN_MEMORY: Final = 2**20
+"""Rows that are kept while the disk is full; more end the run."""
 _PARTS_IN_MEMORY: Final = 2**11
 """Most pieces of a table in memory: a piece of one row takes a hundred times the memory of its numbers."""
 
@@ -120,7 +123,7 @@ class _Growing:
     def __init__(self, schema: TableSchema, make: MakeSpool) -> None:
         self._schema, self._make = schema, make
         self._spool: Spool | None = None
-        self.rows = 0
+        self.rows = self._spill_at = 0
         self._tail = _Tail(0, [], [])
 
     def add_row(self, values: Row) -> None:
@@ -159,8 +162,15 @@ class _Growing:
 
     def _added(self, rows: int, parts: int) -> None:
         self.rows += rows
-        if self.rows - self._tail.at >= ROWS_IN_A_BATCH or parts >= _PARTS_IN_MEMORY:
+        if self.rows < self._spill_at or (self.rows - self._tail.at < ROWS_IN_A_BATCH and parts < _PARTS_IN_MEMORY):
+            return
+        try:
             self.spill()
+        except WriteError:
+            # A disk may be full for a moment.
+            if self.rows - self._tail.at >= _MOST_ROWS_IN_MEMORY:
+                raise
+            self._spill_at = self.rows + ROWS_IN_A_BATCH
 
     def _newest(self) -> pa.Table:
         _, columns, rows = self._tail

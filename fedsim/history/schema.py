@@ -289,10 +289,12 @@ TABLES: Final = {
     table.name: table
     for table in (PARTICIPATIONS, ROUNDS, EVALUATIONS, EDGE_ROUNDS, EDGE_PARTICIPATIONS, PROBES, ACCOUNTS)
 }
-_STREAMED: Final = 3
+STREAMED: Final = 3
 """The first format in which the tables of an unfinished run are streams of record batches."""
-FORMAT_VERSION: Final = max(_STREAMED, *(column.since for table in TABLES.values() for column in table.columns))
-"""Format of the run folders that are written: that of the newest column, or of the streams if that is later."""
+SEALED: Final = 4
+"""The first format whose state has checksums, and a list of the files that the run wrote."""
+FORMAT_VERSION: Final = max(SEALED, *(column.since for table in TABLES.values() for column in table.columns))
+"""Format of the run folders that are written: that of the newest column, or of the checksums if that is later."""
 
 
 def columns_page() -> str:

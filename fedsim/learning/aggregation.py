@@ -29,7 +29,9 @@ class WeightedSum:
 
     def add(self, difference: Vector, weight: float) -> None:
         """Add an update of shape (d,)."""
-        np.multiply(difference, weight, out=self._weighted, dtype=np.float64)
+        # Cast first: a product of arrays of two types is worked out in pieces, through a buffer.
+        np.copyto(self._weighted, difference)
+        self._weighted *= weight
         self._total += self._weighted
 
     def stepped(self, parameters: int, model: Vector, state: ServerState | None) -> tuple[Vector, ServerState | None]:

@@ -179,6 +179,11 @@ class Learner(Protocol):
         ...
 
     @property
+    def data_digest(self) -> str | None:
+        """Digest of the data set; None without learning."""
+        ...
+
+    @property
     def flops_per_sample(self) -> float | None:
         """Floating-point operations to train on one sample, forward and backward; None if unknown."""
         ...

@@ -135,6 +135,11 @@ class SupervisedLearner:
         """The model without its numbers."""
         return Architecture(self._setup.model, self._setup.data.shape, self._setup.data.classes)
 
+    @property
+    def data_digest(self) -> str:
+        """Digest of the data set."""
+        return self._setup.data.digest
+
     @cached_property
     def flops_per_sample(self) -> float:
         """Floating-point operations to train on one sample, counted when they are first asked for."""

@@ -107,6 +107,11 @@ class TimingLearner:
         """None."""
         return None
 
+    @property
+    def data_digest(self) -> None:
+        """None."""
+        return None
+
     def work_samples(self, client: IntArray, work: FloatArray | None = None) -> FloatArray:
         """Return the samples of one pass over each client's data, times its share of the work, shape (n,)."""
         passed = self.samples[client].astype(np.float64)

@@ -3,7 +3,7 @@
 import json
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -11,8 +11,9 @@ import pyarrow.compute as pc
 from fedsim.errors import RunError
 from fedsim.history import History
 from fedsim.history.accounting import wasted_shares
-
-SUMMARY: Final = "summary.json"
+from fedsim.results.manifest import SUMMARY, check_file
+from fedsim.results.places import located
+from fedsim.results.state import read_state
 
 
 def summarise(
@@ -73,8 +74,10 @@ def read_summary(path: str | Path) -> dict[str, Any]:
     RunError
         If there is none.
     """
-    file = Path(path) / SUMMARY
+    folder = Path(path)
+    file = located(folder, SUMMARY)
     try:
+        check_file(file, SUMMARY, read_state(folder))
         found: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         raise RunError(f"{file}: cannot be read as the summary of a run: {error}") from None

@@ -8,7 +8,7 @@ import pytest
 from fedsim import Scenario, read_run, run, simulate
 from fedsim.errors import RunError
 from fedsim.history import spool
-from fedsim.results import recording, state, status_of
+from fedsim.results import saver, state, status_of
 
 pytestmark = pytest.mark.usefixtures("no_figures")
 
@@ -26,8 +26,8 @@ SCENARIO = Scenario(
 @pytest.fixture
 def every_round(monkeypatch):
     """Put every round on disk at once."""
-    monkeypatch.setattr(recording, "_SECONDS_BETWEEN_WRITES", 0.0)
-    monkeypatch.setattr(recording, "_SHARE_OF_TIME_WRITING", 1e9)
+    monkeypatch.setattr(saver, "_SECONDS_BETWEEN_WRITES", 0.0)
+    monkeypatch.setattr(saver, "_SHARE_OF_TIME_WRITING", 1e9)
 
 
 def full(*_, **__):

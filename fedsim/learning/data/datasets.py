@@ -21,6 +21,8 @@ from pydantic import Field
 from fedsim.answers import Contract, InstanceOf
 from fedsim.arrays import IntArray
 from fedsim.errors import DataError, ScenarioError
+from fedsim.inputs.files import expanded
+from fedsim.learning.data.idx import check_pair
 from fedsim.registry import Component, Registry
 from fedsim.user_cache import user_cache
 
@@ -94,7 +96,7 @@ DATASET_PART: Final = Contract("data set", DatasetPart, {"load": InstanceOf(Data
 def data_folder(data_dir: str | Path | None = None) -> Path:
     """Return the folder of data sets: the argument, else ``FEDSIM_DATA``, else the user's cache folder."""
     named = data_dir or os.environ.get("FEDSIM_DATA")
-    return Path(named).expanduser() if named else user_cache()
+    return expanded(named, DataError) if named else user_cache()
 
 
 class _Limited(Component):
@@ -185,12 +187,27 @@ class _TorchvisionSet(_Limited):
                 f"fedsim data {self.kind} --download --data-dir {place}"
             )
         try:
+            self._check(place)
             return self._limited(_read_torchvision(self.reader, place.resolve(), self._stamp(place)))
-        except (OSError, RuntimeError, ValueError, AssertionError) as error:
+        except ScenarioError:
+            raise
+        except (
+            OSError,
+            RuntimeError,
+            ValueError,
+            AssertionError,
+            TypeError,
+            EOFError,
+            MemoryError,
+            DataError,
+        ) as error:
             raise DataError(
                 f"{self.kind} in {place / self.folder} is damaged ({error}); remove it and fetch it again: "
                 f"fedsim data {self.kind} --download --data-dir {place}"
             ) from error
+
+    def _check(self, place: Path) -> None:
+        """Refuse files whose headers do not agree with them; sets without headers have nothing to check."""
 
     def _missing(self, place: Path) -> list[str]:
         return [name for name in self.files if not (place / self.folder / name).is_file()]
@@ -200,22 +217,30 @@ class _TorchvisionSet(_Limited):
         return tuple((place / self.folder / name).stat().st_mtime_ns for name in self.files)
 
 
-class MNIST(_TorchvisionSet):
+class _IdxSet(_TorchvisionSet):
+    """A data set in IDX files: images and labels for training, and for testing."""
+
+    files = _IDX_FILES
+
+    def _check(self, place: Path) -> None:
+        for images, labels in (_IDX_FILES[:2], _IDX_FILES[2:]):
+            check_pair(place / self.folder / images, place / self.folder / labels)
+
+
+class MNIST(_IdxSet):
     """MNIST: 60,000 and 10,000 handwritten digits, 28 x 28 grey, 10 classes (LeCun, Cortes and Burges)."""
 
     kind = "mnist"
     reader = "MNIST"
     folder = "MNIST/raw"
-    files = _IDX_FILES
 
 
-class FashionMNIST(_TorchvisionSet):
+class FashionMNIST(_IdxSet):
     """Fashion-MNIST: 60,000 and 10,000 pieces of clothing, 28 x 28 grey, 10 classes (Xiao et al. 2017)."""
 
     kind = "fashion-mnist"
     reader = "FashionMNIST"
     folder = "FashionMNIST/raw"
-    files = _IDX_FILES
 
 
 class CIFAR10(_TorchvisionSet):

@@ -13,6 +13,8 @@ from pydantic import Field, NonNegativeFloat, field_validator, model_validator
 
 from fedsim.arrays import FloatArray
 from fedsim.capabilities import ENDS_AT_CLOUD, ENDS_AT_EDGES, MOBILITY, MODEL_BITS, ROUTES, SITES
+from fedsim.errors import ScenarioError
+from fedsim.inputs.bounds import check_pairs
 from fedsim.network.graph.access import ACCESSES, Access
 from fedsim.network.graph.links import GraphLinks, StationAccess
 from fedsim.network.medium.failures import FAILURES, Failure
@@ -106,7 +108,9 @@ class Graph(Component):
             if moves:
                 start_s = np.zeros(1)
                 places_m = np.concatenate([walk_of(client).at(start_s, 0.0) for client in range(len(positions_m))])
-            coverage = self.access.build(station_sites_m(graph), places_m, moves, streams)
+            sites_m = station_sites_m(graph)
+            check_pairs(len(places_m), len(sites_m), ScenarioError)
+            coverage = self.access.build(sites_m, places_m, moves, streams)
             first = InitialAccess.strongest(coverage, places_m, self.access.delay_s, self.access.shares_airtime)
             access = StationAccess(coverage, first, walk_of, moves, self.handover, self.interruption_s)
         return GraphLinks(graph, self.server, len(positions_m), access, self.trouble, streams)

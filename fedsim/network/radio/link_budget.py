@@ -8,6 +8,7 @@ from pydantic import Field, PositiveFloat
 
 from fedsim.arrays import FloatArray, IntArray
 from fedsim.errors import ScenarioError
+from fedsim.inputs.bounds import check_pairs
 from fedsim.network.radio.channel import mean_snr
 from fedsim.network.radio.contracts import FADING, PATH_LOSS, Fading, PathLoss, RandomPathLoss
 from fedsim.network.radio.interference import CommonInterference, EffectiveSnr, interference_states
@@ -119,8 +120,9 @@ class LinkBudget:
         Raises
         ------
         ScenarioError
-            If a path loss is no finite number.
+            If a path loss is no finite number, or there are too many clients and sites.
         """
+        check_pairs(len(positions_m), len(self.sites_m), ScenarioError)
         apart = positions_m[:, None, :] - self.sites_m
         distance = np.hypot(apart[..., 0], apart[..., 1])
         loss, sigma = self._all_towards(distance) if client is None else self._named_towards(distance, client)

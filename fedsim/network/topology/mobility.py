@@ -4,13 +4,13 @@ Streams: ``waypoint-radius``, ``waypoint-angle`` and ``waypoint-speed`` by (clie
 """
 
 import csv
+import io
 import itertools
 import math
 from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 from typing import Annotated, Final, Protocol, Self
 
 import numpy as np
@@ -18,6 +18,8 @@ from pydantic import Field, NonNegativeFloat, PositiveFloat, model_validator
 
 from fedsim.arrays import FloatArray
 from fedsim.errors import ScenarioError
+from fedsim.inputs.bounds import check_column
+from fedsim.inputs.files import read_text, shortened
 from fedsim.registry import Component, Registry
 from fedsim.streams import Streams
 
@@ -238,16 +240,15 @@ class Walk:
 def of_file(path: str) -> Points:
     """Return the points of a CSV file, refusing one that cannot be read or is not a trace."""
     try:
-        with Path(path).open(encoding="utf-8", newline="") as file:
-            rows = tuple(
-                (int(row["client"]), float(row["time_s"]), float(row["x_m"]), float(row["y_m"]))
-                for row in csv.DictReader(file)
-            )
+        text = read_text(path, ScenarioError, f"mobility: {shortened(path)}")
+        rows = tuple(
+            (int(row["client"]), float(row["time_s"]), float(row["x_m"]), float(row["y_m"]))
+            for row in csv.DictReader(io.StringIO(text, newline=""))
+        )
         for client, *numbers in rows:
             if not np.isfinite(numbers).all() or numbers[0] < 0:
                 raise ValueError(f"client {client} has {numbers}; places are finite and times at least 0")
+        check_column(np.array([row[1:] for row in rows]), "points", f"mobility: {path}", ScenarioError)
         return by_client(rows, path)
-    except OSError as error:
-        raise ScenarioError(f"mobility: {path} cannot be read: {error.strerror}") from None
     except (KeyError, TypeError, ValueError, csv.Error) as error:
         raise ScenarioError(f"mobility: {path} is not a trace with client,time_s,x_m,y_m: {error!r}") from None

@@ -363,8 +363,7 @@ class Participations:
         self.spent_s[phase, i] = min(elapsed_s, planned_s)
         if phase != COMPUTE:
             self.sent_bits[phase // 2, i] *= share if empty is None else empty[1]
-        self.spent_s[phase + 1 :, i] = 0.0
-        self.sent_bits[phase // 2 + 1 :, i] = 0.0
+        self.spent_s[phase + 1 :, i] = self.sent_bits[phase // 2 + 1 :, i] = 0.0
         self.cut_in[i] = phase
 
     def _leave(self, event: Event) -> None:
@@ -388,10 +387,12 @@ class Participations:
 
     def _cut(self, i: int, empty: BatteryEmpty | None) -> None:
         """End the participation of client i in its present wait."""
-        phase = self._waits[self._place[i]][0]
+        (phase, end, _), elapsed_s = self._waits[self._place[i]], self.env.now - self._began_s[i]
         if i in self._transfers:
             self._close_transfer(i, phase)
-        self._correct(i, phase, self.env.now - self._began_s[i], empty)
+        elif empty is None and self._interruptions is not None:
+            empty = self._interruptions.empty_by(i, phase, self.spent_s[phase:end, i].tolist(), elapsed_s)
+        self._correct(i, phase, elapsed_s, empty)
         self._end(i, self.env.now, delivered=False)
 
 

@@ -16,6 +16,7 @@ from fedsim.answers import attributed
 from fedsim.clock import Waiting
 from fedsim.errors import FedsimError, PartError, ScenarioError
 from fedsim.history.recorder import Recorder
+from fedsim.inputs.bounds import LATEST_S
 from fedsim.learning import Evaluation, Model, PendingEvaluation
 from fedsim.rounds.faults import SERVER_CRASH
 from fedsim.rounds.server.context import ServerContext
@@ -144,12 +145,14 @@ class Server:
         Raises
         ------
         ScenarioError
-            If nothing will ever happen any more.
+            If nothing will ever happen any more, or nothing before the latest second of the clock.
         PartError
             If a part of the user's own fails or breaks its contract, with the round and the simulated second.
         """
         end_of_time = self.env.timeout(np.inf)
         end_of_time.callbacks = [self._refuse_to_wait]
+        too_late = self.env.timeout(LATEST_S)
+        too_late.callbacks = [self._refuse_to_go_on]
         process = self.env.process(self.serve())
         try:
             self.env.run(until=process)
@@ -175,6 +178,14 @@ class Server:
         raise ScenarioError(
             "rounds: no client is available and idle, and none ever will be: the clients in flight never finish, since "
             "their links carry nothing; allowed: rounds.late that cancels late clients"
+        )
+
+    def _refuse_to_go_on(self, _: Event) -> None:
+        if self.env.peek() == np.inf:
+            return  # nothing happens before the end of time, which has its own reason
+        raise ScenarioError(
+            f"rounds: the simulated clock has come to {LATEST_S:g} s, and beyond it a clock of 64 bits is too coarse; "
+            "allowed: shorter times, faster links and devices, or rounds.until_s"
         )
 
     def serve(self) -> Generator[Event, Any, None]:
