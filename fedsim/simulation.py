@@ -14,7 +14,6 @@ from fedsim.devices.contracts import AVAILABILITY, AVAILABILITY_MODEL, COMPUTE_T
 from fedsim.devices.energy import ENERGY
 from fedsim.errors import PartError, RunError, ScenarioError
 from fedsim.history import History, Recorder
-from fedsim.history.notes import notes_of
 from fedsim.learning import ExecutorChoice, ExecutorUsed, Keeping, Learner, MakeExecutor, Precision
 from fedsim.learning.contracts import LEARNER
 from fedsim.learning.models.settings import ModelPart
@@ -95,6 +94,7 @@ class Simulation:
             chosen = ExecutorChoice.of(executor, device, precision)
             with Watchdog(Standing):
                 self.context = build_context(scenario, data_dir, store, chosen, keeping)
+                hierarchy = build_hierarchy(scenario, self.context)
         except PartError as error:
             error.place(0, 0.0)
             raise
@@ -108,15 +108,15 @@ class Simulation:
             self.context,
             stopping,
             self.recorder,
-            build_hierarchy(scenario, self.context),
+            hierarchy,
             on_round,
             audit=scenario.results.audit,
         )
 
     @property
-    def notes(self) -> tuple[str, ...]:
-        """What a user should know of the run: why it ended early, and where its model is no number."""
-        return (*self._server.notes, *notes_of(self.history()))
+    def ending(self) -> tuple[str, ...]:
+        """Sentences on why the run ended before its last round; none if it did not."""
+        return tuple(self._server.notes)
 
     @property
     def executor_used(self) -> ExecutorUsed | None:

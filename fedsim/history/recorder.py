@@ -6,7 +6,7 @@ from typing import Any, Final, NamedTuple
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from fedsim.errors import WriteError
+from fedsim.errors import RunError, WriteError
 from fedsim.history.history import History
 from fedsim.history.schema import (
     ACCOUNTS,
@@ -175,11 +175,35 @@ class _Growing:
     def _newest(self) -> pa.Table:
         _, columns, rows = self._tail
         if columns:
-            return self._schema.from_columns(columns)
+            return self._built(columns)
         known = [row() for row in rows]
         for row in known:
             self._schema.check(row)
         return self._schema.from_rows(known)
+
+    def _built(self, columns: list[dict[str, Piece]]) -> pa.Table:
+        """Return the rows in memory as a table; rows that no table can hold are thrown away with those after them.
+
+        Raises
+        ------
+        RunError
+            If there are such rows; the rows before them stay.
+        """
+        try:
+            return self._schema.from_columns(columns)
+        except (pa.ArrowException, ArithmeticError, TypeError, ValueError):
+            pass
+        for number, piece in enumerate(columns):
+            try:
+                self._schema.from_columns([piece])
+            except (pa.ArrowException, ArithmeticError, TypeError, ValueError) as error:
+                self._tail = self._tail._replace(columns=columns[:number])
+                self.rows = self._tail.at + sum(map(rows_of, columns[:number]))
+                raise RunError(
+                    f"history: rows of the table {self._schema.name} cannot be kept: {error}; the {self.rows} rows "
+                    "before them are kept"
+                ) from error
+        return self._schema.from_columns(columns)
 
 
 class _Tail(NamedTuple):
