@@ -90,28 +90,27 @@ class Simulation:
     ) -> None:
         self.scenario = scenario
         self.recorder = recorder or Recorder(scenario.name)
-        try:
-            chosen = ExecutorChoice.of(executor, device, precision)
-            with Watchdog(Standing):
-                self.context = build_context(scenario, data_dir, store, chosen, keeping)
-                hierarchy = build_hierarchy(scenario, self.context)
-        except PartError as error:
-            error.place(0, 0.0)
-            raise
         stopping = StoppingCriteria(
             count=scenario.rounds.count,
             until_s=scenario.rounds.until_s,
             target_accuracy=scenario.rounds.target_accuracy,
             evaluate_every=scenario.results.evaluate_every,
         )
-        self._server = build_server(
-            self.context,
-            stopping,
-            self.recorder,
-            hierarchy,
-            on_round,
-            audit=scenario.results.audit,
-        )
+        chosen = ExecutorChoice.of(executor, device, precision)
+        try:
+            with Watchdog(Standing):
+                self.context = build_context(scenario, data_dir, store, chosen, keeping)
+                self._server = build_server(
+                    self.context,
+                    stopping,
+                    self.recorder,
+                    build_hierarchy(scenario, self.context),
+                    on_round,
+                    audit=scenario.results.audit,
+                )
+        except PartError as error:
+            error.place(0, 0.0)
+            raise
 
     @property
     def ending(self) -> tuple[str, ...]:

@@ -210,6 +210,11 @@ class RoundPolicy(Component, ABC):
             raise refusal(
                 "bad_traits", "traits: {error}; allowed: ServerTraits with {names}", error=error, names=names
             ) from error
+        checked = checked_policy(self)
+        try:
+            _ = checked.traits, checked.time_limit_s(PastRounds())
+        except PartError as error:
+            raise refusal("bad_policy", "{error}", error=error) from error
         return self
 
     @classmethod
