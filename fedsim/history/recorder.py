@@ -1,5 +1,6 @@
 """Records a run while it goes on."""
 
+import contextlib
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
@@ -95,9 +96,10 @@ class Recorder:
         return {name: table.rows for name, table in self._tables.items()}
 
     def flush(self) -> None:
-        """Put all rows on disk."""
-        for table in self._tables.values():
-            table.spill()
+        """Put all rows on disk; where one table cannot be written, the others are."""
+        with contextlib.ExitStack() as others:
+            for table in reversed(self._tables.values()):
+                others.callback(table.spill)
 
     def history(self) -> History:
         """Return the history up to now; rows on disk are mapped into memory, and read when they are used."""
