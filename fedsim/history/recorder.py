@@ -1,8 +1,8 @@
 """Records a run while it goes on."""
 
+import contextlib
 from bisect import bisect_left
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
 from typing import Any, Final, NamedTuple, Protocol
 
 import numpy as np
@@ -143,9 +143,10 @@ class Recorder:
         return {name: table.rows for name, table in self._tables.items()}
 
     def flush(self) -> None:
-        """Put all rows on disk."""
-        for table in self._tables.values():
-            table.spill()
+        """Put all rows on disk; where one table cannot be written, the others are."""
+        with contextlib.ExitStack() as others:
+            for table in reversed(self._tables.values()):
+                others.callback(table.spill)
 
     def end(self) -> None:
         """Check what has not been checked, as the run is over.
@@ -179,7 +180,7 @@ class Recorder:
             with self._last_error():
                 self.audit.check(name, at, table)
 
-    @contextmanager
+    @contextlib.contextmanager
     def _last_error(self) -> Iterator[None]:
         """Check nothing any more after an error, so that the other rows can be put on disk."""
         try:
