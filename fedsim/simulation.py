@@ -10,13 +10,16 @@ from simpy import Environment
 from fedsim.capabilities import FLOPS
 from fedsim.devices import Availability, Batteries, Charge, EligibilityCriterion, EligibleClients, Working
 from fedsim.devices.availability.on_off import OnOffProcess
-from fedsim.errors import RunError, ScenarioError
+from fedsim.devices.contracts import AVAILABILITY, AVAILABILITY_MODEL, COMPUTE_TIME, DROPOUT
+from fedsim.devices.energy import ENERGY
+from fedsim.errors import PartError, RunError, ScenarioError
 from fedsim.history import History, Recorder
+from fedsim.history.notes import notes_of
 from fedsim.learning import ExecutorChoice, ExecutorUsed, Keeping, Learner, MakeExecutor, Precision
 from fedsim.learning.models.settings import ModelPart
 from fedsim.learning.models.trained import TrainedModel
 from fedsim.learning.store.choice import StoreChoice
-from fedsim.network.contracts import build_links
+from fedsim.network.contracts import PLACEMENT, build_links
 from fedsim.privacy import PrivacyAccountant
 from fedsim.rounds import (
     ClientContext,
@@ -34,6 +37,8 @@ from fedsim.rounds.audit.audit import Audit
 from fedsim.rounds.audit.tables import TableAudit
 from fedsim.rounds.clients.dispatch import Dispatcher
 from fedsim.rounds.hierarchy.cloud import Cloud
+from fedsim.rounds.policies.contracts import checked_policy
+from fedsim.rounds.policies.late import LATE_RULE
 from fedsim.rounds.server.coordinator import Coordinator
 from fedsim.rounds.server.round_log import RoundLog
 from fedsim.rounds.server.server import RoundRunner
@@ -84,9 +89,13 @@ class Simulation:
     ) -> None:
         self.scenario = scenario
         self.recorder = recorder or Recorder(scenario.name)
-        chosen = ExecutorChoice.of(executor, device, precision)
-        with Watchdog(Standing):
-            self.context = build_context(scenario, data_dir, store, chosen, keeping)
+        try:
+            chosen = ExecutorChoice.of(executor, device, precision)
+            with Watchdog(Standing):
+                self.context = build_context(scenario, data_dir, store, chosen, keeping)
+        except PartError as error:
+            error.place(0, 0.0)
+            raise
         stopping = StoppingCriteria(
             count=scenario.rounds.count,
             until_s=scenario.rounds.until_s,
@@ -101,6 +110,11 @@ class Simulation:
             on_round,
             audit=scenario.results.audit,
         )
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What a user should know of the run: why it ended early, and where its model is no number."""
+        return (*self._server.notes, *notes_of(self.history()))
 
     @property
     def executor_used(self) -> ExecutorUsed | None:
@@ -251,8 +265,10 @@ def build_context(
         executor=chosen,
         keeping=Keeping.parse(keeping) if isinstance(keeping, str) else keeping,
     )
-    links = build_links(scenario.network, scenario.crowd.placement.positions(clients, streams), streams)
-    law = scenario.devices.compute
+    links = build_links(
+        scenario.network, PLACEMENT.checked(scenario.crowd.placement).positions(clients, streams), streams
+    )
+    law = COMPUTE_TIME.checked(scenario.devices.compute)
     compute = law.build(clients, streams, learner.flops_per_sample if FLOPS in law.requires else None)
     accountant = None if privacy is None else PrivacyAccountant(privacy.budget, clients)
     workload = Workload(learner, selector.needs)
@@ -268,7 +284,7 @@ def build_context(
         links=links,
         compute=compute,
         availability=availability,
-        dropout=scenario.devices.dropout,
+        dropout=DROPOUT.checked(scenario.devices.dropout),
         workload=workload,
         accountant=accountant,
         batteries=batteries,
@@ -282,8 +298,8 @@ def build_context(
         availability=availability,
         learner=learner,
         selector=selector,
-        policy=scenario.rounds.policy,
-        late=scenario.rounds.late,
+        policy=checked_policy(scenario.rounds.policy),
+        late=LATE_RULE.checked(scenario.rounds.late),
         minimum_updates=scenario.rounds.minimum_updates,
         knowledge=Knowledge(
             learner.samples, accountant, expected.features if expected is not None and selector.uses_features else None
@@ -298,13 +314,14 @@ def _availability(
 ) -> tuple[Availability, Batteries | None]:
     """Return the run's availability (online, device and link up, battery above threshold) and the batteries."""
     devices, clients = scenario.devices, scenario.crowd.clients
-    online = devices.availability.build(clients, streams)
+    online = AVAILABILITY_MODEL.checked(devices.availability).build(clients, streams)
     if not isinstance(online, Availability):
         raise ScenarioError(
             f"devices.availability: {type(devices.availability).__name__}.build returned {online!r}; "
             "allowed: an instance of fedsim.devices.Availability"
         )
-    energy = devices.energy
+    online = AVAILABILITY.checked(online)
+    energy = ENERGY.checked(devices.energy)
     batteries = energy.build(clients, streams, learner.flops_per_sample if FLOPS in energy.requires else None)
     criteria: list[EligibilityCriterion] = [Working(process) for process in breakable if process is not None]
     if batteries is not None:

@@ -205,7 +205,7 @@ class GeneratorPool:
             digest = self._start.copy()
             digest.update(b"\x1fi%d" * len(key) % key)  # see `_text`
             self._words[:] = struct.unpack("<QQ", digest.digest())
-            philox.state = self._state
+            philox.state = cast(Any, self._state)
             found.append(generator)
         return found
 

@@ -8,9 +8,11 @@ for the next end.
 from abc import ABC, abstractmethod
 from collections import OrderedDict
 from collections.abc import Collection
+from dataclasses import dataclass
 from heapq import heappop, heappush
-from typing import ClassVar, Final, Protocol
+from typing import Any, ClassVar, Final, Protocol
 
+from fedsim.answers import AnswerError, Contract, Free, Given, InstanceOf, Number, in_words
 from fedsim.network.radio.channel import Channel
 
 _LEAST_SCALE: Final = 1e-100
@@ -85,6 +87,33 @@ class Discipline(ABC):
     def rate_hz(self, bandwidth_hz: float) -> float:
         """Return the work in Hz s that a medium of some bandwidth does in a second; by default its bandwidth."""
         return bandwidth_hz
+
+
+@dataclass(frozen=True)
+class _NextEnd:
+    """Work until the next end, and the job that ends."""
+
+    def __call__(self, answer: object, given: Given) -> tuple[float, Any]:
+        """Return the pair."""
+        if not (isinstance(answer, tuple) and len(answer) == 2):
+            raise AnswerError(in_words(answer), "a pair of the work until the next end and the job")
+        return Number(least=0)(answer[0], given), answer[1]
+
+
+DISCIPLINE: Final = Contract(
+    "sharing rule",
+    Discipline,
+    {
+        "prepare": Free(),
+        "join": Free(),
+        "leave": Free(),
+        "advance": Free(),
+        "served": Number(least=0),
+        "next_end": _NextEnd(),
+        "in_service": InstanceOf(Collection),
+        "rate_hz": Number(least=0),
+    },
+)
 
 
 class EqualSharing(Discipline):

@@ -3,13 +3,14 @@
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Self
+from typing import Final, Self
 
 import numpy as np
 
+from fedsim.answers import AnswerError, Contract, Free, Given, Mask, Numbers, in_words, same_shape, shaped
 from fedsim.arrays import BoolArray, FloatArray, IntArray
 from fedsim.learning import Learner, Model, Of, Update
-from fedsim.rounds.aggregation.staleness import StalenessLaw
+from fedsim.rounds.aggregation.staleness import STALENESS_LAW, StalenessLaw
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -100,6 +101,32 @@ class AggregationRule(ABC):
 
 
 @dataclass(frozen=True)
+class _AggregatedOf:
+    """The next model with the weights of the arrivals; NaN is the weight of an update that no model used."""
+
+    def __call__(self, answer: object, given: Given) -> Aggregated:
+        """Return a checked copy."""
+        if type(answer) is not Aggregated:
+            raise AnswerError(in_words(answer), "an Aggregated")
+        each = shaped(given["arrivals"].client.size)
+        weight = Numbers(each, least=-_LARGEST_WEIGHT, most=_LARGEST_WEIGHT, nan=True)(answer.weight, given)
+        return Aggregated(answer.model, weight, Mask(each)(answer.held, given))
+
+
+_LARGEST_WEIGHT: Final = 1e300
+AGGREGATION_RULE: Final = Contract(
+    "aggregation rule",
+    AggregationRule,
+    {
+        "accepts": Mask(same_shape("staleness")),
+        "aggregate": _AggregatedOf(),
+        "on_dispatch": Free(),
+        "on_round_start": Free(),
+    },
+)
+
+
+@dataclass(frozen=True)
 class FedAvgRule(AggregationRule):
     """FedAvg over fresh updates and, discounted, stale ones.
 
@@ -184,4 +211,4 @@ def discount(learner: Learner, law: StalenessLaw, arrivals: Arrivals) -> FloatAr
     if law.uses_deviation and stale.size:
         of_fresh, of_stale = ([arrivals.updates[i] for i in places.tolist()] for places in (fresh, stale))
         deviation[stale] = learner.deviations(of_fresh, None, of_stale)
-    return law.factor(staleness.astype(np.float64), deviation)
+    return STALENESS_LAW.checked(law).factor(staleness.astype(np.float64), deviation)

@@ -130,6 +130,11 @@ class CohortRuns:
         """Return whether a cohort is open that started from the model of a version."""
         return any(run.model.version == version for run in self._open)
 
+    @property
+    def any_in_flight(self) -> bool:
+        """Whether a client of an open cohort is in flight."""
+        return any(run.participations.any_in_flight for run in self._open)
+
     def close_round(self, run: CohortRun) -> None:
         """Take in the updates of a round's own cohort, and mark its other members as late."""
         self._ended[run] = None
