@@ -131,11 +131,6 @@ class Participations:
         return self._delivered == len(self._place)
 
     @property
-    def any_in_flight(self) -> bool:
-        """Whether a client has neither delivered nor been lost."""
-        return bool(self._in_flight > 0)
-
-    @property
     def ended_s(self) -> FloatArray:
         """Instant at which each participation ended, shape (n,); NaN for those in flight."""
         if self._known_ends_s is None:

@@ -103,9 +103,9 @@ class Roster:
         """Remember a cohort of one client, which was sent, until the client has delivered or is given up."""
         self._waited_for[run.order] = run
 
-    def waited_for(self, order: int) -> CohortRun | None:
-        """Return the remembered cohort of this order if its client is still in flight; None otherwise."""
-        return self._waited_for.get(order)
+    def longest_waited_for(self) -> CohortRun | None:
+        """Return that of the remembered cohorts which was sent first; None if no client of one is in flight."""
+        return next(iter(self._waited_for.values()), None)
 
     def mark_idle(self, client: int) -> None:
         """Record that a client is a candidate again."""
