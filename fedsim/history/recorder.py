@@ -1,13 +1,15 @@
 """Records a run while it goes on."""
 
+from bisect import bisect_left
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, Final, NamedTuple
+from contextlib import contextmanager
+from typing import Any, Final, NamedTuple, Protocol
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from fedsim.errors import WriteError
+from fedsim.errors import AuditError, RunError, WriteError
 from fedsim.history.history import History
 from fedsim.history.schema import (
     ACCOUNTS,
@@ -32,6 +34,43 @@ _SINGLE_ROWS_IN_MEMORY: Final = 2**11
 """Most rows in memory that were given one by one: each takes a hundred times the memory of its numbers."""
 
 
+class TableCheck(Protocol):
+    """Checks the rows of a run's tables, each of them once, and in their order.
+
+    Attributes
+    ----------
+    spent_s : seconds of real time that it has taken so far
+    """
+
+    spent_s: float
+
+    def check(self, name: str, at: int, table: pa.Table) -> None:
+        """Check rows of a table.
+
+        Parameters
+        ----------
+        name : of the table
+        at : number of the rows of the table before the first of them
+        table : the rows
+
+        Raises
+        ------
+        AuditError
+            If one of them is wrong.
+        """
+        ...
+
+    def end(self) -> None:
+        """Check the tables of a run that is over as a whole, after all their rows.
+
+        Raises
+        ------
+        AuditError
+            If they contradict one another.
+        """
+        ...
+
+
 class Recorder:
     """The rows of a run so far, by the names of their columns in `fedsim.history.schema`.
 
@@ -46,13 +85,17 @@ class Recorder:
     Attributes
     ----------
     accounts : returns the columns of `ACCOUNTS` up to now; None for none
+    audit : checks rows when they leave memory, after they were put on disk; None for no checks, and after an error
     """
 
     def __init__(self, name: str, spool: MakeSpool | None = None) -> None:
         self.name = name
         self.accounts: Callable[[], dict[str, NDArray[Any]]] | None = None
+        self.audit: TableCheck | None = None
         make = spool or _temporary
-        self._tables = {name: _Growing(schema, make) for name, schema in TABLES.items() if schema is not ACCOUNTS}
+        self._tables = {
+            name: _Growing(schema, make, self._check) for name, schema in TABLES.items() if schema is not ACCOUNTS
+        }
 
     def add_participations(self, columns: Mapping[str, Piece]) -> None:
         """Record the participations of a cohort as columns of `PARTICIPATIONS`, shape (n,), labels as their codes.
@@ -90,6 +133,11 @@ class Recorder:
         """
         self._tables[EVALUATIONS.name].add_row_later(row)
 
+    @property
+    def audited_s(self) -> float:
+        """Seconds of real time that the checks of `audit` have taken."""
+        return 0.0 if self.audit is None else self.audit.spent_s
+
     def counts(self) -> dict[str, int]:
         """Return how many rows each table has."""
         return {name: table.rows for name, table in self._tables.items()}
@@ -98,6 +146,20 @@ class Recorder:
         """Put all rows on disk."""
         for table in self._tables.values():
             table.spill()
+
+    def end(self) -> None:
+        """Check what has not been checked, as the run is over.
+
+        Raises
+        ------
+        AuditError
+            If a row is wrong, or the tables contradict one another.
+        """
+        if self.audit is not None:
+            for table in self._tables.values():
+                table.check()
+            with self._last_error():
+                self.audit.end()
 
     def history(self) -> History:
         """Return the history up to now; rows on disk are mapped into memory, and read when they are used."""
@@ -112,6 +174,20 @@ class Recorder:
         """Read a table batch by batch, with few rows in memory at a time; its rows are put on disk first."""
         return self._tables[name].batches()
 
+    def _check(self, name: str, at: int, table: pa.Table) -> None:
+        if self.audit is not None:
+            with self._last_error():
+                self.audit.check(name, at, table)
+
+    @contextmanager
+    def _last_error(self) -> Iterator[None]:
+        """Check nothing any more after an error, so that the other rows can be put on disk."""
+        try:
+            yield
+        except AuditError:
+            self.audit = None
+            raise
+
 
 class _Growing:
     """One table: the newest rows in memory, the others in a spool.
@@ -121,10 +197,10 @@ class _Growing:
     many it has.
     """
 
-    def __init__(self, schema: TableSchema, make: MakeSpool) -> None:
-        self._schema, self._make = schema, make
+    def __init__(self, schema: TableSchema, make: MakeSpool, check: Callable[[str, int, pa.Table], None]) -> None:
+        self._schema, self._make, self._check = schema, make, check
         self._spool: Spool | None = None
-        self.rows = self._spill_at = 0
+        self.rows = self._spill_at = self._checked = 0
         self._tail = _Tail(0, [])
         self._columns: dict[str, NDArray[Any]] = {}
         self._room = 0
@@ -157,7 +233,12 @@ class _Growing:
         if self._spool is None:
             self._spool = self._make(self._schema)
         self._spool.append(newest, self._tail.at)
-        self._tail = _Tail(self._tail.at + newest.num_rows, [])
+        at, self._tail = self._tail.at, _Tail(self._tail.at + newest.num_rows, [])
+        self._check_new(newest, at)
+
+    def check(self) -> None:
+        if self._checked < self.rows:
+            self._check_new(self._newest(), self._tail.at)
 
     def table(self) -> pa.Table:
         if self._spool is None:
@@ -182,15 +263,45 @@ class _Growing:
                 raise
             self._spill_at = self.rows + ROWS_IN_A_BATCH
 
+    def _check_new(self, newest: pa.Table, at: int) -> None:
+        """Check those of some rows that have not been checked."""
+        known, self._checked = self._checked, at + newest.num_rows
+        if known < self._checked:
+            self._check(self._schema.name, max(at, known), newest.slice(max(0, known - at)))
+
     def _newest(self) -> pa.Table:
-        at, single = self._tail
         if self._columns:
-            # Copies: the arrays take the next rows, and an Arrow table may share the memory of what it is made of.
-            return self._schema.from_columns({name: a[: self.rows - at].copy() for name, a in self._columns.items()})
-        known = [row() for row in single]
+            return self._built(self.rows - self._tail.at)
+        known = [row() for row in self._tail.single]
         for row in known:
             self._schema.check(row)
         return self._schema.from_rows(known)
+
+    def _built(self, rows: int) -> pa.Table:
+        """Return the rows in memory as a table; rows that no table can hold are thrown away with those after them.
+
+        Raises
+        ------
+        RunError
+            If there are such rows; the rows before them stay.
+        """
+        try:
+            return self._first(rows)
+        except RunError as error:
+            self.rows = self._tail.at + bisect_left(range(rows), True, key=lambda at: not self._holds(at + 1))
+            raise RunError(f"{error}; the {self.rows} rows of the table {self._schema.name} before are kept") from error
+
+    def _first(self, rows: int) -> pa.Table:
+        # Copies: the arrays take the next rows, and an Arrow table may share the memory of what it is made of.
+        return self._schema.from_columns({name: array[:rows].copy() for name, array in self._columns.items()})
+
+    def _holds(self, rows: int) -> bool:
+        """Return whether a table can hold the first rows in memory."""
+        try:
+            self._first(rows)
+        except RunError:
+            return False
+        return True
 
     def _make_room(self, present: int, rows: int) -> None:
         """Make room for a batch and further rows, and keep the present ones."""

@@ -54,15 +54,25 @@ class Column:
         if self.null:
             none = np.isnan(values) if values.dtype.kind == "f" else values < 0
         if self.labels is not None:
-            codes = pa.array(values, self.type.index_type, mask=none)
-            return pa.DictionaryArray.from_arrays(codes, pa.array(self.labels.labels()))
-        return pa.array(values, self.type, mask=none)
+            codes = self._array(values, self.type.index_type, none)
+            return pa.DictionaryArray.from_arrays(codes, _texts(self.labels.labels()))
+        return self._array(values, self.type, none)
 
     def from_values(self, values: Sequence[Any]) -> pa.Array:
         """Return an Arrow array of values, one a row; None is null."""
         if self.labels is not None:
             return self.from_codes(np.array([NO_VALUE if value is None else value for value in values], dtype=np.int8))
-        return pa.array(values, self.type)
+        none = np.array([value is None for value in values], dtype=bool)
+        numbers = np.array([0 if value is None else value for value in values])
+        return self._array(numbers, self.type, none if none.any() else None)
+
+    def _array(self, values: NDArray[Any], kind: pa.DataType, none: NDArray[np.bool_] | None) -> pa.Array:
+        """Return an Arrow array of numbers; `pyarrow.array` imports pandas, where that is installed, for any array."""
+        numbers = np.ascontiguousarray(values, dtype=kind.to_pandas_dtype())
+        if numbers.dtype != values.dtype and not np.array_equal(numbers, values, equal_nan=values.dtype.kind == "f"):
+            raise RunError(f"history: the column {self.name} is given values that {kind} cannot hold: {values!r}")
+        valid = None if none is None else pa.py_buffer(np.packbits(~none, bitorder="little"))
+        return pa.Array.from_buffers(kind, numbers.size, [valid, pa.py_buffer(numbers)])
 
     @property
     def no_value(self) -> float:
@@ -75,6 +85,13 @@ class Column:
         if self.labels is not None:
             return np.dtype(np.int8)
         return np.dtype(np.float64 if pa.types.is_floating(self.type) else np.int64)
+
+
+def _texts(values: Sequence[str]) -> pa.Array:
+    """Return an Arrow array of strings, without pandas as in `Column`."""
+    encoded = [value.encode() for value in values]
+    ends = np.cumsum([0, *map(len, encoded)], dtype=np.int32)
+    return pa.StringArray.from_buffers(len(encoded), pa.py_buffer(ends), pa.py_buffer(b"".join(encoded)))
 
 
 @dataclass(frozen=True)
@@ -127,7 +144,7 @@ class TableSchema:
     def from_rows(self, rows: Sequence[Mapping[str, Any]]) -> pa.Table:
         """Return the table of rows that `check` has let through; what a row does not name is null."""
         if not rows:
-            return self.arrow.empty_table()
+            return pa.Table.from_batches([], self.arrow)
         arrays = [column.from_values([row.get(column.name) for row in rows]) for column in self.columns]
         return pa.Table.from_arrays(arrays, schema=self.arrow)
 

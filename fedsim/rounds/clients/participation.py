@@ -390,7 +390,7 @@ class Participations:
         (phase, end, _), elapsed_s = self._waits[self._place[i]], self.env.now - self._began_s[i]
         if i in self._transfers:
             self._close_transfer(i, phase)
-        elif empty is None and self._interruptions is not None:
+        elif self._interruptions is not None and empty is None and not self.emptied[i]:
             empty = self._interruptions.empty_by(i, phase, self.spent_s[phase:end, i].tolist(), elapsed_s)
         self._correct(i, phase, elapsed_s, empty)
         self._end(i, self.env.now, delivered=False)
