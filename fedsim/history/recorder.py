@@ -97,7 +97,7 @@ class Recorder:
             name: _Growing(schema, make, self._check) for name, schema in TABLES.items() if schema is not ACCOUNTS
         }
 
-    def add_participations(self, **columns: Piece) -> None:
+    def add_participations(self, columns: Mapping[str, Piece]) -> None:
         """Record the participations of a cohort as columns of `PARTICIPATIONS`, shape (n,), labels as their codes.
 
         A number stands for a column with one value; ``client`` is an array.
@@ -108,7 +108,7 @@ class Recorder:
         """Record clients that were asked a question as columns of `PROBES`, given as in `add_participations`."""
         self._tables[PROBES.name].add_columns(columns)
 
-    def add_round(self, **values: Any) -> None:
+    def add_round(self, values: Row) -> None:
         """Record a round as a row of `ROUNDS`."""
         self._tables[ROUNDS.name].add_row(values)
 
@@ -214,10 +214,10 @@ class _Growing:
         self._tail.single.append(row)
         self._added(1)
 
-    def add_columns(self, columns: dict[str, Piece]) -> None:
+    def add_columns(self, columns: Mapping[str, Piece]) -> None:
         absent = self._schema.check(columns)
         if absent:
-            columns = columns | {column.name: column.no_value for column in absent}
+            columns = {**columns, **{column.name: column.no_value for column in absent}}
         rows, present = np.size(columns["client"]), self.rows - self._tail.at
         end = present + rows
         if end > self._room:
