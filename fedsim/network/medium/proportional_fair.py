@@ -40,12 +40,11 @@ class ProportionalFair(Discipline):
     """Equal shares of the time for all jobs present, with more work done in it the more jobs are present.
 
     Gains differ between kinds of clients, so that one clock does not tell their ends. But every gain is linear between
-    the numbers of clients for which it is computed. A clock for each of these numbers counts the time given to a client
-    at the gains of this number, and the clocks together tell the work done for each kind: a change of the jobs present
-    moves two clocks and no job. Clocks run in a window of a few neighbouring numbers. The largest gain of a kind in
-    the window bounds the end of a job from below, and a heap of these bounds, each from the last look at its job, shows
-    the few jobs that may be the next to end. A number of jobs outside the window costs O(n), and every other change
-    O(log n).
+    two numbers of clients for which it is computed. Two clocks count the time given to a client at the gains of the
+    lower and of the higher number, and tell the work done for each kind: a change of the jobs present moves the clocks
+    and no job. The largest gain of a kind for a window of numbers bounds the end of a job from below, and a heap of
+    these bounds, each from the last look at its job, shows the few jobs that may be the next to end. A number of jobs
+    outside the window costs O(n), other numbers with gains of their own O(kinds), and every other change O(log n).
 
     Parameters
     ----------
@@ -60,12 +59,12 @@ class ProportionalFair(Discipline):
         self._joined = 0
         # Number of jobs for which the gains are looked up; 0 before the look.
         self._users, self._gain_sum = 0, 0.0
-        # Place and row in the window of the gains in use, weight of the next row, and sums over jobs of both rows.
-        self._place, self._row, self._share, self._fewer_sum, self._more_sum = -1, 0, 0.0, 0.0, 0.0
-        # Time given to each client since the medium was empty, and at the gains of each row since the window was moved.
-        self._time, self._clocks = 0.0, [0.0]
-        self._window, self._curves = range(0), np.zeros((1, 0))
-        # Of each kind: work done before the window was moved, and number of jobs.
+        # Place of the gains in use, weight of the next place, and sums of both over jobs.
+        self._place, self._share, self._fewer_sum, self._more_sum = -1, 0.0, 0.0, 0.0
+        # Time given to each client since the medium was empty, and at the gains of both places since these are in use.
+        self._time = self._fewer_clock = self._more_clock = 0.0
+        self._window, self._curves = range(0), np.zeros((2, 0))
+        # Of each kind: work done before these gains were in use, and number of jobs.
         self._done, self._count = np.zeros((2, 0))
         self._heap: list[tuple[float, _Claim]] = []
         # The next end as work of the medium and the first to end, until a job joins or leaves.
@@ -117,8 +116,8 @@ class ProportionalFair(Discipline):
         step = work / self._gain_sum
         more = self._share * step
         self._time += step
-        self._clocks[self._row] += step - more
-        self._clocks[self._row + 1] += more
+        self._fewer_clock += step - more
+        self._more_clock += more
         if self._left is not None:
             self._left = max(0.0, self._left - work)
 
@@ -173,11 +172,7 @@ class ProportionalFair(Discipline):
 
     def _work_done(self, kind: int) -> float:
         """Return the work done for a kind of client since the medium was empty."""
-        done: float = self._done_of[kind]
-        for clock, gain_of in zip(self._clocks, self._gain_of, strict=True):
-            if clock:
-                done += clock * gain_of[kind]
-        return done
+        return self._done_of[kind] + self._fewer_clock * self._fewer_of[kind] + self._more_clock * self._more_of[kind]
 
     def _look_up_gains(self) -> None:
         """Look up the gains for the number of jobs present."""
@@ -188,21 +183,20 @@ class ProportionalFair(Discipline):
         self._gain_sum = self._fewer_sum + self._share * (self._more_sum - self._fewer_sum)
 
     def _turn_to(self, place: int) -> None:
-        """Use the gains of another place, in another window where needed."""
+        """Use the gains of another place, and another window where needed."""
+        self._done += self._fewer_clock * self._curves[0] + self._more_clock * self._curves[1]
+        self._fewer_clock = self._more_clock = 0.0
+        self._place, self._curves = place, self._known_gains().curves(place, place + 2)
+        self._fewer_of, self._more_of = _numbers(self._curves[0]), _numbers(self._curves[1])
+        self._fewer_sum, self._more_sum = (self._curves @ self._count).tolist()
         if place not in self._window:
             self._move_window(place)
-        self._place, self._row = place, place - self._window.start
-        self._fewer_of, self._more_of = self._gain_of[self._row : self._row + 2]
-        self._fewer_sum, self._more_sum = (self._curves[self._row : self._row + 2] @ self._count).tolist()
 
     def _move_window(self, place: int) -> None:
-        """Set the clocks of the rows to 0, and take the rows and bounds around a place."""
-        self._done += np.array(self._clocks) @ self._curves
+        """Take the bounds of jobs from the gains around a place."""
         self._window = range(max(0, place - _BELOW), place + _ABOVE)
-        self._curves = self._known_gains().curves(self._window.start, self._window.stop + 1)
-        self._gain_of = [_numbers(curve) for curve in self._curves]
-        self._clocks = [0.0] * len(self._curves)
-        self._ceiling_of = ceiling_of = _numbers(self._curves.max(axis=0))
+        curves = self._known_gains().curves(self._window.start, self._window.stop + 1)
+        self._ceiling_of = ceiling_of = _numbers(curves.max(axis=0))
         time, done_of = self._time, self._done_of
         self._heap = [
             (time + (claim.finish - done_of[claim.kind]) / ceiling_of[claim.kind], claim)
@@ -215,11 +209,11 @@ class ProportionalFair(Discipline):
         """Begin anew on a medium without jobs."""
         if self._place < 0:
             kinds = self._known_gains().curves(0, 1).size
-            self._curves = np.zeros((1, kinds))
+            self._curves = np.zeros((2, kinds))
             self._done, self._count = np.zeros((2, kinds))
             self._done_of, self._count_of = _numbers(self._done), _numbers(self._count)
             self._turn_to(0)
-        self._time, self._clocks = 0.0, [0.0] * len(self._clocks)
+        self._time = self._fewer_clock = self._more_clock = 0.0
         self._done.fill(0.0)
         self._heap.clear()
 
