@@ -5,22 +5,14 @@ import sys
 
 import pytest
 
-from fedsim import Scenario, read_run, run
+from fedsim import read_run, run
 from fedsim.errors import RunError
 from fedsim.results import status_of
 from fedsim.results.lock import OWNER, FolderLock
+from tests.support.short_runs import TIMING
 
 pytestmark = pytest.mark.usefixtures("no_figures")
 
-SCENARIO = Scenario(
-    name="locked",
-    crowd={"clients": 5},
-    learning="none",
-    network="pause-two-speed",
-    devices={"compute": "zero"},
-    rounds={"count": 3},
-    selector={"kind": "uniform", "cohort": 2},
-)
 HOLD = """
 import sys, time
 from pathlib import Path
@@ -37,20 +29,20 @@ def test_a_folder_in_use_is_refused_and_readable_and_a_killed_process_frees_it(t
 
     def refused(_):
         with pytest.raises(RunError, match="is in use by another process"):
-            run(SCENARIO, tmp_path / "run", replace=True)
+            run(TIMING, tmp_path / "run", replace=True)
         seen.append((status_of(tmp_path / "run"), read_run(tmp_path / "run").rounds.num_rows))
 
-    run(SCENARIO, tmp_path / "run", on_round=refused)
+    run(TIMING, tmp_path / "run", on_round=refused)
     assert seen[0] == ("running", 1)
-    assert len(seen) == 3
+    assert len(seen) == TIMING.rounds.count
     command = [sys.executable, "-c", HOLD, str(tmp_path / "run")]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:  # noqa: S603
         assert process.stdout.readline() == "held\n"
         with pytest.raises(RunError, match=rf"is in use by another process \(pid {process.pid}\), which"):
-            run(SCENARIO, tmp_path / "run")
+            run(TIMING, tmp_path / "run")
         process.kill()
         process.wait()
-        run(SCENARIO, tmp_path / "run")
+        run(TIMING, tmp_path / "run")
     assert status_of(tmp_path / "run") == "finished"
 
 

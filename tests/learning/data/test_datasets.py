@@ -10,6 +10,7 @@ from sklearn.datasets import load_digits
 
 from fedsim.errors import DataError, ScenarioError
 from fedsim.learning import CIFAR10, DATASETS, MNIST, Dataset, Digits, FashionMNIST, data_folder
+from fedsim.learning.data.datasets import _read_digits
 
 REAL = ["mnist", "fashion-mnist", "cifar-10"]
 
@@ -120,3 +121,10 @@ def test_settings_load_without_torch() -> None:
     )
     run = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)  # noqa: S603 - own text
     assert json.loads(run.stdout) == []
+
+
+def test_digits_say_which_file_is_missing(monkeypatch):
+    monkeypatch.setattr("importlib.util.find_spec", lambda _: None)
+    _read_digits.cache_clear()
+    with pytest.raises(DataError, match=r"learning\.data: 'digits' is a file of scikit-learn that cannot be read"):
+        Digits().load()
