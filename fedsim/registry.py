@@ -127,7 +127,7 @@ class Recipe:
         What the constructor is called with.
     prototype : object or None
         An object handed over in Python whose constructor arguments cannot be read back as plain values from its
-        attributes, or that was made with options that are no plain values; each run gets a deep copy of it, the
+        attributes, or that was made with options that are no plain values. Each run gets a deep copy of it, the
         scenario cannot be written as TOML, and its digest covers the object's class and its code only.
     """
 

@@ -36,6 +36,7 @@ from fedsim.rounds import (
     Workload,
 )
 from fedsim.rounds.audit.audit import Audit
+from fedsim.rounds.audit.tables import TableAudit
 from fedsim.rounds.clients.dispatch import Dispatcher
 from fedsim.rounds.hierarchy.cloud import Cloud
 from fedsim.rounds.policies.contracts import checked_policy
@@ -214,7 +215,7 @@ def build_server(
     recorder : records the run
     hierarchy : edge servers between the clients and the server; None for a flat federation
     on_round : called after every round, if given
-    audit : whether to check that bits, time and energy are conserved
+    audit : whether to check of each participation that bits, time and energy are conserved
     """
     env = Environment()
     dispatcher = Dispatcher(env, context.clients)
@@ -222,6 +223,10 @@ def build_server(
     if audit:
         checks = Audit(context.learner.samples.size, dispatcher.medium, context.clients.batteries)
         recorder.accounts = checks.accounts
+    workload = context.clients.workload
+    recorder.audit = TableAudit(
+        (workload.down_bits, workload.up_bits), context.clients.accountant, one_server=hierarchy is None
+    )
     runner: RoundRunner
     if hierarchy is None:
         runner = Coordinator(env, context, dispatcher, RoundLog(recorder, context, checks))

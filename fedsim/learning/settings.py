@@ -98,7 +98,7 @@ class Supervised(Component):
         executor: ExecutorChoice | None = None,
         keeping: Keeping | None = None,
     ) -> Learner:
-        """Return a fresh learner; loads the data, imports torch and draws the initial weights.
+        """Return a fresh learner; loads the data. What the store does not know of the model imports torch.
 
         Raises
         ------
@@ -107,8 +107,7 @@ class Supervised(Component):
         ScenarioError
             If the parts do not fit together: too few samples for the clients, images too small for the model.
         """
-        from fedsim.learning.models.flat_module import build_flat
-        from fedsim.learning.models.numerics import numerics
+        from fedsim.learning.blueprint import prepare
         from fedsim.learning.supervised import SupervisedLearner
 
         kept = open_store(store)  # before the data: a folder that cannot be used is refused at once
@@ -116,19 +115,20 @@ class Supervised(Component):
         rows = PARTITION.checked(self.split).assign(data.train_y, data.classes, clients, streams)
         seed = int(streams.generator("model").integers(2**63, dtype=np.int64))
         setup = TrainingSetup(self.model, data, self.local, seed)
-        prepared = (executor or ExecutorChoice()).prepare(setup, np.array([part.size for part in rows]))
+        samples = np.array([part.size for part in rows])
+        blueprint, computing = prepare(setup, executor or ExecutorChoice(), samples, kept)
         return SupervisedLearner(
             setup,
             rows=rows,
-            layout=build_flat(self.model, data.shape, data.classes, seed).layout,
-            executor=prepared.executor,
-            executor_used=prepared.used,
+            layout=blueprint.layout,
+            executor=computing,
+            executor_used=blueprint.used,
             server=self.server,
             streams=streams,
             mechanism=mechanism,
             store=kept,
             keeping=keeping,
-            numerics=numerics(),
+            numerics=blueprint.numerics,
             model_bits=self.model_bits,
             flops_per_sample=self.flops_per_sample,
         )

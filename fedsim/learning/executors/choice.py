@@ -66,7 +66,7 @@ class ExecutorChoice:
                 f"precision: {precision!r} is not allowed; it must be one of {', '.join(get_args(Precision))}"
             )
         chosen = executor or os.environ.get(ENVIRONMENT_VARIABLE) or AUTO
-        if isinstance(chosen, str) and ":" not in chosen and chosen not in EXECUTORS.kinds():
+        if isinstance(chosen, str) and ":" not in chosen and chosen not in EXECUTORS.builtin:
             _load(chosen)
         return cls(chosen, device or os.environ.get(DEVICE_VARIABLE) or "cpu", precision)
 

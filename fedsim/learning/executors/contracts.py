@@ -21,9 +21,6 @@ from fedsim.learning.models.settings import ModelPart
 SEQUENTIAL: Final = "sequential"
 """The fingerprint of the executor that trains one client after the other, and of all that give the same bits."""
 
-SEQUENTIAL_BFLOAT16: Final = "sequential-bfloat16"
-"""The fingerprint of the same with bfloat16 inside layers."""
-
 Precision = Literal["float32", "bfloat16"]
 """Of the numbers inside layers; parameters, gradients, losses and optimiser states are float32 in any case."""
 
@@ -126,6 +123,23 @@ class EvaluationJob:
 
     model: Vector
     rows: IntArray | None = None
+
+
+def check_cpu(executor: str, device: str) -> None:
+    """Refuse another device than the CPU for an executor, which is named.
+
+    Raises
+    ------
+    FedsimError
+        If the device is another one.
+    """
+    if device != "cpu":
+        raise FedsimError(f"device: {device!r} is not allowed with the executor {executor!r}; allowed: 'cpu'")
+
+
+def fingerprint_with(precision: Precision, fingerprint: str) -> str:
+    """Return the fingerprint of an executor's results in a precision, of that in float32."""
+    return fingerprint if precision == "float32" else f"{fingerprint}-{precision}"
 
 
 class Executor(Protocol):

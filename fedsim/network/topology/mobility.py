@@ -19,7 +19,7 @@ from pydantic import Field, NonNegativeFloat, PositiveFloat, model_validator
 from fedsim.answers import AnswerError, Contract, Given, asked, in_words
 from fedsim.arrays import FloatArray
 from fedsim.errors import PartError, ScenarioError
-from fedsim.inputs.bounds import check_column
+from fedsim.inputs.columns import check_column
 from fedsim.inputs.files import read_text, shortened
 from fedsim.registry import Component, Registry
 from fedsim.streams import Streams

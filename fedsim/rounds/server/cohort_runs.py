@@ -84,8 +84,8 @@ class CohortRuns:
         """
         context, client, now_s = self.context, cohort.client, self.env.now
         weight, total = cohort_weights(cohort, context.learner.samples[client])
-        run = CohortRun(self._sent, number, cohort, model, weight, total)
-        run.repeat = self._buffer.repeats(client, model.version)
+        repeat = self._buffer.repeats(client, model.version)
+        run = CohortRun(self._sent, number, cohort, model, weight, total, repeat)
         if cohort.work is not None:
             run.work = context.learner.whole_steps(client, run.work, up=True)
         workload = context.clients.workload
@@ -138,7 +138,7 @@ class CohortRuns:
     @property
     def any_in_flight(self) -> bool:
         """Whether a client of an open cohort is in flight."""
-        return any(run.participations.any_in_flight for run in self._open)
+        return any(not run.participations.ended.all() for run in self._open)
 
     def close_round(self, run: CohortRun) -> None:
         """Take in the updates of a round's own cohort, and mark its other members as late."""
