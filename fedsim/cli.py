@@ -150,9 +150,12 @@ def run(
         left = "the run before is still" if replacing(folder) else "the rounds so far are"
         typer.echo(f"fedsim: interrupted{_by(error)}; {left} in {folder}", err=True)
         raise typer.Exit(143 if error.args else 130) from None
+    summary = read_summary(folder)
+    for note in summary.get("notes", ()):
+        typer.echo(f"fedsim: {note}", err=True)
     if quiet:
         return
-    _print_table(f"{scenario.name} (seed {scenario.seed})", rows(read_summary(folder)))
+    _print_table(f"{scenario.name} (seed {scenario.seed})", rows(summary))
     for written in sorted(folder.glob("*.png")):
         console.print(str(written), soft_wrap=True, highlight=False, markup=False)
 

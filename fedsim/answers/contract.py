@@ -62,7 +62,7 @@ class Contract:
         body: dict[str, Any] = {"__slots__": (), "__doc__": None}
         for name, answer in self.members.items():
             found = inspect.getattr_static(kind, name, None)
-            if self._parameters[name] is None or isinstance(found, property):
+            if _is_attribute(self.protocol, name, found):
                 body[name] = self._property(name, answer)
             elif name in self._inherited and is_builtin(_home(kind, name)):
                 body[name] = self._method(name, answer, found)
@@ -119,7 +119,9 @@ class Contract:
         if client is None and lie.at is not None and isinstance(ids, np.ndarray) and lie.at < ids.size:
             client = int(ids.ravel()[lie.at])
         what = f"{self.name_of(part)}.{member} returned {lie.found}"
-        return PartError(what, f"allowed: {lie.allowed}", client)
+        error = PartError(what, f"allowed: {lie.allowed}", client)
+        error.at = lie.at
+        return error
 
 
 @dataclass(frozen=True)
@@ -171,6 +173,19 @@ class _Guarded:
 
     def __repr__(self) -> str:
         return repr(self._part)
+
+
+def unchecked(part: object) -> object:
+    """Return the part itself, without the checker around it."""
+    return part._part if isinstance(part, _Guarded) else part
+
+
+def _is_attribute(protocol: type, name: str, found: object) -> bool:
+    """Return whether a member is read, not called: as the protocol declares it, or else as the part has it."""
+    declared = inspect.getattr_static(protocol, name, None)
+    if declared is None and any(name in inspect.get_annotations(base) for base in protocol.__mro__):
+        return True
+    return not inspect.isfunction(found if declared is None else declared)
 
 
 def _parameters(protocol: type, name: str) -> tuple[str, ...] | None:

@@ -62,7 +62,7 @@ def shaped(*sizes: str | int) -> ShapeOf:
         if isinstance(size, int):
             return size
         value = given[size]
-        return int(value) if np.ndim(value) == 0 else int(np.shape(value)[0])
+        return len(value) if hasattr(value, "__len__") else int(value)
 
     return lambda given: tuple(size_of(size, given) for size in sizes)
 
@@ -124,7 +124,7 @@ class Numbers:
             right |= np.isnan(values)
         if not right.all():
             at = int(np.flatnonzero(~right.ravel())[0])
-            raise AnswerError(str(values.ravel()[at].item()), self.in_words(wanted), at)
+            raise AnswerError(str(values.ravel()[at].item()), self.in_words(wanted), at if values.ndim == 1 else None)
 
     def in_words(self, wanted: tuple[int, ...] | None) -> str:
         """Return what is allowed."""

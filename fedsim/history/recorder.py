@@ -1,5 +1,6 @@
 """Records a run while it goes on."""
 
+from bisect import bisect_left
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, Final, NamedTuple, Protocol
@@ -8,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from fedsim.errors import AuditError, WriteError
+from fedsim.errors import AuditError, RunError, WriteError
 from fedsim.history.history import History
 from fedsim.history.schema import (
     ACCOUNTS,
@@ -269,14 +270,38 @@ class _Growing:
             self._check(self._schema.name, max(at, known), newest.slice(max(0, known - at)))
 
     def _newest(self) -> pa.Table:
-        at, single = self._tail
         if self._columns:
-            # Copies: the arrays take the next rows, and an Arrow table may share the memory of what it is made of.
-            return self._schema.from_columns({name: a[: self.rows - at].copy() for name, a in self._columns.items()})
-        known = [row() for row in single]
+            return self._built(self.rows - self._tail.at)
+        known = [row() for row in self._tail.single]
         for row in known:
             self._schema.check(row)
         return self._schema.from_rows(known)
+
+    def _built(self, rows: int) -> pa.Table:
+        """Return the rows in memory as a table; rows that no table can hold are thrown away with those after them.
+
+        Raises
+        ------
+        RunError
+            If there are such rows; the rows before them stay.
+        """
+        try:
+            return self._first(rows)
+        except RunError as error:
+            self.rows = self._tail.at + bisect_left(range(rows), True, key=lambda at: not self._holds(at + 1))
+            raise RunError(f"{error}; the {self.rows} rows of the table {self._schema.name} before are kept") from error
+
+    def _first(self, rows: int) -> pa.Table:
+        # Copies: the arrays take the next rows, and an Arrow table may share the memory of what it is made of.
+        return self._schema.from_columns({name: array[:rows].copy() for name, array in self._columns.items()})
+
+    def _holds(self, rows: int) -> bool:
+        """Return whether a table can hold the first rows in memory."""
+        try:
+            self._first(rows)
+        except RunError:
+            return False
+        return True
 
     def _make_room(self, present: int, rows: int) -> None:
         """Make room for a batch and further rows, and keep the present ones."""

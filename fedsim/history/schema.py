@@ -70,7 +70,8 @@ class Column:
         """Return an Arrow array of numbers; `pyarrow.array` imports pandas, where that is installed, for any array."""
         numbers = np.ascontiguousarray(values, dtype=kind.to_pandas_dtype())
         if numbers.dtype != values.dtype and not np.array_equal(numbers, values, equal_nan=values.dtype.kind == "f"):
-            raise RunError(f"history: the column {self.name} is given values that {kind} cannot hold: {values!r}")
+            wrong = values[numbers != values][0]
+            raise RunError(f"history: the column {self.name} is given {wrong}, which {kind} cannot hold")
         valid = None if none is None else pa.py_buffer(np.packbits(~none, bitorder="little"))
         return pa.Array.from_buffers(kind, numbers.size, [valid, pa.py_buffer(numbers)])
 

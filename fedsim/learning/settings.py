@@ -6,10 +6,11 @@ from typing import Annotated, Any, ClassVar, Final, Protocol
 import numpy as np
 from pydantic import Field
 
+from fedsim.answers import Contract, Free
 from fedsim.capabilities import FLOPS, MODEL_BITS, SAMPLES, Capable
 from fedsim.learning.contracts import Learner
-from fedsim.learning.data.datasets import DATASETS, DatasetPart, Digits
-from fedsim.learning.data.partitions import PARTITIONS, EqualPartition, Partition
+from fedsim.learning.data.datasets import DATASET_PART, DATASETS, DatasetPart, Digits
+from fedsim.learning.data.partitions import PARTITION, PARTITIONS, EqualPartition, Partition
 from fedsim.learning.executors.choice import ExecutorChoice
 from fedsim.learning.executors.contracts import TrainingSetup
 from fedsim.learning.local_training import LocalTraining
@@ -57,6 +58,9 @@ class LearnerSettings(Capable, Protocol):
             Which models stay in the store; all by default.
         """
         ...
+
+
+LEARNER_SETTINGS: Final = Contract("learner", LearnerSettings, {"build": Free()})
 
 
 class Supervised(Component):
@@ -107,8 +111,8 @@ class Supervised(Component):
         from fedsim.learning.supervised import SupervisedLearner
 
         kept = open_store(store)  # before the data: a folder that cannot be used is refused at once
-        data = self.data.load(data_dir)
-        rows = self.split.assign(data.train_y, data.classes, clients, streams)
+        data = DATASET_PART.checked(self.data).load(data_dir)
+        rows = PARTITION.checked(self.split).assign(data.train_y, data.classes, clients, streams)
         seed = int(streams.generator("model").integers(2**63, dtype=np.int64))
         setup = TrainingSetup(self.model, data, self.local, seed)
         samples = np.array([part.size for part in rows])

@@ -110,7 +110,7 @@ def test_tables_are_made_without_pandas_which_pyarrow_imports_where_it_is_instal
         "import sys, numpy as np; from fedsim.history.schema import TABLES\n"
         "for table in TABLES.values():\n"
         "    part = {column.name: np.zeros(2) for column in table.columns}\n"
-        "    table.from_columns([part]); table.from_columns([])\n"
+        "    table.from_columns(part)\n"
         "    row = {column.name: None if column.null else 0 for column in table.columns}\n"
         "    table.from_rows([row]); table.from_rows([])\n"
         "print('pandas' in sys.modules)"
@@ -136,5 +136,5 @@ def test_values_become_the_array_that_arrow_makes_of_them(values, kind):
 
 @pytest.mark.parametrize("value", [2**31, -(2**31) - 1, 0.5])
 def test_a_value_that_a_column_cannot_hold_is_refused(value):
-    with pytest.raises(RunError, match="the column x is given values that int32 cannot hold"):
+    with pytest.raises(RunError, match=r"the column x is given .*, which int32 cannot hold"):
         Column("x", pa.int32(), "a number").from_codes(np.array([1, value]))

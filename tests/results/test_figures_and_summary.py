@@ -93,6 +93,7 @@ def test_summary_of_a_history_worked_by_hand():
         "wasted_bits_share": 1.5 / 3.5,
         "clients_reached": 3,
         "largest_leakage": 2.5,
+        "notes": [],
     }
     assert ("time to 60 % accuracy", "4.00 s") in rows(summary)
 

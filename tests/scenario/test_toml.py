@@ -47,8 +47,9 @@ def test_other_text_is_no_toml():
         "seed=" + "[" * 3000: "too many brackets",
         "a" + ".a" * 3000 + "=1": "names 3001 tables within one another; allowed: 20",
         "seed=9223372036854775808": "64 bits is not allowed",
+        "name=\udcff": "is not UTF-8 text",
     }.items(),
-    ids=["digits", "brackets", "steps", "bits"],
+    ids=["digits", "brackets", "steps", "bits", "bytes"],
 )
 def test_values_set_on_the_command_line_have_the_same_bounds(text, words):
     with pytest.raises(ScenarioError, match=words):

@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
+from fedsim.answers import Contract, InstanceOf
 from fedsim.arrays import IntArray
 from fedsim.errors import DataError, ScenarioError
 from fedsim.inputs.files import expanded
@@ -82,6 +83,9 @@ class DatasetPart(Protocol):
     def load(self, data_dir: Path | None = None) -> Dataset:
         """Return the data set, or raise `DataError` if it is missing."""
         ...
+
+
+DATASET_PART: Final = Contract("data set", DatasetPart, {"load": InstanceOf(Dataset)})
 
 
 def data_folder(data_dir: str | Path | None = None) -> Path:

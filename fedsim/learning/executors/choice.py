@@ -13,7 +13,7 @@ from fedsim.errors import ContractError, FedsimError
 from fedsim.learning.contracts import ExecutorUsed
 from fedsim.learning.executors.auto.auto import AutoExecutor
 from fedsim.learning.executors.catalogue import AUTO, EXECUTORS
-from fedsim.learning.executors.contracts import SEQUENTIAL, Executor, Expected, Precision, TrainingSetup
+from fedsim.learning.executors.contracts import EXECUTOR, SEQUENTIAL, Executor, Expected, Precision, TrainingSetup
 
 ENVIRONMENT_VARIABLE: Final = "FEDSIM_EXECUTOR"
 """Names the executor of runs that name none themselves."""
@@ -107,6 +107,7 @@ class ExecutorChoice:
             raise ContractError(f"{name}.fingerprint: {fingerprint!r} is not allowed; it must be a text")
         if not (isinstance(most, int) and most >= 1):
             raise ContractError(f"{name}.max_batch: {most!r} is not allowed; it must be at least 1")
+        made = EXECUTOR.checked(made, executor=EXECUTOR.name_of(made))
         return Prepared(made, ExecutorUsed(kind, self.device, self.precision, fingerprint))
 
     @property

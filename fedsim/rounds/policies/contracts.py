@@ -170,13 +170,14 @@ class RoundPolicy(Component, ABC):
     @property
     def requires(self) -> frozenset[str]:
         """Clients that always deliver, if a round does not end without them."""
-        return frozenset(() if self.traits.tolerates_losses else {NO_LOSSES})
+        return frozenset(() if checked_policy(self).traits.tolerates_losses else {NO_LOSSES})
 
     @property
     def provides(self) -> frozenset[str]:
         """What the traits provide, and a longest duration of the first round if it has one."""
-        limited = self.time_limit_s(PastRounds()) < math.inf
-        return self.traits.provides | ({TIME_LIMIT} if limited else set())
+        checked = checked_policy(self)
+        limited = checked.time_limit_s(PastRounds()) < math.inf
+        return checked.traits.provides | ({TIME_LIMIT} if limited else set())
 
     def time_limit_s(self, past: PastRounds) -> float:
         """Return how long the server waits at most once the coming round's cohort has been sent; inf for no limit."""
