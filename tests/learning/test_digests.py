@@ -13,7 +13,7 @@ import pytest
 
 from fedsim import Scenario
 from fedsim.learning import MODELS, SERVER_OPTIMIZERS, ExecutorChoice, Learner, MemoryStore, Model, Release, Update
-from fedsim.learning.data import datasets
+from fedsim.learning.data import published
 from fedsim.learning.executors.sequential import SequentialExecutor
 from fedsim.learning.store.contracts import Record
 from fedsim.privacy.mechanisms import MECHANISMS
@@ -146,7 +146,7 @@ def _files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write_files(tmp_path)
     monkeypatch.chdir(tmp_path)
     data = Tiny(samples=200, side=32).load()
-    monkeypatch.setattr(datasets._TorchvisionSet, "load", lambda self, _: self._limited(data))
+    monkeypatch.setattr(published._Published, "load", lambda self, _: self.limited(data))
 
 
 def test_each_field_of_a_scenario_moves_the_digests_that_it_must_and_no_other() -> None:
