@@ -43,6 +43,11 @@ class Contract:
         self._parameters = {name: _parameters(protocol, name) for name in members}
         self._guarded: dict[type, type[_Guarded]] = {}
 
+    @property
+    def methods(self) -> list[str]:
+        """Names of the members that are called."""
+        return [name for name in self.members if not _is_attribute(self.protocol, name, None)]
+
     def checked(self, part: T, **known: object) -> T:
         """Return a part whose answers are checked; fedsim's own, and a part that is checked, as it is.
 
@@ -143,7 +148,7 @@ class PartOf:
         """Return the part, checked."""
         if answer is None and self.none:
             return None
-        missing = [name for name in self.contract.members if not hasattr(type(answer), name)]
+        missing = [name for name in self.contract.methods if not hasattr(type(answer), name)]
         if not isinstance(answer, self.type) or (self.type is object and missing):
             home = self.contract.protocol
             allowed = f"a part of type {home.__module__}.{home.__qualname__}"

@@ -1,8 +1,8 @@
 """Records a run while it goes on."""
 
+import contextlib
 from bisect import bisect_left
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
 from typing import Any, Final, NamedTuple, Protocol
 
 import numpy as np
@@ -97,7 +97,7 @@ class Recorder:
             name: _Growing(schema, make, self._check) for name, schema in TABLES.items() if schema is not ACCOUNTS
         }
 
-    def add_participations(self, **columns: Piece) -> None:
+    def add_participations(self, columns: Mapping[str, Piece]) -> None:
         """Record the participations of a cohort as columns of `PARTICIPATIONS`, shape (n,), labels as their codes.
 
         A number stands for a column with one value; ``client`` is an array.
@@ -108,7 +108,7 @@ class Recorder:
         """Record clients that were asked a question as columns of `PROBES`, given as in `add_participations`."""
         self._tables[PROBES.name].add_columns(columns)
 
-    def add_round(self, **values: Any) -> None:
+    def add_round(self, values: Row) -> None:
         """Record a round as a row of `ROUNDS`."""
         self._tables[ROUNDS.name].add_row(values)
 
@@ -143,9 +143,10 @@ class Recorder:
         return {name: table.rows for name, table in self._tables.items()}
 
     def flush(self) -> None:
-        """Put all rows on disk."""
-        for table in self._tables.values():
-            table.spill()
+        """Put all rows on disk; where one table cannot be written, the others are."""
+        with contextlib.ExitStack() as others:
+            for table in reversed(self._tables.values()):
+                others.callback(table.spill)
 
     def end(self) -> None:
         """Check what has not been checked, as the run is over.
@@ -179,7 +180,7 @@ class Recorder:
             with self._last_error():
                 self.audit.check(name, at, table)
 
-    @contextmanager
+    @contextlib.contextmanager
     def _last_error(self) -> Iterator[None]:
         """Check nothing any more after an error, so that the other rows can be put on disk."""
         try:
@@ -213,10 +214,10 @@ class _Growing:
         self._tail.single.append(row)
         self._added(1)
 
-    def add_columns(self, columns: dict[str, Piece]) -> None:
+    def add_columns(self, columns: Mapping[str, Piece]) -> None:
         absent = self._schema.check(columns)
         if absent:
-            columns = columns | {column.name: column.no_value for column in absent}
+            columns = {**columns, **{column.name: column.no_value for column in absent}}
         rows, present = np.size(columns["client"]), self.rows - self._tail.at
         end = present + rows
         if end > self._room:

@@ -15,11 +15,15 @@ from fedsim.learning.data.datasets import Digits
 from fedsim.learning.data.partitions import EqualPartition
 from fedsim.learning.timing_only import NoLearning
 from fedsim.network.distributions import Constant as ConstantLatency
+from fedsim.network.graph.access import ConstantAccess
+from fedsim.network.medium.failures import Outage
 from fedsim.network.placement import Disc
 from fedsim.network.radio.fading import Rayleigh
 from fedsim.network.radio.path_loss import LogDistance
 from fedsim.network.radio.shadowing import IndependentShadowing
 from fedsim.network.radio.spectral_efficiency import Shannon
+from fedsim.network.topology.generators import Star
+from fedsim.network.topology.mobility import Leg, RandomWaypoint
 from fedsim.privacy import GeometricBudget, L1ClippedLaplace
 from fedsim.rounds.aggregation.rules import Aggregated, FedAvgRule
 from fedsim.rounds.aggregation.staleness import Constant as ConstantStaleness
@@ -217,6 +221,40 @@ def learner(member, answer):
     return {"learning": Settings(samples_per_client=5)}
 
 
+GRAPH = {
+    "kind": "graph",
+    "topology": {"kind": "star", "backhaul": {"capacity_bps": 1e6, "delay_s": 0.001}},
+    "access": {"downlink_bps": 1e6, "uplink_bps": 1e6, "delay_s": 0.001},
+}
+
+
+def graph(**parts):
+    tables = {"learning": {"kind": "none", "model_bits": 1e4, "samples_per_client": 5}}
+    return {**tables, "network": {**GRAPH, **parts}}
+
+
+def covered(member, answer):
+    """Return a graph whose stations a user's own coverage describes, with views that lie."""
+
+    class Access(ConstantAccess):
+        def build(self, sites_m, places_m, moves, streams):
+            made = super().build(sites_m, places_m, moves, streams)
+            return lies.CoverageOf(made, lying(lies.ViewOf, member, answer))
+
+    Access.__module__ = __name__
+    return graph(access=Access(downlink_bps=1e6, uplink_bps=1e6, delay_s=0.001))
+
+
+def moving(legs):
+    class Own(RandomWaypoint):
+        def build(self, streams):
+            return lambda client, place_m: iter(legs)
+
+    Own.__module__ = __name__
+    return graph(mobility=Own(radius_m=9.0, slowest_m_per_s=1.0, fastest_m_per_s=2.0))
+
+
+HERE = (0.0, 0.0)
 LIES = [
     *numbers("latency law", law, ConstantLatency, "quantile", 0, BAD_NUMBERS | INFINITE),
     *raised("latency law", lambda answer: law(lying(ConstantLatency, "quantile", answer))),
@@ -306,6 +344,17 @@ LIES = [
     ("sharing rule one number", shares_spectrum(lying(lies.HonestSharing, "next_end", returning(1.0))), r"next_end returned 1\.0"),
     ("sharing rule rate of -1", shares_spectrum(lying(lies.HonestSharing, "rate_hz", returning(-1.0))), r"rate_hz returned -1\.0"),
     *raised("sharing rule", lambda answer: shares_spectrum(lying(lies.HonestSharing, "join", answer))),
+    ("topology None", graph(topology=lying(Star, "graph", returning(None))(backhaul=GRAPH["topology"]["backhaul"])), "graph returned None"),
+    ("coverage rates of NaN", covered("rates_bps", lambda self, station: np.full((station.size, 2), np.nan)), "rates_bps returned nan"),
+    ("coverage rates of one", covered("rates_bps", returning(np.ones(1))), "rates_bps returned"),
+    ("coverage signal of NaN", covered("signal_db", lambda self: np.full((CLIENTS, 1), np.nan)), "signal_db returned nan"),
+    ("coverage signal None", covered("signal_db", returning(None)), "signal_db returned None"),
+    ("mobility a number", moving([3]), "a leg is 3"),
+    ("mobility at NaN", moving([Leg(0.0, np.inf, (np.nan, 0.0), HERE)]), "a leg is Leg"),
+    ("mobility that begins late", moving([Leg(1.0, np.inf, HERE, HERE)]), "a leg is Leg"),
+    ("mobility back in time", moving([Leg(0.0, -1.0, HERE, HERE)]), "a leg is Leg"),
+    *raised("trouble", lambda answer: graph(trouble=[lying(Outage, "start", answer)(node="bs-0", from_s=1.0, duration_s=1.0)])),
+    *raised("placement", lambda answer: placed(lying(Disc, "positions", answer))),
     ("split of floats", split(lying(EqualPartition, "assign", returning([np.zeros(2)] * CLIENTS))), "float64"),
     ("split of one client", split(lying(EqualPartition, "assign", returning([np.arange(2)]))), "a list of 4 arrays"),
     ("split of samples twice", split(lying(EqualPartition, "assign", returning([np.arange(2)] * CLIENTS))), "sample 0 twice"),

@@ -3,12 +3,15 @@
 import json
 
 import numpy as np
+import pytest
 from typer.testing import CliRunner
 
 from fedsim import Scenario
 from fedsim.cli import app
-from fedsim.results import read_summary
+from fedsim.errors import FedsimError
+from fedsim.results import read_run, read_summary
 from fedsim.results import run as run_in_folder
+from fedsim.selectors import Cohort, validation
 from tests.support import lies
 
 FLAT = {"kind": "battery", "capacity_j": 10.0, "compute_w": 1000.0, "least_charge": 0.5}
@@ -83,3 +86,22 @@ def test_the_terminal_says_it_too(tmp_path):
     assert told.exit_code == 0, told.output
     assert "fedsim: the run ended after round 4 of 100" in told.output
     assert json.loads((out / "summary.json").read_text())["notes"]
+
+
+class LateLiar(lies.HonestSelector):
+    """Lies in round 8."""
+
+    def select(self, view, rng):
+        return Cohort(view.client[:2], draws=np.array([1, 2**62 if view.round == 8 else 1]))
+
+
+@pytest.mark.parametrize("checked", [True, False])
+def test_rounds_before_a_lie_are_kept(checked, tmp_path, monkeypatch):
+    """Seven rounds of two clients; also where the lie gets as far as the table, which cannot hold it."""
+    if not checked:
+        monkeypatch.setitem(validation._COHORT, "draws", lambda answer, given: np.asarray(answer))
+    scenario = Scenario(**lies.merged(lies.BASE, {"rounds": {"count": 10}, "selector": LateLiar()}))
+    with pytest.raises(FedsimError, match=str(2**62)):
+        run_in_folder(scenario, tmp_path / "run", store=False)
+    history = read_run(tmp_path / "run")
+    assert (history.rounds.num_rows, history.participations.num_rows) == (7, 14)

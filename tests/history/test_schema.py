@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fedsim.errors import RunError
@@ -120,6 +120,7 @@ def test_tables_are_made_without_pandas_which_pyarrow_imports_where_it_is_instal
 
 
 @given(st.lists(st.one_of(st.none(), st.integers(0, 2**31 - 1))), st.sampled_from([pa.int32(), pa.float64()]))
+@settings(deadline=None)  # the first `pyarrow.array` imports pandas
 def test_values_become_the_array_that_arrow_makes_of_them(values, kind):
     column = Column("x", kind, "a number", null="never")
     expected = pa.array(values, kind)

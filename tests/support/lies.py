@@ -140,6 +140,33 @@ class HonestWithDropout(Never):
         return np.full(client.size, np.inf)
 
 
+class ViewOf:
+    """The view of a coverage, as it is."""
+
+    def __init__(self, view):
+        self.view = view
+
+    @property
+    def signal_db(self):
+        return self.view.signal_db
+
+    def in_reach(self):
+        return self.view.in_reach()
+
+    def rates_bps(self, station):
+        return self.view.rates_bps(station)
+
+
+class CoverageOf:
+    """A coverage whose views are shown by a function of the honest ones."""
+
+    def __init__(self, coverage, shown):
+        self.coverage, self.step_m, self.shown = coverage, coverage.step_m, shown
+
+    def view(self, client, places_m):
+        return self.shown(self.coverage.view(client, places_m))
+
+
 class HonestAvailability(Availability):
     """Clients that never leave."""
 

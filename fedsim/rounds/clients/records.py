@@ -1,6 +1,6 @@
 """What participations that have ended have spent and sent, as the history and the audit take it."""
 
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -8,6 +8,8 @@ from numpy.typing import NDArray
 from fedsim.arrays import BoolArray, FloatArray, IntArray
 from fedsim.devices import EnergyDemand
 from fedsim.history.outcomes import NOT_CUT
+
+T = TypeVar("T", bound=np.generic)
 
 
 class ParticipationRecords(NamedTuple):
@@ -42,3 +44,8 @@ class ParticipationRecords(NamedTuple):
         """Whether each answer has arrived, in time or not, shape (m,)."""
         arrived: BoolArray = self.cut_in == NOT_CUT
         return arrived
+
+
+def taken(column: NDArray[T], part: IntArray | None) -> NDArray[T]:
+    """Return the elements at some positions of the last axis, or the whole column itself, not a copy, for None."""
+    return column if part is None else column[..., part]

@@ -354,7 +354,7 @@ class SynchronousPolicy(RoundPolicy):
     @final
     def run(self, server: ServerPort, round_: Round) -> Running:
         """Select, send the cohort, and wait until it is enough or the time limit has passed."""
-        cohort = yield from server.select(round_, self.traits.cohort_size)
+        cohort = yield from server.select(round_, round_.cohort_size)
         if cohort is not None:
             server.dispatch(cohort, round_)
         enough = self.enough(round_)

@@ -138,7 +138,7 @@ class CohortRuns:
     @property
     def any_in_flight(self) -> bool:
         """Whether a client of an open cohort is in flight."""
-        return any(run.participations.any_in_flight for run in self._open)
+        return any(not run.participations.ended.all() for run in self._open)
 
     def close_round(self, run: CohortRun) -> None:
         """Take in the updates of a round's own cohort, and mark its other members as late."""

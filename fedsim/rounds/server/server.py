@@ -146,10 +146,10 @@ class Server:
         ------
         ScenarioError
             If nothing will ever happen any more, or nothing before the latest second of the clock.
-        PartError
-            If a part of the user's own fails or breaks its contract, with the round and the simulated second.
         AuditError
             If what was recorded contradicts itself.
+        PartError
+            If a part of the user's own fails or breaks its contract, with the round and the simulated second.
         """
         end_of_time = self.env.timeout(np.inf)
         end_of_time.callbacks = [self._refuse_to_wait]

@@ -147,7 +147,8 @@ class UpdateBuffer:
     def _decide(self, run: CohortRun, members: IntArray, weight: FloatArray, number: int, version: int) -> None:
         """Decide the fate of members whose updates an aggregation with a model of a version has seen."""
         unused, age = np.isnan(weight), version - run.model.version
-        fate = np.where(run.late[members], _STALE_USED, _USED) if age == 0 else _STALE_USED
+        late = run.late[members]
+        fate = np.where(late, _STALE_USED, _USED) if age == 0 and any_of(late) else _STALE_USED if age else _USED
         if not any_of(unused):
             run.used_weight[members], run.staleness[members], run.served_round[members] = weight, age, number
             run.fate[members] = fate

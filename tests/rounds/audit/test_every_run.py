@@ -75,8 +75,8 @@ def test_a_violation_ends_a_run_in_a_folder_as_failed_and_no_row_is_lost(every_r
 
 @pytest.mark.parametrize("spills", [1, 7, 10**6])
 def test_each_row_is_checked_once_however_rows_leave_memory(spills, monkeypatch):
-    """Rounds of three rows each; the table leaves memory after every part, after seven, or never."""
-    monkeypatch.setattr("fedsim.history.recorder._PARTS_IN_MEMORY", spills)
+    """Rounds of three rows each; the table leaves memory after every round, after seven rows or more, or never."""
+    monkeypatch.setattr("fedsim.history.recorder.ROWS_IN_A_BATCH", spills)
     simulation = Simulation(scenario())
     seen = {}
     check = simulation.recorder.audit.check
