@@ -111,7 +111,7 @@ def rest_of_instant(env: Environment) -> Waiting:
 def tie_s(env: Environment) -> float:
     """Return how long until the next event if that counts as the present instant, though it is later; 0 if not."""
     next_s = env.peek() - env.now
-    return float(next_s) if next_s <= TIE_ULPS * np.spacing(env.now) else 0.0
+    return float(next_s) if next_s <= TIE_ULPS * math.ulp(env.now) else 0.0
 
 
 def delay_until(env: Environment, time_s: float) -> float:

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from fedsim.arrays import FloatArray, IntArray
 from fedsim.errors import DataError
 from fedsim.inputs.archives import read_npz
-from fedsim.inputs.bounds import check_column
+from fedsim.inputs.columns import check_column
 from fedsim.inputs.files import MAX_BYTES, read_bytes
 from fedsim.streams import Streams
 

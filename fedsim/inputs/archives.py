@@ -61,7 +61,8 @@ def read_npz(path: str | Path) -> dict[str, NDArray[Any]]:
         raise DataError(f"{path}: is refused: {error}") from None
     except _DAMAGE as error:
         raise DataError(
-            f"{path}: is damaged or no NPZ file: {str(error) or type(error).__name__}; allowed: what numpy.savez writes"
+            f"{path}: cannot be read: it is damaged or no NPZ file: {str(error) or type(error).__name__}; allowed: "
+            "what numpy.savez writes"
         ) from None
 
 

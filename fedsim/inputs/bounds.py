@@ -8,9 +8,6 @@ own.
 from collections.abc import Iterator, Mapping
 from typing import Final, NamedTuple
 
-import numpy as np
-from numpy.typing import NDArray
-
 from fedsim.errors import FedsimError
 
 LATEST_S: Final = 1e12
@@ -138,23 +135,6 @@ def out_of_bounds(name: str, value: object, *, own: bool = True) -> tuple[object
         if bound is not None and not bound.admits(number):
             return number, bound
     return None
-
-
-def check_column(values: NDArray[np.float64], name: str, where: str, error: type[FedsimError]) -> None:
-    """Refuse a column of a file with a number out of the bounds of its name.
-
-    Parameters
-    ----------
-    values : finite numbers, any shape
-    name : of the column, with its unit
-    where : the file, for the message
-    error : class of the error
-    """
-    bound = unit_bound(name) or NUMBER
-    size = np.abs(values)
-    wrong = values[(values != 0) & ((size < bound.least) | (size > bound.greatest))]
-    if wrong.size:
-        raise error(f"{where}: {name}: {float(wrong[0])!r} is not allowed; allowed: {bound.words()}")
 
 
 def check_pairs(clients: int, sites: int, error: type[FedsimError]) -> None:

@@ -15,6 +15,7 @@ MAX_BYTES: Final = 1 << 28
 MAX_TEXT_BYTES: Final = 1 << 26
 """Size of the largest file of TOML, JSON or GraphML that is read."""
 
+_NO_WAITING: Final = os.O_NONBLOCK if os.name == "posix" else 0
 _LONGEST_NAME: Final = 255
 _LONGEST_PATH: Final = 4095
 
@@ -64,9 +65,13 @@ def read_bytes(path: str | Path, max_bytes: int, error: type[FedsimError], where
     check_path(path, error)
     try:
         # Without waiting: a pipe opens at once, and is refused.
-        with os.fdopen(os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0)), "rb") as file:
-            _check_kind(os.fstat(file.fileno()), max_bytes, error, where)
-            content = file.read(max_bytes + 1)
+        number = os.open(path, os.O_RDONLY | _NO_WAITING)
+        try:
+            _check_kind(os.fstat(number), max_bytes, error, where)
+            with os.fdopen(number, "rb", closefd=False) as file:
+                content = file.read(max_bytes + 1)
+        finally:
+            os.close(number)
     except OSError as problem:
         raise error(f"{where}: cannot be read: {problem.strerror}") from None
     if len(content) > max_bytes:

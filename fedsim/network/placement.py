@@ -13,7 +13,7 @@ from pydantic import Field, NonNegativeFloat, PositiveFloat, model_validator
 
 from fedsim.arrays import FloatArray
 from fedsim.errors import ScenarioError
-from fedsim.inputs.bounds import check_column
+from fedsim.inputs.columns import check_column
 from fedsim.inputs.files import read_text, shortened
 from fedsim.network.radio.sites import MOST_RINGS, hexagonal_sites, in_hexagon
 from fedsim.registry import Component, Registry

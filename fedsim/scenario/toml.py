@@ -33,7 +33,10 @@ def parse_toml(text: str, source: str) -> dict[str, Any]:
     if len(text) > MAX_TEXT_BYTES:
         raise ScenarioError(f"{source}: has {len(text)} characters; allowed: at most {MAX_TEXT_BYTES}")
     try:
+        text.encode()
         tables = tomllib.loads(text)
+    except UnicodeEncodeError:  # an argument of a command with bytes that are no UTF-8
+        raise ScenarioError(f"{source}: is not UTF-8 text") from None
     except tomllib.TOMLDecodeError as error:
         raise NoTomlError(f"{source}: is not valid TOML: {error}") from None
     except RecursionError:

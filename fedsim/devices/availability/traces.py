@@ -15,7 +15,7 @@ from pydantic import PositiveFloat
 from fedsim.arrays import BoolArray, FloatArray, IntArray
 from fedsim.devices.availability.on_off import OnOffProcess, count_until
 from fedsim.errors import DataError
-from fedsim.inputs.bounds import check_column
+from fedsim.inputs.columns import check_column
 from fedsim.registry import Component
 from fedsim.streams import Streams
 from fedsim.traces import PICKLES, Assignment, entries_of, read_columns, read_pickle

@@ -78,7 +78,7 @@ class Roster:
             self._busy[turned] = True
             self._busy_count += turned.size
             self._turned.extend(turned.tolist())
-        self.in_flight += int(np.count_nonzero(self._cohort[client] < 0))
+        self.in_flight += (self._cohort[client] < 0).nonzero()[0].size
         self._cohort[client] = run.order
 
     def delivered(self, client: int, run: CohortRun) -> None:
