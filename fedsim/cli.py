@@ -1,48 +1,74 @@
 """The command line: run, plot, report, check, list, data and store.
 
-A wrong scenario, file or option ends in a paragraph on standard error and exit code 2, without a traceback.
+A wrong scenario, file or option ends in a paragraph on standard error and exit code 2, without a traceback; see
+`fedsim.boundary`.
 """
 
+import contextlib
+import signal
 import sys
 import warnings
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, cast
 
 import typer
 
+from fedsim.boundary import guarded, show_tracebacks
 from fedsim.errors import FedsimError, StoreWarning
+from fedsim.inputs.bounds import MOST_SMOOTHING
+from fedsim.inputs.files import check_path
+from fedsim.inputs.plugins import imported_plugins, without_plugins
 from fedsim.store_cli import store_app
 
 app = typer.Typer(
     name="fedsim",
-    help="A discrete-event network simulator for federated learning.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
 )
 app.add_typer(store_app, name="store")
 
-ScenarioFile = Annotated[Path, typer.Argument(metavar="FILE", help="A scenario in TOML.")]
+
+def _path(value: Path | None) -> Path | None:
+    """Refuse a path that no file system takes."""
+    return None if value is None else check_path(value, FedsimError)
+
+
+def _paths(values: list[Path]) -> list[Path]:
+    return [check_path(value, FedsimError) for value in values]
+
+
+ScenarioFile = Annotated[Path, typer.Argument(metavar="FILE", callback=_path, help="A scenario in TOML.")]
 Assignments = Annotated[
     list[str] | None,
     typer.Option("--set", metavar="A.B=VALUE", help="Replace one value of the scenario; may be repeated."),
 ]
-DataDir = Annotated[Path | None, typer.Option("--data-dir", help="Where real data sets lie (default: $FEDSIM_DATA).")]
+DataDir = Annotated[
+    Path | None, typer.Option("--data-dir", callback=_path, help="Where real data sets lie (default: $FEDSIM_DATA).")
+]
+NoPlugins = Annotated[
+    bool, typer.Option("--no-plugins", help="Import nothing that the file names as module:Class; refuse the file.")
+]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress and no table.")]
 
 
 def main() -> None:
     """Run the command line and exit with its code."""
     warnings.showwarning = _show_warning
-    try:
-        app(standalone_mode=True)
-    except FedsimError as error:
-        print(f"fedsim: {error}", file=sys.stderr)  # noqa: T201 (a console program's last word)
-        sys.exit(2)
-    except BrokenPipeError:
-        sys.exit(0)
+    sys.exit(guarded(app))
+
+
+@app.callback()
+def options(
+    traceback: Annotated[
+        bool, typer.Option("--traceback", help="Print where an error came from (also: FEDSIM_TRACEBACK=1).")
+    ] = False,
+) -> None:
+    """Simulate federated learning by discrete events: clients, networks, deadlines and trainings."""
+    if traceback:
+        show_tracebacks()
 
 
 def _show_warning(
@@ -59,7 +85,9 @@ def _show_warning(
 def run(
     file: ScenarioFile,
     assignments: Assignments = None,
-    out: Annotated[Path | None, typer.Option("--out", help="Folder of the run (default: runs/<name>).")] = None,
+    out: Annotated[
+        Path | None, typer.Option("--out", callback=_path, help="Folder of the run (default: runs/<name>).")
+    ] = None,
     data_dir: DataDir = None,
     force: Annotated[
         bool, typer.Option("--force", help="Throw away the run that the folder holds: another one, or a finished one.")
@@ -72,7 +100,8 @@ def run(
     ] = None,
     precision: Annotated[str | None, typer.Option("--precision", help="float32 (default) or bfloat16.")] = None,
     store: Annotated[
-        Path | None, typer.Option("--store", help="Folder of the store (default: $FEDSIM_STORE, the user's cache).")
+        Path | None,
+        typer.Option("--store", callback=_path, help="Folder of the store (default: $FEDSIM_STORE, the user's cache)."),
     ] = None,
     no_store: Annotated[bool, typer.Option("--no-store", help="Look nothing up and keep nothing.")] = False,
     keep_models: Annotated[
@@ -82,6 +111,7 @@ def run(
         int | None,
         typer.Option("--save-models", metavar="N", min=1, help="Keep the model after each N-th round too."),
     ] = None,
+    no_plugins: NoPlugins = False,
     quiet: Quiet = False,
 ) -> None:
     """Run a scenario; keep its tables, figures and summary in a folder."""
@@ -89,18 +119,19 @@ def run(
 
     from fedsim.results import read_summary, rows
     from fedsim.results import run as run_scenario
+    from fedsim.results.places import replacing
     from fedsim.results.progress import RoundBar
 
     if store is not None and no_store:
         raise FedsimError("run: --store and --no-store exclude each other")
-    scenario = _scenario(file, assignments)
+    scenario = _scenario(file, assignments, plugins=not no_plugins)
     for path, code in scenario.code().items():
         if code.unreadable:
             typer.echo(f"fedsim: {path}: {code.unreadable}; this run counts as another one in every process", err=True)
     folder = Path("runs") / scenario.name if out is None else out
     console = Console()
     try:
-        with RoundBar(scenario.name, scenario.rounds.count, console, quiet=quiet) as bar:
+        with _asked_to_end(), RoundBar(scenario.name, scenario.rounds.count, console, quiet=quiet) as bar:
             run_scenario(
                 scenario,
                 folder,
@@ -115,23 +146,29 @@ def run(
                 save_models=save_models,
                 tell=None if quiet else partial(console.print, soft_wrap=True, highlight=False, markup=False),
             )
-    except KeyboardInterrupt:
-        typer.echo(f"fedsim: interrupted; the rounds so far are in {folder}", err=True)
-        raise typer.Exit(130) from None
+    except KeyboardInterrupt as error:
+        left = "the run before is still" if replacing(folder) else "the rounds so far are"
+        typer.echo(f"fedsim: interrupted{_by(error)}; {left} in {folder}", err=True)
+        raise typer.Exit(143 if error.args else 130) from None
+    summary = read_summary(folder)
+    for note in summary.get("notes", ()):
+        typer.echo(f"fedsim: {note}", err=True)
     if quiet:
         return
-    _print_table(f"{scenario.name} (seed {scenario.seed})", rows(read_summary(folder)))
+    _print_table(f"{scenario.name} (seed {scenario.seed})", rows(summary))
     for written in sorted(folder.glob("*.png")):
-        console.print(str(written), soft_wrap=True, highlight=False)
+        console.print(str(written), soft_wrap=True, highlight=False, markup=False)
 
 
 @app.command()
 def plot(
-    runs: Annotated[list[Path], typer.Argument(metavar="RUN...", help="Run folders.")],
+    runs: Annotated[list[Path], typer.Argument(metavar="RUN...", callback=_paths, help="Run folders.")],
     x: Annotated[str, typer.Option("--x", help="time or round.")] = "time",
     y: Annotated[str, typer.Option("--y", help="accuracy, loss, leakage or duration.")] = "accuracy",
-    smoothing: Annotated[int, typer.Option("--smoothing", min=1, help="Window of a causal mean.")] = 1,
-    out: Annotated[Path, typer.Option("--out", help="File to write; its ending is its format.")] = Path(
+    smoothing: Annotated[
+        int, typer.Option("--smoothing", min=1, max=int(MOST_SMOOTHING.greatest), help="Window of a causal mean.")
+    ] = 1,
+    out: Annotated[Path, typer.Option("--out", callback=_path, help="File to write; its ending is its format.")] = Path(
         "runs/plot.png"
     ),
 ) -> None:
@@ -140,13 +177,18 @@ def plot(
     from fedsim.results import read_run
 
     histories = [read_run(folder) for folder in runs]
-    draw(histories, cast(Any, x), cast(Any, y), smoothing=smoothing, labels=_labels(runs), out=out)
+    labels = _labels(runs)
+    for i, (folder, history) in enumerate(zip(runs, histories, strict=True)):
+        if history.unfinished is not None:
+            typer.echo(f"fedsim: {folder}: this run is not whole: {history.unfinished}", err=True)
+            labels[i] += " (not whole)"
+    draw(histories, cast(Any, x), cast(Any, y), smoothing=smoothing, labels=labels, out=out)
     typer.echo(str(out))
 
 
 @app.command()
 def report(
-    run_folder: Annotated[Path, typer.Argument(metavar="RUN", help="A run folder.")],
+    run_folder: Annotated[Path, typer.Argument(metavar="RUN", callback=_path, help="A run folder.")],
     deadlines_s: Annotated[
         list[float] | None, typer.Option("--deadline", metavar="S", help="Effect of this deadline; may be repeated.")
     ] = None,
@@ -161,9 +203,16 @@ def report(
 
 
 @app.command()
-def check(file: ScenarioFile, assignments: Assignments = None) -> None:
-    """Check a scenario, and print it with all defaults."""
-    scenario = _scenario(file, assignments)
+def check(file: ScenarioFile, assignments: Assignments = None, no_plugins: NoPlugins = False) -> None:
+    """Check a scenario, and print it with all defaults.
+
+    A kind of the form module:Class, or of an installed package, is a plug-in: to check it, its module is imported,
+    which runs it. With --no-plugins nothing is imported, and such a file is refused.
+    """
+    before = imported_plugins()
+    scenario = _scenario(file, assignments, plugins=not no_plugins)
+    for module, where in imported_plugins().items() - before.items():
+        typer.echo(f"fedsim: the file names a plug-in, and its module {module!r} ({where}) was imported", err=True)
     typer.echo(scenario.to_toml())
     typer.echo(f"# {file}: valid, digest {scenario.digest()}")
 
@@ -184,7 +233,7 @@ def list_kinds(
             f"list: there is no sort {sort!r}{suggest(sort, catalogues)}; allowed: {', '.join(catalogues)}"
         )
     if sort == "selectors":
-        _print_table(sort, _selectors(catalogues[sort]), ("kind", "what it is"), show_lines=True)
+        _print_table(sort, _selectors(catalogues[sort]), ("kind", "what it is"), markup=True)
         return
     rows = [(kind, *_described(catalogues[sort], kind)) for kind in catalogues[sort].kinds()]
     if sort == "executors":  # no part of a scenario: its options are those of the command
@@ -201,13 +250,14 @@ def data(
 ) -> None:
     """List the data sets that are found in the data folder, or download one."""
     from fedsim.learning import DATASETS, data_folder
+    from fedsim.learning.data.datasets import PUBLISHED
 
     folder = data_folder(data_dir)
-    kinds = DATASETS.builtin if name is None else [name]
+    kinds = PUBLISHED if name is None else (name,)
     if download and name is None:
-        raise FedsimError(f"data: --download needs the name of a data set; allowed: {', '.join(DATASETS.builtin)}")
-    if name is not None and name not in DATASETS.builtin:
-        raise FedsimError(f"data: there is no data set {name!r}; allowed: {', '.join(DATASETS.builtin)}")
+        raise FedsimError(f"data: --download needs the name of a data set; allowed: {', '.join(PUBLISHED)}")
+    if name is not None and name not in PUBLISHED:
+        raise FedsimError(f"data: there is no data set {name!r}; allowed: {', '.join(PUBLISHED)}")
     if download and name is not None:
         DATASETS.make(name).download(folder)
     _print_table(
@@ -216,13 +266,35 @@ def data(
     )
 
 
-def _scenario(file: Path, assignments: list[str] | None) -> Any:
+def _scenario(file: Path, assignments: list[str] | None, *, plugins: bool) -> Any:
     """Return the scenario of a file; its parts of the form ``module:Class`` may lie beside it or in this folder."""
     from fedsim.scenario import Scenario, parse_assignment
 
+    values = dict(parse_assignment(text) for text in assignments or [])
+    if not plugins:
+        with without_plugins():
+            return Scenario.load(file, values)
     # At the end of the path, so that no installed package is hidden.
     sys.path += [str(folder) for folder in (file.resolve().parent, Path.cwd()) if str(folder) not in sys.path]
-    return Scenario.load(file, dict(parse_assignment(text) for text in assignments or []))
+    return Scenario.load(file, values)
+
+
+@contextlib.contextmanager
+def _asked_to_end() -> Iterator[None]:
+    """Let SIGTERM, which batch systems send before they kill, interrupt a run as Ctrl-C does."""
+
+    def interrupt(number: int, _frame: object) -> None:
+        raise KeyboardInterrupt(signal.Signals(number).name)
+
+    before = signal.signal(signal.SIGTERM, interrupt)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def _by(error: KeyboardInterrupt) -> str:
+    return f" ({error})" if error.args else ""
 
 
 def _labels(runs: list[Path]) -> list[str]:
@@ -310,14 +382,21 @@ def _selectors(catalogue: Any) -> list[tuple[str, str]]:
 
 
 def _print_table(
-    title: str, lines: Iterable[tuple[str, ...]], header: tuple[str, ...] = (), *, show_lines: bool = False
+    title: str, lines: Iterable[tuple[str, ...]], header: tuple[str, ...] = (), *, markup: bool = False
 ) -> None:
     from rich.console import Console
     from rich.table import Table
+    from rich.text import Text
 
-    table = Table(*header, title=title, show_header=bool(header), title_justify="left", show_lines=show_lines)
+    table = Table(
+        *header,
+        title=Text(title, style="table.title"),
+        show_header=bool(header),
+        title_justify="left",
+        show_lines=markup,
+    )
     if table.columns:
         table.columns[0].no_wrap = True
     for line in lines:
-        table.add_row(*line)
+        table.add_row(*(cell if markup else Text(cell) for cell in line))
     Console().print(table)

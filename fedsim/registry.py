@@ -24,7 +24,10 @@ from typing import Any, Final, Self
 from pydantic import BaseModel, ConfigDict, ValidationError, create_model, model_validator
 from pydantic_core import InitErrorDetails, PydanticCustomError, core_schema
 
+from fedsim.answers import unchecked
 from fedsim.code_digest import CodeDigest, code_digest, is_builtin
+from fedsim.inputs.bounds import out_of_bounds
+from fedsim.inputs.plugins import PluginError, load_plugin
 
 _STRICT = ConfigDict(
     frozen=True, extra="forbid", strict=True, allow_inf_nan=False, arbitrary_types_allowed=True, validate_default=True
@@ -53,6 +56,12 @@ class Settings(BaseModel):
         if isinstance(value, Mapping):
             check_names(cls.__name__, value, cls.model_fields)
         return value
+
+    @model_validator(mode="after")
+    def _within_bounds(self) -> Self:
+        options = {name: getattr(self, name) for name in type(self).model_fields}
+        check_bounds(type(self).__name__, options, own=is_builtin(type(self)))
+        return self
 
 
 class Component(Settings):
@@ -90,6 +99,18 @@ def check_names(title: str, given: Mapping[str, Any], allowed: Iterable[str]) ->
         raise ValidationError.from_exception_data(title, unknown)
 
 
+def check_bounds(title: str, options: Mapping[str, Any], *, own: bool) -> None:
+    """Refuse numbers out of the bounds of their units, each under its own path; see `fedsim.inputs.bounds`."""
+    wrong: list[InitErrorDetails] = []
+    for name, value in options.items():
+        found = out_of_bounds(name, value, own=own)
+        if found is not None:
+            message = refusal("out_of_bounds", "allowed: {words}", words=found[1].words())
+            wrong.append({"type": message, "loc": (name,), "input": found[0]})
+    if wrong:
+        raise ValidationError.from_exception_data(title, wrong)
+
+
 _BUILTIN_KINDS: Final[dict[str, str]] = {}
 """Registry and kind of fedsim's own parts, by the places of their classes."""
 
@@ -106,8 +127,8 @@ class Recipe:
         What the constructor is called with.
     prototype : object or None
         An object handed over in Python whose constructor arguments cannot be read back as plain values from its
-        attributes; each run gets a deep copy of it, the scenario cannot be written as TOML, and its digest covers the
-        object's class and its code only.
+        attributes, or that was made with options that are no plain values. Each run gets a deep copy of it, the
+        scenario cannot be written as TOML, and its digest covers the object's class and its code only.
     """
 
     kind: str
@@ -169,13 +190,16 @@ class Registry:
                 hint=suggest(kind, self.kinds()),
                 names=", ".join(sorted(self.kinds())),
             )
-        module, _, name = place.partition(":")
-        try:
-            found = importlib.import_module(module)
-            for step in name.split("."):
-                found = getattr(found, step)
-        except (ImportError, AttributeError, ValueError) as error:
-            raise refusal("no_class", "{place} cannot be loaded: {error}", place=repr(place), error=error) from error
+        if kind in self.builtin:
+            module, _, name = place.partition(":")
+            found = getattr(importlib.import_module(module), name)
+        else:
+            try:
+                found = load_plugin(place, installed=":" not in kind)
+            except PluginError as error:
+                raise refusal(
+                    "no_class", "{place} cannot be loaded: {error}", place=repr(place), error=error
+                ) from error
         self._check_methods(found)
         return typing.cast(type[Any], found)
 
@@ -220,10 +244,13 @@ class Registry:
         model = create_model(self.noun, __config__=_STRICT, **parameters)
         checked = model.model_validate(dict(options))
         chosen = {name: getattr(checked, name) for name in parameters}
+        check_bounds(self.noun, chosen, own=is_builtin(factory) if inspect.isclass(factory) else False)
         try:
-            factory(**chosen)
+            made = factory(**chosen)
         except (TypeError, ValueError) as error:
             raise refusal("refused", "{error}", error=error) from error
+        if not all(_is_plain(option) for option in chosen.values()):
+            return Recipe(kind, factory, {}, made)
         return Recipe(kind, factory, chosen)
 
     def describe(self, value: Any) -> dict[str, Any]:
@@ -332,6 +359,7 @@ def identity(part: object) -> str:
     A part that is no table speaks through its ``repr``; where that is Python's default, the text is that of the very
     same object only.
     """
+    part = unchecked(part)
     owner = type(part)
     place = f"{owner.__module__}:{owner.__qualname__}"
     kind = _BUILTIN_KINDS.get(place, owner.__qualname__ if is_builtin(owner) else place)

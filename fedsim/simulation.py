@@ -10,14 +10,19 @@ from simpy import Environment
 from fedsim.capabilities import FLOPS
 from fedsim.devices import Availability, Batteries, Charge, EligibilityCriterion, EligibleClients, Working
 from fedsim.devices.availability.on_off import OnOffProcess
-from fedsim.errors import RunError, ScenarioError
+from fedsim.devices.contracts import AVAILABILITY, AVAILABILITY_MODEL, COMPUTE_TIME, DROPOUT
+from fedsim.devices.energy import ENERGY
+from fedsim.errors import PartError, RunError, ScenarioError
 from fedsim.history import History, Recorder
 from fedsim.learning import ExecutorChoice, ExecutorUsed, Keeping, Learner, MakeExecutor, Precision
+from fedsim.learning.contracts import LEARNER
 from fedsim.learning.models.settings import ModelPart
 from fedsim.learning.models.trained import TrainedModel
+from fedsim.learning.settings import LEARNER_SETTINGS
 from fedsim.learning.store.choice import StoreChoice
-from fedsim.network.contracts import build_links
+from fedsim.network.contracts import PLACEMENT, build_links
 from fedsim.privacy import PrivacyAccountant
+from fedsim.privacy.mechanisms import MECHANISM
 from fedsim.rounds import (
     ClientContext,
     ExpectedTimes,
@@ -31,14 +36,18 @@ from fedsim.rounds import (
     Workload,
 )
 from fedsim.rounds.audit.audit import Audit
+from fedsim.rounds.audit.tables import TableAudit
 from fedsim.rounds.clients.dispatch import Dispatcher
 from fedsim.rounds.hierarchy.cloud import Cloud
+from fedsim.rounds.policies.contracts import checked_policy
+from fedsim.rounds.policies.late import LATE_RULE
 from fedsim.rounds.server.coordinator import Coordinator
 from fedsim.rounds.server.round_log import RoundLog
 from fedsim.rounds.server.server import RoundRunner
 from fedsim.scenario import Scenario
 from fedsim.selectors import SelectorPort
 from fedsim.streams import Streams
+from fedsim.watchdog import Standing, Watchdog
 
 
 class Simulation:
@@ -82,21 +91,32 @@ class Simulation:
     ) -> None:
         self.scenario = scenario
         self.recorder = recorder or Recorder(scenario.name)
-        self.context = build_context(scenario, data_dir, store, ExecutorChoice.of(executor, device, precision), keeping)
         stopping = StoppingCriteria(
             count=scenario.rounds.count,
             until_s=scenario.rounds.until_s,
             target_accuracy=scenario.rounds.target_accuracy,
             evaluate_every=scenario.results.evaluate_every,
         )
-        self._server = build_server(
-            self.context,
-            stopping,
-            self.recorder,
-            build_hierarchy(scenario, self.context),
-            on_round,
-            audit=scenario.results.audit,
-        )
+        chosen = ExecutorChoice.of(executor, device, precision)
+        try:
+            with Watchdog(Standing):
+                self.context = build_context(scenario, data_dir, store, chosen, keeping)
+                self._server = build_server(
+                    self.context,
+                    stopping,
+                    self.recorder,
+                    build_hierarchy(scenario, self.context),
+                    on_round,
+                    audit=scenario.results.audit,
+                )
+        except PartError as error:
+            error.place(0, 0.0)
+            raise
+
+    @property
+    def ending(self) -> tuple[str, ...]:
+        """Sentences on why the run ended before its last round; none if it did not."""
+        return tuple(self._server.notes)
 
     @property
     def executor_used(self) -> ExecutorUsed | None:
@@ -106,12 +126,19 @@ class Simulation:
     def run(self) -> History:
         """Run to the end and return what happened."""
         try:
-            self._server.run()
+            with Watchdog(self._standing):
+                self._server.run()
             trained = self.trained()
             history = self.history()
         finally:
             self.context.learner.flush()
         return history if trained is None else replace(history, find_model=_Found(trained))
+
+    def _standing(self) -> Standing:
+        """Return how far the run is, for a thread that looks at it."""
+        env = self._server.env
+        process = env.active_process
+        return Standing(float(env.now), self.recorder.counts()["rounds"], "" if process is None else process.name)
 
     def trained(self) -> TrainedModel | None:
         """Return the newest model, training what is needed; None in a run about timing only."""
@@ -188,7 +215,7 @@ def build_server(
     recorder : records the run
     hierarchy : edge servers between the clients and the server; None for a flat federation
     on_round : called after every round, if given
-    audit : whether to check that bits, time and energy are conserved
+    audit : whether to check of each participation that bits, time and energy are conserved
     """
     env = Environment()
     dispatcher = Dispatcher(env, context.clients)
@@ -196,6 +223,10 @@ def build_server(
     if audit:
         checks = Audit(context.learner.samples.size, dispatcher.medium, context.clients.batteries)
         recorder.accounts = checks.accounts
+    workload = context.clients.workload
+    recorder.audit = TableAudit(
+        (workload.down_bits, workload.up_bits), context.clients.accountant, one_server=hierarchy is None
+    )
     runner: RoundRunner
     if hierarchy is None:
         runner = Coordinator(env, context, dispatcher, RoundLog(recorder, context, checks))
@@ -227,17 +258,20 @@ def build_context(
     privacy = scenario.privacy
     selector = SelectorPort.of(scenario.selector.build())
     chosen = replace(executor or ExecutorChoice(), cohort=selector.cohort, rounds=scenario.rounds.count)
-    learner: Learner = scenario.learning.build(
+    learner: Learner = LEARNER_SETTINGS.checked(scenario.learning).build(
         clients=clients,
         streams=streams,
-        mechanism=None if privacy is None else privacy.mechanism,
+        mechanism=None if privacy is None else MECHANISM.checked(privacy.mechanism),
         store=store,
         data_dir=None if data_dir is None else Path(data_dir),
         executor=chosen,
         keeping=Keeping.parse(keeping) if isinstance(keeping, str) else keeping,
     )
-    links = build_links(scenario.network, scenario.crowd.placement.positions(clients, streams), streams)
-    law = scenario.devices.compute
+    learner = LEARNER.checked(learner, clients=clients)
+    links = build_links(
+        scenario.network, PLACEMENT.checked(scenario.crowd.placement).positions(clients, streams), streams
+    )
+    law = COMPUTE_TIME.checked(scenario.devices.compute)
     compute = law.build(clients, streams, learner.flops_per_sample if FLOPS in law.requires else None)
     accountant = None if privacy is None else PrivacyAccountant(privacy.budget, clients)
     workload = Workload(learner, selector.needs)
@@ -253,7 +287,7 @@ def build_context(
         links=links,
         compute=compute,
         availability=availability,
-        dropout=scenario.devices.dropout,
+        dropout=DROPOUT.checked(scenario.devices.dropout),
         workload=workload,
         accountant=accountant,
         batteries=batteries,
@@ -267,8 +301,8 @@ def build_context(
         availability=availability,
         learner=learner,
         selector=selector,
-        policy=scenario.rounds.policy,
-        late=scenario.rounds.late,
+        policy=checked_policy(scenario.rounds.policy),
+        late=LATE_RULE.checked(scenario.rounds.late),
         minimum_updates=scenario.rounds.minimum_updates,
         knowledge=Knowledge(
             learner.samples, accountant, expected.features if expected is not None and selector.uses_features else None
@@ -283,13 +317,14 @@ def _availability(
 ) -> tuple[Availability, Batteries | None]:
     """Return the run's availability (online, device and link up, battery above threshold) and the batteries."""
     devices, clients = scenario.devices, scenario.crowd.clients
-    online = devices.availability.build(clients, streams)
+    online = AVAILABILITY_MODEL.checked(devices.availability).build(clients, streams)
     if not isinstance(online, Availability):
         raise ScenarioError(
             f"devices.availability: {type(devices.availability).__name__}.build returned {online!r}; "
             "allowed: an instance of fedsim.devices.Availability"
         )
-    energy = devices.energy
+    online = AVAILABILITY.checked(online)
+    energy = ENERGY.checked(devices.energy)
     batteries = energy.build(clients, streams, learner.flops_per_sample if FLOPS in energy.requires else None)
     criteria: list[EligibilityCriterion] = [Working(process) for process in breakable if process is not None]
     if batteries is not None:

@@ -18,11 +18,15 @@ from numpy.typing import NDArray
 
 from fedsim.arrays import FloatArray, IntArray
 from fedsim.errors import DataError
+from fedsim.inputs.archives import read_npz
+from fedsim.inputs.columns import check_column
+from fedsim.inputs.files import MAX_BYTES, read_bytes
 from fedsim.streams import Streams
 
 PICKLES: Final = (".pkl", ".pickle", "")
-MAX_BYTES: Final = 1 << 28
 MAX_INSTRUCTIONS: Final = 1 << 24
+MAX_VALUES: Final = 1 << 27
+"""Rows times columns of the largest Parquet table that is read."""
 Assignment = Literal["random", "sequential"]
 
 _IGNORED: Final = frozenset({"PROTO", "FRAME"})
@@ -51,7 +55,7 @@ def read_pickle(path: str | Path, *, max_bytes: int = MAX_BYTES, max_instruction
         If the file cannot be read, is no pickle, is too large, or holds anything but numbers of at most 64 bits,
         strings, lists, tuples and dictionaries with simple keys.
     """
-    content = _read(path, max_bytes)
+    content = read_bytes(path, max_bytes, DataError)
     reader = _Reader()
     try:
         for count, (instruction, argument, _) in enumerate(pickletools.genops(io.BytesIO(content))):
@@ -184,17 +188,6 @@ def _fill(target: dict[Any, Any], items: list[Any]) -> dict[Any, Any]:
     return target
 
 
-def _read(path: str | Path, max_bytes: int) -> bytes:
-    try:
-        with Path(path).open("rb") as file:
-            content = file.read(max_bytes + 1)
-    except OSError as error:
-        raise DataError(f"{path}: cannot be read: {error.strerror}") from None
-    if len(content) > max_bytes:
-        raise DataError(f"{path}: is refused: it is larger than {max_bytes} bytes")
-    return content
-
-
 def read_columns(path: str | Path) -> dict[str, NDArray[Any]]:
     """Return the columns of a table by name: ``.csv`` with a header line, ``.parquet`` or ``.npz``.
 
@@ -204,34 +197,38 @@ def read_columns(path: str | Path) -> dict[str, NDArray[Any]]:
         If the file cannot be read or is of another kind; arrays of objects in an NPZ, which are pickles, are
         refused unread.
     """
-    kinds: Mapping[str, Callable[[Path], dict[str, NDArray[Any]]]]
-    kinds = {".csv": _read_csv, ".parquet": _read_parquet, ".npz": _read_npz}
-    file = Path(path)
-    if file.suffix not in kinds:
+    kinds: Mapping[str, Callable[[str | Path], dict[str, NDArray[Any]]]]
+    kinds = {".csv": _read_csv, ".parquet": _read_parquet, ".npz": read_npz}
+    suffix = Path(path).suffix
+    if suffix not in kinds:
         raise DataError(f"{path}: is no table; allowed: {', '.join(kinds)}")
-    if not file.is_file():
-        raise DataError(f"{path}: the file does not exist")
     try:
-        return kinds[file.suffix](file)
-    except (OSError, ValueError, KeyError) as error:
-        raise DataError(f"{path}: cannot be read: {error}") from None
+        return kinds[suffix](path)
+    except DataError:
+        raise
+    # Arrow's own errors are children of these.
+    except (OSError, ValueError, KeyError, TypeError, IndexError, NotImplementedError, MemoryError) as error:
+        raise DataError(f"{path}: cannot be read: {str(error) or type(error).__name__}") from None
 
 
-def _read_npz(path: Path) -> dict[str, NDArray[Any]]:
-    with np.load(path, allow_pickle=False) as archive:
-        return {name: archive[name] for name in archive.files}
-
-
-def _read_csv(path: Path) -> dict[str, NDArray[Any]]:
+def _read_csv(path: str | Path) -> dict[str, NDArray[Any]]:
+    import pyarrow as pa
     from pyarrow import csv
 
-    return _columns_of(csv.read_csv(path))
+    # From memory: a path with a colon would be taken for an address.
+    return _columns_of(csv.read_csv(pa.BufferReader(read_bytes(path, MAX_BYTES, DataError))))
 
 
-def _read_parquet(path: Path) -> dict[str, NDArray[Any]]:
+def _read_parquet(path: str | Path) -> dict[str, NDArray[Any]]:
+    import pyarrow as pa
     from pyarrow import parquet
 
-    return _columns_of(parquet.read_table(path))
+    content = pa.BufferReader(read_bytes(path, MAX_BYTES, DataError))
+    with parquet.ParquetFile(content, page_checksum_verification=True) as file:
+        values = file.metadata.num_rows * file.metadata.num_columns
+        if values > MAX_VALUES:
+            raise DataError(f"{path}: is refused: it claims {values} values; allowed: at most {MAX_VALUES}")
+        return _columns_of(file.read())
 
 
 def _columns_of(table: Any) -> dict[str, NDArray[Any]]:
@@ -287,4 +284,6 @@ def read_capacities(path: str | Path) -> tuple[FloatArray, FloatArray]:
     usable = np.isfinite(compute) & (compute >= 0) & np.isfinite(bandwidth) & (bandwidth >= 0)
     if compute.shape != bandwidth.shape or not compute.size or not usable.all():
         raise DataError(f"{path}: every device needs a {' and a '.join(names)} of at least 0")
+    for values, name in ((compute, "computation"), (bandwidth, "communication")):
+        check_column(values, name, str(path), DataError)
     return compute, bandwidth

@@ -71,6 +71,28 @@ def test_a_generator_is_numpys_philox_under_the_hash_of_its_name(seed, name, key
             assert draw(rng) == draw(again)
 
 
+@given(st.integers(0, 2**64), names, st.lists(st.lists(st.tuples(clients, blocks), max_size=4), max_size=3))
+@settings(deadline=None)
+def test_generators_of_a_pool_are_those_of_their_keys_whatever_was_drawn_from_them_before(seed, name, calls):
+    """The definition is `Streams.generator`; draws of 8, 32 and 64 bits leave numbers of all kinds in a buffer."""
+    streams = Streams(seed).within("edge", 2)
+    pool = streams.pool(name)
+    for keys in calls:
+        found = pool.generators(keys)
+        assert len(found) == len(keys)
+        for generator, key in zip(found, keys, strict=True):
+            plain = streams.generator(name, *key)
+            assert repr(generator.bit_generator.state) == repr(plain.bit_generator.state)
+            for draw in (
+                lambda g: g.integers(2**63),
+                lambda g: g.permutation(7).tolist(),
+                lambda g: g.integers(5, dtype=np.uint8),
+                lambda g: g.integers(7, dtype=np.uint32),
+                lambda g: g.random(),
+            ):
+                assert draw(generator) == draw(plain)
+
+
 @given(st.integers(0, 2**32), names, st.lists(st.tuples(clients, blocks), min_size=1, max_size=20))
 @settings(deadline=None)
 def test_a_draw_depends_on_its_key_alone(seed, name, keys):

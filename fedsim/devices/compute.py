@@ -13,6 +13,7 @@ from pydantic import Field, NonNegativeFloat, PositiveFloat, model_validator
 from fedsim.arrays import FloatArray, IntArray, normal_quantile
 from fedsim.capabilities import FLOPS, SAMPLES
 from fedsim.devices.heterogeneity import (
+    HETEROGENEITY_LAW,
     HETEROGENEITY_LAWS,
     Fixed,
     HeterogeneityLaw,
@@ -171,7 +172,7 @@ class Flops(Component):
 
     @model_validator(mode="after")
     def _can_be_spread(self) -> Self:
-        if not self.spread.allows(self.heterogeneity):
+        if not HETEROGENEITY_LAW.checked(self.spread).allows(self.heterogeneity):
             raise ValueError(
                 f"heterogeneity = {self.heterogeneity} is not allowed; "
                 f"{HETEROGENEITY_LAWS.kind_of(self.spread)} cannot be "
@@ -189,8 +190,12 @@ class Flops(Component):
         """
         if flops_per_sample is None:
             raise ScenarioError("devices.compute: flops needs a learner that counts the operations per sample")
-        factor = self.spread.factor(streams.uniform("compute-spread", np.arange(clients)), self.heterogeneity)
-        return WorkTimes(flops_per_sample / self.flops_per_s * factor, self.jitter, self.load, streams)
+        factor = HETEROGENEITY_LAW.checked(self.spread).factor(
+            streams.uniform("compute-spread", np.arange(clients)), self.heterogeneity
+        )
+        return WorkTimes(
+            flops_per_sample / self.flops_per_s * factor, HETEROGENEITY_LAW.checked(self.jitter), self.load, streams
+        )
 
 
 class FedScale(Component):
@@ -239,7 +244,7 @@ class FedScale(Component):
         """Return the compute times of one run; operations do not matter."""
         fixed = None if self.batch_size is None or self.steps is None else float(self.batch_size * self.steps)
         s_per_sample = _FORWARD_AND_BACKWARD * self._ms(clients, streams) / 1000.0
-        return WorkTimes(s_per_sample, self.jitter, self.load, streams, fixed)
+        return WorkTimes(s_per_sample, HETEROGENEITY_LAW.checked(self.jitter), self.load, streams, fixed)
 
     def _ms(self, clients: int, streams: Streams) -> FloatArray:
         """Return each client's c in milliseconds, shape (K,)."""

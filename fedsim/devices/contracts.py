@@ -5,10 +5,27 @@ A key of randomness is called `draw`: the same client and the same draw give the
 
 import math
 from abc import ABC, abstractmethod
+from dataclasses import dataclass
 from typing import ClassVar, Final, Literal, Protocol
 
 import numpy as np
 
+from fedsim.answers import (
+    AnswerError,
+    Contract,
+    Flag,
+    Free,
+    Given,
+    Mask,
+    Number,
+    Numbers,
+    OneOf,
+    OptionalOf,
+    PartOf,
+    in_words,
+    same_shape,
+    shaped,
+)
 from fedsim.arrays import BoolArray, FloatArray, IntArray
 from fedsim.capabilities import Capable
 from fedsim.devices.tracking import AvailabilityTracker, PlainTracker
@@ -44,6 +61,16 @@ class ComputeTimes(Protocol):
         samples : samples that each client passes through its model, >= 0, shape (K,)
         """
         ...
+
+
+COMPUTE_TIMES_OF_A_RUN: Final = Contract(
+    "compute times",
+    ComputeTimes,
+    {
+        "duration_s": Numbers(same_shape("client"), least=0, infinite=True),
+        "expected_s": Numbers(same_shape("samples"), least=0, infinite=True),
+    },
+)
 
 
 class ComputeTime(Capable, Protocol):
@@ -167,6 +194,46 @@ class Availability(ABC):
         return np.where(self.available(client, time_s, draw), time_s, np.inf)
 
 
+@dataclass(frozen=True)
+class _Opening:
+    """The first instant with an available client, and the draw that holds then."""
+
+    def __call__(self, answer: object, given: Given) -> tuple[float, int]:
+        """Return the pair."""
+        if not (isinstance(answer, tuple | list) and len(answer) == 2):
+            raise AnswerError(in_words(answer), "a pair of an instant and a draw")
+        least_s = float(given["time_s"])
+        return Number(least=least_s, infinite=True)(answer[0], given), Number(least=1, whole=True)(answer[1], given)
+
+
+@dataclass(frozen=True)
+class _OfSomeClients:
+    """The availability of some of the clients."""
+
+    def __call__(self, answer: object, given: Given) -> Availability:
+        """Return it, checked."""
+        found: Availability = PartOf(Availability, AVAILABILITY)(answer, given)
+        return found
+
+
+_IN_SECONDS: Final = Numbers(same_shape("client"), least=0, infinite=True)
+AVAILABILITY: Final = Contract(
+    "availability",
+    Availability,
+    {
+        "kind": OneOf(("timed", "per-draw")),
+        "retry_s": Number(least=0, above=True, infinite=True),
+        "available": Mask(same_shape("client")),
+        "next_s": _Opening(),
+        "leaves_after_s": _IN_SECONDS,
+        "earliest_s": _IN_SECONDS,
+        "redraw": Number(least=1, whole=True),
+        "part": _OfSomeClients(),
+    },
+    inherited=("tracker", "earliest_s"),
+)
+
+
 class AvailabilityModel(Protocol):
     """A scenario's law of availability: settings that build the availability of one run.
 
@@ -235,3 +302,17 @@ class Dropout(ABC):
         streams : random streams of the run
         """
         return -np.log1p(-streams.uniform("dropout", client, draw))
+
+
+COMPUTE_TIME: Final = Contract("compute time", ComputeTime, {"build": PartOf(object, COMPUTE_TIMES_OF_A_RUN)})
+AVAILABILITY_MODEL: Final = Contract("availability model", AvailabilityModel, {"build": Free()})
+DROPOUT: Final = Contract(
+    "dropout law",
+    Dropout,
+    {
+        "possible": Flag(),
+        "time_to_dropout_s": _IN_SECONDS,
+        "phase_hazards": OptionalOf(Numbers(shaped(3), least=0)),
+        "endurance": Numbers(same_shape("client"), least=0),
+    },
+)

@@ -8,6 +8,7 @@ from typing import Annotated, ClassVar, Final, Protocol, Self
 import numpy as np
 from pydantic import Field, NonNegativeFloat, PositiveFloat, model_validator
 
+from fedsim.answers import Contract, InstanceOf, OptionalOf
 from fedsim.capabilities import FLOPS, MODEL_BITS, SAMPLES, Capable
 from fedsim.devices.batteries import Batteries, Prices
 from fedsim.errors import ScenarioError
@@ -49,6 +50,9 @@ class Energy(Capable, Protocol):
         flops_per_sample : floating-point operations to train on one sample; None where no learner counts them
         """
         ...
+
+
+ENERGY: Final = Contract("energy law", Energy, {"build": OptionalOf(InstanceOf(Batteries))})
 
 
 class NoEnergy(Component):

@@ -9,6 +9,7 @@ from typing import Annotated, Final, Protocol
 import numpy as np
 from pydantic import Field
 
+from fedsim.answers import Contract, Flag, Numbers, same_shape
 from fedsim.arrays import FloatArray, normal_quantile
 from fedsim.registry import Component, Registry
 
@@ -43,6 +44,11 @@ class HeterogeneityLaw(Protocol):
     def allows(self, heterogeneity: float) -> bool:
         """Return whether the law exists at this multiple of its own spread, with mean 1."""
         ...
+
+
+HETEROGENEITY_LAW: Final = Contract(
+    "spread law", HeterogeneityLaw, {"factor": Numbers(same_shape("u"), least=0), "allows": Flag()}
+)
 
 
 class Fixed(Component):

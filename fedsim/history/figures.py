@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Final, get_args
 
 from fedsim.errors import RunError
 from fedsim.history.tables import Tables, X, Y
+from fedsim.inputs.files import check_path
+from fedsim.whole_files import replace_file
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -103,12 +105,14 @@ def save(figure: "Figure", out: str | Path) -> None:
     RunError
         If the file cannot be written.
     """
-    path = Path(out)
-    temporary = path.with_name(f".{path.name}.part{path.suffix}")
+    path = check_path(out, RunError)
+    formats = figure.canvas.get_supported_filetypes()
+    if path.suffix[1:].lower() not in formats:
+        raise RunError(
+            f"{str(out)!r} is not allowed; a figure needs a name that ends in .{', .'.join(sorted(formats))}"
+        )
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        figure.savefig(temporary)
-        temporary.replace(path)
+        replace_file(path, lambda part: figure.savefig(part, format=path.suffix[1:].lower()))
     except (OSError, ValueError) as error:
-        temporary.unlink(missing_ok=True)
         raise RunError(f"{path}: the figure cannot be written: {error}") from None

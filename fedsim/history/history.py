@@ -31,9 +31,11 @@ class History(Tables):
     Attributes
     ----------
     find_model : where `model` finds it; None for a history without one
+    unfinished : what the run of a folder lacks to be whole, in words; None for a whole one
     """
 
     find_model: FindModel | None = field(default=None, repr=False, compare=False, kw_only=True)
+    unfinished: str | None = field(default=None, compare=False, kw_only=True)
 
     by_fate = accounting.by_fate
     cloud_path = critical_path.cloud_path

@@ -1,7 +1,8 @@
 """The rows of one table on disk, as Arrow record batches that are appended and never changed.
 
 The file is a sequence of segments. A segment is a whole Arrow IPC stream (schema, dictionaries, one batch), so that a
-file that ends within a segment, as after a kill, is readable up to the segment before.
+file that ends within a segment, as after a kill, is readable up to the segment before. A checksum of all its bytes is
+kept beside the file, where its length is kept.
 """
 
 import contextlib
@@ -10,23 +11,29 @@ import os
 import sys
 import tempfile
 import weakref
+import zlib
 from collections.abc import Callable, Iterator
 from functools import partial
+from pathlib import Path
 from typing import BinaryIO, Final, NamedTuple, cast
 
 import pyarrow as pa
 
 from fedsim.errors import RunError
+from fedsim.whole_files import not_written
 
 ROWS_IN_A_BATCH: Final = 2**14
 """Most rows of a record batch in a spool."""
 
+_BYTES_AT_ONCE: Final = 2**20
+
 
 class Extent(NamedTuple):
-    """How much of a spool's file is good: rows, and bytes of their segments."""
+    """How much of a spool's file is good: rows, bytes of their segments, and the CRC-32 of these; None if unknown."""
 
     rows: int
     nbytes: int
+    crc32: int | None = 0
 
 
 EMPTY: Final = Extent(0, 0)
@@ -45,11 +52,22 @@ class Spool:
     Attributes
     ----------
     extent : rows that are in the file
+
+    Raises
+    ------
+    RunError
+        If the file does not hold what the extent says; nothing is changed then.
     """
 
     def __init__(self, schema: pa.Schema, file: BinaryIO, where: str, extent: Extent = EMPTY) -> None:
-        self.schema, self.where, self.extent = schema, where, extent
+        self.schema, self.where = schema, where
         self._file = file
+        try:
+            crc32 = check_bytes(file, extent)
+        except (OSError, ValueError) as error:
+            file.close()
+            raise RunError(f"{where}: is damaged: {error}; --force runs the scenario again") from None
+        self.extent = extent._replace(crc32=crc32)
         self._told(lambda: file.truncate(extent.nbytes))
 
     @classmethod
@@ -81,7 +99,8 @@ class Spool:
             segment = sink.getvalue()
             self._told(partial(self._write, segment))
             # One assignment: an interrupt comes before it or after it.
-            self.extent = Extent(self.extent.rows + batch.num_rows, self.extent.nbytes + segment.size)
+            rows, nbytes, crc32 = self.extent
+            self.extent = Extent(rows + batch.num_rows, nbytes + segment.size, zlib.crc32(segment, crc32 or 0))
 
     def sync(self) -> None:
         """Have the operating system put the rows on the disk, so that they outlast a loss of power."""
@@ -91,7 +110,7 @@ class Spool:
         """Return all rows, as a map of the file into memory: nothing is copied, and nothing is read before its use."""
         size = self.extent.nbytes
         if not size:
-            return self.schema.empty_table()
+            return pa.Table.from_batches([], self.schema)
         mapped = mmap.mmap(self._file.fileno(), size, access=mmap.ACCESS_READ)
         source = pa.BufferReader(pa.py_buffer(mapped))
         tables = []
@@ -103,12 +122,24 @@ class Spool:
         return pa.concat_tables(tables)
 
     def batches(self) -> Iterator[pa.RecordBatch]:
-        """Read the rows batch by batch, with one batch in memory; rows may be appended meanwhile."""
-        return read_batches(self._file, self.extent.nbytes)
+        """Read the rows batch by batch, with one batch in memory; rows may be appended meanwhile.
+
+        Raises
+        ------
+        RunError
+            When the first is read, if the file does not hold what was written.
+        """
+        return self._batches(self.extent)
 
     def close(self) -> None:
         """Close the file; tables that were returned stay as they are."""
         self._file.close()
+
+    def _batches(self, extent: Extent) -> Iterator[pa.RecordBatch]:
+        try:
+            yield from read_batches(self._file, extent)
+        except (OSError, ValueError, pa.ArrowException) as error:
+            raise RunError(f"{self.where}: is damaged: {error}") from None
 
     def _write(self, segment: pa.Buffer) -> None:
         left = memoryview(segment)
@@ -126,19 +157,40 @@ class Spool:
         try:
             act()
         except OSError as error:
-            raise RunError(f"{self.where}: cannot be written: {error.strerror}") from None
+            raise not_written(Path(self.where), error) from None
 
 
-def read_batches(file: BinaryIO, nbytes: int) -> Iterator[pa.RecordBatch]:
-    """Read the segments of a spool's file up to a number of bytes, with one batch in memory.
+def check_bytes(file: BinaryIO, extent: Extent) -> int:
+    """Return the CRC-32 of the bytes that an extent says a file holds.
+
+    Raises
+    ------
+    OSError, ValueError
+        If the file is shorter, or holds other bytes.
+    """
+    crc32 = have = 0
+    file.seek(0)
+    while have < extent.nbytes:
+        piece = file.read(min(_BYTES_AT_ONCE, extent.nbytes - have))
+        if not piece:
+            raise ValueError(f"it has {have} bytes of {extent.nbytes}")
+        crc32, have = zlib.crc32(piece, crc32), have + len(piece)
+    if extent.crc32 not in (None, crc32):
+        raise ValueError("its checksum is not that of what was written")
+    return crc32
+
+
+def read_batches(file: BinaryIO, extent: Extent) -> Iterator[pa.RecordBatch]:
+    """Check the bytes of a spool's file, and read its segments, with one batch in memory.
 
     Raises
     ------
     OSError, ValueError, pyarrow.ArrowException
-        If the file does not hold them.
+        If the file does not hold what was written; the checksum is compared before the first batch.
     """
+    check_bytes(file, extent)
     position = 0
-    while position < nbytes:
+    while position < extent.nbytes:
         file.seek(position)
         segment = list(pa.ipc.open_stream(file))
         position = file.tell()

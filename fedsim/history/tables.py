@@ -114,6 +114,7 @@ def causal_mean(values: FloatArray, window: int) -> FloatArray:
     """
     if not values.size:
         return values
+    window = min(window, values.size)
     padded = np.concatenate([np.zeros(window - 1), values])
     sums = np.lib.stride_tricks.sliding_window_view(padded, window).sum(axis=1)
     return np.asarray(sums / np.minimum(np.arange(1, values.size + 1), window))

@@ -7,8 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fedsim.arrays import FloatArray, Vector
-from fedsim.errors import ContractError
-from fedsim.learning.server_optimizers import ServerOptimizer, ServerState, sum_of
+from fedsim.learning.server_optimizers import SERVER_OPTIMIZER, ServerOptimizer, ServerState, sum_of
 
 _SUM_TOLERANCE: Final = 1e-9
 """By how much weights of a mean may miss 1, far above the rounding of a sum of thousands."""
@@ -30,7 +29,9 @@ class WeightedSum:
 
     def add(self, difference: Vector, weight: float) -> None:
         """Add an update of shape (d,)."""
-        np.multiply(difference, weight, out=self._weighted, dtype=np.float64)
+        # Cast first: a product of arrays of two types is worked out in pieces, through a buffer.
+        np.copyto(self._weighted, difference)
+        self._weighted *= weight
         self._total += self._weighted
 
     def stepped(self, parameters: int, model: Vector, state: ServerState | None) -> tuple[Vector, ServerState | None]:
@@ -62,15 +63,12 @@ def stepped(
 
     Raises
     ------
-    ContractError
+    PartError
         If the optimiser does not return as many parameters as it was given.
     """
-    before = optimizer.init(parameters) if state is None else state
-    found, after = optimizer.step(_read_only(model[:parameters]), _read_only(update[:parameters]), before)
-    if np.shape(found) != (parameters,):
-        raise ContractError(
-            f"{type(optimizer).__name__}.step returned parameters of shape {np.shape(found)}; ({parameters},) is needed"
-        )
+    rule = SERVER_OPTIMIZER.checked(optimizer)
+    before = rule.init(parameters) if state is None else state
+    found, after = rule.step(_read_only(model[:parameters]), _read_only(update[:parameters]), before)
     buffers = sum_of(model[parameters:], update[parameters:])
     # Copies: a state that the optimiser writes on later would reach into models of other lines of descent.
     kept = {name: _read_only(np.array(values)) for name, values in after.items()}

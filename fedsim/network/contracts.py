@@ -7,8 +7,11 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar, NamedTuple, Protocol
+from typing import ClassVar, Final, NamedTuple, Protocol
 
+import numpy as np
+
+from fedsim.answers import Contract, Free, InstanceOf, Number, Numbers, OptionalOf, PartOf, same_shape, shaped
 from fedsim.arrays import FloatArray, IntArray
 from fedsim.capabilities import Capable
 from fedsim.clock import Environment, Event
@@ -69,6 +72,8 @@ class SpectrumBook:
     most : work that the bandwidth would have allowed
     presence_s : integral over time of the number of transfers in progress
     sojourn_s : sum over all transfers of the time for which they have been in progress
+    rounding : bound on how far rounding can have moved the work of transfers; large where much is left of a transfer
+        compared with what was done, since a medium knows the work done as a difference
     """
 
     carried: float
@@ -78,6 +83,7 @@ class SpectrumBook:
     most: float
     presence_s: float
     sojourn_s: float
+    rounding: float = 0.0
 
 
 class SharedMedium(ABC):
@@ -187,6 +193,37 @@ class Links(ABC):
         raise NotImplementedError(f"{type(self).__name__} shares no direction, so it has no medium to open")
 
 
+TRANSFER: Final = Contract(
+    "transfer",
+    Transfer,
+    {
+        "done": InstanceOf(Event),
+        "sent_bits": Number(least=0),
+        "queued_s": Number(least=0),
+        "arrives_s": Number(least=0, infinite=True),
+    },
+)
+SHARED_MEDIUM: Final = Contract(
+    "shared medium",
+    SharedMedium,
+    {"downlink": PartOf(Transfer, TRANSFER), "uplink": PartOf(Transfer, TRANSFER)},
+)
+_DURATIONS: Final = Numbers(same_shape("client"), least=0, infinite=True)
+_EXPECTED: Final = Numbers(shaped("clients"), least=0, infinite=True)
+LINKS: Final = Contract(
+    "links",
+    Links,
+    {
+        "downlink_s": _DURATIONS,
+        "uplink_s": _DURATIONS,
+        "expected_downlink_s": _EXPECTED,
+        "expected_uplink_s": _EXPECTED,
+        "serving": OptionalOf(Numbers(shaped("clients"), least=0, dtype=np.int64)),
+        "open": PartOf(SharedMedium, SHARED_MEDIUM),
+    },
+)
+
+
 class Network(Capable, Protocol):
     """A scenario's network: settings that build the links of one run.
 
@@ -215,13 +252,16 @@ def build_links(network: Network, positions_m: FloatArray, streams: Streams) -> 
     ScenarioError
         If the result does not derive from `Links`, or shares a direction without a medium to open.
     """
-    links: object = network.build(positions_m, streams)
+    links: object = NETWORK.checked(network).build(positions_m, streams)
     built = f"network: {type(network).__name__}.build returned a {type(links).__name__}"
     if not isinstance(links, Links):
         raise ScenarioError(f"{built}, which is not allowed; it must derive from fedsim.network.Links")
     if any(links.shared) and type(links).open is Links.open:
         raise ScenarioError(f"{built} that shares a direction; it must have a method open")
-    return links
+    return LINKS.checked(links, clients=len(positions_m))
+
+
+NETWORK: Final = Contract("network", Network, {"build": Free()})
 
 
 class Placement(Protocol):
@@ -236,3 +276,6 @@ class Placement(Protocol):
         streams : random streams of the run
         """
         ...
+
+
+PLACEMENT: Final = Contract("placement", Placement, {"positions": Numbers(shaped("clients", 2))})

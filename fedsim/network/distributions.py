@@ -6,11 +6,12 @@ its mean in closed form. All times are finite and at least 0.
 
 import math
 from functools import cached_property
-from typing import Annotated, Protocol
+from typing import Annotated, Final, Protocol
 
 import numpy as np
 from pydantic import Field, NonNegativeFloat, PositiveFloat
 
+from fedsim.answers import Contract, Number, Numbers, same_shape
 from fedsim.arrays import FloatArray, normal_quantile
 from fedsim.registry import Component, Registry
 
@@ -31,6 +32,10 @@ class LatencyLaw(Protocol):
         """Return the mean in seconds, in closed form."""
         ...
 
+
+LATENCY_LAW: Final = Contract(
+    "latency law", LatencyLaw, {"quantile": Numbers(same_shape("u"), least=0), "mean_s": Number(least=0)}
+)
 
 LATENCY_LAWS = Registry(
     "latency law",

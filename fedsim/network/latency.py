@@ -11,7 +11,7 @@ from pydantic import NonNegativeFloat, model_validator
 
 from fedsim.arrays import FloatArray, IntArray, normal_quantile
 from fedsim.network.contracts import Links
-from fedsim.network.distributions import LATENCY_LAWS, LatencyLaw, Sigma, floored_normal_mean
+from fedsim.network.distributions import LATENCY_LAW, LATENCY_LAWS, LatencyLaw, Sigma, floored_normal_mean
 from fedsim.registry import Component, Slot
 from fedsim.streams import Streams
 
@@ -38,7 +38,7 @@ class LatencyNetwork(Component):
         """Return the links of one run, with a client for each row of the positions, shape (K, 2)."""
         z = normal_quantile(streams.uniform("latency-spread", np.arange(len(positions_m))))
         factor = np.exp(self.spread_sigma * z - self.spread_sigma**2 / 2)
-        return LatencyLinks(self.downlink, self.uplink, factor, streams)
+        return LatencyLinks(LATENCY_LAW.checked(self.downlink), LATENCY_LAW.checked(self.uplink), factor, streams)
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ no other position.
 """
 
 import csv
-from pathlib import Path
+import io
 from typing import Annotated, Self
 
 import numpy as np
@@ -13,6 +13,8 @@ from pydantic import Field, NonNegativeFloat, PositiveFloat, model_validator
 
 from fedsim.arrays import FloatArray
 from fedsim.errors import ScenarioError
+from fedsim.inputs.columns import check_column
+from fedsim.inputs.files import read_text, shortened
 from fedsim.network.radio.sites import MOST_RINGS, hexagonal_sites, in_hexagon
 from fedsim.registry import Component, Registry
 from fedsim.streams import Streams
@@ -129,17 +131,19 @@ class FromFile(Component):
             raise ScenarioError(
                 f"path: {self.path!r} has {len(rows)} positions; there must be one for each of the {clients} clients"
             )
-        return np.array(rows[:clients], dtype=np.float64)
+        places = np.array(rows[:clients], dtype=np.float64)
+        check_column(places, "positions_m", f"path: {self.path!r}", ScenarioError)
+        return places
 
     def _rows(self) -> list[tuple[float, float]]:
         try:
-            with Path(self.path).open(newline="", encoding="utf-8") as file:
-                reader = csv.DictReader(file)
-                missing = {"x_m", "y_m"} - set(reader.fieldnames or ())
-                if missing:
-                    raise ScenarioError(f"path: {self.path!r} has no column {' and no column '.join(sorted(missing))}")
-                return [self._row(reader.line_num, row["x_m"], row["y_m"]) for row in reader]
-        except (OSError, UnicodeDecodeError, csv.Error) as error:
+            text = read_text(self.path, ScenarioError, f"path: {shortened(self.path)}")
+            reader = csv.DictReader(io.StringIO(text, newline=""))
+            missing = {"x_m", "y_m"} - set(reader.fieldnames or ())
+            if missing:
+                raise ScenarioError(f"path: {self.path!r} has no column {' and no column '.join(sorted(missing))}")
+            return [self._row(reader.line_num, row["x_m"], row["y_m"]) for row in reader]
+        except csv.Error as error:
             raise ScenarioError(f"path: {self.path!r} cannot be read: {error}") from None
 
     def _row(self, line: int, x: str | None, y: str | None) -> tuple[float, float]:

@@ -4,7 +4,7 @@ import numpy as np
 
 from fedsim.arrays import FloatArray, IntArray
 from fedsim.errors import ScenarioError
-from fedsim.privacy.budget import Budget
+from fedsim.privacy.budget import BUDGET, Budget
 
 
 class PrivacyAccountant:
@@ -28,7 +28,7 @@ class PrivacyAccountant:
     def __init__(self, budget: Budget, clients: int) -> None:
         if clients < 0:
             raise ValueError(f"clients: {clients!r} is not allowed; it must be at least 0")
-        self.budget = budget
+        self.budget = BUDGET.checked(budget)
         self._releases = np.zeros(clients, dtype=np.int64)
         self._spent = np.zeros(clients)
         self.releases: IntArray = self._releases.view()

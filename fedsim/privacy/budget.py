@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from pydantic import Field
 
+from fedsim.answers import Contract, Number, Numbers, same_shape
 from fedsim.registry import Component, Registry
 
 
@@ -29,6 +30,17 @@ class Budget(Protocol):
     def leaked(self, n: ArrayLike) -> NDArray[np.float64]:
         """Return the sum of the first n terms, of the shape of ``n``, never above ``total``."""
         ...
+
+
+BUDGET: Final = Contract(
+    "privacy budget",
+    Budget,
+    {
+        "total": Number(least=0, above=True),
+        "term": Numbers(same_shape("i"), least=0),
+        "leaked": Numbers(same_shape("n"), least=0),
+    },
+)
 
 
 class GeometricBudget(Component):

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
+from fedsim.answers import Contract, Numbers, same_shape
 from fedsim.arrays import Mask, Vector
 from fedsim.registry import Component, Registry
 
@@ -36,6 +37,13 @@ class Mechanism(Protocol):
         rng : random generator of this release
         """
         ...
+
+
+MECHANISM: Final = Contract(
+    "privacy mechanism",
+    Mechanism,
+    {"release": Numbers(same_shape("update"), most=_LARGEST, least=-_LARGEST, dtype=np.float32)},
+)
 
 
 class L1ClippedLaplace(Component):

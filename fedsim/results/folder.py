@@ -1,11 +1,14 @@
 """The folder of a run, open for writing: its lock, its state, the streams of its tables.
 
 The page of this room lists the files. A file is written beside its place and moved there, or appended to; the state
-says how much of each table is good. So the folder is readable at every moment, also after a kill.
+says how much of each table is good, and which files are the run's. So the folder is readable at every moment, also
+after a kill. A run that replaces another one is written inside the folder until it is finished
+(`fedsim.results.places`).
 """
 
 import contextlib
 import time
+from collections import deque
 from collections.abc import Mapping
 from pathlib import Path
 from types import TracebackType
@@ -15,19 +18,28 @@ from fedsim.errors import RunError, ScenarioError
 from fedsim.history import Recorder
 from fedsim.history.schema import FORMAT_VERSION, TABLES, TableSchema
 from fedsim.history.spool import EMPTY, Extent
-from fedsim.results.lock import LOCK, FolderLock
-from fedsim.results.models import ROUNDS
+from fedsim.results import manifest
+from fedsim.results.holding import Holding, complete_exchange, exchange, look
+from fedsim.results.lock import OWNER, FolderLock
+from fedsim.results.manifest import ALWAYS, SCENARIO, STREAMS
+from fedsim.results.places import SWAP, make_anew
 from fedsim.results.replay import ReplayedSpool
-from fedsim.results.state import STATE, Status, described, read_state, replace_file, versions, write_json
-from fedsim.results.summary import SUMMARY
-from fedsim.results.tables import STREAMED_SINCE, extents, parquet_file, stream_file, write_parquet
+from fedsim.results.state import (
+    STATE,
+    Ended,
+    FileState,
+    RunState,
+    Status,
+    TableState,
+    versions,
+    write_state,
+)
+from fedsim.results.tables import parquet_file, stream_file, write_parquet
 from fedsim.scenario import Scenario
+from fedsim.whole_files import replace_file
 
-SCENARIO: Final = "scenario.toml"
-
-_STREAMS, _PARTS = "*.arrows", ".*.part*"
-_AT_THE_END: Final = ("*.parquet", "*.png", SUMMARY, "*.safetensors", _PARTS)
-"""What a run writes when it ends, and what a kill leaves of files that were being written."""
+_ROUNDS_BACK: Final = 4096
+_PLANNED: Final = tuple(name for name in ALWAYS if name != STATE)
 
 
 class RunFolder:
@@ -37,11 +49,7 @@ class RunFolder:
     ----------
     path : of the folder; made by `begin` if it does not exist
     scenario : of the run
-    replace : whether the run that the folder holds is thrown away, be it another scenario's or a finished one
-
-    Attributes
-    ----------
-    state : of the run of this scenario that the folder holds, finished or to be gone on with; None for a new run
+    replace : whether the run that the folder holds is replaced, be it another scenario's or a finished one
 
     Raises
     ------
@@ -51,17 +59,22 @@ class RunFolder:
 
     def __init__(self, path: str | Path, scenario: Scenario, *, replace: bool = False) -> None:
         self.path, self.scenario, self._thrown = Path(path), scenario, replace
-        self.state: dict[str, Any] | None = None
+        self._held = Holding(self.path)
         # Read now, because a file may change while the run goes on.
         self._digest, self._files = scenario.digest(), scenario.files()
         self._code = {path: code.unreadable or code.text for path, code in scenario.code().items()}
         self._lock: FolderLock | None = None
         self._spools: dict[str, ReplayedSpool] = {}
-        self._kept: dict[str, dict[str, int]] = {}
-        self._saved: dict[str, dict[str, int]] = {}
+        self._kept: Mapping[str, TableState] = {}
+        self._now: RunState | None = None
+        self._saved: dict[str, TableState] = {}
         self._counts: dict[str, int] = {}
-        self._executor: Mapping[str, Any] | None = None
-        self._began, self._before_s = time.perf_counter(), 0.0
+        # Of the last rounds, newest last: where a table cannot be written to its end, an earlier round is the last.
+        self._marks: deque[dict[str, int]] = deque(maxlen=_ROUNDS_BACK)
+        self._written: dict[str, FileState | None] = {}
+        self._executor: dict[str, Any] | None = None
+        self._data: str | None = None
+        self._began, self._before_s, self._audit_s = time.perf_counter(), 0.0, 0.0
 
     def __enter__(self) -> Self:
         """Take the lock, if the folder exists, and see what it holds."""
@@ -69,7 +82,6 @@ class RunFolder:
             # First without the lock, whose file has no place in a folder that holds something else.
             self._look()
             self._take_lock()
-            self._look()
         return self
 
     def __exit__(
@@ -82,21 +94,44 @@ class RunFolder:
             self._lock.release()
 
     @property
+    def place(self) -> Path:
+        """Where the run is written: the folder, or a folder inside for a run that replaces another one."""
+        return self._held.place
+
+    @property
+    def state(self) -> RunState | None:
+        """The state of this scenario's run in the folder, finished or to be gone on with; None for a new run."""
+        return self._held.state
+
+    @property
     def finished(self) -> bool:
         """Whether the folder holds this scenario's run, and it is finished."""
-        return self.state is not None and self.state["status"] == "finished"
+        return self.state is not None and self.state.status == "finished"
 
-    def begin(self, executor: Mapping[str, Any] | None = None) -> None:
+    def missing(self) -> list[str]:
+        """Return the files of a finished run that are not there any more; what a kill has left is removed."""
+        state = cast(RunState, self.state)
+        self._remove([name for name in STREAMS if name in state.written])
+        return [name for name, file in state.written.items() if file and not (self.path / name).exists()]
+
+    def written_again(self) -> None:
+        """Take note of the files of a finished run as they are now."""
+        state = cast(RunState, self.state)
+        again = {name: file and manifest.described(self.path / name) for name, file in state.written.items()}
+        self._put(state.model_copy(update={"written": again}))
+
+    def begin(self, executor: Mapping[str, Any] | None = None, data: str | None = None) -> None:
         """Make the folder ready for a run, or for the replay of the one that it holds.
 
         Parameters
         ----------
         executor : what computes the run, as it is told in the state
+        data : digest of the data set; None without learning
 
         Raises
         ------
         RunError
-            If the folder cannot be written, or another process has taken it.
+            If the folder cannot be written, or another process has taken it. If the run before had other data.
         """
         try:
             self.path.mkdir(parents=True, exist_ok=True)
@@ -104,23 +139,36 @@ class RunFolder:
             raise RunError(f"{self.path}: cannot be made: {error.strerror}") from None
         if self._lock is None:
             self._take_lock()
-            self._look()
             if self.state is not None:
                 raise RunError(f"{self.path}: another process has run this scenario there meanwhile")
-        self._executor, self._began = executor, time.perf_counter()
+        self._executor = None if executor is None else dict(executor)
+        self._data, self._began = data, time.perf_counter()
+        manifest.refuse_others(self.path, _PLANNED, self._held.files)
+        self._written = dict.fromkeys(_PLANNED)
         if self.state is not None:
-            self._kept = self._saved = self.state["tables"]
-            self._before_s = float(self.state.get("wall_s", 0.0))
-            for name, extent in extents(self.state).items():
-                self._spools[name] = self._open(TABLES[name], extent)
+            self._go_on(self.state)
+        elif self.place != self.path:
+            make_anew(self.place)
         self.save("running")
-        for pattern in _AT_THE_END:
-            self._remove(pattern)
-        self._remove(f"{ROUNDS}/{_PARTS}")
-        if self.state is None:
-            self._remove(_STREAMS)
-            self._remove(f"{ROUNDS}/*.safetensors")
+        for place in {self.path, self.place}:
+            for part in manifest.parts(place, [STATE, OWNER, *self._written]):
+                part.unlink(missing_ok=True)
         self._write_scenario()
+
+    def _go_on(self, before: RunState) -> None:
+        """Take over the tables and the files of the run before."""
+        if None not in (self._data, before.data) and self._data != before.data:
+            raise RunError(
+                f"{self.path}: its run was begun with other data (digest {before.data}; now {self._data}); --force "
+                "runs the scenario again from the beginning"
+            )
+        self._kept, self._saved = before.tables, dict(before.tables)
+        self._before_s, self._audit_s = before.wall_s, before.audit_s
+        self._written |= dict.fromkeys(manifest.files_of(self.place, before) - {STATE})
+        for name, table in before.tables.items():
+            if name not in TABLES:
+                raise RunError(f"{self.path / STATE}: is damaged: there is no table {name!r}")
+            self._spools[name] = self._open(TABLES[name], table.extent)
 
     def spool(self, schema: TableSchema) -> ReplayedSpool:
         """Return the place of a table's rows in this folder."""
@@ -131,6 +179,22 @@ class RunFolder:
     def mark(self, counts: dict[str, int]) -> None:
         """Take note of how many rows each table has at the end of a round."""
         self._counts = counts
+        self._marks.append(counts)
+
+    def claim(self, name: str) -> Path:
+        """Take note that the run writes a file, before it does, and return its path.
+
+        Raises
+        ------
+        RunError
+            If there is such a file that no run wrote.
+        """
+        if name not in self._written:
+            manifest.refuse_others(self.path, [name], self._held.files)
+            self._written[name] = None
+            if self._now is not None:
+                self._put(self._now.model_copy(update={"written": dict(self._written)}))
+        return self.place / name
 
     def save(self, status: Status, error: BaseException | None = None) -> None:
         """Write the state: how much of the tables is good, up to the last round whose rows are all on disk.
@@ -143,20 +207,20 @@ class RunFolder:
         error : that has ended it
         """
         stored = {name: spool.extent for name, spool in self._spools.items()}
-        whole = all(rows <= stored.get(name, EMPTY).rows for name, rows in self._counts.items())
+        whole = next((marked for marked in reversed(self._marks) if _within(marked, stored)), None)
         behind = any(
-            min(self._counts.get(name, 0), self._spools[name].compared) < table["rows"]
+            min((whole or {}).get(name, 0), self._spools[name].compared) < table.rows
             for name, table in self._kept.items()
         )
-        if whole and not behind:
+        if whole is not None and not behind:
             for spool in self._spools.values():
                 spool.sync()
             self._saved = {
-                name: {"rows": self._counts.get(name, 0), "stored": extent.rows, "bytes": extent.nbytes}
+                name: TableState(rows=whole.get(name, 0), stored=extent.rows, bytes=extent.nbytes, crc32=extent.crc32)
                 for name, extent in stored.items()
             }
         # The rows that the folder has were computed by that executor.
-        executor = self.state["executor"] if behind and self.state is not None else self._executor
+        executor = self.state.executor if behind and self.state is not None else self._executor
         self._write_state(status, self._saved, executor, error)
 
     def write_tables(self, recorder: Recorder) -> None:
@@ -169,61 +233,52 @@ class RunFolder:
         """
         recorder.flush()
         self.mark(recorder.counts())
+        self._audit_s += recorder.audited_s
         for name, spool in self._spools.items():
             spool.check_end(self._counts[name])
         self.save("running")
         for name, rows in self._counts.items():
             if rows or not TABLES[name].optional:
-                write_parquet(parquet_file(self.path, name), TABLES[name], recorder.batches(name))
+                write_parquet(parquet_file(self.place, name), TABLES[name], recorder.batches(name))
         accounts = recorder.history().accounts
         if accounts is not None:
-            write_parquet(parquet_file(self.path, "accounts"), TABLES["accounts"], iter(accounts.to_batches()))
+            write_parquet(parquet_file(self.place, "accounts"), TABLES["accounts"], iter(accounts.to_batches()))
 
     def finish(self) -> None:
-        """Write that the run is finished, and remove the streams; every other file is there."""
-        tables = {name: {"rows": rows} for name, rows in self._counts.items()}
+        """Write that the run is finished, and remove the streams; every other file is there.
+
+        A run that replaces another one takes its place.
+        """
+        there = [name for name in self._written if name not in STREAMS and (self.place / name).exists()]
+        # A kill may leave streams, so that they stay the run's.
+        streams = [name for name in self._written if name in STREAMS and (self.place / name).exists()]
+        self._written = {name: manifest.described(self.place / name) for name in there} | dict.fromkeys(streams)
+        tables = {name: TableState(rows=rows) for name, rows in self._counts.items()}
         self._write_state("finished", tables, self._executor)
         with contextlib.suppress(RunError):
-            self._remove(_STREAMS)
-
-    def write_json(self, name: str, values: dict[str, Any]) -> None:
-        """Write values as JSON to a file of this name."""
-        write_json(self.path / name, values)
+            self._remove(streams)
+        if self.place != self.path:
+            self._held = exchange(self.path, self._held, cast(RunState, self._now))
 
     def _take_lock(self) -> None:
         lock = FolderLock(self.path)
         lock.acquire()
         self._lock = lock
+        if (self.path / SWAP).exists():
+            complete_exchange(self.path)
+        self._look()
+        if self.state is not None and self.finished and self.place != self.path:
+            self._held = exchange(self.path, self._held, self.state)
 
     def _look(self) -> None:
         """See whether the folder may be used, and whether it holds this scenario's run."""
-        if not self.path.is_dir():
-            raise RunError(f"{self.path}: is a file; a run needs a folder")
-        if not (self.path / STATE).exists():
-            if any(entry.name != LOCK and not entry.match(_PARTS) for entry in self.path.iterdir()):
-                raise RunError(f"{self.path}: is a folder that holds no run; choose another with --out")
-            return
-        if self._thrown:
-            return
-        state = read_state(self.path)
         # The digest of an object without a description knows its class only, so the run may be another one.
-        if state["digest"] != self._digest or self.scenario.selector.prototype is not None:
-            raise RunError(
-                f"{self.path}: holds a run of another scenario (digest {state['digest'][:12]}); choose another folder "
-                "with --out, or replace that run with --force"
-            )
-        if state["status"] != "finished" and state["format"] < STREAMED_SINCE:
-            raise RunError(
-                f"{self.path}: holds an unfinished run of format {state['format']}, which cannot be gone on with; "
-                "choose another folder with --out, or replace that run with --force"
-            )
-        self.state = state
+        digest = self._digest if self.scenario.selector.prototype is None else None
+        self._held = look(self.path, digest, replace=self._thrown)
 
     def _open(self, schema: TableSchema, extent: Extent) -> ReplayedSpool:
-        file = stream_file(self.path, schema.name)
+        file = stream_file(self.place, schema.name)
         try:
-            if extent.nbytes and file.stat().st_size < extent.nbytes:
-                raise RunError(f"{file}: is damaged: it is shorter than the state says; --force runs it again")
             opened = cast(BinaryIO, file.open("r+b" if extent.nbytes else "w+b", buffering=0))
         except OSError as error:
             raise RunError(f"{file}: cannot be written: {error.strerror}") from None
@@ -233,52 +288,65 @@ class RunFolder:
         """Return in words what a contradiction between a replay and the run before may come from."""
         if self.state is None:
             return ""
-        then, now = self.state.get("versions", {}), versions()
+        then, now = self.state.versions, versions()
         other = [
             f"{n} {then.get(n, '-')} then, {now.get(n, '-')} now" for n in {**then, **now} if then.get(n) != now.get(n)
         ]
         hint = f" Other versions: {'; '.join(other)}." if other else ""
-        before = self.state["executor"]
+        before = self.state.executor
         if before is not None and self._executor is not None and before["fingerprint"] != self._executor["fingerprint"]:
             hint += f" Another executor: {before['fingerprint']} then, {self._executor['fingerprint']} now."
         return hint
 
-    def _remove(self, pattern: str) -> None:
+    def _remove(self, names: list[str]) -> None:
         try:
-            for file in self.path.glob(pattern):
-                file.unlink(missing_ok=True)
+            for name in names:
+                (self.place / name).unlink(missing_ok=True)
         except OSError as error:
-            raise RunError(f"{self.path}: cannot be written: {error.strerror}") from None
+            raise RunError(f"{self.place}: cannot be written: {error.strerror}") from None
 
     def _write_scenario(self) -> None:
         try:
             text = self.scenario.to_toml()
         except ScenarioError as error:
             text = f"# {error}\n"
-        replace_file(self.path / SCENARIO, lambda part: part.write_text(text, encoding="utf-8"))
+        replace_file(self.place / SCENARIO, lambda part: part.write_text(text, encoding="utf-8"))
 
     def _write_state(
         self,
         status: Status,
-        tables: Mapping[str, dict[str, int]],
-        executor: Mapping[str, Any] | None,
+        tables: Mapping[str, TableState],
+        executor: dict[str, Any] | None,
         error: BaseException | None = None,
     ) -> None:
-        write_json(
-            self.path / STATE,
-            {
-                "format": FORMAT_VERSION,
-                "name": self.scenario.name,
-                "digest": self._digest,
-                "files": self._files,
-                "code": self._code,
-                "seed": self.scenario.seed,
-                "status": status,
-                "error": None if error is None else described(error),
-                "rounds": tables.get("rounds", {}).get("rows", 0),
-                "tables": tables,
-                "wall_s": round(self._before_s + time.perf_counter() - self._began, 3),
-                "executor": executor,
-                "versions": versions(),
-            },
+        rounds = tables.get("rounds")
+        self._put(
+            RunState(
+                format=FORMAT_VERSION,
+                name=self.scenario.name,
+                digest=self._digest,
+                data=self._data,
+                files=self._files,
+                code=self._code,
+                seed=self.scenario.seed,
+                status=status,
+                error=None if error is None else Ended.of(error),
+                rounds=0 if rounds is None else rounds.rows,
+                planned=self.scenario.rounds.count,
+                tables=dict(tables),
+                wall_s=round(self._before_s + time.perf_counter() - self._began, 3),
+                audit_s=round(self._audit_s, 3),
+                executor=executor,
+                versions=versions(),
+                written=dict(self._written),
+            )
         )
+
+    def _put(self, state: RunState) -> None:
+        write_state(self.place, state)
+        self._now = state
+
+
+def _within(counts: Mapping[str, int], stored: Mapping[str, Extent]) -> bool:
+    """Return whether all rows that are counted are on disk."""
+    return all(rows <= stored.get(name, EMPTY).rows for name, rows in counts.items())

@@ -1,17 +1,22 @@
 """The lock of a run folder: one process writes, any number read.
 
 The lock is the operating system's, on a file in the folder. It is free as soon as its process has ended, also by a
-kill; the file stays.
+kill; the file stays. A second file says which process has the lock, while it has it.
 """
 
+import contextlib
+import os
+import socket
 from pathlib import Path
 from typing import Final
 
 from filelock import FileLock, Timeout
 
 from fedsim.errors import RunError
+from fedsim.whole_files import replace_file
 
 LOCK: Final = ".lock"
+OWNER: Final = ".lock.pid"
 
 _PATIENCE_S: Final = 0.5
 """A process that asks whether a folder is in use holds the lock for an instant."""
@@ -41,15 +46,34 @@ class FolderLock:
             self._lock.acquire(timeout=_PATIENCE_S)
         except Timeout:
             raise RunError(
-                f"{self._folder}: is in use by another process, which runs a scenario there; wait until it has ended, "
-                "or choose another folder with --out"
+                f"{self._folder}: is in use by another process{_owner(self._folder)}, which runs a scenario there; "
+                "wait until it has ended, or choose another folder with --out"
             ) from None
         except OSError as error:
             raise RunError(f"{self._folder / LOCK}: cannot be written: {error.strerror}") from None
+        try:
+            told = f"{os.getpid()} {socket.gethostname()}\n"
+            replace_file(self._folder / OWNER, lambda part: part.write_text(told, encoding="utf-8"))
+        except BaseException:
+            self._lock.release()
+            raise
 
     def release(self) -> None:
         """Give the lock back; nothing happens if it was not taken."""
+        if self._lock.is_locked:
+            # Where the folder is gone or full, the name of a process that has ended misleads no process.
+            with contextlib.suppress(OSError):
+                (self._folder / OWNER).unlink(missing_ok=True)
         self._lock.release()
+
+
+def _owner(folder: Path) -> str:
+    """Return the process that has a lock, as part of a message; empty in the instant before it has said so."""
+    try:
+        pid, host = (folder / OWNER).read_text(encoding="utf-8").split()
+    except (OSError, ValueError):
+        return ""
+    return f" (pid {pid})" if host == socket.gethostname() else f" (pid {pid} on {host})"
 
 
 def in_use(folder: Path) -> bool:

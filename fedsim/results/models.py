@@ -17,20 +17,22 @@ from fedsim.errors import RunError
 from fedsim.history import History
 from fedsim.learning.models.settings import MODELS, Architecture, ModelPart
 from fedsim.learning.models.trained import TrainedModel
-from fedsim.results.state import read_state, replace_file
+from fedsim.results.manifest import MODEL, checked_bytes
+from fedsim.results.manifest import MODELS as ROUNDS
+from fedsim.results.places import located
+from fedsim.results.state import read_state
+from fedsim.whole_files import not_written, replace_file
 
 if TYPE_CHECKING:
     from fedsim.learning.models.trained import Module
 
-FINAL: Final = "model.safetensors"
-ROUNDS: Final = "models"
 _METADATA: Final = "fedsim"
 """One entry, because several have no order."""
 
 
-def model_of_round(folder: Path, number: int) -> Path:
-    """Return the file of the model after a round."""
-    return folder / ROUNDS / f"round-{number:06d}.safetensors"
+def model_of_round(number: int) -> str:
+    """Return the file of the model after a round, by its path in the folder of the run."""
+    return f"{ROUNDS}/round-{number:06d}.safetensors"
 
 
 def write_model(path: Path, arrays: Mapping[str, NDArray[Any]], architecture: Architecture, number: int) -> None:
@@ -53,7 +55,7 @@ def write_model(path: Path, arrays: Mapping[str, NDArray[Any]], architecture: Ar
     try:
         path.parent.mkdir(exist_ok=True)
     except OSError as error:
-        raise RunError(f"{path.parent}: cannot be made: {error.strerror}") from None
+        raise not_written(path.parent, error) from None
     replace_file(path, lambda part: part.write_bytes(content))
 
 
@@ -88,10 +90,12 @@ def with_model(history: History, folder: Path) -> History:
 
 def read_model(folder: Path, model: ModelPart | str | None = None, after_round: int | None = None) -> TrainedModel:
     """Return a model of the run in a folder; see `load_model`."""
-    path = folder / FINAL if after_round is None else model_of_round(folder, after_round)
+    name = MODEL if after_round is None else model_of_round(after_round)
+    path = located(folder, name)
     if not path.exists():
         raise RunError(_missing(folder, after_round))
     try:
+        checked_bytes(path, name, read_state(folder))
         with safetensors.safe_open(path, "numpy") as opened:
             about = json.loads((opened.metadata() or {})[_METADATA])
             arrays = {name: opened.get_tensor(name) for name in opened.keys()}  # noqa: SIM118 (it is no mapping)
@@ -126,6 +130,6 @@ def _missing(folder: Path, after_round: int | None) -> str:
     rounds = f"; there are models after the rounds {', '.join(map(str, kept))}" if kept else ""
     if after_round is not None:
         return f"{folder}: holds no model after round {after_round}{rounds}"
-    if state["status"] == "finished":
+    if state.status == "finished":
         return f"{folder}: holds no model: the run was about timing only, or was made before models were kept{rounds}"
     return f"{folder}: holds no final model, because the run is not finished{rounds}"

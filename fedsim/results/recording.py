@@ -1,28 +1,26 @@
 """A run in a folder: tables while the run goes on, figures and a summary at the end."""
 
-import contextlib
 import time
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Final, cast
+from typing import cast
 
 import pyarrow as pa
 
 from fedsim.errors import RunError
 from fedsim.history import History, Recorder, draw
 from fedsim.learning import EXECUTORS, ExecutorUsed, Keeping, MakeExecutor, Precision, Work
-from fedsim.learning.models.settings import Architecture
 from fedsim.learning.store.choice import StoreChoice
 from fedsim.results.folder import RunFolder
-from fedsim.results.models import FINAL, model_of_round, with_model, write_model
-from fedsim.results.summary import SUMMARY, summarise
+from fedsim.results.manifest import FIGURES, MODEL, SUMMARY
+from fedsim.results.models import with_model, write_model
+from fedsim.results.saver import Saver
+from fedsim.results.state import versions, write_json
+from fedsim.results.summary import summarise
 from fedsim.results.tables import read_run
 from fedsim.rounds import Progress
 from fedsim.scenario import Scenario
 from fedsim.simulation import Simulation
-
-_SECONDS_BETWEEN_WRITES: Final = 2.0
-_SHARE_OF_TIME_WRITING: Final = 0.05
 
 
 def run(
@@ -68,9 +66,10 @@ def run(
     say = tell or _say_nothing
     with RunFolder(path, scenario, replace=replace) as folder:
         if folder.finished:
-            say(f"{path}: was finished before; nothing is computed, and --force runs it again")
-            return read_run(path)
-        saver = _Saver(folder, save_models)
+            by = _by_another_release(folder)
+            say(f"{path}: was finished before{by}; nothing is computed, and --force runs it again")
+            return _finished_before(folder)
+        saver = Saver(folder, save_models, say)
 
         def after_round(progress: Progress) -> None:
             saver.after_round(progress)
@@ -91,49 +90,94 @@ def run(
             recorder=recorder,
         )
         if folder.state is not None:
-            say(f"{path}: goes on after round {folder.state['rounds']} ({folder.state['status']})")
-        saver.recorder, saver.architecture = recorder, simulation.context.learner.architecture
+            say(f"{path}: goes on after round {folder.state.rounds} ({folder.state.status})")
+        learner = simulation.context.learner
+        saver.recorder, saver.architecture = recorder, learner.architecture
         now = simulation.executor_used
-        folder.begin(None if now is None else now.to_json())
+        folder.begin(None if now is None else now.to_json(), learner.data_digest)
+        began = time.perf_counter()
         try:
             history = with_model(simulation.run(), path)
+            saver.finish()
             folder.write_tables(recorder)
             trained = simulation.trained()
             if trained is not None:
-                write_model(path / FINAL, trained.arrays, trained.architecture, history.rounds.num_rows)
-            write_results(folder, history, recorder.batches("participations"))
+                write_model(folder.claim(MODEL), trained.arrays, trained.architecture, history.rounds.num_rows)
+            write_results(folder.place, scenario, history, recorder.batches("participations"), simulation.ending)
         except BaseException as error:
             saver.end(error)
             raise
         folder.finish()
+        say(_told_of_audit(recorder, time.perf_counter() - began))
         if trained is not None:
-            say(_told(simulation.context.learner.work))
+            say(_told(learner.work))
         return history
 
 
-def write_results(folder: RunFolder, history: History, participations: Iterable[pa.RecordBatch]) -> None:
+def write_results(
+    place: Path,
+    scenario: Scenario,
+    history: History,
+    participations: Iterable[pa.RecordBatch] | None = None,
+    notes: Iterable[str] = (),
+) -> None:
     """Write summary and figures of a run that has ended.
 
     Parameters
     ----------
-    folder : of the run
+    place : folder of the files
+    scenario : of the run
     history : of the run
-    participations : its participations batch by batch
+    participations : its participations batch by batch, where they are too many for memory
+    notes : sentences on how the run ended
     """
-    settings = folder.scenario.results
-    summary = summarise(history, settings.target_accuracy, settings.smoothing, participations)
-    folder.write_json(SUMMARY, summary)
-    draw([history], "round", "duration", out=folder.path / "round_durations.png")
+    settings = scenario.results
+    summary = summarise(history, settings.target_accuracy, settings.smoothing, participations, notes)
+    write_json(place / SUMMARY, summary)
+    draw([history], "round", "duration", out=place / "round_durations.png")
     if history.evaluations.num_rows:
-        draw([history], "time", "accuracy", smoothing=settings.smoothing, out=folder.path / "accuracy.png")
-        draw([history], "round", "accuracy", smoothing=settings.smoothing, out=folder.path / "accuracy_by_round.png")
-    if folder.scenario.privacy is not None:
-        draw([history], "time", "leakage", out=folder.path / "leakage.png")
+        draw([history], "time", "accuracy", smoothing=settings.smoothing, out=place / "accuracy.png")
+        draw([history], "round", "accuracy", smoothing=settings.smoothing, out=place / "accuracy_by_round.png")
+    if scenario.privacy is not None:
+        draw([history], "time", "leakage", out=place / "leakage.png")
+
+
+def _finished_before(folder: RunFolder) -> History:
+    """Return the history of a finished run; a summary or a figure that is gone is made again from its tables.
+
+    Raises
+    ------
+    RunError
+        If a file is gone that cannot be made again.
+    """
+    history = read_run(folder.path)
+    gone = folder.missing()
+    if lost := sorted(set(gone) - {SUMMARY, *FIGURES}):
+        raise RunError(f"{folder.path}: lacks {', '.join(lost)}, which its run wrote; --force runs the scenario again")
+    if gone:
+        write_results(folder.path, folder.scenario, history, notes=_ended_early(folder.scenario, history))
+        folder.written_again()
+    return history
+
+
+def _ended_early(scenario: Scenario, history: History) -> list[str]:
+    """Return that a finished run has fewer rounds than its scenario counts; why is no longer known."""
+    rounds, count = history.rounds.num_rows, scenario.rounds.count
+    if rounds == count or scenario.rounds.until_s is not None or scenario.rounds.target_accuracy is not None:
+        return []
+    return [f"the run ended after round {rounds} of {count}"]
+
+
+def _by_another_release(folder: RunFolder) -> str:
+    """Return in words which release of fedsim has computed a finished run, if it was another one."""
+    package = "fedsim-des"
+    then, now = (folder.state.versions if folder.state else {}).get(package), versions().get(package)
+    return "" if then is None or then == now else f" by fedsim {then} (this is {now})"
 
 
 def _executor_before(folder: RunFolder) -> ExecutorUsed | None:
     """Return the executor that an unfinished run began with; a class of the user's own is not imported for a file."""
-    before = None if folder.state is None else folder.state["executor"]
+    before = None if folder.state is None else folder.state.executor
     if before is None:
         return None
     used = ExecutorUsed.from_json(before)
@@ -145,6 +189,12 @@ def _executor_before(folder: RunFolder) -> ExecutorUsed | None:
     return used
 
 
+def _told_of_audit(recorder: Recorder, lasted_s: float) -> str:
+    """Return in words what the audit of the tables has cost in a run that has lasted some seconds of real time."""
+    rows, share = sum(recorder.counts().values()), recorder.audited_s / lasted_s
+    return f"tables: {rows:,} rows checked in {recorder.audited_s:.3f} s, {share:.2%} of the run"
+
+
 def _told(work: Work) -> str:
     """Return in words what was computed, and what was found."""
     parts = {
@@ -154,46 +204,6 @@ def _told(work: Work) -> str:
     }
     told = [f"{what}: {new:,} computed, {found:,} found" for what, (new, found) in parts.items() if new or found]
     return "; ".join(told)
-
-
-class _Saver:
-    """Puts rows and state on disk from time to time, with a small share of the run's time."""
-
-    recorder: Recorder
-    architecture: Architecture | None
-
-    def __init__(self, folder: RunFolder, save_models: int | None) -> None:
-        self._folder, self._save_models = folder, save_models
-        self._due = time.perf_counter()
-
-    def after_round(self, progress: Progress) -> None:
-        self._folder.mark(self.recorder.counts())
-        if self._save_models is not None and progress.round % self._save_models == 0:
-            self._save_model(progress)
-        began = time.perf_counter()
-        if began < self._due:
-            return
-        self.recorder.flush()
-        self._folder.save("running")
-        spent = time.perf_counter() - began
-        self._due = began + max(_SECONDS_BETWEEN_WRITES, spent / _SHARE_OF_TIME_WRITING)
-
-    def end(self, error: BaseException) -> None:
-        """Keep the rounds so far, and say what has ended the run."""
-        # Where these rows or the state cannot be kept, what was kept before stays.
-        with contextlib.suppress(Exception):
-            self.recorder.flush()
-        with contextlib.suppress(RunError):
-            self._folder.save("interrupted" if isinstance(error, KeyboardInterrupt) else "failed", error)
-
-    def _save_model(self, progress: Progress) -> None:
-        path = model_of_round(self._folder.path, progress.round)
-        # A replay has it already: files of a run that goes on stay, and each is whole.
-        if self.architecture is None or path.exists():
-            return
-        arrays = progress.weights()
-        if arrays is not None:
-            write_model(path, arrays, self.architecture, progress.round)
 
 
 def _say_nothing(text: str) -> None:

@@ -63,8 +63,8 @@ class ReplayedSpool(Spool):
         while self._ahead.num_rows < again.num_rows:
             try:
                 self._ahead = pa.concat_tables([self._ahead, pa.Table.from_batches([next(self._kept)])])
-            except (StopIteration, OSError, pa.ArrowException) as error:
-                raise RunError(f"{self.where}: is damaged ({error}); {_AGAIN}") from None
+            except StopIteration:
+                raise RunError(f"{self.where}: is damaged: it has fewer rows than run.json says; {_AGAIN}") from None
         kept, self._ahead = self._ahead.slice(0, again.num_rows), self._ahead.slice(again.num_rows)
         for name in self.schema.names:
             one, other = kept.column(name), again.column(name)

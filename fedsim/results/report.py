@@ -32,7 +32,8 @@ def report(history: History, deadlines_s: Sequence[float] = (), *, every_round: 
     every_round : whether to add a table with the cause of each round's length
     """
     critical, cloud = history.critical_path(), history.cloud_path()
-    pages = [_fates(history), _causes("causes of the lengths of rounds", critical, "missing")]
+    pages = [] if history.unfinished is None else [_unfinished(history.unfinished)]
+    pages += [_fates(history), _causes("causes of the lengths of rounds", critical, "missing")]
     if cloud is not None:
         pages.append(_causes("causes of the lengths of the cloud's rounds", cloud, "phase_s"))
     if any(cause == "client" for cause in critical.column("cause").to_pylist()):
@@ -46,6 +47,11 @@ def report(history: History, deadlines_s: Sequence[float] = (), *, every_round: 
     if every_round:
         pages.append(_rounds(critical))
     return pages
+
+
+def _unfinished(what: str) -> Page:
+    """Return the page that says that a run is not whole, so that its numbers are those of its first rounds."""
+    return Page("this run is not whole", (), [("status", what), ("numbers", "those of the rounds so far")])
 
 
 def _fates(history: History) -> Page:

@@ -1,46 +1,163 @@
 """The state of a run folder: its file ``run.json``, written as a whole or not at all."""
 
+import hashlib
 import json
 import platform
 import traceback
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Any, Final, Literal
+from typing import Annotated, Any, Final, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from fedsim.errors import RunError
-from fedsim.history.schema import FORMAT_VERSION
+from fedsim.history.schema import FORMAT_VERSION, SEALED
+from fedsim.history.spool import Extent
 from fedsim.results.lock import in_use
+from fedsim.results.places import located
+from fedsim.whole_files import replace_file
 
 Status = Literal["running", "finished", "interrupted", "failed"]
+Count = Annotated[int, Field(ge=0, strict=True)]
 
 STATE: Final = "run.json"
+_CHECKSUM: Final = "checksum"
 _PACKAGES: Final = ("fedsim-des", "numpy", "scipy", "simpy", "torch", "torchvision")
 _LINES_OF_TRACEBACK: Final = 20
 
 
-def read_state(path: Path) -> dict[str, Any]:
+class _Record(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+
+class TableState(_Record):
+    """One table: the rows of whole rounds, and of an unfinished run what its stream holds."""
+
+    rows: Count
+    stored: Count = 0
+    bytes: Count = 0
+    crc32: Count | None = None
+
+    @property
+    def extent(self) -> Extent:
+        """What the stream holds."""
+        return Extent(self.stored, self.bytes, self.crc32)
+
+
+class FileState(_Record):
+    """A file that is complete: its size and the SHA-256 of its bytes."""
+
+    bytes: Count
+    sha256: str
+
+
+class Ended(_Record):
+    """What has ended a run: the type of the error, its message, and the last lines of its traceback."""
+
+    type: str
+    message: str
+    traceback: list[str]
+
+    @classmethod
+    def of(cls, error: BaseException) -> "Ended":
+        """Return the description of an error; a Ctrl-C has no message of its own."""
+        lines = _plain("".join(traceback.format_exception(error))).splitlines()
+        message = _plain(str(error)) or ("Ctrl-C" if isinstance(error, KeyboardInterrupt) else "")
+        return cls(type=type(error).__name__, message=message, traceback=lines[-_LINES_OF_TRACEBACK:])
+
+
+class RunState(_Record):
+    """The content of ``run.json``.
+
+    Attributes
+    ----------
+    written : files of the run, by their path in the folder; None for one that is not complete yet
+    data : digest of the data set; None without learning
+    planned : number of rounds of the scenario
+    wall_s : real time of the run
+    audit_s : part of it in which the tables were checked, see `fedsim.rounds.audit.tables`
+    """
+
+    format: Annotated[int, Field(strict=True)] = 1
+    name: str
+    digest: str
+    data: str | None = None
+    files: dict[str, str] = {}
+    code: dict[str, str] = {}
+    seed: int | None = None
+    status: Status
+    error: Ended | None = None
+    rounds: Count = 0
+    planned: Count | None = None
+    tables: dict[str, TableState] = {}
+    wall_s: float = 0.0
+    audit_s: float = 0.0
+    executor: dict[str, Any] | None = None
+    versions: dict[str, str] = {}
+    written: dict[str, FileState | None] = {}
+
+
+def _plain(text: str) -> str:
+    """Return a text without what UTF-8 cannot hold, as the name of a file may."""
+    return text.encode("utf-8", "backslashreplace").decode()
+
+
+def read_state(path: Path) -> RunState:
     """Return the content of a run folder's ``run.json``.
 
     Raises
     ------
     RunError
-        If there is no such file, or it describes no run, or one of a newer format.
+        If there is no such file, or it is damaged or describes no run, or one of a newer format.
     """
-    file = path / STATE
+    return _read(path, located(path, STATE))
+
+
+def state_in(path: Path) -> RunState:
+    """Return the content of the ``run.json`` that lies in a folder, be an exchange under way or not.
+
+    Raises
+    ------
+    RunError
+        As `read_state`.
+    """
+    return _read(path, path / STATE)
+
+
+def _read(path: Path, file: Path) -> RunState:
     try:
-        state = json.loads(file.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+        found = json.loads(file.read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError):
         raise RunError(f"{path}: holds no run (no readable run.json)") from None
-    if not isinstance(state, dict) or not {"name", "digest", "status"} <= state.keys():
+    if not isinstance(found, dict) or not {"name", "digest", "status"} <= found.keys():
         raise RunError(f"{file}: is not the state of a run")
-    form = state.setdefault("format", 1)
-    if not isinstance(form, int) or not 1 <= form <= FORMAT_VERSION:
+    form = found.setdefault("format", 1)
+    if type(form) is not int or not 1 <= form <= FORMAT_VERSION:
         raise RunError(
             f"{file}: format {form!r} cannot be read; allowed: 1 to {FORMAT_VERSION}. A newer fedsim reads folders of "
             "a newer format"
         )
-    return state
+    checksum = found.pop(_CHECKSUM, None)
+    if form >= SEALED and checksum != seal(found):
+        raise RunError(f"{file}: is damaged: its checksum is not that of its content")
+    try:
+        return RunState.model_validate(found)
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(map(str, first["loc"]))
+        raise RunError(f"{file}: is damaged: {where}: {first['input']!r} is not allowed ({first['msg']})") from None
+
+
+def write_state(path: Path, state: RunState) -> None:
+    """Write ``run.json`` with its checksum."""
+    values = state.model_dump(mode="json")
+    write_json(path / STATE, {**values, _CHECKSUM: seal(values)})
+
+
+def seal(values: Mapping[str, Any]) -> str:
+    """Return the checksum of a state without its checksum."""
+    return hashlib.blake2b(json.dumps(values, sort_keys=True).encode(), digest_size=8).hexdigest()
 
 
 def status_of(path: str | Path) -> Literal["running", "finished", "interrupted", "failed", "killed"]:
@@ -52,48 +169,36 @@ def status_of(path: str | Path) -> Literal["running", "finished", "interrupted",
         If the folder holds no run.
     """
     folder = Path(path)
-    status = read_state(folder)["status"]
+    status = read_state(folder).status
     if status == "running" and not in_use(folder):
         # It may have ended between the two looks.
-        status = read_state(folder)["status"]
+        status = read_state(folder).status
         return "killed" if status == "running" else status
-    return status  # type: ignore[no-any-return]
+    return status
 
 
-def replace_file(path: Path, write: Callable[[Path], object]) -> None:
-    """Write a file beside its place and move it there.
-
-    Parameters
-    ----------
-    path : of the file
-    write : writes to a path
+def shortfall(path: str | Path) -> str | None:
+    """Return in words what a run lacks to be whole, and why; None for a finished run.
 
     Raises
     ------
     RunError
-        If it cannot be written; what stood there before is not touched.
+        If the folder holds no run.
     """
-    part = path.with_name(f".{path.name}.part")
-    try:
-        write(part)
-        part.replace(path)
-    except OSError as error:
-        part.unlink(missing_ok=True)
-        if not path.parent.is_dir():
-            raise RunError(f"{path.parent}: the folder of the run has vanished") from None
-        raise RunError(f"{path}: cannot be written: {error.strerror or error}") from None
+    folder = Path(path)
+    status, state = status_of(folder), read_state(folder)
+    if state.status == "finished":
+        return None
+    of = "" if state.planned is None else f" of at most {state.planned}"
+    error = state.error
+    cause = "" if error is None else f" ({error.type}: {error.message})" if error.message else f" ({error.type})"
+    return f"{status} after {state.rounds}{of} rounds{cause}"
 
 
 def write_json(path: Path, values: Mapping[str, Any]) -> None:
     """Write values as JSON, as a whole or not at all."""
     text = json.dumps(values, indent=2) + "\n"
     replace_file(path, lambda part: part.write_text(text, encoding="utf-8"))
-
-
-def described(error: BaseException) -> dict[str, Any]:
-    """Return an error as the state of a run keeps it: its type, its message, and the last lines of its traceback."""
-    lines = "".join(traceback.format_exception(error)).splitlines()
-    return {"type": type(error).__name__, "message": str(error), "traceback": lines[-_LINES_OF_TRACEBACK:]}
 
 
 def versions() -> dict[str, str]:

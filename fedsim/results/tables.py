@@ -2,22 +2,27 @@
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from fedsim.errors import RunError
 from fedsim.history import History
-from fedsim.history.schema import TABLES, TableSchema
-from fedsim.history.spool import Extent, read_batches
+from fedsim.history.schema import STREAMED, TABLES, TableSchema
+from fedsim.history.spool import read_batches
+from fedsim.history.truncation import truncated
+from fedsim.results.manifest import checked_bytes
 from fedsim.results.models import with_model
-from fedsim.results.state import read_state, replace_file
+from fedsim.results.places import SWAP, located
+from fedsim.results.state import RunState, TableState, read_state, shortfall
+from fedsim.whole_files import replace_file
 
 ROWS_IN_A_GROUP: Final = 2**16
 """Rows of a row group of a Parquet file."""
 
-STREAMED_SINCE: Final = 3
+_LOOKS: Final = 20
+"""Attempts at reading a folder that changes meanwhile."""
 
 
 def stream_file(folder: Path, name: str) -> Path:
@@ -28,20 +33,6 @@ def stream_file(folder: Path, name: str) -> Path:
 def parquet_file(folder: Path, name: str) -> Path:
     """Return the file of a table of a finished run."""
     return folder / f"{name}.parquet"
-
-
-def extents(state: dict[str, Any]) -> dict[str, Extent]:
-    """Return what the streams of an unfinished run hold, by table, as its state says.
-
-    Raises
-    ------
-    RunError
-        If the state does not say it.
-    """
-    try:
-        return {TABLES[name].name: Extent(int(t["stored"]), int(t["bytes"])) for name, t in state["tables"].items()}
-    except (KeyError, TypeError, ValueError, AttributeError):
-        raise RunError("run.json: is damaged: it does not say what the tables of the run hold") from None
 
 
 def write_parquet(path: Path, schema: TableSchema, batches: Iterator[pa.RecordBatch]) -> None:
@@ -55,59 +46,77 @@ def write_parquet(path: Path, schema: TableSchema, batches: Iterator[pa.RecordBa
     """
 
     def write(part: Path) -> None:
-        with pq.ParquetWriter(part, schema.arrow) as writer:
+        # Opened here: pyarrow takes the path of a folder that is called `seed:3` for a URI.
+        with part.open("wb") as file, pq.ParquetWriter(file, schema.arrow, write_page_checksum=True) as writer:
             for group in _groups(schema.arrow, batches):
                 writer.write_table(group, row_group_size=ROWS_IN_A_GROUP)
 
     replace_file(path, write)
 
 
+def read_parquet(content: bytes) -> pa.Table:
+    """Return the table of a Parquet file; the checksums of its pages are compared, if it has any.
+
+    Raises
+    ------
+    OSError, ValueError, pyarrow.ArrowException
+        If it is damaged.
+    """
+    with pq.ParquetFile(pa.BufferReader(content), page_checksum_verification=True) as opened:
+        return opened.read()
+
+
 def read_run(path: str | Path) -> History:
     """Return the history in a run folder; that of an unfinished run ends with the last round that is in all tables.
 
-    A folder without a format is of format 1; columns that are newer than the folder's format are null.
+    `History.unfinished` says in words what an unfinished run lacks. A folder without a format is of format 1; columns
+    that are newer than the folder's format are null.
 
     Raises
     ------
     RunError
-        If the folder holds no run, or one of a newer format, or a table that is not in its format.
+        If the folder holds no run, or one of a newer format, or a table that is not in its format or is damaged.
     """
     folder = Path(path)
-    for last in (False, True):
+    for _ in range(_LOOKS):
         state = read_state(folder)
         try:
             return _history(folder, state)
         except RunError:
-            # A run that has just ended, or was started again, has other files than its state said.
-            if last or read_state(folder) == state:
+            # A run that has just ended, or was exchanged for another one, has other files than its state said.
+            if read_state(folder) == state and not (folder / SWAP).exists():
                 raise
-    raise AssertionError
+    return _history(folder, read_state(folder))
 
 
-def _history(folder: Path, state: dict[str, Any]) -> History:
-    streamed = state["format"] >= STREAMED_SINCE and state["status"] != "finished"
+def _history(folder: Path, state: RunState) -> History:
+    finished = state.status == "finished"
+    streamed = state.format >= STREAMED and not finished
     tables = {}
     for name, schema in TABLES.items():
-        file = stream_file(folder, name) if streamed else parquet_file(folder, name)
-        kept = state.get("tables", {}).get(name, {}) if streamed else {}
+        file = located(folder, (stream_file if streamed else parquet_file)(Path(), name).name)
+        kept = state.tables.get(name)
         if schema.optional and not (kept if streamed else file.exists()):
             continue
         try:
-            found = _streamed(file, kept, schema) if streamed else pq.read_table(file)
-            tables[name] = schema.read(found, state["format"])
+            found = _streamed(file, kept, schema) if streamed else read_parquet(checked_bytes(file, file.name, state))
+            tables[name] = schema.read(found, state.format)
         except (OSError, pa.ArrowException, ValueError, KeyError, TypeError) as error:
             raise RunError(f"{file}: cannot be read as a table of a run: {error}") from None
-    return with_model(History(str(state["name"]), **tables), folder)
+    if not finished and not streamed:
+        tables = truncated(tables)
+    history = History(state.name, **tables, unfinished=None if finished else shortfall(folder))
+    return with_model(history, folder)
 
 
-def _streamed(file: Path, kept: dict[str, int], schema: TableSchema) -> pa.Table:
-    if not kept:
+def _streamed(file: Path, kept: TableState | None, schema: TableSchema) -> pa.Table:
+    if kept is None or not kept.bytes:
         return schema.arrow.empty_table()
     with file.open("rb") as opened:
-        table = pa.Table.from_batches(list(read_batches(opened, kept["bytes"])))
-    if table.num_rows < kept["rows"]:
-        raise ValueError(f"it holds {table.num_rows} rows of {kept['rows']}")
-    return table.slice(0, kept["rows"])
+        table = pa.Table.from_batches(list(read_batches(opened, kept.extent)))
+    if table.num_rows < kept.rows:
+        raise ValueError(f"it holds {table.num_rows} rows of {kept.rows}")
+    return table.slice(0, kept.rows)
 
 
 def _groups(schema: pa.Schema, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.Table]:

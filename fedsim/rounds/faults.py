@@ -15,7 +15,7 @@ Streams: ``fault-crash-start``, ``fault-outage-start`` by client; ``fault-crash-
 import itertools
 import math
 from collections.abc import Generator, Iterator
-from typing import Annotated, Any, Self
+from typing import Annotated, Any, Final, Self
 
 from pydantic import Field, PositiveFloat, model_validator
 from simpy import Environment, Event, Process
@@ -24,6 +24,9 @@ from fedsim.clock import LastOfInstant, tie_s
 from fedsim.devices.availability.on_off import MarkovSojourns, Renewal, Sojourn
 from fedsim.registry import Settings, refusal
 from fedsim.streams import Streams
+
+SERVER_CRASH: Final = "the server crashes"
+"""Cause of the interrupt that a crash is, by which it differs from one that something else raises."""
 
 
 class ClientCrash(Settings):
@@ -127,7 +130,7 @@ class ServerRestart(Settings):
             yield LastOfInstant(env, max(0.0, crash_s - env.now), after_its_like=True)
             while tied_s := tie_s(env):
                 yield LastOfInstant(env, tied_s, after_its_like=True)
-            server.interrupt()
+            server.interrupt(SERVER_CRASH)
 
 
 class Faults(Settings):

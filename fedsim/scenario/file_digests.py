@@ -7,6 +7,8 @@ import hashlib
 from collections.abc import Iterator
 from pathlib import Path
 
+from fedsim.errors import DataError
+from fedsim.inputs.files import MAX_BYTES, read_bytes
 from fedsim.registry import nested
 
 
@@ -28,7 +30,6 @@ def _files(value: object, way: tuple[str, ...]) -> Iterator[tuple[str, str]]:
 
 def _digest(path: Path) -> str:
     try:
-        with path.open("rb") as file:
-            return hashlib.file_digest(file, "sha256").hexdigest()
-    except OSError:
+        return hashlib.sha256(read_bytes(path, MAX_BYTES, DataError)).hexdigest()
+    except DataError:
         return "unreadable"

@@ -1,8 +1,11 @@
 """Messages to users from the errors of pydantic."""
 
-from typing import Any
+from typing import Any, Final
 
 from pydantic import ValidationError
+
+_MOST_BITS: Final = 256
+"""Python refuses to write numbers of more than 4,300 digits."""
 
 
 def explain(error: ValidationError) -> str:
@@ -15,8 +18,15 @@ def _line(detail: dict[str, Any]) -> str:
     if detail["type"] == "missing":
         return f"{path}: is missing; a value is required here"
     message = detail["msg"].removeprefix("Value error, ")
-    value = repr(detail["input"])
-    shown = value if len(value) <= 80 else value[:77] + "..."
+    shown = _shown(detail["input"])
     if detail["type"] == "unknown_name":
         return f"{path}: {message}"
     return f"{path}: {shown} is not allowed; {message[:1].lower()}{message[1:]}"
+
+
+def _shown(value: object) -> str:
+    """Return a value as Python writes it, cut where it is long."""
+    if isinstance(value, int) and value.bit_length() > _MOST_BITS:
+        return f"a whole number of {value.bit_length()} bits"
+    text = repr(value)
+    return text if len(text) <= 80 else text[:77] + "..."

@@ -4,7 +4,6 @@ A changed ``kind`` keeps the options that the new kind has too and removes the o
 PAUSE scenario keeps ``cohort`` and removes ``alpha``, ``beta``, ``gamma``.
 """
 
-import tomllib
 import typing
 from collections.abc import Mapping
 from typing import Any
@@ -15,6 +14,7 @@ from pydantic_core import PydanticCustomError
 
 from fedsim.errors import ScenarioError
 from fedsim.registry import Recipe, Registry, Slot, nested
+from fedsim.scenario.toml import DEEPEST, NoTomlError, parse_toml
 
 
 def parse_assignment(text: str) -> tuple[str, Any]:
@@ -33,12 +33,17 @@ def parse_assignment(text: str) -> tuple[str, Any]:
     ('selector.kind', 'uniform')
     """
     path, equals, value = text.partition("=")
-    if not equals or not all(step.strip() for step in path.split(".")):
-        raise ScenarioError(f"--set {text}: is not of the form path.to.field=value")
+    steps, source = path.split("."), f"--set {text if len(text) <= 80 else text[:77] + '...'}"
+    if not equals or not all(step.strip() for step in steps):
+        raise ScenarioError(f"{source}: is not of the form path.to.field=value")
+    if len(steps) > DEEPEST:
+        raise ScenarioError(f"{source}: names {len(steps)} tables within one another; allowed: {DEEPEST}")
     try:
-        return path.strip(), tomllib.loads(f"value = {value}")["value"]
-    except tomllib.TOMLDecodeError:
-        return path.strip(), value.strip()
+        tables = parse_toml(f"value = {value}", source)
+    except NoTomlError:
+        tables = {}
+    # Text with a line end could be several values.
+    return path.strip(), tables["value"] if len(tables) == 1 else value.strip()
 
 
 def override(model: type[BaseModel] | None, tables: dict[str, Any], path: str, value: Any) -> None:

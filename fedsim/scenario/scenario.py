@@ -5,7 +5,6 @@ The same tables in TOML and in Python make equal scenarios with the same digest.
 
 import hashlib
 import json
-import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Self
@@ -16,12 +15,14 @@ from pydantic_core import InitErrorDetails
 
 from fedsim.code_digest import CodeDigest
 from fedsim.errors import ScenarioError
+from fedsim.inputs.files import read_text
 from fedsim.registry import nested, refusal, user_code
 from fedsim.scenario.compatibility import problems
 from fedsim.scenario.file_digests import contents
 from fedsim.scenario.messages import explain
 from fedsim.scenario.overrides import override
 from fedsim.scenario.sections import ScenarioTables
+from fedsim.scenario.toml import parse_toml
 
 
 class Scenario(ScenarioTables):
@@ -127,10 +128,7 @@ class Scenario(ScenarioTables):
         ScenarioError
             If the text is no TOML or holds values that are not allowed.
         """
-        try:
-            tables = tomllib.loads(text)
-        except tomllib.TOMLDecodeError as error:
-            raise ScenarioError(f"{source}: is not valid TOML: {error}") from None
+        tables = parse_toml(text, source)
         for path, value in (values or {}).items():
             override(cls, tables, path, value)
         try:
@@ -153,8 +151,7 @@ class Scenario(ScenarioTables):
             If the file cannot be read, is no TOML or holds values that are not allowed.
         """
         try:
-            text = Path(path).read_text(encoding="utf-8")
-        except (OSError, UnicodeDecodeError) as error:
-            reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
-            raise ScenarioError(f"{path}: cannot be read: {reason}; a scenario is a TOML file") from None
+            text = read_text(path, ScenarioError)
+        except ScenarioError as error:
+            raise ScenarioError(f"{error}; a scenario is a TOML file") from None
         return cls.from_toml(text, source=str(path), values=values)

@@ -19,11 +19,11 @@ class Crowd(Settings):
 
     Attributes
     ----------
-    clients : number of clients, 1 to 2**32
+    clients : number of clients, 1 to 10**8
     placement : positions, for networks with distances; a disc of 250 m by default
     """
 
-    clients: Annotated[int, Field(ge=1, le=2**32)]
+    clients: Annotated[int, Field(ge=1, le=10**8)]
     placement: Annotated[Placement, Slot(PLACEMENTS)] = Field(
         default_factory=lambda: PLACEMENTS.make({"kind": "disc", "radius_m": 250.0})
     )
@@ -78,7 +78,7 @@ class ScenarioTables(Settings):
 
     Attributes
     ----------
-    name : of the scenario; a run is kept in ``runs/<name>`` by default
+    name : of the scenario, at most 100 characters; a run is kept in ``runs/<name>`` by default
     seed : of all random streams
     crowd : how many clients there are, and where
     learning : what is learned from which data, or ``"none"`` for timing only
@@ -90,7 +90,7 @@ class ScenarioTables(Settings):
     results : what is measured
     """
 
-    name: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")]
+    name: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$", max_length=100)]
     seed: Annotated[int, Field(ge=0)] = 0
     crowd: Crowd
     learning: Annotated[LearnerSettings, Slot(LEARNERS)]

@@ -10,6 +10,7 @@ from typing import Any, Final, Self
 
 import numpy as np
 
+from fedsim.answers import asked
 from fedsim.arrays import IntArray
 from fedsim.errors import SelectorError
 from fedsim.measurements import MEASUREMENTS
@@ -124,16 +125,19 @@ class SelectorPort(SelectorInfo):
         cohort = getattr(found, "cohort", None)
 
         def select(view: RoundView, rng: np.random.Generator) -> Cohort:
-            return as_cohort(found.select(view, rng), view, info.name)
+            return as_cohort(asked(info.name, "select", found.select, view, rng, error=SelectorError), view, info.name)
 
         def probe(view: RoundView, rng: np.random.Generator) -> Probe | None:
-            asked = found.probe(view, rng)
-            return None if asked is None else as_probe(asked, view, info.name)
+            question = asked(info.name, "probe", found.probe, view, rng, error=SelectorError)
+            return None if question is None else as_probe(question, view, info.name)
+
+        def observe(reports: Reports) -> None:
+            asked(info.name, "observe", found.observe, reports, error=SelectorError)
 
         return cls(
             **vars(info),
             select=select,
-            observe=found.observe,
+            observe=observe,
             probe=probe if info.probes else None,
             cohort=cohort if isinstance(cohort, int) and not isinstance(cohort, bool) else None,
             ignores_reports=isinstance(found, PublishedSelector)
@@ -163,8 +167,8 @@ class SelectorPort(SelectorInfo):
             return replace(cohort, client=members[cohort.client])
 
         def probe(view: RoundView, rng: np.random.Generator) -> Probe | None:
-            asked = None if self.probe is None else self.probe(view.at_edge(members, total), rng)
-            return None if asked is None else replace(asked, client=members[asked.client])
+            question = None if self.probe is None else self.probe(view.at_edge(members, total), rng)
+            return None if question is None else replace(question, client=members[question.client])
 
         def observe(reports: Reports) -> None:
             self.observe(replace(reports, client=local(reports.client)))

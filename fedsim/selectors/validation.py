@@ -1,14 +1,30 @@
 """Checks of a selector's constructor arguments and of its answers."""
 
 from dataclasses import replace
-from typing import Any
+from typing import Any, Final, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
+from fedsim.answers import AnswerError, Kind, Number, Numbers, OneOf, OptionalOf, in_words, same_shape
 from fedsim.arrays import IntArray
 from fedsim.errors import SelectorError
 from fedsim.selectors.contracts import Cohort, Probe, RoundView
+
+_EACH: Final = same_shape("client")
+_COHORT: Final[dict[str, Kind]] = {
+    "draws": Numbers(_EACH, least=1, most=2**31 - 1, dtype=np.int64),
+    "weights": Numbers(_EACH, least=0, most=1e300),
+    "work": Numbers(_EACH, least=0, most=1),
+}
+"""What a cohort may hold beside its clients; the number of draws is that of the column in the table."""
+_PROBE: Final[dict[str, Kind]] = {
+    "asks": OneOf(("loss", "resources")),
+    "down_bits": OptionalOf(Number(least=0)),
+    "up_bits": Number(least=0),
+    "samples": OptionalOf(Number(least=1, whole=True)),
+    "wait_s": OptionalOf(Number(least=0)),
+}
 
 
 def check_whole_numbers(lowest: int, /, *, optional: bool = False, **values: object) -> None:
@@ -61,7 +77,9 @@ def check_choice(name: str, value: object, *allowed: str) -> None:
 
 
 def as_cohort(chosen: object, view: RoundView, name: str) -> Cohort:
-    """Return a selector's answer as a valid cohort of the candidates.
+    """Return a selector's answer as a valid cohort of the candidates, with arrays of its own.
+
+    A selector may use its arrays again: the cohort is a copy.
 
     Parameters
     ----------
@@ -73,20 +91,25 @@ def as_cohort(chosen: object, view: RoundView, name: str) -> Cohort:
     Raises
     ------
     SelectorError
-        If the ids are no distinct candidates, or a column has the wrong length or range.
+        If the ids are no distinct candidates, or a column has the wrong type, length or range.
     """
-    cohort = chosen if isinstance(chosen, Cohort) else Cohort(np.asarray(chosen))
-    client = _distinct_candidates(f"{name}.select", cohort.client, view)
-    _check_column(name, "draws", cohort.draws, client.size, lowest=1)
-    _check_column(name, "weights", cohort.weights, client.size, lowest=0)
-    _check_column(name, "work", cohort.work, client.size, lowest=0, highest=1)
-    if cohort.work is not None and not np.all(cohort.work > 0):
-        raise SelectorError(f"{name}.select returned work of 0; leave the client out instead")
-    return Cohort(client, cohort.draws, cohort.weights, cohort.work)
+    if not isinstance(chosen, Cohort):
+        return Cohort(_distinct_candidates(f"{name}.select", chosen, view))
+    client = _distinct_candidates(f"{name}.select", chosen.client, view)
+    if chosen.draws is None and chosen.weights is None and chosen.work is None:
+        return Cohort(client)
+    draws, weights, work = (
+        None if value is None else _checked(f"{name}.select", column, value, client)
+        for column, value in (("draws", chosen.draws), ("weights", chosen.weights), ("work", chosen.work))
+    )
+    if work is not None and not work.all():
+        one = int(client[work.argmin()])
+        raise SelectorError(f"{name}.select returned work of 0", "allowed: leave the client out instead", client=one)
+    return Cohort(client, draws, weights, work)
 
 
 def as_probe(asked: object, view: RoundView, name: str) -> Probe:
-    """Return a selector's question to clients as a valid one to candidates.
+    """Return a selector's question to clients as a valid one to candidates, with an array of its own.
 
     Parameters
     ----------
@@ -101,52 +124,48 @@ def as_probe(asked: object, view: RoundView, name: str) -> Probe:
     """
     name = f"{name}.probe"
     if not isinstance(asked, Probe):
-        raise SelectorError(f"{name} returned {asked!r}; it must be a Probe, or None for no question")
+        raise SelectorError(f"{name} returned {in_words(asked)}", "allowed: a Probe, or None for no question")
     client = _distinct_candidates(name, asked.client, view)
-    if asked.asks not in ("loss", "resources"):
-        raise SelectorError(f"{name} asks for {asked.asks!r}; allowed: 'loss', 'resources'")
-    for what, value in (("down_bits", asked.down_bits), ("up_bits", asked.up_bits), ("wait_s", asked.wait_s)):
-        if value is not None and not (np.isfinite(value) and value >= 0):
-            raise SelectorError(f"{name} returned {what} = {value!r}; it must be a finite number of at least 0")
-    if asked.samples is not None and asked.samples < 1:
-        raise SelectorError(f"{name} returned samples = {asked.samples!r}; it must be at least 1, or None for all")
-    return replace(asked, client=client)
+    values: dict[str, Any] = {what: _checked(name, what, vars(asked)[what], client) for what in _PROBE}
+    return replace(asked, client=client, **values)
 
 
-def _distinct_candidates(source: str, client: NDArray[np.generic], view: RoundView) -> IntArray:
-    """Return ids as integers, after a check that they are distinct candidates."""
-    ids = np.asarray(client)
+def _checked(source: str, what: str, value: object, client: IntArray) -> Any:
+    """Return a checked copy of one column of a cohort, or of one entry of a question, to distinct clients (n,)."""
+    try:
+        return (_COHORT.get(what) or _PROBE[what])(value, {"client": client})
+    except AnswerError as lie:
+        one = None if lie.at is None else int(client[lie.at])
+        found = in_words(value) if lie.at is None else f"{in_words(value)} with {lie.found} for client {one}"
+        raise SelectorError(f"{source} returned {what} = {found}", f"allowed: {lie.allowed}", client=one) from None
+
+
+def _distinct_candidates(source: str, client: object, view: RoundView) -> IntArray:
+    """Return a copy of ids as integers, after a check that they are distinct candidates."""
+    try:
+        ids: NDArray[np.generic] = np.asarray(client)
+    except Exception:
+        ids = np.array(None)
     if ids.shape == (0,):
         return ids.astype(np.int64)  # an empty list has no type of its own
     if ids.ndim != 1 or ids.dtype.kind not in "iu":
-        raise SelectorError(f"{source} returned {client!r}; allowed: a one-dimensional array of client ids")
-    ids = ids.astype(np.int64)
+        raise SelectorError(f"{source} returned {in_words(client)}", "allowed: a one-dimensional array of client ids")
+    ids = cast(IntArray, ids.astype(np.int64))
     rising = bool((ids[1:] > ids[:-1]).all())
     if rising and view.count == view.clients and ids[0] >= 0 and ids[-1] < view.clients:
         return ids  # all clients of the crowd are candidates
     if not rising:
         ordered = np.sort(ids)
-        if np.any(ordered[1:] == ordered[:-1]):
-            raise SelectorError(f"{source} returned a client twice: {ordered!r}; use draws for that")
+        if np.any(twice := ordered[1:] == ordered[:-1]):
+            one = int(ordered[1:][twice][0])
+            raise SelectorError(
+                f"{source} returned a client twice: {one} in {in_words(ids)}", "allowed: draws for that", client=one
+            )
     known = view.includes(ids)
     if not known.all():
-        raise SelectorError(f"{source} returned clients that are no candidates: {ids[~known][:10]!r}")
-    return ids
-
-
-def _check_column(
-    name: str,
-    column: str,
-    values: NDArray[np.generic] | None,
-    length: int,
-    lowest: float,
-    highest: float = np.inf,
-) -> None:
-    if values is None:
-        return
-    array = np.asarray(values, dtype=np.float64)
-    if array.shape != (length,) or not np.all((array >= lowest) & (array <= highest) & np.isfinite(array)):
         raise SelectorError(
-            f"{name}.select returned {column} = {values!r}; it must be {length} finite numbers "
-            f"from {lowest} to {highest}"
+            f"{source} returned clients that are no candidates: {ids[~known][:10]!r}",
+            f"allowed: some of the {view.count} candidates",
+            client=int(ids[~known][0]),
         )
+    return ids

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, TypeVar
 import numpy as np
 from numpy.typing import DTypeLike
 
-from fedsim.errors import ContractError, FedsimError
+from fedsim.errors import ContractError, FedsimError, PartError
 
 T = TypeVar("T")
 
@@ -46,6 +46,8 @@ class Examination:
         try:
             answer = call(*map(locked, arguments))
         except FedsimError as error:
+            if isinstance(error, PartError) and isinstance(error.__cause__, Exception):
+                raise self.failure(member, error.__cause__) from error.__cause__
             raise self.error(f"{error}{self._at()}") from error
         except Exception as error:
             raise self.failure(member, error) from error

@@ -92,7 +92,7 @@ def test_a_file_that_is_cut_is_noticed():
     spool.append(table(5), 0)
     cut = io.BytesIO(file.getvalue()[:-200])
     with pytest.raises((OSError, ValueError, pa.ArrowException)):
-        list(read_batches(cut, spool.extent.nbytes))
+        list(read_batches(cut, spool.extent))
 
 
 @settings(deadline=None, max_examples=25)

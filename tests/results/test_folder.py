@@ -19,6 +19,7 @@ from fedsim.errors import RunError
 from fedsim.history.schema import FORMAT_VERSION, ROUNDS, Column
 from fedsim.history.schema import TABLES as SCHEMAS
 from fedsim.results.folder import RunFolder
+from tests.support.run_folders import rewrite
 
 TABLES = {
     "name": "small",
@@ -168,9 +169,7 @@ def as_written_before(folder, table, dropped, **state):
     """Turn a run folder into one of another format: without some columns, and with another state."""
     file = folder / f"{table}.parquet"
     pq.write_table(pq.read_table(file).drop_columns(dropped), file)
-    known = json.loads((folder / "run.json").read_text())
-    known.pop("format")
-    (folder / "run.json").write_text(json.dumps({**known, **state}))
+    rewrite(folder, *({"format", "written"} - state.keys()), **state)
 
 
 def test_columns_newer_than_a_folder_without_a_format_are_null(tmp_path):
@@ -193,7 +192,7 @@ def test_a_column_added_later_is_null_in_folders_of_today(tmp_path, monkeypatch)
 
 def test_a_folder_that_lacks_a_column_of_its_own_format_is_refused(tmp_path):
     run(SCENARIO, tmp_path / "run")
-    as_written_before(tmp_path / "run", "rounds", ["late"], format=FORMAT_VERSION)
+    as_written_before(tmp_path / "run", "rounds", ["late"], format=FORMAT_VERSION, written={})
     with pytest.raises(RunError, match=r"rounds\.parquet: .* it lacks the column late"):
         read_run(tmp_path / "run")
 

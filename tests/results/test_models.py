@@ -68,9 +68,9 @@ def test_each_nth_model_is_kept_and_a_replay_leaves_it(tmp_path):
         run(SCENARIO, tmp_path / "run", save_models=2, on_round=stop)
     with pytest.raises(RunError, match=r"not finished; there are models after the rounds 2"):
         load_model(tmp_path / "run")
-    made = models.model_of_round(tmp_path / "run", 2).stat().st_mtime_ns
+    made = (tmp_path / "run" / models.model_of_round(2)).stat().st_mtime_ns
     history = run(SCENARIO, tmp_path / "run", save_models=2)
-    assert models.model_of_round(tmp_path / "run", 2).stat().st_mtime_ns == made
+    assert (tmp_path / "run" / models.model_of_round(2)).stat().st_mtime_ns == made
     accuracy = history.column("evaluations", "accuracy")
     for number in (2, 4):
         assert accuracy_of(load_model(tmp_path / "run", after_round=number)) == pytest.approx(accuracy[number - 1])

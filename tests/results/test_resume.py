@@ -4,6 +4,7 @@ import itertools
 import json
 import os
 import random
+import shutil
 import signal
 import struct
 import subprocess
@@ -17,6 +18,7 @@ from fedsim.errors import RunError
 from fedsim.learning.executors.sequential import SequentialExecutor
 from fedsim.results import recording, status_of
 from tests.support.pages import ROOT
+from tests.support.run_folders import files_of, rewrite, state_of
 
 pytestmark = pytest.mark.usefixtures("no_figures")
 
@@ -56,20 +58,14 @@ def scenario(kind, **tables):
     return Scenario(**{**TABLES, "network": LATENCY, "rounds": ROUNDS[kind], **tables})
 
 
-def files(folder):
-    """Return the content of every file that must not depend on how often the run was killed."""
-    names = [path for path in folder.iterdir() if path.suffix in {".parquet", ".safetensors", ".toml"}]
-    return {path.name: path.read_bytes() for path in [*names, folder / "summary.json"]}
-
-
-def killed(folder, of, store, *points):
+def killed(folder, of, store, *points, options=()):
     """Run a scenario in processes that die at these acts upon files, and to the end; return what each has left."""
     toml = folder.with_suffix(".toml")
     toml.write_text(of.to_toml())
     command = [sys.executable, str(ROOT / "tests/support/kills.py"), str(toml), str(folder), str(store or "")]
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     done = subprocess.run(  # noqa: S603
-        [*command, *map(str, points)], env=environment, capture_output=True, text=True, check=True
+        [*command, *options, *map(str, points)], env=environment, capture_output=True, text=True, check=True
     )
     return [json.loads(line) for line in done.stdout.splitlines()]
 
@@ -86,10 +82,40 @@ def test_killed_upon_its_files_a_run_ends_in_the_same_bytes(tmp_path, monkeypatc
     assert left[-1] == {"ended": 0, "rounds": of.rounds.count, "status": "finished"}
     monkeypatch.setattr(recording, "draw", draw)
     run(of, tmp_path / "whole")
-    assert files(tmp_path / "killed") == files(tmp_path / "whole")
+    assert files_of(tmp_path / "killed") == files_of(tmp_path / "whole")
     assert {path.name for path in (tmp_path / "killed").iterdir()} == {
         path.name for path in (tmp_path / "whole").iterdir()
     }
+
+
+@needs_kill
+@pytest.mark.slow
+def test_killed_at_each_act_a_run_that_replaces_a_finished_one_leaves_one_of_them(tmp_path, monkeypatch):
+    """Each process begins with the finished run and replaces it; the next one goes on without --force."""
+    before, of = scenario("synchronous"), scenario("deadline")
+    monkeypatch.setattr(recording, "draw", draw)
+    run(before, tmp_path / "before")
+    (tmp_path / "before" / "mine.parquet").write_text("mine")
+    run(of, tmp_path / "whole")
+    seen = set()
+    for point in range(1, 400, 4):
+        folder = tmp_path / f"killed{point}"
+        shutil.copytree(tmp_path / "before", folder)
+        first, last = killed(folder, of, None, point, options=["--replace"])
+        assert first["status"] == "finished"
+        seen.add(first["rounds"])
+        assert (last["ended"], last["rounds"]) in {(0, of.rounds.count), (1, before.rounds.count)}
+        if last["ended"]:  # killed before the new run had a state: --force has to be said again
+            assert point < 30
+            continue
+        assert {path.name for path in folder.iterdir()} == {p.name for p in (tmp_path / "whole").iterdir()} | {
+            "mine.parquet"
+        }
+        (folder / "mine.parquet").unlink()
+        assert {**files_of(folder), "summary.json": b""} == {**files_of(tmp_path / "whole"), "summary.json": b""}
+        if first["ended"] == 0:
+            break
+    assert seen == {before.rounds.count, of.rounds.count}
 
 
 @needs_kill
@@ -100,9 +126,9 @@ def test_killed_at_each_act_upon_a_file_a_run_with_learning_ends_in_the_same_byt
     left = killed(tmp_path / "killed", of, tmp_path / "store", *range(1, 150, 5))
     rounds = [one["rounds"] for one in left]
     assert rounds == sorted(rounds)
-    assert left[-1]["status"] == "finished"
+    assert left[-1] == {"ended": 0, "rounds": of.rounds.count, "status": "finished"}
     run(of, tmp_path / "whole", store=False)
-    assert files(tmp_path / "killed") == files(tmp_path / "whole")
+    assert files_of(tmp_path / "killed") == files_of(tmp_path / "whole")
 
 
 def started(folder, *options):
@@ -144,7 +170,7 @@ def test_killed_at_twenty_random_instants_a_run_ends_in_the_same_bytes(kind, tmp
     assert process.returncode == 0
     assert rounds == sorted(rounds)
     assert {-signal.SIGKILL, 130} <= set(ended)
-    assert files(tmp_path / "killed") == files(tmp_path / "whole")
+    assert files_of(tmp_path / "killed") == files_of(tmp_path / "whole")
 
 
 class BrokenError(Exception):
@@ -162,20 +188,28 @@ def stopped(folder, of, after, error):
         run(of, folder, on_round=stop)
 
 
-@pytest.mark.parametrize(("error", "status"), [(KeyboardInterrupt(), "interrupted"), (BrokenError("no"), "failed")])
-def test_what_ended_a_run_is_in_its_state_and_it_goes_on(error, status, tmp_path):
+@pytest.mark.parametrize(
+    ("error", "status", "cause"),
+    [
+        (KeyboardInterrupt(), "interrupted", "Ctrl-C"),
+        (KeyboardInterrupt("SIGTERM"), "interrupted", "SIGTERM"),
+        (BrokenError("no"), "failed", "no"),
+        (BrokenError("a name \udc80"), "failed", "a name \\udc80"),
+    ],
+)
+def test_what_ended_a_run_is_in_its_state_and_it_goes_on(error, status, cause, tmp_path):
     of, lines = scenario("deadline"), []
     stopped(tmp_path / "run", of, 3, error)
-    state = json.loads((tmp_path / "run" / "run.json").read_text())
+    state = state_of(tmp_path / "run")
     assert (state["status"], state["rounds"]) == (status, 3)
     assert status_of(tmp_path / "run") == status
-    assert (state["error"]["type"], state["error"]["message"]) == (type(error).__name__, str(error))
+    assert (state["error"]["type"], state["error"]["message"]) == (type(error).__name__, cause)
     assert any("raise error" in line for line in state["error"]["traceback"])
     run(of, tmp_path / "run", tell=lines.append)
     assert "goes on after round 3" in lines[0]
     run(of, tmp_path / "whole")
-    assert files(tmp_path / "run") == files(tmp_path / "whole")
-    assert json.loads((tmp_path / "run" / "run.json").read_text())["error"] is None
+    assert files_of(tmp_path / "run") == files_of(tmp_path / "whole")
+    assert state_of(tmp_path / "run")["error"] is None
 
 
 def test_a_finished_run_is_read_and_not_built_again(tmp_path, monkeypatch):
@@ -191,10 +225,10 @@ def test_a_finished_run_is_read_and_not_built_again(tmp_path, monkeypatch):
 
 def test_force_runs_a_finished_run_again(tmp_path):
     run(scenario("deadline"), tmp_path / "run")
-    before = files(tmp_path / "run")
+    before = files_of(tmp_path / "run")
     made = (tmp_path / "run" / "rounds.parquet").stat().st_mtime_ns
     run(scenario("deadline"), tmp_path / "run", replace=True)
-    assert files(tmp_path / "run") == before
+    assert files_of(tmp_path / "run") == before
     assert (tmp_path / "run" / "rounds.parquet").stat().st_mtime_ns > made
 
 
@@ -204,9 +238,8 @@ def test_a_replay_that_gives_other_rows_is_refused_and_changes_nothing(tmp_path)
     other = of.replace({"rounds.policy.deadline_s": 0.71})
     stopped(tmp_path / "run", of, 5, KeyboardInterrupt())
     kept = read_run(tmp_path / "run")
-    state = json.loads((tmp_path / "run" / "run.json").read_text())
-    state |= {"digest": other.digest(), "versions": {**state["versions"], "numpy": "1.0"}}
-    (tmp_path / "run" / "run.json").write_text(json.dumps(state))
+    versions = {**state_of(tmp_path / "run")["versions"], "numpy": "1.0"}
+    rewrite(tmp_path / "run", digest=other.digest(), versions=versions)
     with pytest.raises(RunError, match=r"contradicts .*: row \d+, of round \d, column .* numpy 1.0 then.*--force"):
         run(other, tmp_path / "run")
     assert read_run(tmp_path / "run").participations.equals(kept.participations)
@@ -219,8 +252,7 @@ def test_a_replay_that_ends_earlier_is_refused(tmp_path):
     of = scenario("synchronous")
     stopped(tmp_path / "run", of, 5, KeyboardInterrupt())
     shorter = of.replace({"rounds.count": 3})
-    state = json.loads((tmp_path / "run" / "run.json").read_text())
-    (tmp_path / "run" / "run.json").write_text(json.dumps({**state, "digest": shorter.digest()}))
+    rewrite(tmp_path / "run", digest=shorter.digest())
     with pytest.raises(RunError, match="the replay has ended after"):
         run(shorter, tmp_path / "run")
     assert read_run(tmp_path / "run").rounds.num_rows == 5
@@ -238,14 +270,9 @@ def test_a_stream_that_is_cut_is_noticed(tmp_path):
 
 def test_an_unfinished_run_of_an_older_format_is_left_alone(tmp_path):
     stopped(tmp_path / "run", scenario("deadline"), 2, KeyboardInterrupt())
-    state = json.loads((tmp_path / "run" / "run.json").read_text())
-    (tmp_path / "run" / "run.json").write_text(json.dumps({**state, "format": 2}))
+    rewrite(tmp_path / "run", format=2)
     with pytest.raises(RunError, match="unfinished run of format 2"):
         run(scenario("deadline"), tmp_path / "run")
-
-
-def state_of(folder):
-    return json.loads((folder / "run.json").read_text())
 
 
 def test_a_run_goes_on_with_the_executor_that_it_began_with(tmp_path, monkeypatch):
@@ -282,9 +309,29 @@ def test_an_executor_of_the_users_own_is_not_imported_for_a_file(tmp_path):
     accuracy = read_run(tmp_path / "run").column("evaluations", "accuracy")[0]
     changed = before.replace(struct.pack("<d", accuracy), struct.pack("<d", 0.123))
     rows.write_bytes(changed)
+    tables = state_of(tmp_path / "run")["tables"]
+    without = {name: {**table, "crc32": None} for name, table in tables.items()}
+    rewrite(tmp_path / "run", tables=without)  # as a folder of format 3, whose rows have no checksum
     with pytest.raises(RunError, match=r"accuracy: 0.123 in .* Another executor: other then, sequential now"):
         run(of, tmp_path / "run", executor="sequential")
     assert state_of(tmp_path / "run")["executor"]["fingerprint"] == "other", "as long as its rows are there"
     rows.write_bytes(before)
     run(of, tmp_path / "run", executor="sequential")
     assert state_of(tmp_path / "run")["executor"]["fingerprint"] == "sequential"
+
+
+@needs_kill
+@pytest.mark.slow
+def test_a_run_that_is_asked_to_end_says_by_what_and_goes_on(tmp_path):
+    """SIGTERM is what batch systems send before they kill."""
+    of = scenario("deadline", rounds={**ROUNDS["deadline"], "count": 10**6})
+    (tmp_path / "scenario.toml").write_text(of.to_toml())
+    with started(tmp_path / "run", "--no-store") as process:
+        while not (tmp_path / "run" / "run.json").exists() or not state_of(tmp_path / "run")["rounds"]:
+            time.sleep(0.05)
+        process.send_signal(signal.SIGTERM)
+        _, told = process.communicate()
+    assert process.returncode == 128 + signal.SIGTERM
+    assert "interrupted (SIGTERM); the rounds so far are in run" in told
+    state = state_of(tmp_path / "run")
+    assert (state["status"], state["error"]["message"]) == ("interrupted", "SIGTERM")

@@ -70,7 +70,7 @@ selectors = st.one_of(
     st.builds(
         lambda m, a, b: {"kind": "pause", "cohort": m, "alpha": a, "beta": b, "gamma": 3.0},
         st.integers(1, 10),
-        st.floats(0, 100),
+        st.just(0.0) | st.floats(1e-12, 100),
         st.floats(1, 3),
     ),
     st.just({"kind": "all"}),

@@ -21,10 +21,12 @@ from pydantic import Field
 from fedsim.arrays import BoolArray, FloatArray, IntArray
 from fedsim.devices.contracts import Availability, Kind
 from fedsim.devices.tracking import AvailabilityTracker, OnOffTracker
+from fedsim.errors import ScenarioError
 from fedsim.registry import Component
 from fedsim.streams import Streams
 
 WIDTH: Final = 16
+_MOST_STEPS: Final = 64
 Sojourn = Annotated[float, Field(ge=1e-3)]
 
 
@@ -119,9 +121,14 @@ class OnOffProcess(Availability):
         looked_at = self._client if client is None else client
         now_s = float(self.earliest_s(looked_at, time_s, draw).min(initial=np.inf))
         # The sum may round to just before the arrival; the next number is then at or after it.
-        while np.isfinite(now_s) and not self.state(looked_at, now_s)[0].any():
+        for _ in range(_MOST_STEPS):
+            if not np.isfinite(now_s) or self.state(looked_at, now_s)[0].any():
+                return now_s, draw
             now_s = float(np.nextafter(now_s, np.inf))
-        return now_s, draw
+        raise ScenarioError(
+            f"devices.availability: after {now_s:.6g} s a clock of 64 bits does not tell the times at which clients "
+            "come and leave apart; allowed: longer times, or a run that ends earlier (rounds.until_s)"
+        )
 
     def tracker(self, client: IntArray) -> AvailabilityTracker:
         """Return what looks only at clients whose state has changed since the last look."""

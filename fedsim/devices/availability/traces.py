@@ -15,6 +15,7 @@ from pydantic import PositiveFloat
 from fedsim.arrays import BoolArray, FloatArray, IntArray
 from fedsim.devices.availability.on_off import OnOffProcess, count_until
 from fedsim.errors import DataError
+from fedsim.inputs.columns import check_column
 from fedsim.registry import Component
 from fedsim.streams import Streams
 from fedsim.traces import PICKLES, Assignment, entries_of, read_columns, read_pickle
@@ -59,6 +60,8 @@ class Intervals:
             raise DataError(f"devices are numbered from 0 to {period.size - 1}")
         if not np.all((start >= 0) & np.isfinite(start) & np.isfinite(end)):
             raise DataError("starts and ends of intervals must be finite numbers of at least 0 s")
+        for name, times_s in (("start_s", start), ("end_s", end), ("period_s", period)):
+            check_column(times_s, name, "intervals", DataError)
         end = np.minimum(end, period[owner])
         kept = np.flatnonzero(end > start)
         kept = kept[np.lexsort((start[kept], owner[kept]))]
@@ -115,7 +118,7 @@ def read_intervals(path: str | Path, period_s: float | None = None) -> Intervals
         raise error if str(error).startswith(str(path)) else DataError(f"{path}: {error}") from None
     except KeyError as error:
         raise DataError(f"{path}: there is no column {error}") from None
-    except (TypeError, ValueError, AttributeError) as error:
+    except (TypeError, ValueError, AttributeError, IndexError, OverflowError, MemoryError) as error:
         raise DataError(f"{path}: does not hold intervals: {error}") from None
 
 
@@ -136,6 +139,8 @@ def _from_behaviour(trace: Any) -> Intervals:
 def _from_columns(columns: Mapping[str, NDArray[Any]], period_s: float | None) -> Intervals:
     if "offset" in columns:
         counts = np.diff(columns["offset"])
+        if counts.dtype.kind not in "iu" or np.any(counts < 0) or counts.sum() != columns["start_s"].size:
+            raise DataError("offset must be whole numbers that rise from 0 to the number of intervals")
         device = np.repeat(np.arange(counts.size), counts)
         period: NDArray[Any] = columns["period_s"] if period_s is None else np.full(counts.size, period_s)
     else:

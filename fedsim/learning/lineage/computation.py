@@ -77,6 +77,7 @@ class Computation:
         other = () if executor.fingerprint == SEQUENTIAL else (executor.fingerprint,)
         self.basis = digest_of(ARITHMETIC, numerics, data_digest, *other)
         self._rows, self._streams, self._mechanism = rows, streams, mechanism
+        self._generators = streams.pool("training")
         self.kept = Kept(store, keeping)
         self._evaluator = Evaluator(executor)
         self._heard: Heard | None = None
@@ -134,7 +135,7 @@ class Computation:
         for training in trainings:
             alike.setdefault(training.digest, []).append(training)
         reports: dict[str, Record] = {}
-        results = self.executor.train([self._job(first) for first, *_ in alike.values()])
+        results = self.executor.train(self._jobs([first for first, *_ in alike.values()]))
         for (digest, same), result in zip(alike.items(), results, strict=True):
             self.trained += 1
             reports[digest] = {"loss": result.loss, "loss_rms": result.loss_rms}
@@ -293,12 +294,19 @@ class Computation:
             return rows
         return rows[self._streams.generator("probe", client, round_).permutation(rows.size)[:samples]]
 
-    def _job(self, training: Training) -> TrainingJob:
-        base, before = training.base, training.previous
-        keys = (training.client, base.version, *([training.repeat] if training.repeat else []))
-        state = {} if before is None or before.value is None else before.value
-        rng = self._streams.generator("training", *keys)
-        return TrainingJob(base.vector, self._rows[training.client], training.work, rng, state)
+    def _jobs(self, trainings: Sequence[Training]) -> list[TrainingJob]:
+        """Return the jobs of trainings, whose generators serve until the next call."""
+        generators = self._generators.generators(
+            [
+                (one.client, one.base.version, one.repeat) if one.repeat else (one.client, one.base.version)
+                for one in trainings
+            ]
+        )
+        rows = self._rows
+        return [
+            TrainingJob(one.base.vector, rows[one.client], one.work, rng, one.optimizer_state)
+            for one, rng in zip(trainings, generators, strict=True)
+        ]
 
     def _keep_evaluations(self, digests: Sequence[str]) -> Callable[[Found], None]:
         def keep(found: Found) -> None:

@@ -130,6 +130,12 @@ class Training:
         """Whether it can run: all that it starts from is in memory."""
         return self.base.materialized and (self.previous is None or self.previous.value is not None)
 
+    @property
+    def optimizer_state(self) -> OptimizerState:
+        """The state that it goes on from; empty for a fresh optimiser."""
+        before = self.previous
+        return {} if before is None or before.value is None else before.value
+
     def parents(self) -> "Sequence[ModelHandle | Training]":
         """Return what must have its numbers before it can run."""
         before = self.previous

@@ -64,9 +64,14 @@ class _Waiting:
         self._missing: dict[Node, int] = {}
         self._heirs: dict[Node, list[Node]] = {}
         for rank, node in enumerate(_in_order_of_need(wanted, worker)):
-            if isinstance(node, Training) and node.ready:
-                self._trainings.append((rank, node))  # ranks grow, and a list in order is a heap
-                continue
+            if isinstance(node, Training):
+                if node.ready:
+                    self._trainings.append((rank, node))  # ranks grow, and a list in order is a heap
+                    continue
+                if node.previous is None:
+                    self._ranks[node], self._missing[node] = rank, 1
+                    self._heirs.setdefault(node.base, []).append(node)
+                    continue
             parents = {parent for parent in node.parents() if not parent.materialized}
             self._ranks[node], self._missing[node] = rank, len(parents)
             for parent in parents:
@@ -106,18 +111,18 @@ class _Waiting:
 
 def _in_order_of_need(wanted: Sequence[Node], worker: Worker) -> list[Node]:
     """Return those without numbers among nodes and their ancestors, each after its parents, without recursion."""
-    order: list[Node] = []
-    seen: set[Node] = set()
-    stack = [(node, False) for node in reversed(wanted)]
+    order: dict[Node, None] = {}
+    seen: set[ModelHandle | Training] = set()
+    stack: list[tuple[Node, bool]] = [(node, False) for node in reversed(wanted)]
     while stack:
         node, after_parents = stack.pop()
         if after_parents:
-            order.append(node)
+            order[node] = None
         elif not node.materialized and node not in seen:
             seen.add(node)
-            if isinstance(node, Training) and node.ready:
-                order.append(node)
+            if isinstance(node, Training) and (node.ready or (node.previous is None and node.base in order)):
+                order[node] = None
             elif not worker.look_up(node):
                 stack.append((node, True))
                 stack.extend([(parent, False) for parent in reversed(node.parents()) if not parent.materialized])
-    return order
+    return list(order)

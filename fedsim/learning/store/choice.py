@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Final
 
 from fedsim.errors import StoreError, StoreWarning
+from fedsim.inputs.files import expanded
 from fedsim.learning.store.contracts import Store
 from fedsim.learning.store.disk import DEFAULT_LIMIT_BYTES, DiskStore
 from fedsim.learning.store.memory import MemoryStore
@@ -47,7 +48,7 @@ def open_store(store: StoreChoice = None) -> Store:
     if store is False or store == NO_STORE:
         return _of_one_run()
     if isinstance(store, str | Path):
-        return open_folder(Path(store).expanduser())
+        return open_folder(expanded(store, StoreError))
     return store
 
 
@@ -56,7 +57,7 @@ def default_folder() -> Path | None:
     named = os.environ.get(STORE_VARIABLE)
     if named == NO_STORE:
         return None
-    return Path(named).expanduser() if named else user_cache() / "store"
+    return expanded(named, StoreError) if named else user_cache() / "store"
 
 
 def open_folder(folder: Path) -> DiskStore:
@@ -91,9 +92,8 @@ def _of_one_run() -> MemoryStore:
 
 
 def _default() -> Store:
-    folder = user_cache() / "store"
     try:
-        return open_folder(folder)
+        return open_folder(user_cache() / "store")
     except StoreError as error:
         warnings.warn(
             f"{error}. Results are kept as long as the run lasts; name another folder in {STORE_VARIABLE}",

@@ -98,8 +98,8 @@ class Cell(Component):
         serving = np.argmin(loss_db[:, : 1 if self.sites is None else self.sites.serving], axis=1)
         down, up = radio.snrs(loss_db, serving)
         return CellLinks(
-            Channel(down, self.downlink.bandwidth_hz, self.fading, "fading-downlink", streams, self.rate),
-            Channel(up, self.uplink.bandwidth_hz, self.fading, "fading-uplink", streams, self.rate),
+            Channel(down, self.downlink.bandwidth_hz, radio.fading, "fading-downlink", streams, radio.rate),
+            Channel(up, self.uplink.bandwidth_hz, radio.fading, "fading-uplink", streams, radio.rate),
             distance_m[np.arange(serving.size), serving] / SPEED_OF_LIGHT_M_PER_S,
             serving,
             (self.downlink.sharing, self.uplink.sharing),

@@ -22,7 +22,7 @@ from simpy import Environment
 
 from fedsim.arrays import FloatArray, IntArray
 from fedsim.network.contracts import SharedMedium, SpectrumBook, Transfer
-from fedsim.network.medium.disciplines import Discipline
+from fedsim.network.medium.disciplines import DISCIPLINE, Discipline
 from fedsim.network.medium.multicast import Multicast
 from fedsim.network.medium.spectrum import SharedSpectrum
 from fedsim.network.radio.channel import Channel
@@ -167,7 +167,7 @@ def _maker(env: Environment, channel: Channel, rule: Sharing) -> Callable[[], Sh
     recipe = SHARINGS.make_recipe(rule)
 
     def make() -> SharedSpectrum:
-        discipline: Discipline = recipe.build()
+        discipline: Discipline = DISCIPLINE.checked(recipe.build())
         discipline.prepare(channel)
         return SharedSpectrum(env, channel.bandwidth_hz, discipline)
 

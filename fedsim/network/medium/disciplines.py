@@ -8,14 +8,17 @@ for the next end.
 from abc import ABC, abstractmethod
 from collections import OrderedDict
 from collections.abc import Collection
+from dataclasses import dataclass
 from heapq import heappop, heappush
-from typing import ClassVar, Final, Protocol
+from typing import Any, ClassVar, Final, Protocol, runtime_checkable
 
+from fedsim.answers import AnswerError, Contract, Free, Given, InstanceOf, Number, in_words
 from fedsim.network.radio.channel import Channel
 
 _LEAST_SCALE: Final = 1e-100
 
 
+@runtime_checkable
 class Job(Protocol):
     """One transfer as a discipline sees it: hashable, and equal to itself only.
 
@@ -85,6 +88,51 @@ class Discipline(ABC):
     def rate_hz(self, bandwidth_hz: float) -> float:
         """Return the work in Hz s that a medium of some bandwidth does in a second; by default its bandwidth."""
         return bandwidth_hz
+
+
+@dataclass(frozen=True)
+class _NextEnd:
+    """Work until the next end, and the job that ends."""
+
+    def __call__(self, answer: object, given: Given) -> tuple[float, Any]:
+        """Return the pair."""
+        if not (isinstance(answer, tuple) and len(answer) == 2):
+            raise AnswerError(in_words(answer), "a pair of the work until the next end and the job")
+        return Number(least=-_rounding(answer[1]))(answer[0], given), answer[1]
+
+
+@dataclass(frozen=True)
+class _Served:
+    """Work done for a job."""
+
+    def __call__(self, answer: object, given: Given) -> float:
+        """Return it."""
+        found: float = Number(least=-_rounding(given["job"]))(answer, given)
+        return found
+
+
+def _rounding(job: Any) -> float:
+    """Return by how much work may fall below 0 where a job's work is subtracted in floating point."""
+    return _ROUNDING * float(job.work) if isinstance(job, Job) else 0.0
+
+
+_ROUNDING: Final = 1e-9
+
+
+DISCIPLINE: Final = Contract(
+    "sharing rule",
+    Discipline,
+    {
+        "prepare": Free(),
+        "join": Free(),
+        "leave": Free(),
+        "advance": Free(),
+        "served": _Served(),
+        "next_end": _NextEnd(),
+        "in_service": InstanceOf(Collection),
+        "rate_hz": Number(least=0),
+    },
+)
 
 
 class EqualSharing(Discipline):

@@ -1,10 +1,11 @@
 """The contracts of path loss and fading laws."""
 
 from dataclasses import dataclass
-from typing import Protocol, runtime_checkable
+from typing import Final, Protocol, runtime_checkable
 
 from numpy.typing import ArrayLike
 
+from fedsim.answers import AnswerError, Contract, Given, Mask, Number, Numbers, in_words, same_shape
 from fedsim.arrays import BoolArray, FloatArray, IntArray
 from fedsim.streams import Streams
 
@@ -36,6 +37,19 @@ class LargeScale:
     loss_db: FloatArray
     sigma_db: FloatArray
     los: BoolArray
+
+
+@dataclass(frozen=True)
+class _LargeScaleOf:
+    """The large-scale propagation of clients at some distances."""
+
+    def __call__(self, answer: object, given: Given) -> LargeScale:
+        """Return a checked copy."""
+        if not isinstance(answer, LargeScale):
+            raise AnswerError(in_words(answer), "a LargeScale")
+        each = same_shape("distance_m")
+        loss_db, sigma_db = Numbers(each)(answer.loss_db, given), Numbers(each, least=0)(answer.sigma_db, given)
+        return LargeScale(loss_db, sigma_db, Mask(each)(answer.los, given))
 
 
 @runtime_checkable
@@ -88,3 +102,17 @@ class Fading(Protocol):
         snr : mean linear SNRs >= 0, any shape
         """
         ...
+
+
+PATH_LOSS: Final = Contract(
+    "path loss", RandomPathLoss, {"loss_db": Numbers(same_shape("distance_m")), "draw": _LargeScaleOf()}
+)
+FADING: Final = Contract(
+    "fading",
+    Fading,
+    {
+        "coherence_s": Number(least=0, above=True, infinite=True),
+        "gain_quantile": Numbers(same_shape("u"), least=0),
+        "mean_spectral_efficiency": Numbers(same_shape("snr"), least=0),
+    },
+)

@@ -8,12 +8,13 @@ from pydantic import Field, PositiveFloat
 
 from fedsim.arrays import FloatArray, IntArray
 from fedsim.errors import ScenarioError
+from fedsim.inputs.bounds import check_pairs
 from fedsim.network.radio.channel import mean_snr
-from fedsim.network.radio.contracts import Fading, PathLoss, RandomPathLoss
+from fedsim.network.radio.contracts import FADING, PATH_LOSS, Fading, PathLoss, RandomPathLoss
 from fedsim.network.radio.interference import CommonInterference, EffectiveSnr, interference_states
-from fedsim.network.radio.shadowing import Shadowing
+from fedsim.network.radio.shadowing import SHADOWING, Shadowing
 from fedsim.network.radio.sites import Sites
-from fedsim.network.radio.spectral_efficiency import RateLaw
+from fedsim.network.radio.spectral_efficiency import RATE_LAW, RateLaw
 from fedsim.registry import Settings
 from fedsim.streams import Streams
 from fedsim.units import db_to_linear, thermal_noise_dbm
@@ -96,11 +97,17 @@ class LinkBudget:
     cell : powers, bandwidths and laws; of its `sites` the load and the options of the neighbours' uplinks
     sites_m : positions of the sites in metres, shape (S, 2)
     streams : random streams of the run
+
+    Attributes
+    ----------
+    fading, rate : laws of the cell; a user's own is checked
     """
 
     def __init__(self, cell: RadioSettings, sites_m: FloatArray, streams: Streams) -> None:
         self.cell, self.sites_m, self._streams = cell, sites_m, streams
-        self._random_path_loss = cell.path_loss if isinstance(cell.path_loss, RandomPathLoss) else None
+        self.fading, self.rate = FADING.checked(cell.fading), RATE_LAW.checked(cell.rate)
+        self._shadowing, self._path_loss = SHADOWING.checked(cell.shadowing), PATH_LOSS.checked(cell.path_loss)
+        self._random_path_loss = self._path_loss if isinstance(self._path_loss, RandomPathLoss) else None
 
     def losses(self, positions_m: FloatArray, client: IntArray | None = None) -> tuple[FloatArray, FloatArray]:
         """Return the distance in metres and the path loss with shadowing in dB of clients and sites, (n, S).
@@ -113,8 +120,9 @@ class LinkBudget:
         Raises
         ------
         ScenarioError
-            If a path loss is no finite number.
+            If a path loss is no finite number, or there are too many clients and sites.
         """
+        check_pairs(len(positions_m), len(self.sites_m), ScenarioError)
         apart = positions_m[:, None, :] - self.sites_m
         distance = np.hypot(apart[..., 0], apart[..., 1])
         loss, sigma = self._all_towards(distance) if client is None else self._named_towards(distance, client)
@@ -122,7 +130,7 @@ class LinkBudget:
             worst = distance[~np.isfinite(loss)][0]
             raise ScenarioError(f"path_loss: no finite loss at a distance of {worst} m; it must be a number")
         named = () if client is None else (client,)
-        standard = self.cell.shadowing.standard(positions_m, len(self.sites_m), self._streams, *named)
+        standard = self._shadowing.standard(positions_m, len(self.sites_m), self._streams, *named)
         return distance, loss + sigma * standard
 
     def snrs(self, loss_db: FloatArray, serving: IntArray) -> tuple[FloatArray, FloatArray]:
@@ -147,12 +155,12 @@ class LinkBudget:
     @cached_property
     def effective(self) -> EffectiveSnr:
         """Effective SNRs under the cell's rate law, and the mean efficiency at an SNR."""
-        return EffectiveSnr(self.cell.rate, self.cell.fading)
+        return EffectiveSnr(self.rate, self.fading)
 
     @cached_property
     def _states(self) -> FloatArray:
         load = 0.0 if self.cell.sites is None else self.cell.sites.load
-        return interference_states(len(self.sites_m), load, self.cell.fading)
+        return interference_states(len(self.sites_m), load, self.fading)
 
     @cached_property
     def _uplink(self) -> CommonInterference | None:
@@ -165,7 +173,7 @@ class LinkBudget:
             # Clients of other cells are part of the model, so that no random stream of the run draws them.
             return self._towards(distance_m, site, Streams(0))
 
-        received_mw = sites.uplink_states_mw(link.power_dbm, towards, self.cell.fading)
+        received_mw = sites.uplink_states_mw(link.power_dbm, towards, self.fading)
         return CommonInterference(self.effective, received_mw / _noise_mw(link))
 
     def _all_towards(self, distance_m: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -189,7 +197,7 @@ class LinkBudget:
             drawn = self._random_path_loss.draw(distance_m, site, streams, *named)
             loss, sigma_db = drawn.loss_db, drawn.sigma_db
         else:
-            loss, sigma_db = self.cell.path_loss.loss_db(distance_m), np.full_like(distance_m, _USUAL_SIGMA_DB)
+            loss, sigma_db = self._path_loss.loss_db(distance_m), np.full_like(distance_m, _USUAL_SIGMA_DB)
         return loss, sigma_db if sigma is None else np.full_like(distance_m, sigma)
 
 

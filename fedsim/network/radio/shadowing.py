@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field, PositiveFloat
 
+from fedsim.answers import Contract, Numbers, shaped
 from fedsim.arrays import FloatArray, IntArray, normal_quantile
 from fedsim.errors import ScenarioError
 from fedsim.registry import Component, Registry
@@ -52,6 +53,9 @@ class Shadowing(Protocol):
         client : ids, shape (n,), as in `RandomPathLoss.draw`; 0..n-1 if not given
         """
         ...
+
+
+SHADOWING: Final = Contract("shadowing", Shadowing, {"standard": Numbers(shaped("positions_m", "sites"))})
 
 
 class IndependentShadowing(Component):

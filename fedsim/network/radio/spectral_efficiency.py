@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from pydantic import Field, PositiveFloat
 
+from fedsim.answers import Contract, Numbers, same_shape
 from fedsim.arrays import FloatArray
 from fedsim.network.radio.contracts import Fading
 from fedsim.registry import Component, Registry
@@ -93,6 +94,16 @@ class RateLaw(Protocol):
         fading : law of the gain
         """
         ...
+
+
+RATE_LAW: Final = Contract(
+    "rate law",
+    RateLaw,
+    {
+        "efficiency": Numbers(same_shape("snr"), least=0),
+        "mean_efficiency": Numbers(same_shape("snr"), least=0),
+    },
+)
 
 
 class Shannon(Component):

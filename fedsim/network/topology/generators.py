@@ -15,6 +15,7 @@ from pydantic import Field, PositiveFloat
 
 from fedsim.arrays import FloatArray
 from fedsim.errors import ScenarioError
+from fedsim.inputs.files import read_text, shortened
 from fedsim.network.topology.topology import Edge
 from fedsim.registry import Component, Registry
 
@@ -32,6 +33,7 @@ LAYOUTS = Registry(
 )
 
 CLOUD: Final = "cloud"
+MOST_EDGES: Final = 10**7
 Row = dict[str, str | bool | int | float]
 
 
@@ -118,6 +120,13 @@ class Mesh(Component):
             names.append(f"client-{i}")
             graph.add_node(names[-1], kind="client", client=i, relays=True, x_m=x_m, y_m=y_m, **radio)
         radios = cKDTree(np.concatenate([np.zeros((1, 2)), positions_m]))
+        # Counted first, as room for all pairs of a large crowd may not be there.
+        pairs = int(radios.count_neighbors(radios, self.range_m) - radios.n) // 2
+        if pairs > MOST_EDGES:
+            raise ScenarioError(
+                f"network.topology.range_m: with {self.range_m} m there are {pairs} wireless hops; allowed: at most "
+                f"{MOST_EDGES}, by a shorter range or fewer clients"
+            )
         for one, other in sorted(radios.query_pairs(self.range_m)):
             _join(graph, names[one], names[other], self.hop.model_copy(update={"wireless": True}))
         return graph
@@ -142,11 +151,7 @@ class File(Component):
             If the file cannot be read or is not a graph.
         """
         path = Path(self.path)
-        try:
-            text = path.read_text(encoding="utf-8")
-        except (OSError, UnicodeDecodeError) as error:
-            reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
-            raise ScenarioError(f"topology: {path} cannot be read: {reason}") from None
+        text = read_text(path, ScenarioError, f"topology: {shortened(self.path)}")
         readers = {".graphml": graph_of_graphml, ".json": graph_of_json}
         if path.suffix not in readers:
             raise ScenarioError(f"topology: {path} is not allowed; a file ends in {' or '.join(readers)}")

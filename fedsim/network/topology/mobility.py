@@ -4,20 +4,23 @@ Streams: ``waypoint-radius``, ``waypoint-angle`` and ``waypoint-speed`` by (clie
 """
 
 import csv
+import io
 import itertools
 import math
 from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 from typing import Annotated, Final, Protocol, Self
 
 import numpy as np
 from pydantic import Field, NonNegativeFloat, PositiveFloat, model_validator
 
+from fedsim.answers import AnswerError, Contract, Given, asked, in_words
 from fedsim.arrays import FloatArray
-from fedsim.errors import ScenarioError
+from fedsim.errors import PartError, ScenarioError
+from fedsim.inputs.columns import check_column
+from fedsim.inputs.files import read_text, shortened
 from fedsim.registry import Component, Registry
 from fedsim.streams import Streams
 
@@ -73,6 +76,36 @@ class Mobility(Protocol):
     def build(self, streams: Streams) -> Movement:
         """Return the movement of one run."""
         ...
+
+
+@dataclass(frozen=True)
+class _Moves:
+    """A movement whose legs follow one another."""
+
+    def __call__(self, answer: object, given: Given) -> Movement:
+        """Return it with each leg checked as it is read."""
+        if not callable(answer):
+            raise AnswerError(in_words(answer), "a function of a client and its place")
+        movement: Movement = answer
+        return lambda client, place_m: _checked_legs(movement, client, place_m)
+
+
+def _checked_legs(movement: Movement, client: int, place_m: Place) -> Iterator[Leg]:
+    """Yield a client's legs, which begin at time 0 and have no gaps."""
+    legs = asked("mobility", "build", lambda: iter(movement(client, place_m)))
+    end_s = 0.0
+    while (leg := asked("mobility", "build", lambda: next(legs, None))) is not None:
+        if not isinstance(leg, Leg):
+            raise PartError(f"mobility: a leg is {in_words(leg)}", "allowed: Leg", client)
+        numbers = (leg.start_s, *leg.place_m, *leg.velocity_m_per_s)
+        if not all(map(math.isfinite, numbers)) or leg.start_s != end_s or not leg.end_s > leg.start_s:
+            allowed = "allowed: finite numbers, from the end of the leg before to a later instant"
+            raise PartError(f"mobility: a leg is {leg}", allowed, client)
+        end_s = leg.end_s
+        yield leg
+
+
+MOBILITY_MODEL: Final = Contract("mobility", Mobility, {"build": _Moves()})
 
 
 def standing(_client: int, place_m: Place) -> Iterator[Leg]:
@@ -238,16 +271,15 @@ class Walk:
 def of_file(path: str) -> Points:
     """Return the points of a CSV file, refusing one that cannot be read or is not a trace."""
     try:
-        with Path(path).open(encoding="utf-8", newline="") as file:
-            rows = tuple(
-                (int(row["client"]), float(row["time_s"]), float(row["x_m"]), float(row["y_m"]))
-                for row in csv.DictReader(file)
-            )
+        text = read_text(path, ScenarioError, f"mobility: {shortened(path)}")
+        rows = tuple(
+            (int(row["client"]), float(row["time_s"]), float(row["x_m"]), float(row["y_m"]))
+            for row in csv.DictReader(io.StringIO(text, newline=""))
+        )
         for client, *numbers in rows:
             if not np.isfinite(numbers).all() or numbers[0] < 0:
                 raise ValueError(f"client {client} has {numbers}; places are finite and times at least 0")
+        check_column(np.array([row[1:] for row in rows]), "points", f"mobility: {path}", ScenarioError)
         return by_client(rows, path)
-    except OSError as error:
-        raise ScenarioError(f"mobility: {path} cannot be read: {error.strerror}") from None
     except (KeyError, TypeError, ValueError, csv.Error) as error:
         raise ScenarioError(f"mobility: {path} is not a trace with client,time_s,x_m,y_m: {error!r}") from None

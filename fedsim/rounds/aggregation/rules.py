@@ -3,45 +3,56 @@
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Self
+from typing import Final, NamedTuple, Protocol, Self
 
 import numpy as np
 
+from fedsim.answers import AnswerError, Contract, Free, Given, Mask, Numbers, in_words, same_shape, shaped
 from fedsim.arrays import BoolArray, FloatArray, IntArray
 from fedsim.learning import Learner, Model, Of, Update
-from fedsim.rounds.aggregation.staleness import StalenessLaw
+from fedsim.rounds.aggregation.staleness import STALENESS_LAW, StalenessLaw
 
 
-@dataclass(frozen=True, kw_only=True)
-class Arrivals:
+class Arrivals(Protocol):
     """Updates that wait for an aggregation, ordered by the dispatch of their cohort and the place in it.
 
     Attributes
     ----------
     client : ids, shape (n,)
     updates : one per client
-    base : model that each client started from
     weight : weight of each before staleness and scaling, >= 0, shape (n,)
     total : sum of the weights of a whole cohort
-    staleness : aggregations since each client started, shape (n,)
-    arrived_s : instant of each arrival, shape (n,)
-    picked_before : whether the last aggregation used a new update of the same client, shape (n,)
     held : whether the last aggregation kept it, shape (n,)
     """
 
     client: IntArray
     updates: Sequence[Update]
-    base: Sequence[Model]
     weight: FloatArray
     total: float
-    staleness: IntArray
-    arrived_s: FloatArray
-    picked_before: BoolArray
     held: BoolArray
 
+    @property
+    def base(self) -> Sequence[Model]:
+        """Model that each client started from."""
+        ...
 
-@dataclass(frozen=True)
-class Aggregated:
+    @property
+    def staleness(self) -> IntArray:
+        """Aggregations since each client started, shape (n,)."""
+        ...
+
+    @property
+    def arrived_s(self) -> FloatArray:
+        """Instant of each arrival, shape (n,)."""
+        ...
+
+    @property
+    def picked_before(self) -> BoolArray:
+        """Whether the last aggregation used a new update of the same client, shape (n,)."""
+        ...
+
+
+class Aggregated(NamedTuple):
     """The next model, and what became of the arrivals.
 
     Attributes
@@ -100,6 +111,32 @@ class AggregationRule(ABC):
 
 
 @dataclass(frozen=True)
+class _AggregatedOf:
+    """The next model with the weights of the arrivals; NaN is the weight of an update that no model used."""
+
+    def __call__(self, answer: object, given: Given) -> Aggregated:
+        """Return a checked copy."""
+        if type(answer) is not Aggregated:
+            raise AnswerError(in_words(answer), "an Aggregated")
+        each = shaped(given["arrivals"].client.size)
+        weight = Numbers(each, least=-_LARGEST_WEIGHT, most=_LARGEST_WEIGHT, nan=True)(answer.weight, given)
+        return Aggregated(answer.model, weight, Mask(each)(answer.held, given))
+
+
+_LARGEST_WEIGHT: Final = 1e300
+AGGREGATION_RULE: Final = Contract(
+    "aggregation rule",
+    AggregationRule,
+    {
+        "accepts": Mask(same_shape("staleness")),
+        "aggregate": _AggregatedOf(),
+        "on_dispatch": Free(),
+        "on_round_start": Free(),
+    },
+)
+
+
+@dataclass(frozen=True)
 class FedAvgRule(AggregationRule):
     """FedAvg over fresh updates and, discounted, stale ones.
 
@@ -125,7 +162,7 @@ class FedAvgRule(AggregationRule):
         counts = arrivals.weight
         if self.law is not None:
             counts = counts * discount(self.learner, self.law, arrivals)
-        share = counts.sum()
+        share = np.add.reduce(counts)
         weight = counts / share * arrivals.total if share > 0 else np.zeros(counts.size)
         return Aggregated.of_all(self.learner.aggregate(model, arrivals.updates, weight), weight)
 
@@ -184,4 +221,4 @@ def discount(learner: Learner, law: StalenessLaw, arrivals: Arrivals) -> FloatAr
     if law.uses_deviation and stale.size:
         of_fresh, of_stale = ([arrivals.updates[i] for i in places.tolist()] for places in (fresh, stale))
         deviation[stale] = learner.deviations(of_fresh, None, of_stale)
-    return law.factor(staleness.astype(np.float64), deviation)
+    return STALENESS_LAW.checked(law).factor(staleness.astype(np.float64), deviation)

@@ -9,6 +9,7 @@ from typing import Annotated, ClassVar, Final, Protocol
 import numpy as np
 from pydantic import Field, NonNegativeFloat, PositiveFloat
 
+from fedsim.answers import Contract, Numbers, same_shape
 from fedsim.arrays import FloatArray
 from fedsim.registry import Component, Registry
 
@@ -47,6 +48,9 @@ class StalenessLaw(Protocol):
             `uses_deviation` is False
         """
         ...
+
+
+STALENESS_LAW: Final = Contract("staleness law", StalenessLaw, {"factor": Numbers(same_shape("staleness"), least=0)})
 
 
 class Constant(Component):

@@ -84,14 +84,32 @@ class Interruptions:
         -------
         seconds from the start of the wait, and the empty battery that ends it (None if something else does)
         """
-        lost_s = self.lost_after_s(i, first)
-        empty = self._empties.get(i)
-        if empty is not None and 0 <= empty[0] - first < len(durations_s):
-            phase, share = empty[0] - first, empty[1]
-            # A share of 0 takes no time, even of a phase of infinite duration.
-            empty_s = sum(durations_s[:phase]) + (share * durations_s[phase] if share > 0 else 0.0)
-            return min(lost_s, empty_s), empty if empty_s <= lost_s else None
+        lost_s, empty_s = self.lost_after_s(i, first), self._empty_after_s(i, first, durations_s)
+        if empty_s < math.inf:
+            return min(lost_s, empty_s), self._empties[i] if empty_s <= lost_s else None
         return (lost_s, None) if lost_s < sum(durations_s) else None
+
+    def empty_by(self, i: int, first: int, durations_s: Sequence[float], elapsed_s: float) -> BatteryEmpty | None:
+        """Return where the battery of client i has run empty in a wait so far; None if it has not.
+
+        A wait may be cut at the very instant at which the battery runs empty, also in a phase of no length: the client
+        does not pass that phase.
+
+        Parameters
+        ----------
+        i, first, durations_s : as for `first_cut`
+        elapsed_s : seconds since the start of the wait
+        """
+        return self._empties[i] if self._empty_after_s(i, first, durations_s) <= elapsed_s else None
+
+    def _empty_after_s(self, i: int, first: int, durations_s: Sequence[float]) -> float:
+        """Return the seconds from the start of a wait until the battery of client i is empty; inf if it lasts."""
+        empty = self._empties.get(i)
+        if empty is None or not 0 <= empty[0] - first < len(durations_s):
+            return math.inf
+        phase, share = empty[0] - first, empty[1]
+        # A share of 0 takes no time, even of a phase of infinite duration.
+        return sum(durations_s[:phase]) + (share * durations_s[phase] if share > 0 else 0.0)
 
     def passed(self, i: int, phase: int, elapsed_s: float) -> None:
         """Subtract the hazard of a phase that is over from the endurance of client i."""

@@ -3,15 +3,17 @@
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import ClassVar, Final
 
 from pydantic import NonNegativeFloat, PositiveFloat
 from simpy import Environment, Event
 
+from fedsim.answers import AnswerError, Contract, Given, PartOf, asked, in_words
 from fedsim.capabilities import MODEL_BITS, ROUTES
-from fedsim.errors import ScenarioError
+from fedsim.errors import PartError, ScenarioError
 from fedsim.network import Links
-from fedsim.network.contracts import SharedMedium, Transfer
+from fedsim.network.contracts import TRANSFER, SharedMedium, Transfer
 from fedsim.registry import Component, Registry
 
 Carry = Callable[[int, bool], Transfer]
@@ -48,6 +50,31 @@ class Backhaul(Component, ABC):
         links, medium : of the clients' network, over which models may travel; medium is None without a shared one
         bits : size of a model
         """
+
+
+@dataclass(frozen=True)
+class _Carrying:
+    """What starts transfers between edge servers and the cloud, or None."""
+
+    def __call__(self, answer: object, given: Given) -> Carry | None:
+        """Return it with each transfer checked."""
+        if answer is None:
+            return None
+        if not callable(answer):
+            raise AnswerError(in_words(answer), "a function of an edge server and a direction, or None")
+        starts, transfer = answer, PartOf(Transfer, TRANSFER)
+
+        def carry(edge: int, up: bool) -> Transfer:
+            try:
+                started: Transfer = transfer(asked("backhaul", "open", starts, edge, up), {})
+            except AnswerError as lie:
+                raise PartError(f"backhaul: a transfer started as {lie.found}", f"allowed: {lie.allowed}") from None
+            return started
+
+        return carry
+
+
+BACKHAUL: Final = Contract("backhaul", Backhaul, {"open": _Carrying()})
 
 
 class NoBackhaul(Backhaul):

@@ -10,12 +10,14 @@ from simpy import Environment, Event, Interrupt, Process
 
 from fedsim.arrays import FloatArray
 from fedsim.clock import Waiting, rest_of_instant
+from fedsim.errors import PartError
 from fedsim.history.outcomes import RoundEnd
 from fedsim.history.recorder import Recorder
 from fedsim.learning import Model
 from fedsim.rounds.audit.audit import Audit
 from fedsim.rounds.clients.dispatch import Dispatcher
-from fedsim.rounds.hierarchy.cloud_rules import EdgeStatus
+from fedsim.rounds.hierarchy.backhaul import BACKHAUL
+from fedsim.rounds.hierarchy.cloud_rules import CLOUD_RULE, EdgeStatus
 from fedsim.rounds.hierarchy.edge_server import EdgeCycle, EdgeServer
 from fedsim.rounds.hierarchy.settings import Hierarchy
 from fedsim.rounds.server.context import ServerContext
@@ -63,9 +65,11 @@ class Cloud:
         self._log = RoundLog(recorder, context, audit)
         self.model: Model = context.learner.initial()
         settings = hierarchy.edges
-        self._rule, self._optimizer = settings.merging, settings.server
+        self._rule, self._optimizer = CLOUD_RULE.checked(settings.merging), settings.server
         clients = context.clients
-        carry = settings.backhaul.open(env, clients.links, dispatcher.medium, clients.workload.down_bits)
+        carry = BACKHAUL.checked(settings.backhaul).open(
+            env, clients.links, dispatcher.medium, clients.workload.down_bits
+        )
         self._edges = [
             EdgeServer(
                 env,
@@ -137,6 +141,11 @@ class Cloud:
             return False
         self._log.close(*round_, self.env.now, candidates, self.model.version, RoundEnd.RESTART)
         return True
+
+    def waits_in_vain(self) -> PartError | None:
+        """Return the error about an edge server's policy that waits although no client is in flight; None if one is."""
+        found = (edge.coordinator.waits_in_vain() for edge in self._edges)
+        return next((error for error in found if error is not None), None)
 
     def _candidates(self) -> int:
         """Return the number of candidates at the last selections of the cycles in progress."""

@@ -7,10 +7,11 @@ from typing import Annotated, Any, ClassVar, Final, Literal
 import numpy as np
 from pydantic import Field, field_validator
 
+from fedsim.answers import AnswerError, Contract, Flag, Given, InstanceOf, Number, Numbers, in_words, shaped
 from fedsim.arrays import BoolArray, FloatArray, IntArray
 from fedsim.capabilities import TIERS
 from fedsim.registry import Component, Registry, Slot, refusal
-from fedsim.rounds.aggregation.staleness import STALENESS, Polynomial, StalenessLaw
+from fedsim.rounds.aggregation.staleness import STALENESS, STALENESS_LAW, Polynomial, StalenessLaw
 
 CLOUD_RULES: Final = Registry(
     "merging of edges",
@@ -69,6 +70,28 @@ class CloudRule(Component, ABC):
         ----------
         status : EdgeStatus
         """
+
+
+@dataclass(frozen=True)
+class _Shares:
+    """The share of the cloud's model and those of the edge servers' models, of sum 1."""
+
+    def __call__(self, answer: object, given: Given) -> tuple[float, FloatArray]:
+        """Return the pair, with a copy of the array."""
+        pair = InstanceOf(tuple)(answer, given)
+        if len(pair) != 2:
+            raise AnswerError(in_words(answer), "a pair of the cloud's share and the edge servers' shares")
+        own = Number(least=0, most=1)(pair[0], given)
+        shares: FloatArray = Numbers(shaped(given["status"].fresh.size), least=0, most=1)(pair[1], given)
+        if abs(own + shares.sum() - 1.0) > _TOLERANCE:
+            raise AnswerError(f"shares of sum {own + shares.sum():.9g}", "shares of sum 1")
+        return own, shares
+
+
+_TOLERANCE: Final = 1e-9
+CLOUD_RULE: Final = Contract(
+    "merging of edges", CloudRule, {"waits_for_all": Flag(), "skips_idle_edges": Flag(), "shares": _Shares()}
+)
 
 
 class Synchronous(CloudRule):
@@ -130,7 +153,9 @@ class Asynchronous(CloudRule):
 
     def shares(self, status: EdgeStatus) -> tuple[float, FloatArray]:
         """Return 1 - a for the cloud's model and a for the fresh one."""
-        factor = self.staleness.factor(status.staleness.astype(np.float64), np.zeros(status.fresh.size))
+        factor = STALENESS_LAW.checked(self.staleness).factor(
+            status.staleness.astype(np.float64), np.zeros(status.fresh.size)
+        )
         shares = self.mixing * factor * status.fresh
         return 1.0 - float(shares.sum()), shares
 

@@ -6,6 +6,7 @@ from typing import Annotated, ClassVar, Final
 import numpy as np
 from pydantic import Field, NonNegativeInt
 
+from fedsim.answers import Contract, Free, Numbers, same_shape
 from fedsim.arrays import FloatArray, IntArray, Whole
 from fedsim.capabilities import SITES, TIERS
 from fedsim.errors import ScenarioError
@@ -41,6 +42,11 @@ class Grouping(Component, ABC):
         links : of the run
         expected_s : mean duration of every client's participation, shape (K,)
         """
+
+
+GROUPING: Final = Contract(
+    "grouping", Grouping, {"edges_of": Numbers(same_shape("expected_s"), least=0, dtype=np.int64), "misfit": Free()}
+)
 
 
 class BySite(Grouping):

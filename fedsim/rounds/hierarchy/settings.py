@@ -17,7 +17,7 @@ from fedsim.network import Links
 from fedsim.registry import Settings, Slot
 from fedsim.rounds.hierarchy.backhaul import BACKHAULS, Backhaul
 from fedsim.rounds.hierarchy.cloud_rules import CLOUD_RULES, CloudRule, Synchronous
-from fedsim.rounds.hierarchy.grouping import GROUPINGS, Grouping
+from fedsim.rounds.hierarchy.grouping import GROUPING, GROUPINGS, Grouping
 from fedsim.selectors import SelectorPort
 
 
@@ -91,7 +91,7 @@ class Hierarchy:
         ScenarioError
             If a client has no edge server, or an edge server has no clients or too few.
         """
-        edge = np.asarray(edges.grouping.edges_of(links, expected_s))
+        edge = np.asarray(GROUPING.checked(edges.grouping).edges_of(links, expected_s))
         name = GROUPINGS.kind_of(edges.grouping)
         if edge.shape != expected_s.shape or not np.issubdtype(edge.dtype, np.integer) or np.any(edge < 0):
             raise ScenarioError(

@@ -15,13 +15,26 @@ from typing import Annotated, Any, ClassVar, Final, Protocol, Self, final
 from pydantic import Field, model_validator
 from simpy import Environment, Event
 
+from fedsim.answers import (
+    AnswerError,
+    Contract,
+    Flag,
+    Given,
+    InstanceOf,
+    Kind,
+    Number,
+    PartOf,
+    failed,
+    in_words,
+)
 from fedsim.arrays import IntArray, Seconds, Whole
 from fedsim.capabilities import EDGES, NO_LOSSES, TIME_LIMIT
 from fedsim.clock import Waiting, first_of, rest_of_instant
+from fedsim.errors import FedsimError, PartError
 from fedsim.history.outcomes import RoundEnd
 from fedsim.learning import Learner
 from fedsim.registry import Component, Registry, Slot, refusal
-from fedsim.rounds.aggregation.rules import AggregationRule
+from fedsim.rounds.aggregation.rules import AGGREGATION_RULE, AggregationRule
 from fedsim.rounds.aggregation.staleness import STALENESS, Polynomial, StalenessLaw
 from fedsim.rounds.clients.cohort import CohortRun
 from fedsim.rounds.policies.round import PastRounds, Round
@@ -157,13 +170,14 @@ class RoundPolicy(Component, ABC):
     @property
     def requires(self) -> frozenset[str]:
         """Clients that always deliver, if a round does not end without them."""
-        return frozenset(() if self.traits.tolerates_losses else {NO_LOSSES})
+        return frozenset(() if checked_policy(self).traits.tolerates_losses else {NO_LOSSES})
 
     @property
     def provides(self) -> frozenset[str]:
         """What the traits provide, and a longest duration of the first round if it has one."""
-        limited = self.time_limit_s(PastRounds()) < math.inf
-        return self.traits.provides | ({TIME_LIMIT} if limited else set())
+        checked = checked_policy(self)
+        limited = checked.time_limit_s(PastRounds()) < math.inf
+        return checked.traits.provides | ({TIME_LIMIT} if limited else set())
 
     def time_limit_s(self, past: PastRounds) -> float:
         """Return how long the server waits at most once the coming round's cohort has been sent; inf for no limit."""
@@ -225,6 +239,80 @@ class RoundPolicy(Component, ABC):
                 )
 
 
+@dataclass(frozen=True)
+class _Traits:
+    """Traits whose numbers are in range."""
+
+    def __call__(self, answer: object, given: Given) -> ServerTraits:
+        """Return them."""
+        traits: ServerTraits = InstanceOf(ServerTraits)(answer, given)
+        for name, kind in _TRAITS.items():
+            try:
+                kind(vars(traits)[name], given)
+            except AnswerError as error:
+                raise AnswerError(f"{name} = {error.found}", error.allowed) from None
+        return traits
+
+
+@dataclass(frozen=True)
+class _Running:
+    """A policy's round on the clock: it yields events, and its value is a `RoundEnd`."""
+
+    def __call__(self, answer: object, given: Given) -> Running:
+        """Return a round in which each of them is checked, and a failure names the policy."""
+        return _run_checked(InstanceOf(Generator)(answer, given), given["policy"])
+
+
+def _run_checked(running: Running, policy: str) -> Running:
+    """Run a policy's round; what the server throws into it passes through, what it raises itself does not."""
+    value: Any = None
+    thrown: BaseException | None = None
+    while True:
+        try:
+            event = running.send(value) if thrown is None else running.throw(thrown)
+        except StopIteration as stop:
+            if type(stop.value) is not RoundEnd:
+                allowed = ", ".join(map(str, RoundEnd))
+                raise PartError(f"{policy}.run returned {in_words(stop.value)}", f"allowed: {allowed}") from None
+            return stop.value
+        except (FedsimError, KeyboardInterrupt):
+            raise
+        except BaseException as failure:
+            if failure is thrown:
+                raise
+            raise failed(policy, "run", failure) from failure
+        if type(event) is not Event and not issubclass(type(event), Event):
+            raise PartError(f"{policy}.run yielded {in_words(event)}", "allowed: an event of the clock")
+        value, thrown = None, None
+        try:
+            value = yield event
+        except BaseException as error:
+            thrown = error
+
+
+_COUNT: Final = Number(least=1, whole=True, none=True)
+_TRAITS: Final[dict[str, Kind]] = {
+    "cohort_size": _COUNT,
+    "concurrency": _COUNT,
+    "buffer_size": _COUNT,
+    "give_up_after_s": Number(least=0, above=True, infinite=True),
+    "overlaps_rounds": Flag(),
+    "tolerates_losses": Flag(),
+    "remembered_rounds": Number(least=0, whole=True, none=True),
+    "provides": InstanceOf(frozenset),
+}
+POLICY: Final = Contract(
+    "policy",
+    RoundPolicy,
+    {
+        "traits": _Traits(),
+        "time_limit_s": Number(least=0, infinite=True),
+        "aggregation": PartOf(AggregationRule, AGGREGATION_RULE, none=True),
+        "enough": InstanceOf(Event),
+        "run": _Running(),
+    },
+    inherited=("run",),
+)
 _CONTRACT: Final = (
     "traits",
     "has_own_aggregation",
@@ -266,7 +354,7 @@ class SynchronousPolicy(RoundPolicy):
     @final
     def run(self, server: ServerPort, round_: Round) -> Running:
         """Select, send the cohort, and wait until it is enough or the time limit has passed."""
-        cohort = yield from server.select(round_, self.traits.cohort_size)
+        cohort = yield from server.select(round_, round_.cohort_size)
         if cohort is not None:
             server.dispatch(cohort, round_)
         enough = self.enough(round_)
@@ -328,3 +416,8 @@ class AsynchronousPolicy(RoundPolicy):
             yield server.next_arrival()
             yield from rest_of_instant(server.env)
         return RoundEnd.ENOUGH
+
+
+def checked_policy(policy: RoundPolicy) -> RoundPolicy:
+    """Return a policy whose answers are checked; one of fedsim's own as it is."""
+    return POLICY.checked(policy, policy=POLICY.name_of(policy))

@@ -8,10 +8,11 @@ from typing import Annotated, ClassVar, Final
 
 from pydantic import Field
 
+from fedsim.answers import Contract, Flag, Number, PartOf
 from fedsim.capabilities import TIME_LIMIT
 from fedsim.learning import Learner
 from fedsim.registry import Component, Registry, Slot
-from fedsim.rounds.aggregation.rules import AggregationRule, FedAvgRule
+from fedsim.rounds.aggregation.rules import AGGREGATION_RULE, AggregationRule, FedAvgRule
 from fedsim.rounds.aggregation.staleness import STALENESS, Polynomial, StalenessLaw
 
 LATE: Final = Registry(
@@ -46,6 +47,17 @@ class LateRule(Component):
     def aggregation(self, learner: Learner) -> AggregationRule:
         """Return the rule that makes the next model of the updates that have arrived; the average of fresh ones."""
         return FedAvgRule(learner)
+
+
+LATE_RULE: Final = Contract(
+    "late rule",
+    LateRule,
+    {
+        "cancels": Flag(),
+        "least_share": Number(least=0, above=True, most=1),
+        "aggregation": PartOf(AggregationRule, AGGREGATION_RULE),
+    },
+)
 
 
 class Cancel(LateRule):

@@ -10,12 +10,15 @@ from typing import Any
 import numpy as np
 from simpy import Environment, Event
 
+from fedsim.answers import unchecked
 from fedsim.arrays import IntArray
 from fedsim.clock import Waiting
+from fedsim.errors import PartError
 from fedsim.history.outcomes import RoundEnd
 from fedsim.learning import Model
 from fedsim.rounds.clients.cohort import CohortRun
 from fedsim.rounds.clients.dispatch import Dispatcher
+from fedsim.rounds.policies.contracts import POLICIES
 from fedsim.rounds.policies.round import Round
 from fedsim.rounds.server.cohort_runs import CohortRuns
 from fedsim.rounds.server.context import ServerContext
@@ -79,13 +82,19 @@ class Coordinator:
     def run_round(self, number: int, start_s: float) -> Waiting:
         """Run a round that starts now, with clients whose availability is taken as of ``start_s``."""
         policy, past = self.context.policy, self._log.past
-        round_ = self._round = Round(self.env, number, self._clients, past, policy.time_limit_s(past))
+        round_ = self._round = Round(
+            self.env, number, self._clients, past, policy.time_limit_s(past), self._traits.cohort_size
+        )
         self._start_s, self._refill.number = start_s, number
-        self._rule.on_round_start(self.model)
-        ended_by = yield from policy.run(self, round_)
-        if self._runs.end_with_round and round_.cohort_run is not None:
-            yield from self._runs.cancel([round_.cohort_run])
-        self._close(round_, ended_by)
+        try:
+            self._rule.on_round_start(self.model)
+            ended_by = yield from policy.run(self, round_)
+            if self._runs.end_with_round and round_.cohort_run is not None:
+                yield from self._runs.cancel([round_.cohort_run])
+            self._close(round_, ended_by)
+        except PartError as error:
+            error.place(number, self.env.now)
+            raise
         self._round = None
 
     def abort_round(self) -> Generator[Event, Any, bool]:
@@ -107,6 +116,21 @@ class Coordinator:
         """Lose clients in flight and updates that wait, as the run is over."""
         yield from self._stop()
         self._runs.finalize_all()
+
+    def waits_in_vain(self) -> PartError | None:
+        """Return the error about a policy that waits although no client is in flight; None if one is."""
+        round_ = self._round
+        if round_ is None or self._runs.any_in_flight:
+            return None
+        policy = POLICIES.kind_of(unchecked(self.context.policy))
+        delivered = 0 if round_.cohort_run is None else int(round_.cohort_run.participations.arrived.sum())
+        error = PartError(
+            f"policy {policy}.run waits for ever: no client is in flight, and "
+            f"{delivered} of the round's {round_.size} have delivered",
+            "allowed: an event that triggers once no client is in flight, or a time limit",
+        )
+        error.place(round_.number, round_.start_s)
+        return error
 
     @property
     def candidates(self) -> int:

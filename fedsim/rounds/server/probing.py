@@ -77,6 +77,7 @@ class Prober:
             if not running:
                 over.succeed()
 
+        sent = self._log.sent
         asked = self._dispatcher.send(assignment, np.ones(client.size), on_end=ended)
         try:
             if probe.wait_s is None:
@@ -84,17 +85,17 @@ class Prober:
             else:
                 yield from first_of(self.env, over, LastOfInstant(self.env, probe.wait_s))
         except Interrupt:
-            yield from self._close(number, client, asked)
+            yield from self._close(number, sent, client, asked)
             raise
-        yield from self._close(number, client, asked)
+        yield from self._close(number, sent, client, asked)
         return self._answers(probe, number, model, client[asked.arrived])
 
-    def _close(self, number: int, client: IntArray, asked: Participations) -> Generator[Event, Any, None]:
+    def _close(self, number: int, sent: int, client: IntArray, asked: Participations) -> Generator[Event, Any, None]:
         """Cancel clients that have not answered, and record what the question has cost."""
         if asked.cancel():
             yield self.env.timeout(0)
         self._dispatcher.finalize(asked)
-        self._log.probed(number, asked.records(client, np.arange(client.size)))
+        self._log.probed(number, sent, asked.records(client))
 
     def _answers(self, probe: Probe, number: int, model: Model, client: IntArray) -> Answers:
         context, unknown = self.context, np.full(client.size, np.nan)

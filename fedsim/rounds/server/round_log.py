@@ -11,7 +11,7 @@ from fedsim.history.recorder import Recorder
 from fedsim.history.schema import Piece
 from fedsim.rounds.audit.audit import Audit
 from fedsim.rounds.clients.cohort import CohortRun, Members
-from fedsim.rounds.clients.records import ParticipationRecords
+from fedsim.rounds.clients.records import ParticipationRecords, taken
 from fedsim.rounds.policies.round import PastRounds, Round
 from fedsim.rounds.server.context import ServerContext
 from fedsim.rounds.server.knowledge import feedback
@@ -35,6 +35,7 @@ class RoundLog:
     Attributes
     ----------
     past : rounds so far, as policies see them
+    sent : number of cohorts that were sent
     """
 
     def __init__(
@@ -52,30 +53,40 @@ class RoundLog:
         self._member = member
         self._counts = np.zeros(len(Outcome), dtype=np.int64)
         self._selected = self._stale_used = 0
-        self._unchecked: list[tuple[int, ParticipationRecords]] = []
+        self.sent = 0
+        self._unchecked: list[tuple[int, int, ParticipationRecords]] = []
 
     def dispatched(self, run: CohortRun) -> None:
         """Count the clients of a cohort that was sent."""
         self._selected += run.cohort.client.size
+        self.sent = run.order + 1
 
-    def probed(self, number: int, records: ParticipationRecords) -> None:
-        """Record what a question to clients has cost in a round."""
+    def probed(self, number: int, sent: int, records: ParticipationRecords) -> None:
+        """Record what a question to clients has cost.
+
+        Parameters
+        ----------
+        number : of the round
+        sent : number of cohorts that had been sent when the question was put
+        records : of the clients asked
+        """
         self.recorder.add_probes(round=number, edge=self.edge, **_spent(records))
         if self.audit is not None:
             # A late client may have been asked as soon as it was idle, and is recorded at the end of the round.
-            self._unchecked.append((number, records))
+            self._unchecked.append((sent, number, records))
 
     def finalize(self, run: CohortRun) -> IntArray:
         """Record the members of a cohort whose fate is decided and who are not recorded; return their positions."""
         rows: IntArray = ((run.fate != UNDECIDED) & ~run.recorded).nonzero()[0]
         if rows.size:
             run.recorded[rows] = True
-            records = run.participations.records(run.cohort.client, rows)
-            self.recorder.add_participations(**self._columns(run, rows, records))
-            self.check_probes(before_s=run.participations.start_s)
+            part = rows if rows.size < run.fate.size else None
+            records = run.participations.records(run.cohort.client, part)
+            self.recorder.add_participations(self._columns(run, part, records))
+            self.check_probes(before=run.order)
             if self.audit is not None:
                 self.audit.check(run.number, records)
-            self._stale_used += int(np.count_nonzero(run.fate[rows] == _STALE_USED))
+            self._stale_used += (run.fate[rows] == _STALE_USED).nonzero()[0].size
         return rows
 
     def count(self, counted: Members) -> None:
@@ -112,7 +123,7 @@ class RoundLog:
             "ended_by": ended_by,
         }
         if self._above is None:
-            self.recorder.add_round(**values)
+            self.recorder.add_round(values)
         else:
             self.recorder.add_edge_round(edge=self.edge, **values)
             self._above._selected += self._selected
@@ -142,26 +153,28 @@ class RoundLog:
         self.past.durations_s.append(np.where(reports.delivered, reports.duration_s, np.inf))
         self.past.keep(self._remembered)
 
-    def check_probes(self, before_s: float = math.inf) -> None:
-        """Let the audit check the costs of questions that were put before an instant, or at it."""
-        while self.audit is not None and self._unchecked and self._unchecked[0][1].start_s <= before_s:
-            self.audit.check(*self._unchecked.pop(0))
+    def check_probes(self, before: float = math.inf) -> None:
+        """Let the audit check the costs of questions that were put before the cohort of an order was sent."""
+        while self.audit is not None and self._unchecked and self._unchecked[0][0] <= before:
+            _, number, records = self._unchecked.pop(0)
+            self.audit.check(number, records)
 
-    def _columns(self, run: CohortRun, rows: IntArray, records: ParticipationRecords) -> dict[str, Piece]:
+    def _columns(self, run: CohortRun, part: IntArray | None, records: ParticipationRecords) -> dict[str, Piece]:
         draws, epsilon = run.cohort.draws, None
         if run.releases:
-            epsilon = np.array([run.releases[i].epsilon if i in run.releases else 0.0 for i in rows.tolist()])
+            rows = range(run.fate.size) if part is None else part.tolist()
+            epsilon = np.array([run.releases[i].epsilon if i in run.releases else 0.0 for i in rows])
         return {
             "round": run.number,
             "edge": self.edge,
-            "draws": 1 if draws is None else np.asarray(draws)[rows],
-            "weight": run.used_weight[rows],
-            "work": run.work[rows],
+            "draws": 1 if draws is None else taken(np.asarray(draws), part),
+            "weight": taken(run.used_weight, part),
+            "work": taken(run.work, part),
             **_spent(records),
-            "fate": run.fate[rows],
+            "fate": taken(run.fate, part),
             "start_version": run.model.version,
-            "served_round": run.served_round[rows],
-            "staleness": run.staleness[rows],
+            "served_round": taken(run.served_round, part),
+            "staleness": taken(run.staleness, part),
             "epsilon": 0.0 if epsilon is None else epsilon,
         }
 

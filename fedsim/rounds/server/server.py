@@ -12,10 +12,13 @@ import numpy as np
 from numpy.typing import NDArray
 from simpy import Environment, Event, Interrupt
 
+from fedsim.answers import attributed
 from fedsim.clock import Waiting
-from fedsim.errors import ScenarioError
+from fedsim.errors import FedsimError, PartError, ScenarioError
 from fedsim.history.recorder import Recorder
+from fedsim.inputs.bounds import LATEST_S
 from fedsim.learning import Evaluation, Model, PendingEvaluation
+from fedsim.rounds.faults import SERVER_CRASH
 from fedsim.rounds.server.context import ServerContext
 
 
@@ -94,6 +97,10 @@ class RoundRunner(Protocol):
         """Lose clients in flight and updates that wait, as the run is over."""
         ...
 
+    def waits_in_vain(self) -> PartError | None:
+        """Return the error about a policy that waits although no client is in flight; None if one is."""
+        ...
+
 
 class Server:
     """The server process of one simulation.
@@ -106,6 +113,10 @@ class Server:
     stopping : when the run is over
     recorder : records evaluations
     on_round : called after every round, if given
+
+    Attributes
+    ----------
+    notes : what a user should know of how the run ended
     """
 
     def __init__(
@@ -120,6 +131,8 @@ class Server:
         self.env, self.context, self.stopping, self.recorder = env, context, stopping, recorder
         self._runner, self._on_round = runner, on_round
         self._evaluated = 0
+        self._number, self._crashed_s = 0, -np.inf
+        self.notes: list[str] = []
 
     @property
     def model(self) -> Model:
@@ -132,16 +145,50 @@ class Server:
         Raises
         ------
         ScenarioError
-            If nothing will ever happen any more.
+            If nothing will ever happen any more, or nothing before the latest second of the clock.
+        AuditError
+            If what was recorded contradicts itself.
+        PartError
+            If a part of the user's own fails or breaks its contract, with the round and the simulated second.
         """
         end_of_time = self.env.timeout(np.inf)
         end_of_time.callbacks = [self._refuse_to_wait]
-        self.env.run(until=self.env.process(self.serve()))
+        too_late = self.env.timeout(LATEST_S)
+        too_late.callbacks = [self._refuse_to_go_on]
+        process = self.env.process(self.serve())
+        try:
+            self.env.run(until=process)
+        except PartError as error:
+            error.place(self._number, self.env.now)
+            raise
+        except FedsimError:
+            raise
+        except Exception as failure:
+            fault = attributed(failure)
+            if fault is None:
+                raise
+            fault.place(self._number, self.env.now)
+            raise fault from failure
+        if process.is_alive:
+            stopped = PartError("a part of the user's own has stopped the clock", "allowed: nothing that ends a run")
+            stopped.place(self._number, self.env.now)
+            raise stopped
+        self.recorder.end()
 
     def _refuse_to_wait(self, _: Event) -> None:
+        if (waiting := self._runner.waits_in_vain()) is not None:
+            raise waiting
         raise ScenarioError(
             "rounds: no client is available and idle, and none ever will be: the clients in flight never finish, since "
             "their links carry nothing; allowed: rounds.late that cancels late clients"
+        )
+
+    def _refuse_to_go_on(self, _: Event) -> None:
+        if self.env.peek() == np.inf:
+            return  # nothing happens before the end of time, which has its own reason
+        raise ScenarioError(
+            f"rounds: the simulated clock has come to {LATEST_S:g} s, and beyond it a clock of 64 bits is too coarse; "
+            "allowed: shorter times, faster links and devices, or rounds.until_s"
         )
 
     def serve(self) -> Generator[Event, Any, None]:
@@ -156,6 +203,7 @@ class Server:
                 f"{start_s} s; allowed: availability and energy that let one take part before rounds.until_s"
             )
         for number in range(1, self.stopping.count + 1):
+            self._number = number
             if not (yield from self._run(number, start_s)):
                 self._evaluate(self._runner.model, number - 1, last=True)
                 break
@@ -163,6 +211,8 @@ class Server:
             if not last:
                 start_s = self._runner.next_start_s(number + 1)
                 last = self._past(start_s)
+                if start_s == np.inf:
+                    self._note_end(number)
             evaluation = self._evaluate(self._runner.model, number, last=last)
             if self._on_round is not None:
                 weights = partial(self.context.learner.export, self._runner.model)
@@ -182,13 +232,18 @@ class Server:
                     yield self.env.timeout(max(start_s - self.env.now, float(np.spacing(self.env.now))))
                 yield from self._runner.run_round(number, start_s)
                 return True
-            except Interrupt:
+            except Interrupt as interrupt:
+                if interrupt.cause is not SERVER_CRASH:
+                    raise PartError("a part of the user's own raised Interrupt", "allowed: errors of its own") from None
+                self._crashed_s = self.env.now
                 begun = yield from self._runner.abort_round()
                 if self.context.server_restart is not None:
                     yield self.env.timeout(self.context.server_restart.down_s)
                 if begun:
                     return True
                 start_s = self._runner.next_start_s(number)
+        if start_s == np.inf:
+            self._note_end(number - 1)
         return False
 
     def _evaluate(self, model: Model, number: int, *, last: bool) -> PendingEvaluation | None:
@@ -200,6 +255,22 @@ class Server:
         if pending is not None:
             self.recorder.add_evaluation_later(partial(_row, pending, number, self.env.now, model.version))
         return pending
+
+    def _note_end(self, number: int) -> None:
+        """Note why no further round can start after a round of this number."""
+        batteries, crash = self.context.clients.batteries, ""
+        why = "no client will ever be available again"
+        if batteries is not None:
+            everyone = np.arange(batteries.clients)
+            if (batteries.charge_j(everyone, self.env.now) < batteries.least_j).all():
+                why = (
+                    f"all {batteries.clients} batteries are below {batteries.least_j:.6g} J, the least charge, for good"
+                )
+        if self._crashed_s > -np.inf:
+            crash = f"the server crashed at {self._crashed_s:.6g} s, and since then "
+        self.notes.append(
+            f"the run ended after round {number} of {self.stopping.count}, at {self.env.now:.6g} s: {crash}{why}"
+        )
 
     def _past(self, time_s: float) -> bool:
         return time_s == np.inf or (self.stopping.until_s is not None and time_s >= self.stopping.until_s)

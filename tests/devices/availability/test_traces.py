@@ -130,7 +130,7 @@ def test_what_is_no_trace_is_refused(tmp_path):
         file.write_bytes(pickle.dumps(content))
         with pytest.raises(DataError, match=name):
             read_intervals(file)
-    with pytest.raises(DataError, match="does not exist"):
+    with pytest.raises(DataError, match="No such file"):
         read_intervals(tmp_path / "missing.csv")
     (tmp_path / "words.txt").write_text("hello")
     with pytest.raises(DataError, match=r"allowed: \.csv"):

@@ -60,7 +60,7 @@ def read(key: Key, kinds: Collection[str]) -> str | None:
             return str(kept["pick"])
     except FileNotFoundError:
         return None
-    except (OSError, ValueError, KeyError, TypeError) as error:
+    except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
         _warn(f"{path} cannot be read ({error}); executors are compared again")
         return None
     _warn(f"{path} does not say which executor is the fastest; executors are compared again")

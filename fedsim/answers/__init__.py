@@ -1,0 +1,43 @@
+"""What parts of the user's own return, checked where it enters: one declared checker for each contract."""
+
+from fedsim.answers.contract import Contract, PartOf, unchecked
+from fedsim.answers.guard import asked, attributed, failed
+from fedsim.answers.kinds import (
+    AnswerError,
+    Flag,
+    Free,
+    Given,
+    InstanceOf,
+    Kind,
+    Mask,
+    Number,
+    Numbers,
+    OneOf,
+    OptionalOf,
+    in_words,
+    same_shape,
+    shaped,
+)
+
+__all__ = [
+    "AnswerError",
+    "Contract",
+    "Flag",
+    "Free",
+    "Given",
+    "InstanceOf",
+    "Kind",
+    "Mask",
+    "Number",
+    "Numbers",
+    "OneOf",
+    "OptionalOf",
+    "PartOf",
+    "asked",
+    "attributed",
+    "failed",
+    "in_words",
+    "same_shape",
+    "shaped",
+    "unchecked",
+]

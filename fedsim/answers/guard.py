@@ -1,0 +1,99 @@
+"""Calls of parts of the user's own: a failure becomes an error that names the part.
+
+Nothing that a part raises is taken for an event of the simulation: neither SimPy's Interrupt, which is how a server
+crashes, nor its StopSimulation, which ends a run, nor SystemExit. Errors of fedsim keep their text, and Ctrl-C ends the
+run.
+"""
+
+import traceback
+from collections.abc import Callable
+from pathlib import Path
+from types import TracebackType
+from typing import TypeVar
+
+from fedsim.code_digest import is_builtin
+from fedsim.errors import FedsimError, PartError
+
+T = TypeVar("T")
+_RAISED_ON_PURPOSE = (FedsimError, KeyboardInterrupt)
+
+
+def asked(part: str, member: str, call: Callable[..., T], *arguments: object, error: type[PartError] = PartError) -> T:
+    """Return what a part's member returns.
+
+    Parameters
+    ----------
+    part, member : names, for messages
+    call : the member
+    *arguments : of the call
+    error : of a member that fails
+
+    Raises
+    ------
+    PartError
+        If the member fails, whatever it raises.
+    """
+    try:
+        return call(*arguments)
+    except _RAISED_ON_PURPOSE:
+        raise
+    except BaseException as failure:
+        raise failed(part, member, failure, error) from failure
+
+
+def failed(
+    part: str, member: str, failure: BaseException, error: type[PartError] = PartError, client: int | None = None
+) -> PartError:
+    """Return the error about a member that has failed; the failure becomes its cause.
+
+    Parameters
+    ----------
+    part, member : names
+    failure : what was raised
+    error : type of the error
+    client : whom the call was about; None for all or none
+    """
+    text = " ".join(str(failure).split())
+    what = f"{part}.{member} failed with {type(failure).__name__}{f': {text}' if text else ''}"
+    return error(what, f"where: {place_of(failure.__traceback__)}", client=client)
+
+
+def place_of(trace: TracebackType | None) -> str:
+    """Return file, line and function of the innermost call of a traceback, in words."""
+    frames = traceback.extract_tb(trace)
+    if not frames:
+        return "unknown"
+    return f"{Path(frames[-1].filename).name}, line {frames[-1].lineno}, in {frames[-1].name}"
+
+
+def attributed(failure: Exception) -> PartError | None:
+    """Return the error about the part of the user's own in whose code something was raised; None if there is none.
+
+    Parameters
+    ----------
+    failure : with the traceback of the calls that it went through
+    """
+    found = None
+    for frame, _ in traceback.walk_tb(failure.__traceback__):
+        # A method's object names the part, also where a library that it calls has failed.
+        owner = type(frame.f_locals.get("self"))
+        if owner.__module__ not in ("builtins", "simpy") and _is_users(owner, frame.f_code.co_filename):
+            found = owner, frame.f_code.co_name
+    if found is None:
+        return None
+    owner, member = found
+    return failed(place_of_class(owner), member, failure)
+
+
+def place_of_class(owner: type) -> str:
+    """Return module and name of a class, as scenarios name it."""
+    return f"{owner.__module__}:{owner.__qualname__}"
+
+
+def _is_users(owner: type, file: str) -> bool:
+    """Return whether a class is neither fedsim's own nor of an installed library."""
+    return (
+        owner is not type(None)
+        and not is_builtin(owner)
+        and not {"site-packages", "dist-packages"} & set(Path(file).parts)
+    )

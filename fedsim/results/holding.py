@@ -1,0 +1,104 @@
+"""What a run folder holds for a scenario that is to run there, and the exchange of a run for a finished one."""
+
+from pathlib import Path
+from typing import NamedTuple
+
+from fedsim.errors import RunError
+from fedsim.history.schema import STREAMED
+from fedsim.results import manifest
+from fedsim.results.places import NEXT, SWAP, commit, complete, located, remove_folder
+from fedsim.results.state import STATE, RunState, read_state, state_in
+
+
+class Holding(NamedTuple):
+    """What a folder holds.
+
+    Attributes
+    ----------
+    place : where the run is written: the folder, or a folder inside for a run that replaces another one
+    state : of the run of the scenario, finished or to be gone on with; None for a new run
+    files : those of the run that the folder holds, be it another scenario's, by their path in it
+    """
+
+    place: Path
+    state: RunState | None = None
+    files: frozenset[str] = frozenset()
+
+
+def look(folder: Path, digest: str | None, *, replace: bool) -> Holding:
+    """See what an existing folder holds.
+
+    Parameters
+    ----------
+    folder : exists
+    digest : of the scenario; None for one that cannot be told from others
+    replace : whether the run that it holds is replaced
+
+    Raises
+    ------
+    RunError
+        If the folder may not be used.
+    """
+    if not folder.is_dir():
+        raise RunError(f"{folder}: is a file; a run needs a folder")
+    if not located(folder, STATE).exists():
+        if not all(manifest.is_own(entry.name) for entry in folder.iterdir()):
+            raise RunError(f"{folder}: is a folder that holds no run; choose another with --out")
+        return Holding(folder)
+    files = frozenset(_files(folder))
+    if replace:
+        return Holding(folder / NEXT, None, files)
+    state, beside = read_state(folder), _beside(folder)
+    if state.digest == digest and state.status == "finished":
+        return Holding(folder, state, files)
+    if beside is not None and beside.digest == digest:
+        return Holding(folder / NEXT, beside, files)
+    if state.digest != digest:
+        raise RunError(
+            f"{folder}: holds a run of another scenario (digest {state.digest[:12]}); choose another folder with "
+            "--out, or replace that run with --force"
+        )
+    if state.format < STREAMED:
+        raise RunError(
+            f"{folder}: holds an unfinished run of format {state.format}, which cannot be gone on with; choose another "
+            "folder with --out, or replace that run with --force"
+        )
+    return Holding(folder, state, files)
+
+
+def exchange(folder: Path, held: Holding, state: RunState) -> Holding:
+    """Put a finished run that was written beside in the place of the one that the folder holds.
+
+    Raises
+    ------
+    RunError
+        If it would replace a file that no run wrote, or the folder cannot be written.
+    """
+    manifest.refuse_others(folder, manifest.files_of(held.place, state), held.files)
+    commit(folder)
+    complete_exchange(folder)
+    return Holding(folder, state, frozenset(_files(folder)))
+
+
+def complete_exchange(folder: Path) -> None:
+    """Move what an exchange has still to move; of one that a kill cut off after its last file, remove the folder."""
+    if (folder / SWAP / STATE).exists():
+        complete(folder, _files(folder), manifest.files_of(folder / SWAP, state_in(folder / SWAP)), STATE)
+    else:
+        remove_folder(folder / SWAP)
+
+
+def _files(folder: Path) -> set[str]:
+    """Return the files of the run in a folder; where its state cannot be read, those that any run may write."""
+    try:
+        return manifest.files_of(folder, state_in(folder))
+    except RunError:
+        return manifest.usual(folder)
+
+
+def _beside(folder: Path) -> RunState | None:
+    """Return the state of a run that was to replace the one of a folder, and was cut off."""
+    try:
+        return state_in(folder / NEXT)
+    except RunError:
+        return None

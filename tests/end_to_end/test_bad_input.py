@@ -1,0 +1,227 @@
+"""Command lines, files and settings that are wrong: each ends in a paragraph on standard error and exit code 2."""
+
+import os
+import subprocess
+import sys
+import warnings
+
+import numpy as np
+import pytest
+
+from fedsim import cli
+
+SCENARIO = """
+name = "tiny"
+crowd = { clients = 6 }
+learning = { kind = "none", model_bits = 1e6 }
+network = "pause-two-speed"
+devices = { compute = "zero" }
+rounds = { count = 2, policy = { kind = "deadline", deadline_s = 5.0 } }
+selector = { kind = "uniform", cohort = 2 }
+"""
+LONG = "a" * 300
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    (tmp_path / "tiny.toml").write_text(SCENARIO)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    monkeypatch.setattr(warnings, "showwarning", warnings.showwarning)
+    return tmp_path
+
+
+@pytest.fixture
+def fedsim(folder, monkeypatch, capsys):
+    """Run a command in this process; return its exit code, output and errors."""
+
+    def run(*arguments):
+        monkeypatch.setattr(sys, "argv", ["fedsim", *arguments])
+        with pytest.raises(SystemExit) as end:
+            cli.main()
+        told = capsys.readouterr()
+        return end.value.code, told.out, told.err
+
+    return run
+
+
+def is_refused(told, words):
+    code, _, errors = told
+    assert code == 2, errors
+    assert words in " ".join(errors.replace("│", " ").split())
+    assert "Traceback" not in errors
+
+
+GRAPH = {
+    "network.kind": "graph",
+    "network.access": "{downlink_bps = 1e6, uplink_bps = 1e6, delay_s = 0.0}",
+    "network.topology": "{kind = 'two-tier', cells = %s, site_distance_m = 50.0, fronthaul = {capacity_bps = 1e6, "
+    "delay_s = 0.0}, backhaul = {capacity_bps = 1e6, delay_s = 0.0}}",
+}
+SETTINGS = {
+    "a mean of 1e300 s": (
+        {"rounds.faults.client_crash": "{mean_up_s = 1e300, mean_down_s = 1.0}"},
+        "mean_up_s: 1e+300",
+    ),
+    "blocks of 5e-324 s": (
+        {"network": "{kind = 'cell', fading = {kind = 'rayleigh', coherence_s = 5e-324}}"},
+        "5e-324",
+    ),
+    "10^9 cells": (
+        {**GRAPH, "network.topology": GRAPH["network.topology"] % 10**9},
+        "cells: 1000000000 is not allowed",
+    ),
+    "10^4 cells and 10^8 clients": (
+        {**GRAPH, "network.topology": GRAPH["network.topology"] % 10**4, "crowd.clients": "10000000000"},
+        "crowd.clients: 10000000000 is not allowed",
+    ),
+    "2^31 clients": ({"crowd.clients": "2147483648"}, "less than or equal to 100000000"),
+    "a seed of 64 bits": ({"seed": "9223372036854775808"}, "a whole number of 64 bits"),
+    "smoothing 1e12": ({"results.smoothing": "1000000000000"}, "results.smoothing: 1000000000000 is not allowed"),
+    "a cohort of 10^12": ({"selector.cohort": "1000000000000"}, "selector.cohort"),
+    "not a number": ({"rounds.until_s": "nan"}, "rounds.until_s"),
+    "a name of 300 letters": ({"name": LONG}, "name: "),
+    "a path of 300 letters": ({"crowd.placement": f"{{kind = 'file', path = '{LONG}'}}"}, "300 bytes is too long"),
+    "a null character": ({"crowd.placement": '{kind = "file", path = "a\\u0000b"}'}, "no null character"),
+    "/dev/zero": ({"crowd.placement": "{kind = 'file', path = '/dev/zero'}"}, "a pipe or a device"),
+    "a folder": ({"crowd.placement": "{kind = 'file', path = '.'}"}, "it is a folder"),
+    "a trace of /dev/zero": ({"devices.availability": "{kind = 'traces', path = '/dev/zero.npz'}"}, "cannot be read"),
+    ".a:B": ({"selector": ".a:B"}, "not of the form 'module:Class'"),
+    "a program": ({"selector": "unittest.__main__:x"}, "is a program, which runs when it is imported"),
+    "no class": ({"selector": "antigravity:fly"}, "defines no class 'fly'"),
+    "5,000 digits": ({"seed": "9" * 5000}, "cannot be read: Exceeds the limit"),
+    "3,000 brackets": ({"seed": "[" * 3000}, "too many brackets"),
+}
+
+
+@pytest.mark.parametrize("case", SETTINGS)
+def test_wrong_settings(case, fedsim):
+    values, words = SETTINGS[case]
+    sets = [part for path, value in values.items() for part in ("--set", f"{path}={value}")]
+    is_refused(fedsim("run", "tiny.toml", *sets, "--quiet"), words)
+
+
+COMMANDS = {
+    "a device for a scenario": (["check", "/dev/zero"], "a pipe or a device"),
+    "a name of 300 letters": (["check", LONG], "300 bytes is too long"),
+    "a folder of 300 letters": (["run", "tiny.toml", "--out", LONG], "300 bytes is too long"),
+    "data of 300 letters": (["data", "--data-dir", LONG], "300 bytes is too long"),
+    "a home of no user": (["data", "--data-dir", "~no-such-user-here/x"], "HOME is not set"),
+    "a path of 5,000 letters": (["report", "a/" * 2500], "at most 4095"),
+    "smoothing 1e12": (["plot", "x", "--smoothing", "1000000000000"], "less than or equal to"),
+    "a report of nothing": (["report", "[bold]x"], "[bold]x: holds no run"),
+    "a run that is none": (["report", "."], "holds no run"),
+    "no value": (["run", "tiny.toml", "--set", "[/bold]"], "--set [/bold]: is not of the form"),
+    "an option that is none": (["run", "tiny.toml", "--[/bold]x"], "No such option"),
+    "a command that is none": (["[/bold]x"], "No such command"),
+}
+
+
+@pytest.mark.parametrize("case", COMMANDS)
+def test_wrong_command_lines(case, fedsim):
+    arguments, words = COMMANDS[case]
+    is_refused(fedsim(*arguments), words)
+
+
+def test_a_pipe_is_refused_without_waiting(fedsim, folder):
+    os.mkfifo(folder / "pipe.csv")
+    is_refused(fedsim("check", "pipe.csv"), "a pipe or a device")
+    where = {
+        "crowd.placement": "{kind = 'file', path = 'pipe.csv'}",
+        "devices.availability": "{kind = 'traces', path = 'pipe.csv'}",
+    }
+    for path, value in where.items():
+        is_refused(fedsim("run", "tiny.toml", "--set", f"{path}={value}"), "pipe")
+
+
+def test_traces_beyond_the_clock_are_refused(fedsim, folder):
+    np.savez(folder / "late.npz", offset=[0, 1], start_s=[1e17], end_s=[1e17 + 64], period_s=[1e18])
+    value = "{kind = 'traces', path = 'late.npz'}"
+    is_refused(fedsim("run", "tiny.toml", "--set", f"devices.availability={value}"), "start_s: 1e+17 is not allowed")
+
+
+def test_markup_is_text(fedsim, folder):
+    for name in ("[bold]x", "[/bold]y"):
+        code, out, errors = fedsim("run", "tiny.toml", "--out", name)
+        assert (code, errors) == (0, "")
+        assert f"{name}/round_durations.png" in out
+    code, out, _ = fedsim("data", "--data-dir", "[/bold]z")
+    assert code == 0
+    assert "data sets in [/bold]z" in out
+    for out in ("", ".", "x", "x.[bold]", "folder/"):
+        is_refused(fedsim("plot", "[bold]x", "--y", "duration", "--out", out), "a figure needs a name that ends in .")
+    is_refused(fedsim("plot", "[bold]x", "--y", "duration", "--out", LONG + ".png"), "304 bytes is too long")
+
+
+PLUGIN = """
+import pathlib
+pathlib.Path("effect").write_text("imported")
+class Own:
+    def select(self, view, rng):
+        return view.client[:2]
+    def observe(self, reports):
+        pass
+"""
+
+
+def test_check_says_what_it_imports_and_can_be_kept_from_it(fedsim, folder, monkeypatch):
+    (folder / "own_and_only.py").write_text(PLUGIN)
+    is_refused(
+        fedsim("check", "tiny.toml", "--set", "selector=own_and_only:Own", "--no-plugins"), "--no-plugins is given"
+    )
+    is_refused(
+        fedsim("run", "tiny.toml", "--set", "selector=own_and_only:Own", "--no-plugins"), "--no-plugins is given"
+    )
+    assert not (folder / "effect").exists()
+    code, out, errors = fedsim("check", "tiny.toml", "--set", "selector=own_and_only:Own")
+    assert code == 0
+    assert "valid, digest" in out
+    assert f"its module 'own_and_only' ({folder / 'own_and_only.py'}) was imported" in errors
+    assert (folder / "effect").read_text() == "imported"
+    monkeypatch.delitem(sys.modules, "own_and_only")
+    code, out, errors = fedsim("check", "tiny.toml", "--no-plugins")
+    assert (code, errors) == (0, "")
+    _, out, _ = fedsim("check", "--help")
+    assert "plug-in" in out
+    assert "--no-plugins" in out
+
+
+@pytest.mark.parametrize("text", ["raise RuntimeError('[/bold] no')", "import sys; sys.exit(7)", "raise BaseException"])
+def test_plugins_that_fail_on_import(fedsim, folder, text):
+    (folder / "own_failing.py").write_text(f"class Own: ...\n{text}\n")
+    is_refused(fedsim("check", "tiny.toml", "--set", "selector=own_failing:Own"), "'own_failing'")
+
+
+def start(arguments, folder, **more):
+    environment = {name: value for name, value in os.environ.items() if name not in more.get("without", ())}
+    return subprocess.run(  # noqa: S603
+        [sys.executable, "-m", "fedsim", *arguments],
+        cwd=folder,
+        env={**environment, **more.get("env", {})},
+        stdout=more.get("stdout", subprocess.PIPE),
+        stderr=subprocess.PIPE,
+        check=False,
+    )
+
+
+PLAIN = {"env": {"PYTHONIOENCODING": "ascii", "LC_ALL": "C"}, "without": ["HOME"]}
+FULL = b"fedsim: the output cannot be written: No space left on device; allowed: a place with room for it\n"
+
+
+def test_terminals_without_utf8_and_without_room(folder):
+    plain = start(["list", "staleness-laws"], folder, **PLAIN)
+    assert (plain.returncode, plain.stderr) == (0, b"")
+    assert plain.stdout.isascii()
+    with open("/dev/full", "wb") as full:  # noqa: PTH123
+        done = start(["list", "staleness-laws"], folder, stdout=full)
+    assert (done.returncode, done.stderr) == (2, FULL)
+
+
+@pytest.mark.slow
+def test_a_whole_run_without_utf8_home_and_room(folder):
+    plain = start(["run", "tiny.toml"], folder, **PLAIN)
+    assert (plain.returncode, plain.stderr) == (0, b"")
+    assert plain.stdout.isascii()
+    with open("/dev/full", "wb") as full:  # noqa: PTH123
+        assert start(["report", "runs/tiny"], folder, stdout=full).returncode == 2
+        assert start(["run", "tiny.toml", "--force"], folder, stdout=full).returncode == 2

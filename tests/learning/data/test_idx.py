@@ -1,0 +1,71 @@
+"""Headers of IDX files, sound and damaged."""
+
+import struct
+
+import numpy as np
+import pytest
+
+from fedsim.errors import DataError
+from fedsim.learning import MNIST
+from fedsim.learning.data.idx import check_pair, read_header
+
+IMAGES = struct.pack(">IIII", 2051, 5, 28, 28) + bytes(5 * 784)
+LABELS = struct.pack(">II", 2049, 5) + bytes(5)
+
+
+def put(path, content):
+    path.write_bytes(content)
+    return path
+
+
+def test_a_sound_header_is_read(tmp_path):
+    images, labels = put(tmp_path / "images", IMAGES), put(tmp_path / "labels", LABELS)
+    assert read_header(images, 3).lengths == (5, 28, 28)
+    assert read_header(labels, 1).lengths == (5,)
+    check_pair(images, labels)
+
+
+DAMAGED = {
+    "another magic": (b"\x00\x00\x08\x01" + IMAGES[4:], "begins with '00000801'; allowed: '00000803'"),
+    "empty": (b"", "begins with ''"),
+    "cut within the header": (IMAGES[:9], "ends within its header of 16 bytes"),
+    "cut within the images": (IMAGES[:-1], "claims 3936 bytes for 5 items, and it has 3935"),
+    "longer": (IMAGES + b"x", "and it has 3937"),
+    "no image": (struct.pack(">IIII", 2051, 0, 28, 28), "for 0 items"),
+    "2^32 images": (struct.pack(">IIII", 2051, 2**32 - 1, 28, 28) + bytes(784), "for 4294967295 items"),
+    "a side of 0": (struct.pack(">IIII", 2051, 5, 0, 28), "side of 0; allowed: 1 to 1024"),
+    "a side of 2^32": (struct.pack(">IIII", 2051, 5, 2**32 - 1, 28), "side of 4294967295"),
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGED)
+def test_a_damaged_header_is_named(damage, tmp_path):
+    content, words = DAMAGED[damage]
+    with pytest.raises(DataError, match=words):
+        read_header(put(tmp_path / "images", content), 3)
+
+
+def test_images_and_labels_belong_together(tmp_path):
+    labels = put(tmp_path / "labels", struct.pack(">II", 2049, 4) + bytes(4))
+    with pytest.raises(DataError, match="has 5 images, and labels has 4 labels"):
+        check_pair(put(tmp_path / "images", IMAGES), labels)
+
+
+def test_damaged_sets_end_in_a_sentence(tmp_path):
+    """Each file of a small set is damaged at random in its header or cut; the set is refused as a whole."""
+    draw = np.random.default_rng(3)
+    folder = tmp_path / MNIST.folder
+    folder.mkdir(parents=True)
+    for _ in range(40):
+        for name in MNIST.files:
+            (folder / name).write_bytes(IMAGES if "images" in name else LABELS)
+        name = MNIST.files[int(draw.integers(4))]
+        content = bytearray((folder / name).read_bytes())
+        if draw.integers(2):
+            content[int(draw.integers(8))] ^= 1 << int(draw.integers(8))
+        else:
+            del content[int(draw.integers(len(content))) :]
+        (folder / name).write_bytes(content)
+        with pytest.raises(DataError, match="is damaged") as caught:
+            MNIST().load(tmp_path)
+        assert name in str(caught.value)

@@ -1,0 +1,60 @@
+"""TOML with more digits, brackets or tables than any scenario has."""
+
+import pytest
+
+from fedsim.errors import ScenarioError
+from fedsim.scenario import Scenario, parse_assignment
+from fedsim.scenario.toml import DEEPEST, NoTomlError, parse_toml
+
+TOO_MUCH = {
+    "5,000 digits": ("a = " + "9" * 5000, r"cannot be read: Exceeds the limit \(4300 digits\).*; allowed: 64 bits"),
+    "4,000 digits": ("a = " + "9" * 4000, "a: a whole number of 13288 bits is not allowed"),
+    "65 bits": ("[b]\na = [1, 9223372036854775808]", "b.a: a whole number of 64 bits is not allowed"),
+    "3,000 brackets": ("a = " + "[" * 3000, "too many brackets"),
+    "3,000 closed brackets": ("a = " + "[" * 3000 + "]" * 3000, "too many brackets"),
+    "3,000 steps": ("a" + ".a" * 3000 + " = 1", "lies too deep; allowed: 20"),
+    "3,000 steps of a table": ("[a" + ".a" * 3000 + "]", "lies too deep"),
+    "3,000 braces": ("a = " + "{b = " * 3000, "too many brackets"),
+}
+
+
+@pytest.mark.parametrize("case", TOO_MUCH)
+def test_too_much_is_refused(case):
+    text, words = TOO_MUCH[case]
+    with pytest.raises(ScenarioError, match=words):
+        parse_toml(text, "here")
+    with pytest.raises(ScenarioError, match=f"^here: .*{words}"):
+        Scenario.from_toml(text, source="here")
+
+
+def test_what_is_deep_enough_is_read():
+    assert parse_toml("a = -9223372036854775807", "here")["a"] == -(2**63) + 1
+    inner = parse_toml("a = " + "[" * (DEEPEST - 2) + "1" + "]" * (DEEPEST - 2), "here")["a"]
+    assert str(inner).count("[") == DEEPEST - 2
+
+
+def test_other_text_is_no_toml():
+    with pytest.raises(NoTomlError, match="here: is not valid TOML"):
+        parse_toml("a = nothing", "here")
+    with pytest.raises(NoTomlError):
+        parse_toml("a = '\0'", "here")
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    {
+        "seed=" + "9" * 5000: "^--set seed=9*\\.\\.\\.: holds a number that cannot be read",
+        "seed=" + "[" * 3000: "too many brackets",
+        "a" + ".a" * 3000 + "=1": "names 3001 tables within one another; allowed: 20",
+        "seed=9223372036854775808": "64 bits is not allowed",
+        "name=\udcff": "is not UTF-8 text",
+    }.items(),
+    ids=["digits", "brackets", "steps", "bits", "bytes"],
+)
+def test_values_set_on_the_command_line_have_the_same_bounds(text, words):
+    with pytest.raises(ScenarioError, match=words):
+        parse_assignment(text)
+
+
+def test_a_value_of_several_lines_is_a_text():
+    assert parse_assignment("name=1\nb = 2") == ("name", "1\nb = 2")

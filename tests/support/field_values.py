@@ -1,0 +1,260 @@
+"""Values of the fields of a scenario, for `tests.support.scenario_fields`: what its walk cannot find out by itself."""
+
+import json
+import struct
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+
+from fedsim.learning.data.idx import FILES
+from fedsim.network.radio.fading import Rayleigh
+from fedsim.network.radio.multiuser_diversity import DiversityGain
+from fedsim.network.radio.spectral_efficiency import Shannon
+from fedsim.selectors import SELECTORS
+from tests.support.tiny_images import Tiny
+
+Tables = dict[str, Any]
+
+EDGE: Final = {"capacity_bps": 1e7, "delay_s": 0.01}
+LAW: Final = {"kind": "constant", "value_s": 1.0}
+CONSTANT_ACCESS: Final = {"downlink_bps": 1e6, "uplink_bps": 1e5, "delay_s": 0.005}
+BURSTS: Final = {"kind": "outage-bursts", "mean_good_s": 5.0, "mean_bad_s": 1.0}
+TWO_TIER: Final = {
+    "kind": "two-tier",
+    "cells": 2,
+    "site_distance_m": 50.0,
+    "fronthaul": EDGE,
+    "backhaul": EDGE,
+}
+WALK: Final = {"kind": "random-waypoint", "radius_m": 50.0, "slowest_m_per_s": 1.0, "fastest_m_per_s": 2.0}
+EDGES: Final = {"grouping": {"kind": "order", "count": 2}, "backhaul": "none"}
+POINTS: Final = [[0, 0.0, 1.0, 2.0], [0, 5.0, 3.0, 4.0]]
+NODES: Final = [
+    {"id": "cloud", "kind": "cloud"},
+    *({"id": f"c{number}", "kind": "client", "client": number} for number in range(6)),
+]
+LINES: Final = [{"source": f"c{number}", "target": "cloud", **EDGE} for number in range(6)]
+BOTH_WAYS: Final = [*LINES, *({**line, "source": "cloud", "target": line["source"]} for line in LINES)]
+OWN_SETS: Final = {
+    name: replace(Tiny(samples=200, salt=salt).load(), classes=10) for salt, name in enumerate(("one", "two"))
+}
+"""Data sets in files."""
+
+LEARNING: Final = {
+    "data": {"kind": "cifar-10", "train_limit": 120},
+    "split": {"kind": "dirichlet", "alpha": 5.0},
+    "model": {"kind": "mlp", "hidden": [4]},
+    "local": {"momentum": 0.5, "max_batches": 3},
+    "server": {"kind": "fedavgm"},
+    "flops_per_sample": 1e3,
+}
+
+TABLES: Final[Tables] = {
+    "name": "fields",
+    "seed": 3,
+    "crowd": {"clients": 6, "placement": {"kind": "disc", "radius_m": 100.0}},
+    "learning": {"kind": "supervised", **LEARNING},
+    "privacy": {
+        "budget": {"kind": "geometric", "epsilon": 40.0},
+        "mechanism": {"kind": "laplace-coordinate", "delta_f": 0.012},
+    },
+    "network": {"kind": "cell"},
+    "devices": {},
+    "rounds": {"count": 5, "policy": {"kind": "deadline", "deadline_s": 1.0}, "late": "cancel"},
+    # Made once: reading the constructor of a selector is a third of the time of a scenario.
+    "selector": SELECTORS.make_recipe({"kind": "uniform", "cohort": 3}),
+    "results": {},
+}
+"""The scenario to which each field belongs or is added."""
+
+OPTIONS: Final[dict[str, Tables]] = {
+    "policy adaptive-deadline": {"initial_s": 1.0},
+    "policy deadline": {"deadline_s": 1.0},
+    "policy fedasync": {"concurrency": 3},
+    "policy fedbuff": {"concurrency": 3, "buffer": 2},
+    "policy k-fastest": {"k": 2},
+    "policy moving-average": {"initial_s": 1.0},
+    "policy quorum": {"share": 0.5, "max_wait_s": 5.0},
+    "policy safa": {"share": 0.5, "max_wait_s": 5.0, "lag": 0},
+    "data set digits": {"train_limit": 120},
+    "data set mnist": {"train_limit": 120},
+    "data set fashion-mnist": {"train_limit": 120},
+    "data set cifar-10": {"train_limit": 120},
+    "data set idx-files": {"name": "one", "train_limit": 120},
+    "split dirichlet": {"alpha": 5.0},
+    "split quantity-skew": {"concentration": 3.0},
+    "learner supervised": LEARNING,
+    "learner none": {"model_bits": 1e6, "samples_per_client": 10, "flops_per_sample": 1e3},
+    "fading rayleigh": {"coherence_s": 0.02},
+    "fading rician": {"coherence_s": 0.02, "k_db": 3.0},
+    "fading nakagami": {"coherence_s": 0.02, "m": 2.0},
+    "shadowing correlated": {"decorrelation_m": 50.0},
+    "path loss free-space": {"carrier_hz": 2e9},
+    "path loss uma": {"carrier_hz": 2e9},
+    "path loss umi": {"carrier_hz": 2e9},
+    "path loss rma": {"carrier_hz": 2e9},
+    "path loss inh": {"carrier_hz": 2e9},
+    "path loss inf": {"carrier_hz": 2e9, "clutter_density": 0.3},
+    "latency law constant": {"value_s": 1.0},
+    "latency law normal": {"centre_s": 1.0, "std_s": 0.1},
+    "latency law log-normal": {"median_s": 1.0, "sigma": 0.5},
+    "latency law shifted-exponential": {"shift_s": 1.0, "scale_s": 0.5},
+    "latency law empirical": {"values_s": [1.0, 2.0]},
+    "placement disc": {"radius_m": 100.0},
+    "placement annulus": {"inner_m": 10.0, "outer_m": 100.0},
+    "placement hexagons": {"inter_site_distance_m": 100.0, "rings": 1},
+    "placement file": {"path": "one/places.csv"},
+    "placement given": {"positions_m": [[10.0 * (number + 1), 5.0] for number in range(6)]},
+    "network graph": {"topology": TWO_TIER, "access": CONSTANT_ACCESS},
+    "network latency": {"downlink": LAW, "uplink": LAW},
+    "topology file": {"path": "one/graph.json"},
+    "topology given": {"nodes": NODES, "edges": LINES},
+    "topology mesh": {"range_m": 500.0, "hop": EDGE, "backhaul": EDGE},
+    "topology star": {"backhaul": EDGE},
+    "topology two-tier": TWO_TIER,
+    "access constant": CONSTANT_ACCESS,
+    "access radio": {"delay_s": 0.01},
+    # Means over fading and coding, which take long, need not be worked out.
+    "cell urban-macro": {"fading": "none", "rate": "shannon"},
+    "cell indoor-office": {"fading": "none", "rate": "shannon"},
+    "cell wifi": {"fading": "none", "rate": "shannon"},
+    "cell nb-iot": {"fading": "none", "rate": "shannon"},
+    "cell 5g-midband": {"fading": "none", "rate": "shannon"},
+    "mobility random-waypoint": WALK,
+    "mobility trace": {"points": POINTS},
+    "trouble loss": {"node": "bs-0", "from_s": 1.0, "duration_s": 1.0},
+    "trouble outage-bursts": BURSTS,
+    "availability bernoulli": {"probability": 0.5, "retry_s": 1.0},
+    "availability markov": {"mean_on_s": 10.0, "mean_off_s": 5.0},
+    "availability diurnal": {"share_by_hour": [0.5] * 24, "mean_session_s": 600.0},
+    "availability traces": {"path": "one/traces.csv"},
+    "spread law log-normal": {"sigma": 0.5},
+    "spread law shifted-exponential": {"shift": 0.5},
+    "spread law stragglers": {"share": 0.2, "times_slower": 4.0},
+    "compute time rate": {"samples_per_s": 500.0},
+    "compute time flops": {"flops_per_s": 1e9},
+    "compute time fedscale": {"batch_size": 10, "steps": 2},
+    "dropout law hazard": {"rate_per_s": 0.1},
+    "dropout law phase-hazard": {"downlink_per_s": 0.1, "compute_per_s": 0.1, "uplink_per_s": 0.1},
+    "energy law battery": {
+        "capacity_j": 100.0,
+        "receive_j_per_bit": 1e-9,
+        "transmit_j_per_bit": 1e-9,
+        "compute_w": 1.0,
+        "initial_from": 0.5,
+        "initial_to": 0.8,
+        "idle_w": 0.01,
+        "charge_w": 0.1,
+        "least_charge": 0.1,
+    },
+    "privacy budget geometric": {"epsilon": 40.0},
+    "privacy mechanism laplace-l1": {"clip": 1.0},
+    "privacy mechanism laplace-coordinate": {"delta_f": 0.012},
+    "backhaul link": {"rate_bps": 1e7, "delay_s": 0.01},
+    "staleness law deviation": {"beta": 0.35},
+    "grouping given": {"edge": [0, 1, 0, 1, 0, 1]},
+    "grouping latency": {"count": 2},
+    "grouping order": {"count": 2},
+    "selector cpow-d": {"cohort": 2, "samples": 10, "wait_s": 0.5},
+    "selector pow-d": {"cohort": 2, "candidates": 4, "wait_s": 0.5},
+    "selector rpow-d": {"cohort": 2, "candidates": 4},
+    "selector fedcs": {"deadline_s": 3.0, "share": 0.5, "wait_s": 0.5},
+    "selector cs-ucb-q": {"cohort": 2, "tau_max_s": 5.0},
+    "ClientCrash": {"mean_up_s": 10.0, "mean_down_s": 1.0},
+    "LinkOutage": {"mean_up_s": 10.0, "mean_down_s": 1.0},
+    "ServerRestart": {"mean_up_s": 10.0, "down_s": 1.0},
+    "Edges": EDGES,
+}
+"""Options of a kind, or of a table that is left out by default: those that it needs, or that leave room for others."""
+
+_AT_EDGES: Final = {
+    "network": {"kind": "graph", "topology": TWO_TIER, "access": CONSTANT_ACCESS, "server": "edge-server"},
+}
+BESIDE: Final[dict[str, Mapping[str, Any]]] = {
+    "topology file": {"network.access": None},
+    "topology given": {"network.access": None},
+    "topology mesh": {"network.access": None},
+    "grouping site": {**_AT_EDGES, "rounds.edges.backhaul": "network"},
+    "merging of edges fedat": {"rounds.edges.grouping": {"kind": "latency", "count": 2}},
+    "backhaul network": {**_AT_EDGES, "rounds.edges.grouping": "site"},
+}
+"""What must stand beside a kind, by dotted path."""
+
+OTHERS: Final[dict[str, Any]] = {
+    "name": "others",
+    "learning.data.name": "two",
+    "learning.data.digest": OWN_SETS["one"].digest,
+    "privacy.budget": {"kind": "geometric", "epsilon": 20.0},
+    "crowd.placement.path": "two/places.csv",
+    "crowd.placement.positions_m": [[9.0 * (number + 1), 5.0] for number in range(6)],
+    "network.path": "two/capacities.csv",
+    "network.topology": {"kind": "star", "backhaul": EDGE},
+    "network.topology.path": "two/graph.json",
+    "network.topology.nodes": [*NODES, {"id": "relay", "kind": "router"}],
+    "network.topology.edges": [{**line, "delay_s": 0.02} for line in LINES],
+    "network.mobility.points": [[0, 0.0, 1.0, 2.0]],
+    "network.downlink.sharing.gains": DiversityGain(Shannon(), Rayleigh(coherence_s=0.02), np.ones(6)),
+    "network.access.cell.sites": {"load": 0.37},
+    "network.mobility.path": "two/walks.csv",
+    "network.trouble": [BURSTS],
+    "network.trouble.0.node": "bs-1",
+    "network.trouble.0.edge": ["bs-0", "edge-0"],
+    "network.trouble.0.edges": [["bs-0", "edge-0"]],
+    "devices.availability.path": "two/traces.csv",
+    "devices.compute.path": "two/capacities.csv",
+    "rounds.policy": {"kind": "fedbuff", "concurrency": 3, "buffer": 2},
+    "rounds.late": {"kind": "stale"},
+    "rounds.edges.grouping.edge": [0, 0, 0, 1, 1, 1],
+    "rounds.faults.server_restart.at_s": [5.0],
+    "selector.rates": [0.5] * 6,
+    "selector.expected_reward": [0.5] * 6,
+    "selector.periods_s": [3600.0],
+    "selector.probabilities": [0.5, 0.2, 0.1, 0.1, 0.1],
+}
+"""Other values of fields by path, where the type of the field does not tell any."""
+
+TOGETHER: Final[dict[str, Mapping[str, Any]]] = {
+    "learning.local.optimizer": {"learning.local.momentum": 0.0},
+    "network.fading.speed_m_per_s": {"network.fading.coherence_s": None, "network.fading.carrier_hz": 2e9},
+    "network.fading.carrier_hz": {"network.fading.coherence_s": None, "network.fading.speed_m_per_s": 1.0},
+    "network.topology.directed": {"network.topology.edges": BOTH_WAYS},
+    "network.trouble.0.edge": {"network.trouble.0.node": None},
+    "network.mobility.path": {"network.mobility.points": None},
+    "devices.energy.compute_j_per_flop": {"devices.energy.compute_w": None},
+    "rounds.faults.server_restart.at_s": {"rounds.faults.server_restart.mean_up_s": None},
+    "selector.probabilities": {"selector.policy": None},
+}
+"""What must change with a field."""
+
+ONE_VALUE: Final = {
+    "network.path_loss rma": {"high_loss_share", "penetration"},
+}
+"""Fields that a kind has by descent and of which it allows one value: TR 38.901 has one kind of rural buildings."""
+
+NOT_THERE: Final = {("rounds.edges.merging.staleness", "deviation")}
+"""Kinds of a catalogue that a slot refuses."""
+
+
+def write_files(folder: Path) -> None:
+    """Write the files that scenarios of this module name, two of each kind."""
+    for number, name in enumerate(("one", "two")):
+        place = folder / name
+        place.mkdir()
+        own, rows = OWN_SETS[name], range(8)
+        (place / "raw").mkdir()
+        for file, array in zip(FILES, (own.train_x[..., 0], own.train_y, own.test_x[..., 0], own.test_y), strict=True):
+            header = struct.pack(f">4B{array.ndim}I", 0, 0, 8, array.ndim, *array.shape)
+            (place / "raw" / file).write_bytes(header + array.astype(np.uint8).tobytes())
+        _csv(place / "places.csv", "x_m,y_m", ((10 * row + 5 + number, 7) for row in rows))
+        _csv(place / "capacities.csv", "computation,communication", ((20 + row, 5000 + number) for row in rows))
+        _csv(place / "walks.csv", "client,time_s,x_m,y_m", ((row, 0, 5, number) for row in rows))
+        _csv(place / "traces.csv", "device,start_s,end_s,period_s", ((row, number, 50, 100) for row in rows))
+        lines = [{**line, "delay_s": 0.01 * (1 + number)} for line in LINES]
+        (place / "graph.json").write_text(json.dumps({"nodes": NODES, "edges": lines}))
+
+
+def _csv(path: Path, header: str, rows: Any) -> None:
+    path.write_text("\n".join([header, *(",".join(map(str, row)) for row in rows)]) + "\n")

@@ -1,0 +1,23 @@
+"""The state of a run folder, as tests read and change it."""
+
+import json
+
+from fedsim.results.state import STATE, seal
+
+
+def state_of(folder):
+    """Return the content of ``run.json``."""
+    return json.loads((folder / STATE).read_text(encoding="utf-8"))
+
+
+def rewrite(folder, *dropped, **changes):
+    """Change values of ``run.json``, or drop some; the checksum fits afterwards."""
+    state = {name: value for name, value in {**state_of(folder), **changes}.items() if name not in dropped}
+    state.pop("checksum", None)
+    (folder / STATE).write_text(json.dumps({**state, "checksum": seal(state)}), encoding="utf-8")
+
+
+def files_of(folder):
+    """Return the content of every file that must not depend on how often the run was killed."""
+    names = [path for path in folder.iterdir() if path.suffix in {".parquet", ".safetensors", ".toml"}]
+    return {path.name: path.read_bytes() for path in [*names, folder / "summary.json"]}

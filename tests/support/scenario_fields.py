@@ -1,0 +1,194 @@
+"""Every field of the schema of a scenario, each with a scenario that has it and with another value that it may have.
+
+The schema is walked from its tables through every kind of every catalogue; `tests.support.field_values` has the options
+that kinds need, what must stand beside them, and other values of fields whose type does not tell any.
+"""
+
+import copy
+import inspect
+import typing
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from types import NoneType
+from typing import Any, get_args
+
+from pydantic import BaseModel
+
+from fedsim import Scenario
+from fedsim.errors import ScenarioError
+from fedsim.network.medium.cell import SharingSlot
+from fedsim.registry import Registry, Slot, nested
+from fedsim.scenario.sections import ScenarioTables
+from tests.support.field_values import BESIDE, NOT_THERE, OPTIONS, OTHERS, TABLES, TOGETHER, Tables
+
+
+@dataclass(frozen=True)
+class SchemaField:
+    """A field of the schema in a scenario that has it.
+
+    Attributes
+    ----------
+    path : dotted path of the field
+    part : path of the table or slot that it belongs to, and the kind there: ``"rounds.policy deadline"``
+    name : of the field
+    tables : the scenario's tables
+    annotation : of the field, None for an option of a selector that has none
+    slot : what fills it, if it is a slot
+    scenario : the scenario of the tables
+    """
+
+    path: str
+    part: str
+    name: str
+    tables: Tables
+    annotation: Any
+    slot: Slot | None
+    scenario: Scenario
+
+    def changed(self) -> Scenario | None:
+        """Return the scenario with another value of the field; None if none is found that is allowed."""
+        for other in self._others(_value(self.scenario, self.path)):
+            tables = _with(self.tables, {self.path: other, **TOGETHER.get(self.path, {})})
+            try:
+                found = Scenario(**tables)
+            except ScenarioError:
+                continue
+            if found != self.scenario:
+                return found
+        return None
+
+    def _others(self, value: object) -> Iterator[object]:
+        if self.path in OTHERS:
+            yield OTHERS[self.path]
+        if self.slot is not None:
+            yield from (_filled(self.slot.registry, kind) for kind in _kinds(self.slot))
+        yield from _literals(self.annotation)
+        if value is None:
+            yield from (_empty_table(self.annotation), 1, 0.5, 2, 100.0, True)
+        elif isinstance(value, bool):
+            yield not value
+        elif isinstance(value, int | float):
+            yield from (value + 1, value * 2, value / 2, value * 0.9, value - 1, value + 0.1)
+        elif isinstance(value, tuple | list):
+            yield from ([one * 0.9 for one in value if isinstance(one, float)], [*value, *value])
+        yield None
+
+
+def schema_fields() -> Iterator[SchemaField]:
+    """Yield every field of the schema, but for tables that are always there, whose own fields stand for them.
+
+    Where a part stands counts in the tables of learning, privacy and rounds, so there it is visited in each place; in
+    another table each part is visited once.
+    """
+    yield from _fields_of(ScenarioTables, "", "", TABLES, set())
+
+
+def _fields_of(owner: Any, path: str, part: str, tables: Tables, seen: set[Any]) -> Iterator[SchemaField]:
+    top = path.partition(".")[0]
+    key = part if top in ("", "learning", "privacy", "rounds") else top, owner
+    if key in seen:
+        return
+    seen.add(key)
+    scenario = Scenario(**tables)
+    for name, (annotation, slot) in _declared(owner).items():
+        here = f"{path}.{name}" if path else name
+        if slot is not None or _table(annotation) is None or NoneType in get_args(annotation):
+            yield SchemaField(here, part, name, tables, annotation, slot, scenario)
+        for inner, where, place, below in _parts_in(annotation, slot, here, tables):
+            yield from _fields_of(inner, where, place, below, seen)
+
+
+def _parts_in(annotation: Any, slot: Slot | None, here: str, tables: Tables) -> Iterator[tuple[Any, str, str, Tables]]:
+    """Yield class, path, name and tables of each part that may stand in a field."""
+    if slot is not None:
+        registry, many = slot.registry, typing.get_origin(annotation) is tuple
+        for kind in registry.builtin:
+            if (here, kind) not in NOT_THERE:
+                filled = _filled(registry, kind)
+                new = {here: [filled] if many else filled, **BESIDE.get(f"{registry.noun} {kind}", {})}
+                yield registry.load(kind), f"{here}.0" if many else here, f"{here} {kind}", _with(tables, new)
+    elif (table := _table(annotation)) is not None:
+        there = _get(tables, here) is not None
+        yield table, here, here, tables if there else _with(tables, {here: OPTIONS.get(table.__name__, {})})
+
+
+def _declared(owner: Any) -> dict[str, tuple[Any, Slot | None]]:
+    """Return annotation and slot of each field of a table, or of each option of a class."""
+    if issubclass(owner, BaseModel):
+        return {name: (field.annotation, _slot(field)) for name, field in owner.model_fields.items()}
+    if owner.__init__ is object.__init__:
+        return {}
+    hints = typing.get_type_hints(owner.__init__)
+    return {name: (hints.get(name), None) for name in inspect.signature(owner).parameters}
+
+
+def _slot(field: Any) -> Slot | None:
+    """Return the slot of a field, also of one that may be None and of the elements of a list."""
+    metadata = [field.metadata, *(getattr(one, "__metadata__", ()) for one in get_args(field.annotation))]
+    return next((slot for part in metadata if (slot := Slot.of(part)) is not None), None)
+
+
+def _table(annotation: Any) -> type[BaseModel] | None:
+    """Return the table that a field holds, if it holds one."""
+    choices = [one for one in get_args(annotation) if one is not NoneType] or [annotation]
+    found = [one for one in choices if isinstance(one, type) and issubclass(one, BaseModel)]
+    return found[0] if len(choices) == 1 and found else None
+
+
+def _empty_table(annotation: Any) -> Tables | None:
+    table = _table(annotation)
+    return None if table is None else OPTIONS.get(table.__name__, {})
+
+
+def _literals(annotation: Any) -> tuple[Any, ...]:
+    if typing.get_origin(annotation) is typing.Literal:
+        return get_args(annotation)
+    return tuple(choice for inner in get_args(annotation) for choice in _literals(inner))
+
+
+def _kinds(slot: Slot) -> tuple[str, ...]:
+    return (*(slot.words if isinstance(slot, SharingSlot) else ()), *slot.registry.builtin)
+
+
+def _filled(registry: Registry, kind: str) -> Any:
+    """Return the value of a slot that names a kind, with the options that it needs."""
+    if kind not in registry.builtin:
+        return kind
+    options = OPTIONS.get(f"{registry.noun} {kind}", {})
+    if not options and "cohort" in registry.option_names(kind):
+        options = {"cohort": 2}
+    return {"kind": kind, **options}
+
+
+def _get(tables: Any, path: str) -> Any:
+    for step in path.split("."):
+        tables = tables.get(step) if isinstance(tables, Mapping) else None
+    return tables
+
+
+def _value(scenario: Scenario, path: str) -> object:
+    """Return the value of a field; None for an option of a part that is written as its kind alone."""
+    found: object = scenario
+    for step in path.split("."):
+        found = dict(nested(found)).get(step)
+    return found
+
+
+def _with(tables: Tables, values: Mapping[str, Any]) -> Tables:
+    """Return tables in which some values differ; None takes a field out."""
+    made = copy.deepcopy(tables)
+    for path, value in values.items():
+        *way, last = path.split(".")
+        table: Any = made
+        for step in way:
+            if isinstance(table, list):
+                table = table[int(step)]
+                continue
+            inside = table.get(step)
+            table[step] = {"kind": inside} if isinstance(inside, str) else {} if inside is None else inside
+            table = table[step]
+        if value is None:
+            table.pop(last, None)
+        else:
+            table[last] = copy.deepcopy(value)
+    return made

@@ -1,0 +1,71 @@
+"""Whatever ends a command becomes a paragraph and an exit code."""
+
+import errno
+import sys
+
+import pytest
+
+from fedsim.boundary import VARIABLE, guarded
+from fedsim.errors import DataError
+
+
+def ending(error):
+    def command():
+        raise error
+
+    return command
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "words"),
+    [
+        (DataError("a: is wrong"), 2, "fedsim: a: is wrong\n"),
+        (
+            ZeroDivisionError("by\nzero"),
+            1,
+            "this should not have happened: ZeroDivisionError: by zero in test_boundary.py",
+        ),
+        (RecursionError(), 1, "RecursionError in test_boundary.py"),
+        (BaseException("odd"), 1, "Please report it to the developers"),
+        (MemoryError("3 TiB"), 2, "not enough memory for this command; allowed: fewer clients"),
+        (KeyboardInterrupt(), 130, "fedsim: interrupted\n"),
+        (OSError(errno.ENOSPC, "No space left"), 2, "the output cannot be written: No space left"),
+        (OSError(errno.ENOSPC, "No space left", "file"), 1, "OSError"),
+        (BrokenPipeError(), 0, ""),
+        (SystemExit(3), 3, ""),
+        (SystemExit(), 0, ""),
+        (SystemExit("a word"), 1, "a word\n"),
+    ],
+)
+def test_each_end_has_its_words_and_code(error, code, words, capsys, monkeypatch):
+    monkeypatch.delenv(VARIABLE, raising=False)
+    assert guarded(ending(error)) == code
+    told = capsys.readouterr().err
+    assert words in told
+    assert "Traceback" not in told
+    assert bool(told) == bool(words)
+
+
+def test_tracebacks_are_printed_on_request(capsys, monkeypatch):
+    monkeypatch.setenv(VARIABLE, "1")
+    assert guarded(ending(ZeroDivisionError())) == 1
+    told = capsys.readouterr().err
+    assert told.startswith("Traceback")
+    assert "in command" in told
+
+
+def test_the_option_prints_tracebacks(capsys, monkeypatch, tmp_path):
+    from fedsim import cli
+
+    monkeypatch.setenv(VARIABLE, "0")
+    monkeypatch.setattr(sys, "argv", ["fedsim", "--traceback", "check", str(tmp_path / "none.toml")])
+    with pytest.raises(SystemExit):
+        cli.main()
+    told = capsys.readouterr().err
+    assert told.startswith("Traceback")
+    assert told.rstrip().endswith("a scenario is a TOML file")
+
+
+def test_a_command_that_ends_well(capsys):
+    assert guarded(lambda: print("done", end="")) == 0  # noqa: T201
+    assert capsys.readouterr() == ("done", "")
