@@ -107,6 +107,9 @@ def _array(column: pa.ChunkedArray) -> NDArray[Any]:
     values = column.combine_chunks()
     if pa.types.is_dictionary(column.type):
         values = values.indices
-    if values.null_count:
-        values = values.fill_null(float("nan") if pa.types.is_floating(values.type) else NO_VALUE)
-    return np.asarray(values.to_numpy())
+    if not values.null_count:
+        return np.asarray(values.to_numpy())
+    # `fill_null` makes a scalar, for which pyarrow imports pandas where that is installed.
+    numbers = np.frombuffer(values.buffers()[1], dtype=values.type.to_pandas_dtype())[values.offset :][: len(values)]
+    none = np.nan if pa.types.is_floating(values.type) else NO_VALUE
+    return np.where(values.is_valid().to_numpy(zero_copy_only=False), numbers, none)

@@ -35,10 +35,10 @@ def wrong_in_round_5(monkeypatch):
     """The second row of round 5 ends a second after its phases."""
     add = Recorder.add_participations
 
-    def add_wrong(self, **columns):
+    def add_wrong(self, columns):
         if columns["round"] == 5:
-            columns["end_s"] = columns["end_s"] + np.array([0.0, 1.0, 0.0])
-        add(self, **columns)
+            columns = columns | {"end_s": columns["end_s"] + np.array([0.0, 1.0, 0.0])}
+        add(self, columns)
 
     monkeypatch.setattr(Recorder, "add_participations", add_wrong)
 
