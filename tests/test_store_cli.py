@@ -85,9 +85,10 @@ def test_no_store_is_made_by_looking(command, tmp_path):
 def test_warnings_of_the_store_are_printed_like_errors(monkeypatch, capsys):
     monkeypatch.setattr("fedsim.cli.app", lambda **_: [warnings.warn(text, kind, stacklevel=1) for text, kind in SAID])
     monkeypatch.setattr(warnings, "showwarning", warnings.showwarning)
-    with warnings.catch_warnings(), pytest.raises(SystemExit, match="0"):
+    with warnings.catch_warnings():
         warnings.simplefilter("always")
-        main()
+        with pytest.raises(SystemExit, match="0"):
+            main()
     first, second, *_ = capsys.readouterr().err.splitlines()
     assert first == "fedsim: the disk is full"
     assert second.endswith("UserWarning: other")
