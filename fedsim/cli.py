@@ -150,9 +150,12 @@ def run(
         left = "the run before is still" if replacing(folder) else "the rounds so far are"
         typer.echo(f"fedsim: interrupted{_by(error)}; {left} in {folder}", err=True)
         raise typer.Exit(143 if error.args else 130) from None
+    summary = read_summary(folder)
+    for note in summary.get("notes", ()):
+        typer.echo(f"fedsim: {note}", err=True)
     if quiet:
         return
-    _print_table(f"{scenario.name} (seed {scenario.seed})", rows(read_summary(folder)))
+    _print_table(f"{scenario.name} (seed {scenario.seed})", rows(summary))
     for written in sorted(folder.glob("*.png")):
         console.print(str(written), soft_wrap=True, highlight=False, markup=False)
 
@@ -247,13 +250,14 @@ def data(
 ) -> None:
     """List the data sets that are found in the data folder, or download one."""
     from fedsim.learning import DATASETS, data_folder
+    from fedsim.learning.data.datasets import PUBLISHED
 
     folder = data_folder(data_dir)
-    kinds = DATASETS.builtin if name is None else [name]
+    kinds = PUBLISHED if name is None else (name,)
     if download and name is None:
-        raise FedsimError(f"data: --download needs the name of a data set; allowed: {', '.join(DATASETS.builtin)}")
-    if name is not None and name not in DATASETS.builtin:
-        raise FedsimError(f"data: there is no data set {name!r}; allowed: {', '.join(DATASETS.builtin)}")
+        raise FedsimError(f"data: --download needs the name of a data set; allowed: {', '.join(PUBLISHED)}")
+    if name is not None and name not in PUBLISHED:
+        raise FedsimError(f"data: there is no data set {name!r}; allowed: {', '.join(PUBLISHED)}")
     if download and name is not None:
         DATASETS.make(name).download(folder)
     _print_table(

@@ -1,5 +1,6 @@
 """The same instant on a floating-point clock, and waiting for it."""
 
+import math
 from collections.abc import Callable, Generator
 from typing import Any, Final
 
@@ -17,6 +18,7 @@ __all__ = [
     "call_after",
     "call_next",
     "call_when",
+    "delay_until",
     "first_of",
     "instants",
     "process_now",
@@ -109,7 +111,25 @@ def rest_of_instant(env: Environment) -> Waiting:
 def tie_s(env: Environment) -> float:
     """Return how long until the next event if that counts as the present instant, though it is later; 0 if not."""
     next_s = env.peek() - env.now
-    return float(next_s) if next_s <= TIE_ULPS * np.spacing(env.now) else 0.0
+    return float(next_s) if next_s <= TIE_ULPS * math.ulp(env.now) else 0.0
+
+
+def delay_until(env: Environment, time_s: float) -> float:
+    """Return the delay after which the clock shows an instant exactly, whatever the sum is rounded to; 0 if it is past.
+
+    Parameters
+    ----------
+    env : Environment
+    time_s : instant
+    """
+    delay_s = time_s - env.now
+    if delay_s <= 0:
+        return 0.0
+    while env.now + delay_s < time_s:
+        delay_s = math.nextafter(delay_s, math.inf)
+    while env.now + delay_s > time_s:
+        delay_s = math.nextafter(delay_s, 0.0)
+    return delay_s
 
 
 def instants(times_s: NDArray[np.float64]) -> NDArray[np.int64]:

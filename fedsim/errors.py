@@ -3,6 +3,8 @@
 A message names the field, the value and what is allowed, so that it can be shown to a user as it is.
 """
 
+from collections.abc import Sequence
+
 
 class FedsimError(Exception):
     """Base class of every error that fedsim raises on purpose."""
@@ -33,6 +35,7 @@ class PartError(ContractError):
     Attributes
     ----------
     what, hint, client, round, time_s : as given, or placed later
+    at : place of the wrong element in an answer of one dimension; None for an answer that is wrong as a whole
     """
 
     def __init__(
@@ -46,12 +49,19 @@ class PartError(ContractError):
         # All of it are arguments: SimPy makes a copy of an error of a process from them.
         super().__init__(what, hint, client, number, time_s)
         self.what, self.hint, self.client, self.round, self.time_s = what, hint, client, number, time_s
+        self.at: int | None = None
 
     def place(self, number: int, time_s: float) -> None:
         """Note round and simulated second, unless they are known."""
         if self.time_s is None:
             self.round, self.time_s = number, time_s
             self.args = (self.what, self.hint, self.client, number, time_s)
+
+    def name_client(self, clients: Sequence[int]) -> None:
+        """Note the client, unless it is known, where the answer had one element for each of some clients."""
+        if self.client is None and self.at is not None and self.at < len(clients):
+            self.client = int(clients[self.at])
+            self.args = (self.what, self.hint, self.client, self.round, self.time_s)
 
     def __str__(self) -> str:
         """Return the text: one line, or five where the place in the run is known."""

@@ -24,6 +24,7 @@ from typing import Any, Final, Self
 from pydantic import BaseModel, ConfigDict, ValidationError, create_model, model_validator
 from pydantic_core import InitErrorDetails, PydanticCustomError, core_schema
 
+from fedsim.answers import unchecked
 from fedsim.code_digest import CodeDigest, code_digest, is_builtin
 from fedsim.inputs.bounds import out_of_bounds
 from fedsim.inputs.plugins import PluginError, load_plugin
@@ -126,7 +127,7 @@ class Recipe:
         What the constructor is called with.
     prototype : object or None
         An object handed over in Python whose constructor arguments cannot be read back as plain values from its
-        attributes, or that was made with options that are no plain values; each run gets a deep copy of it, the
+        attributes, or that was made with options that are no plain values. Each run gets a deep copy of it, the
         scenario cannot be written as TOML, and its digest covers the object's class and its code only.
     """
 
@@ -358,6 +359,7 @@ def identity(part: object) -> str:
     A part that is no table speaks through its ``repr``; where that is Python's default, the text is that of the very
     same object only.
     """
+    part = unchecked(part)
     owner = type(part)
     place = f"{owner.__module__}:{owner.__qualname__}"
     kind = _BUILTIN_KINDS.get(place, owner.__qualname__ if is_builtin(owner) else place)

@@ -14,13 +14,15 @@ from fedsim.devices.contracts import AVAILABILITY, AVAILABILITY_MODEL, COMPUTE_T
 from fedsim.devices.energy import ENERGY
 from fedsim.errors import PartError, RunError, ScenarioError
 from fedsim.history import History, Recorder
-from fedsim.history.notes import notes_of
 from fedsim.learning import ExecutorChoice, ExecutorUsed, Keeping, Learner, MakeExecutor, Precision
+from fedsim.learning.contracts import LEARNER
 from fedsim.learning.models.settings import ModelPart
 from fedsim.learning.models.trained import TrainedModel
+from fedsim.learning.settings import LEARNER_SETTINGS
 from fedsim.learning.store.choice import StoreChoice
 from fedsim.network.contracts import PLACEMENT, build_links
 from fedsim.privacy import PrivacyAccountant
+from fedsim.privacy.mechanisms import MECHANISM
 from fedsim.rounds import (
     ClientContext,
     ExpectedTimes,
@@ -34,6 +36,7 @@ from fedsim.rounds import (
     Workload,
 )
 from fedsim.rounds.audit.audit import Audit
+from fedsim.rounds.audit.tables import TableAudit
 from fedsim.rounds.clients.dispatch import Dispatcher
 from fedsim.rounds.hierarchy.cloud import Cloud
 from fedsim.rounds.policies.contracts import checked_policy
@@ -88,32 +91,32 @@ class Simulation:
     ) -> None:
         self.scenario = scenario
         self.recorder = recorder or Recorder(scenario.name)
-        try:
-            chosen = ExecutorChoice.of(executor, device, precision)
-            with Watchdog(Standing):
-                self.context = build_context(scenario, data_dir, store, chosen, keeping)
-        except PartError as error:
-            error.place(0, 0.0)
-            raise
         stopping = StoppingCriteria(
             count=scenario.rounds.count,
             until_s=scenario.rounds.until_s,
             target_accuracy=scenario.rounds.target_accuracy,
             evaluate_every=scenario.results.evaluate_every,
         )
-        self._server = build_server(
-            self.context,
-            stopping,
-            self.recorder,
-            build_hierarchy(scenario, self.context),
-            on_round,
-            audit=scenario.results.audit,
-        )
+        chosen = ExecutorChoice.of(executor, device, precision)
+        try:
+            with Watchdog(Standing):
+                self.context = build_context(scenario, data_dir, store, chosen, keeping)
+                self._server = build_server(
+                    self.context,
+                    stopping,
+                    self.recorder,
+                    build_hierarchy(scenario, self.context),
+                    on_round,
+                    audit=scenario.results.audit,
+                )
+        except PartError as error:
+            error.place(0, 0.0)
+            raise
 
     @property
-    def notes(self) -> tuple[str, ...]:
-        """What a user should know of the run: why it ended early, and where its model is no number."""
-        return (*self._server.notes, *notes_of(self.history()))
+    def ending(self) -> tuple[str, ...]:
+        """Sentences on why the run ended before its last round; none if it did not."""
+        return tuple(self._server.notes)
 
     @property
     def executor_used(self) -> ExecutorUsed | None:
@@ -212,7 +215,7 @@ def build_server(
     recorder : records the run
     hierarchy : edge servers between the clients and the server; None for a flat federation
     on_round : called after every round, if given
-    audit : whether to check that bits, time and energy are conserved
+    audit : whether to check of each participation that bits, time and energy are conserved
     """
     env = Environment()
     dispatcher = Dispatcher(env, context.clients)
@@ -220,6 +223,10 @@ def build_server(
     if audit:
         checks = Audit(context.learner.samples.size, dispatcher.medium, context.clients.batteries)
         recorder.accounts = checks.accounts
+    workload = context.clients.workload
+    recorder.audit = TableAudit(
+        (workload.down_bits, workload.up_bits), context.clients.accountant, one_server=hierarchy is None
+    )
     runner: RoundRunner
     if hierarchy is None:
         runner = Coordinator(env, context, dispatcher, RoundLog(recorder, context, checks))
@@ -251,15 +258,16 @@ def build_context(
     privacy = scenario.privacy
     selector = SelectorPort.of(scenario.selector.build())
     chosen = replace(executor or ExecutorChoice(), cohort=selector.cohort, rounds=scenario.rounds.count)
-    learner: Learner = scenario.learning.build(
+    learner: Learner = LEARNER_SETTINGS.checked(scenario.learning).build(
         clients=clients,
         streams=streams,
-        mechanism=None if privacy is None else privacy.mechanism,
+        mechanism=None if privacy is None else MECHANISM.checked(privacy.mechanism),
         store=store,
         data_dir=None if data_dir is None else Path(data_dir),
         executor=chosen,
         keeping=Keeping.parse(keeping) if isinstance(keeping, str) else keeping,
     )
+    learner = LEARNER.checked(learner, clients=clients)
     links = build_links(
         scenario.network, PLACEMENT.checked(scenario.crowd.placement).positions(clients, streams), streams
     )

@@ -39,8 +39,10 @@ _MULTIPLIERS: Final = np.array([[_FIRST], [_SECOND]], dtype=np.uint64)
 _KEY_STEPS: Final = np.array([0x9E3779B9, 0xBB67AE85], dtype=np.uint64)
 _LOW: Final = np.uint64(0xFFFFFFFF)
 _HALF: Final = np.uint64(32)
+_WORD: Final = np.dtype("<u8")
 _CHUNK: Final = 2**13
 """Numbers drawn at once, so that their counters stay in a core's cache."""
+_LARGEST: Final = 2**63
 _FEW: Final = 400
 """Largest size for which drawing in the lanes of whole numbers is faster than drawing arrays."""
 
@@ -111,6 +113,10 @@ class Streams:
         self._keys: dict[str, tuple[int, int]] = {}
         self._prefix = _text((seed, *path))[1:]
         self._schedules: dict[str, NDArray[np.uint64]] = {}
+        # Streams that were asked for the numbers of the same counters one after the other are drawn together; the
+        # first of them leads. What was drawn last: the counters, the stream that leads, and the others' numbers.
+        self._together: dict[str, tuple[str, ...]] = {}
+        self._ready: tuple[bytes, int, str, dict[str, FloatArray]] = (b"", 0, "", {})
 
     def within(self, *path: Key) -> "Streams":
         """Return streams of the same run for one of several parts of a kind, such as an edge server."""
@@ -138,20 +144,54 @@ class Streams:
         block : integers in [0, 2**63): a round, a fading block or another count of a client's draws
             The two arguments broadcast.
         """
+        asked = np.asarray(client)
+        if isinstance(block, int) and 0 <= block < _LARGEST and asked.size <= _FEW:
+            numbers = self._of_few(name, asked.astype(_WORD, copy=False).tobytes(), asked.size, block)
+            return numbers if asked.ndim == 1 else numbers.reshape(asked.shape)
         asked, counted = np.asarray(client, dtype=np.uint64), np.asarray(block, dtype=np.uint64)
-        if counted.ndim == 0 and asked.size <= _FEW:
-            return _in_lanes(asked, counted.item(), _lanes(self._key(name), asked.size)).reshape(asked.shape)
         both = np.empty((2, *np.broadcast(asked, counted).shape), dtype=np.uint64)
         both[0], both[1] = asked, counted
         clients, blocks = both
         if clients.size <= _FEW:
-            return _in_lanes(clients, blocks, _lanes(self._key(name), clients.size)).reshape(clients.shape)
+            words = clients.tobytes(), blocks.tobytes()
+            return _in_lanes(*words, _lanes((self._key(name),), clients.size)).reshape(clients.shape)
         numbers = np.empty(clients.size)
         flat_clients, flat_blocks, schedule = clients.ravel(), blocks.ravel(), self._schedule(name)
         for low in range(0, numbers.size, _CHUNK):
             part = slice(low, low + _CHUNK)
             numbers[part] = _uniform(flat_clients[part], flat_blocks[part], schedule)
         return numbers.reshape(clients.shape)
+
+    def _of_few(self, name: str, clients: bytes, size: int, block: int) -> FloatArray:
+        """Return the numbers of a few clients in one block, shape (n,), and draw those of other streams with them.
+
+        Parameters
+        ----------
+        name : of the stream
+        clients : n words
+        size : n
+        block : of all clients
+        """
+        clients_before, block_before, leader, ready = self._ready
+        if block == block_before and clients == clients_before:
+            if name in ready:
+                return ready.pop(name)
+            followers = self._together.get(leader, ())
+            if name != leader and name not in followers:
+                self._together[leader] = (*followers, name)
+            return _in_lanes(clients, block, _lanes((self._key(name),), size))
+        if ready:
+            # These were drawn in vain.
+            self._together[leader] = tuple([other for other in self._together[leader] if other not in ready])
+        names = (name, *self._together.get(name, ()))
+        if size * len(names) > _FEW:
+            names = (name,)
+        lanes = _lanes(tuple([self._key(each) for each in names]), size)
+        numbers: FloatArray = _in_lanes(clients * len(names), block, lanes).reshape(len(names), size)
+        drawn: dict[str, FloatArray] = dict(zip(names, numbers, strict=True))
+        own = drawn.pop(name)
+        self._ready = clients, block, name, drawn
+        return own
 
     def _key(self, name: str) -> tuple[int, int]:
         """Return the two words of a stream's Philox key."""
@@ -215,47 +255,53 @@ def _text(parts: tuple[Key, ...]) -> str:
     return "".join([f"\x1fs{part}" if isinstance(part, str) else f"\x1fi{part}" for part in parts])
 
 
+def _side_by_side(words: NDArray[np.uint64]) -> int:
+    """Return the whole number in whose lanes some words lie side by side."""
+    return int.from_bytes(words.astype(_WORD, copy=False).tobytes(), "little")
+
+
 class _Lanes:
     """Constants of Philox4x32-10 for counters that lie side by side in one whole number, 64 bits each.
 
     Parameters
     ----------
-    key : two 32-bit words
-    size : number of counters
+    keys : of streams, two 32-bit words each
+    size : number of counters of each stream
 
     Attributes
     ----------
+    size : number of lanes
     ones : a whole number with 1 in each lane
     low, short : masks of the 32 and of the 20 lowest bits of each lane
-    keys : the ten round keys, two words each, in each lane
+    keys : the first eight round keys, two words each, in each lane
+    ninth, tenth : the one word that is needed of each of the last two round keys
     """
 
-    def __init__(self, key: tuple[int, int], size: int) -> None:
-        self.ones = int.from_bytes(b"\x01\0\0\0\0\0\0\0" * size, "little")
+    def __init__(self, keys: tuple[tuple[int, int], ...], size: int) -> None:
+        self.size = size * len(keys)
+        self.ones = int.from_bytes(b"\x01\0\0\0\0\0\0\0" * self.size, "little")
         self.low, self.short = self.ones * 0xFFFFFFFF, self.ones * 0xFFFFF
-        self.keys = [(self.ones * even, self.ones * odd) for even, odd in key_schedule(key)[:, :, 0].tolist()]
+        words = np.stack([key_schedule(key)[:, :, 0] for key in keys], axis=2).repeat(size, axis=2)
+        *first, ninth, tenth = [(_side_by_side(even), _side_by_side(odd)) for even, odd in words]
+        self.keys, self.ninth, self.tenth = first, ninth[1], tenth[0]
 
 
 _lanes = lru_cache(maxsize=128)(_Lanes)
 
 
-def _in_lanes(client: NDArray[np.uint64], block: NDArray[np.uint64] | int, lanes: _Lanes) -> FloatArray:
+def _in_lanes(client: bytes, block: bytes | int, lanes: _Lanes) -> FloatArray:
     """Return the numbers of a few counters, shape (n,): `_uniform` in the lanes of whole numbers.
 
     A product of two 32-bit words fits into a lane, so that one multiplication of whole numbers is one of all lanes.
 
     Parameters
     ----------
-    client, block : n of each, or one block for all
+    client, block : n words each, or one block for all
     lanes : for n counters
     """
     low, short = lanes.low, lanes.short
-    first, odd = int.from_bytes(client.astype("<u8", copy=False).tobytes(), "little"), 0
-    blocks = (
-        lanes.ones * block
-        if isinstance(block, int)
-        else int.from_bytes(block.astype("<u8", copy=False).tobytes(), "little")
-    )
+    first, odd = int.from_bytes(client, "little"), 0
+    blocks = lanes.ones * block if isinstance(block, int) else int.from_bytes(block, "little")
     # The bits of `second` and `odd` beyond the lower half of a lane have no meaning.
     second, third = blocks, blocks >> 32 & low
     for even_key, odd_key in lanes.keys:
@@ -266,8 +312,11 @@ def _in_lanes(client: NDArray[np.uint64], block: NDArray[np.uint64] | int, lanes
             ((one >> 32) ^ odd ^ odd_key) & low,
             one,
         )
-    bits = (first << 20) ^ (second >> 12 & short)
-    return (np.frombuffer(bits.to_bytes(8 * client.size, "little"), dtype="<u8") + 0.5) * 2.0**-52
+    # Of the last two rounds only the words that the number depends on.
+    second, third = third * _SECOND, ((first * _FIRST >> 32) ^ odd ^ lanes.ninth) & low
+    last = third * _SECOND
+    bits = ((((last >> 32) ^ second ^ lanes.tenth) & low) << 20) ^ (last >> 12 & short)
+    return np.asarray((np.frombuffer(bits.to_bytes(8 * lanes.size, "little"), dtype=_WORD) + 0.5) * 2.0**-52)
 
 
 def _uniform(client: NDArray[np.uint64], block: NDArray[np.uint64], schedule: NDArray[np.uint64]) -> FloatArray:

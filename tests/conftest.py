@@ -13,9 +13,6 @@ os.environ.setdefault("FEDSIM_EXECUTOR", "sequential")
 # No test writes into the store of the user who runs it.
 os.environ["FEDSIM_STORE"] = "none"
 
-# Worker processes import modules of tests by name; behind the installed package, which is what is tested.
-sys.path.append(str(Path(__file__).parents[1]))
-
 _PREPARE = Path(__file__).parents[2] / "shared" / "data" / "prepare.py"
 _HERE = Path(__file__).parent
 # Rooms by themselves, and what is about the house: the quick tier, but for what compares samples or reads data sets.

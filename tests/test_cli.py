@@ -104,7 +104,7 @@ def test_check_prints_the_resolved_scenario(folder):
         ("edge-mergings", ["asynchronous", "fedat", "synchronous"]),
         ("backhauls", ["link", "network", "none"]),
         ("networks", ["cell", "latency", "pause-two-speed"]),
-        ("datasets", ["digits", "mnist", "fashion-mnist", "cifar-10"]),
+        ("datasets", ["digits", "mnist", "fashion-mnist", "cifar-10", "idx-files"]),
         ("mechanisms", ["laplace-l1", "laplace-coordinate"]),
         ("executors", ["auto", "sequential", "processes", "stacked", "stacked-compiled"]),
     ],

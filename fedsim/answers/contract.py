@@ -43,6 +43,11 @@ class Contract:
         self._parameters = {name: _parameters(protocol, name) for name in members}
         self._guarded: dict[type, type[_Guarded]] = {}
 
+    @property
+    def methods(self) -> list[str]:
+        """Names of the members that are called."""
+        return [name for name in self.members if not _is_attribute(self.protocol, name, None)]
+
     def checked(self, part: T, **known: object) -> T:
         """Return a part whose answers are checked; fedsim's own, and a part that is checked, as it is.
 
@@ -62,7 +67,7 @@ class Contract:
         body: dict[str, Any] = {"__slots__": (), "__doc__": None}
         for name, answer in self.members.items():
             found = inspect.getattr_static(kind, name, None)
-            if self._parameters[name] is None or isinstance(found, property):
+            if _is_attribute(self.protocol, name, found):
                 body[name] = self._property(name, answer)
             elif name in self._inherited and is_builtin(_home(kind, name)):
                 body[name] = self._method(name, answer, found)
@@ -119,7 +124,9 @@ class Contract:
         if client is None and lie.at is not None and isinstance(ids, np.ndarray) and lie.at < ids.size:
             client = int(ids.ravel()[lie.at])
         what = f"{self.name_of(part)}.{member} returned {lie.found}"
-        return PartError(what, f"allowed: {lie.allowed}", client)
+        error = PartError(what, f"allowed: {lie.allowed}", client)
+        error.at = lie.at
+        return error
 
 
 @dataclass(frozen=True)
@@ -141,7 +148,7 @@ class PartOf:
         """Return the part, checked."""
         if answer is None and self.none:
             return None
-        missing = [name for name in self.contract.members if not hasattr(type(answer), name)]
+        missing = [name for name in self.contract.methods if not hasattr(type(answer), name)]
         if not isinstance(answer, self.type) or (self.type is object and missing):
             home = self.contract.protocol
             allowed = f"a part of type {home.__module__}.{home.__qualname__}"
@@ -171,6 +178,19 @@ class _Guarded:
 
     def __repr__(self) -> str:
         return repr(self._part)
+
+
+def unchecked(part: object) -> object:
+    """Return the part itself, without the checker around it."""
+    return part._part if isinstance(part, _Guarded) else part
+
+
+def _is_attribute(protocol: type, name: str, found: object) -> bool:
+    """Return whether a member is read, not called: as the protocol declares it, or else as the part has it."""
+    declared = inspect.getattr_static(protocol, name, None)
+    if declared is None and any(name in inspect.get_annotations(base) for base in protocol.__mro__):
+        return True
+    return not inspect.isfunction(found if declared is None else declared)
 
 
 def _parameters(protocol: type, name: str) -> tuple[str, ...] | None:

@@ -1,12 +1,15 @@
 """Records a run while it goes on."""
 
+import contextlib
+from bisect import bisect_left
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, Protocol
 
+import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from fedsim.errors import WriteError
+from fedsim.errors import AuditError, RunError, WriteError
 from fedsim.history.history import History
 from fedsim.history.schema import (
     ACCOUNTS,
@@ -19,7 +22,6 @@ from fedsim.history.schema import (
     TABLES,
     Piece,
     TableSchema,
-    rows_of,
 )
 from fedsim.history.spool import ROWS_IN_A_BATCH, Spool
 
@@ -28,8 +30,45 @@ MakeSpool = Callable[[TableSchema], Spool]
 
 _MOST_ROWS_IN_MEMORY: Final = 2**20
 """Rows that are kept while the disk is full; more end the run."""
-_PARTS_IN_MEMORY: Final = 2**11
-"""Most pieces of a table in memory: a piece of one row takes a hundred times the memory of its numbers."""
+_SINGLE_ROWS_IN_MEMORY: Final = 2**11
+"""Most rows in memory that were given one by one: each takes a hundred times the memory of its numbers."""
+
+
+class TableCheck(Protocol):
+    """Checks the rows of a run's tables, each of them once, and in their order.
+
+    Attributes
+    ----------
+    spent_s : seconds of real time that it has taken so far
+    """
+
+    spent_s: float
+
+    def check(self, name: str, at: int, table: pa.Table) -> None:
+        """Check rows of a table.
+
+        Parameters
+        ----------
+        name : of the table
+        at : number of the rows of the table before the first of them
+        table : the rows
+
+        Raises
+        ------
+        AuditError
+            If one of them is wrong.
+        """
+        ...
+
+    def end(self) -> None:
+        """Check the tables of a run that is over as a whole, after all their rows.
+
+        Raises
+        ------
+        AuditError
+            If they contradict one another.
+        """
+        ...
 
 
 class Recorder:
@@ -46,18 +85,22 @@ class Recorder:
     Attributes
     ----------
     accounts : returns the columns of `ACCOUNTS` up to now; None for none
+    audit : checks rows when they leave memory, after they were put on disk; None for no checks, and after an error
     """
 
     def __init__(self, name: str, spool: MakeSpool | None = None) -> None:
         self.name = name
         self.accounts: Callable[[], dict[str, NDArray[Any]]] | None = None
+        self.audit: TableCheck | None = None
         make = spool or _temporary
-        self._tables = {name: _Growing(schema, make) for name, schema in TABLES.items() if schema is not ACCOUNTS}
+        self._tables = {
+            name: _Growing(schema, make, self._check) for name, schema in TABLES.items() if schema is not ACCOUNTS
+        }
 
-    def add_participations(self, **columns: Piece) -> None:
+    def add_participations(self, columns: Mapping[str, Piece]) -> None:
         """Record the participations of a cohort as columns of `PARTICIPATIONS`, shape (n,), labels as their codes.
 
-        A number stands for a column with one value.
+        A number stands for a column with one value; ``client`` is an array.
         """
         self._tables[PARTICIPATIONS.name].add_columns(columns)
 
@@ -65,7 +108,7 @@ class Recorder:
         """Record clients that were asked a question as columns of `PROBES`, given as in `add_participations`."""
         self._tables[PROBES.name].add_columns(columns)
 
-    def add_round(self, **values: Any) -> None:
+    def add_round(self, values: Row) -> None:
         """Record a round as a row of `ROUNDS`."""
         self._tables[ROUNDS.name].add_row(values)
 
@@ -90,20 +133,40 @@ class Recorder:
         """
         self._tables[EVALUATIONS.name].add_row_later(row)
 
+    @property
+    def audited_s(self) -> float:
+        """Seconds of real time that the checks of `audit` have taken."""
+        return 0.0 if self.audit is None else self.audit.spent_s
+
     def counts(self) -> dict[str, int]:
         """Return how many rows each table has."""
         return {name: table.rows for name, table in self._tables.items()}
 
     def flush(self) -> None:
-        """Put all rows on disk."""
-        for table in self._tables.values():
-            table.spill()
+        """Put all rows on disk; where one table cannot be written, the others are."""
+        with contextlib.ExitStack() as others:
+            for table in reversed(self._tables.values()):
+                others.callback(table.spill)
+
+    def end(self) -> None:
+        """Check what has not been checked, as the run is over.
+
+        Raises
+        ------
+        AuditError
+            If a row is wrong, or the tables contradict one another.
+        """
+        if self.audit is not None:
+            for table in self._tables.values():
+                table.check()
+            with self._last_error():
+                self.audit.end()
 
     def history(self) -> History:
         """Return the history up to now; rows on disk are mapped into memory, and read when they are used."""
         tables = {name: table.table() for name, table in self._tables.items()}
         if self.accounts is not None:
-            tables["accounts"] = ACCOUNTS.from_columns([self.accounts()])
+            tables["accounts"] = ACCOUNTS.from_columns(self.accounts())
         return History(
             self.name, **{n: table for n, table in tables.items() if table.num_rows or not TABLES[n].optional}
         )
@@ -112,35 +175,57 @@ class Recorder:
         """Read a table batch by batch, with few rows in memory at a time; its rows are put on disk first."""
         return self._tables[name].batches()
 
+    def _check(self, name: str, at: int, table: pa.Table) -> None:
+        if self.audit is not None:
+            with self._last_error():
+                self.audit.check(name, at, table)
+
+    @contextlib.contextmanager
+    def _last_error(self) -> Iterator[None]:
+        """Check nothing any more after an error, so that the other rows can be put on disk."""
+        try:
+            yield
+        except AuditError:
+            self.audit = None
+            raise
+
 
 class _Growing:
-    """One table: the newest rows in memory as they were given, the others in a spool.
+    """One table: the newest rows in memory, the others in a spool.
 
-    An interrupt may come at any instant. The rows stay in order and none is put on disk twice, because the spool knows
-    how many it has.
+    Rows are given one by one, or several as columns, whose numbers are written into arrays with room for a batch. An
+    interrupt may come at any instant. The rows stay in order and none is put on disk twice, because the spool knows how
+    many it has.
     """
 
-    def __init__(self, schema: TableSchema, make: MakeSpool) -> None:
-        self._schema, self._make = schema, make
+    def __init__(self, schema: TableSchema, make: MakeSpool, check: Callable[[str, int, pa.Table], None]) -> None:
+        self._schema, self._make, self._check = schema, make, check
         self._spool: Spool | None = None
-        self.rows = self._spill_at = 0
-        self._tail = _Tail(0, [], [])
+        self.rows = self._spill_at = self._checked = 0
+        self._tail = _Tail(0, [])
+        self._columns: dict[str, NDArray[Any]] = {}
+        self._room = 0
 
     def add_row(self, values: Row) -> None:
         self._schema.check(values)
         self.add_row_later(lambda: values)
 
     def add_row_later(self, row: Callable[[], Row]) -> None:
-        self._tail.rows.append(row)
-        self._added(1, len(self._tail.rows))
+        self._tail.single.append(row)
+        self._added(1)
 
-    def add_columns(self, columns: dict[str, Piece]) -> None:
+    def add_columns(self, columns: Mapping[str, Piece]) -> None:
         absent = self._schema.check(columns)
-        rows = rows_of(columns)
         if absent:
-            columns = columns | {column.name: column.no_value(rows) for column in absent}
-        self._tail.columns.append(columns)
-        self._added(rows, len(self._tail.columns))
+            columns = {**columns, **{column.name: column.no_value for column in absent}}
+        rows, present = np.size(columns["client"]), self.rows - self._tail.at
+        end = present + rows
+        if end > self._room:
+            self._make_room(present, rows)
+        place, arrays = slice(present, end), self._columns
+        for name, piece in columns.items():
+            arrays[name][place] = piece
+        self._added(rows)
 
     def spill(self) -> None:
         newest = self._newest()
@@ -149,7 +234,12 @@ class _Growing:
         if self._spool is None:
             self._spool = self._make(self._schema)
         self._spool.append(newest, self._tail.at)
-        self._tail = _Tail(self._tail.at + newest.num_rows, [], [])
+        at, self._tail = self._tail.at, _Tail(self._tail.at + newest.num_rows, [])
+        self._check_new(newest, at)
+
+    def check(self) -> None:
+        if self._checked < self.rows:
+            self._check_new(self._newest(), self._tail.at)
 
     def table(self) -> pa.Table:
         if self._spool is None:
@@ -160,9 +250,11 @@ class _Growing:
         self.spill()
         return iter(()) if self._spool is None else self._spool.batches()
 
-    def _added(self, rows: int, parts: int) -> None:
+    def _added(self, rows: int) -> None:
+        # One assignment: an interrupt comes before it or after it.
         self.rows += rows
-        if self.rows < self._spill_at or (self.rows - self._tail.at < ROWS_IN_A_BATCH and parts < _PARTS_IN_MEMORY):
+        at, single = self._tail
+        if self.rows < self._spill_at or (self.rows - at < ROWS_IN_A_BATCH and len(single) < _SINGLE_ROWS_IN_MEMORY):
             return
         try:
             self.spill()
@@ -172,22 +264,60 @@ class _Growing:
                 raise
             self._spill_at = self.rows + ROWS_IN_A_BATCH
 
+    def _check_new(self, newest: pa.Table, at: int) -> None:
+        """Check those of some rows that have not been checked."""
+        known, self._checked = self._checked, at + newest.num_rows
+        if known < self._checked:
+            self._check(self._schema.name, max(at, known), newest.slice(max(0, known - at)))
+
     def _newest(self) -> pa.Table:
-        _, columns, rows = self._tail
-        if columns:
-            return self._schema.from_columns(columns)
-        known = [row() for row in rows]
+        if self._columns:
+            return self._built(self.rows - self._tail.at)
+        known = [row() for row in self._tail.single]
         for row in known:
             self._schema.check(row)
         return self._schema.from_rows(known)
 
+    def _built(self, rows: int) -> pa.Table:
+        """Return the rows in memory as a table; rows that no table can hold are thrown away with those after them.
+
+        Raises
+        ------
+        RunError
+            If there are such rows; the rows before them stay.
+        """
+        try:
+            return self._first(rows)
+        except RunError as error:
+            self.rows = self._tail.at + bisect_left(range(rows), True, key=lambda at: not self._holds(at + 1))
+            raise RunError(f"{error}; the {self.rows} rows of the table {self._schema.name} before are kept") from error
+
+    def _first(self, rows: int) -> pa.Table:
+        # Copies: the arrays take the next rows, and an Arrow table may share the memory of what it is made of.
+        return self._schema.from_columns({name: array[:rows].copy() for name, array in self._columns.items()})
+
+    def _holds(self, rows: int) -> bool:
+        """Return whether a table can hold the first rows in memory."""
+        try:
+            self._first(rows)
+        except RunError:
+            return False
+        return True
+
+    def _make_room(self, present: int, rows: int) -> None:
+        """Make room for a batch and further rows, and keep the present ones."""
+        room = present + rows + ROWS_IN_A_BATCH
+        wider = {column.name: np.empty(room, dtype=column.dtype) for column in self._schema.columns}
+        for name, array in self._columns.items():
+            wider[name][:present] = array[:present]
+        self._columns, self._room = wider, room
+
 
 class _Tail(NamedTuple):
-    """The rows in memory: the number of rows before them, and what was given, as columns or as rows."""
+    """The rows in memory: the number of rows before them, and those that were given one by one."""
 
     at: int
-    columns: list[dict[str, Piece]]
-    rows: list[Callable[[], Row]]
+    single: list[Callable[[], Row]]
 
 
 def _temporary(schema: TableSchema) -> Spool:

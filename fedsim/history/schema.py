@@ -54,19 +54,45 @@ class Column:
         if self.null:
             none = np.isnan(values) if values.dtype.kind == "f" else values < 0
         if self.labels is not None:
-            codes = pa.array(values, self.type.index_type, mask=none)
-            return pa.DictionaryArray.from_arrays(codes, pa.array(self.labels.labels()))
-        return pa.array(values, self.type, mask=none)
+            codes = self._array(values, self.type.index_type, none)
+            return pa.DictionaryArray.from_arrays(codes, _texts(self.labels.labels()))
+        return self._array(values, self.type, none)
 
     def from_values(self, values: Sequence[Any]) -> pa.Array:
         """Return an Arrow array of values, one a row; None is null."""
         if self.labels is not None:
             return self.from_codes(np.array([NO_VALUE if value is None else value for value in values], dtype=np.int8))
-        return pa.array(values, self.type)
+        none = np.array([value is None for value in values], dtype=bool)
+        numbers = np.array([0 if value is None else value for value in values])
+        return self._array(numbers, self.type, none if none.any() else None)
 
-    def no_value(self, rows: int) -> NDArray[Any]:
-        """Return the array of shape (rows,) that stands for no value."""
-        return np.full(rows, np.nan if pa.types.is_floating(self.type) else NO_VALUE)
+    def _array(self, values: NDArray[Any], kind: pa.DataType, none: NDArray[np.bool_] | None) -> pa.Array:
+        """Return an Arrow array of numbers; `pyarrow.array` imports pandas, where that is installed, for any array."""
+        numbers = np.ascontiguousarray(values, dtype=kind.to_pandas_dtype())
+        if numbers.dtype != values.dtype and not np.array_equal(numbers, values, equal_nan=values.dtype.kind == "f"):
+            wrong = values[numbers != values][0]
+            raise RunError(f"history: the column {self.name} is given {wrong}, which {kind} cannot hold")
+        valid = None if none is None else pa.py_buffer(np.packbits(~none, bitorder="little"))
+        return pa.Array.from_buffers(kind, numbers.size, [valid, pa.py_buffer(numbers)])
+
+    @property
+    def no_value(self) -> float:
+        """Number that stands for no value in an array."""
+        return np.nan if pa.types.is_floating(self.type) else NO_VALUE
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """Type of the arrays in which numbers and codes are kept before they are stored; whole numbers take 8 bytes."""
+        if self.labels is not None:
+            return np.dtype(np.int8)
+        return np.dtype(np.float64 if pa.types.is_floating(self.type) else np.int64)
+
+
+def _texts(values: Sequence[str]) -> pa.Array:
+    """Return an Arrow array of strings, without pandas as in `Column`."""
+    encoded = [value.encode() for value in values]
+    ends = np.cumsum([0, *map(len, encoded)], dtype=np.int32)
+    return pa.StringArray.from_buffers(len(encoded), pa.py_buffer(ends), pa.py_buffer(b"".join(encoded)))
 
 
 @dataclass(frozen=True)
@@ -119,21 +145,13 @@ class TableSchema:
     def from_rows(self, rows: Sequence[Mapping[str, Any]]) -> pa.Table:
         """Return the table of rows that `check` has let through; what a row does not name is null."""
         if not rows:
-            return self.arrow.empty_table()
+            return pa.Table.from_batches([], self.arrow)
         arrays = [column.from_values([row.get(column.name) for row in rows]) for column in self.columns]
         return pa.Table.from_arrays(arrays, schema=self.arrow)
 
-    def from_columns(self, parts: Sequence[Mapping[str, Piece]]) -> pa.Table:
-        """Return the table of pieces of columns that `check` has let through, labels as their codes.
-
-        Parameters
-        ----------
-        parts : name -> array of shape (n,), the same n for all columns of a part, or a number for all rows of the part
-        """
-        if not parts:
-            return self.arrow.empty_table()
-        rows = [rows_of(part) for part in parts]
-        arrays = [column.from_codes(_joined([part[column.name] for part in parts], rows)) for column in self.columns]
+    def from_columns(self, columns: Mapping[str, NDArray[Any]]) -> pa.Table:
+        """Return the table of columns, all of one shape (n,), labels as their codes."""
+        arrays = [column.from_codes(columns[column.name]) for column in self.columns]
         return pa.Table.from_arrays(arrays, schema=self.arrow)
 
     def read(self, table: pa.Table, version: int) -> pa.Table:
@@ -157,19 +175,6 @@ class TableSchema:
         if lacking := [name for name in self.arrow.names if name not in table.column_names]:
             raise ValueError(f"it lacks the column {', '.join(lacking)}")
         return table.select(self.arrow.names).cast(self.arrow)
-
-
-def rows_of(part: Mapping[str, Piece]) -> int:
-    """Return the number of rows of a part of a table, of which at least one column is an array."""
-    return next(column.size for column in part.values() if isinstance(column, np.ndarray))
-
-
-def _joined(pieces: Sequence[Piece], rows: Sequence[int]) -> NDArray[Any]:
-    numbers = [piece for piece in pieces if not isinstance(piece, np.ndarray)]
-    if len(numbers) == len(pieces):
-        return np.repeat(numbers, rows)
-    both = zip(pieces, rows, strict=True)
-    return np.concatenate([piece if isinstance(piece, np.ndarray) else np.full(size, piece) for piece, size in both])
 
 
 _NO_EDGES: Final = "without edge servers"

@@ -110,7 +110,7 @@ class Spool:
         """Return all rows, as a map of the file into memory: nothing is copied, and nothing is read before its use."""
         size = self.extent.nbytes
         if not size:
-            return self.schema.empty_table()
+            return pa.Table.from_batches([], self.schema)
         mapped = mmap.mmap(self._file.fileno(), size, access=mmap.ACCESS_READ)
         source = pa.BufferReader(pa.py_buffer(mapped))
         tables = []

@@ -29,6 +29,9 @@ def truncated(tables: dict[str, pa.Table]) -> dict[str, pa.Table]:
         return {**tables, **cut}
     end_s = _largest(rounds, "end_s")
     cut["edge_rounds"] = edges = edges.filter(_upto(edges, "end_s", end_s))
+    cycles = tables.get("edge_participations")
+    if cycles is not None:
+        cut["edge_participations"] = cycles.filter(_upto(cycles, "end_s", end_s))
     newest: dict[int, int] = {}
     for edge, number in _pairs(edges):
         newest[edge] = max(number, newest.get(edge, 0))

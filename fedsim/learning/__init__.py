@@ -18,7 +18,8 @@ from fedsim.learning.contracts import (
     Update,
     Work,
 )
-from fedsim.learning.data.datasets import CIFAR10, DATASETS, MNIST, Dataset, Digits, FashionMNIST, data_folder
+from fedsim.learning.data.datasets import DATASETS, Dataset, Digits, data_folder
+from fedsim.learning.data.own_files import IdxFiles
 from fedsim.learning.data.partitions import (
     PARTITIONS,
     DirichletPartition,
@@ -26,6 +27,7 @@ from fedsim.learning.data.partitions import (
     Partition,
     QuantitySkewPartition,
 )
+from fedsim.learning.data.published import CIFAR10, MNIST, FashionMNIST
 from fedsim.learning.executors.catalogue import EXECUTORS
 from fedsim.learning.executors.choice import ExecutorChoice, MakeExecutor
 from fedsim.learning.executors.contracts import (
@@ -71,6 +73,7 @@ __all__ = [
     "FashionMNIST",
     "FedAvg",
     "FedAvgM",
+    "IdxFiles",
     "Keeping",
     "KnownEvaluation",
     "Learner",

@@ -7,8 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fedsim.arrays import FloatArray, Vector
-from fedsim.errors import ContractError
-from fedsim.learning.server_optimizers import ServerOptimizer, ServerState, sum_of
+from fedsim.learning.server_optimizers import SERVER_OPTIMIZER, ServerOptimizer, ServerState, sum_of
 
 _SUM_TOLERANCE: Final = 1e-9
 """By how much weights of a mean may miss 1, far above the rounding of a sum of thousands."""
@@ -64,15 +63,12 @@ def stepped(
 
     Raises
     ------
-    ContractError
+    PartError
         If the optimiser does not return as many parameters as it was given.
     """
-    before = optimizer.init(parameters) if state is None else state
-    found, after = optimizer.step(_read_only(model[:parameters]), _read_only(update[:parameters]), before)
-    if np.shape(found) != (parameters,):
-        raise ContractError(
-            f"{type(optimizer).__name__}.step returned parameters of shape {np.shape(found)}; ({parameters},) is needed"
-        )
+    rule = SERVER_OPTIMIZER.checked(optimizer)
+    before = rule.init(parameters) if state is None else state
+    found, after = rule.step(_read_only(model[:parameters]), _read_only(update[:parameters]), before)
     buffers = sum_of(model[parameters:], update[parameters:])
     # Copies: a state that the optimiser writes on later would reach into models of other lines of descent.
     kept = {name: _read_only(np.array(values)) for name, values in after.items()}

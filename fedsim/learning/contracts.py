@@ -8,8 +8,24 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from typing import Any, Final, Literal, Protocol, Self, get_args
 
+import numpy as np
 from numpy.typing import NDArray
 
+from fedsim.answers import (
+    AnswerError,
+    Contract,
+    Flag,
+    Free,
+    Given,
+    InstanceOf,
+    Number,
+    Numbers,
+    OptionalOf,
+    PartOf,
+    in_words,
+    same_shape,
+    shaped,
+)
 from fedsim.arrays import FloatArray, IntArray
 from fedsim.errors import FedsimError
 from fedsim.learning.models.settings import Architecture
@@ -389,6 +405,64 @@ class Learner(Protocol):
         They are what ``load_state_dict`` of the module that `architecture` builds takes.
         """
         ...
+
+
+@dataclass(frozen=True)
+class _EvaluationOf:
+    """An evaluation; a model that is no number may have a loss that is none."""
+
+    def __call__(self, answer: object, given: Given) -> Evaluation:
+        """Return a checked copy."""
+        if not isinstance(answer, Evaluation):
+            raise AnswerError(in_words(answer), "an Evaluation")
+        one = shaped()
+        accuracy = Numbers(one, least=0, most=1, nan=True)(answer.accuracy, given)
+        loss = Numbers(one, infinite=True, nan=True)(answer.loss, given)
+        return Evaluation(float(accuracy), float(loss))
+
+
+@dataclass(frozen=True)
+class _Measured:
+    """One array for each measurement, with a row for each update; a number that is not known is NaN."""
+
+    def __call__(self, answer: object, given: Given) -> dict[str, NDArray[Any]]:
+        """Return copies."""
+        if not isinstance(answer, Mapping) or set(answer) != set(given["needs"]):
+            raise AnswerError(in_words(answer), f"arrays of the names {', '.join(given['needs'])}")
+        found, updates = {}, len(given["updates"])
+        for name, column in answer.items():
+            array = np.asarray(column)
+            if array.dtype.kind != "f" or array.shape[:1] != (updates,):
+                raise AnswerError(f"{name} = {in_words(array)}", f"floating-point numbers of {updates} rows")
+            found[name] = array.copy()
+        return found
+
+
+PENDING_EVALUATION: Final = Contract("evaluation", PendingEvaluation, {"done": Flag(), "result": _EvaluationOf()})
+LEARNER: Final = Contract(
+    "learner",
+    Learner,
+    {
+        "flops_per_sample": Number(least=0, none=True),
+        "model_bits": Number(least=0, none=True),
+        "samples": Numbers(shaped("clients"), least=0, dtype=np.int64),
+        "work_samples": Numbers(same_shape("client"), least=0),
+        "whole_steps": Numbers(same_shape("client"), least=0, most=1),
+        "updates": InstanceOf(list),
+        "aggregate": Free(),
+        "merge": Free(),
+        "trained": Free(),
+        "server_step": Free(),
+        "with_state_of": Free(),
+        "measure": _Measured(),
+        "deviations": Numbers(shaped("stale"), least=0),
+        "probe_losses": Numbers(same_shape("client"), infinite=True, nan=True),
+        "probe_samples": Numbers(same_shape("client"), least=0),
+        "start_evaluation": PartOf(object, PENDING_EVALUATION, none=True),
+        "flush": Free(),
+        "export": OptionalOf(InstanceOf(Mapping)),
+    },
+)
 
 
 def check_of(of: str) -> None:

@@ -8,12 +8,14 @@ the server that steps; the page of this room says what that is for each kind of 
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, Final
 
 import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
+from fedsim.answers import AnswerError, Contract, Flag, Given, in_words
 from fedsim.arrays import Vector
 from fedsim.registry import Component, Registry
 
@@ -54,6 +56,41 @@ class ServerOptimizer(Component, ABC):
             What federated averaging would add to them: minus the pseudo-gradient of Reddi et al.
         state : what the last step returned, or `init`
         """
+
+
+@dataclass(frozen=True)
+class _State:
+    """Arrays of numbers under names."""
+
+    def __call__(self, answer: object, given: Given) -> dict[str, NDArray[Any]]:
+        """Return copies."""
+        if not isinstance(answer, Mapping):
+            raise AnswerError(in_words(answer), "arrays by their names")
+        found = {name: np.array(values) for name, values in answer.items()}
+        for name, values in found.items():
+            if not isinstance(name, str) or values.dtype.kind not in "fiub":
+                raise AnswerError(f"{name!r} = {in_words(values)}", "arrays of numbers by their names")
+        return found
+
+
+@dataclass(frozen=True)
+class _Step:
+    """The next parameters, and the next state; a model that is no number may stay one."""
+
+    def __call__(self, answer: object, given: Given) -> tuple[Vector, ServerState]:
+        """Return copies."""
+        if not (isinstance(answer, tuple) and len(answer) == 2):
+            raise AnswerError(in_words(answer), "a pair of parameters and state")
+        found = np.asarray(answer[0])
+        if found.dtype.kind != "f" or found.shape != given["model"].shape:
+            allowed = f"parameters as floating-point numbers of shape {given['model'].shape}"
+            raise AnswerError(in_words(answer[0]), allowed)
+        return found.astype(np.float32), _State()(answer[1], given)
+
+
+SERVER_OPTIMIZER: Final = Contract(
+    "server optimizer", ServerOptimizer, {"adds_update": Flag(), "init": _State(), "step": _Step()}
+)
 
 
 class FedAvg(ServerOptimizer):

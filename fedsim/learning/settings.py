@@ -6,10 +6,11 @@ from typing import Annotated, Any, ClassVar, Final, Protocol
 import numpy as np
 from pydantic import Field
 
+from fedsim.answers import Contract, Free
 from fedsim.capabilities import FLOPS, MODEL_BITS, SAMPLES, Capable
 from fedsim.learning.contracts import Learner
-from fedsim.learning.data.datasets import DATASETS, DatasetPart, Digits
-from fedsim.learning.data.partitions import PARTITIONS, EqualPartition, Partition
+from fedsim.learning.data.datasets import DATASET_PART, DATASETS, DatasetPart, Digits
+from fedsim.learning.data.partitions import PARTITION, PARTITIONS, EqualPartition, Partition
 from fedsim.learning.executors.choice import ExecutorChoice
 from fedsim.learning.executors.contracts import TrainingSetup
 from fedsim.learning.local_training import LocalTraining
@@ -59,6 +60,9 @@ class LearnerSettings(Capable, Protocol):
         ...
 
 
+LEARNER_SETTINGS: Final = Contract("learner", LearnerSettings, {"build": Free()})
+
+
 class Supervised(Component):
     """Learn to classify images: a data set divided among clients, a model, local training, a server optimiser.
 
@@ -94,7 +98,7 @@ class Supervised(Component):
         executor: ExecutorChoice | None = None,
         keeping: Keeping | None = None,
     ) -> Learner:
-        """Return a fresh learner; loads the data, imports torch and draws the initial weights.
+        """Return a fresh learner; loads the data. What the store does not know of the model imports torch.
 
         Raises
         ------
@@ -103,28 +107,28 @@ class Supervised(Component):
         ScenarioError
             If the parts do not fit together: too few samples for the clients, images too small for the model.
         """
-        from fedsim.learning.models.flat_module import build_flat
-        from fedsim.learning.models.numerics import numerics
+        from fedsim.learning.blueprint import prepare
         from fedsim.learning.supervised import SupervisedLearner
 
         kept = open_store(store)  # before the data: a folder that cannot be used is refused at once
-        data = self.data.load(data_dir)
-        rows = self.split.assign(data.train_y, data.classes, clients, streams)
+        data = DATASET_PART.checked(self.data).load(data_dir)
+        rows = PARTITION.checked(self.split).assign(data.train_y, data.classes, clients, streams)
         seed = int(streams.generator("model").integers(2**63, dtype=np.int64))
         setup = TrainingSetup(self.model, data, self.local, seed)
-        prepared = (executor or ExecutorChoice()).prepare(setup, np.array([part.size for part in rows]))
+        samples = np.array([part.size for part in rows])
+        blueprint, computing = prepare(setup, executor or ExecutorChoice(), samples, kept)
         return SupervisedLearner(
             setup,
             rows=rows,
-            layout=build_flat(self.model, data.shape, data.classes, seed).layout,
-            executor=prepared.executor,
-            executor_used=prepared.used,
+            layout=blueprint.layout,
+            executor=computing,
+            executor_used=blueprint.used,
             server=self.server,
             streams=streams,
             mechanism=mechanism,
             store=kept,
             keeping=keeping,
-            numerics=numerics(),
+            numerics=blueprint.numerics,
             model_bits=self.model_bits,
             flops_per_sample=self.flops_per_sample,
         )

@@ -1,9 +1,8 @@
 """Runs about time alone: models and updates without numbers."""
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -69,16 +68,14 @@ class NoLearning(Component):
         return TimingLearner(self.model_bits, samples, self.flops_per_sample)
 
 
-@dataclass(frozen=True)
-class TimingModel:
+class TimingModel(NamedTuple):
     """A model without numbers."""
 
     digest: str
     version: int
 
 
-@dataclass(frozen=True)
-class TimingUpdate:
+class TimingUpdate(NamedTuple):
     """An update without numbers."""
 
     digest: str

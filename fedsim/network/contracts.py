@@ -72,6 +72,8 @@ class SpectrumBook:
     most : work that the bandwidth would have allowed
     presence_s : integral over time of the number of transfers in progress
     sojourn_s : sum over all transfers of the time for which they have been in progress
+    rounding : bound on how far rounding can have moved the work of transfers; large where much is left of a transfer
+        compared with what was done, since a medium knows the work done as a difference
     """
 
     carried: float
@@ -81,6 +83,7 @@ class SpectrumBook:
     most: float
     presence_s: float
     sojourn_s: float
+    rounding: float = 0.0
 
 
 class SharedMedium(ABC):

@@ -8,6 +8,7 @@ after a kill. A run that replaces another one is written inside the folder until
 
 import contextlib
 import time
+from collections import deque
 from collections.abc import Mapping
 from pathlib import Path
 from types import TracebackType
@@ -37,6 +38,7 @@ from fedsim.results.tables import parquet_file, stream_file, write_parquet
 from fedsim.scenario import Scenario
 from fedsim.whole_files import replace_file
 
+_ROUNDS_BACK: Final = 4096
 _PLANNED: Final = tuple(name for name in ALWAYS if name != STATE)
 
 
@@ -67,10 +69,12 @@ class RunFolder:
         self._now: RunState | None = None
         self._saved: dict[str, TableState] = {}
         self._counts: dict[str, int] = {}
+        # Of the last rounds, newest last: where a table cannot be written to its end, an earlier round is the last.
+        self._marks: deque[dict[str, int]] = deque(maxlen=_ROUNDS_BACK)
         self._written: dict[str, FileState | None] = {}
         self._executor: dict[str, Any] | None = None
         self._data: str | None = None
-        self._began, self._before_s = time.perf_counter(), 0.0
+        self._began, self._before_s, self._audit_s = time.perf_counter(), 0.0, 0.0
 
     def __enter__(self) -> Self:
         """Take the lock, if the folder exists, and see what it holds."""
@@ -146,8 +150,9 @@ class RunFolder:
         elif self.place != self.path:
             make_anew(self.place)
         self.save("running")
-        for part in manifest.parts(self.place, [STATE, OWNER, *self._written]):
-            part.unlink(missing_ok=True)
+        for place in {self.path, self.place}:
+            for part in manifest.parts(place, [STATE, OWNER, *self._written]):
+                part.unlink(missing_ok=True)
         self._write_scenario()
 
     def _go_on(self, before: RunState) -> None:
@@ -158,7 +163,7 @@ class RunFolder:
                 "runs the scenario again from the beginning"
             )
         self._kept, self._saved = before.tables, dict(before.tables)
-        self._before_s = before.wall_s
+        self._before_s, self._audit_s = before.wall_s, before.audit_s
         self._written |= dict.fromkeys(manifest.files_of(self.place, before) - {STATE})
         for name, table in before.tables.items():
             if name not in TABLES:
@@ -174,6 +179,7 @@ class RunFolder:
     def mark(self, counts: dict[str, int]) -> None:
         """Take note of how many rows each table has at the end of a round."""
         self._counts = counts
+        self._marks.append(counts)
 
     def claim(self, name: str) -> Path:
         """Take note that the run writes a file, before it does, and return its path.
@@ -201,18 +207,16 @@ class RunFolder:
         error : that has ended it
         """
         stored = {name: spool.extent for name, spool in self._spools.items()}
-        whole = all(rows <= stored.get(name, EMPTY).rows for name, rows in self._counts.items())
+        whole = next((marked for marked in reversed(self._marks) if _within(marked, stored)), None)
         behind = any(
-            min(self._counts.get(name, 0), self._spools[name].compared) < table.rows
+            min((whole or {}).get(name, 0), self._spools[name].compared) < table.rows
             for name, table in self._kept.items()
         )
-        if whole and not behind:
+        if whole is not None and not behind:
             for spool in self._spools.values():
                 spool.sync()
             self._saved = {
-                name: TableState(
-                    rows=self._counts.get(name, 0), stored=extent.rows, bytes=extent.nbytes, crc32=extent.crc32
-                )
+                name: TableState(rows=whole.get(name, 0), stored=extent.rows, bytes=extent.nbytes, crc32=extent.crc32)
                 for name, extent in stored.items()
             }
         # The rows that the folder has were computed by that executor.
@@ -229,6 +233,7 @@ class RunFolder:
         """
         recorder.flush()
         self.mark(recorder.counts())
+        self._audit_s += recorder.audited_s
         for name, spool in self._spools.items():
             spool.check_end(self._counts[name])
         self.save("running")
@@ -330,6 +335,7 @@ class RunFolder:
                 planned=self.scenario.rounds.count,
                 tables=dict(tables),
                 wall_s=round(self._before_s + time.perf_counter() - self._began, 3),
+                audit_s=round(self._audit_s, 3),
                 executor=executor,
                 versions=versions(),
                 written=dict(self._written),
@@ -339,3 +345,8 @@ class RunFolder:
     def _put(self, state: RunState) -> None:
         write_state(self.place, state)
         self._now = state
+
+
+def _within(counts: Mapping[str, int], stored: Mapping[str, Extent]) -> bool:
+    """Return whether all rows that are counted are on disk."""
+    return all(rows <= stored.get(name, EMPTY).rows for name, rows in counts.items())

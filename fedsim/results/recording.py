@@ -1,5 +1,6 @@
 """A run in a folder: tables while the run goes on, figures and a summary at the end."""
 
+import time
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import cast
@@ -94,6 +95,7 @@ def run(
         saver.recorder, saver.architecture = recorder, learner.architecture
         now = simulation.executor_used
         folder.begin(None if now is None else now.to_json(), learner.data_digest)
+        began = time.perf_counter()
         try:
             history = with_model(simulation.run(), path)
             saver.finish()
@@ -101,18 +103,23 @@ def run(
             trained = simulation.trained()
             if trained is not None:
                 write_model(folder.claim(MODEL), trained.arrays, trained.architecture, history.rounds.num_rows)
-            write_results(folder.place, scenario, history, recorder.batches("participations"))
+            write_results(folder.place, scenario, history, recorder.batches("participations"), simulation.ending)
         except BaseException as error:
             saver.end(error)
             raise
         folder.finish()
+        say(_told_of_audit(recorder, time.perf_counter() - began))
         if trained is not None:
             say(_told(learner.work))
         return history
 
 
 def write_results(
-    place: Path, scenario: Scenario, history: History, participations: Iterable[pa.RecordBatch] | None = None
+    place: Path,
+    scenario: Scenario,
+    history: History,
+    participations: Iterable[pa.RecordBatch] | None = None,
+    notes: Iterable[str] = (),
 ) -> None:
     """Write summary and figures of a run that has ended.
 
@@ -122,9 +129,11 @@ def write_results(
     scenario : of the run
     history : of the run
     participations : its participations batch by batch, where they are too many for memory
+    notes : sentences on how the run ended
     """
     settings = scenario.results
-    write_json(place / SUMMARY, summarise(history, settings.target_accuracy, settings.smoothing, participations))
+    summary = summarise(history, settings.target_accuracy, settings.smoothing, participations, notes)
+    write_json(place / SUMMARY, summary)
     draw([history], "round", "duration", out=place / "round_durations.png")
     if history.evaluations.num_rows:
         draw([history], "time", "accuracy", smoothing=settings.smoothing, out=place / "accuracy.png")
@@ -146,9 +155,17 @@ def _finished_before(folder: RunFolder) -> History:
     if lost := sorted(set(gone) - {SUMMARY, *FIGURES}):
         raise RunError(f"{folder.path}: lacks {', '.join(lost)}, which its run wrote; --force runs the scenario again")
     if gone:
-        write_results(folder.path, folder.scenario, history)
+        write_results(folder.path, folder.scenario, history, notes=_ended_early(folder.scenario, history))
         folder.written_again()
     return history
+
+
+def _ended_early(scenario: Scenario, history: History) -> list[str]:
+    """Return that a finished run has fewer rounds than its scenario counts; why is no longer known."""
+    rounds, count = history.rounds.num_rows, scenario.rounds.count
+    if rounds == count or scenario.rounds.until_s is not None or scenario.rounds.target_accuracy is not None:
+        return []
+    return [f"the run ended after round {rounds} of {count}"]
 
 
 def _by_another_release(folder: RunFolder) -> str:
@@ -170,6 +187,12 @@ def _executor_before(folder: RunFolder) -> ExecutorUsed | None:
             "installed package; name an executor (--executor) to go on"
         )
     return used
+
+
+def _told_of_audit(recorder: Recorder, lasted_s: float) -> str:
+    """Return in words what the audit of the tables has cost in a run that has lasted some seconds of real time."""
+    rows, share = sum(recorder.counts().values()), recorder.audited_s / lasted_s
+    return f"tables: {rows:,} rows checked in {recorder.audited_s:.3f} s, {share:.2%} of the run"
 
 
 def _told(work: Work) -> str:

@@ -76,6 +76,7 @@ class Saver:
         self._save_models_taken()
         self.recorder.flush()
         self._folder.save("running")
+        self._failing_since = None
 
     def _try(self, write: Callable[[], None]) -> None:
         now_s = time.perf_counter()
@@ -87,8 +88,6 @@ class Saver:
                 self._say(f"{error}; the run goes on, and this is tried again")
             if now_s - self._failing_since >= _PATIENCE_S:
                 raise
-        else:
-            self._failing_since = None
 
     def _take_model(self, progress: Progress) -> None:
         # A replay has it already: files of a run that goes on stay, and each is whole.

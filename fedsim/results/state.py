@@ -75,6 +75,8 @@ class RunState(_Record):
     written : files of the run, by their path in the folder; None for one that is not complete yet
     data : digest of the data set; None without learning
     planned : number of rounds of the scenario
+    wall_s : real time of the run
+    audit_s : part of it in which the tables were checked, see `fedsim.rounds.audit.tables`
     """
 
     format: Annotated[int, Field(strict=True)] = 1
@@ -90,6 +92,7 @@ class RunState(_Record):
     planned: Count | None = None
     tables: dict[str, TableState] = {}
     wall_s: float = 0.0
+    audit_s: float = 0.0
     executor: dict[str, Any] | None = None
     versions: dict[str, str] = {}
     written: dict[str, FileState | None] = {}

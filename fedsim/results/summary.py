@@ -11,7 +11,8 @@ import pyarrow.compute as pc
 from fedsim.errors import RunError
 from fedsim.history import History
 from fedsim.history.accounting import wasted_shares
-from fedsim.results.manifest import SUMMARY, check_file
+from fedsim.history.notes import notes_of
+from fedsim.results.manifest import SUMMARY, checked_bytes
 from fedsim.results.places import located
 from fedsim.results.state import read_state
 
@@ -21,6 +22,7 @@ def summarise(
     target_accuracy: float = 0.8,
     smoothing: int = 1,
     participations: Iterable[pa.RecordBatch] | None = None,
+    notes: Iterable[str] = (),
 ) -> dict[str, Any]:
     """Return the summary of a run by the names of its quantities; None for one that does not exist.
 
@@ -30,6 +32,7 @@ def summarise(
     target_accuracy : accuracy whose time is stated, a share
     smoothing : window of the causal mean over evaluations
     participations : the participations batch by batch, where they are too many for memory
+    notes : sentences on how the run ended, beside those that follow from its tables
     """
     durations_s = history.column("rounds", "duration_s")
     ends_s = history.column("rounds", "end_s")
@@ -56,6 +59,7 @@ def summarise(
         "wasted_bits_share": wasted_bits,
         "clients_reached": len(reached),
         "largest_leakage": float(leakage[-1]) if leakage.size else None,
+        "notes": [*notes, *notes_of(history)],
     }
 
 
@@ -77,8 +81,7 @@ def read_summary(path: str | Path) -> dict[str, Any]:
     folder = Path(path)
     file = located(folder, SUMMARY)
     try:
-        check_file(file, SUMMARY, read_state(folder))
-        found: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
+        found: dict[str, Any] = json.loads(checked_bytes(file, SUMMARY, read_state(folder)))
     except (OSError, ValueError) as error:
         raise RunError(f"{file}: cannot be read as the summary of a run: {error}") from None
     return found

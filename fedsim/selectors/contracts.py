@@ -251,7 +251,13 @@ class Selector(Protocol):
     """The two methods of a selector; the optional attributes are those of `PublishedSelector`."""
 
     def select(self, view: RoundView, rng: np.random.Generator) -> Cohort:
-        """Return the cohort of the round that begins now."""
+        """Return the cohort of the round that begins now.
+
+        Parameters
+        ----------
+        view : knowledge of the server
+        rng : generator of this selection; the server uses the object again for the next one, so it is not to be kept
+        """
         ...
 
     def observe(self, reports: Reports) -> None:

@@ -14,7 +14,7 @@ from fedsim.selectors.contracts import Cohort, Probe, RoundView
 _EACH: Final = same_shape("client")
 _COHORT: Final[dict[str, Kind]] = {
     "draws": Numbers(_EACH, least=1, most=2**31 - 1, dtype=np.int64),
-    "weights": Numbers(_EACH, least=0),
+    "weights": Numbers(_EACH, least=0, most=1e300),
     "work": Numbers(_EACH, least=0, most=1),
 }
 """What a cohort may hold beside its clients; the number of draws is that of the column in the table."""
@@ -105,8 +105,6 @@ def as_cohort(chosen: object, view: RoundView, name: str) -> Cohort:
     if work is not None and not work.all():
         one = int(client[work.argmin()])
         raise SelectorError(f"{name}.select returned work of 0", "allowed: leave the client out instead", client=one)
-    if weights is not None and not weights.sum() < np.inf:
-        raise SelectorError(f"{name}.select returned weights whose sum is inf", "allowed: weights of a finite sum")
     return Cohort(client, draws, weights, work)
 
 

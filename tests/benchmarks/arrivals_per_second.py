@@ -11,6 +11,7 @@ count. Not a test: it asserts nothing.
 import argparse
 import time
 
+from crowds import AVAILABILITY, TIMING_ONLY
 from shares import Shares
 
 from fedsim import Scenario
@@ -24,15 +25,6 @@ POLICIES = {
 }
 
 
-AVAILABILITY = {
-    "always": "always",
-    "bernoulli": {"kind": "bernoulli", "probability": 0.5},
-    "markov": {"kind": "markov", "mean_on_s": 600.0, "mean_off_s": 1800.0},
-    "diurnal": "diurnal",
-    "flash": "flash",
-}
-
-
 def scenario(
     policy: dict, rounds: int, clients: int, availability: str = "always", selector: str = "uniform"
 ) -> Scenario:
@@ -41,7 +33,7 @@ def scenario(
     return Scenario(
         name="benchmark",
         crowd={"clients": clients},
-        learning={"kind": "none", "model_bits": 1e6, "samples_per_client": 100},
+        learning=TIMING_ONLY,
         network={"kind": "latency", "downlink": LAW, "uplink": LAW},
         devices={"availability": AVAILABILITY[availability]},
         rounds={"count": rounds, "policy": {**policy, **patience}},

@@ -17,6 +17,7 @@ import resource
 import time
 from pathlib import Path
 
+from crowds import AVAILABILITY, TIMING_ONLY
 from shares import Shares
 
 from fedsim import Scenario
@@ -32,13 +33,6 @@ NETWORKS = {
         "downlink": {"sharing": "dedicated", "bandwidth_hz": 1e6, "power_dbm": 33.0},
         "uplink": {"sharing": "dedicated", "bandwidth_hz": 180e3, "power_dbm": 23.0},
     },
-}
-AVAILABILITY = {
-    "always": "always",
-    "bernoulli": {"kind": "bernoulli", "probability": 0.5},
-    "markov": {"kind": "markov", "mean_on_s": 600.0, "mean_off_s": 1800.0},
-    "diurnal": "diurnal",
-    "flash": "flash",
 }
 
 
@@ -57,7 +51,7 @@ def scenario(given: argparse.Namespace) -> Scenario:
     return Scenario(
         name="million",
         crowd={"clients": given.clients},
-        learning={"kind": "none", "model_bits": 1e6, "samples_per_client": 100},
+        learning=TIMING_ONLY,
         privacy={
             "mechanism": {"kind": "laplace-l1", "clip": 1.0},
             "budget": {"kind": "geometric", "epsilon": 20.0},

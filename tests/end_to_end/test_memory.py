@@ -1,71 +1,71 @@
-"""Memory does not grow with the rounds, but for the rows of the tables."""
+"""What a run keeps in memory for each participation, and that it leaves no file or process open."""
 
 import gc
+import multiprocessing
+import os
+import sys
 import tracemalloc
+from pathlib import Path
 
 import pytest
 
 from fedsim import Scenario
-from fedsim.history import Recorder
-from fedsim.rounds import StoppingCriteria
-from fedsim.simulation import build_context, build_server
+from fedsim.simulation import Simulation
 
-LAW = {"kind": "log-normal", "median_s": 0.3, "sigma": 0.4}
-POLICIES = {
-    "wait-for-all": ("wait-for-all", 25),
-    "stale": ({"kind": "adaptive-deadline", "initial_s": 0.8}, 25),
-    "fedbuff": ({"kind": "fedbuff", "buffer": 10, "concurrency": 20}, 30),
-    "fedasync": ({"kind": "fedasync", "concurrency": 20}, 500),
-}
-
-PRESENCE = ("always", {"kind": "markov", "mean_on_s": 50.0, "mean_off_s": 50.0})
+MOST_BYTES = 300
+"""For each participation; its rows in the tables have about 170 bytes."""
 
 
-class NoRows(Recorder):
-    """Records nothing."""
-
-    def add_participations(self, **columns):
-        pass
-
-    def add_round(self, **values):
-        pass
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("policy", POLICIES)
-def test_nothing_but_rows_grows_with_rounds(policy):
-    """After a warm-up, twice as many rounds hold the same memory: below 4 bytes for each further participation.
-
-    The 16 KiB beside are room for lists and dictionaries, which grow by leaps.
-    """
-    settings, rounds = POLICIES[policy]
-    asynchronous = policy.startswith("fed")
-    if asynchronous:
-        settings = {**settings, "give_up_s": 5.0}
-    scenario = Scenario(
-        name="memory",
-        crowd={"clients": 400},
-        learning={"kind": "none", "model_bits": 1e6, "samples_per_client": 100},
-        privacy={"mechanism": {"kind": "laplace-l1", "clip": 1.0}, "budget": {"kind": "geometric", "epsilon": 9.0}},
-        network={"kind": "latency", "downlink": LAW, "uplink": LAW},
-        devices={"availability": PRESENCE[asynchronous]},
-        rounds={"count": 3 * rounds, "policy": settings},
-        selector={"kind": "pause" if not asynchronous else "uniform", "cohort": 40},
+def scenario(policy, rounds):
+    return Scenario(
+        name="kept",
+        crowd={"clients": 40},
+        learning="none",
+        network="pause-two-speed",
+        devices={"compute": "zero", "dropout": {"kind": "hazard", "rate_per_s": 0.05}},
+        rounds={"count": rounds, "policy": {"concurrency": 10, "give_up_s": 1e4, **policy}},
+        selector={"kind": "uniform", "cohort": 5},
+        results={"audit": True},
     )
-    held = {}
 
-    def on_round(progress):
-        if progress.round % rounds == 0:
+
+@pytest.mark.parametrize(
+    ("policy", "rounds"), [({"kind": "fedbuff", "buffer": 5}, (20, 60)), ({"kind": "fedasync"}, (50, 250))]
+)
+def test_an_asynchronous_audited_run_keeps_little_of_each_participation(policy, rounds):
+    """More participations after the first measurement than before it, and the rows of all on disk."""
+    kept = {}
+
+    def measure(progress):
+        if progress.round in rounds:
+            simulation.recorder.flush()
             gc.collect()
-            held[progress.round] = tracemalloc.get_traced_memory()[0]
+            kept[simulation.recorder.counts()["participations"]] = tracemalloc.get_traced_memory()[0]
 
+    simulation = Simulation(scenario(policy, rounds[1]), on_round=measure)
     tracemalloc.start()
     try:
-        server = build_server(
-            build_context(scenario), StoppingCriteria(count=3 * rounds), NoRows("memory"), on_round=on_round
-        )
-        server.run()
+        simulation.run()
     finally:
         tracemalloc.stop()
-    participations = {"fedbuff": 10, "fedasync": 1}.get(policy, 40) * rounds
-    assert held[3 * rounds] - held[2 * rounds] < 4 * participations + 2**14
+    (few, before), (many, after) = kept.items()
+    assert many - few >= 200
+    assert (after - before) / (many - few) <= MOST_BYTES
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="counts open files as Linux tells them")
+def test_a_run_leaves_no_file_and_no_process_open():
+    def left():
+        gc.collect()
+        return len(list(Path("/proc/self/fd").iterdir())), len(multiprocessing.active_children())
+
+    def play():
+        simulation = Simulation(scenario({"kind": "fedbuff", "buffer": 5}, 20))
+        history = simulation.run()
+        simulation.recorder.flush()
+        return history.participations.num_rows, os.getpid()
+
+    play()
+    before = left()
+    assert play()[0] >= 100
+    assert left() == before

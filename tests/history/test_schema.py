@@ -1,10 +1,14 @@
 """One row of the schema describes a column whole, and what is recorded is checked against it."""
 
+import subprocess
+import sys
 from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from fedsim.errors import RunError
 from fedsim.history import Recorder, RoundEnd
@@ -77,8 +81,8 @@ def test_a_new_column_is_a_row_of_the_schema_and_a_value(monkeypatch):
         "next_end": [None, "restart"],
     }
     parts = {name: np.array([value]) for name, value in EVALUATION.items()}
-    pieces = [{**parts, "humidity": np.array([np.nan]), "next_end": np.array([-1])}]
-    assert wider.from_columns(pieces).slice(0, 1).equals(table.slice(0, 1))
+    columns = {**parts, "humidity": np.array([np.nan]), "next_end": np.array([-1])}
+    assert wider.from_columns(columns).slice(0, 1).equals(table.slice(0, 1))
 
 
 def test_every_column_is_described():
@@ -99,3 +103,39 @@ def test_a_column_or_table_that_a_run_lacks_is_refused_in_words():
     with pytest.raises(RunError, match="hand: rounds has no column 'latte'; its columns: round, start_s"):
         tables.column("rounds", "latte")
     assert list(ROUNDS.arrow.names) == tables.rounds.column_names
+
+
+def test_tables_are_made_without_pandas_which_pyarrow_imports_where_it_is_installed():
+    script = (
+        "import sys, numpy as np; from fedsim.history.schema import TABLES\n"
+        "for table in TABLES.values():\n"
+        "    part = {column.name: np.zeros(2) for column in table.columns}\n"
+        "    table.from_columns(part)\n"
+        "    row = {column.name: None if column.null else 0 for column in table.columns}\n"
+        "    table.from_rows([row]); table.from_rows([])\n"
+        "print('pandas' in sys.modules)"
+    )
+    run = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)  # noqa: S603 - own text
+    assert run.stdout.strip() == "False"
+
+
+@given(st.lists(st.one_of(st.none(), st.integers(0, 2**31 - 1))), st.sampled_from([pa.int32(), pa.float64()]))
+@settings(deadline=None)  # the first `pyarrow.array` imports pandas
+def test_values_become_the_array_that_arrow_makes_of_them(values, kind):
+    column = Column("x", kind, "a number", null="never")
+    expected = pa.array(values, kind)
+    for found in (
+        column.from_values(values),
+        column.from_codes(np.array([-1 if one is None else one for one in values], dtype=np.int64))
+        if kind == pa.int32()
+        else column.from_codes(np.array([np.nan if one is None else one for one in values], dtype=np.float64)),
+    ):
+        found.validate(full=True)
+        assert found.type == kind
+        assert found.equals(expected)
+
+
+@pytest.mark.parametrize("value", [2**31, -(2**31) - 1, 0.5])
+def test_a_value_that_a_column_cannot_hold_is_refused(value):
+    with pytest.raises(RunError, match=r"the column x is given .*, which int32 cannot hold"):
+        Column("x", pa.int32(), "a number").from_codes(np.array([1, value]))

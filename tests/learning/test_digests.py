@@ -5,6 +5,7 @@ Both scenarios are then asked for the same pieces of work: trainings of the same
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -13,12 +14,12 @@ import pytest
 
 from fedsim import Scenario
 from fedsim.learning import MODELS, SERVER_OPTIMIZERS, ExecutorChoice, Learner, MemoryStore, Model, Release, Update
-from fedsim.learning.data import datasets
+from fedsim.learning.data.datasets import DATASETS
 from fedsim.learning.executors.sequential import SequentialExecutor
 from fedsim.learning.store.contracts import Record
 from fedsim.privacy.mechanisms import MECHANISMS
 from fedsim.registry import identity
-from fedsim.rounds.aggregation.rules import AggregationRule, Arrivals
+from fedsim.rounds.aggregation.rules import AggregationRule
 from fedsim.rounds.hierarchy.cloud_rules import EdgeStatus
 from fedsim.rounds.server.context import ServerContext
 from fedsim.simulation import build_context, build_hierarchy
@@ -41,6 +42,21 @@ class Noting(MemoryStore):
     def records(self, digests: Sequence[str]) -> dict[str, Record]:
         self.asked += digests
         return {digest: {"accuracy": 0.5, "loss": 1.0, "deviation": 0.5} for digest in digests}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Arrived:
+    """Arrivals that are written down, see `fedsim.rounds.aggregation.rules.Arrivals`."""
+
+    client: Any
+    updates: Sequence[Update]
+    base: Sequence[Model]
+    weight: Any
+    total: float
+    staleness: Any
+    arrived_s: Any
+    picked_before: Any
+    held: Any
 
 
 def digests(scenario: Scenario, executor: ExecutorChoice | None = None) -> dict[str, Any]:
@@ -101,10 +117,10 @@ def arrivals(
     client: list[int],
     staleness: Any = None,
     bases: list[Model] | None = None,
-) -> Arrivals:
+) -> Arrived:
     """Return arrivals of clients, each of which counts by its samples; one after the other, a second apart."""
     nothing, shares = np.zeros(len(client), dtype=bool), learner.samples / max(1, learner.samples.sum())
-    return Arrivals(
+    return Arrived(
         client=np.array(client),
         updates=[updates[one] for one in client],
         base=bases or [model] * len(client),
@@ -142,11 +158,13 @@ def cloud_model(scenario: Scenario, context: ServerContext, start: Model, sent: 
 
 @pytest.fixture(autouse=True)
 def _files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Lay out the files that scenarios name, and let sets of torchvision hold images of every size made up."""
+    """Lay out the files that scenarios name, and let published sets hold a few images."""
     write_files(tmp_path)
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("FEDSIM_DATA", str(tmp_path))
     data = Tiny(samples=200, side=32).load()
-    monkeypatch.setattr(datasets._TorchvisionSet, "load", lambda self, _: self._limited(data))
+    for kind in ("mnist", "fashion-mnist", "cifar-10"):
+        monkeypatch.setattr(DATASETS.load(kind), "load", lambda self, _: self.limited(data))
 
 
 def test_each_field_of_a_scenario_moves_the_digests_that_it_must_and_no_other() -> None:

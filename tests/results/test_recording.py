@@ -5,22 +5,13 @@ import shutil
 
 import pytest
 
-from fedsim import Scenario, read_run, run, simulate
+from fedsim import read_run, run, simulate
 from fedsim.errors import RunError
 from fedsim.history import spool
 from fedsim.results import saver, state, status_of
+from tests.support.short_runs import TIMING
 
 pytestmark = pytest.mark.usefixtures("no_figures")
-
-SCENARIO = Scenario(
-    name="recorded",
-    crowd={"clients": 6},
-    learning="none",
-    network="pause-two-speed",
-    devices={"compute": "zero"},
-    rounds={"count": 8},
-    selector={"kind": "uniform", "cohort": 3},
-)
 
 
 @pytest.fixture
@@ -46,11 +37,11 @@ def test_a_full_disk_ends_the_run_and_it_goes_on_when_there_is_room(state_too, t
                     patch.setattr(state.Path, "write_text", full)
 
         with pytest.raises(RunError, match=r"\.arrows: cannot be written: No space left on device"):
-            run(SCENARIO, tmp_path / "run", on_round=fill)
+            run(TIMING, tmp_path / "run", on_round=fill)
         assert status_of(tmp_path / "run") == ("killed" if state_too else "failed")
     assert read_run(tmp_path / "run").rounds.num_rows == 5
-    run(SCENARIO, tmp_path / "run")
-    assert read_run(tmp_path / "run").participations.equals(simulate(SCENARIO).participations)
+    run(TIMING, tmp_path / "run")
+    assert read_run(tmp_path / "run").participations.equals(simulate(TIMING).participations)
 
 
 @pytest.mark.usefixtures("every_round")
@@ -60,11 +51,11 @@ def test_a_folder_that_vanishes_ends_the_run(tmp_path):
             shutil.rmtree(tmp_path / "run")
 
     with pytest.raises(RunError, match="run: the folder of the run has vanished"):
-        run(SCENARIO, tmp_path / "run", on_round=remove)
+        run(TIMING, tmp_path / "run", on_round=remove)
     assert not (tmp_path / "run").exists()
 
 
 def test_a_folder_that_cannot_be_made_is_refused_in_words(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(RunError, match="cannot be made: Not a directory"):
-        run(SCENARIO, tmp_path / "file" / "run")
+        run(TIMING, tmp_path / "file" / "run")

@@ -4,6 +4,7 @@ import itertools
 import json
 import os
 import random
+import shutil
 import signal
 import struct
 import subprocess
@@ -57,14 +58,14 @@ def scenario(kind, **tables):
     return Scenario(**{**TABLES, "network": LATENCY, "rounds": ROUNDS[kind], **tables})
 
 
-def killed(folder, of, store, *points):
+def killed(folder, of, store, *points, options=()):
     """Run a scenario in processes that die at these acts upon files, and to the end; return what each has left."""
     toml = folder.with_suffix(".toml")
     toml.write_text(of.to_toml())
     command = [sys.executable, str(ROOT / "tests/support/kills.py"), str(toml), str(folder), str(store or "")]
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     done = subprocess.run(  # noqa: S603
-        [*command, *map(str, points)], env=environment, capture_output=True, text=True, check=True
+        [*command, *options, *map(str, points)], env=environment, capture_output=True, text=True, check=True
     )
     return [json.loads(line) for line in done.stdout.splitlines()]
 
@@ -89,13 +90,43 @@ def test_killed_upon_its_files_a_run_ends_in_the_same_bytes(tmp_path, monkeypatc
 
 @needs_kill
 @pytest.mark.slow
+def test_killed_at_each_act_a_run_that_replaces_a_finished_one_leaves_one_of_them(tmp_path, monkeypatch):
+    """Each process begins with the finished run and replaces it; the next one goes on without --force."""
+    before, of = scenario("synchronous"), scenario("deadline")
+    monkeypatch.setattr(recording, "draw", draw)
+    run(before, tmp_path / "before")
+    (tmp_path / "before" / "mine.parquet").write_text("mine")
+    run(of, tmp_path / "whole")
+    seen = set()
+    for point in range(1, 400, 4):
+        folder = tmp_path / f"killed{point}"
+        shutil.copytree(tmp_path / "before", folder)
+        first, last = killed(folder, of, None, point, options=["--replace"])
+        assert first["status"] == "finished"
+        seen.add(first["rounds"])
+        assert (last["ended"], last["rounds"]) in {(0, of.rounds.count), (1, before.rounds.count)}
+        if last["ended"]:  # killed before the new run had a state: --force has to be said again
+            assert point < 30
+            continue
+        assert {path.name for path in folder.iterdir()} == {p.name for p in (tmp_path / "whole").iterdir()} | {
+            "mine.parquet"
+        }
+        (folder / "mine.parquet").unlink()
+        assert {**files_of(folder), "summary.json": b""} == {**files_of(tmp_path / "whole"), "summary.json": b""}
+        if first["ended"] == 0:
+            break
+    assert seen == {before.rounds.count, of.rounds.count}
+
+
+@needs_kill
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ROUNDS)
 def test_killed_at_each_act_upon_a_file_a_run_with_learning_ends_in_the_same_bytes(kind, tmp_path):
     of = scenario(kind, learning=LEARNING)
     left = killed(tmp_path / "killed", of, tmp_path / "store", *range(1, 150, 5))
     rounds = [one["rounds"] for one in left]
     assert rounds == sorted(rounds)
-    assert left[-1]["status"] == "finished"
+    assert left[-1] == {"ended": 0, "rounds": of.rounds.count, "status": "finished"}
     run(of, tmp_path / "whole", store=False)
     assert files_of(tmp_path / "killed") == files_of(tmp_path / "whole")
 
@@ -287,3 +318,20 @@ def test_an_executor_of_the_users_own_is_not_imported_for_a_file(tmp_path):
     rows.write_bytes(before)
     run(of, tmp_path / "run", executor="sequential")
     assert state_of(tmp_path / "run")["executor"]["fingerprint"] == "sequential"
+
+
+@needs_kill
+@pytest.mark.slow
+def test_a_run_that_is_asked_to_end_says_by_what_and_goes_on(tmp_path):
+    """SIGTERM is what batch systems send before they kill."""
+    of = scenario("deadline", rounds={**ROUNDS["deadline"], "count": 10**6})
+    (tmp_path / "scenario.toml").write_text(of.to_toml())
+    with started(tmp_path / "run", "--no-store") as process:
+        while not (tmp_path / "run" / "run.json").exists() or not state_of(tmp_path / "run")["rounds"]:
+            time.sleep(0.05)
+        process.send_signal(signal.SIGTERM)
+        _, told = process.communicate()
+    assert process.returncode == 128 + signal.SIGTERM
+    assert "interrupted (SIGTERM); the rounds so far are in run" in told
+    state = state_of(tmp_path / "run")
+    assert (state["status"], state["error"]["message"]) == ("interrupted", "SIGTERM")

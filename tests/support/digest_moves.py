@@ -35,6 +35,8 @@ SHOWN: Final = _moves("", "names, measures and figures")
 STANDS_FOR: Final = _moves("", "stands for a bigger model in the times of transfers and work")
 ENOUGH: Final = _moves("", "counts by the samples that it gives to clients, and here all have enough")
 
+CHECKED: Final = _moves("", "says what the content must be, and nothing else is accepted")
+
 Row = tuple[str, Moves, str]
 
 _LEARNING: Final[list[Row]] = [
@@ -54,6 +56,8 @@ _LEARNING: Final[list[Row]] = [
     ("learning.data mnist", START, "train_limit"),
     ("learning.data fashion-mnist", START, "train_limit"),
     ("learning.data cifar-10", START, "train_limit"),
+    ("learning.data idx-files", START, "train_limit name classes"),
+    ("learning.data idx-files", CHECKED, "digest"),
     ("learning.split dirichlet", TRAIN, "alpha per"),
     ("learning.split dirichlet", ENOUGH, "min_samples"),
     ("learning.split quantity-skew", TRAIN, "concentration dominant_share min_fraction"),

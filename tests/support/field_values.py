@@ -1,16 +1,20 @@
 """Values of the fields of a scenario, for `tests.support.scenario_fields`: what its walk cannot find out by itself."""
 
 import json
+import struct
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
 
+from fedsim.learning.data.idx import FILES
 from fedsim.network.radio.fading import Rayleigh
 from fedsim.network.radio.multiuser_diversity import DiversityGain
 from fedsim.network.radio.spectral_efficiency import Shannon
 from fedsim.selectors import SELECTORS
+from tests.support.tiny_images import Tiny
 
 Tables = dict[str, Any]
 
@@ -34,6 +38,11 @@ NODES: Final = [
 ]
 LINES: Final = [{"source": f"c{number}", "target": "cloud", **EDGE} for number in range(6)]
 BOTH_WAYS: Final = [*LINES, *({**line, "source": "cloud", "target": line["source"]} for line in LINES)]
+OWN_SETS: Final = {
+    name: replace(Tiny(samples=200, salt=salt).load(), classes=10) for salt, name in enumerate(("one", "two"))
+}
+"""Data sets in files."""
+
 LEARNING: Final = {
     "data": {"kind": "cifar-10", "train_limit": 120},
     "split": {"kind": "dirichlet", "alpha": 5.0},
@@ -74,6 +83,7 @@ OPTIONS: Final[dict[str, Tables]] = {
     "data set mnist": {"train_limit": 120},
     "data set fashion-mnist": {"train_limit": 120},
     "data set cifar-10": {"train_limit": 120},
+    "data set idx-files": {"name": "one", "train_limit": 120},
     "split dirichlet": {"alpha": 5.0},
     "split quantity-skew": {"concentration": 3.0},
     "learner supervised": LEARNING,
@@ -175,6 +185,8 @@ BESIDE: Final[dict[str, Mapping[str, Any]]] = {
 
 OTHERS: Final[dict[str, Any]] = {
     "name": "others",
+    "learning.data.name": "two",
+    "learning.data.digest": OWN_SETS["one"].digest,
     "privacy.budget": {"kind": "geometric", "epsilon": 20.0},
     "crowd.placement.path": "two/places.csv",
     "crowd.placement.positions_m": [[9.0 * (number + 1), 5.0] for number in range(6)],
@@ -231,7 +243,11 @@ def write_files(folder: Path) -> None:
     for number, name in enumerate(("one", "two")):
         place = folder / name
         place.mkdir()
-        rows = range(8)
+        own, rows = OWN_SETS[name], range(8)
+        (place / "raw").mkdir()
+        for file, array in zip(FILES, (own.train_x[..., 0], own.train_y, own.test_x[..., 0], own.test_y), strict=True):
+            header = struct.pack(f">4B{array.ndim}I", 0, 0, 8, array.ndim, *array.shape)
+            (place / "raw" / file).write_bytes(header + array.astype(np.uint8).tobytes())
         _csv(place / "places.csv", "x_m,y_m", ((10 * row + 5 + number, 7) for row in rows))
         _csv(place / "capacities.csv", "computation,communication", ((20 + row, 5000 + number) for row in rows))
         _csv(place / "walks.csv", "client,time_s,x_m,y_m", ((row, 0, 5, number) for row in rows))

@@ -1,10 +1,11 @@
 """Runs that are killed at every instant at which a run folder changes, in processes of their own.
 
-    python tests/support/kills.py SCENARIO FOLDER STORE POINT...
+    python tests/support/kills.py SCENARIO FOLDER STORE [--replace] POINT...
 
 For each number a process runs the scenario in the folder and kills itself with SIGKILL at its act of that number upon a
 file: opening, moving or removing one, or writing rows. A last process runs to the end. After each the standard output
-has a line: how the process ended, and the rounds that `read_run` finds.
+has a line: how the process ended, and the rounds that `read_run` finds. With ``--replace`` the first process replaces
+the run that the folder holds; the others go on with it.
 """
 
 import json
@@ -22,7 +23,7 @@ from fedsim.results import recording, saver
 ACTS = {"open", "os.rename", "os.remove", "os.mkdir", "os.rmdir", "os.truncate"}
 
 
-def run_and_die(scenario: Scenario, folder: Path, store: Any, point: int) -> None:
+def run_and_die(scenario: Scenario, folder: Path, store: Any, point: int, *, replace: bool) -> None:
     """Run a scenario and die at an act upon a file of its folder; never if the point is 0."""
     acts = 0
 
@@ -48,7 +49,7 @@ def run_and_die(scenario: Scenario, folder: Path, store: Any, point: int) -> Non
     saver._SECONDS_BETWEEN_WRITES, saver._SHARE_OF_TIME_WRITING = 0.0, 1e9  # type: ignore[misc]
     recorder.ROWS_IN_A_BATCH = 5  # type: ignore[misc]
     sys.addaudithook(heard)
-    recording.run(scenario, folder, store=store)
+    recording.run(scenario, folder, store=store, replace=replace)
 
 
 def main() -> None:
@@ -59,10 +60,11 @@ def main() -> None:
     scenario, folder = Scenario.load(sys.argv[1]), Path(sys.argv[2]).absolute()
     if scenario.learning.provides:
         import torch  # noqa: F401
-    for point in [*map(int, sys.argv[4:]), 0]:
+    points = [int(point) for point in sys.argv[4:] if point != "--replace"]
+    for i, point in enumerate([*points, 0]):
         child = os.fork()
         if not child:
-            run_and_die(scenario, folder, sys.argv[3] or None, point)
+            run_and_die(scenario, folder, sys.argv[3] or None, point, replace=not i and "--replace" in sys.argv)
             os._exit(0)
         ended = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
         try:

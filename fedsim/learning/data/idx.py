@@ -1,16 +1,24 @@
-"""Headers of IDX files, the format of MNIST: checked against the length of the file before anything else reads it."""
+"""IDX files, the format of MNIST: the header is checked against the length of the file before the items are read."""
 
+import hashlib
 import struct
 from pathlib import Path
 from typing import Final, NamedTuple
 
+import numpy as np
+
+from fedsim.arrays import IntArray
 from fedsim.errors import DataError
-from fedsim.inputs.files import check_file
+from fedsim.inputs.files import check_file, read_bytes
+from fedsim.learning.data.datasets import Images
 
 MAX_BYTES: Final = 1 << 31
 """Size of the largest file that is read."""
 LARGEST_SIDE: Final = 1024
 """Height and width of the largest image."""
+
+FILES: Final = tuple(f"{part}-{what}-ubyte" for part in ("train", "t10k") for what in ("images-idx3", "labels-idx1"))
+"""Names of the files of a set: images and labels for training, and for testing."""
 
 _BYTES: Final = 0x08
 """IDX's code of numbers of one byte each, without a sign."""
@@ -36,7 +44,7 @@ def read_header(path: Path, axes: int) -> Header:
         If the file cannot be read, is of another format, has no item, or is shorter or longer than its header says.
     """
     check_file(path, MAX_BYTES, DataError)
-    size = 4 + 4 * axes
+    size = _header_bytes(axes)
     try:
         held = path.stat().st_size
         with path.open("rb") as file:
@@ -73,3 +81,36 @@ def check_pair(images: Path, labels: Path) -> None:
     count, labelled = read_header(images, 3).lengths[0], read_header(labels, 1).lengths[0]
     if count != labelled:
         raise DataError(f"{images}: has {count} images, and {labels.name} has {labelled} labels; allowed: one for each")
+
+
+def read_pair(images: Path, labels: Path) -> tuple[Images, IntArray]:
+    """Return images of shape (n, height, width, 1) and their labels, shape (n,).
+
+    Raises
+    ------
+    DataError
+        As `check_pair`.
+    """
+    check_pair(images, labels)
+    lengths = read_header(images, 3).lengths
+    pixels = np.frombuffer(read_bytes(images, MAX_BYTES, DataError), np.uint8, offset=_header_bytes(3))
+    found = np.frombuffer(read_bytes(labels, MAX_BYTES, DataError), np.uint8, offset=_header_bytes(1))
+    if pixels.size != np.prod(lengths) or found.size != lengths[0]:
+        raise DataError(f"{images}: has changed while it was read")
+    return pixels.reshape(*lengths, 1), found.astype(np.int64)
+
+
+def md5(path: Path) -> str:
+    """Return the MD5 of a file, by which data sets are published.
+
+    Raises
+    ------
+    DataError
+        If the file cannot be read.
+    """
+    content = read_bytes(path, MAX_BYTES, DataError)
+    return hashlib.md5(content, usedforsecurity=False).hexdigest()
+
+
+def _header_bytes(axes: int) -> int:
+    return 4 + 4 * axes

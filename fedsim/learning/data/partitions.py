@@ -4,11 +4,13 @@ All draws come from the stream ``"split"``. A partition of your own is a `fedsim
 ``assign(labels, classes, clients, streams)``.
 """
 
+from dataclasses import dataclass
 from typing import Annotated, Final, Literal, Protocol
 
 import numpy as np
 from pydantic import Field
 
+from fedsim.answers import AnswerError, Contract, Given, Numbers, in_words
 from fedsim.arrays import FloatArray, IntArray
 from fedsim.errors import ScenarioError
 from fedsim.registry import Component, Registry
@@ -37,6 +39,33 @@ class Partition(Protocol):
             If a client would be left without samples.
         """
         ...
+
+
+@dataclass(frozen=True)
+class _Parts:
+    """One array of distinct sample numbers for each client, none of them in two."""
+
+    def __call__(self, answer: object, given: Given) -> list[IntArray]:
+        """Return copies."""
+        clients, samples = given["clients"], given["labels"].size
+        if not isinstance(answer, list | tuple) or len(answer) != clients:
+            raise AnswerError(in_words(answer), f"a list of {clients} arrays of sample numbers")
+        number = Numbers(None, least=0, most=samples - 1, dtype=np.int64)
+        parts: list[IntArray] = []
+        for client, part in enumerate(answer):
+            try:
+                parts.append(number(part, given))
+            except AnswerError as error:
+                raise AnswerError(f"{error.found} for client {client}", error.allowed) from None
+            if parts[-1].ndim != 1:
+                raise AnswerError(f"{in_words(part)} for client {client}", "arrays of one dimension")
+        counted = np.bincount(np.concatenate(parts), minlength=samples)
+        if counted.max(initial=0) > 1:
+            raise AnswerError(f"sample {int(counted.argmax())} twice", "each sample at most once")
+        return parts
+
+
+PARTITION: Final = Contract("split", Partition, {"assign": _Parts()})
 
 
 class EqualPartition(Component):

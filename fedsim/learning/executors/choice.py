@@ -13,7 +13,7 @@ from fedsim.errors import ContractError, FedsimError
 from fedsim.learning.contracts import ExecutorUsed
 from fedsim.learning.executors.auto.auto import AutoExecutor
 from fedsim.learning.executors.catalogue import AUTO, EXECUTORS
-from fedsim.learning.executors.contracts import SEQUENTIAL, Executor, Expected, Precision, TrainingSetup
+from fedsim.learning.executors.contracts import EXECUTOR, SEQUENTIAL, Executor, Expected, Precision, TrainingSetup
 
 ENVIRONMENT_VARIABLE: Final = "FEDSIM_EXECUTOR"
 """Names the executor of runs that name none themselves."""
@@ -66,7 +66,7 @@ class ExecutorChoice:
                 f"precision: {precision!r} is not allowed; it must be one of {', '.join(get_args(Precision))}"
             )
         chosen = executor or os.environ.get(ENVIRONMENT_VARIABLE) or AUTO
-        if isinstance(chosen, str) and ":" not in chosen and chosen not in EXECUTORS.kinds():
+        if isinstance(chosen, str) and ":" not in chosen and chosen not in EXECUTORS.builtin:
             _load(chosen)
         return cls(chosen, device or os.environ.get(DEVICE_VARIABLE) or "cpu", precision)
 
@@ -107,6 +107,7 @@ class ExecutorChoice:
             raise ContractError(f"{name}.fingerprint: {fingerprint!r} is not allowed; it must be a text")
         if not (isinstance(most, int) and most >= 1):
             raise ContractError(f"{name}.max_batch: {most!r} is not allowed; it must be at least 1")
+        made = EXECUTOR.checked(made, executor=EXECUTOR.name_of(made))
         return Prepared(made, ExecutorUsed(kind, self.device, self.precision, fingerprint))
 
     @property

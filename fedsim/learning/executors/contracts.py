@@ -4,13 +4,15 @@ An executor knows neither rounds nor clients nor handles. It is chosen outside t
 depend on which one computes it, up to the tolerance that its ``fingerprint`` stands for.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, Literal, Protocol
 
 import numpy as np
 
+from fedsim.answers import AnswerError, Contract, Free, Given, failed, in_words
 from fedsim.arrays import IntArray, Vector
+from fedsim.errors import FedsimError, PartError
 from fedsim.learning.contracts import Evaluation
 from fedsim.learning.data.datasets import Dataset
 from fedsim.learning.local_training import LocalTraining
@@ -18,9 +20,6 @@ from fedsim.learning.models.settings import ModelPart
 
 SEQUENTIAL: Final = "sequential"
 """The fingerprint of the executor that trains one client after the other, and of all that give the same bits."""
-
-SEQUENTIAL_BFLOAT16: Final = "sequential-bfloat16"
-"""The fingerprint of the same with bfloat16 inside layers."""
 
 Precision = Literal["float32", "bfloat16"]
 """Of the numbers inside layers; parameters, gradients, losses and optimiser states are float32 in any case."""
@@ -126,6 +125,23 @@ class EvaluationJob:
     rows: IntArray | None = None
 
 
+def check_cpu(executor: str, device: str) -> None:
+    """Refuse another device than the CPU for an executor, which is named.
+
+    Raises
+    ------
+    FedsimError
+        If the device is another one.
+    """
+    if device != "cpu":
+        raise FedsimError(f"device: {device!r} is not allowed with the executor {executor!r}; allowed: 'cpu'")
+
+
+def fingerprint_with(precision: Precision, fingerprint: str) -> str:
+    """Return the fingerprint of an executor's results in a precision, of that in float32."""
+    return fingerprint if precision == "float32" else f"{fingerprint}-{precision}"
+
+
 class Executor(Protocol):
     """Computes jobs for one `TrainingSetup`; made by a call ``(setup, device)``."""
 
@@ -156,3 +172,47 @@ class Executor(Protocol):
         It may be called from another thread while trainings run.
         """
         ...
+
+
+@dataclass(frozen=True)
+class _Trained:
+    """One result for each job, in their order."""
+
+    def __call__(self, answer: object, given: Given) -> Iterator[TrainingResult]:
+        """Return them, each checked as it is read."""
+        if not isinstance(answer, Iterable):
+            raise AnswerError(in_words(answer), "results of trainings")
+        return _checked_results(answer, given["jobs"], given["executor"])
+
+
+def _checked_results(
+    results: Iterable[TrainingResult], jobs: Sequence[TrainingJob], executor: str
+) -> Iterator[TrainingResult]:
+    """Yield results that fit their jobs."""
+    read, count = iter(results), 0
+    while True:
+        try:
+            result = next(read)
+        except StopIteration:
+            break
+        except (FedsimError, KeyboardInterrupt):
+            raise
+        except BaseException as failure:
+            raise failed(executor, "train", failure) from failure
+        if count == len(jobs):
+            raise PartError(f"{executor}.train returned more than {count} results", "allowed: one for each job")
+        shape = jobs[count].base.shape
+        if type(result) is not TrainingResult:
+            raise PartError(f"{executor}.train returned {in_words(result)}", "allowed: TrainingResult")
+        found: object = result.difference
+        if not isinstance(found, np.ndarray) or found.dtype != np.float32 or found.shape != shape:
+            raise PartError(
+                f"{executor}.train returned a difference of {in_words(found)}", f"allowed: float32 of shape {shape}"
+            )
+        count += 1
+        yield result
+    if count < len(jobs):
+        raise PartError(f"{executor}.train returned {count} results", f"allowed: one for each of {len(jobs)} jobs")
+
+
+EXECUTOR: Final = Contract("executor", Executor, {"train": _Trained(), "evaluate": Free()})

@@ -19,11 +19,12 @@ from fedsim.learning.data.datasets import Dataset
 from fedsim.learning.executors.chunks import Chunk, evaluated
 from fedsim.learning.executors.contracts import (
     SEQUENTIAL,
-    SEQUENTIAL_BFLOAT16,
     EvaluationJob,
     TrainingJob,
     TrainingResult,
     TrainingSetup,
+    check_cpu,
+    fingerprint_with,
 )
 from fedsim.learning.executors.workers.calls import Call, Rate, Setup
 from fedsim.learning.executors.workers.channel import by_value
@@ -54,7 +55,7 @@ class ProcessesExecutor:
 
     Attributes
     ----------
-    fingerprint : `SEQUENTIAL`, or `SEQUENTIAL_BFLOAT16` with that precision
+    fingerprint : `SEQUENTIAL`, or ``"sequential-bfloat16"`` with that precision
     max_batch : 256
     workers : how many processes take part
 
@@ -68,12 +69,10 @@ class ProcessesExecutor:
     max_batch: int = 256
 
     def __init__(self, setup: TrainingSetup, device: str = "cpu") -> None:
-        if device != "cpu":
-            raise FedsimError(f"device: {device!r} is not allowed with the executor 'processes'; allowed: 'cpu'")
+        check_cpu("processes", device)
         if sys.platform == "win32":
             raise FedsimError("executor: 'processes' is not allowed on Windows; allowed here: 'sequential'")
-        if setup.precision == "bfloat16":
-            self.fingerprint = SEQUENTIAL_BFLOAT16
+        self.fingerprint = fingerprint_with(setup.precision, self.fingerprint)
         self.workers = worker_count()
         self._local, self._test_samples = setup.local, len(setup.data.test_y)
         self._setup = _sent(setup)
@@ -188,7 +187,7 @@ def _sent(setup: TrainingSetup) -> Setup:
     """Return a setup as workers are told of it; its data are shared by all setups that have them."""
     segment, data = _shared_data(setup.data)
     try:
-        settings = by_value((setup.model, setup.local, setup.seed, setup.precision))
+        settings = by_value((setup.model, setup.local, setup.seed, setup.precision), type(setup.model))
     except Exception as error:
         kind = type(setup.model)
         raise FedsimError(

@@ -8,16 +8,16 @@ import numpy as np
 import torch
 
 from fedsim.arrays import FloatArray
-from fedsim.errors import FedsimError
 from fedsim.learning.contracts import Evaluation
 from fedsim.learning.executors.chunks import Chunk, evaluated
 from fedsim.learning.executors.contracts import (
     SEQUENTIAL,
-    SEQUENTIAL_BFLOAT16,
     EvaluationJob,
     TrainingJob,
     TrainingResult,
     TrainingSetup,
+    check_cpu,
+    fingerprint_with,
 )
 from fedsim.learning.executors.trainer import Trainer, one_thread
 from fedsim.learning.models.flat_module import FlatModule
@@ -35,7 +35,7 @@ class SequentialExecutor:
 
     Attributes
     ----------
-    fingerprint : `SEQUENTIAL`, or `SEQUENTIAL_BFLOAT16` with that precision
+    fingerprint : `SEQUENTIAL`, or ``"sequential-bfloat16"`` with that precision
     max_batch : 256
 
     Raises
@@ -48,10 +48,8 @@ class SequentialExecutor:
     max_batch: int = 256
 
     def __init__(self, setup: TrainingSetup, device: str = "cpu") -> None:
-        if device != "cpu":
-            raise FedsimError(f"device: {device!r} is not allowed with the executor 'sequential'; allowed: 'cpu'")
-        if setup.precision == "bfloat16":
-            self.fingerprint = SEQUENTIAL_BFLOAT16
+        check_cpu("sequential", device)
+        self.fingerprint = fingerprint_with(setup.precision, self.fingerprint)
         self._test_samples = len(setup.data.test_y)
         self._trainer = Trainer(setup)
 

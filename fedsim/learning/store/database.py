@@ -3,6 +3,7 @@
 import os
 import secrets
 import sqlite3
+import sys
 import time
 import warnings
 from collections.abc import Callable
@@ -181,8 +182,16 @@ class Database:
 
 
 def _damaged(error: sqlite3.DatabaseError) -> bool:
-    code = getattr(error, "sqlite_errorcode", None)
-    return code is not None and (code & 0xFF in _DAMAGED or "no such" in str(error))
+    code = primary_code(error)
+    return code is not None and (code in _DAMAGED or "no such" in str(error))
+
+
+def primary_code(error: sqlite3.Error) -> int | None:
+    """Return SQLite's primary result code; None for an error of Python's module, to which SQLite has given none."""
+    try:
+        return error.sqlite_errorcode & 0xFF
+    except AttributeError:
+        return None
 
 
 def damage(text: str) -> sqlite3.DatabaseError:
@@ -225,7 +234,7 @@ def _after_fork(*, child: bool) -> None:
     _forking.clear()
 
 
-if hasattr(os, "register_at_fork"):
+if sys.platform != "win32":
     os.register_at_fork(
         before=_before_fork,
         after_in_parent=lambda: _after_fork(child=False),

@@ -11,6 +11,7 @@ from weakref import WeakSet
 
 from fedsim.errors import StoreError, StoreWarning
 from fedsim.learning.store.contracts import Arrays, Record
+from fedsim.learning.store.database import primary_code
 from fedsim.learning.store.index import Index
 from fedsim.learning.store.objects import DamagedError, Objects, UnknownTypeError
 
@@ -150,7 +151,7 @@ class DiskStore:
         try:
             return work()
         except (OSError, sqlite3.Error, UnknownTypeError) as error:
-            if isinstance(error, sqlite3.Error) and getattr(error, "sqlite_errorname", "").startswith("SQLITE_BUSY"):
+            if isinstance(error, sqlite3.Error) and primary_code(error) == sqlite3.SQLITE_BUSY:
                 self._asked_again = time.monotonic() + _PAUSE_S
             self._warn(what, f"results could not be {what} ({error}); the run goes on without")
         return None

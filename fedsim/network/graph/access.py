@@ -6,15 +6,16 @@ A client is attached to one station at a time: the strongest when a transfer sta
 
 import math
 from dataclasses import dataclass
-from typing import Annotated, ClassVar, Literal, Protocol, Self
+from typing import Annotated, ClassVar, Final, Literal, Protocol, Self
 
 import numpy as np
 from pydantic import NonNegativeFloat, PositiveFloat, model_validator
 
+from fedsim.answers import Contract, Flag, Number, PartOf
 from fedsim.arrays import BoolArray, FloatArray, IntArray
 from fedsim.network.cell.cell import Cell
 from fedsim.network.radio.link_budget import LinkBudget
-from fedsim.network.topology.coverage import Coverage
+from fedsim.network.topology.coverage import COVERAGE, Coverage
 from fedsim.registry import Component, Registry, Slot
 from fedsim.streams import Streams
 from fedsim.units import db_to_linear
@@ -77,6 +78,13 @@ class Access(Protocol):
         streams : random streams of the run
         """
         ...
+
+
+ACCESS: Final = Contract(
+    "access",
+    Access,
+    {"delay_s": Number(least=0), "shares_airtime": Flag(), "build": PartOf(object, COVERAGE)},
+)
 
 
 class ConstantAccess(Component):

@@ -5,23 +5,24 @@ Transfers on a link share it max-min fairly (`fedsim.network.topology.max_min`),
 and the association (`fedsim.network.medium.association`) its base station.
 """
 
-from typing import Annotated, Any, ClassVar, Literal, Protocol, Self
+from typing import Annotated, Any, ClassVar, Final, Literal, Protocol, Self
 
 import networkx as nx
 import numpy as np
 from pydantic import Field, NonNegativeFloat, field_validator, model_validator
 
+from fedsim.answers import Contract, InstanceOf
 from fedsim.arrays import FloatArray
 from fedsim.capabilities import ENDS_AT_CLOUD, ENDS_AT_EDGES, MOBILITY, MODEL_BITS, ROUTES, SITES
 from fedsim.errors import ScenarioError
 from fedsim.inputs.bounds import check_pairs
-from fedsim.network.graph.access import ACCESSES, Access
+from fedsim.network.graph.access import ACCESS, ACCESSES, Access
 from fedsim.network.graph.links import GraphLinks, StationAccess
 from fedsim.network.medium.failures import FAILURES, Failure
 from fedsim.network.topology.attachment import InitialAccess, station_sites_m
 from fedsim.network.topology.generators import LAYOUTS, Given
 from fedsim.network.topology.handover import HandoverRule
-from fedsim.network.topology.mobility import MOBILITIES, Mobility, Walk, standing
+from fedsim.network.topology.mobility import MOBILITIES, MOBILITY_MODEL, Mobility, Walk, standing
 from fedsim.registry import Component, Slot
 from fedsim.streams import Streams
 
@@ -37,6 +38,9 @@ class Layout(Protocol):
         positions_m : of the clients in metres, shape (K, 2)
         """
         ...
+
+
+LAYOUT: Final = Contract("topology", Layout, {"graph": InstanceOf(nx.Graph)})
 
 
 class Graph(Component):
@@ -94,8 +98,8 @@ class Graph(Component):
         ScenarioError
             If the graph lacks an attribute, a server, a client or a route between the two.
         """
-        graph = self.topology.graph(positions_m)
-        movement = standing if self.mobility is None else self.mobility.build(streams)
+        graph = LAYOUT.checked(self.topology).graph(positions_m)
+        movement = standing if self.mobility is None else MOBILITY_MODEL.checked(self.mobility).build(streams)
 
         def walk_of(client: int) -> Walk:
             x_m, y_m = positions_m[client].tolist()
@@ -110,7 +114,8 @@ class Graph(Component):
                 places_m = np.concatenate([walk_of(client).at(start_s, 0.0) for client in range(len(positions_m))])
             sites_m = station_sites_m(graph)
             check_pairs(len(places_m), len(sites_m), ScenarioError)
-            coverage = self.access.build(sites_m, places_m, moves, streams)
-            first = InitialAccess.strongest(coverage, places_m, self.access.delay_s, self.access.shares_airtime)
+            own = ACCESS.checked(self.access)
+            coverage = own.build(sites_m, places_m, moves, streams)
+            first = InitialAccess.strongest(coverage, places_m, own.delay_s, own.shares_airtime)
             access = StationAccess(coverage, first, walk_of, moves, self.handover, self.interruption_s)
         return GraphLinks(graph, self.server, len(positions_m), access, self.trouble, streams)

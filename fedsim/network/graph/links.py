@@ -12,7 +12,7 @@ from fedsim.clock import Environment
 from fedsim.errors import ScenarioError
 from fedsim.network.contracts import Directions, Links
 from fedsim.network.medium.association import Association
-from fedsim.network.medium.failures import Failure
+from fedsim.network.medium.failures import FAILURE, Failure
 from fedsim.network.medium.graph import GraphMedium
 from fedsim.network.topology.attachment import NEAREST_SERVER, AttachedTopology, InitialAccess
 from fedsim.network.topology.coverage import Coverage
@@ -102,7 +102,7 @@ class GraphLinks(Links):
                 access.walk_of,
             )
         for number, failure in enumerate(self._failures):
-            failure.start(medium, number)
+            FAILURE.checked(failure).start(medium, number)
         return medium
 
     def downlink_s(self, client: IntArray, draw: int, start_s: FloatArray, bits: float) -> FloatArray:

@@ -4,12 +4,13 @@ Stream: ``outage-bursts`` by (number of the failure, name of the edge), so that 
 """
 
 from collections.abc import Generator
-from typing import Annotated, Any, Protocol, Self
+from typing import Annotated, Any, Final, Protocol, Self
 
 import numpy as np
 from pydantic import Field, NonNegativeFloat, PositiveFloat, model_validator
 from simpy import Event
 
+from fedsim.answers import Contract, Free
 from fedsim.clock import wait_until
 from fedsim.network.medium.graph import GraphMedium
 from fedsim.registry import Component, Registry
@@ -40,6 +41,9 @@ class Failure(Protocol):
         number : of the failure in the network's list, from 0
         """
         ...
+
+
+FAILURE: Final = Contract("trouble", Failure, {"start": Free()})
 
 
 class OutageBursts(Component):

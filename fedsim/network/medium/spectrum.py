@@ -100,6 +100,8 @@ class SharedSpectrum:
         self._fires_s = math.inf
         self._carried = self._received = self._lost = 0.0
         self._most = self._presence_s = self._sojourn_s = self._came_s = 0.0
+        # For the bound on rounding: the most work of a transfer, the most transfers at a time, how often work was done.
+        self._heaviest, self._crowd, self._steps = 0.0, 0, 0
 
     @property
     def present(self) -> int:
@@ -123,6 +125,7 @@ class SharedSpectrum:
                 self._end_due(now_s)
             self._came_s += now_s
             self._present[transfer] = transfer
+            self._heaviest, self._crowd = max(self._heaviest, work), max(self._crowd, len(self._present))
             self.discipline.join(transfer)
             served = self.discipline.in_service()
             if transfer in served:
@@ -183,8 +186,9 @@ class SharedSpectrum:
         self._catch_up()
         under_way = math.fsum(self.discipline.served(transfer) for transfer in self._present)
         sojourn_s = self._sojourn_s + self.present * self.env.now - self._came_s
+        rounding = self._crowd * self._steps * math.ulp(self._heaviest)
         return SpectrumBook(
-            self._carried, self._received, self._lost, under_way, self._most, self._presence_s, sojourn_s
+            self._carried, self._received, self._lost, under_way, self._most, self._presence_s, sojourn_s, rounding
         )
 
     def _catch_up(self) -> float:
@@ -199,6 +203,7 @@ class SharedSpectrum:
             self._most += work
             if present:
                 self._carried += work
+                self._steps += 1
                 self.discipline.advance(work)
         return now_s
 

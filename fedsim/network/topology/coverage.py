@@ -1,7 +1,8 @@
 """The contract of coverage: the signals and rates that base stations offer at a place."""
 
-from typing import Protocol
+from typing import Final, Protocol
 
+from fedsim.answers import Contract, Mask, Number, Numbers, PartOf, shaped
 from fedsim.arrays import BoolArray, FloatArray, IntArray
 
 
@@ -54,3 +55,17 @@ class Coverage(Protocol):
         places_m : of the clients in metres, shape (n, 2)
         """
         ...
+
+
+VIEW: Final = Contract(
+    "view of stations",
+    View,
+    {
+        "signal_db": Numbers(shaped("client", "sites_m")),
+        "in_reach": Mask(shaped("client", "sites_m")),
+        "rates_bps": Numbers(shaped("client", 2), least=0, infinite=True),
+    },
+)
+COVERAGE: Final = Contract(
+    "coverage", Coverage, {"step_m": Number(least=0, above=True, infinite=True), "view": PartOf(object, VIEW)}
+)

@@ -16,8 +16,9 @@ from typing import Annotated, Final, Protocol, Self
 import numpy as np
 from pydantic import Field, NonNegativeFloat, PositiveFloat, model_validator
 
+from fedsim.answers import AnswerError, Contract, Given, asked, in_words
 from fedsim.arrays import FloatArray
-from fedsim.errors import ScenarioError
+from fedsim.errors import PartError, ScenarioError
 from fedsim.inputs.columns import check_column
 from fedsim.inputs.files import read_text, shortened
 from fedsim.registry import Component, Registry
@@ -75,6 +76,36 @@ class Mobility(Protocol):
     def build(self, streams: Streams) -> Movement:
         """Return the movement of one run."""
         ...
+
+
+@dataclass(frozen=True)
+class _Moves:
+    """A movement whose legs follow one another."""
+
+    def __call__(self, answer: object, given: Given) -> Movement:
+        """Return it with each leg checked as it is read."""
+        if not callable(answer):
+            raise AnswerError(in_words(answer), "a function of a client and its place")
+        movement: Movement = answer
+        return lambda client, place_m: _checked_legs(movement, client, place_m)
+
+
+def _checked_legs(movement: Movement, client: int, place_m: Place) -> Iterator[Leg]:
+    """Yield a client's legs, which begin at time 0 and have no gaps."""
+    legs = asked("mobility", "build", lambda: iter(movement(client, place_m)))
+    end_s = 0.0
+    while (leg := asked("mobility", "build", lambda: next(legs, None))) is not None:
+        if not isinstance(leg, Leg):
+            raise PartError(f"mobility: a leg is {in_words(leg)}", "allowed: Leg", client)
+        numbers = (leg.start_s, *leg.place_m, *leg.velocity_m_per_s)
+        if not all(map(math.isfinite, numbers)) or leg.start_s != end_s or not leg.end_s > leg.start_s:
+            allowed = "allowed: finite numbers, from the end of the leg before to a later instant"
+            raise PartError(f"mobility: a leg is {leg}", allowed, client)
+        end_s = leg.end_s
+        yield leg
+
+
+MOBILITY_MODEL: Final = Contract("mobility", Mobility, {"build": _Moves()})
 
 
 def standing(_client: int, place_m: Place) -> Iterator[Leg]:

@@ -3,7 +3,7 @@
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final, Self
+from typing import Final, NamedTuple, Protocol, Self
 
 import numpy as np
 
@@ -13,36 +13,46 @@ from fedsim.learning import Learner, Model, Of, Update
 from fedsim.rounds.aggregation.staleness import STALENESS_LAW, StalenessLaw
 
 
-@dataclass(frozen=True, kw_only=True)
-class Arrivals:
+class Arrivals(Protocol):
     """Updates that wait for an aggregation, ordered by the dispatch of their cohort and the place in it.
 
     Attributes
     ----------
     client : ids, shape (n,)
     updates : one per client
-    base : model that each client started from
     weight : weight of each before staleness and scaling, >= 0, shape (n,)
     total : sum of the weights of a whole cohort
-    staleness : aggregations since each client started, shape (n,)
-    arrived_s : instant of each arrival, shape (n,)
-    picked_before : whether the last aggregation used a new update of the same client, shape (n,)
     held : whether the last aggregation kept it, shape (n,)
     """
 
     client: IntArray
     updates: Sequence[Update]
-    base: Sequence[Model]
     weight: FloatArray
     total: float
-    staleness: IntArray
-    arrived_s: FloatArray
-    picked_before: BoolArray
     held: BoolArray
 
+    @property
+    def base(self) -> Sequence[Model]:
+        """Model that each client started from."""
+        ...
 
-@dataclass(frozen=True)
-class Aggregated:
+    @property
+    def staleness(self) -> IntArray:
+        """Aggregations since each client started, shape (n,)."""
+        ...
+
+    @property
+    def arrived_s(self) -> FloatArray:
+        """Instant of each arrival, shape (n,)."""
+        ...
+
+    @property
+    def picked_before(self) -> BoolArray:
+        """Whether the last aggregation used a new update of the same client, shape (n,)."""
+        ...
+
+
+class Aggregated(NamedTuple):
     """The next model, and what became of the arrivals.
 
     Attributes
@@ -152,7 +162,7 @@ class FedAvgRule(AggregationRule):
         counts = arrivals.weight
         if self.law is not None:
             counts = counts * discount(self.learner, self.law, arrivals)
-        share = counts.sum()
+        share = np.add.reduce(counts)
         weight = counts / share * arrivals.total if share > 0 else np.zeros(counts.size)
         return Aggregated.of_all(self.learner.aggregate(model, arrivals.updates, weight), weight)
 

@@ -5,18 +5,17 @@ receiving, computing, queueing, sending, or a phase that was cut short. Batterie
 else. The audit computes these sums from the records of participations, independently of the simulation's own counts.
 """
 
-from collections.abc import Callable
 from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from fedsim.arrays import IntArray
 from fedsim.devices import Batteries
 from fedsim.errors import AuditError
 from fedsim.history.outcomes import DOWNLINK, PHASES, UPLINK
 from fedsim.network.contracts import SharedMedium, SpectrumBook
 from fedsim.rounds.audit.energy import EnergyBook
+from fedsim.rounds.audit.refusal import refuse
 from fedsim.rounds.clients.records import ParticipationRecords
 
 USES: Final = ("idle", "down", "compute", "queue", "up", "cut off")
@@ -61,13 +60,13 @@ class Audit:
         Raises
         ------
         AuditError
-            At the first sum that is wrong; the message names the round, and the client or the medium.
+            At the first sum that is wrong; the message names the round, the client or the medium, and the rule.
         """
         self._now_s = max(self._now_s, records.now_s)
         self._check_time(number, records)
         self._check_bits(number, records)
         if self._energy is not None:
-            _refuse(*self._energy.wrong(records), number, records.client)
+            self._energy.check(number, records)
         for name, book in ({} if self._medium is None else self._medium.books()).items():
             check_book(f"round {number}: {name}", book)
 
@@ -75,32 +74,28 @@ class Audit:
         """Add up every client's seconds, and compare the sum with the clock."""
         client, ended_s = records.client, records.ended_s
         down_s, compute_s, up_s = records.spent_s
-        spent_s = np.stack([down_s, compute_s, records.queue_s, up_s])
+        spent_s = np.stack([down_s, compute_s, records.queue_s, up_s, np.zeros(client.size)])
         cut = np.flatnonzero(~records.arrived)
         row = np.array([0, 1, 3])[records.cut_in[cut]]
-        cut_off_s = np.zeros(client.size)
-        cut_off_s[cut] = spent_s[row, cut]
+        spent_s[-1, cut] = spent_s[row, cut]
         spent_s[row, cut] = 0.0
-        self.time_s[0, client] += records.start_s - self._ended_s[client]
-        self.time_s[1:5, client] += spent_s
-        self.time_s[5, client] += cut_off_s
+        idle_s = records.start_s - self._ended_s[client]
+        self.time_s[0, client] += idle_s
+        self.time_s[1:, client] += spent_s
         self._ended_s[client] = ended_s
         total_s = self.time_s[:, client].sum(axis=0)
         slack_s = _TOLERANCE * np.maximum(1.0, ended_s)
-        wrong = ~(np.abs(total_s - ended_s) <= slack_s) | (ended_s > records.now_s)
-        wrong |= np.any(spent_s < -slack_s, axis=0)
-        _refuse(
-            wrong,
-            lambda i: (
-                f"its uses of time add up to {total_s[i]} s at {ended_s[i]} s ("
-                + ", ".join(
-                    f"{use} {seconds:g} s" for use, seconds in zip(USES, self.time_s[:, client[i]], strict=True)
-                )
-                + ")"
-            ),
-            number,
-            client,
-        )
+
+        def told(i: int) -> str:
+            uses = zip(USES, self.time_s[:, client[i]], strict=True)
+            return f"{total_s[i]} s at {ended_s[i]} s (" + ", ".join(f"{use} {s:g} s" for use, s in uses) + ")"
+
+        refuse("it begins before its last participation has ended", idle_s < -slack_s, number, records, told)
+        refuse("it ends later than now", ended_s > records.now_s, number, records, told)
+        refuse("it uses less than no time", np.any(spent_s < -slack_s, axis=0), number, records, told)
+        # Not a number is no sum either.
+        apart = ~(np.abs(total_s - ended_s) <= slack_s)
+        refuse("its uses of time do not add up to the clock", apart, number, records, told)
 
     def _check_bits(self, number: int, records: ParticipationRecords) -> None:
         """Compare the bits sent with those due, given the phase that each client reached."""
@@ -109,16 +104,16 @@ class Audit:
         reached = np.where(arrived, len(PHASES), records.cut_in)
         due = np.where(np.stack([reached > DOWNLINK, arrived]), bits, 0.0)
         begun = np.stack([reached >= DOWNLINK, reached >= UPLINK])
-        wrong = (sent < due - slack) | (sent > np.where(begun, bits, 0.0) + slack)
-        _refuse(
-            np.any(wrong, axis=0),
-            lambda i: (
+        most = np.where(begun, bits, 0.0)
+
+        def told(i: int) -> str:
+            return (
                 f"it received {sent[0, i]} bits of {records.bits[0]} and sent {sent[1, i]} of {records.bits[1]}; "
-                f"at least {due[:, i]} are due"
-            ),
-            number,
-            records.client,
-        )
+                f"{due[:, i]} to {most[:, i]} are due"
+            )
+
+        refuse("bits are missing", np.any(~(sent >= due - slack), axis=0), number, records, told)
+        refuse("bits are too many", np.any(~(sent <= most + slack), axis=0), number, records, told)
 
 
 def check_book(name: str, book: SpectrumBook) -> None:
@@ -138,7 +133,7 @@ def check_book(name: str, book: SpectrumBook) -> None:
         If one of them does not hold; the message names the medium.
     """
     accounted = book.received + book.lost + book.under_way
-    slack = _TOLERANCE * max(book.most, 1.0)
+    slack = _TOLERANCE * max(book.most, 1.0) + book.rounding
     if not abs(book.carried - accounted) <= slack:
         raise AuditError(
             f"{name} carried {book.carried} Hz s, but {book.received} were received, {book.lost} lost and "
@@ -150,9 +145,3 @@ def check_book(name: str, book: SpectrumBook) -> None:
         raise AuditError(
             f"{name} breaks Little's law: {book.presence_s} s of transfers in progress, {book.sojourn_s} s of sojourns"
         )
-
-
-def _refuse(wrong: NDArray[Any], why: Callable[[int], str], number: int, client: IntArray) -> None:
-    if wrong.any():
-        i = int(np.flatnonzero(wrong)[0])
-        raise AuditError(f"round {number}, client {client[i]}: {why(i)}")

@@ -1,18 +1,18 @@
 """The audit's own account of energy: charge, recharge, idle drain and spending of every battery."""
 
-from collections.abc import Callable
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from fedsim.arrays import FloatArray, IntArray
 from fedsim.devices import Batteries, EnergyDemand
 from fedsim.history.outcomes import COMPUTE, PHASES, Outcome
+from fedsim.rounds.audit.refusal import refuse
 from fedsim.rounds.clients.records import ParticipationRecords
 
 _TOLERANCE: Final = 1e-9
-_CLOCK_ULPS: Final = 8
+_ULPS: Final = 8
+_SMALLEST: Final = float(np.finfo(np.float64).smallest_subnormal)
 
 
 class EnergyBook:
@@ -36,37 +36,54 @@ class EnergyBook:
         self.charge_j = self.initial_j.copy()
         self.recharged_j, self.drained_j, self.spent_j = np.zeros((3, every_client.size))
 
-    def wrong(self, records: ParticipationRecords) -> tuple[NDArray[Any], Callable[[int], str]]:
-        """Account for participations that have ended; return which are wrong, shape (m,), and the message for each.
+    def check(self, number: int, records: ParticipationRecords) -> None:
+        """Account for participations that have ended, and check them.
 
         For every client, ``charge before + recharged - drained - spent = charge after``, the charge stays within the
         battery, ``spent = bits * J/bit + operations * J/operation`` (or seconds of work times watts), and a battery
         that ran empty is empty.
+
+        Parameters
+        ----------
+        number : round in which they began
+        records : of the participations
+
+        Raises
+        ------
+        AuditError
+            If one of them is wrong.
         """
         demand, client = records.demand, records.client
         if demand is None:
             raise ValueError("demand: None is not allowed; records of a run with batteries need the energy demand")
-        batteries, spent_j = self._batteries, records.energy_j
-        slack_j = _TOLERANCE * batteries.capacity_j
+        capacity_j, spent_j, after_j = self._batteries.capacity_j, records.energy_j, records.left_j
+        # Shares of a price are rounded to the smallest float at the least, and so are their products.
+        slack_j = _TOLERANCE * capacity_j + _ULPS * _SMALLEST * (1.0 + demand.cost_j.sum(axis=0) + demand.samples)
         before_j = self._idle(client, records.start_s)
-        after_j = records.left_j
         least_j, most_j = self._priced_j(records, demand)
-        wrong = ~(np.abs(before_j - demand.charge_j) <= slack_j)
-        wrong |= ~(np.abs(before_j - spent_j - after_j) <= slack_j)
-        wrong |= ~((spent_j >= least_j - slack_j) & (spent_j <= most_j + slack_j))
-        wrong |= (after_j < 0) | (after_j > batteries.capacity_j)
-        wrong |= records.emptied & ((after_j > slack_j) | (records.outcome != Outcome.DROPPED))
         self.spent_j[client] += spent_j
         self.charge_j[client], self._at_s[client] = after_j, records.ended_s
         total_j = (self.initial_j + self.recharged_j - self.drained_j - self.spent_j)[client]
-        wrong |= ~(np.abs(total_j - after_j) <= slack_j + _TOLERANCE * self.recharged_j[client])
-        return (
-            wrong,
-            lambda i: (
+        total_slack_j = slack_j + _TOLERANCE * self.recharged_j[client]
+
+        def told(i: int) -> str:
+            return (
                 f"its battery held {before_j[i]} J, {spent_j[i]} J were spent where {least_j[i]} to {most_j[i]} J are "
-                f"due, and {after_j[i]} J are left of {batteries.capacity_j}"
-            ),
-        )
+                f"due, and {after_j[i]} J are left of {capacity_j}"
+            )
+
+        for broken, wrong in (
+            ("it does not begin with its charge", ~(np.abs(before_j - demand.charge_j) <= slack_j)),
+            ("its charge does not fall by what was spent", ~(np.abs(before_j - spent_j - after_j) <= slack_j)),
+            ("it paid less than the price", ~(spent_j >= least_j - slack_j)),
+            ("it paid more than the price", ~(spent_j <= most_j + slack_j)),
+            ("it is left with less than nothing", after_j < 0),
+            ("it is left with more than its battery holds", after_j > capacity_j),
+            ("it ran empty and has charge left", records.emptied & (after_j > slack_j)),
+            ("it ran empty and was not dropped", records.emptied & (records.outcome != Outcome.DROPPED)),
+            ("its energy does not add up over the run", ~(np.abs(total_j - after_j) <= total_slack_j)),
+        ):
+            refuse(broken, wrong, number, records, told)
 
     def _idle(self, client: IntArray, time_s: float) -> FloatArray:
         """Account for the idle time since each client's last participation, and return its charge at an instant."""
@@ -91,7 +108,7 @@ class EnergyBook:
         part = np.where(reached > COMPUTE, 1.0, part)
         cost_j = prices.receive_j_per_bit * down_bits + prices.transmit_j_per_bit * up_bits
         cost_j += prices.compute_w * worked_s + prices.sample_j * demand.samples * part
-        tick_s = _CLOCK_ULPS * np.spacing(records.ended_s)
+        tick_s = _ULPS * np.spacing(records.ended_s)
         blur = np.divide(tick_s, planned_s, out=np.ones(size), where=planned_s > tick_s)
         blur_j = np.where(records.emptied & (reached == COMPUTE), blur * demand.cost_j[COMPUTE], 0.0)
         return cost_j - blur_j, cost_j + blur_j

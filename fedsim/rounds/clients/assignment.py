@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Collection
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -37,8 +37,7 @@ class Workload:
             self.samples = self.samples + passes * learner.probe_samples(every_client, None)
 
 
-@dataclass(frozen=True, kw_only=True)
-class Assignment:
+class Assignment(NamedTuple):
     """A message down, local work and a message up, for each of the n members of a cohort.
 
     Attributes

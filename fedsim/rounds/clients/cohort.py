@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fedsim.arrays import FloatArray, IntArray
+from fedsim.arrays import FloatArray, IntArray, any_of, filled
 from fedsim.history.outcomes import NO_VALUE, UNDECIDED, Fate, Outcome
 from fedsim.learning import Model, Release, Update
 from fedsim.rounds.clients.participation import Participations
@@ -24,10 +24,10 @@ class CohortRun:
     model : model that the clients start from
     weight : aggregation weight of each client before staleness and scaling, shape (n,)
     total : sum to which the weights of a whole cohort are scaled
+    repeat : updates that each client sent before from the same version of the model, shape (n,)
 
     Attributes
     ----------
-    repeat : updates that each client sent before from the same version of the model, shape (n,)
     participations : waits, times and bits of the clients; set by the dispatch
     given_up_s : instant at which the server stopped waiting for the cohort; inf before
     updates : handles of arrived updates by position in the cohort, made when first needed
@@ -44,19 +44,29 @@ class CohortRun:
 
     participations: Participations
 
-    def __init__(self, order: int, number: int, cohort: Cohort, model: Model, weight: FloatArray, total: float) -> None:
+    def __init__(
+        self,
+        order: int,
+        number: int,
+        cohort: Cohort,
+        model: Model,
+        weight: FloatArray,
+        total: float,
+        repeat: IntArray,
+    ) -> None:
         size = cohort.client.size
         self.order, self.number, self.cohort, self.model = order, number, cohort, model
         self.weight, self.total = weight, total
-        self.repeat = np.zeros(size, dtype=np.int64)
+        self.repeat = repeat
         self.given_up_s = math.inf
         self.updates: dict[int, Update] = {}
         self.releases: dict[int, Release] = {}
-        self.work = np.ones(size) if cohort.work is None else np.array(cohort.work, dtype=np.float64)
+        self.work = filled(size, 1.0) if cohort.work is None else np.array(cohort.work, dtype=np.float64)
         self.fate = np.empty(size, dtype=np.int8)
         self.fate.fill(UNDECIDED)
         self.late = np.zeros(size, dtype=bool)
-        self.served_round, self.staleness = np.empty((2, size), dtype=np.int64)
+        self.served_round = np.empty(size, dtype=np.int64)
+        self.staleness = np.empty(size, dtype=np.int64)
         self.served_round.fill(NO_VALUE)
         self.staleness.fill(NO_VALUE)
         self.used_weight = np.zeros(size)
@@ -72,7 +82,7 @@ class CohortRun:
     @property
     def decided(self) -> bool:
         """Whether the fate of every update is known."""
-        return not np.count_nonzero(self.fate == UNDECIDED)
+        return not any_of(self.fate == UNDECIDED)
 
     def decide_lost(self) -> None:
         """Decide the fate of the participations that have ended without an update."""
@@ -120,7 +130,7 @@ def cohort_weights(cohort: Cohort, samples: IntArray) -> tuple[FloatArray, float
     if cohort.weights is not None:
         prescribed = np.asarray(cohort.weights, dtype=np.float64)
         return prescribed, float(prescribed.sum())
-    counted = samples if np.count_nonzero(samples) else np.ones(samples.size)
+    counted = samples if samples.any() else np.ones(samples.size)
     return (counted if cohort.draws is None else np.asarray(cohort.draws) * counted).astype(np.float64), 1.0
 
 

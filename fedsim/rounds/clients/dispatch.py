@@ -230,8 +230,7 @@ class Dispatcher:
         """
         if not times_s.size:
             return
-        least_s, most_s = times_s.min(), times_s.max()
-        if least_s >= 0 and (not assignment.waits_for_all or (never is None and most_s < math.inf)):
+        if times_s.min() >= 0 and (not assignment.waits_for_all or (never is None and times_s.max() < math.inf)):
             return
         if never is None:
             never = np.isinf(times_s)

@@ -24,7 +24,7 @@ from fedsim.history.outcomes import COMPUTE, DOWNLINK, NOT_CUT, PHASES, UPLINK, 
 from fedsim.network.contracts import Transfer
 from fedsim.rounds.clients.interruptions import BatteryEmpty, Interruptions
 from fedsim.rounds.clients.link_outages import PhaseStart
-from fedsim.rounds.clients.records import ParticipationRecords
+from fedsim.rounds.clients.records import ParticipationRecords, taken
 
 PhaseHook = Callable[[int], PhaseStart]
 """Called with a client's position in the cohort at the start of a phase."""
@@ -91,7 +91,8 @@ class Participations:
         self.sent_bits = amounts[:2]
         self.sent_bits[0], self.sent_bits[1] = bits
         self.queue_s, self.energy_j, self.left_j = amounts[2], amounts[3], amounts[4]
-        self.outcome, self.cut_in = np.empty((2, size), dtype=np.int8)
+        self.outcome = np.empty(size, dtype=np.int8)
+        self.cut_in = np.empty(size, dtype=np.int8)
         self.outcome.fill(_DELIVERED)
         self.cut_in.fill(NOT_CUT)
         self.emptied = np.zeros(size, dtype=np.bool_)
@@ -107,7 +108,7 @@ class Participations:
         self._place, self._began_s = [-1] * size, [self.start_s] * size
         self._awaited: list[Event | None] = [None] * size
         self._transfers: dict[int, Transfer] = {}
-        task_s = planned_s.sum(axis=0)
+        task_s: FloatArray = np.add.reduce(planned_s)
         self._waits_s: list[list[float]] = (
             [planned_s[first:end].sum(axis=0).tolist() for first, end, _ in self._waits] if hooks else [task_s.tolist()]
         )
@@ -129,11 +130,6 @@ class Participations:
     def all_delivered(self) -> bool:
         """Whether every client has delivered."""
         return self._delivered == len(self._place)
-
-    @property
-    def any_in_flight(self) -> bool:
-        """Whether a client has neither delivered nor been lost."""
-        return bool(self._in_flight > 0)
 
     @property
     def ended_s(self) -> FloatArray:
@@ -170,36 +166,35 @@ class Participations:
                 done[phase] = sent_bits[members] / bits
         return done
 
-    def records(self, client: IntArray, members: IntArray) -> ParticipationRecords:
+    def records(self, client: IntArray, part: IntArray | None = None) -> ParticipationRecords:
         """Return the records of participations that have ended.
 
         Parameters
         ----------
         client : ids of the whole cohort, shape (n,)
-        members : positions of the participations, shape (m,)
+        part : positions of the participations, shape (m,); None for the whole cohort, which needs no copies: nothing
+            changes participations that have ended
         """
-        # A whole cohort needs no copies: nothing changes participations that have ended.
-        part: IntArray | slice = slice(None) if members.size == self.size else members
         demand = self.demand
-        if demand is not None:
+        if demand is not None and part is not None:
             demand = EnergyDemand(
                 demand.client[part], demand.charge_j[part], demand.cost_j[:, part], demand.samples[part]
             )
         return ParticipationRecords(
-            client=client[part],
+            client=taken(client, part),
             start_s=self.start_s,
             now_s=self.env.now,
             bits=self.bits,
-            ended_s=self.ended_s[part],
-            spent_s=self.spent_s[:, part],
-            queue_s=self.queue_s[part],
-            sent_bits=self.sent_bits[:, part],
-            outcome=self.outcome[part],
-            cut_in=self.cut_in[part],
-            planned_compute_s=self.planned_compute_s[part],
-            emptied=self.emptied[part],
-            energy_j=self.energy_j[part],
-            left_j=self.left_j[part],
+            ended_s=taken(self.ended_s, part),
+            spent_s=taken(self.spent_s, part),
+            queue_s=taken(self.queue_s, part),
+            sent_bits=taken(self.sent_bits, part),
+            outcome=taken(self.outcome, part),
+            cut_in=taken(self.cut_in, part),
+            planned_compute_s=taken(self.planned_compute_s, part),
+            emptied=taken(self.emptied, part),
+            energy_j=taken(self.energy_j, part),
+            left_j=taken(self.left_j, part),
             demand=demand,
         )
 
@@ -390,7 +385,7 @@ class Participations:
         (phase, end, _), elapsed_s = self._waits[self._place[i]], self.env.now - self._began_s[i]
         if i in self._transfers:
             self._close_transfer(i, phase)
-        elif empty is None and self._interruptions is not None:
+        elif self._interruptions is not None and empty is None and not self.emptied[i]:
             empty = self._interruptions.empty_by(i, phase, self.spent_s[phase:end, i].tolist(), elapsed_s)
         self._correct(i, phase, elapsed_s, empty)
         self._end(i, self.env.now, delivered=False)

@@ -1,6 +1,6 @@
 """What participations that have ended have spent and sent, as the history and the audit take it."""
 
-from dataclasses import dataclass
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -9,9 +9,10 @@ from fedsim.arrays import BoolArray, FloatArray, IntArray
 from fedsim.devices import EnergyDemand
 from fedsim.history.outcomes import NOT_CUT
 
+T = TypeVar("T", bound=np.generic)
 
-@dataclass(frozen=True)
-class ParticipationRecords:
+
+class ParticipationRecords(NamedTuple):
     """What m clients of one cohort have spent and sent; the columns are those of `Participations`.
 
     Attributes
@@ -43,3 +44,8 @@ class ParticipationRecords:
         """Whether each answer has arrived, in time or not, shape (m,)."""
         arrived: BoolArray = self.cut_in == NOT_CUT
         return arrived
+
+
+def taken(column: NDArray[T], part: IntArray | None) -> NDArray[T]:
+    """Return the elements at some positions of the last axis, or the whole column itself, not a copy, for None."""
+    return column if part is None else column[..., part]

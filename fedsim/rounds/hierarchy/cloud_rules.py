@@ -7,7 +7,7 @@ from typing import Annotated, Any, ClassVar, Final, Literal
 import numpy as np
 from pydantic import Field, field_validator
 
-from fedsim.answers import AnswerError, Contract, Flag, Given, Number, Numbers, in_words, shaped
+from fedsim.answers import AnswerError, Contract, Flag, Given, InstanceOf, Number, Numbers, in_words, shaped
 from fedsim.arrays import BoolArray, FloatArray, IntArray
 from fedsim.capabilities import TIERS
 from fedsim.registry import Component, Registry, Slot, refusal
@@ -78,10 +78,11 @@ class _Shares:
 
     def __call__(self, answer: object, given: Given) -> tuple[float, FloatArray]:
         """Return the pair, with a copy of the array."""
-        if not (isinstance(answer, tuple) and len(answer) == 2):
+        pair = InstanceOf(tuple)(answer, given)
+        if len(pair) != 2:
             raise AnswerError(in_words(answer), "a pair of the cloud's share and the edge servers' shares")
-        own = Number(least=0, most=1)(answer[0], given)
-        shares: FloatArray = Numbers(shaped(given["status"].fresh.size), least=0, most=1)(answer[1], given)
+        own = Number(least=0, most=1)(pair[0], given)
+        shares: FloatArray = Numbers(shaped(given["status"].fresh.size), least=0, most=1)(pair[1], given)
         if abs(own + shares.sum() - 1.0) > _TOLERANCE:
             raise AnswerError(f"shares of sum {own + shares.sum():.9g}", "shares of sum 1")
         return own, shares

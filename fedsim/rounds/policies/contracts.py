@@ -170,13 +170,14 @@ class RoundPolicy(Component, ABC):
     @property
     def requires(self) -> frozenset[str]:
         """Clients that always deliver, if a round does not end without them."""
-        return frozenset(() if self.traits.tolerates_losses else {NO_LOSSES})
+        return frozenset(() if checked_policy(self).traits.tolerates_losses else {NO_LOSSES})
 
     @property
     def provides(self) -> frozenset[str]:
         """What the traits provide, and a longest duration of the first round if it has one."""
-        limited = self.time_limit_s(PastRounds()) < math.inf
-        return self.traits.provides | ({TIME_LIMIT} if limited else set())
+        checked = checked_policy(self)
+        limited = checked.time_limit_s(PastRounds()) < math.inf
+        return checked.traits.provides | ({TIME_LIMIT} if limited else set())
 
     def time_limit_s(self, past: PastRounds) -> float:
         """Return how long the server waits at most once the coming round's cohort has been sent; inf for no limit."""
@@ -353,7 +354,7 @@ class SynchronousPolicy(RoundPolicy):
     @final
     def run(self, server: ServerPort, round_: Round) -> Running:
         """Select, send the cohort, and wait until it is enough or the time limit has passed."""
-        cohort = yield from server.select(round_, self.traits.cohort_size)
+        cohort = yield from server.select(round_, round_.cohort_size)
         if cohort is not None:
             server.dispatch(cohort, round_)
         enough = self.enough(round_)

@@ -48,6 +48,7 @@ class Round:
     clients : number of clients of the crowd
     past : rounds before this one
     time_limit_s : longest wait after the cohort was sent, by the policy's `time_limit_s`; inf for none
+    cohort_size : clients to ask the selector for, by the policy's traits; None for the selector's own number
 
     Attributes
     ----------
@@ -55,8 +56,17 @@ class Round:
     cohort_run : the cohort that was sent in this round; None before, and where clients are sent one by one
     """
 
-    def __init__(self, env: Environment, number: int, clients: int, past: PastRounds, time_limit_s: float) -> None:
+    def __init__(
+        self,
+        env: Environment,
+        number: int,
+        clients: int,
+        past: PastRounds,
+        time_limit_s: float,
+        cohort_size: int | None,
+    ) -> None:
         self.env, self.number, self.clients, self.past, self.time_limit_s = env, number, clients, past, time_limit_s
+        self.cohort_size = cohort_size
         self.start_s: float = env.now
         self.cohort_run: CohortRun | None = None
         self._limits: list[Event] = []

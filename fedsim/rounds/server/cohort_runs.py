@@ -9,6 +9,7 @@ from simpy import Environment
 
 from fedsim.arrays import FloatArray
 from fedsim.clock import Waiting
+from fedsim.errors import PartError
 from fedsim.history.outcomes import Fate
 from fedsim.learning import Model
 from fedsim.rounds.aggregation.rules import AggregationRule
@@ -83,8 +84,8 @@ class CohortRuns:
         """
         context, client, now_s = self.context, cohort.client, self.env.now
         weight, total = cohort_weights(cohort, context.learner.samples[client])
-        run = CohortRun(self._sent, number, cohort, model, weight, total)
-        run.repeat = self._buffer.repeats(client, model.version)
+        repeat = self._buffer.repeats(client, model.version)
+        run = CohortRun(self._sent, number, cohort, model, weight, total, repeat)
         if cohort.work is not None:
             run.work = context.learner.whole_steps(client, run.work, up=True)
         workload = context.clients.workload
@@ -105,7 +106,11 @@ class CohortRuns:
             waits_for_all=self._waits_for_all,
         )
         on_end = None if self.end_with_round else partial(self._client_ended, run)
-        run.participations = self._dispatcher.send(assignment, run.work, run.releases, on_end)
+        try:
+            run.participations = self._dispatcher.send(assignment, run.work, run.releases, on_end)
+        except PartError as error:
+            error.name_client(client.tolist())
+            raise
         self._sent += 1
         self._open[run] = None
         self._roster.sent(run, busy=not self.end_with_round)
@@ -133,7 +138,7 @@ class CohortRuns:
     @property
     def any_in_flight(self) -> bool:
         """Whether a client of an open cohort is in flight."""
-        return any(run.participations.any_in_flight for run in self._open)
+        return any(not run.participations.ended.all() for run in self._open)
 
     def close_round(self, run: CohortRun) -> None:
         """Take in the updates of a round's own cohort, and mark its other members as late."""

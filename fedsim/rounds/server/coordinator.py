@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from simpy import Environment, Event
 
+from fedsim.answers import unchecked
 from fedsim.arrays import IntArray
 from fedsim.clock import Waiting
 from fedsim.errors import PartError
@@ -81,7 +82,9 @@ class Coordinator:
     def run_round(self, number: int, start_s: float) -> Waiting:
         """Run a round that starts now, with clients whose availability is taken as of ``start_s``."""
         policy, past = self.context.policy, self._log.past
-        round_ = self._round = Round(self.env, number, self._clients, past, policy.time_limit_s(past))
+        round_ = self._round = Round(
+            self.env, number, self._clients, past, policy.time_limit_s(past), self._traits.cohort_size
+        )
         self._start_s, self._refill.number = start_s, number
         try:
             self._rule.on_round_start(self.model)
@@ -119,9 +122,10 @@ class Coordinator:
         round_ = self._round
         if round_ is None or self._runs.any_in_flight:
             return None
+        policy = POLICIES.kind_of(unchecked(self.context.policy))
         delivered = 0 if round_.cohort_run is None else int(round_.cohort_run.participations.arrived.sum())
         error = PartError(
-            f"policy {POLICIES.kind_of(self.context.policy)}.run waits for ever: no client is in flight, and "
+            f"policy {policy}.run waits for ever: no client is in flight, and "
             f"{delivered} of the round's {round_.size} have delivered",
             "allowed: an event that triggers once no client is in flight, or a time limit",
         )

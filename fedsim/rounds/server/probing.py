@@ -95,7 +95,7 @@ class Prober:
         if asked.cancel():
             yield self.env.timeout(0)
         self._dispatcher.finalize(asked)
-        self._log.probed(number, sent, asked.records(client, np.arange(client.size)))
+        self._log.probed(number, sent, asked.records(client))
 
     def _answers(self, probe: Probe, number: int, model: Model, client: IntArray) -> Answers:
         context, unknown = self.context, np.full(client.size, np.nan)

@@ -2,13 +2,12 @@
 
 import math
 from collections.abc import Callable, Generator
-from functools import partial
 from typing import Any, Final
 
 import numpy as np
 from simpy import Environment, Event, Interrupt, Process
 
-from fedsim.clock import LastOfInstant, call_when, tie_s
+from fedsim.clock import LastOfInstant, call_when, delay_until, tie_s
 from fedsim.errors import ScenarioError, SelectorError
 from fedsim.rounds.clients.cohort import CohortRun
 from fedsim.rounds.server.context import ServerContext
@@ -49,6 +48,7 @@ class Refill:
         self._looks_again_s = -math.inf
         self._question: Process | None = None
         self._declined_at: int | None = None
+        self._watched = False
 
     def to(self, concurrency: int, ask: Ask) -> bool:
         """Send clients until a number of them are in flight; return whether any is or will be available.
@@ -111,18 +111,36 @@ class Refill:
             one = cohort.part(np.array([i]))
             run = self._send(self.number, one, int(self._participations[one.client[0]]) + 1)
             if self._give_up_after_s < math.inf:
-                # Most clients deliver before; the event does not keep what they have done for that long.
                 self._roster.wait_for(run)
-                self._call_last(self._give_up_after_s, partial(self._give_up, run.order))
+                self._watch()
 
-    def _give_up(self, order: int) -> None:
-        """Stop waiting for the client of a cohort if it has not delivered, and let another take its place."""
-        run = self._roster.waited_for(order)
-        if run is None:
+    def _watch(self) -> None:
+        """Have a timer for the client in flight that was sent first, unless there is one.
+
+        Most clients deliver before they are given up: a timer for each would grow with what they have done.
+        """
+        run = self._roster.longest_waited_for()
+        if run is not None and not self._watched:
+            self._watched = True
+            self._call_last(delay_until(self.env, self._gives_up_s(run)), self._give_up_due)
+
+    def _gives_up_s(self, run: CohortRun) -> float:
+        return float(run.participations.start_s + self._give_up_after_s)
+
+    def _give_up_due(self) -> None:
+        """Stop waiting for clients that have not delivered in time, and let others take their places."""
+        run = self._roster.longest_waited_for()
+        due = run is not None and self._gives_up_s(run) <= self.env.now
+        if due and (tied_s := tie_s(self.env)):
+            self._call_last(tied_s, self._give_up_due)
             return
-        if tied_s := tie_s(self.env):
-            self._call_last(tied_s, partial(self._give_up, order))
-            return
+        while run is not None and self._gives_up_s(run) <= self.env.now:
+            self._give_up(run)
+            run = self._roster.longest_waited_for()
+        self._watched = False
+        self._watch()
+
+    def _give_up(self, run: CohortRun) -> None:
         self._roster.lost_in_a_row += 1
         if self._roster.lost_in_a_row > PATIENCE:
             raise ScenarioError(

@@ -78,7 +78,7 @@ class Roster:
             self._busy[turned] = True
             self._busy_count += turned.size
             self._turned.extend(turned.tolist())
-        self.in_flight += int(np.count_nonzero(self._cohort[client] < 0))
+        self.in_flight += (self._cohort[client] < 0).nonzero()[0].size
         self._cohort[client] = run.order
 
     def delivered(self, client: int, run: CohortRun) -> None:
@@ -103,9 +103,9 @@ class Roster:
         """Remember a cohort of one client, which was sent, until the client has delivered or is given up."""
         self._waited_for[run.order] = run
 
-    def waited_for(self, order: int) -> CohortRun | None:
-        """Return the remembered cohort of this order if its client is still in flight; None otherwise."""
-        return self._waited_for.get(order)
+    def longest_waited_for(self) -> CohortRun | None:
+        """Return that of the remembered cohorts which was sent first; None if no client of one is in flight."""
+        return next(iter(self._waited_for.values()), None)
 
     def mark_idle(self, client: int) -> None:
         """Record that a client is a candidate again."""

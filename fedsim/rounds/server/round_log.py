@@ -11,7 +11,7 @@ from fedsim.history.recorder import Recorder
 from fedsim.history.schema import Piece
 from fedsim.rounds.audit.audit import Audit
 from fedsim.rounds.clients.cohort import CohortRun, Members
-from fedsim.rounds.clients.records import ParticipationRecords
+from fedsim.rounds.clients.records import ParticipationRecords, taken
 from fedsim.rounds.policies.round import PastRounds, Round
 from fedsim.rounds.server.context import ServerContext
 from fedsim.rounds.server.knowledge import feedback
@@ -80,12 +80,13 @@ class RoundLog:
         rows: IntArray = ((run.fate != UNDECIDED) & ~run.recorded).nonzero()[0]
         if rows.size:
             run.recorded[rows] = True
-            records = run.participations.records(run.cohort.client, rows)
-            self.recorder.add_participations(**self._columns(run, rows, records))
+            part = rows if rows.size < run.fate.size else None
+            records = run.participations.records(run.cohort.client, part)
+            self.recorder.add_participations(self._columns(run, part, records))
             self.check_probes(before=run.order)
             if self.audit is not None:
                 self.audit.check(run.number, records)
-            self._stale_used += int(np.count_nonzero(run.fate[rows] == _STALE_USED))
+            self._stale_used += (run.fate[rows] == _STALE_USED).nonzero()[0].size
         return rows
 
     def count(self, counted: Members) -> None:
@@ -122,7 +123,7 @@ class RoundLog:
             "ended_by": ended_by,
         }
         if self._above is None:
-            self.recorder.add_round(**values)
+            self.recorder.add_round(values)
         else:
             self.recorder.add_edge_round(edge=self.edge, **values)
             self._above._selected += self._selected
@@ -158,21 +159,22 @@ class RoundLog:
             _, number, records = self._unchecked.pop(0)
             self.audit.check(number, records)
 
-    def _columns(self, run: CohortRun, rows: IntArray, records: ParticipationRecords) -> dict[str, Piece]:
+    def _columns(self, run: CohortRun, part: IntArray | None, records: ParticipationRecords) -> dict[str, Piece]:
         draws, epsilon = run.cohort.draws, None
         if run.releases:
-            epsilon = np.array([run.releases[i].epsilon if i in run.releases else 0.0 for i in rows.tolist()])
+            rows = range(run.fate.size) if part is None else part.tolist()
+            epsilon = np.array([run.releases[i].epsilon if i in run.releases else 0.0 for i in rows])
         return {
             "round": run.number,
             "edge": self.edge,
-            "draws": 1 if draws is None else np.asarray(draws)[rows],
-            "weight": run.used_weight[rows],
-            "work": run.work[rows],
+            "draws": 1 if draws is None else taken(np.asarray(draws), part),
+            "weight": taken(run.used_weight, part),
+            "work": taken(run.work, part),
             **_spent(records),
-            "fate": run.fate[rows],
+            "fate": taken(run.fate, part),
             "start_version": run.model.version,
-            "served_round": run.served_round[rows],
-            "staleness": run.staleness[rows],
+            "served_round": taken(run.served_round, part),
+            "staleness": taken(run.staleness, part),
             "epsilon": 0.0 if epsilon is None else epsilon,
         }
 

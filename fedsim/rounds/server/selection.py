@@ -43,6 +43,7 @@ class Selection:
         self._candidates = CandidateSet(roster.member, whole_crowd=roster.whole_crowd)
         self._round_draw = (0, 0)
         self._drawn: dict[str, tuple[int, int]] = {}
+        self._generators = context.streams.pool("selection")
 
     def of_round(self, number: int, start_s: float, size: int | None, ask: Ask) -> Generator[Event, Any, Cohort]:
         """Return a round's cohort; an empty one if no client is in flight and none will ever be available again.
@@ -215,12 +216,13 @@ class Selection:
 
     def _cohort(self, number: int, shown: list[RoundView]) -> Cohort:
         """Return the selector's cohort, cut at random to the size asked for if it is larger; see `ask` for the list."""
-        streams, (name, *keys) = self.context.streams, self._stream_key("selection", number)
+        _, *keys = self._stream_key("selection", number)
         wanted = shown[0].wanted
-        cohort = ask(self.selector.select, shown, streams.generator(name, *keys))
+        (rng,) = self._generators.generators([tuple(keys)])
+        cohort = ask(self.selector.select, shown, rng)
         if wanted is None or cohort.client.size <= wanted:
             return cohort
-        rng = streams.generator("selection-cut", *keys)
+        rng = self.context.streams.generator("selection-cut", *keys)
         return cohort.part(np.sort(rng.choice(cohort.client.size, wanted, replace=False)))
 
     def _stream_key(self, name: str, number: int) -> tuple[str, *tuple[int, ...]]:

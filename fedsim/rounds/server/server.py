@@ -146,6 +146,8 @@ class Server:
         ------
         ScenarioError
             If nothing will ever happen any more, or nothing before the latest second of the clock.
+        AuditError
+            If what was recorded contradicts itself.
         PartError
             If a part of the user's own fails or breaks its contract, with the round and the simulated second.
         """
@@ -171,6 +173,7 @@ class Server:
             stopped = PartError("a part of the user's own has stopped the clock", "allowed: nothing that ends a run")
             stopped.place(self._number, self.env.now)
             raise stopped
+        self.recorder.end()
 
     def _refuse_to_wait(self, _: Event) -> None:
         if (waiting := self._runner.waits_in_vain()) is not None:

@@ -2,24 +2,24 @@
 
 from collections.abc import Iterable
 from operator import attrgetter
-from typing import Final, TypeVar
+from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
-from fedsim.arrays import FloatArray, IntArray
+from fedsim.arrays import FloatArray, IntArray, any_of
 from fedsim.clock import instants
 from fedsim.history.outcomes import NO_VALUE, Fate
 from fedsim.learning import Model, Update
-from fedsim.rounds.aggregation.rules import AggregationRule, Arrivals
+from fedsim.rounds.aggregation.rules import AggregationRule
 from fedsim.rounds.clients.cohort import CohortRun, Members
+from fedsim.rounds.server.arrivals import ReadyUpdates, joined
 from fedsim.rounds.server.context import ServerContext
 
-T = TypeVar("T", bound=np.generic)
 # Plain integers: assigned to an array several times faster than members of an enumeration.
 _USED: Final = int(Fate.USED)
 _BY_DISPATCH: Final = attrgetter("order")
 _STALE_USED: Final = int(Fate.STALE_USED)
+_NONE: Final[IntArray] = np.zeros(0, dtype=np.int64)
 
 
 class UpdateBuffer:
@@ -44,8 +44,7 @@ class UpdateBuffer:
         self._version = 0
         self._new: dict[CohortRun, list[IntArray]] = {}
         self._held: set[tuple[CohortRun, int]] = set()
-        self.picked: IntArray = np.zeros(0, dtype=np.int64)
-        self._was_picked = np.zeros(context.learner.samples.size, dtype=bool)
+        self.picked = _NONE
         self._begun_with, self._sent = np.full((2, context.learner.samples.size), -1)
 
     def repeats(self, client: IntArray, version: int) -> IntArray:
@@ -92,20 +91,20 @@ class UpdateBuffer:
             ready = _earliest(ready, self._size)
         if sum(members.size for _, members in ready) < max(1, self.context.minimum_updates, self._size or 1):
             self._measure(unmeasured)
-            self._pick(np.zeros(0, dtype=np.int64))
+            self.picked = _NONE
             self.discard()
             return model
         arrivals = self._arrivals(ready, model.version)
         aggregated = self._rule.aggregate(model, arrivals)
         # After the aggregation, which computes nothing: so an update is added to the model as soon as it is there.
         self._measure(unmeasured)
-        self._pick(arrivals.client[(aggregated.weight > 0) & ~arrivals.held])
+        self.picked = arrivals.client[(aggregated.weight > 0) & ~arrivals.held]
         done = 0
         for run, members in ready:
             part = slice(done, done + members.size)
             done += members.size
             held, weight = aggregated.held[part], aggregated.weight[part]
-            if np.count_nonzero(held):
+            if any_of(held):
                 self._held.update((run, i) for i in members[held].tolist())
                 self._decide(run, members[~held], weight[~held], number, model.version)
             else:
@@ -127,25 +126,19 @@ class UpdateBuffer:
         """Discard updates that a model of a version does not accept."""
         for run in list(self._buffered) if version != self._version else self._unchecked:
             if run in self._buffered:
-                members = _joined(self._buffered[run])
-                staleness = np.full(members.size, version - run.model.version)
-                accepted = self._rule.accepts(staleness, run.late[members])
-                if np.count_nonzero(accepted) < members.size:
-                    run.fate[members[~accepted]] = Fate.WASTED_LATE
-                    self._remove(run, members[~accepted])
+                members = joined(self._buffered[run])
+                staleness = _repeated(version - run.model.version, members.size)
+                refused = ~self._rule.accepts(staleness, run.late[members])
+                if any_of(refused):
+                    run.fate[members[refused]] = Fate.WASTED_LATE
+                    self._remove(run, members[refused])
         self._version = version
         self._unchecked.clear()
-
-    def _pick(self, client: IntArray) -> None:
-        """Note the clients whose new updates an aggregation has used, shape (n,)."""
-        self._was_picked[self.picked] = False
-        self._was_picked[client] = True
-        self.picked = client
 
     def _remove(self, run: CohortRun, members: IntArray) -> None:
         if self._held:
             self._held.difference_update((run, i) for i in members.tolist())
-        present = _joined(self._buffered[run])
+        present = joined(self._buffered[run])
         if members.size == present.size:
             del self._buffered[run]
         elif members.size:
@@ -154,8 +147,9 @@ class UpdateBuffer:
     def _decide(self, run: CohortRun, members: IntArray, weight: FloatArray, number: int, version: int) -> None:
         """Decide the fate of members whose updates an aggregation with a model of a version has seen."""
         unused, age = np.isnan(weight), version - run.model.version
-        fate = np.where(run.late[members] | (age > 0), _STALE_USED, _USED)
-        if not np.count_nonzero(unused):
+        late = run.late[members]
+        fate = np.where(late, _STALE_USED, _USED) if age == 0 and any_of(late) else _STALE_USED if age else _USED
+        if not any_of(unused):
             run.used_weight[members], run.staleness[members], run.served_round[members] = weight, age, number
             run.fate[members] = fate
         else:
@@ -170,7 +164,7 @@ class UpdateBuffer:
         """Return the members whose updates the selector needs measured: those that are new and not discarded."""
         kept = []
         for run, members in _in_order(self._new) if self._needs else ():
-            here = members[np.isin(members, _joined(self._buffered.get(run, [members[:0]])))]
+            here = members[np.isin(members, joined(self._buffered.get(run, [members[:0]])))]
             if here.size:
                 kept.append((run, here))
         return kept
@@ -192,8 +186,9 @@ class UpdateBuffer:
         made = run.updates
         missing = np.array([i for i in members.tolist() if i not in made], dtype=np.int64) if made else members
         repeats = run.repeat[missing]
-        for repeat in sorted(set(repeats.tolist())):
-            alike = missing[repeats == repeat]
+        kinds = sorted(set(repeats.tolist()))
+        for repeat in kinds:
+            alike = missing if len(kinds) == 1 else missing[repeats == repeat]
             places = alike.tolist()
             releases = {at: run.releases[i] for at, i in enumerate(places) if i in run.releases} if run.releases else {}
             handles = self.context.learner.updates(
@@ -202,32 +197,25 @@ class UpdateBuffer:
             made.update(zip(places, handles, strict=True))
         return [made[i] for i in members.tolist()]
 
-    def _arrivals(self, ready: Members, version: int) -> Arrivals:
-        client = _joined([run.cohort.client[members] for run, members in ready])
-        held = np.zeros(client.size, dtype=bool)
+    def _arrivals(self, ready: Members, version: int) -> ReadyUpdates:
+        held = np.zeros(sum([members.size for _, members in ready]), dtype=bool)
         if self._held:
             held[:] = [(run, i) in self._held for run, members in ready for i in members.tolist()]
-        return Arrivals(
-            client=client,
-            updates=[update for part in ready for update in self._updates(*part)],
-            base=[run.model for run, members in ready for _ in range(members.size)],
-            weight=_joined([run.weight[members] for run, members in ready]),
-            total=ready[-1][0].total,
-            staleness=_joined([np.full(m.size, version - run.model.version) for run, m in ready]),
-            arrived_s=_joined([run.participations.ended_s[members] for run, members in ready]),
-            picked_before=self._was_picked[client],
-            held=held,
-        )
+        updates = [update for part in ready for update in self._updates(*part)]
+        return ReadyUpdates(ready, updates, held, version, self.picked)
 
 
-def _joined(parts: list[NDArray[T]]) -> NDArray[T]:
-    return parts[0] if len(parts) == 1 else np.concatenate(parts)
+def _repeated(number: int, size: int) -> IntArray:
+    """Return an array of one whole number, shape (size,)."""
+    array = np.empty(size, dtype=np.int64)
+    array.fill(number)
+    return array
 
 
 def _in_order(members: dict[CohortRun, list[IntArray]]) -> Members:
     """Return members ordered by the dispatch of their cohorts and the place in them."""
     runs = sorted(members, key=_BY_DISPATCH) if len(members) > 1 else members
-    return [(run, members[run][0] if len(members[run]) == 1 else np.sort(_joined(members[run]))) for run in runs]
+    return [(run, members[run][0] if len(members[run]) == 1 else np.sort(joined(members[run]))) for run in runs]
 
 
 def _earliest(ready: Members, count: int) -> Members:

@@ -10,6 +10,7 @@ from sklearn.datasets import load_digits
 
 from fedsim.errors import DataError, ScenarioError
 from fedsim.learning import CIFAR10, DATASETS, MNIST, Dataset, Digits, FashionMNIST, data_folder
+from fedsim.learning.data.datasets import _read_digits
 
 REAL = ["mnist", "fashion-mnist", "cifar-10"]
 
@@ -61,14 +62,6 @@ def test_pickles_that_are_not_the_published_ones_are_refused_unread(tmp_path: Pa
     with pytest.raises(DataError, match="damaged"):
         CIFAR10().load(tmp_path)
     assert not witness.exists()
-
-
-def test_cut_files_are_refused(tmp_path: Path) -> None:
-    (tmp_path / MNIST.folder).mkdir(parents=True)
-    for name in MNIST.files:
-        (tmp_path / MNIST.folder / name).write_bytes(b"\0\0\x08\x01")
-    with pytest.raises(DataError, match="damaged"):
-        MNIST().load(tmp_path)
 
 
 def test_folder_is_the_argument_then_the_environment_then_the_cache(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -128,3 +121,10 @@ def test_settings_load_without_torch() -> None:
     )
     run = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)  # noqa: S603 - own text
     assert json.loads(run.stdout) == []
+
+
+def test_digits_say_which_file_is_missing(monkeypatch):
+    monkeypatch.setattr("importlib.util.find_spec", lambda _: None)
+    _read_digits.cache_clear()
+    with pytest.raises(DataError, match=r"learning\.data: 'digits' is a file of scikit-learn that cannot be read"):
+        Digits().load()

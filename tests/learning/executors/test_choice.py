@@ -11,17 +11,7 @@ from fedsim.learning import ExecutorChoice, ExecutorUsed, MemoryStore, TrainingS
 from fedsim.learning.executors.sequential import SequentialExecutor
 from fedsim.results import run
 from fedsim.simulation import Simulation
-
-SCENARIO = """
-name = "executors"
-crowd = { clients = 4 }
-rounds = { count = 3 }
-network = "pause-two-speed"
-selector = { kind = "uniform", cohort = 2 }
-[learning]
-data = { kind = "digits", train_limit = 80 }
-model = { kind = "mlp", hidden = [] }
-"""
+from tests.support.short_runs import LEARNING
 
 SEQUENTIALLY = {"kind": "sequential", "device": "cpu", "precision": "float32", "fingerprint": "sequential"}
 
@@ -51,7 +41,7 @@ class Batchless(SequentialExecutor):
 
 
 def losses(**options: Any) -> list[float]:
-    history = simulate(Scenario.from_toml(SCENARIO), **options)
+    history = simulate(Scenario.from_toml(LEARNING), **options)
     return list(history.evaluations.column("loss").to_pylist())
 
 
@@ -84,14 +74,14 @@ def test_an_executor_is_told_its_device_and_the_run_folder_has_the_same_choice(t
         seen.append(device)
         return Alike(setup, device)
 
-    run(Scenario.from_toml(SCENARIO), tmp_path / "out", executor=make, device="somewhere")
+    run(Scenario.from_toml(LEARNING), tmp_path / "out", executor=make, device="somewhere")
     assert seen == ["somewhere"]
 
 
 def test_a_store_keeps_results_of_other_bits_apart() -> None:
     store, trained = MemoryStore(), []
     for executor in ("sequential", Alike, Otherwise, Otherwise):
-        simulation = Simulation(Scenario.from_toml(SCENARIO), store=store, executor=executor)
+        simulation = Simulation(Scenario.from_toml(LEARNING), store=store, executor=executor)
         simulation.run()
         trained.append(simulation.context.learner.work.trained)
     assert trained == [6, 0, 6, 0]
@@ -101,7 +91,7 @@ def test_a_store_keeps_results_of_other_bits_apart() -> None:
     ("executor", "kind"), [("sequential", "sequential"), (Alike, f"{__name__}:Alike"), (f"{__name__}:Alike",) * 2]
 )
 def test_a_run_says_which_executor_computes_it_and_can_be_run_by_the_same_again(executor: Any, kind: str) -> None:
-    used = Simulation(Scenario.from_toml(SCENARIO), executor=executor).executor_used
+    used = Simulation(Scenario.from_toml(LEARNING), executor=executor).executor_used
     assert used == ExecutorUsed(kind, "cpu", "float32", "sequential")
     read = ExecutorUsed.from_json(json.loads(json.dumps(used.to_json())))
     assert read == used
@@ -110,7 +100,7 @@ def test_a_run_says_which_executor_computes_it_and_can_be_run_by_the_same_again(
 
 def test_a_run_about_timing_only_has_no_executor() -> None:
     scenario = Scenario.from_toml(
-        SCENARIO.partition("[learning]")[0] + '[learning]\nkind = "none"\nsamples_per_client = 10'
+        LEARNING.partition("[learning]")[0] + '[learning]\nkind = "none"\nsamples_per_client = 10'
     )
     assert Simulation(scenario).executor_used is None
 

@@ -1,5 +1,6 @@
 """Media against event lists worked by hand, and against brute force in fractions."""
 
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -8,10 +9,12 @@ import simpy
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from fedsim.errors import AuditError
 from fedsim.network.medium.disciplines import EqualSharing, FirstCome, MinimumMakespan
 from fedsim.network.medium.multicast import Multicast
 from fedsim.network.medium.proportional_fair import ProportionalFair
 from fedsim.network.medium.spectrum import SharedSpectrum
+from fedsim.rounds.audit.audit import check_book
 
 PRIMES = (97, 101, 103, 107, 109, 113, 127, 131)
 
@@ -25,12 +28,15 @@ class Kinds:
     def kind(self, efficiency):
         return int(efficiency)
 
-    def of(self, users):
-        return np.array(self.gains.get(users, [1.0] * 9))
+    def place(self, users):
+        return users - 1, 0.0
+
+    def curves(self, first, end):
+        return np.array([self.gains.get(users, [1.0] * 9) for users in range(first + 1, end + 1)])
 
 
 def with_gain():
-    return ProportionalFair(Kinds({2: [1.5, 1.5]}))
+    return ProportionalFair(Kinds({2: [1.5] * 9}))
 
 
 def without_gain():
@@ -132,7 +138,7 @@ def test_proportional_fair_gains_differ_by_user_by_hand():
     At 4 s a has done its 3 Hz s at 3/4 a second, and b 2 of its 3 at a half; alone b has the whole hertz: 5 s.
     """
     env = simpy.Environment()
-    medium = SharedSpectrum(env, 1.0, ProportionalFair(Kinds({2: [1.0, 1.5, 1.0, 1.0, 1.0]})))
+    medium = SharedSpectrum(env, 1.0, ProportionalFair(Kinds({2: [1.0, 1.5, *[1.0] * 7]})))
     ends = {}
     for name, bits, efficiency in (("a", 3.0, 1.0), ("b", 12.0, 4.0)):
         medium.send(bits, efficiency).done.callbacks.append(lambda _, name=name: ends.setdefault(name, env.now))
@@ -252,6 +258,27 @@ def test_bits_on_their_way_are_on_the_books():
         env.run(until=env.now + 3.0)
         assert medium.book().under_way == pytest.approx(3.0)
         assert sum(flow.sent_bits() for flow in flows) == pytest.approx(3.0)
+
+
+@pytest.mark.parametrize("work", [1e16, 1e19, 1e22])
+@pytest.mark.parametrize("rule", ["equal", "first-come", "together"])
+def test_books_know_how_far_they_are_rounded(rule, work):
+    """Of a transfer of 1e19 Hz s a float knows the work done to 2,048 Hz s, of one of 1e22 Hz s to 2^21."""
+    env = simpy.Environment()
+    medium = SharedSpectrum(env, 1e6, RULES[rule]())
+    medium.send(1e6, 1.0)
+    env.run(until=0.3)
+    endless = medium.send(work, 1.0)
+    env.run(until=0.8)
+    medium.send(3e5, 1.0)
+    env.run(until=1.5)
+    for _ in range(2):
+        book = medium.book()
+        check_book("uplink", book)
+        assert book.rounding <= 2 * 10 * np.spacing(work), "at most ten steps with at most two or three transfers"
+        endless.cancel()
+    with pytest.raises(AuditError, match="uplink carried"):
+        check_book("uplink", replace(book, lost=book.lost + 1e-2 + 2 * book.rounding))
 
 
 def test_last_end_of_together_is_the_least_possible():

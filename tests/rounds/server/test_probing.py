@@ -9,9 +9,11 @@ from fedsim import Scenario, simulate
 from fedsim.errors import SelectorError
 from fedsim.rounds import Deadline, WaitForAll
 from fedsim.rounds.policies.late import Stale
+from fedsim.rounds.policies.safa import Safa
 from fedsim.rounds.server.oracle import OracleKnowledge
 from fedsim.rounds.server.selection import answers_of
 from fedsim.selectors import Answers, OracleView, Probe
+from tests.support.stories import rows
 from tests.support.worlds import CountingLearner, Everybody, available_in, batteries, serve
 
 
@@ -257,3 +259,36 @@ def test_answers_of_those_that_have_left_since_are_not_shown():
     )
     kept = answers_of(answers, SimpleNamespace(client=ids(0, 1, 6)))
     assert (kept.client.tolist(), kept.loss.tolist(), kept.uplink_s.tolist()) == ([1, 6], [1.0, 3.0], [7.0, 9.0])
+
+
+class AskingAll(Asking):
+    """Asks every candidate."""
+
+    def probe(self, view, rng):
+        return Probe(client=view.client, asks="loss", up_bits=1.0)
+
+
+def test_the_audit_takes_a_cut_before_the_question_at_the_same_instant():
+    """With lag 0. Client 0 delivers at once and ends round 1 as it begins; client 1 is cut at 10 s and asked at 10 s.
+
+    A question of 1 bit down, 10/3 samples and 1 bit up costs 0.1 + 0.1 * 10/3 + 0.1 J of the batteries.
+    """
+    history, *_ = serve(
+        Safa(share=0.5, max_wait_s=0.5, lag=0),
+        [0, 5],
+        [0, 5],
+        [0, 0],
+        selector=AskingAll(),
+        count=2,
+        batteries=batteries([50.0] * 2, receive=0.1, sample=0.1, send=0.1),
+    )
+    assert [row[:5] for row in rows(history.participations, "round", "client", "start_s", "end_s", "outcome")] == [
+        (1, 0, 10.0, 10.0, "delivered"),
+        (1, 1, 10.0, 10.0, "late"),
+        (2, 0, 20.0, 20.0, "delivered"),
+        (2, 1, 20.0, 20.5, "late"),
+    ]
+    assert rows(history.probes, "client", "start_s", "end_s", "energy_j") == [
+        (client, start_s, end_s, pytest.approx(0.2 + 1 / 3))
+        for client, start_s, end_s in [(0, 0.0, 0.0), (1, 0.0, 10.0), (0, 10.0, 10.0), (1, 10.0, 20.0)]
+    ]

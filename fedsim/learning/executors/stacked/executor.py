@@ -1,6 +1,5 @@
 """The executor "stacked": trains a whole cohort at once, with the clients' models one above the other."""
 
-import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Final
@@ -15,6 +14,7 @@ from fedsim.learning.executors.stacked.graph import Compile, ModuleOfSlots
 from fedsim.learning.executors.stacked.plan import Drawing
 from fedsim.learning.executors.stacked.samples import Samples
 from fedsim.learning.executors.stacked.training import SlotTraining, UnlikeError
+from fedsim.learning.executors.trainer import one_thread
 from fedsim.learning.models.flat_module import build_flat
 
 _MOST: Final = 32
@@ -70,7 +70,6 @@ class StackedExecutor:
         self._compile_step, self._drawing = compile_step, Drawing(local, flat.layout.smallest_batch)
         self._trainings: dict[int, SlotTraining] = {}
         self._refused: set[int] = set()
-        self._lock = threading.Lock()
         with self._computing():
             self._training(self._few)
             self._evaluation = SlotEvaluation(self._module(self._few), self._samples)
@@ -110,13 +109,8 @@ class StackedExecutor:
     def _computing(self) -> Iterator[None]:
         """Compute on one thread of the CPU, and with exact kernels on a GPU, so that every sum has one order."""
         exact = torch.backends.cudnn.flags(enabled=True, benchmark=False, deterministic=True, allow_tf32=False)
-        with self._lock, torch.no_grad(), exact:
-            before = torch.get_num_threads()
-            torch.set_num_threads(1)
-            try:
-                yield
-            finally:
-                torch.set_num_threads(before)
+        with one_thread(), torch.no_grad(), exact:
+            yield
 
 
 def checked_device(device: str) -> torch.device:

@@ -1,6 +1,6 @@
 """Changes to a traced list of operations that make it cheaper, and alike in every slot."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, cast
 
 import torch
@@ -18,25 +18,33 @@ _ALIASES: Final = frozenset(
 
 _PRODUCTS: Final = frozenset((_aten.mul.Scalar, _aten.mul.Tensor))
 
-_DIRECT: Final = frozenset(
-    (
-        *(
-            "_log_softmax",
-            "_log_softmax_backward_data",
-            "add",
-            "amax",
-            "bmm",
-            "cat",
-            "convolution",
-            "div",
-            "exp",
-            "log",
-        ),
-        *("mm", "mul", "neg", "permute", "relu", "relu_", "sigmoid", "squeeze", "sub", "sum", "tanh", "transpose"),
-        *("unsqueeze", "view"),
-    )
-)
-"""Operations whose function in torch takes the very arguments of its operator."""
+_DIRECT: Final[Mapping[str, Callable[..., Any]]] = {
+    "_log_softmax": torch._log_softmax,
+    "_log_softmax_backward_data": torch._log_softmax_backward_data,
+    "add": torch.add,
+    "amax": torch.amax,
+    "bmm": torch.bmm,
+    "cat": torch.cat,
+    "convolution": torch.convolution,
+    "div": torch.div,
+    "exp": torch.exp,
+    "log": torch.log,
+    "mm": torch.mm,
+    "mul": torch.mul,
+    "neg": torch.neg,
+    "permute": torch.permute,
+    "relu": torch.relu,
+    "relu_": torch.relu_,
+    "sigmoid": torch.sigmoid,
+    "squeeze": torch.squeeze,
+    "sub": torch.sub,
+    "sum": torch.sum,
+    "tanh": torch.tanh,
+    "transpose": torch.transpose,
+    "unsqueeze": torch.unsqueeze,
+    "view": Tensor.view,
+}
+"""Torch's functions that take the very arguments of the operators of these names."""
 
 _VECTOR: Final = 16
 """Numbers of a processor's widest vector."""
@@ -81,9 +89,7 @@ def called_directly(graph: fx.GraphModule) -> None:
     """Let operations be called by torch's own functions of the same name, at a third of the cost."""
     for node in graph.graph.nodes:
         if isinstance(node.target, OpOverload):
-            name = node.target.overloadpacket.__name__
-            if name in _DIRECT:
-                node.target = getattr(torch, name, None) or getattr(Tensor, name)
+            node.target = _DIRECT.get(node.target.overloadpacket.__name__, node.target)
 
 
 def _layout(node: fx.Node) -> tuple[Any, Any] | None:

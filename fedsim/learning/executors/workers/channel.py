@@ -4,7 +4,10 @@ import contextlib
 import os
 import pickle
 import socket
+import sys
+import threading
 from collections.abc import Sequence
+from importlib import machinery
 from multiprocessing import reduction
 from multiprocessing.connection import Connection
 from typing import Any, Final
@@ -15,6 +18,9 @@ import numpy as np
 from fedsim.learning.executors.workers.segments import Segment, needed
 
 _PROTOCOL: Final = 5
+_OWN: Final = __name__.partition(".")[0]
+_REGISTERING: Final = threading.Lock()
+"""Which modules cloudpickle takes by value is known to it for the whole process."""
 
 
 class Channel:
@@ -89,9 +95,31 @@ class Channel:
         self._connection.close()
 
 
-def by_value(thing: Any) -> bytes:
-    """Return a thing as bytes, with the code of classes that no other process can import, such as a script's own."""
-    return bytes(cloudpickle.dumps(thing, protocol=_PROTOCOL))
+def by_value(thing: Any, *classes: type) -> bytes:
+    """Return a thing as bytes, with the code of classes that no other process can import, such as a script's own.
+
+    Parameters
+    ----------
+    thing : any object
+    classes : of its parts; where a new process would not find their modules by the path, their code goes with the thing
+    """
+    homes = {base.__module__.partition(".")[0] for found in classes for base in found.__mro__}
+    with _REGISTERING:
+        new = homes - cloudpickle.list_registry_pickle_by_value() - {_OWN, "__main__", *sys.stdlib_module_names}
+        hidden = [sys.modules[name] for name in sorted(new) if name in sys.modules and _is_hidden(name)]
+        for module in hidden:
+            cloudpickle.register_pickle_by_value(module)
+        try:
+            return bytes(cloudpickle.dumps(thing, protocol=_PROTOCOL))
+        finally:
+            for module in hidden:
+                cloudpickle.unregister_pickle_by_value(module)
+
+
+def _is_hidden(name: str) -> bool:
+    """Return whether the path leads to no module of a name, or to another one than this process has loaded."""
+    loaded, found = sys.modules[name].__spec__, machinery.PathFinder.find_spec(name)
+    return loaded is None or found is None or loaded.origin != found.origin
 
 
 def from_bytes(content: bytes) -> Any:

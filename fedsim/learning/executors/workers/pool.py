@@ -3,6 +3,7 @@
 import atexit
 import os
 import signal
+import sys
 import threading
 from collections.abc import Iterator
 from typing import Any
@@ -153,5 +154,5 @@ def _forked() -> None:
     _pools.clear()
 
 
-if hasattr(os, "register_at_fork"):
+if sys.platform != "win32":
     os.register_at_fork(after_in_child=_forked)

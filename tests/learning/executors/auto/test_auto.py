@@ -17,17 +17,8 @@ from fedsim.learning.executors.auto import auto, calibration, picks
 from fedsim.learning.executors.contracts import Expected
 from fedsim.learning.executors.sequential import SequentialExecutor
 from fedsim.simulation import Simulation
+from tests.support.short_runs import LEARNING
 
-SCENARIO = """
-name = "auto"
-crowd = { clients = 4 }
-rounds = { count = 3 }
-network = "pause-two-speed"
-selector = { kind = "uniform", cohort = 2 }
-[learning]
-data = { kind = "digits", train_limit = 80 }
-model = { kind = "mlp", hidden = [] }
-"""
 EXPECTED = Expected(samples=np.array([20, 20, 20, 60]), cohort=3, rounds=5)
 
 
@@ -208,7 +199,7 @@ def test_what_matters_for_speed_has_a_pick_of_its_own(cache: Path) -> None:
 
 
 def test_a_run_has_the_same_draws_and_results_with_a_comparison_and_without(cache: Path) -> None:
-    scenario = Scenario.from_toml(SCENARIO)
+    scenario = Scenario.from_toml(LEARNING)
     plain = simulate(scenario, executor=QUICK)
     torch.manual_seed(3)
     state = torch.get_rng_state()

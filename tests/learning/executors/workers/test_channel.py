@@ -3,10 +3,14 @@
 import gc
 import os
 import socket
+import subprocess
+import sys
 import threading
 from collections.abc import Iterator
+from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 
+import cloudpickle
 import numpy as np
 import pytest
 
@@ -92,3 +96,39 @@ def test_code_that_cannot_be_imported_is_sent_along() -> None:
             return 2 * number
 
     assert from_bytes(by_value(Local())).double(4) == 8
+
+
+SOURCE = """
+class {name}:
+    def double(self, number):
+        return {factor} * number
+"""
+READER = """
+import pickle, sys
+sys.path[:] = sys.argv[2:]
+print(pickle.loads(bytes.fromhex(sys.argv[1])).double(4))
+"""
+
+
+@pytest.mark.parametrize("on_the_path", [None, "another module", "the module"])
+def test_code_of_a_module_that_a_new_process_does_not_find_is_sent_along(
+    on_the_path: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The new process has this one's path; where another module of the same name lies there, it is not taken."""
+    places = {place: tmp_path / place / "hidden_parts.py" for place in ("here", "there")}
+    for factor, place in enumerate(places.values(), start=2):
+        place.parent.mkdir()
+        place.write_text(SOURCE.format(name="Doubling", factor=factor))
+    if on_the_path is not None:
+        monkeypatch.syspath_prepend(tmp_path / {"the module": "here", "another module": "there"}[on_the_path])
+    spec = spec_from_file_location("hidden_parts", places["here"])
+    assert spec is not None
+    assert spec.loader is not None
+    module = module_from_spec(spec)
+    monkeypatch.setitem(sys.modules, "hidden_parts", module)
+    spec.loader.exec_module(module)
+    found = by_value(module.Doubling(), module.Doubling)
+    assert (SOURCE.split("def ")[1][:6].encode() in found) == (on_the_path != "the module")
+    command = [sys.executable, "-c", READER, found.hex(), *sys.path]
+    assert subprocess.run(command, capture_output=True, text=True, check=True).stdout == "8\n"  # noqa: S603
+    assert "hidden_parts" not in cloudpickle.list_registry_pickle_by_value()

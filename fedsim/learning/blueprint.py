@@ -1,0 +1,172 @@
+"""What a run must know of its model and its executor before anything is computed.
+
+To build both imports torch, which takes longer than a run whose results are all in the store. So a store on disk keeps
+what they said of themselves, and they are built with the first training or evaluation that is not in the store. Their
+word is then compared with what was kept.
+"""
+
+import importlib.util
+import json
+import os
+import platform
+from contextlib import suppress
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+
+from fedsim.arrays import IntArray
+from fedsim.errors import FedsimError
+from fedsim.learning.contracts import ExecutorUsed
+from fedsim.learning.executors.catalogue import AUTO, EXECUTORS
+from fedsim.learning.executors.choice import ExecutorChoice
+from fedsim.learning.executors.contracts import Executor, TrainingSetup
+from fedsim.learning.executors.deferred import DeferredExecutor
+from fedsim.learning.lineage.handles import digest_of
+from fedsim.learning.models.layout import Entry, ModelLayout
+from fedsim.learning.store.contracts import Arrays, Store
+from fedsim.registry import identity
+from fedsim.user_cache import user_cache
+
+_FORMAT: Final = 1
+_VARIABLES: Final = ("ATEN_CPU_CAPABILITY", "FEDSIM_WORKERS", "CXX")
+"""Variables of the environment that a bit of a result, or a choice of an executor, may depend on."""
+_FEATURES: Final = ("model name", "flags", "Features")
+_CONSTANT: Final = "constant."
+
+
+@dataclass(frozen=True)
+class Blueprint:
+    """What a model and an executor say of themselves.
+
+    Attributes
+    ----------
+    layout : of the model, with its initial numbers
+    numerics : what results depend on beside the scenario
+    used : description of the executor
+    max_batch : of the executor
+    """
+
+    layout: ModelLayout
+    numerics: str
+    used: ExecutorUsed
+    max_batch: int
+
+    def to_arrays(self) -> Arrays:
+        """Return all of it as arrays."""
+        layout = self.layout
+        facts = {
+            "numerics": self.numerics,
+            "used": self.used.to_json(),
+            "max_batch": self.max_batch,
+            "parameters": layout.parameters,
+            "smallest_batch": layout.smallest_batch,
+            "entries": [asdict(entry) for entry in layout.entries],
+        }
+        return {
+            "facts": np.frombuffer(json.dumps(facts).encode(), dtype=np.uint8),
+            "initial": layout.initial,
+            "exempt": np.asarray(layout.exempt),
+            **{_CONSTANT + name: values for name, values in layout.constants.items()},
+        }
+
+    @classmethod
+    def from_arrays(cls, arrays: Arrays) -> "Blueprint":
+        """Return what `to_arrays` gave."""
+        facts = json.loads(arrays["facts"].tobytes())
+        layout = ModelLayout(
+            initial=arrays["initial"],
+            parameters=facts["parameters"],
+            exempt=arrays["exempt"],
+            smallest_batch=facts["smallest_batch"],
+            entries=tuple(Entry(**{**entry, "shape": tuple(entry["shape"])}) for entry in facts["entries"]),
+            constants={
+                name.removeprefix(_CONSTANT): values for name, values in arrays.items() if name.startswith(_CONSTANT)
+            },
+        )
+        return cls(layout, facts["numerics"], ExecutorUsed.from_json(facts["used"]), facts["max_batch"])
+
+
+def prepare(
+    setup: TrainingSetup, choice: ExecutorChoice, samples: IntArray, store: Store
+) -> tuple[Blueprint, Executor]:
+    """Return what is known of a run's model and executor, and the executor, which may be built later.
+
+    Parameters
+    ----------
+    setup : what all trainings have in common
+    choice : of the executor
+    samples : of every client, shape (K,)
+    store : keeps blueprints
+    """
+    if not _of_fedsim(choice):
+        return _built(setup, choice, samples)
+    kept = store.arrays(_digest(setup, choice, samples))
+    if kept is None:
+        found = _built(setup, choice, samples)
+        # Once more, since the executor may have compared others and kept its pick.
+        store.put_arrays(_digest(setup, choice, samples), found[0].to_arrays())
+        return found
+    blueprint = Blueprint.from_arrays(kept)
+
+    def build() -> Executor:
+        again, executor = _built(setup, replace(choice, executor=blueprint.used.kind), samples)
+        if _words(again) != _words(blueprint):
+            store.remove_arrays(_digest(setup, choice, samples))
+            raise FedsimError(
+                f"executor: {blueprint.used.kind!r} on this machine has changed while fedsim knew it "
+                "from an earlier run; it has been forgotten, so that the same run works when it is started again"
+            )
+        return executor
+
+    return blueprint, DeferredExecutor(blueprint.used.fingerprint, blueprint.max_batch, build)
+
+
+def _built(setup: TrainingSetup, choice: ExecutorChoice, samples: IntArray) -> tuple[Blueprint, Executor]:
+    from fedsim.learning.models.flat_module import build_flat
+    from fedsim.learning.models.numerics import numerics
+
+    prepared = choice.prepare(setup, samples)
+    layout = build_flat(setup.model, setup.data.shape, setup.data.classes, setup.seed).layout
+    return Blueprint(layout, numerics(), prepared.used, prepared.executor.max_batch), prepared.executor
+
+
+def _of_fedsim(choice: ExecutorChoice) -> bool:
+    """Return whether an executor is one of fedsim's on the CPU, whose word depends on nothing but what is known."""
+    return isinstance(choice.executor, str) and choice.executor in EXECUTORS.builtin and choice.device == "cpu"
+
+
+def _words(blueprint: Blueprint) -> dict[str, bytes]:
+    return {name: values.tobytes() for name, values in blueprint.to_arrays().items()}
+
+
+def _digest(setup: TrainingSetup, choice: ExecutorChoice, samples: IntArray) -> str:
+    """Return the digest of all that a model and an executor are built of."""
+    picks = user_cache() / "executors"
+    picked = picks.stat().st_mtime_ns if choice.kind == AUTO and picks.exists() else 0
+    return digest_of(
+        "blueprint",
+        _FORMAT,
+        *(repr(_machine()), np.__version__, picked),
+        *(identity(setup.model), identity(setup.local), repr(setup.data.shape), setup.data.classes, setup.seed),
+        *(choice.kind, choice.device, choice.precision, choice.cohort, choice.rounds),
+        samples.tobytes(),
+    )
+
+
+def _machine() -> dict[str, str]:
+    """Return the release of torch, without importing it, and what decides which abilities of the processor it uses."""
+    known = {name: os.environ.get(name, "") for name in _VARIABLES}
+    found = importlib.util.find_spec("torch")
+    if found is not None and found.origin is not None:
+        known["torch"] = digest_of((Path(found.origin).parent / "version.py").read_bytes())
+    known["machine"] = f"{platform.machine()} {platform.processor()} {os.cpu_count()}"
+    with suppress(OSError), Path("/proc/cpuinfo").open(encoding="utf-8") as lines:
+        for line in lines:
+            name, _, value = line.partition(":")
+            if not name.strip():
+                break
+            if name.strip() in _FEATURES:
+                known[name.strip()] = value.strip()
+    return known

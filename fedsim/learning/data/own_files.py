@@ -1,0 +1,72 @@
+"""A data set of the user's own, in files of MNIST's form."""
+
+import functools
+import re
+from pathlib import Path
+from typing import Annotated, Final
+
+from pydantic import Field, field_validator
+
+from fedsim.errors import DataError
+from fedsim.learning.data.datasets import Dataset, Limited, data_folder
+from fedsim.learning.data.idx import FILES, read_pair
+from fedsim.registry import refusal
+
+_NAME: Final = re.compile(r"[0-9A-Za-z][0-9A-Za-z_.-]{0,99}")
+
+
+class IdxFiles(Limited):
+    """A set of your own, in four IDX files named as MNIST's in the folder ``NAME/raw`` of the data folder.
+
+    No list has its checksum, so that it has to be named. The digest of its content stands in ``run.json`` of each run.
+
+    Attributes
+    ----------
+    name : str
+        Folder in the data folder.
+    classes : int, 2 to 256
+        Number of labels, which are 0 to classes - 1.
+    digest : str, optional
+        32 hexadecimal digits that the digest of the content must be; it is then part of the experiment.
+    """
+
+    name: str
+    classes: Annotated[int, Field(ge=2, le=256)] = 10
+    digest: Annotated[str, Field(pattern="^[0-9a-f]{32}$")] | None = None
+
+    @field_validator("name")
+    @classmethod
+    def _one_folder(cls, value: str) -> str:
+        if _NAME.fullmatch(value) is None:
+            raise refusal("folder", "it must be the name of a folder: letters, digits, '-', '_' and '.'")
+        return value
+
+    def available(self, data_dir: Path | None = None) -> bool:
+        """Return whether all files of the set exist; their content is not read."""
+        return not self._missing(data_folder(data_dir))
+
+    def load(self, data_dir: Path | None = None) -> Dataset:
+        """Return the set from its files.
+
+        Raises
+        ------
+        DataError
+            If files are missing or damaged, or have another digest than the one that is asked for.
+        """
+        folder = data_folder(data_dir) / self.name / "raw"
+        if missing := self._missing(data_folder(data_dir)):
+            raise DataError(f"{self.name} is not in {folder} ({', '.join(missing)} missing)")
+        stamp = tuple((folder / name).stat().st_mtime_ns for name in FILES)
+        data = _read(folder.resolve(), self.classes, stamp)
+        if self.digest not in (None, data.digest):
+            raise DataError(f"{folder}: its content has the digest {data.digest}; allowed: {self.digest}")
+        return self.limited(data)
+
+    def _missing(self, place: Path) -> list[str]:
+        return [name for name in FILES if not (place / self.name / "raw" / name).is_file()]
+
+
+@functools.lru_cache(maxsize=2)
+def _read(folder: Path, classes: int, _stamp: tuple[int, ...]) -> Dataset:
+    train, test = (read_pair(folder / images, folder / labels) for images, labels in (FILES[:2], FILES[2:]))
+    return Dataset(*train, *test, classes=classes, pixel_max=255)

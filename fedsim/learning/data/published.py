@@ -1,0 +1,213 @@
+"""Published data sets, read from files whose checksums are the published ones; a download happens on request only.
+
+The files lie where torchvision puts them. Pickles of torchvision's own (``processed/*.pt``) are never read.
+"""
+
+import functools
+import warnings
+from abc import abstractmethod
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, ClassVar, Final
+
+import numpy as np
+
+from fedsim.errors import DataError, ScenarioError
+from fedsim.learning.data.datasets import Dataset, Limited, data_folder
+from fedsim.learning.data.idx import FILES, check_pair, md5, read_pair
+
+_CIFAR_FILES: Final = (*(f"data_batch_{number}" for number in range(1, 6)), "test_batch", "batches.meta")
+
+
+class _Published(Limited):
+    """A published data set, in the layout that torchvision gives it."""
+
+    kind: ClassVar[str]
+    reader: ClassVar[str]
+    folder: ClassVar[str]
+    files: ClassVar[tuple[str, ...]]
+
+    def available(self, data_dir: Path | None = None) -> bool:
+        """Return whether all files of the set exist; their content is not read."""
+        return not self._missing(data_folder(data_dir))
+
+    def download(self, data_dir: Path | None = None) -> None:
+        """Download the set, unless its files exist already.
+
+        Raises
+        ------
+        DataError
+            If the set cannot be fetched or written.
+        """
+        place = data_folder(data_dir)
+        try:
+            place.mkdir(parents=True, exist_ok=True)
+            self._fetch(place)
+        except (OSError, RuntimeError) as error:
+            raise DataError(f"{self.kind} cannot be downloaded to {place}: {error}") from error
+
+    def load(self, data_dir: Path | None = None) -> Dataset:
+        """Return the set from its files.
+
+        Raises
+        ------
+        DataError
+            If files are missing, damaged or not the published ones; the message names the folder and the command that
+            downloads them.
+        """
+        place = data_folder(data_dir)
+        missing = self._missing(place)
+        if missing:
+            raise DataError(
+                f"{self.kind} is not in {place / self.folder} ({', '.join(missing)} missing); name another folder "
+                f"with --data-dir or FEDSIM_DATA, or fetch it: "
+                f"fedsim data {self.kind} --download --data-dir {place}"
+            )
+        try:
+            return self.limited(self._read(place.resolve(), self._stamp(place)))
+        except ScenarioError:
+            raise
+        except (
+            OSError,
+            RuntimeError,
+            ValueError,
+            AssertionError,
+            TypeError,
+            EOFError,
+            MemoryError,
+            DataError,
+        ) as error:
+            raise DataError(
+                f"{self.kind} in {place / self.folder} is damaged ({error}); remove it and fetch it again: "
+                f"fedsim data {self.kind} --download --data-dir {place}"
+            ) from error
+
+    @abstractmethod
+    def _fetch(self, place: Path) -> None:
+        """Download the files that are missing to a data folder."""
+
+    @abstractmethod
+    def _read(self, place: Path, stamp: tuple[int, ...]) -> Dataset:
+        """Return the set in a data folder, read again when the stamp is another one."""
+
+    def _missing(self, place: Path) -> list[str]:
+        return [name for name in self.files if not (place / self.folder / name).is_file()]
+
+    def _stamp(self, place: Path) -> tuple[int, ...]:
+        """Return when the files were written last, so that changed files are read again."""
+        return tuple((place / self.folder / name).stat().st_mtime_ns for name in self.files)
+
+
+class _IdxSet(_Published):
+    """A published set in IDX files.
+
+    `published` has the MD5 of each file. It is that of the content of the archive of this name whose MD5 is published,
+    and stands in torchvision as ``resources`` of the class `reader`.
+    """
+
+    files = FILES
+    published: ClassVar[Mapping[str, str]]
+
+    def _fetch(self, place: Path) -> None:
+        from torchvision.datasets.utils import download_and_extract_archive
+
+        reader = _torchvision(self.reader)
+        for archive, checksum in reader.resources:
+            if not (place / self.folder / archive.removesuffix(".gz")).is_file():
+                _from_mirrors(download_and_extract_archive, reader.mirrors, str(place / self.folder), archive, checksum)
+
+    def _read(self, place: Path, stamp: tuple[int, ...]) -> Dataset:
+        return _read_idx(place / self.folder, tuple(self.published.items()), stamp)
+
+
+class MNIST(_IdxSet):
+    """MNIST: 60,000 and 10,000 handwritten digits, 28 x 28 grey, 10 classes (LeCun, Cortes and Burges)."""
+
+    kind = "mnist"
+    reader = "MNIST"
+    folder = "MNIST/raw"
+    published: ClassVar[Mapping[str, str]] = {
+        "train-images-idx3-ubyte": "6bbc9ace898e44ae57da46a324031adb",
+        "train-labels-idx1-ubyte": "a25bea736e30d166cdddb491f175f624",
+        "t10k-images-idx3-ubyte": "2646ac647ad5339dbf082846283269ea",
+        "t10k-labels-idx1-ubyte": "27ae3e4e09519cfbb04c329615203637",
+    }
+
+
+class FashionMNIST(_IdxSet):
+    """Fashion-MNIST: 60,000 and 10,000 pieces of clothing, 28 x 28 grey, 10 classes (Xiao et al. 2017)."""
+
+    kind = "fashion-mnist"
+    reader = "FashionMNIST"
+    folder = "FashionMNIST/raw"
+    published: ClassVar[Mapping[str, str]] = {
+        "train-images-idx3-ubyte": "f4a8712d7a061bf5bd6d2ca38dc4d50a",
+        "train-labels-idx1-ubyte": "9018921c3c673c538a1fc5bad174d6f9",
+        "t10k-images-idx3-ubyte": "8181f5470baa50b63fa0f6fddb340f0a",
+        "t10k-labels-idx1-ubyte": "15d484375f8d13e6eb1aabb0c3f46965",
+    }
+
+
+class CIFAR10(_Published):
+    """CIFAR-10: 50,000 and 10,000 photographs, 32 x 32 in colour, 10 classes (Krizhevsky 2009).
+
+    Its files are pickles, which can run code when they are read. torchvision's ``CIFAR10`` compares the MD5 of
+    every batch with its own list before it unpickles the first, and that of ``batches.meta`` before that one,
+    so a file that is not the published one is refused unread.
+    """
+
+    kind = "cifar-10"
+    reader = "CIFAR10"
+    folder = "cifar-10-batches-py"
+    files = _CIFAR_FILES
+
+    def _fetch(self, place: Path) -> None:
+        for train in (True, False):
+            _torchvision(self.reader)(root=str(place), train=train, download=True)
+
+    def _read(self, place: Path, stamp: tuple[int, ...]) -> Dataset:
+        return _read_torchvision(self.reader, place, stamp)
+
+
+@functools.lru_cache(maxsize=2)
+def _read_idx(folder: Path, published: tuple[tuple[str, str], ...], _stamp: tuple[int, ...]) -> Dataset:
+    """Return a set from its files; kept, since studies load the same one for every run."""
+    for images, labels in (FILES[:2], FILES[2:]):
+        check_pair(folder / images, folder / labels)
+    for name, checksum in published:
+        if (found := md5(folder / name)) != checksum:
+            raise DataError(
+                f"{name} has the MD5 {found}, and the published one is {checksum}; a set of your own is read with "
+                f'data = {{ kind = "idx-files", name = ... }}'
+            )
+    train, test = (read_pair(folder / images, folder / labels) for images, labels in (FILES[:2], FILES[2:]))
+    return Dataset(*train, *test, classes=10, pixel_max=255)
+
+
+@functools.lru_cache(maxsize=2)
+def _read_torchvision(reader: str, place: Path, _stamp: tuple[int, ...]) -> Dataset:
+    read = _torchvision(reader)
+    with warnings.catch_warnings():
+        # The pickles of CIFAR-10 describe their arrays in a way that NumPy means to give up.
+        warnings.filterwarnings("ignore", category=np.exceptions.VisibleDeprecationWarning)
+        train, test = (read(root=str(place), train=train, download=False) for train in (True, False))
+    train_x, test_x = (np.ascontiguousarray(part.data, dtype=np.uint8) for part in (train, test))
+    train_y, test_y = (np.asarray(part.targets, dtype=np.int64) for part in (train, test))
+    return Dataset(train_x, train_y, test_x, test_y, classes=10, pixel_max=255)
+
+
+def _from_mirrors(fetch: Callable[..., None], mirrors: list[str], folder: str, archive: str, checksum: str) -> None:
+    """Fetch and unpack an archive from the first mirror that has it with its checksum."""
+    problems = []
+    for mirror in mirrors:
+        try:
+            return fetch(f"{mirror}{archive}", download_root=folder, filename=archive, md5=checksum)
+        except (OSError, RuntimeError) as error:
+            problems.append(f"{mirror}: {error}")
+    raise RuntimeError("; ".join(problems))
+
+
+def _torchvision(name: str) -> Any:
+    from torchvision import datasets
+
+    return getattr(datasets, name)

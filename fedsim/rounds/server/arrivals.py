@@ -1,0 +1,64 @@
+"""The updates that an aggregation takes, as its rule sees them."""
+
+from collections.abc import Sequence
+from typing import TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fedsim.arrays import BoolArray, FloatArray, IntArray
+from fedsim.learning import Model, Update
+from fedsim.rounds.clients.cohort import Members
+
+T = TypeVar("T", bound=np.generic)
+
+
+class ReadyUpdates:
+    """`Arrivals` of some members of cohorts; columns that only some rules read are made when they are read.
+
+    Parameters
+    ----------
+    members : at least one
+    updates : one per member
+    held : whether the last aggregation kept it, shape (n,)
+    version : of the present model
+    picked : clients whose new updates the last aggregation used, shape (m,)
+
+    Attributes
+    ----------
+    client, weight, total : as in `Arrivals`
+    """
+
+    def __init__(
+        self, members: Members, updates: Sequence[Update], held: BoolArray, version: int, picked: IntArray
+    ) -> None:
+        self.updates, self.held = updates, held
+        self._members, self._version, self._picked = members, version, picked
+        self.client: IntArray = joined([run.cohort.client[places] for run, places in members])
+        self.weight: FloatArray = joined([run.weight[places] for run, places in members])
+        self.total = members[-1][0].total
+
+    @property
+    def base(self) -> Sequence[Model]:
+        """Model that each client started from."""
+        return [run.model for run, places in self._members for _ in range(places.size)]
+
+    @property
+    def staleness(self) -> IntArray:
+        """Aggregations since each client started, shape (n,)."""
+        return joined([np.full(places.size, self._version - run.model.version) for run, places in self._members])
+
+    @property
+    def arrived_s(self) -> FloatArray:
+        """Instant of each arrival, shape (n,)."""
+        return joined([run.participations.ended_s[places] for run, places in self._members])
+
+    @property
+    def picked_before(self) -> BoolArray:
+        """Whether the last aggregation used a new update of the same client, shape (n,)."""
+        return np.isin(self.client, self._picked)
+
+
+def joined(parts: Sequence[NDArray[T]]) -> NDArray[T]:
+    """Return the elements of at least one part, one part after the other."""
+    return parts[0] if len(parts) == 1 else np.concatenate(parts)

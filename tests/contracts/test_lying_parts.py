@@ -1,0 +1,383 @@
+"""Lying plug-ins: what a part of the user's own returns is refused where it enters, by name and by what is allowed.
+
+Each line of the table is one lie of one contract in a run of a few rounds, and what its refusal must say. The lies of
+selectors are in `test_lying_selectors.py`.
+"""
+# ruff: noqa: ARG005, E501 (lies take what their contract gives, and a line is a lie)
+
+import numpy as np
+import pytest
+from simpy import Interrupt
+
+from fedsim.devices.compute import ZeroTimes
+from fedsim.devices.heterogeneity import Fixed
+from fedsim.learning.data.datasets import Digits
+from fedsim.learning.data.partitions import EqualPartition
+from fedsim.learning.timing_only import NoLearning
+from fedsim.network.distributions import Constant as ConstantLatency
+from fedsim.network.graph.access import ConstantAccess
+from fedsim.network.medium.failures import Outage
+from fedsim.network.placement import Disc
+from fedsim.network.radio.fading import Rayleigh
+from fedsim.network.radio.path_loss import LogDistance
+from fedsim.network.radio.shadowing import IndependentShadowing
+from fedsim.network.radio.spectral_efficiency import Shannon
+from fedsim.network.topology.generators import Star
+from fedsim.network.topology.mobility import Leg, RandomWaypoint
+from fedsim.privacy import GeometricBudget, L1ClippedLaplace
+from fedsim.rounds.aggregation.rules import Aggregated, FedAvgRule
+from fedsim.rounds.aggregation.staleness import Constant as ConstantStaleness
+from fedsim.rounds.hierarchy.cloud_rules import Synchronous
+from fedsim.rounds.hierarchy.grouping import ByOrder
+from fedsim.rounds.policies.contracts import ServerTraits
+from tests.support import lies
+from tests.support.lies import (
+    BAD_NUMBERS,
+    CLIENTS,
+    HUGE,
+    INFINITE,
+    building,
+    first,
+    like,
+    lying,
+    raised,
+    refused,
+    returning,
+)
+
+
+def numbers(contract, tables, honest, member, place, bad=None):
+    """Yield the lies of a member that returns an array of the shape of an argument."""
+    for name, (change, said) in (BAD_NUMBERS if bad is None else bad).items():
+        part = lying(honest, member, like(place, change))
+        yield f"{contract}.{member} {name}", tables(part), said
+
+
+def law(part):
+    return {
+        "network": {"kind": "latency", "downlink": part(value_s=1.0), "uplink": {"kind": "constant", "value_s": 1.0}}
+    }
+
+
+def links(part):
+    return lies.network_of(part)
+
+
+def shared(part):
+    class Own(lies.SharedLinks):
+        medium = part
+
+    Own.__module__ = __name__
+    return {**lies.network_of(Own), "learning": {"kind": "none", "samples_per_client": 5, "model_bits": 8.0}}
+
+
+def transfer(part):
+    return shared(type("Medium", (lies.HonestMedium,), {"transfer": part, "__module__": __name__}))
+
+
+def devices(slot, part, **more):
+    return {"devices": {slot: part}, **more}
+
+
+def compute(part):
+    return devices("compute", building(lambda _: part(), requires=frozenset()))
+
+
+def leaving(part):
+    made = building(lambda _: part(), may_leave=True)
+    return devices("availability", made, rounds={"policy": {"kind": "deadline", "deadline_s": 9.0}})
+
+
+def availability(member, answer):
+    return leaving(lying(lies.HonestAvailability, member, answer))
+
+
+def opening(answer):
+    return leaving(lying(lies.NeverThere, "next_s", answer))
+
+
+def dropout(part):
+    return {**devices("dropout", part()), "rounds": {"policy": {"kind": "deadline", "deadline_s": 9.0}}}
+
+
+def spread(part):
+    return {
+        "learning": {"kind": "none", "samples_per_client": 5, "flops_per_sample": 1e6},
+        "devices": {"compute": {"kind": "flops", "flops_per_s": 1e6, "jitter": part()}},
+    }
+
+
+def policy(part):
+    return lambda: {"rounds": {"policy": part()}}
+
+
+def own_run(run_of):
+    return policy(type("Lie", (lies.OwnRun,), {"run": run_of, "__module__": __name__}))
+
+
+def yields_a_number(self, server, round_):
+    yield 3
+
+
+def ends_with_nothing(self, server, round_):
+    cohort = yield from server.select(round_, None)
+    server.dispatch(cohort, round_)
+    yield round_.everyone
+
+
+def interrupts_itself(self, server, round_):
+    yield server.env.timeout(1.0)
+    raise Interrupt("a crash")
+
+
+def waits_for_ever(self, server, round_):
+    cohort = yield from server.select(round_, None)
+    server.dispatch(cohort, round_)
+    yield server.env.event()
+
+
+def rule(member, answer):
+    return lies.late_rule(lying(lies.HonestRule, member, answer))
+
+
+def stale(part):
+    return {
+        "network": {"kind": "pause-two-speed"},
+        "rounds": {
+            "count": 6,
+            "policy": {"kind": "deadline", "deadline_s": 0.3},
+            "late": {"kind": "stale", "weight": part()},
+        },
+    }
+
+
+def grouped(part):
+    return lies.edges(grouping=part(count=2))
+
+
+def merging(part):
+    return lies.edges(merging=part())
+
+
+def carried(part):
+    return lies.edges(backhaul=part())
+
+
+def weighs(value):
+    def aggregate(self, model, arrivals):
+        found = FedAvgRule.aggregate(self, model, arrivals)
+        return Aggregated(found.model, value(found.weight), found.held)
+
+    return aggregate
+
+
+def spends(part):
+    privacy = {"budget": part(epsilon=10.0), "mechanism": {"kind": "laplace-l1", "clip": 1.0}}
+    return {**lies.learning(), "privacy": privacy}
+
+
+def releases(part):
+    return {
+        **lies.learning(),
+        "privacy": {"budget": {"kind": "geometric", "epsilon": 10.0}, "mechanism": part(clip=1.0)},
+    }
+
+
+def placed(part):
+    own = {"crowd": {"clients": CLIENTS, "placement": part(radius_m=100.0)}}
+    return {**lies.cell(), **own}
+
+
+def of_cell(slot, part):
+    return lies.cell(**{slot: part()})
+
+
+def shares_spectrum(part):
+    return lies.cell(uplink={"sharing": part()})
+
+
+def steps(part):
+    return lies.learning(server=part())
+
+
+def split(part):
+    return lies.learning(split=part())
+
+
+def learner(member, answer):
+    built = type(NoLearning(samples_per_client=5).build(CLIENTS, None))
+    attribute = member in ("samples", "model_bits")
+    own = type("Lie", (built,), {member: property(answer) if attribute else answer, "__module__": __name__})
+
+    class Settings(NoLearning):
+        def build(self, clients, *arguments, **named):
+            made = super().build(clients, *arguments, **named)
+            lie = own.__new__(own)
+            for name in vars(made).keys() - {member}:
+                object.__setattr__(lie, name, vars(made)[name])
+            return lie
+
+    Settings.__module__ = __name__
+    return {"learning": Settings(samples_per_client=5)}
+
+
+GRAPH = {
+    "kind": "graph",
+    "topology": {"kind": "star", "backhaul": {"capacity_bps": 1e6, "delay_s": 0.001}},
+    "access": {"downlink_bps": 1e6, "uplink_bps": 1e6, "delay_s": 0.001},
+}
+
+
+def graph(**parts):
+    tables = {"learning": {"kind": "none", "model_bits": 1e4, "samples_per_client": 5}}
+    return {**tables, "network": {**GRAPH, **parts}}
+
+
+def covered(member, answer):
+    """Return a graph whose stations a user's own coverage describes, with views that lie."""
+
+    class Access(ConstantAccess):
+        def build(self, sites_m, places_m, moves, streams):
+            made = super().build(sites_m, places_m, moves, streams)
+            return lies.CoverageOf(made, lying(lies.ViewOf, member, answer))
+
+    Access.__module__ = __name__
+    return graph(access=Access(downlink_bps=1e6, uplink_bps=1e6, delay_s=0.001))
+
+
+def moving(legs):
+    class Own(RandomWaypoint):
+        def build(self, streams):
+            return lambda client, place_m: iter(legs)
+
+    Own.__module__ = __name__
+    return graph(mobility=Own(radius_m=9.0, slowest_m_per_s=1.0, fastest_m_per_s=2.0))
+
+
+HERE = (0.0, 0.0)
+LIES = [
+    *numbers("latency law", law, ConstantLatency, "quantile", 0, BAD_NUMBERS | INFINITE),
+    *raised("latency law", lambda answer: law(lying(ConstantLatency, "quantile", answer))),
+    *numbers("links", links, lies.HonestLinks, "downlink_s", 0),
+    *numbers("links", links, lies.HonestLinks, "uplink_s", 0),
+    *raised("links", lambda answer: links(lying(lies.HonestLinks, "uplink_s", answer))),
+    ("shared medium None", shared(lying(lies.HonestMedium, "uplink", returning(None))), "returned None"),
+    ("shared medium a text", shared(lying(lies.HonestMedium, "downlink", returning("sent"))), "returned 'sent'"),
+    *raised("shared medium", lambda answer: shared(lying(lies.HonestMedium, "uplink", answer))),
+    ("transfer -1 bits", transfer(lying(lies.HonestTransfer, "sent_bits", returning(-1.0))), r"sent_bits returned -1\.0"),
+    ("transfer NaN bits", transfer(lying(lies.HonestTransfer, "sent_bits", returning(np.nan))), "sent_bits returned nan"),
+    ("transfer queue of -1", transfer(lying(lies.HonestTransfer, "queued_s", returning(-1))), "queued_s returned -1"),
+    *numbers("compute times", compute, ZeroTimes, "duration_s", 0),
+    *raised("compute times", lambda answer: compute(lying(ZeroTimes, "duration_s", answer))),
+    ("compute time None", devices("compute", building(returning(None), requires=frozenset())), "build returned None"),
+    *numbers("dropout law", dropout, lies.HonestWithDropout, "time_to_dropout_s", 0),
+    *raised("dropout law", lambda answer: dropout(lying(lies.HonestWithDropout, "time_to_dropout_s", answer))),
+    ("dropout law two hazards", dropout(lying(lies.HonestWithDropout, "phase_hazards", returning((1.0, 2.0)))), "hazards returned"),
+    ("availability ones", availability("available", like(0, lambda array: array)), "float64"),
+    ("availability None", availability("available", returning(None)), "returned None"),
+    ("availability too long", availability("available", like(0, lambda array: np.ones(array.size + 1, bool))), "of shape"),
+    ("availability opening of NaN", opening(returning((np.nan, 1))), "next_s returned nan"),
+    ("availability opening of -1", opening(returning((-1.0, 1))), r"next_s returned -1\.0"),
+    ("availability draw of 1.5", opening(returning((0.0, 1.5))), r"next_s returned 1\.5"),
+    ("availability opening alone", opening(returning(0.0)), r"next_s returned 0\.0"),
+    *numbers("availability", leaving, lies.HonestAvailability, "leaves_after_s", 0),
+    *raised("availability", lambda answer: availability("available", answer)),
+    ("energy law a text", devices("energy", building(returning("full"), may_run_empty=False, requires=frozenset())), "returned 'full'"),
+    *numbers("spread law", spread, Fixed, "factor", 0, BAD_NUMBERS | INFINITE),
+    ("policy limit of NaN", policy(lying(lies.HonestPolicy, "time_limit_s", returning(np.nan))), "time_limit_s returned nan"),
+    ("policy limit of -1", policy(lying(lies.HonestPolicy, "time_limit_s", returning(-1.0))), r"time_limit_s returned -1\.0"),
+    ("policy limit None", policy(lying(lies.HonestPolicy, "time_limit_s", returning(None))), "time_limit_s returned None"),
+    ("policy no event", policy(lying(lies.HonestPolicy, "enough", returning(3))), "enough returned 3"),
+    ("policy no rule", policy(lying(lies.HonestPolicy, "aggregation", returning("mean"))), "aggregation returned 'mean'"),
+    ("policy no traits", policy(lying(lies.HonestPolicy, "traits", returning(None))), "traits returned None"),
+    ("policy half a client", policy(lying(lies.HonestPolicy, "traits", returning(ServerTraits(cohort_size=1.5)))), r"cohort_size = 1\.5"),
+    ("policy patience of NaN", policy(lying(lies.HonestPolicy, "traits", returning(ServerTraits(give_up_after_s=np.nan)))), "give_up_after_s = nan"),
+    ("policy yields a number", own_run(yields_a_number), "yielded 3"),
+    ("policy ends with nothing", own_run(ends_with_nothing), "run returned None"),
+    ("policy interrupts itself", own_run(interrupts_itself), "run failed with Interrupt"),
+    ("policy waits for ever", own_run(waits_for_ever), r"waits for ever: no client is in flight, and 2 of the round's 2"),
+    ("policy returns no generator", own_run(returning(3)), "run returned 3"),
+    *raised("policy.enough", lambda answer: policy(lying(lies.HonestPolicy, "enough", answer))),
+    *raised("policy.run", own_run),
+    ("late rule no rule", lies.late_rule(lambda learner: None), "aggregation returned None"),
+    ("rule accepts ones", rule("accepts", like(0, lambda array: array)), "accepts returned"),
+    ("rule accepts None", rule("accepts", returning(None)), "accepts returned None"),
+    ("rule no model", rule("aggregate", returning(None)), "aggregate returned None"),
+    ("rule weights of inf", rule("aggregate", weighs(lambda weight: weight + np.inf)), "aggregate returned inf"),
+    ("rule weights too long", rule("aggregate", weighs(lambda weight: np.ones(weight.size + 1))), "aggregate returned"),
+    *raised("rule", lambda answer: rule("aggregate", answer)),
+    *numbers("staleness law", stale, ConstantStaleness, "factor", 0, BAD_NUMBERS | INFINITE),
+    *raised("staleness law", lambda answer: stale(lying(ConstantStaleness, "factor", answer))),
+    *numbers("grouping", grouped, ByOrder, "edges_of", 1, {
+        "floats": (lambda array: array, "float64"),
+        "negative": (lambda array: first(-1)(array.astype(int)), "returned -1"),
+        "gap": (lambda array: 5 * np.arange(array.size), "without clients"),
+        "none": (lambda array: None, "returned None"),
+    }),
+    ("merging of edges NaN", merging(lying(Synchronous, "shares", returning((np.nan, np.zeros(2))))), "shares returned nan"),
+    ("merging of edges sum 2", merging(lying(Synchronous, "shares", returning((1.0, np.array([1.0, 0.0]))))), "sum 2"),
+    ("merging of edges one share", merging(lying(Synchronous, "shares", returning(1.0))), r"shares returned 1\.0"),
+    *raised("merging of edges", lambda answer: merging(lying(Synchronous, "shares", answer))),
+    ("backhaul a number", carried(lying(lies.HonestBackhaul, "open", returning(3))), "open returned 3"),
+    ("backhaul no transfer", carried(lying(lies.HonestBackhaul, "open", returning(lambda edge, up: None))), "started as None"),
+    ("budget leaks -1", spends(lying(GeometricBudget, "leaked", returning(-1.0))), r"leaked returned -1\.0"),
+    ("budget leaks NaN", spends(lying(GeometricBudget, "leaked", returning(np.nan))), "leaked returned nan"),
+    ("budget term of inf", spends(lying(GeometricBudget, "term", returning(np.inf))), "term returned inf"),
+    *numbers("mechanism", releases, L1ClippedLaplace, "release", 0, {
+        name: BAD_NUMBERS[name] for name in ("nan", "minus inf", "too long", "scalar", "none", "text", "objects")
+    }),
+    *raised("mechanism", lambda answer: releases(lying(L1ClippedLaplace, "release", answer))),
+    ("placement of NaN", placed(lying(Disc, "positions", returning(np.full((CLIENTS, 2), np.nan)))), "positions returned nan"),
+    ("placement on a line", placed(lying(Disc, "positions", returning(np.zeros(CLIENTS)))), "of shape"),
+    *numbers("path loss", lambda part: of_cell("path_loss", part), LogDistance, "loss_db", 0, {
+        name: (BAD_NUMBERS | INFINITE)[name] for name in ("nan", "inf", "too long", "none")
+    }),
+    *numbers("fading", lambda part: of_cell("fading", part), Rayleigh, "gain_quantile", 0, {
+        name: BAD_NUMBERS[name] for name in ("nan", "negative", "too long", "none")
+    }),
+    *numbers("rate", lambda part: of_cell("rate", part), Shannon, "efficiency", 0, {
+        name: (BAD_NUMBERS | INFINITE)[name] for name in ("nan", "negative", "inf", "none")
+    }),
+    ("shadowing of NaN", of_cell("shadowing", lying(IndependentShadowing, "standard", returning(np.full((CLIENTS, 1), np.nan)))), "returned nan"),
+    ("shadowing of one", of_cell("shadowing", lying(IndependentShadowing, "standard", returning(np.zeros(1)))), "of shape"),
+    ("sharing rule NaN", shares_spectrum(lying(lies.HonestSharing, "next_end", returning((np.nan, None)))), "next_end returned nan"),
+    ("sharing rule one number", shares_spectrum(lying(lies.HonestSharing, "next_end", returning(1.0))), r"next_end returned 1\.0"),
+    ("sharing rule rate of -1", shares_spectrum(lying(lies.HonestSharing, "rate_hz", returning(-1.0))), r"rate_hz returned -1\.0"),
+    *raised("sharing rule", lambda answer: shares_spectrum(lying(lies.HonestSharing, "join", answer))),
+    ("topology None", graph(topology=lying(Star, "graph", returning(None))(backhaul=GRAPH["topology"]["backhaul"])), "graph returned None"),
+    ("coverage rates of NaN", covered("rates_bps", lambda self, station: np.full((station.size, 2), np.nan)), "rates_bps returned nan"),
+    ("coverage rates of one", covered("rates_bps", returning(np.ones(1))), "rates_bps returned"),
+    ("coverage signal of NaN", covered("signal_db", lambda self: np.full((CLIENTS, 1), np.nan)), "signal_db returned nan"),
+    ("coverage signal None", covered("signal_db", returning(None)), "signal_db returned None"),
+    ("mobility a number", moving([3]), "a leg is 3"),
+    ("mobility at NaN", moving([Leg(0.0, np.inf, (np.nan, 0.0), HERE)]), "a leg is Leg"),
+    ("mobility that begins late", moving([Leg(1.0, np.inf, HERE, HERE)]), "a leg is Leg"),
+    ("mobility back in time", moving([Leg(0.0, -1.0, HERE, HERE)]), "a leg is Leg"),
+    *raised("trouble", lambda answer: graph(trouble=[lying(Outage, "start", answer)(node="bs-0", from_s=1.0, duration_s=1.0)])),
+    *raised("placement", lambda answer: placed(lying(Disc, "positions", answer))),
+    ("split of floats", split(lying(EqualPartition, "assign", returning([np.zeros(2)] * CLIENTS))), "float64"),
+    ("split of one client", split(lying(EqualPartition, "assign", returning([np.arange(2)]))), "a list of 4 arrays"),
+    ("split of samples twice", split(lying(EqualPartition, "assign", returning([np.arange(2)] * CLIENTS))), "sample 0 twice"),
+    ("split of unknown samples", split(lying(EqualPartition, "assign", returning([np.array([HUGE])] * CLIENTS))), f"{HUGE} for client 0"),
+    ("data set None", lies.learning(data=lying(Digits, "load", returning(None))()), "load returned None"),
+    ("server optimizer half a model", steps(lying(lies.HonestOptimizer, "step", lambda self, m, u, s: (m[:1], s))), "of shape"),
+    ("server optimizer no state", steps(lying(lies.HonestOptimizer, "step", lambda self, m, u, s: m)), "step returned"),
+    ("server optimizer a list as state", steps(lying(lies.HonestOptimizer, "init", returning([1]))), r"init returned \[1\]"),
+    ("server optimizer model of objects", steps(lying(lies.HonestOptimizer, "step", lambda self, m, u, s: (m.astype(object), s))), "object"),
+    ("server optimizer writes on the model", steps(lying(lies.HonestOptimizer, "step", lambda self, m, u, s: (m.sort(), s))), "failed with ValueError"),
+    *raised("server optimizer", lambda answer: steps(lying(lies.HonestOptimizer, "step", answer))),
+    ("learner samples of -1", learner("samples", returning(np.full(CLIENTS, -1))), "samples returned -1"),
+    ("learner samples of one client", learner("samples", returning(np.array([1]))), "of shape"),
+    ("learner bits of NaN", learner("model_bits", returning(np.nan)), "model_bits returned nan"),
+    ("learner work of inf", learner("work_samples", like(0, first(np.inf))), "work_samples returned inf"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("tables", "said"), [lie[1:] for lie in LIES], ids=[lie[0] for lie in LIES])
+def test_a_lie_is_refused_by_name(tables, said):
+    refused(tables, said)
+
+
+def test_no_lie_is_in_the_table_twice():
+    names = [lie[0] for lie in LIES]
+    assert len(set(names)) == len(names) >= 150

@@ -1,0 +1,107 @@
+"""What goes wrong without ending a run is said: in the summary of its folder, and on the terminal."""
+
+import json
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from fedsim import Scenario
+from fedsim.cli import app
+from fedsim.errors import FedsimError
+from fedsim.results import read_run, read_summary
+from fedsim.results import run as run_in_folder
+from fedsim.selectors import Cohort, validation
+from tests.support import lies
+
+FLAT = {"kind": "battery", "capacity_j": 10.0, "compute_w": 1000.0, "least_charge": 0.5}
+
+
+def notes_of(tables, tmp_path):
+    scenario = Scenario(**lies.merged(lies.BASE, tables))
+    run_in_folder(scenario, tmp_path / "run", store=False)
+    return read_summary(tmp_path / "run")["notes"]
+
+
+def battery_world(**rounds):
+    """Work of 0.05 s at 1 kW empties a battery of 10 J at once, and none is ever charged."""
+    return {
+        "learning": {"kind": "none", "samples_per_client": 5, "model_bits": 8.0},
+        "devices": {"energy": FLAT, "compute": {"kind": "rate", "samples_per_s": 100.0, "spread_sigma": 0.0}},
+        "rounds": {"count": 100, "policy": {"kind": "deadline", "deadline_s": 2.0}, **rounds},
+        "selector": {"kind": "uniform", "cohort": 1},
+    }
+
+
+def test_a_run_without_trouble_says_nothing(tmp_path):
+    assert notes_of({}, tmp_path) == []
+
+
+def test_empty_batteries_end_a_run_and_are_named(tmp_path):
+    """Four clients, one a round: after four rounds all are empty."""
+    (note,) = notes_of(battery_world(), tmp_path)
+    assert note.startswith("the run ended after round 4 of 100, at ")
+    assert note.endswith("all 4 batteries are below 5 J, the least charge, for good")
+
+
+class Diverging(lies.HonestOptimizer):
+    """Makes the second model no number."""
+
+    def step(self, model, update, state):
+        after = {"v": state["v"] + 1}
+        return (model * np.float32(np.nan) if state["v"][0] == 1 else model + update), after
+
+
+def test_a_model_that_is_no_number_is_named(tmp_path):
+    (note,) = notes_of(lies.learning(server=Diverging()), tmp_path)
+    assert note.startswith("the model is no number any more: its loss is nan after round 2, at ")
+    assert note.endswith("2 of 3 evaluations are not finite")
+
+
+class UntilFive(lies.HonestAvailability):
+    """All clients for five seconds, and none after that."""
+
+    def available(self, client, time_s, draw):
+        return np.full(client.size, time_s < 5.0)
+
+    def next_s(self, time_s, draw, client=None):
+        return (time_s if time_s < 5.0 else np.inf), draw
+
+
+def test_a_crash_with_no_client_after_it_is_named(tmp_path):
+    """Rounds take at most 0.95 s or so; the server is down from second 3 to second 10."""
+    tables = {
+        "devices": {"availability": lies.building(lambda _: UntilFive(), may_leave=False)},
+        "rounds": {"count": 100, "faults": {"server_restart": {"at_s": [3.0], "down_s": 7.0}}},
+    }
+    (note,) = notes_of(tables, tmp_path)
+    assert "of 100, at 10 s: the server crashed at 3 s, and since then no client will ever be available again" in note
+
+
+def test_the_terminal_says_it_too(tmp_path):
+    file = tmp_path / "flat.toml"
+    file.write_text(Scenario(**lies.merged(lies.BASE, battery_world())).to_toml())
+    out = tmp_path / "out"
+    told = CliRunner().invoke(app, ["run", str(file), "--out", str(out), "--no-store", "--quiet"])
+    assert told.exit_code == 0, told.output
+    assert "fedsim: the run ended after round 4 of 100" in told.output
+    assert json.loads((out / "summary.json").read_text())["notes"]
+
+
+class LateLiar(lies.HonestSelector):
+    """Lies in round 8."""
+
+    def select(self, view, rng):
+        return Cohort(view.client[:2], draws=np.array([1, 2**62 if view.round == 8 else 1]))
+
+
+@pytest.mark.parametrize("checked", [True, False])
+def test_rounds_before_a_lie_are_kept(checked, tmp_path, monkeypatch):
+    """Seven rounds of two clients; also where the lie gets as far as the table, which cannot hold it."""
+    if not checked:
+        monkeypatch.setitem(validation._COHORT, "draws", lambda answer, _: np.asarray(answer))
+    scenario = Scenario(**lies.merged(lies.BASE, {"rounds": {"count": 10}, "selector": LateLiar()}))
+    with pytest.raises(FedsimError, match=str(2**62)):
+        run_in_folder(scenario, tmp_path / "run", store=False)
+    history = read_run(tmp_path / "run")
+    assert (history.rounds.num_rows, history.participations.num_rows) == (7, 14)

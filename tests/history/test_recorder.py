@@ -1,0 +1,54 @@
+"""Rows that no table can hold do not take the rows before them along."""
+
+import numpy as np
+import pytest
+
+from fedsim.errors import RunError
+from fedsim.history.recorder import Recorder
+from fedsim.history.schema import PARTICIPATIONS
+
+DOUBTFUL = 2**31
+"""The least number that a column of 32 bits cannot hold."""
+
+
+def participations(draws):
+    """Return the columns of as many participations as numbers of draws; every other column is the client's index."""
+    client = np.arange(len(draws))
+    return {column.name: client for column in PARTICIPATIONS.columns} | {
+        "draws": np.array(draws),
+        "outcome": client * 0,
+    }
+
+
+def recorded(*pieces):
+    recorder = Recorder("test")
+    for draws in pieces:
+        recorder.add_participations(participations(draws) | {"cut_in": 0, "fate": 0})
+    return recorder
+
+
+@pytest.mark.parametrize(
+    ("pieces", "kept"),
+    [
+        ([[1, 2], [3], [4, DOUBTFUL, 5], [6]], [1, 2, 3, 4]),
+        ([[DOUBTFUL]], []),
+        ([[1], [DOUBTFUL, DOUBTFUL]], [1]),
+    ],
+)
+def test_rows_before_one_that_no_table_holds_are_kept(pieces, kept):
+    recorder = recorded(*pieces)
+    message = (
+        f"draws is given {DOUBTFUL}, which int32 cannot hold; the {len(kept)} rows of the table participations before"
+    )
+    with pytest.raises(RunError, match=message):
+        recorder.flush()
+    assert recorder.counts()["participations"] == len(kept)
+    assert recorder.history().participations["draws"].to_pylist() == kept
+
+
+def test_rows_after_them_follow_those_that_are_kept():
+    recorder = recorded([1, 2], [DOUBTFUL, 3])
+    with pytest.raises(RunError):
+        recorder.flush()
+    recorder.add_participations(participations([7]) | {"cut_in": 0, "fate": 0})
+    assert recorder.history().participations["draws"].to_pylist() == [1, 2, 7]

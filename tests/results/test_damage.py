@@ -1,0 +1,117 @@
+"""Files of a run folder with a bit turned: no value is read that was not written."""
+
+import random
+
+import pyarrow as pa
+import pytest
+
+from fedsim import Scenario, load_model, read_run, run
+from fedsim.errors import RunError
+from fedsim.results import read_summary
+from fedsim.results.tables import read_parquet
+
+pytestmark = pytest.mark.usefixtures("no_figures")
+
+SCENARIO = Scenario(
+    name="damaged",
+    crowd={"clients": 6},
+    learning={"model": {"kind": "mlp", "hidden": [4]}},
+    network="pause-two-speed",
+    devices={"compute": "zero"},
+    rounds={"count": 6},
+    selector={"kind": "uniform", "cohort": 3},
+)
+
+
+@pytest.fixture(scope="module")
+def folders(tmp_path_factory):
+    """Return a finished and an interrupted run."""
+    base = tmp_path_factory.mktemp("damage")
+
+    def stop(progress):
+        if progress.round == 4:
+            raise KeyboardInterrupt
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("fedsim.results.recording.draw", lambda *_, **__: None)
+        run(SCENARIO, base / "finished", store=False)
+        with pytest.raises(KeyboardInterrupt):
+            run(SCENARIO, base / "interrupted", store=False, on_round=stop)
+    return base
+
+
+def content(folder):
+    """Return everything that readers find in a folder."""
+    found = {name: table.to_pydict() for name, table in read_run(folder).tables().items()}
+    if folder.name == "finished":
+        found["summary"] = read_summary(folder)
+        found["model"] = {name: values.tolist() for name, values in load_model(folder).state_dict().items()}
+    return found
+
+
+def silent(file, read, number, seed):
+    """Return how many of so many turned bits change what is read without an error."""
+    before, draws = file.read_bytes(), random.Random(seed)  # noqa: S311
+    expected, changed = read(), 0
+    try:
+        for _ in range(number):
+            bits = bytearray(before)
+            bits[draws.randrange(len(bits))] ^= 1 << draws.randrange(8)
+            file.write_bytes(bits)
+            try:
+                changed += read() != expected
+            except RunError:
+                continue
+    finally:
+        file.write_bytes(before)
+    return changed
+
+
+FILES = [
+    *(("finished", f"{name}.parquet") for name in ("participations", "rounds", "evaluations")),
+    ("finished", "summary.json"),
+    ("finished", "model.safetensors"),
+    ("finished", "run.json"),
+    *(("interrupted", f"{name}.arrows") for name in ("participations", "rounds", "evaluations")),
+    ("interrupted", "run.json"),
+]
+
+
+@pytest.mark.parametrize(("status", "name"), FILES)
+def test_a_turned_bit_changes_no_value_in_silence(status, name, folders):
+    folder = folders / status
+    assert silent(folder / name, lambda: content(folder), 8, name) == 0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("status", "name"), FILES)
+def test_many_turned_bits_change_no_value_in_silence(status, name, folders):
+    folder = folders / status
+    assert silent(folder / name, lambda: content(folder), 500, name) == 0
+
+
+def test_pages_of_parquet_have_checksums_of_their_own(folders):
+    """For other programs, which do not read run.json: a bit turned in the data of a page is noticed."""
+    file = folders / "finished" / "participations.parquet"
+    before = file.read_bytes()
+    place = pa.parquet.ParquetFile(file).metadata.row_group(0).column(0)
+    start = place.dictionary_page_offset
+    bits = bytearray(before)
+    bits[start + place.total_compressed_size - 1] ^= 4  # the last byte of the column's last page
+    file.write_bytes(bits)
+    try:
+        with pytest.raises(OSError, match="CRC"):
+            read_parquet(file.read_bytes())
+    finally:
+        file.write_bytes(before)
+
+
+def test_a_stream_with_a_turned_bit_is_not_gone_on_with(folders, tmp_path):
+    stream = folders / "interrupted" / "rounds.arrows"
+    before = stream.read_bytes()
+    stream.write_bytes(before[:-9] + bytes([before[-9] ^ 1]) + before[-8:])
+    try:
+        with pytest.raises(RunError, match=r"rounds\.arrows: is damaged: its checksum"):
+            run(SCENARIO, folders / "interrupted", store=False)
+    finally:
+        stream.write_bytes(before)

@@ -1,0 +1,61 @@
+"""Whatever reads a run that is not whole says so."""
+
+import pytest
+from typer.testing import CliRunner
+
+from fedsim import Scenario, read_run, run, simulate
+from fedsim.cli import app
+from fedsim.results import report
+from fedsim.results.state import shortfall
+
+pytestmark = pytest.mark.usefixtures("no_figures")
+
+SCENARIO = Scenario(
+    name="cut",
+    crowd={"clients": 6},
+    learning="none",
+    network="pause-two-speed",
+    devices={"compute": "zero"},
+    rounds={"count": 8},
+    selector={"kind": "uniform", "cohort": 3},
+)
+
+
+class BrokenError(Exception):
+    """What an analysis of the user's may raise."""
+
+
+@pytest.mark.parametrize(
+    ("error", "words"),
+    [
+        (KeyboardInterrupt(), "interrupted after 3 of at most 8 rounds (KeyboardInterrupt: Ctrl-C)"),
+        (KeyboardInterrupt("SIGTERM"), "interrupted after 3 of at most 8 rounds (KeyboardInterrupt: SIGTERM)"),
+        (BrokenError("no disk"), "failed after 3 of at most 8 rounds (BrokenError: no disk)"),
+        (BrokenError(), "failed after 3 of at most 8 rounds (BrokenError)"),
+        (SystemExit(3), "failed after 3 of at most 8 rounds (SystemExit: 3)"),
+    ],
+)
+def test_report_plot_and_history_say_what_is_missing_and_why(error, words, tmp_path, monkeypatch):
+    def stop(progress):
+        if progress.round == 3:
+            raise error
+
+    with pytest.raises(type(error)):
+        run(SCENARIO, tmp_path / "run", on_round=stop)
+    assert shortfall(tmp_path / "run") == read_run(tmp_path / "run").unfinished == words
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "120")
+    told = CliRunner().invoke(app, ["report", "run"])
+    assert told.exit_code == 0
+    assert "this run is not whole" in told.stdout.splitlines()[0]
+    assert words in told.stdout
+    told = CliRunner().invoke(app, ["plot", "run", "--y", "duration", "--out", "figure.svg"])
+    assert f"run: this run is not whole: {words}" in told.stderr
+    assert "figure.svg" in told.stdout
+
+
+def test_a_whole_run_says_nothing(tmp_path):
+    run(SCENARIO, tmp_path)
+    for history in (simulate(SCENARIO), read_run(tmp_path)):
+        assert history.unfinished is None
+        assert "not whole" not in report(history)[0].title

@@ -1,0 +1,291 @@
+"""The audit of the tables: true ones pass; for each rule there is a false one that this rule alone refuses."""
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from fedsim.errors import AuditError
+from fedsim.history.outcomes import Fate, Outcome, Phase, RoundEnd
+from fedsim.history.schema import TABLES
+from fedsim.rounds.audit import tables as audit
+from fedsim.rounds.audit.table_rows import Following
+from fedsim.rounds.audit.table_rules import ROW_RULES
+from fedsim.rounds.audit.tables import TableAudit
+
+LEFT, SENT = Outcome.DROPPED, Outcome.DELIVERED
+BUDGET = 1.0
+
+# Client 4 delivers in 6 s. Client 1 is cut in its work, 2 in its upload. Then client 4 is late, and used in round 3.
+PARTICIPATION = {
+    "round": [1, 1, 1, 2],
+    "edge": None,
+    "client": [4, 1, 2, 4],
+    "draws": 1,
+    "weight": [1.0, 0.0, 0.0, 0.5],
+    "work": 1.0,
+    "start_s": [0.0, 0.0, 0.0, 8.0],
+    "downlink_s": [1.0, 1.0, 1.0, 1.0],
+    "compute_s": [2.0, 0.5, 2.0, 2.0],
+    "uplink_s": [3.0, 0.0, 4.0, 5.0],
+    "queue_s": [0.0, 0.0, 1.0, 0.0],
+    "end_s": [6.0, 1.5, 8.0, 16.0],
+    "downlink_bits": 8.0,
+    "uplink_bits": [9.0, 0.0, 4.0, 9.0],
+    "outcome": [SENT, LEFT, Outcome.LATE, Outcome.LATE],
+    "cut_in": [None, Phase.COMPUTE, Phase.UPLINK, None],
+    "fate": [Fate.USED, Fate.WASTED_DROPPED, Fate.WASTED_LATE, Fate.STALE_USED],
+    "start_version": [0, 0, 0, 1],
+    "served_round": [1, None, None, 3],
+    "staleness": [0, None, None, 1],
+    "epsilon": [0.25, 0.0, 0.25, 0.25],
+    "energy_j": [3.0, 1.0, 2.0, 3.0],
+}
+PROBE = {name: PARTICIPATION[name] for name in TABLES["probes"].arrow.names}
+ROUND = {
+    "round": [1, 2, 3],
+    "start_s": [0.0, 8.0, 12.0],
+    "end_s": [8.0, 12.0, 20.0],
+    "duration_s": [8.0, 4.0, 8.0],
+    "candidates": 5,
+    "selected": [3, 1, 0],
+    "delivered": [1, 0, 0],
+    "late": [1, 1, 0],
+    "dropped": [1, 0, 0],
+    "stale_used": [0, 0, 1],
+    "model_version": [1, 1, 2],
+    "largest_leakage": [0.25, 0.5, 0.5],
+    "ended_by": RoundEnd.ENOUGH,
+}
+TRUE = {
+    "participations": PARTICIPATION,
+    "probes": PROBE,
+    "rounds": ROUND,
+    "edge_rounds": {"edge": 0, **ROUND},
+    "evaluations": {
+        "round": [1, 2], "time_s": [8.0, 12.0], "model_version": [1, 1], "accuracy": 0.5, "loss": 1.0
+    },
+    "edge_participations": {
+        "round": [1, 2], "edge": 0, "edge_rounds": 1, "start_s": [0.0, 8.0], "downlink_s": 1.0, "uplink_s": 1.0,
+        "end_s": [8.0, 12.0], "downlink_bits": 8.0, "uplink_bits": 8.0, "start_version": 0, "staleness": 0,
+        "weight": 1.0,
+    },
+}  # fmt: skip
+
+
+def table(name, **cells):
+    """Return a true table with some cells changed, given as column = {row: value}."""
+    rows = []
+    for row in range(len(TRUE[name]["round"])):
+        values = {column: given[row] if isinstance(given, list) else given for column, given in TRUE[name].items()}
+        rows.append(values | {column: changed[row] for column, changed in cells.items() if row in changed})
+    assert cells.keys() <= TRUE[name].keys() == set(TABLES[name].arrow.names)
+    return TABLES[name].from_rows(rows)
+
+
+def accounts():
+    """Return the accounts of clients 0 to 4: client 2 has spent 0.25, client 4 has spent 0.5."""
+    budget = SimpleNamespace(total=BUDGET)
+    return SimpleNamespace(budget=budget, spent=np.array([0.0, 0.0, 0.25, 0.0, 0.5]))
+
+
+def audited(changes, rules=ROW_RULES, accountant=None, one_server=True, skip=(), at=0):
+    """Audit all tables in parts of two rows, with the changes to their cells by table."""
+    check = TableAudit((8.0, 9.0), accountant or accounts(), one_server=one_server, rules=rules)
+    for name in TRUE:
+        if name not in skip:
+            rows = table(name, **changes.get(name, {}))
+            for first in range(0, rows.num_rows, 2):
+                check.check(name, first, rows.slice(first, 2))
+    check.end()
+
+
+def test_true_tables_pass_in_parts_and_whole():
+    audited({})
+    check = TableAudit((8.0, 9.0), accounts())
+    for name in TRUE:
+        check.check(name, 0, table(name))
+    check.end()
+    assert check.spent_s > 0
+    TableAudit((8.0, 9.0), one_server=False).end()
+
+
+SPENDING = {
+    "begins before time 0": {"start_s": {0: -1.0}, "queue_s": {0: 1.0}},
+    "ends before it begins": {
+        # Sums of such numbers say nothing, as they differ by less than their rounding.
+        "start_s": {3: 1e12 + 1e2}, "end_s": {3: 1e12}, **{c: {3: 0.0} for c in ("downlink_s", "compute_s", "uplink_s")}
+    },
+    "has seconds of phases that do not add up to its length": {"compute_s": {3: 2.1}},
+    "has a phase of less than 0 s": {"queue_s": {3: -1.0}, "compute_s": {3: 3.0}},
+    "has carried less than 0 bits": {"downlink_bits": {1: -1.0}},
+    "has sent bits before its upload": {"uplink_bits": {1: 1.0}},
+    "has drawn less than 0 J": {"energy_j": {0: -0.5}},
+    "begins before the client's one before it has ended": {"start_s": {3: 5.0}, "queue_s": {3: 3.0}},
+    "stands twice, so that its update would count twice": {"start_s": {3: 0.0}, "queue_s": {3: 8.0}},
+}  # fmt: skip
+PLANTS = [
+    *(("participations", broken, cells) for broken, cells in SPENDING.items()),
+    *(("probes", broken, cells) for broken, cells in SPENDING.items()),
+    # A delivered participation has served; in a probe the outcome stands alone.
+    ("probes", "was delivered although it was cut", {"outcome": {1: SENT}}),
+    ("probes", "was dropped although it was not cut", {"outcome": {0: LEFT}}),
+    ("participations", "was delivered although it was cut", {"outcome": {2: SENT}}),
+    (
+        "participations",
+        "was dropped although it was not cut",
+        {
+            "outcome": {3: LEFT}, "fate": {3: Fate.WASTED_DROPPED}, "served_round": {3: None},
+            "staleness": {3: None}, "weight": {3: 0.0}, "rounds": {"stale_used": {2: 0}},
+        },
+    ),
+    ("participations", "has an outcome that its fate contradicts", {"fate": {1: Fate.WASTED_LATE}}),
+    ("participations", "was used and did not arrive", {"cut_in": {3: Phase.UPLINK}}),
+    (
+        "participations",
+        "was late and used as if in time",
+        {"fate": {3: Fate.USED}, "staleness": {3: 0}, "rounds": {"stale_used": {2: 0}}},
+    ),
+    ("participations", "was stale and used as if fresh", {"staleness": {0: 1}}),
+    ("participations", "has a served round that its fate contradicts", {"served_round": {0: None}}),
+    ("participations", "has a staleness that its fate contradicts", {"staleness": {3: None}}),
+    ("participations", "was used before the round in which it began", {"served_round": {3: 1}}),
+    ("participations", "weighs in the model although it was not used", {"weight": {2: 0.1}}),
+    ("participations", "has a weight that is no number", {"weight": {0: np.nan}}),
+    (
+        "participations",
+        "has spent less than no privacy",
+        {"epsilon": {0: 0.5, 3: 0.25, 2: -0.25}, "accounts": [0, 0, -0.25, 0, 0.75]},
+    ),
+    (
+        "participations",
+        "was charged privacy before its upload",
+        {"epsilon": {1: 0.1}, "accounts": [0, 0.1, 0.25, 0, 0.5]},
+    ),
+    ("participations", "has carried more than the 8.0 bits of the message", {"downlink_bits": {2: 8.5}}),
+    ("participations", "has carried more than the 9.0 bits of the message", {"uplink_bits": {2: 9.5}}),
+    ("participations", "arrived without all 8.0 bits", {"downlink_bits": {3: 7.0}}),
+    ("participations", "arrived without all 9.0 bits", {"uplink_bits": {3: 7.0}}),
+    (
+        "participations",
+        "takes its client beyond the privacy budget of 1.0",
+        {"epsilon": {3: 0.8}, "accounts": [0, 0, 0.25, 0, 1.05]},
+    ),
+    *(
+        plant
+        for name in ("rounds", "edge_rounds")
+        for plant in (
+            (name, "begins before time 0", {"start_s": {0: -1.0}, "duration_s": {0: 9.0}}),
+            (name, "ends before it begins", {"end_s": {2: 11.0}, "duration_s": {2: -1.0}}),
+            (name, "has a duration that its ends contradict", {"duration_s": {1: 4.5}}),
+            (name, "counts less than no client", {"candidates": {1: -1}}),
+            (name, "does not have a higher number than the round before it", {"round": {1: 1}}),
+            (name, "begins before the round before it has ended", {"start_s": {2: 11.0}, "duration_s": {2: 9.0}}),
+            (name, "has leaked less than the round before it", {"largest_leakage": {2: 0.4}}),
+        )
+    ),
+    ("rounds", "has an older model than the round before it", {"model_version": {2: 0}}),
+    ("rounds", "counts more participations that ended than were begun so far", {"dropped": {1: 1}}),
+    ("evaluations", "stands before time 0", {"time_s": {0: -1.0}}),
+    ("evaluations", "stands before the evaluation before it", {"time_s": {1: 7.0}}),
+    ("evaluations", "has an older model than the evaluation before it", {"model_version": {1: 0}}),
+    ("edge_participations", "begins before time 0", {"start_s": {0: -1.0}}),
+    ("edge_participations", "ends before it begins", {"end_s": {1: 7.0}}),
+    ("edge_participations", "has less than 0 s or 0 bits of a transfer", {"uplink_bits": {1: -1.0}}),
+]  # fmt: skip
+
+
+def planted(name, cells):
+    """Return the changes of all tables, and the privacy accounts that go with them."""
+    cells = dict(cells)
+    spent, rounds = cells.pop("accounts", None), cells.pop("rounds", None)
+    changes = {name: cells} | ({} if rounds is None else {"rounds": rounds})
+    accountant = accounts()
+    if spent is not None:
+        accountant.spent = np.array(spent, float)
+    return changes, accountant
+
+
+@pytest.mark.parametrize(("name", "broken", "cells"), PLANTS, ids=[f"{name}: {broken}" for name, broken, _ in PLANTS])
+def test_a_planted_violation_is_refused_by_its_rule_and_by_no_other(name, broken, cells, monkeypatch):
+    changes, accountant = planted(name, cells)
+    with pytest.raises(AuditError) as refusal:
+        audited(changes, accountant=accountant)
+    said = str(refusal.value)
+    assert said.startswith(f"{name}, row ")
+    assert f": {broken} (" in said
+    refuse = audit._refuse
+
+    def without(rows, wrong, rule, shown, **options):
+        if rule != broken or rows.name != name:
+            refuse(rows, wrong, rule, shown, **options)
+
+    monkeypatch.setattr(audit, "_refuse", without)
+    rules = {**ROW_RULES, name: tuple(rule for rule in ROW_RULES[name] if rule.broken != broken)}
+    audited(changes, rules, accountant)
+
+
+def test_every_rule_of_a_row_has_a_planted_violation():
+    rules = {(name, rule.broken) for name, of_table in ROW_RULES.items() for rule in of_table}
+    assert rules <= {(name, broken) for name, broken, _ in PLANTS}
+
+
+def test_the_message_names_table_rows_round_client_rule_and_values():
+    with pytest.raises(AuditError) as refusal:
+        audited({"participations": {"queue_s": {0: -1.0, 1: -2.0}, "compute_s": {0: 3.0, 1: 2.5}}})
+    assert str(refusal.value) == (
+        "participations, row 0 and 1 more up to row 1 (round = 1, edge = None, client = 4): has a phase of less than "
+        "0 s (downlink_s = 1.0, compute_s = 3.0, queue_s = -1.0, uplink_s = 3.0)"
+    )
+    with pytest.raises(AuditError) as refusal:
+        audited({"rounds": {"round": {2: 2}}})
+    assert str(refusal.value) == (
+        "rounds, row 2 (round = 2): does not have a higher number than the round before it (round = 2)"
+    )
+
+
+ENDS = [
+    ({"selected": {2: 1}}, "participations: its rows add up to 4 participations begun; the server has counted 5", {}),
+    ({"stale_used": {2: 2}}, "participations: its rows add up to 1 stale updates used; the server has counted 2", {}),
+    (
+        {},
+        "participations: its rows add up to 0.5 epsilon of client 4; the server has counted 0.75",
+        {"spent": [0, 0, 0.25, 0, 0.75]},
+    ),
+]
+
+
+@pytest.mark.parametrize(("rounds", "message", "accounted"), ENDS)
+def test_tables_that_contradict_one_another_are_refused_at_the_end(rounds, message, accounted, monkeypatch):
+    accountant = accounts()
+    accountant.spent = np.array(accounted.get("spent", accountant.spent), float)
+    with pytest.raises(AuditError) as refusal:
+        audited({"rounds": rounds}, accountant=accountant)
+    assert str(refusal.value) == message
+    same = audit._same
+    monkeypatch.setattr(audit, "_same", lambda what, *rest: what in message or same(what, *rest))
+    audited({"rounds": rounds}, accountant=accountant)
+
+
+def test_an_edge_server_may_go_back_to_an_older_model_of_the_cloud():
+    audited({"edge_rounds": {"model_version": {2: 0}}})
+
+
+def test_with_edge_servers_participations_that_no_round_counts_are_no_contradiction():
+    """The edge servers' last rounds are not over when the cloud's last one is."""
+    audited({"rounds": {"selected": {1: 0}, "late": {1: 0}}}, one_server=False)
+
+
+@pytest.mark.parametrize("clients", [3, 70_000])
+def test_what_a_row_follows_on_is_what_a_plain_loop_finds(clients):
+    """Oracle: a dictionary of the last value of each client. 70,000 clients need more than 16 bits."""
+    rng = np.random.default_rng(clients)
+    following, last = Following(-1.0), {}
+    for size in (1, 500, 2000):
+        key, value = rng.integers(clients, size=size).astype(np.int32), rng.random(size)
+        key[0] = clients - 1
+        expected = []
+        for one, number in zip(key.tolist(), value.tolist(), strict=True):
+            expected.append(last.get(one, -1.0))
+            last[one] = number
+        assert following.before(key, value)[0].tolist() == expected

@@ -1,0 +1,372 @@
+"""Parts that lie: for each contract an honest part, and a class of it that returns what a test says."""
+# ruff: noqa: ARG005 (lies take what their contract gives)
+
+import re
+from collections.abc import Mapping
+from typing import ClassVar
+
+import numpy as np
+import pytest
+from pydantic import ValidationError
+from simpy import Interrupt
+from simpy.core import EmptySchedule, StopSimulation
+
+from fedsim import Component, Scenario, simulate
+from fedsim.devices import Availability, Never
+from fedsim.errors import PartError, ScenarioError
+from fedsim.history.outcomes import RoundEnd
+from fedsim.learning.server_optimizers import ServerOptimizer
+from fedsim.network.contracts import Directions, Links, SharedMedium, Transfer
+from fedsim.network.medium.disciplines import EqualSharing
+from fedsim.rounds.aggregation.rules import FedAvgRule
+from fedsim.rounds.hierarchy.backhaul import Backhaul
+from fedsim.rounds.policies.contracts import RoundPolicy, ServerTraits, SynchronousPolicy
+from fedsim.rounds.policies.late import LateRule
+from fedsim.selectors import Cohort
+
+CLIENTS, ROUNDS = 4, 3
+
+
+def lying(honest, member, answer):
+    """Return a subclass of an honest part's class whose member returns ``answer(self, *arguments)``."""
+
+    def method(self, *arguments, **named):
+        return answer(self, *arguments, **named)
+
+    value = property(method) if isinstance(vars_of(honest).get(member), property) else method
+    return type("Lie", (honest,), {member: value, "__module__": __name__})
+
+
+def vars_of(kind):
+    """Return all members of a class by name."""
+    return {name: value for base in reversed(kind.__mro__) for name, value in vars(base).items()}
+
+
+class HonestSelector:
+    """Selects the first two candidates."""
+
+    def select(self, view, rng):
+        return Cohort(view.client[:2])
+
+    def observe(self, reports):
+        return
+
+
+class HonestLinks(Links):
+    """Links of one second each way."""
+
+    def __init__(self, clients):
+        self.clients = clients
+
+    def downlink_s(self, client, draw, start_s, bits):
+        return np.ones(client.size)
+
+    def uplink_s(self, client, draw, start_s, bits):
+        return np.ones(client.size)
+
+    def expected_downlink_s(self, bits):
+        return np.ones(self.clients)
+
+    def expected_uplink_s(self, bits):
+        return np.ones(self.clients)
+
+
+class HonestTransfer(Transfer):
+    """One second on the clock."""
+
+    __slots__ = ("done",)
+
+    def __init__(self, env):
+        self.done = env.timeout(1.0)
+
+    def cancel(self):
+        return
+
+    def sent_bits(self):
+        return 1.0
+
+
+class HonestMedium(SharedMedium):
+    """Transfers of one second each."""
+
+    transfer = HonestTransfer
+
+    def __init__(self, env):
+        self.env = env
+
+    def downlink(self, client, bits):
+        return self.transfer(self.env)
+
+    def uplink(self, client, bits):
+        return self.transfer(self.env)
+
+
+class SharedLinks(HonestLinks):
+    """Links that share a medium."""
+
+    shared = Directions(down=True, up=True)
+    medium = HonestMedium
+
+    def open(self, env):
+        return self.medium(env)
+
+
+def building(built, **more):
+    """Return settings, of a user's own, that build what a call of the clients' number returns."""
+
+    class Settings(Component):
+        def build(self, *arguments, **named):
+            return built(arguments)
+
+    stated = {"__module__": __name__, "__annotations__": dict.fromkeys(more, ClassVar[object]), **more}
+    return type("Settings", (Settings,), stated)()
+
+
+def network_of(links):
+    return {"network": building(lambda arguments: links(len(arguments[0])), requires=frozenset())}
+
+
+def cell(**parts):
+    return {
+        "learning": {"kind": "none", "model_bits": 1e4, "samples_per_client": 5},
+        "network": {"kind": "cell", **parts},
+    }
+
+
+class HonestWithDropout(Never):
+    possible = True
+
+    def time_to_dropout_s(self, client, draw, streams, phases_s=None):
+        return np.full(client.size, np.inf)
+
+
+class ViewOf:
+    """The view of a coverage, as it is."""
+
+    def __init__(self, view):
+        self.view = view
+
+    @property
+    def signal_db(self):
+        return self.view.signal_db
+
+    def in_reach(self):
+        return self.view.in_reach()
+
+    def rates_bps(self, station):
+        return self.view.rates_bps(station)
+
+
+class CoverageOf:
+    """A coverage whose views are shown by a function of the honest ones."""
+
+    def __init__(self, coverage, shown):
+        self.coverage, self.step_m, self.shown = coverage, coverage.step_m, shown
+
+    def view(self, client, places_m):
+        return self.shown(self.coverage.view(client, places_m))
+
+
+class HonestAvailability(Availability):
+    """Clients that never leave."""
+
+    kind = "timed"
+
+    def available(self, client, time_s, draw):
+        return np.ones(client.size, dtype=bool)
+
+    def next_s(self, time_s, draw, client=None):
+        return time_s, draw
+
+    def part(self, client):
+        return self
+
+
+class NeverThere(HonestAvailability):
+    """Clients that are not there when they are looked for."""
+
+    def available(self, client, time_s, draw):
+        return np.zeros(client.size, dtype=bool)
+
+
+class HonestPolicy(SynchronousPolicy):
+    """Waits for everyone, ten seconds at most."""
+
+    def time_limit_s(self, past):
+        return 10.0
+
+    def enough(self, round_):
+        return round_.everyone
+
+
+class OwnRun(RoundPolicy):
+    """A policy that runs its rounds itself."""
+
+    @property
+    def traits(self):
+        return ServerTraits()
+
+    def run(self, server, round_):
+        cohort = yield from server.select(round_, None)
+        server.dispatch(cohort, round_)
+        yield round_.everyone
+        return RoundEnd.ENOUGH
+
+
+class HonestRule(FedAvgRule):
+    """Federated averaging."""
+
+
+def late_rule(rule):
+    """Return a late rule, of a user's own, with an aggregation rule."""
+
+    class Own(LateRule):
+        cancels = True
+
+        def aggregation(self, learner):
+            return rule(learner)
+
+    return {"rounds": {"late": type("Own", (Own,), {"__module__": __name__})()}}
+
+
+class HonestSharing(EqualSharing):
+    """Equal shares; the option keeps the object from being named by its class."""
+
+    def __init__(self, option=1.0):
+        super().__init__()
+        self.option = option
+
+
+class HonestOptimizer(ServerOptimizer):
+    """Federated averaging, with a state."""
+
+    def init(self, parameters):
+        return {"v": np.zeros(parameters, dtype=np.float32)}
+
+    def step(self, model, update, state):
+        return model + update, state
+
+
+class HonestBackhaul(Backhaul):
+    """One second each way."""
+
+    def open(self, env, links, medium, bits):
+        return lambda edge, up: HonestTransfer(env)
+
+
+def edges(**parts):
+    own = {"grouping": {"kind": "order", "count": 2}, "backhaul": {"kind": "none"}, **parts}
+    return {"rounds": {"edges": own}}
+
+
+def learning(**parts):
+    return {
+        "learning": {
+            "kind": "supervised",
+            "data": {"kind": "digits", "train_limit": 40},
+            "model": {"kind": "mlp", "hidden": []},
+            **parts,
+        }
+    }
+
+
+def merged(base, over):
+    """Return a table with another one on top."""
+    table = dict(base)
+    for name, value in over.items():
+        deep = isinstance(value, Mapping) and isinstance(table.get(name), Mapping) and "kind" not in value
+        table[name] = merged(table[name], value) if deep else value
+    return table
+
+
+BASE = {
+    "name": "lies",
+    "seed": 1,
+    "crowd": {"clients": CLIENTS},
+    "learning": {"kind": "none", "samples_per_client": 5},
+    "network": {"kind": "pause-two-speed"},
+    "rounds": {"count": ROUNDS, "policy": "wait-for-all"},
+    "selector": {"kind": "uniform", "cohort": 2},
+}
+
+
+def run(tables, **options):
+    """Run a small scenario with some tables replaced, and return its history."""
+    return simulate(Scenario(**merged(BASE, tables)), store=False, **options)
+
+
+HUGE = 2**62
+
+
+def returning(value):
+    return lambda self, *arguments, **named: value
+
+
+def raising(error):
+    def fail(self, *arguments, **named):
+        raise error
+
+    return fail
+
+
+def like(name_or_place, change):
+    """Return an answer that has the shape of an argument, changed by a function of an array of ones."""
+    return lambda self, *arguments, **named: change(np.ones(np.shape(arguments[name_or_place])))
+
+
+def first(value):
+    """Return a change that sets the first element."""
+
+    def change(array):
+        array.flat[0] = value
+        return array
+
+    return change
+
+
+BAD_NUMBERS = {
+    "nan": (first(np.nan), "returned nan"),
+    "negative": (first(-1.0), r"returned -1\.0"),
+    "minus inf": (first(-np.inf), "returned -inf"),
+    "too long": (lambda array: np.ones(array.size + 1), "of shape"),
+    "scalar": (lambda array: 1.0, r"returned 1\.0"),
+    "none": (lambda array: None, "returned None"),
+    "text": (lambda array: "fast", "returned 'fast'"),
+    "complex": (lambda array: array * 1j, "complex128"),
+    "objects": (lambda array: array.astype(object), "object"),
+    "generator": (lambda array: (x for x in array), "returned a generator"),
+    "truth": (lambda array: array > 0, "bool"),
+}
+INFINITE = {"inf": (first(np.inf), "returned inf")}
+
+
+RAISED = {
+    "Interrupt": Interrupt("a crash"),
+    "StopSimulation": StopSimulation(None),
+    "EmptySchedule": EmptySchedule(),
+    "StopIteration": StopIteration(),
+    "GeneratorExit": GeneratorExit(),
+    "SystemExit": SystemExit(3),
+    "KeyError": KeyError("loss"),
+    "MemoryError": MemoryError(),
+}
+
+
+def raised(contract, tables):
+    """Yield parts that raise what the clock or Python takes for something else."""
+    for name, error in RAISED.items():
+        yield f"{contract} raises {name}", tables(raising(error)), f"failed with {name}"
+
+
+def refused(tables, said):
+    """Check that a run is refused in five lines: part, what is allowed or where, client, round, second."""
+    with pytest.raises((PartError, ScenarioError, ValidationError), match=said) as caught:
+        run(tables() if callable(tables) else tables)
+    if not issubclass(caught.type, PartError):
+        return  # refused with the scenario, before any round
+    if caught.value.time_s is None:
+        return  # refused with the scenario, before any round
+    text = str(caught.value).splitlines()
+    assert len(text) == 5
+    assert re.match(r"  (allowed|where): .", text[1])
+    assert [line.split(":")[0].strip() for line in text[2:]] == ["client", "round", "simulated second"]
