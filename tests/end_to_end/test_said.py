@@ -99,7 +99,7 @@ class LateLiar(lies.HonestSelector):
 def test_rounds_before_a_lie_are_kept(checked, tmp_path, monkeypatch):
     """Seven rounds of two clients; also where the lie gets as far as the table, which cannot hold it."""
     if not checked:
-        monkeypatch.setitem(validation._COHORT, "draws", lambda answer, given: np.asarray(answer))
+        monkeypatch.setitem(validation._COHORT, "draws", lambda answer, _: np.asarray(answer))
     scenario = Scenario(**lies.merged(lies.BASE, {"rounds": {"count": 10}, "selector": LateLiar()}))
     with pytest.raises(FedsimError, match=str(2**62)):
         run_in_folder(scenario, tmp_path / "run", store=False)
