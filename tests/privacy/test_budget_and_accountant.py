@@ -107,6 +107,22 @@ def test_a_negative_crowd_is_refused():
         PrivacyAccountant(GeometricBudget(epsilon=1.0), -1)
 
 
+def test_an_empty_crowd_has_accounts_of_no_client():
+    accountant = PrivacyAccountant(GeometricBudget(epsilon=1.0), 0)
+    assert (accountant.releases.shape, accountant.spent.shape, accountant.largest) == ((0,), (0,), 0.0)
+
+
+def test_the_largest_sum_is_that_of_the_client_with_most_uploads():
+    """Terms 20 (1 - e^-0.04) and so on: after 1 and 2 uploads, the sums are 20 (1 - e^-0.04) and 20 (1 - e^-0.08)."""
+    accountant = PrivacyAccountant(GeometricBudget(epsilon=20.0), 2)
+    largest = [accountant.largest]
+    for client in (0, 1, 1, 0):
+        accountant.charge(client)
+        largest.append(accountant.largest)
+    assert largest == pytest.approx([20 * (1 - math.exp(-0.04 * uploads)) for uploads in (0, 1, 1, 2, 2)])
+    assert accountant.releases.dtype == np.int64
+
+
 def test_the_columns_of_the_accountant_are_read_only():
     accountant = PrivacyAccountant(GeometricBudget(epsilon=1.0), 3)
     for column in (accountant.spent, accountant.releases):

@@ -197,6 +197,24 @@ def test_a_message_arrives_after_its_delay_and_the_medium_is_free_meanwhile(make
     assert not lost.done.triggered
 
 
+@pytest.mark.parametrize("make", RULES.values(), ids=RULES)
+def test_a_transfer_given_up_while_its_last_bit_travels_is_never_done_and_counts_as_lost(make):
+    """Two Hz s at 1 Hz end at 2 s and travel for 10 s; at 5 s they are given up."""
+    env = simpy.Environment()
+    medium = SharedSpectrum(env, 1.0, make())
+    transfer = medium.send(2.0, 1.0, 10.0)
+    env.run(until=5.0)
+    assert (medium.book().received, medium.book().lost, medium.present) == (2.0, 0.0, 0)
+    transfer.cancel()
+    transfer.cancel()
+    env.run(until=100.0)
+    book = medium.book()
+    assert not transfer.done.triggered
+    assert (transfer.sent_bits(), transfer.work_done) == (2.0, 2.0)
+    assert (book.carried, book.received, book.lost, book.under_way) == (2.0, 0.0, 2.0, 0.0)
+    check_book("uplink", book)
+
+
 def brute_force(rule, script):
     """Return the end of everybody not cancelled, in exact arithmetic, stepping from change to change."""
     left, ends, now = {}, {}, Fraction(0)
