@@ -130,8 +130,9 @@ class Broken(Component):
 
 def test_a_path_loss_that_is_no_number_is_refused():
     assert Cell(path_loss=Broken()).build(np.array([[50.0, 0.0]]), Streams(0)).expected_uplink_s(1.0).shape == (1,)
-    with pytest.raises(PartError, match=r"path loss .*Broken\.loss_db returned nan"):
+    with pytest.raises(PartError, match=r"path loss .*Broken\.loss_db returned nan") as caught:
         Cell(path_loss=Broken()).build(np.array([[50.0, 0.0], [150.0, 0.0]]), Streams(0))
+    assert caught.value.client == 1, "the one at 150 m"
 
 
 def test_a_client_at_the_antenna_is_only_fast():
