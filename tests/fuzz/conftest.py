@@ -1,0 +1,28 @@
+"""Fixtures of the fuzz tests."""
+
+import os
+import sys
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from fedsim.results import recording
+from fedsim.rounds.server import refill
+
+
+@pytest.fixture(autouse=True, scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """Return the folder in which commands run: no figures, no store, and a server that soon gives a crowd up."""
+    folder, before = tmp_path_factory.mktemp("fuzz"), Path.cwd()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(recording, "draw", lambda *_, **__: None)
+        patch.setattr(refill, "PATIENCE", 50)
+        patch.setattr(sys, "path", list(sys.path))
+        patch.setattr(warnings, "showwarning", warnings.showwarning)
+        patch.setenv("FEDSIM_DATA", str(folder))
+        patch.setenv("FEDSIM_CACHE", str(folder / "cache"))
+        os.chdir(folder)
+        yield folder
+        os.chdir(before)
