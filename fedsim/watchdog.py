@@ -1,7 +1,8 @@
-"""What says where a simulation is at work when its clock has not moved for a minute of real time.
+"""What says where a simulation is at work when it seems to stand.
 
-A thread of its own looks at the clock a few times a minute, so that no event and no round costs anything. Nothing is
-stopped: a training may take its time, and only a user can know.
+That is when its clock has not moved for a minute of real time, or no round has ended for five. A thread of its own
+looks at the clock a few times a minute, so that no event and no round costs anything. Nothing is stopped: a training
+may take its time, and only a user can know.
 """
 
 import logging
@@ -26,6 +27,8 @@ DEFAULT_S: Final = 60.0
 
 _LOG: Final = logging.getLogger("fedsim")
 _LOOKS: Final = 6
+_ROUNDS: Final = 5
+"""Limits without the end of a round after which that is said, where the clock moves."""
 _SAMPLES: Final = 10
 _BETWEEN_SAMPLES_S: Final = 0.02
 _PROGRESS_S: Final = 1e-9
@@ -110,14 +113,15 @@ class Watchdog:
             self._thread.join()
 
     def _look(self) -> None:
-        seen, since, patience_s = self._standing(), time.monotonic(), self._limit_s
+        clock, rounds = _Wait(self._standing(), self._limit_s), _Wait(self._standing(), _ROUNDS * self._limit_s)
         while not self._over.wait(self._limit_s / _LOOKS):
             now = self._standing()
-            if _has_moved(seen, now):
-                seen, since, patience_s = now, time.monotonic(), self._limit_s
-            elif time.monotonic() - since >= patience_s:
-                self._tell(_paragraph(now, time.monotonic() - since, self._at_work()))
-                patience_s *= 2
+            stood_s = clock.over_s(now, _has_moved(clock.seen, now))
+            if stood_s is not None:
+                self._tell(_paragraph(now, f"has not moved for {stood_s:.0f} s of real time", self._at_work()))
+            stood_s = rounds.over_s(now, rounds.seen.rounds != now.rounds)
+            if stood_s is not None and now.time_s is not None:
+                self._tell(_paragraph(now, f"no round has ended for {stood_s:.0f} s of real time", self._at_work()))
 
     def _at_work(self) -> str:
         """Return the part that is at work most often in a few looks."""
@@ -129,6 +133,30 @@ class Watchdog:
             if self._over.wait(_BETWEEN_SAMPLES_S):
                 break
         return found.most_common(1)[0][0]
+
+
+class _Wait:
+    """How long something has stood, and when that is said next.
+
+    Parameters
+    ----------
+    seen : when it moved last
+    limit_s : seconds of real time after which it is said
+    """
+
+    def __init__(self, seen: Standing, limit_s: float) -> None:
+        self.seen, self._limit_s = seen, limit_s
+        self._since, self._patience_s = time.monotonic(), limit_s
+
+    def over_s(self, now: Standing, moved: bool) -> float | None:
+        """Return the seconds for which it has stood if that is to be said now, and wait twice as long then."""
+        if moved:
+            self.seen, self._since, self._patience_s = now, time.monotonic(), self._limit_s
+        stood_s = time.monotonic() - self._since
+        if stood_s < self._patience_s:
+            return None
+        self._patience_s *= 2
+        return stood_s
 
 
 def limit_of_environment() -> float:
@@ -176,13 +204,20 @@ def _has_moved(before: Standing, now: Standing) -> bool:
     return now.rounds != before.rounds or now.time_s - before.time_s > _PROGRESS_S
 
 
-def _paragraph(now: Standing, stood_s: float, at_work: str) -> str:
-    """Return what is said after a time without progress."""
+def _paragraph(now: Standing, stood: str, at_work: str) -> str:
+    """Return what is said after a time without progress.
+
+    Parameters
+    ----------
+    now : how far the simulation is
+    stood : what has not happened for how long, in words
+    at_work : the part at work
+    """
     where = "the simulation is still being built"
     if now.time_s is not None:
         where = f"the simulated clock stands at {now.time_s:.9g} s, in round {now.rounds + 1}"
     process = f" (process {now.process})" if now.process else ""
     return (
-        f"fedsim: {where}, and has not moved for {stood_s:.0f} s of real time. It waits for {at_work}{process}. The "
+        f"fedsim: {where}, and {stood}. It waits for {at_work}{process}. The "
         f"run goes on; Ctrl-C ends it. {VARIABLE} sets the time, 0 switches this message off."
     )

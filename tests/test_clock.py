@@ -1,8 +1,10 @@
 """The order of the calls of one instant."""
 
+from hypothesis import given
+from hypothesis import strategies as st
 from simpy import Environment
 
-from fedsim.clock import call_after, call_next
+from fedsim.clock import call_after, call_next, delay_until
 
 
 def test_what_is_called_next_comes_before_all_other_events_of_the_instant():
@@ -18,3 +20,12 @@ def test_what_is_called_next_comes_before_all_other_events_of_the_instant():
     call_after(env, 2.0, lambda _: said.append("other"))
     env.run()
     assert said == ["now", "still now", "next at 2.0", "other", "after"]
+
+
+@given(st.floats(0.0, 1e12), st.floats(0.0, 1e12))
+def test_a_delay_until_an_instant_ends_at_that_very_instant(now_s, time_s):
+    """SimPy adds the delay to the clock; the difference of two instants, added to the first, may miss the second."""
+    env = Environment(now_s)
+    delay_s = delay_until(env, time_s)
+    assert delay_s >= 0
+    assert now_s + delay_s == max(now_s, time_s)

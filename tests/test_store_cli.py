@@ -87,7 +87,8 @@ def test_warnings_of_the_store_are_printed_like_errors(monkeypatch, capsys):
     monkeypatch.setattr(warnings, "showwarning", warnings.showwarning)
     with warnings.catch_warnings():
         warnings.simplefilter("always")
-        main()
+        with pytest.raises(SystemExit, match="0"):
+            main()
     first, second, *_ = capsys.readouterr().err.splitlines()
     assert first == "fedsim: the disk is full"
     assert second.endswith("UserWarning: other")

@@ -41,7 +41,8 @@ def test_a_clock_that_moves_is_left_in_peace():
 
     def standing():
         looks.release()
-        return Standing(float(next(seconds)))
+        second = next(seconds)
+        return Standing(float(second), second)
 
     with Watchdog(standing, 0.01, ear):
         for _ in range(20):
@@ -53,6 +54,13 @@ def test_a_clock_that_moves_by_the_smallest_steps_stands():
     ear, steps = Ear(), itertools.count()
     with Watchdog(lambda: Standing(1.0 + next(steps) * 2.0**-52), 0.03, ear):
         assert ear.heard.wait(PATIENCE_S)
+
+
+def test_a_clock_that_moves_without_the_end_of_a_round_is_told():
+    ear, seconds = Ear(), itertools.count()
+    with Watchdog(lambda: Standing(float(next(seconds)), 7), 0.02, ear):
+        assert ear.heard.wait(PATIENCE_S)
+    assert "in round 8, and no round has ended for 0 s of real time" in ear.said[0]
 
 
 def test_a_limit_of_zero_starts_no_thread():

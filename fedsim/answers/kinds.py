@@ -3,6 +3,7 @@
 import reprlib
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Final, Protocol
 
 import numpy as np
@@ -52,7 +53,12 @@ class Kind(Protocol):
 
 def same_shape(name: str) -> ShapeOf:
     """Return what tells the shape of an argument, which is that of the answer."""
-    return lambda given: np.shape(given[name])
+
+    def shape_of(given: Given) -> tuple[int, ...]:
+        value = given[name]
+        return value.shape if type(value) is np.ndarray else np.shape(value)
+
+    return shape_of
 
 
 def shaped(*sizes: str | int) -> ShapeOf:
@@ -91,7 +97,7 @@ class Numbers:
         """Return a copy of an array of the declared type, shape and range."""
         wanted = None if self.shape is None else self.shape(given)
         # The usual case: an array as declared, whose extremes are in range; NaN passes no comparison.
-        if type(answer) is np.ndarray and answer.dtype == self.dtype and wanted in (None, answer.shape):
+        if type(answer) is np.ndarray and answer.dtype == self._type and (wanted is None or wanted == answer.shape):
             values = answer.copy()
         else:
             values = self._converted(answer, wanted)
@@ -103,7 +109,11 @@ class Numbers:
             self._check_each(values, wanted)
         return values
 
-    @property
+    @cached_property
+    def _type(self) -> np.dtype[Any]:
+        return np.dtype(self.dtype)
+
+    @cached_property
     def _most(self) -> float:
         return np.inf if self.infinite else self.most
 

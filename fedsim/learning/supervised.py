@@ -182,9 +182,13 @@ class SupervisedLearner:
         clients = client.tolist()
         shares = [1.0] * len(clients) if work is None else np.asarray(work, dtype=np.float64).tolist()
         start = blake2b(f"{self._task} {base.digest} {base.version} {repeat}".encode(), digest_size=16)
+        states, shards, leaves_state = self._states, self._results.shards, self._local.keep_optimizer_state
         updates: list[Update] = []
         for i, (one, share) in enumerate(zip(clients, shares, strict=True)):
-            training = self._training(start.copy(), base, one, share, repeat)
+            previous, hashed = states.get(one), start.copy()
+            before = "" if previous is None else previous.digest
+            hashed.update(f"{one} {shards[one]} {share!r} {before}".encode())
+            training = Training(hashed.hexdigest(), base, one, share, repeat, previous, leaves_state=leaves_state)
             release = made.get(i)
             digest = training.digest if release is None else self._released(training, release)
             updates.append(UpdateHandle(digest, training, release))
@@ -315,14 +319,6 @@ class SupervisedLearner:
     def vector(self, model: Model) -> Vector:
         """Return the numbers of a model, parameters first and then buffers, training what is needed."""
         return self._results.vector(cast(ModelHandle, model))
-
-    def _training(self, start: blake2b, base: ModelHandle, client: int, work: float, repeat: int) -> Training:
-        """Return a client's training; ``start`` is the hash of what the trainings of a cohort have in common."""
-        previous, results = self._states.get(client), self._results
-        before = "" if previous is None else previous.digest
-        start.update(f"{client} {results.shards[client]} {work!r} {before}".encode())
-        leaves_state = self._local.keep_optimizer_state
-        return Training(start.hexdigest(), base, client, work, repeat, previous, leaves_state=leaves_state)
 
     def _released(self, training: Training, release: Release) -> str:
         noise = self._streams.digest("privacy-noise", training.client, release.index)

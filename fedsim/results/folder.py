@@ -150,8 +150,9 @@ class RunFolder:
         elif self.place != self.path:
             make_anew(self.place)
         self.save("running")
-        for part in manifest.parts(self.place, [STATE, OWNER, *self._written]):
-            part.unlink(missing_ok=True)
+        for place in {self.path, self.place}:
+            for part in manifest.parts(place, [STATE, OWNER, *self._written]):
+                part.unlink(missing_ok=True)
         self._write_scenario()
 
     def _go_on(self, before: RunState) -> None:

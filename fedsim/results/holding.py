@@ -6,7 +6,6 @@ from typing import NamedTuple
 from fedsim.errors import RunError
 from fedsim.history.schema import STREAMED
 from fedsim.results import manifest
-from fedsim.results.lock import LOCK, OWNER
 from fedsim.results.places import NEXT, SWAP, commit, complete, located, remove_folder
 from fedsim.results.state import STATE, RunState, read_state, state_in
 
@@ -43,7 +42,7 @@ def look(folder: Path, digest: str | None, *, replace: bool) -> Holding:
     if not folder.is_dir():
         raise RunError(f"{folder}: is a file; a run needs a folder")
     if not located(folder, STATE).exists():
-        if any(entry.name not in {LOCK, OWNER} and not manifest.is_own(entry.name) for entry in folder.iterdir()):
+        if not all(manifest.is_own(entry.name) for entry in folder.iterdir()):
             raise RunError(f"{folder}: is a folder that holds no run; choose another with --out")
         return Holding(folder)
     files = frozenset(_files(folder))

@@ -7,6 +7,7 @@ from typing import Final
 
 from fedsim.errors import RunError
 from fedsim.history.schema import SEALED, TABLES
+from fedsim.results.lock import LOCK, OWNER
 from fedsim.results.places import NEXT, SWAP
 from fedsim.results.state import STATE, FileState, RunState
 from fedsim.whole_files import whole_name
@@ -20,7 +21,7 @@ STREAMS: Final = tuple(f"{name}.arrows" for name in TABLES)
 ALWAYS: Final = (STATE, SCENARIO, SUMMARY, MODEL, *FIGURES, *STREAMS, *(f"{name}.parquet" for name in TABLES))
 """Files that a run of any scenario may write; models after single rounds come to them."""
 
-_OURS: Final = {NEXT, SWAP}
+_OURS: Final = {LOCK, OWNER, NEXT, SWAP}
 
 
 def files_of(folder: Path, state: RunState) -> set[str]:
@@ -69,17 +70,21 @@ def described(path: Path) -> FileState:
         raise RunError(f"{path}: cannot be read: {error.strerror}") from None
 
 
-def check_file(path: Path, name: str, state: RunState) -> None:
-    """Refuse a file that is not the one that the run wrote; one that the state has no checksum of is not looked at.
+def checked_bytes(path: Path, name: str, state: RunState) -> bytes:
+    """Return the content of a file of a run; it is compared with the checksum in the state, if there is one.
 
     Raises
     ------
+    OSError
+        If it cannot be read.
     ValueError
-        If its bytes are not those that were written.
+        If it is not what was written.
     """
+    content = path.read_bytes()
     kept = state.written.get(name)
-    if kept is not None and described(path) != kept:
+    if kept is not None and kept != FileState(bytes=len(content), sha256=hashlib.sha256(content).hexdigest()):
         raise ValueError("it is damaged, or was changed: its checksum is not that in run.json")
+    return content
 
 
 def parts(folder: Path, names: Iterable[str]) -> list[Path]:
@@ -96,4 +101,4 @@ def parts(folder: Path, names: Iterable[str]) -> list[Path]:
 
 def is_own(name: str) -> bool:
     """Return whether an entry of a folder without a state may stem from a run that was killed as it began."""
-    return name in _OURS or (whole_name(name) or "") in ALWAYS
+    return name in _OURS or (whole_name(name) or "") in {OWNER, *ALWAYS}

@@ -17,7 +17,7 @@ from fedsim.errors import RunError
 from fedsim.history import History
 from fedsim.learning.models.settings import MODELS, Architecture, ModelPart
 from fedsim.learning.models.trained import TrainedModel
-from fedsim.results.manifest import MODEL, check_file
+from fedsim.results.manifest import MODEL, checked_bytes
 from fedsim.results.manifest import MODELS as ROUNDS
 from fedsim.results.places import located
 from fedsim.results.state import read_state
@@ -95,7 +95,7 @@ def read_model(folder: Path, model: ModelPart | str | None = None, after_round: 
     if not path.exists():
         raise RunError(_missing(folder, after_round))
     try:
-        check_file(path, name, read_state(folder))
+        checked_bytes(path, name, read_state(folder))
         with safetensors.safe_open(path, "numpy") as opened:
             about = json.loads((opened.metadata() or {})[_METADATA])
             arrays = {name: opened.get_tensor(name) for name in opened.keys()}  # noqa: SIM118 (it is no mapping)

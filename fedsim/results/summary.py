@@ -12,7 +12,7 @@ from fedsim.errors import RunError
 from fedsim.history import History
 from fedsim.history.accounting import wasted_shares
 from fedsim.history.notes import notes_of
-from fedsim.results.manifest import SUMMARY, check_file
+from fedsim.results.manifest import SUMMARY, checked_bytes
 from fedsim.results.places import located
 from fedsim.results.state import read_state
 
@@ -81,8 +81,7 @@ def read_summary(path: str | Path) -> dict[str, Any]:
     folder = Path(path)
     file = located(folder, SUMMARY)
     try:
-        check_file(file, SUMMARY, read_state(folder))
-        found: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
+        found: dict[str, Any] = json.loads(checked_bytes(file, SUMMARY, read_state(folder)))
     except (OSError, ValueError) as error:
         raise RunError(f"{file}: cannot be read as the summary of a run: {error}") from None
     return found

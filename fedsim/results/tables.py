@@ -12,7 +12,7 @@ from fedsim.history import History
 from fedsim.history.schema import STREAMED, TABLES, TableSchema
 from fedsim.history.spool import read_batches
 from fedsim.history.truncation import truncated
-from fedsim.results.manifest import check_file
+from fedsim.results.manifest import checked_bytes
 from fedsim.results.models import with_model
 from fedsim.results.places import SWAP, located
 from fedsim.results.state import RunState, TableState, read_state, shortfall
@@ -54,15 +54,15 @@ def write_parquet(path: Path, schema: TableSchema, batches: Iterator[pa.RecordBa
     replace_file(path, write)
 
 
-def read_parquet(path: Path) -> pa.Table:
-    """Return a table of a Parquet file; the checksums of its pages are compared, if it has any.
+def read_parquet(content: bytes) -> pa.Table:
+    """Return the table of a Parquet file; the checksums of its pages are compared, if it has any.
 
     Raises
     ------
     OSError, ValueError, pyarrow.ArrowException
-        If it is damaged, or no such file.
+        If it is damaged.
     """
-    with path.open("rb") as file, pq.ParquetFile(file, page_checksum_verification=True) as opened:
+    with pq.ParquetFile(pa.BufferReader(content), page_checksum_verification=True) as opened:
         return opened.read()
 
 
@@ -99,9 +99,7 @@ def _history(folder: Path, state: RunState) -> History:
         if schema.optional and not (kept if streamed else file.exists()):
             continue
         try:
-            if not streamed:
-                check_file(file, file.name, state)
-            found = _streamed(file, kept, schema) if streamed else read_parquet(file)
+            found = _streamed(file, kept, schema) if streamed else read_parquet(checked_bytes(file, file.name, state))
             tables[name] = schema.read(found, state.format)
         except (OSError, pa.ArrowException, ValueError, KeyError, TypeError) as error:
             raise RunError(f"{file}: cannot be read as a table of a run: {error}") from None

@@ -63,8 +63,8 @@ class Results(Settings):
     evaluate_every : rounds between evaluations of the global model on the whole test set
     smoothing : window of the causal mean over evaluations in figures and summaries; 1 for none
     target_accuracy : accuracy whose time the summary states
-    audit : whether conservation of bits, time and energy is checked after every round; a violation stops the run. The
-        history then has the table ``accounts``
+    audit : whether conservation of bits, time and energy is checked for every participation, beside the checks of the
+        tables that every run makes; a violation stops the run. The history then has the table ``accounts``
     """
 
     evaluate_every: Whole = 1

@@ -3,7 +3,7 @@
     python tests/benchmarks/history_memory.py                      # 10^5 and 10^6 participations
     python tests/benchmarks/history_memory.py --rounds 100 3000    # other numbers of rounds
     python tests/benchmarks/history_memory.py --audit              # with results.audit
-    python tests/benchmarks/history_memory.py --policy fedbuff     # minutes: rounds of 10 updates, 100 clients in flight
+    python tests/benchmarks/history_memory.py --policy fedbuff     # minutes: 10 updates a round
     python tests/benchmarks/history_memory.py --policy fedasync --in-memory
 
 A run about timing only sends 1,000 of 2,000 clients each round, or keeps 100 of them in flight and gives none up before

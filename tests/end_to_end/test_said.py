@@ -7,6 +7,7 @@ import pytest
 from typer.testing import CliRunner
 
 from fedsim import Scenario
+from fedsim.boundary import guarded
 from fedsim.cli import app
 from fedsim.errors import FedsimError
 from fedsim.results import read_run, read_summary
@@ -99,9 +100,37 @@ class LateLiar(lies.HonestSelector):
 def test_rounds_before_a_lie_are_kept(checked, tmp_path, monkeypatch):
     """Seven rounds of two clients; also where the lie gets as far as the table, which cannot hold it."""
     if not checked:
-        monkeypatch.setitem(validation._COHORT, "draws", lambda answer, given: np.asarray(answer))
+        monkeypatch.setitem(validation._COHORT, "draws", lambda answer, _given: np.asarray(answer))
     scenario = Scenario(**lies.merged(lies.BASE, {"rounds": {"count": 10}, "selector": LateLiar()}))
     with pytest.raises(FedsimError, match=str(2**62)):
         run_in_folder(scenario, tmp_path / "run", store=False)
     history = read_run(tmp_path / "run")
     assert (history.rounds.num_rows, history.participations.num_rows) == (7, 14)
+
+
+def test_the_terminal_names_a_failing_part_in_five_lines(tmp_path, monkeypatch, capsys):
+    """Round 2 fails in the second line of its method; the traceback is printed on request alone."""
+    monkeypatch.setenv("FEDSIM_TRACEBACK", "0")
+    monkeypatch.syspath_prepend(tmp_path)
+    (tmp_path / "my_failing_part.py").write_text(
+        "class Failing:\n"
+        "    def select(self, view, rng):\n"
+        "        return view.client[: 4 // (2 - view.round)]\n"
+        "    def observe(self, reports):\n"
+        "        pass\n"
+    )
+    tables = lies.merged(lies.BASE, {"selector": {"kind": "my_failing_part:Failing"}})
+    file = tmp_path / "failing.toml"
+    file.write_text(Scenario(**tables).to_toml())
+    arguments = ["run", str(file), "--out", str(tmp_path / "out"), "--no-store", "--quiet"]
+    assert guarded(lambda: app(arguments)) == 2
+    lines = capsys.readouterr().err.splitlines()
+    assert lines[:4] == [
+        "fedsim: Failing.select failed with ZeroDivisionError: integer division or modulo by zero",
+        "  where: my_failing_part.py, line 3, in select",
+        "  client: none in particular",
+        "  round: 2",
+    ]
+    assert len(lines) == 5
+    assert guarded(lambda: app(["--traceback", *arguments])) == 2
+    assert "Traceback" in capsys.readouterr().err

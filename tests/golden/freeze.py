@@ -1032,9 +1032,10 @@ def learning_ends() -> Rows:
         yield learned(f"learn/evaluate-every-{every}", adam, changes)
     sizes = {"model_bits": 1e6, "flops_per_sample": 1e5}
     yield learned("learn/sizes", {"learning": sizes, "network": "wifi", "devices": {"compute": COMPUTES["flops"]}})
-    for data, model, kind in itertools.product(("mnist", "fashion-mnist"), ("mlp", "cnn3"), ("uniform", "fedsuv")):
+    sets = (("mnist", "MNIST"), ("fashion-mnist", "FashionMNIST"))
+    for (data, folder), model, kind in itertools.product(sets, ("mlp", "cnn3"), ("uniform", "fedsuv")):
         learning = {
-            "data": {"kind": data, "train_limit": 60},
+            "data": {"kind": "idx-files", "name": folder, "train_limit": 60},
             "model": {"kind": model},
             "split": SPLITS["equal"],
             "local": LOCALS["sgd"],
@@ -1042,7 +1043,11 @@ def learning_ends() -> Rows:
         changes = {"crowd": {"clients": 5}, "learning": learning, "rounds": {"count": 2}}
         yield learned(f"learn/{data}/{model}/{kind}", changes, {"selector": selector(kind, {})})
     for name in ("coordinate", "coordinate-all", "clipped-exempt"):
-        learning = {"data": {"kind": "mnist", "train_limit": 60}, "model": "cnn3", "split": "equal"}
+        learning = {
+            "data": {"kind": "idx-files", "name": "MNIST", "train_limit": 60},
+            "model": "cnn3",
+            "split": "equal",
+        }
         changes = {"crowd": {"clients": 5}, "learning": {**learning, "local": LOCALS["adam"]}, "rounds": {"count": 2}}
         yield learned(f"learn/cnn3/privacy-{name}", changes, {"privacy": PRIVACIES[name]})
 

@@ -101,7 +101,7 @@ def test_pages_of_parquet_have_checksums_of_their_own(folders):
     file.write_bytes(bits)
     try:
         with pytest.raises(OSError, match="CRC"):
-            read_parquet(file)
+            read_parquet(file.read_bytes())
     finally:
         file.write_bytes(before)
 

@@ -89,7 +89,9 @@ def test_a_file_that_no_run_wrote_is_never_replaced(tmp_path):
     assert read_run(tmp_path).rounds.num_rows == 5
 
 
-@pytest.mark.parametrize("file", [".lock", ".lock.pid", ".run.json.123-0123456789ab.part"])
+@pytest.mark.parametrize(
+    "file", [".lock", ".lock.pid", ".run.json.123-0123456789ab.part", "..lock.pid.9-0123456789ab.part"]
+)
 def test_a_folder_that_a_kill_left_before_its_first_state_is_taken_over(file, tmp_path):
     (tmp_path / file).write_text("1 host")
     run(OLD, tmp_path)

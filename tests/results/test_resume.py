@@ -126,7 +126,7 @@ def test_killed_at_each_act_upon_a_file_a_run_with_learning_ends_in_the_same_byt
     left = killed(tmp_path / "killed", of, tmp_path / "store", *range(1, 150, 5))
     rounds = [one["rounds"] for one in left]
     assert rounds == sorted(rounds)
-    assert left[-1]["status"] == "finished"
+    assert left[-1] == {"ended": 0, "rounds": of.rounds.count, "status": "finished"}
     run(of, tmp_path / "whole", store=False)
     assert files_of(tmp_path / "killed") == files_of(tmp_path / "whole")
 

@@ -3,7 +3,7 @@
 import pytest
 
 from fedsim import Scenario, simulate
-from fedsim.errors import ScenarioError
+from fedsim.errors import PartError, ScenarioError
 from fedsim.rounds.hierarchy.grouping import Grouping
 
 WIRE = {"kind": "link", "rate_bps": 1e6, "delay_s": 0.01}
@@ -180,12 +180,12 @@ class Halves(Grouping):
 
 
 def test_a_grouping_of_ones_own_is_looked_at():
-    for what, words in (
-        ("gap", "leaves edge server 0 without"),
-        ("short", "for 6 clients"),
-        ("below", "for 6 clients"),
+    for what, error, words in (
+        ("gap", ScenarioError, "leaves edge server 0 without"),
+        ("short", PartError, r"of shape \(5,\)\n.*whole numbers of shape \(6,\)"),
+        ("below", PartError, "of at least 0"),
     ):
-        with pytest.raises(ScenarioError, match=words):
+        with pytest.raises(error, match=words):
             simulate(scenario({"grouping": Halves(what=what), "backhaul": "none"}))
 
 

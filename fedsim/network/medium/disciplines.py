@@ -10,7 +10,7 @@ from collections import OrderedDict
 from collections.abc import Collection
 from dataclasses import dataclass
 from heapq import heappop, heappush
-from typing import Any, ClassVar, Final, Protocol
+from typing import Any, ClassVar, Final, Protocol, runtime_checkable
 
 from fedsim.answers import AnswerError, Contract, Free, Given, InstanceOf, Number, in_words
 from fedsim.network.radio.channel import Channel
@@ -18,6 +18,7 @@ from fedsim.network.radio.channel import Channel
 _LEAST_SCALE: Final = 1e-100
 
 
+@runtime_checkable
 class Job(Protocol):
     """One transfer as a discipline sees it: hashable, and equal to itself only.
 
@@ -97,7 +98,25 @@ class _NextEnd:
         """Return the pair."""
         if not (isinstance(answer, tuple) and len(answer) == 2):
             raise AnswerError(in_words(answer), "a pair of the work until the next end and the job")
-        return Number(least=0)(answer[0], given), answer[1]
+        return Number(least=-_rounding(answer[1]))(answer[0], given), answer[1]
+
+
+@dataclass(frozen=True)
+class _Served:
+    """Work done for a job."""
+
+    def __call__(self, answer: object, given: Given) -> float:
+        """Return it."""
+        found: float = Number(least=-_rounding(given["job"]))(answer, given)
+        return found
+
+
+def _rounding(job: Any) -> float:
+    """Return by how much work may fall below 0 where a job's work is subtracted in floating point."""
+    return _ROUNDING * float(job.work) if isinstance(job, Job) else 0.0
+
+
+_ROUNDING: Final = 1e-9
 
 
 DISCIPLINE: Final = Contract(
@@ -108,7 +127,7 @@ DISCIPLINE: Final = Contract(
         "join": Free(),
         "leave": Free(),
         "advance": Free(),
-        "served": Number(least=0),
+        "served": _Served(),
         "next_end": _NextEnd(),
         "in_service": InstanceOf(Collection),
         "rate_hz": Number(least=0),

