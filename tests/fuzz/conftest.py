@@ -8,17 +8,16 @@ from pathlib import Path
 
 import pytest
 
-from fedsim.results import recording
-from fedsim.rounds.server import refill
+from tests.support.one_command import CHEAPER
 
 
 @pytest.fixture(autouse=True, scope="module")
 def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """Return the folder in which commands run: no figures, no store, and a server that soon gives a crowd up."""
+    """Return the folder in which commands run: no figures, no store, and no long waits."""
     folder, before = tmp_path_factory.mktemp("fuzz"), Path.cwd()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(recording, "draw", lambda *_, **__: None)
-        patch.setattr(refill, "PATIENCE", 50)
+        for part, name, value in CHEAPER:
+            patch.setattr(part, name, value)
         patch.setattr(sys, "path", list(sys.path))
         patch.setattr(warnings, "showwarning", warnings.showwarning)
         patch.setenv("FEDSIM_DATA", str(folder))

@@ -9,15 +9,15 @@ import math
 import sys
 import typing
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from types import NoneType
 from typing import Any, Final, Protocol
 
 from fedsim.inputs.bounds import BY_UNIT, NUMBER, unit_bound
 from fedsim.learning import LEARNERS
 from fedsim.scenario.sections import ScenarioTables
-from tests.support.field_values import OPTIONS, Tables
-from tests.support.scenario_fields import declared, filled, kinds_of, literals_of, table_of
+from tests.support.field_values import BESIDE, OPTIONS, Tables
+from tests.support.scenario_fields import declared, filled, kinds_of, literals_of, table_of, with_values
 
 MOST_CLIENTS: Final = 8
 MOST_ROUNDS: Final = 3
@@ -65,12 +65,14 @@ class _Walk:
     draws : where choices come from
     touched : fields that get another value, of a hundred
     boundary, wrong : fields that are touched and get a value at a bound or a wrong one, of a hundred
+    beside : what must stand beside the kinds that are chosen, by dotted path
     """
 
     draws: Draws
     touched: int
     boundary: int
     wrong: int
+    beside: Tables = field(default_factory=dict)
 
     def fill(self, owner: Any, table: Tables) -> None:
         """Choose kinds and values of the fields of a table."""
@@ -101,6 +103,8 @@ class _Walk:
         if isinstance(part, dict) and kind in slot.registry.builtin:
             self.fill(slot.registry.load(kind), part)
         table[name] = [part] if many else part
+        if self.draws.chance(90):
+            self.beside.update(BESIDE.get(f"{slot.registry.noun} {kind}", {}))
         if self.draws.chance(self.touched * self.wrong // 100):
             table[name] = self.draws.pick(_WRONG)
 
@@ -163,7 +167,7 @@ def random_tables(draws: Draws) -> Tables:
     """Return the tables of a scenario of few clients and rounds; many such scenarios are refused."""
     touched, boundary, wrong = draws.pick(_MIXES)
     walk = _Walk(draws, touched, boundary, wrong)
-    clients = draws.pick(range(1, MOST_CLIENTS + 1))
+    clients = 6 if draws.chance(70) else draws.pick(range(1, MOST_CLIENTS + 1))  # some kinds name six clients
     tables: Tables = {
         "name": "random",
         "seed": draws.pick(range(1000)),
@@ -176,13 +180,38 @@ def random_tables(draws: Draws) -> Tables:
         "results": {"audit": True},
     }
     if draws.chance(15):
-        tables["privacy"] = {"budget": {"kind": "geometric", "epsilon": 40.0}}
-    for name in ("crowd", "network", "devices", "rounds", "selector", "privacy"):
+        tables["privacy"] = {
+            "budget": {"kind": "geometric", "epsilon": 40.0},
+            "mechanism": {"kind": "laplace-coordinate", "delta_f": 0.012},
+        }
+    for name in ("crowd", "network", "devices", "rounds", "selector", "privacy", "results"):
         if name in tables:
             walk.fill_field(ScenarioTables, tables, name)
     if draws.chance(4 * touched):
         walk.fill(LEARNERS.load(tables["learning"]["kind"]), tables["learning"])
+    for path, value in walk.beside.items():
+        tables = _set(tables, path, value)
+    tables["results"]["audit"] = True
+    selector = tables["selector"]
+    if isinstance(selector, dict) and selector.get("cohort") in range(clients + 1, 100) and draws.chance(90):
+        selector["cohort"] = clients
     return tables
+
+
+def _set(tables: Tables, path: str, value: Any) -> Tables:
+    """Return tables with a field set, or left out for None, where the tables on its path are there."""
+    *way, _ = path.split(".")
+    if any(not isinstance(_reached(tables, way[:depth]), dict) for depth in range(len(way) + 1)):
+        return tables
+    return with_values(tables, {path: value})
+
+
+def _reached(tables: Tables, way: Sequence[str]) -> Any:
+    """Return what lies at a path of tables; None where it ends early."""
+    found: Any = tables
+    for step in way:
+        found = found.get(step) if isinstance(found, dict) else None
+    return found
 
 
 def _learning(draws: Draws) -> Tables:
@@ -194,4 +223,3 @@ def _learning(draws: Draws) -> Tables:
 
 def _policy(draws: Draws) -> Tables:
     return draws.pick([{"kind": "deadline", "deadline_s": 20.0}, {"kind": "k-fastest", "k": 1, "max_wait_s": 50.0}])
-

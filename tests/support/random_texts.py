@@ -8,8 +8,20 @@ from tests.support.random_scenarios import Draws
 _TOKENS: Final = (
     *("[", "]", "[[", "]]", "{", "}", "=", ".", ",", '"', "'", '"""', "#", "\n", "\r", "\t", " ", "\\", "\0", "\ufeff"),
     *("nan", "inf", "-inf", "-", "+", "0", "1e999", "1e-400", "9" * 5000, "0x", "0b2", "_", "true", "false"),
-    *("1979-05-27T07:32:00Z", "07:32:00", "é", "\u202e", "😀", "\ud800", "[" * 3000, "a." * 3000 + "b = 1", "kind", "[x]"),
+    *(
+        "1979-05-27T07:32:00Z",
+        "07:32:00",
+        "é",
+        "\u202e",
+        "😀",
+        "\ud800",
+        "[" * 3000,
+        "a." * 3000 + "b = 1",
+        "kind",
+        "[x]",
+    ),
 )
+_OTHERS: Final = (b"\0", b"{}", b"[]", b"null", b"1", b"\xff" * 40, b"PK\x03\x04", b"PAR1", b"SQLite format 3\0")
 _BYTES: Final = (b"\xff", b"\x80", b"\xc3", b"\0", b"\xef\xbb\xbf")
 
 
@@ -44,19 +56,17 @@ def damaged(draws: Draws, content: bytes) -> bytes:
     """Return a file with bits turned, cut short, with bytes removed or put in, of zeros, or of something else."""
     kind = draws.pick(("bits", "bits", "short", "removed", "put in", "zeros", "other", "swapped"))
     at = draws.pick(range(len(content))) if content else 0
-    length = draws.pick((1, 2, 4, 8, 50, 500))
-    if kind == "short" or not content:
-        return content[:at]
-    if kind == "removed":
-        return content[:at] + content[at + length :]
-    if kind == "put in":
-        return content[:at] + bytes(draws.pick(range(256)) for _ in range(min(length, 8))) + content[at:]
-    if kind == "zeros":
-        return content[:at] + bytes(len(content[at : at + length])) + content[at + length :]
-    if kind == "other":
-        return draws.pick((b"\0", b"{}", b"[]", b"null", b"1", b"\xff" * 40, b"PK\x03\x04", b"PAR1", b"SQLite format 3\0"))
-    if kind == "swapped":
-        return content[at:] + content[:at]
+    end = at + draws.pick((1, 2, 4, 8, 50, 500))
+    others = {
+        "short": content[:at],
+        "removed": content[:at] + content[end:],
+        "put in": content[:at] + bytes(draws.pick(range(256)) for _ in range(4)) + content[at:],
+        "zeros": content[:at] + bytes(len(content[at:end])) + content[end:],
+        "other": draws.pick(_OTHERS),
+        "swapped": content[at:] + content[:at],
+    }
+    if kind in others or not content:
+        return others.get(kind, b"")
     changed = bytearray(content)
     for _ in range(draws.pick((1, 1, 2, 5))):
         changed[draws.pick(range(len(content)))] ^= 1 << draws.pick(range(8))
@@ -67,7 +77,19 @@ _VALUES: Final = (
     *("case.toml", "run", "missing", "", ".", "..", "/", "a\0b", "x" * 300, "\udcff", "[bold]x", "-", "--", "-1", "0"),
     *("1", "1e9", "nan", "inf", "time", "round", "accuracy", "loss", "leakage", "duration", "selectors", "networks"),
     *("digits", "mnist", "x.png", "x.pdf", "x.xyz", "folder/x.svg", "all", "last", "every 2", "every 0", "every x"),
-    *("cpu", "cuda", "sequential", "processes", "ray", "no-such", "float32", "bfloat16", "module:Class", "2 GiB", "-5 B"),
+    *(
+        "cpu",
+        "cuda",
+        "sequential",
+        "processes",
+        "ray",
+        "no-such",
+        "float32",
+        "bfloat16",
+        "module:Class",
+        "2 GiB",
+        "-5 B",
+    ),
     *("seed=3", "seed", "=", "a.b=c", "rounds.count=1", "rounds.count=-1", "selector.kind=uniform", "x" * 5000),
     *("network.kind=cell", "devices.availability={kind='bernoulli'}", "name=a/b", "results.audit=1", "crowd=3"),
 )

@@ -12,6 +12,7 @@ import pyarrow as pa
 from pyarrow import csv
 from pyarrow import parquet as pq
 
+from fedsim import read_run
 from fedsim.learning.data.idx import FILES
 from tests.support.field_values import write_files
 
@@ -63,7 +64,7 @@ class Read:
 
     Attributes
     ----------
-    path : of the file
+    path : of the file, or a pattern of paths
     lines : commands; each is run after each damage
     sealed : whether a checksum tells every damage, so that what a command prints is right or is not printed
     mended : whether damage may be answered by doing the work again: the store and the cache
@@ -94,8 +95,7 @@ def write_read_files(folder: Path) -> None:
     (folder / "learning.toml").write_text(LEARNING)
 
 
-def scenario_reads() -> Iterator[Read]:
-    """Yield the files that a scenario names."""
+def _named_by_a_scenario() -> Iterator[Read]:
     for path, sets in SCENARIO_FILES.items():
         more = tuple(word for text in sets for word in ("--set", text))
         yield Read(path, (("run", "timing.toml", *more, "--out", "new", "--no-store", "-q"),))
@@ -104,46 +104,26 @@ def scenario_reads() -> Iterator[Read]:
         yield Read(f"one/raw/{name}", (("run", "learning.toml", *own, "--out", "new", "--no-store", "-q"),))
 
 
-def run_reads(finished: Path, interrupted: Path) -> Iterator[Read]:
-    """Yield the files of a finished run and of an interrupted one, both of the scenario in learning.toml."""
-    for path in sorted(finished.iterdir()):
-        if path.suffix in (".json", ".parquet", ".safetensors", ".toml"):
-            name = finished.name
-            yield Read(
-                f"{name}/{path.name}",
-                (
-                    ("report", name),
-                    ("plot", name, "--out", "new.png"),
-                    ("run", "learning.toml", "--out", name, "--no-store", "-q"),
-                ),
-                sealed=True,
-                folder=name,
-            )
-    for path in sorted(interrupted.iterdir()):
-        if path.suffix in (".json", ".arrows", ".toml"):
-            name = interrupted.name
-            yield Read(
-                f"{name}/{path.name}",
-                (("report", name), ("run", "learning.toml", "--out", name, "--no-store", "-q")),
-                sealed=True,
-                folder=name,
-            )
-
-
-def store_reads(store: Path) -> Iterator[Read]:
-    """Yield the files of a store which holds the trainings of learning.toml."""
-    for path in sorted(found for found in store.rglob("*") if found.is_file()):
+def _written_by_runs() -> Iterator[Read]:
+    again = {name: ("run", "learning.toml", "--out", name, "--no-store", "-q") for name in ("finished", "interrupted")}
+    for ending in ("run.json", "summary.json", "scenario.toml", "*.parquet", "model.safetensors"):
+        lines = ("report", "finished"), ("plot", "finished", "--out", "new.png"), again["finished"]
+        yield Read(f"finished/{ending}", lines, sealed=True, folder="finished")
+    for ending in ("run.json", "*.arrows"):
         yield Read(
-            str(path.relative_to(store.parent)),
-            (
-                ("store", "--store", store.name),
-                ("run", "learning.toml", "--out", "new", "--store", store.name, "-q"),
-                ("store", "check", "--store", store.name),
-            ),
-            mended=True,
-            folder=store.name,
+            f"interrupted/{ending}", (("report", "interrupted"), again["interrupted"]), True, folder="interrupted"
         )
+    lines = (
+        ("run", "learning.toml", "--out", "new", "--store", "store", "-q"),
+        ("store", "--store", "store"),
+        ("store", "check", "--store", "store"),
+    )
+    for ending in ("index/index.sqlite", "objects/*/*.safetensors"):
+        yield Read(f"store/{ending}", lines, mended=True, folder="store")
 
+
+FILES_READ: Final = (*_named_by_a_scenario(), *_written_by_runs())
+"""Every kind of file, in the folder that `write_read_files` fills: runs are ``finished`` and ``interrupted``."""
 
 Restore = Callable[[], None]
 
@@ -162,6 +142,4 @@ def kept(folder: Path) -> Restore:
 
 def numbers_of(folder: Path) -> dict[str, list[dict[str, object]]]:
     """Return the tables of a run folder as rows."""
-    from fedsim import read_run
-
     return {name: pa.Table.to_pylist(table) for name, table in read_run(folder).tables().items()}

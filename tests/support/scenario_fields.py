@@ -48,7 +48,7 @@ class SchemaField:
     def changed(self) -> Scenario | None:
         """Return the scenario with another value of the field; None if none is found that is allowed."""
         for other in self._others(_value(self.scenario, self.path)):
-            tables = _with(self.tables, {self.path: other, **TOGETHER.get(self.path, {})})
+            tables = with_values(self.tables, {self.path: other, **TOGETHER.get(self.path, {})})
             try:
                 found = Scenario(**tables)
             except ScenarioError:
@@ -104,12 +104,12 @@ def _parts_in(annotation: Any, slot: Slot | None, here: str, tables: Tables) -> 
         registry, many = slot.registry, typing.get_origin(annotation) is tuple
         for kind in registry.builtin:
             if (here, kind) not in NOT_THERE:
-                filled = filled(registry, kind)
-                new = {here: [filled] if many else filled, **BESIDE.get(f"{registry.noun} {kind}", {})}
-                yield registry.load(kind), f"{here}.0" if many else here, f"{here} {kind}", _with(tables, new)
+                part = filled(registry, kind)
+                new = {here: [part] if many else part, **BESIDE.get(f"{registry.noun} {kind}", {})}
+                yield registry.load(kind), f"{here}.0" if many else here, f"{here} {kind}", with_values(tables, new)
     elif (table := table_of(annotation)) is not None:
         there = _get(tables, here) is not None
-        yield table, here, here, tables if there else _with(tables, {here: OPTIONS.get(table.__name__, {})})
+        yield table, here, here, tables if there else with_values(tables, {here: OPTIONS.get(table.__name__, {})})
 
 
 def declared(owner: Any) -> dict[str, tuple[Any, Slot | None]]:
@@ -174,7 +174,7 @@ def _value(scenario: Scenario, path: str) -> object:
     return found
 
 
-def _with(tables: Tables, values: Mapping[str, Any]) -> Tables:
+def with_values(tables: Tables, values: Mapping[str, Any]) -> Tables:
     """Return tables in which some values differ; None takes a field out."""
     made = copy.deepcopy(tables)
     for path, value in values.items():

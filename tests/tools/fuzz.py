@@ -22,7 +22,7 @@ import tomli_w
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
 from tests.support.field_values import write_files
-from tests.support.one_command import LIMIT_S, call, faults
+from tests.support.one_command import CHEAPER, LIMIT_S, call, faults
 from tests.support.random_scenarios import random_tables
 
 
@@ -47,14 +47,12 @@ def main() -> None:
     parser.add_argument("--cases", type=int, default=500)
     parser.add_argument("--seed", type=int, default=0, help="of the first case; each case has the next one")
     parser.add_argument("--limit", type=float, default=LIMIT_S, help="seconds of a processor for a case")
-    parser.add_argument("--figures", action="store_true", help="draw figures")
+    parser.add_argument("--whole", action="store_true", help="with figures, and with all that takes long")
     parser.add_argument("--refusals", action="store_true", help="print how often each refusal came")
     options = parser.parse_args()
     keep = {}
-    if not options.figures:
-        from fedsim.results import recording
-
-        recording.draw = lambda *_, **__: None  # type: ignore[assignment]
+    for part, name, value in () if options.whole else CHEAPER:
+        setattr(part, name, value)
     warnings.simplefilter("error", RuntimeWarning)
     os.environ["FEDSIM_STORE"] = "none"
     os.environ["FEDSIM_EXECUTOR"] = "sequential"
