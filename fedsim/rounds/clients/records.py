@@ -45,6 +45,16 @@ class ParticipationRecords(NamedTuple):
         arrived: BoolArray = self.cut_in == NOT_CUT
         return arrived
 
+    def of(self, part: IntArray) -> "ParticipationRecords":
+        """Return copies of the records at some positions, shape (k,)."""
+        values = [value[..., part] if isinstance(value, np.ndarray) else value for value in self[:-1]]
+        demand = self.demand
+        if demand is not None:
+            demand = EnergyDemand(
+                demand.client[part], demand.charge_j[part], demand.cost_j[:, part], demand.samples[part]
+            )
+        return ParticipationRecords(*values, demand)
+
 
 def taken(column: NDArray[T], part: IntArray | None) -> NDArray[T]:
     """Return the elements at some positions of the last axis, or the whole column itself, not a copy, for None."""
