@@ -47,13 +47,25 @@ class ParticipationRecords(NamedTuple):
 
     def of(self, part: IntArray) -> "ParticipationRecords":
         """Return copies of the records at some positions, shape (k,)."""
-        values = [value[..., part] if isinstance(value, np.ndarray) else value for value in self[:-1]]
         demand = self.demand
         if demand is not None:
             demand = EnergyDemand(
                 demand.client[part], demand.charge_j[part], demand.cost_j[:, part], demand.samples[part]
             )
-        return ParticipationRecords(*values, demand)
+        return self._replace(
+            client=self.client[part],
+            ended_s=self.ended_s[part],
+            spent_s=self.spent_s[:, part],
+            queue_s=self.queue_s[part],
+            sent_bits=self.sent_bits[:, part],
+            outcome=self.outcome[part],
+            cut_in=self.cut_in[part],
+            planned_compute_s=self.planned_compute_s[part],
+            emptied=self.emptied[part],
+            energy_j=self.energy_j[part],
+            left_j=self.left_j[part],
+            demand=demand,
+        )
 
 
 def taken(column: NDArray[T], part: IntArray | None) -> NDArray[T]:
