@@ -94,6 +94,8 @@ class SharedSpectrum:
         self._present: dict[Job, SpectrumTransfer] = {}
         self._waiting: dict[Job, Callable[[], None] | None] = {}
         self._rate_hz = discipline.rate_hz(bandwidth_hz)
+        # Whether the rate is another one since a join.
+        self._rate_changed = False
         self._seen_s = env.now
         self._timer: Event | None = None
         self._joined = False
@@ -135,11 +137,10 @@ class SharedSpectrum:
             if self._waiting and not self._waiting.keys().isdisjoint(served):
                 self._begin_service(now_s)
             if self.discipline.asked_at_each_join:
-                self._rate_hz = self.discipline.rate_hz(self.bandwidth_hz)
+                self._look_up_rate()
                 self._plan(now_s, self.discipline.next_end()[0])
             elif not self._joined:
-                self._joined = True
-                call_next(self.env, self._plan_joined)
+                self._plan_join(transfer, now_s)
         else:
             transfer.began_s = transfer.came_s
             if work == 0:
@@ -199,6 +200,8 @@ class SharedSpectrum:
             self._seen_s = now_s
             present = len(self._present)
             self._presence_s += present * elapsed_s
+            if self._rate_changed:
+                self._look_up_rate()
             work = self._rate_hz * elapsed_s
             self._most += work
             if present:
@@ -206,6 +209,9 @@ class SharedSpectrum:
                 self._steps += 1
                 self.discipline.advance(work)
         return now_s
+
+    def _look_up_rate(self) -> None:
+        self._rate_hz, self._rate_changed = self.discipline.rate_hz(self.bandwidth_hz), False
 
     def _begin_service(self, now_s: float) -> None:
         """Stamp the transfers whose service begins now."""
@@ -222,16 +228,28 @@ class SharedSpectrum:
 
         A timer that fires too early (transfers have started since) plans anew, so that a start costs no event.
         """
-        delay_s = max(0.0, left / self._rate_hz)
+        self._fire_after(now_s, max(0.0, left / self._rate_hz))
+
+    def _fire_after(self, now_s: float, delay_s: float) -> None:
         fires_s = now_s + delay_s
         if fires_s < self._fires_s:
             self._timer, self._fires_s = call_after(self.env, delay_s, self._on_time), fires_s
+
+    def _plan_join(self, transfer: SpectrumTransfer, now_s: float) -> None:
+        """Plan for a join that brings no other end forward at once, and for others after all joins of one event."""
+        delay_s = self.discipline.earliest_end_s(transfer, self.bandwidth_hz)
+        if delay_s is None:
+            self._joined = True
+            call_next(self.env, self._plan_joined)
+        else:
+            self._rate_changed = True
+            self._fire_after(now_s, delay_s)
 
     def _plan_joined(self, _event: Event) -> None:
         """Plan after all joins of one event."""
         self._joined = False
         if self._present:
-            self._rate_hz = self.discipline.rate_hz(self.bandwidth_hz)
+            self._look_up_rate()
             self._plan(self.env.now, self.discipline.next_end()[0])
 
     def _on_time(self, event: Event) -> None:
@@ -245,6 +263,8 @@ class SharedSpectrum:
     def _end_due(self, now_s: float) -> float:
         """End all transfers whose end is now; return the work until the next end, 0 if no transfer is left."""
         slack_s = SAME_INSTANT_ULPS * math.ulp(now_s)
+        if self._rate_changed:
+            self._look_up_rate()
         while self._present:
             left, job = self.discipline.next_end()
             if left > slack_s * self._rate_hz:
@@ -259,7 +279,7 @@ class SharedSpectrum:
     def _let_go(self, transfer: SpectrumTransfer, now_s: float) -> None:
         del self._present[transfer]
         self.discipline.leave(transfer)
-        self._rate_hz = self.discipline.rate_hz(self.bandwidth_hz)
+        self._look_up_rate()
         if transfer.began_s is None:
             del self._waiting[transfer]
         if self._waiting:
