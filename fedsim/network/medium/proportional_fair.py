@@ -3,7 +3,7 @@
 import math
 from collections.abc import Collection, MutableSequence
 from heapq import heapify, heappop, heappush
-from typing import ClassVar, Final
+from typing import ClassVar, Final, cast
 
 import numpy as np
 
@@ -80,7 +80,7 @@ class ProportionalFair(Discipline):
         if not self._present:
             self._restart()
         work = job.work
-        kind = self._known_gains().kind(job.bits / work)
+        kind = self._kind_of(job.bits / work)
         fewer, more = self._fewer_of[kind], self._more_of[kind]
         finish = work + self._done_of[kind] + self._fewer_clock * fewer + self._more_clock * more
         for clock, gain_of in self._older:
@@ -124,7 +124,7 @@ class ProportionalFair(Discipline):
         self._more_clock += more
         left = self._left
         if left is not None:
-            self._left = left - work if left > work else 0.0
+            self._left = max(0.0, left - work)
 
     def served(self, job: Job) -> float:
         """Return the work of the job less what remains of it."""
@@ -136,14 +136,12 @@ class ProportionalFair(Discipline):
 
     def next_end(self) -> tuple[float, Job]:
         """Return the least time until an end as work of the medium, and the job that ends then."""
-        left, first = self._left, self._first
-        if left is None or first is None:
+        if self._left is None or self._first is None:
             if not self._users:
                 self._look_up_gains()
-            time, self._first = first = self._look_for_first()
-            self._left = left = time * self._gain_sum
-            return left, first[1][3]
-        return left, first[3]
+            time, self._first = self._look_for_first()
+            self._left = time * self._gain_sum
+        return self._left, self._first[3]
 
     def in_service(self) -> Collection[Job]:
         """Return all jobs present."""
@@ -172,8 +170,7 @@ class ProportionalFair(Discipline):
             left = finish - done_of[kind] - fewer_clock * fewer - more_clock * more
             for clock, gain_of in older:
                 left -= clock * gain_of[kind]
-            if left < 0.0:
-                left = 0.0
+            left = max(left, 0.0)
             time = left / (fewer + share * (more - fewer))
             own_bound = now + left / ceiling_of[kind]
             if first is None or time < least or (time == least and claim < first):
@@ -185,14 +182,12 @@ class ProportionalFair(Discipline):
             claim = None
         for entry in others:
             heappush(heap, entry)
-        if first is None:
-            raise RuntimeError("no job is present")
-        return least, first
+        return least, cast(_Claim, first)
 
     def _look_up_gains(self) -> None:
         """Look up the gains for the number of jobs present."""
         self._users = users = len(self._present)
-        place, self._share = self._known_gains().place(users)
+        place, self._share = self._place_of(users)
         if place != self._place:
             self._turn_to(place)
         self._gain_sum = self._fewer_sum + self._share * (self._more_sum - self._fewer_sum)
@@ -228,7 +223,9 @@ class ProportionalFair(Discipline):
         ceiling, self._least, self._most = self._known_gains().window(self._window.start, self._window.stop)
         self._ceiling_of = ceiling_of = _numbers(ceiling)
         time, done_of = self._time, self._done_of
-        self._heap = [(time + (claim[2] - done_of[claim[1]]) / ceiling_of[claim[1]], claim) for claim in self._present.values()]
+        self._heap = [
+            (time + (claim[2] - done_of[claim[1]]) / ceiling_of[claim[1]], claim) for claim in self._present.values()
+        ]
         heapify(self._heap)
         self._first = None
 
@@ -238,6 +235,7 @@ class ProportionalFair(Discipline):
         self._clocks.clear()
         self._older = []
         if self._place < 0:
+            self._kind_of, self._place_of = self._known_gains().kind, self._known_gains().place
             kinds = self._known_gains().curves(0, 1).size
             self._done, self._count = np.zeros((2, kinds))
             self._done_of, self._count_of = _numbers(self._done), _numbers(self._count)

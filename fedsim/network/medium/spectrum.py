@@ -47,10 +47,9 @@ class SpectrumTransfer(Transfer):
         "work_done",
     )
 
-    def __init__(self, medium: "SharedSpectrum", bits: float, work: float, delay_s: float) -> None:
-        self._medium, self.bits, self.work, self.delay_s = medium, bits, work, delay_s
+    def __init__(self, medium: "SharedSpectrum", bits: float, work: float, delay_s: float, came_s: float) -> None:
+        self._medium, self.bits, self.work, self.delay_s, self.came_s = medium, bits, work, delay_s, came_s
         self.done = Event(medium.env)
-        self.came_s: float = medium.env.now
         self.began_s: float | None = None
         self.work_done = 0.0
         self.cancelled = self.arrived = False
@@ -120,25 +119,28 @@ class SharedSpectrum:
         delay_s : propagation delay, >= 0
         """
         work = (bits / efficiency if efficiency > 0 else math.inf) if bits > 0 else 0.0
-        transfer = SpectrumTransfer(self, bits, work, delay_s)
+        now_s: float = self.env.now
+        transfer = SpectrumTransfer(self, bits, work, delay_s, now_s)
         if 0 < work < math.inf:
-            now_s = self._catch_up()
+            discipline, present, waiting = self.discipline, self._present, self._waiting
+            if now_s > self._seen_s:
+                self._catch_up()
             if self._fires_s - now_s <= 2 * SAME_INSTANT_ULPS * math.ulp(now_s):
                 self._end_due(now_s)
             self._came_s += now_s
-            self._present[transfer] = transfer
-            self._heaviest, self._crowd = max(self._heaviest, work), max(self._crowd, len(self._present))
-            self.discipline.join(transfer)
-            served = self.discipline.in_service()
+            present[transfer] = transfer
+            self._heaviest, self._crowd = max(self._heaviest, work), max(self._crowd, len(present))
+            discipline.join(transfer)
+            served = discipline.in_service()
             if transfer in served:
                 transfer.began_s = now_s
             else:
-                self._waiting[transfer] = None
-            if self._waiting and not self._waiting.keys().isdisjoint(served):
+                waiting[transfer] = None
+            if waiting and not waiting.keys().isdisjoint(served):
                 self._begin_service(now_s)
-            if self.discipline.asked_at_each_join:
-                self._look_up_rate()
-                self._plan(now_s, self.discipline.next_end()[0])
+            if discipline.asked_at_each_join:
+                self._rate_hz = discipline.rate_hz(self.bandwidth_hz)
+                self._plan(now_s, discipline.next_end()[0])
             elif not self._joined:
                 self._plan_join(transfer, now_s)
         else:
@@ -228,7 +230,7 @@ class SharedSpectrum:
 
         A timer that fires too early (transfers have started since) plans anew, so that a start costs no event.
         """
-        self._fire_after(now_s, max(0.0, left / self._rate_hz))
+        self._fire_after(now_s, left / self._rate_hz if left > 0.0 else 0.0)
 
     def _fire_after(self, now_s: float, delay_s: float) -> None:
         fires_s = now_s + delay_s
@@ -263,15 +265,17 @@ class SharedSpectrum:
     def _end_due(self, now_s: float) -> float:
         """End all transfers whose end is now; return the work until the next end, 0 if no transfer is left."""
         slack_s = SAME_INSTANT_ULPS * math.ulp(now_s)
+        present, next_end = self._present, self.discipline.next_end
         if self._rate_changed:
             self._look_up_rate()
-        while self._present:
-            left, job = self.discipline.next_end()
+        while present:
+            left, job = next_end()
             if left > slack_s * self._rate_hz:
                 return left
-            transfer = self._present[job]
-            transfer.work_done = transfer.work
-            self._received += transfer.work
+            transfer = present[job]
+            work = transfer.work
+            transfer.work_done = work
+            self._received += work
             self._let_go(transfer, now_s)
             self._send_on(transfer)
         return 0.0
