@@ -331,7 +331,8 @@ class Participations:
         transfer.cancel()
         self._hazards.pop(i, None)
         queued_s = transfer.queued_s()
-        self.queue_s[i] += queued_s
+        if queued_s:
+            self.queue_s[i] += queued_s
         self.spent_s[phase, i] = max(0.0, self.env.now - self._began_s[i] - queued_s)
         self.sent_bits[phase // 2, i] = transfer.sent_bits()
 
