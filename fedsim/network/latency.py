@@ -36,8 +36,10 @@ class LatencyNetwork(Component):
 
     def build(self, positions_m: FloatArray, streams: Streams) -> "LatencyLinks":
         """Return the links of one run, with a client for each row of the positions, shape (K, 2)."""
-        z = normal_quantile(streams.uniform("latency-spread", np.arange(len(positions_m))))
-        factor = np.exp(self.spread_sigma * z - self.spread_sigma**2 / 2)
+        factor = np.ones(len(positions_m))
+        if self.spread_sigma:
+            z = normal_quantile(streams.uniform("latency-spread", np.arange(factor.size)))
+            factor = np.exp(self.spread_sigma * z - self.spread_sigma**2 / 2)
         return LatencyLinks(LATENCY_LAW.checked(self.downlink), LATENCY_LAW.checked(self.uplink), factor, streams)
 
 

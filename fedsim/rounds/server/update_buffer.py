@@ -191,8 +191,8 @@ class UpdateBuffer:
         made = run.updates
         missing = np.array([i for i in members.tolist() if i not in made], dtype=np.int64) if made else members
         repeats = run.repeat[missing]
-        kinds = sorted(set(repeats.tolist()))
-        for repeat in kinds:
+        kinds = set(repeats.tolist())
+        for repeat in sorted(kinds):
             alike = missing if len(kinds) == 1 else missing[repeats == repeat]
             places = alike.tolist()
             releases = {at: run.releases[i] for at, i in enumerate(places) if i in run.releases} if run.releases else {}

@@ -155,3 +155,17 @@ def test_one_event_for_the_last_end_is_the_same_as_one_for_each_client(lines, st
     assert at_s == same_s
     for name in ("ended_s", "outcome", "cut_in", "spent_s", "sent_bits", "arrived"):
         np.testing.assert_array_equal(getattr(one, name), getattr(each, name), err_msg=name)
+
+
+def test_what_has_ended_by_an_instant_is_known_before_the_one_event():
+    """Ends at 1 s + (0.5 s, 2 s, 0.75 s): at 1.6 s the first, at 2 s the first and the third, at 3 s all."""
+    env = Environment(initial_time=1.0)
+    planned_s = np.array([[0.25, 1.0, 0.25], [0.25, 0.5, 0.25], [0.0, 0.5, 0.25]])
+    members = Participations(env, planned_s, None, {}, BITS, planned_s[1], None, None, None, None, all_awaited=True)
+    everyone, seen = members.delivered(3), []
+    for at_s in (0.6, 1.0):
+        call_after(env, at_s, lambda _: seen.append((members.ended_s.tolist(), members.all_delivered)))
+    env.run(until=everyone)
+    nan = math.nan
+    np.testing.assert_equal(seen, [([1.5, nan, nan], False), ([1.5, nan, 1.75], False)])
+    assert (env.now, members.ended_s.tolist(), members.all_delivered) == (3.0, [1.5, 3.0, 1.75], True)
