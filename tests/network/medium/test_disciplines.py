@@ -32,6 +32,9 @@ class Kinds:
     def place(self, users):
         return users - 1, 0.0
 
+    def row(self, place):
+        return self.curves(place, place + 1)[0].tolist()
+
     def window(self, first, end):
         return Window.over(range(first + 1, end + 2), self.curves(first, end + 1))
 
