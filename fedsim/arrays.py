@@ -1,6 +1,6 @@
 """Types of arrays and of bounded numbers: one name for each, so that signatures read alike."""
 
-from collections.abc import Callable
+from collections.abc import Callable, MutableSequence
 from functools import cache
 from typing import Annotated
 
@@ -49,3 +49,8 @@ def _ndtri() -> Callable[[FloatArray], FloatArray]:
 
     found: Callable[[FloatArray], FloatArray] = ndtri
     return found
+
+
+def numbers_of(row: FloatArray) -> MutableSequence[float]:
+    """Return the elements of a row of memory, to read and change single ones in a fraction of NumPy's time."""
+    return memoryview(row)  # type: ignore[arg-type,return-value]  # typed for bytes alone

@@ -1,19 +1,19 @@
 """The discipline of a scheduler that serves each client in the blocks in which its fading is at its best."""
 
 import math
-from collections.abc import Collection, MutableSequence
+from collections.abc import Collection, Sequence
 from heapq import heapify, heappop, heappush
 from typing import ClassVar, Final, cast
 
 import numpy as np
 
-from fedsim.arrays import FloatArray
+from fedsim.arrays import numbers_of
 from fedsim.network.medium.disciplines import Discipline, Job
 from fedsim.network.radio.channel import Channel
 from fedsim.network.radio.multiuser_diversity import DiversityGain
 
-_BELOW: Final = 6
-_ABOVE: Final = 5
+_BELOW: Final = 8
+_ABOVE: Final = 2
 _MOST_CLOCKS: Final = 4
 
 _Claim = tuple[int, int, float, Job]
@@ -50,8 +50,7 @@ class ProportionalFair(Discipline):
         self._time = self._fewer_clock = self._more_clock = 0.0
         # The like time at the gains of a few other places, which `_done` does not count yet.
         self._clocks: dict[int, float] = {}
-        self._older: list[tuple[float, MutableSequence[float]]] = []
-        self._pairs: dict[int, tuple[FloatArray, MutableSequence[float], MutableSequence[float]]] = {}
+        self._older: list[tuple[float, Sequence[float]]] = []
         self._window = range(0)
         # Numbers of jobs for which the bounds hold, and a further job brings no end forward.
         self._least, self._most = math.inf, 0.0
@@ -124,7 +123,7 @@ class ProportionalFair(Discipline):
         self._more_clock += more
         left = self._left
         if left is not None:
-            self._left = max(0.0, left - work)
+            self._left = left - work if left > work else 0.0
 
     def served(self, job: Job) -> float:
         """Return the work of the job less what remains of it."""
@@ -140,7 +139,7 @@ class ProportionalFair(Discipline):
             if not self._users:
                 self._look_up_gains()
             time, self._first = self._look_for_first()
-            self._left = time * self._gain_sum
+            self._left = max(0.0, time * self._gain_sum)
         return self._left, self._first[3]
 
     def in_service(self) -> Collection[Job]:
@@ -170,7 +169,6 @@ class ProportionalFair(Discipline):
             left = finish - done_of[kind] - fewer_clock * fewer - more_clock * more
             for clock, gain_of in older:
                 left -= clock * gain_of[kind]
-            left = max(left, 0.0)
             time = left / (fewer + share * (more - fewer))
             own_bound = now + left / ceiling_of[kind]
             if first is None or time < least or (time == least and claim < first):
@@ -203,25 +201,17 @@ class ProportionalFair(Discipline):
                     self._done += clock * gains.curves(other, other + 1)[0]
             clocks.clear()
         self._place, self._fewer_clock, self._more_clock = place, clocks.pop(place, 0.0), clocks.pop(place + 1, 0.0)
-        self._older = [(clock, self._pair(other)[1]) for other, clock in clocks.items() if clock]
-        curves, self._fewer_of, self._more_of = self._pair(place)
-        self._fewer_sum, self._more_sum = (curves @ self._count).tolist()
+        self._older = [(clock, gains.row(other)) for other, clock in clocks.items() if clock]
+        self._fewer_of, self._more_of = gains.row(place), gains.row(place + 1)
+        self._fewer_sum, self._more_sum = (gains.curves(place, place + 2) @ self._count).tolist()
         if not in_window:
             self._move_window(place)
-
-    def _pair(self, place: int) -> tuple[FloatArray, MutableSequence[float], MutableSequence[float]]:
-        """Return the gains of every kind at a place and the next, together and each by itself."""
-        pair = self._pairs.get(place)
-        if pair is None:
-            curves = self._known_gains().curves(place, place + 2)
-            self._pairs[place] = pair = (curves, _numbers(curves[0]), _numbers(curves[1]))
-        return pair
 
     def _move_window(self, place: int) -> None:
         """Take the bounds of jobs from the gains around a place."""
         self._window = range(max(0, place - _BELOW), place + _ABOVE)
-        ceiling, self._least, self._most = self._known_gains().window(self._window.start, self._window.stop)
-        self._ceiling_of = ceiling_of = _numbers(ceiling)
+        ceiling_of, self._least, self._most = self._known_gains().window(self._window.start, self._window.stop)
+        self._ceiling_of = ceiling_of
         time, done_of = self._time, self._done_of
         self._heap = [
             (time + (claim[2] - done_of[claim[1]]) / ceiling_of[claim[1]], claim) for claim in self._present.values()
@@ -238,7 +228,7 @@ class ProportionalFair(Discipline):
             self._kind_of, self._place_of = self._known_gains().kind, self._known_gains().place
             kinds = self._known_gains().curves(0, 1).size
             self._done, self._count = np.zeros((2, kinds))
-            self._done_of, self._count_of = _numbers(self._done), _numbers(self._count)
+            self._done_of, self._count_of = numbers_of(self._done), numbers_of(self._count)
             self._turn_to(0)
         self._done.fill(0.0)
         self._heap.clear()
@@ -247,8 +237,3 @@ class ProportionalFair(Discipline):
         if self.gains is None:
             raise RuntimeError("a proportional-fair discipline needs gains, or prepare() with a channel")
         return self.gains
-
-
-def _numbers(row: FloatArray) -> MutableSequence[float]:
-    """Return the elements of a row of memory; NumPy takes several times as long for a single one."""
-    return memoryview(row)  # type: ignore[arg-type,return-value]  # typed for bytes alone

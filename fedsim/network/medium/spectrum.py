@@ -283,7 +283,7 @@ class SharedSpectrum:
     def _let_go(self, transfer: SpectrumTransfer, now_s: float) -> None:
         del self._present[transfer]
         self.discipline.leave(transfer)
-        self._look_up_rate()
+        self._rate_hz, self._rate_changed = self.discipline.rate_hz(self.bandwidth_hz), False
         if transfer.began_s is None:
             del self._waiting[transfer]
         if self._waiting:

@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from fedsim.arrays import FloatArray
+from fedsim.arrays import FloatArray, numbers_of
 from fedsim.network.radio.contracts import Fading
 from fedsim.network.radio.spectral_efficiency import RateLaw
 from fedsim.units import db_to_linear, linear_to_db
@@ -83,6 +83,7 @@ class DiversityGain:
         self._alone = efficiency_of_best(rate, fading, db_to_linear(self._level_db), 1)
         self._edges = _middles(np.interp(self._fine_db, self._level_db, self._alone)).tolist()
         self._curves, self._computed = np.zeros((_PLACES, self._fine_db.size)), set[int]()
+        self._rows: dict[int, Sequence[float]] = {}
         self._windows: dict[tuple[int, int], Window] = {}
         self.place = cache(_place)
         """Return the place of a number of clients, and the weight of the next place beside it."""
@@ -102,6 +103,12 @@ class DiversityGain:
                 self._curves[place] = np.interp(self._fine_db, self._level_db, gain)
         return self._curves[first:end]
 
+    def row(self, place: int) -> Sequence[float]:
+        """Return the gain of every kind at one place, to look up single ones."""
+        if place not in self._rows:
+            self._rows[place] = numbers_of(self.curves(place, place + 1)[0])
+        return self._rows[place]
+
     def window(self, first: int, end: int) -> "Window":
         """Return bounds of the gains for the numbers of clients from one place to another, with both."""
         if (first, end) not in self._windows:
@@ -115,12 +122,12 @@ class Window(NamedTuple):
 
     Attributes
     ----------
-    ceiling : largest gain of every kind, shape (kinds,)
+    ceiling : largest gain of every kind
     least, most : numbers of clients between which each client more lets the gain over the number fall or stay, for
         every kind; `inf` and 0 where that does not hold
     """
 
-    ceiling: FloatArray
+    ceiling: Sequence[float]
     least: float
     most: float
 
@@ -141,7 +148,7 @@ class Window(NamedTuple):
         rise = np.where(many == few + 1, 1 / few, np.log(many / few))
         falls = np.all(curves[1:] <= curves[:-1] * (1 + rise)[:, None])
         least, most = (users[0], users[-1]) if falls else (math.inf, 0.0)
-        return cls(curves.max(axis=0), least, most)
+        return cls(numbers_of(curves.max(axis=0)), least, most)
 
 
 def _users(place: int) -> int:

@@ -32,6 +32,9 @@ class Kinds:
     def place(self, users):
         return users - 1, 0.0
 
+    def row(self, place):
+        return self.curves(place, place + 1)[0].tolist()
+
     def window(self, first, end):
         return Window.over(range(first + 1, end + 2), self.curves(first, end + 1))
 
@@ -134,6 +137,39 @@ def test_transfers_that_start_in_one_event_are_transfers_that_start_one_event_af
     (one, book), (other, _) = ends_s(True), ends_s(False)
     assert one == pytest.approx(other, rel=1e-12)
     assert book.carried == pytest.approx(book.received) == pytest.approx(2 * sum(b / k for b, k in sizes))
+
+
+class AskedAtEachJoin(ProportionalFair):
+    """The same rule, which bounds no end."""
+
+    def earliest_end_s(self, job, bandwidth_hz):
+        return None
+
+
+@given(
+    st.lists(st.tuples(st.floats(0.0, 4.0), st.integers(1, 60), st.integers(1, 8)), min_size=1, max_size=18),
+    st.sampled_from([0.0, 0.3, 1.0, 1.7]),
+)
+@settings(deadline=None, max_examples=60)
+def test_a_join_planned_by_a_bound_ends_when_the_next_end_is_asked_for(starts, power):
+    """With gains that rise faster than the number of clients, a join brings other ends forward, past all bounds."""
+    gains = {users: users ** (power * np.arange(9) / 8) for users in range(1, 40)}
+
+    def ends_s(rule):
+        env, ends = simpy.Environment(), {}
+        medium = SharedSpectrum(env, 2.0, rule(Kinds(gains)))
+
+        def server():
+            for i, (after_s, bits, kind) in enumerate(starts):
+                yield env.timeout(after_s)
+                done = medium.send(float(bits), float(kind)).done
+                done.callbacks.append(lambda _, i=i: ends.update({i: env.now}))
+
+        env.process(server())
+        env.run()
+        return ends
+
+    assert ends_s(ProportionalFair) == pytest.approx(ends_s(AskedAtEachJoin), rel=1e-9)
 
 
 def test_proportional_fair_gains_differ_by_user_by_hand():
