@@ -5,6 +5,7 @@ import json
 import platform
 import traceback
 from collections.abc import Mapping
+from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal
@@ -201,6 +202,7 @@ def write_json(path: Path, values: Mapping[str, Any]) -> None:
     replace_file(path, lambda part: part.write_text(text, encoding="utf-8"))
 
 
+@cache
 def versions() -> dict[str, str]:
     """Return the versions of the packages that a result depends on; packages that are not installed are left out."""
     found = {"python": platform.python_version(), "machine": platform.machine()}

@@ -48,7 +48,7 @@ class SchemaField:
     def changed(self) -> Scenario | None:
         """Return the scenario with another value of the field; None if none is found that is allowed."""
         for other in self._others(_value(self.scenario, self.path)):
-            tables = _with(self.tables, {self.path: other, **TOGETHER.get(self.path, {})})
+            tables = with_values(self.tables, {self.path: other, **TOGETHER.get(self.path, {})})
             try:
                 found = Scenario(**tables)
             except ScenarioError:
@@ -61,8 +61,8 @@ class SchemaField:
         if self.path in OTHERS:
             yield OTHERS[self.path]
         if self.slot is not None:
-            yield from (_filled(self.slot.registry, kind) for kind in _kinds(self.slot))
-        yield from _literals(self.annotation)
+            yield from (filled(self.slot.registry, kind) for kind in kinds_of(self.slot))
+        yield from literals_of(self.annotation)
         if value is None:
             yield from (_empty_table(self.annotation), 1, 0.5, 2, 100.0, True)
         elif isinstance(value, bool):
@@ -90,9 +90,9 @@ def _fields_of(owner: Any, path: str, part: str, tables: Tables, seen: set[Any])
         return
     seen.add(key)
     scenario = Scenario(**tables)
-    for name, (annotation, slot) in _declared(owner).items():
+    for name, (annotation, slot) in declared(owner).items():
         here = f"{path}.{name}" if path else name
-        if slot is not None or _table(annotation) is None or NoneType in get_args(annotation):
+        if slot is not None or table_of(annotation) is None or NoneType in get_args(annotation):
             yield SchemaField(here, part, name, tables, annotation, slot, scenario)
         for inner, where, place, below in _parts_in(annotation, slot, here, tables):
             yield from _fields_of(inner, where, place, below, seen)
@@ -104,15 +104,15 @@ def _parts_in(annotation: Any, slot: Slot | None, here: str, tables: Tables) -> 
         registry, many = slot.registry, typing.get_origin(annotation) is tuple
         for kind in registry.builtin:
             if (here, kind) not in NOT_THERE:
-                filled = _filled(registry, kind)
-                new = {here: [filled] if many else filled, **BESIDE.get(f"{registry.noun} {kind}", {})}
-                yield registry.load(kind), f"{here}.0" if many else here, f"{here} {kind}", _with(tables, new)
-    elif (table := _table(annotation)) is not None:
+                part = filled(registry, kind)
+                new = {here: [part] if many else part, **BESIDE.get(f"{registry.noun} {kind}", {})}
+                yield registry.load(kind), f"{here}.0" if many else here, f"{here} {kind}", with_values(tables, new)
+    elif (table := table_of(annotation)) is not None:
         there = _get(tables, here) is not None
-        yield table, here, here, tables if there else _with(tables, {here: OPTIONS.get(table.__name__, {})})
+        yield table, here, here, tables if there else with_values(tables, {here: OPTIONS.get(table.__name__, {})})
 
 
-def _declared(owner: Any) -> dict[str, tuple[Any, Slot | None]]:
+def declared(owner: Any) -> dict[str, tuple[Any, Slot | None]]:
     """Return annotation and slot of each field of a table, or of each option of a class."""
     if issubclass(owner, BaseModel):
         return {name: (field.annotation, _slot(field)) for name, field in owner.model_fields.items()}
@@ -128,7 +128,7 @@ def _slot(field: Any) -> Slot | None:
     return next((slot for part in metadata if (slot := Slot.of(part)) is not None), None)
 
 
-def _table(annotation: Any) -> type[BaseModel] | None:
+def table_of(annotation: Any) -> type[BaseModel] | None:
     """Return the table that a field holds, if it holds one."""
     choices = [one for one in get_args(annotation) if one is not NoneType] or [annotation]
     found = [one for one in choices if isinstance(one, type) and issubclass(one, BaseModel)]
@@ -136,21 +136,21 @@ def _table(annotation: Any) -> type[BaseModel] | None:
 
 
 def _empty_table(annotation: Any) -> Tables | None:
-    table = _table(annotation)
+    table = table_of(annotation)
     return None if table is None else OPTIONS.get(table.__name__, {})
 
 
-def _literals(annotation: Any) -> tuple[Any, ...]:
+def literals_of(annotation: Any) -> tuple[Any, ...]:
     if typing.get_origin(annotation) is typing.Literal:
         return get_args(annotation)
-    return tuple(choice for inner in get_args(annotation) for choice in _literals(inner))
+    return tuple(choice for inner in get_args(annotation) for choice in literals_of(inner))
 
 
-def _kinds(slot: Slot) -> tuple[str, ...]:
+def kinds_of(slot: Slot) -> tuple[str, ...]:
     return (*(slot.words if isinstance(slot, SharingSlot) else ()), *slot.registry.builtin)
 
 
-def _filled(registry: Registry, kind: str) -> Any:
+def filled(registry: Registry, kind: str) -> Any:
     """Return the value of a slot that names a kind, with the options that it needs."""
     if kind not in registry.builtin:
         return kind
@@ -174,7 +174,7 @@ def _value(scenario: Scenario, path: str) -> object:
     return found
 
 
-def _with(tables: Tables, values: Mapping[str, Any]) -> Tables:
+def with_values(tables: Tables, values: Mapping[str, Any]) -> Tables:
     """Return tables in which some values differ; None takes a field out."""
     made = copy.deepcopy(tables)
     for path, value in values.items():

@@ -69,4 +69,7 @@ class IdxFiles(Limited):
 @functools.lru_cache(maxsize=2)
 def _read(folder: Path, classes: int, _stamp: tuple[int, ...]) -> Dataset:
     train, test = (read_pair(folder / images, folder / labels) for images, labels in (FILES[:2], FILES[2:]))
-    return Dataset(*train, *test, classes=classes, pixel_max=255)
+    try:
+        return Dataset(*train, *test, classes=classes, pixel_max=255)
+    except DataError as error:
+        raise DataError(f"{folder} ({', '.join(FILES)}): {error}") from None

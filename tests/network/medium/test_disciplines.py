@@ -14,6 +14,7 @@ from fedsim.network.medium.disciplines import EqualSharing, FirstCome, MinimumMa
 from fedsim.network.medium.multicast import Multicast
 from fedsim.network.medium.proportional_fair import ProportionalFair
 from fedsim.network.medium.spectrum import SharedSpectrum
+from fedsim.network.radio.multiuser_diversity import Window
 from fedsim.rounds.audit.audit import check_book
 
 PRIMES = (97, 101, 103, 107, 109, 113, 127, 131)
@@ -30,6 +31,9 @@ class Kinds:
 
     def place(self, users):
         return users - 1, 0.0
+
+    def window(self, first, end):
+        return Window.over(range(first + 1, end + 2), self.curves(first, end + 1))
 
     def curves(self, first, end):
         return np.array([self.gains.get(users, [1.0] * 9) for users in range(first + 1, end + 1)])

@@ -1,0 +1,102 @@
+"""Damage to each file that fedsim reads: no traceback, and no wrong value where there is a checksum.
+
+What a user gives is refused with its path, or read where it still is a file of its kind. What a run wrote has
+checksums, so that every answer is the one before the damage. The store loses what is damaged; results
+stay.
+"""
+
+import shutil
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, Phase, given, settings
+
+from fedsim import Scenario, run
+from tests.support.hypothesis_draws import made_by
+from tests.support.one_command import call, faults
+from tests.support.random_texts import damaged
+from tests.support.read_files import FILES_READ, Read, kept, numbers_of, write_read_files
+
+
+@pytest.fixture(scope="module")
+def files(place):
+    """Return the reports and tables of a finished run, and what restores each folder."""
+    write_read_files(place)
+    assert call(["run", "learning.toml", "--out", "finished", "--store", "store", "-q"]).code == 0
+
+    def stop(progress):
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        run(Scenario.load("learning.toml"), "interrupted", store=False, on_round=stop)
+    said = call(["report", "finished"]).out
+    assert said
+    restore = {name: kept(place / name) for name in ("finished", "interrupted", "store")}
+    return said, numbers_of(Path("finished")), restore
+
+
+def answers(read: Read, path: Path, content: bytes, files) -> None:
+    """Run the commands that read a file with other content."""
+    said, numbers, restore = files
+    before = path.read_bytes()
+    for line in read.lines:
+        path.write_bytes(content)
+        try:
+            ended = call(line)
+            wrong = faults(ended, Path("new") if "new" in line else None)
+            if line[:2] == ("store", "check") and "damaged and are removed" in ended.out:
+                wrong = []  # exit code 1 is how it tells
+            if ended.code == 2 and not read.mended and path.name not in "".join(ended.errors.split("\n")):
+                wrong.append(f"the file is not named: {ended.errors}")
+            if ended.code == 0 and line == ("report", "finished") and ended.out != said:
+                wrong.append("another report")
+            if ended.code == 0 and line[0] == "run" and (read.sealed or read.mended):
+                out = Path(line[line.index("--out") + 1])
+                wrong += ["other tables"] if numbers_of(out) != numbers else []
+            assert not wrong
+        finally:
+            shutil.rmtree("new", ignore_errors=True)
+            Path("new.png").unlink(missing_ok=True)
+            if read.folder:
+                restore[read.folder]()
+            else:
+                path.write_bytes(before)
+
+
+def damage(read: Read, files, examples: int, *, derandomize: bool) -> None:
+    for path in sorted(Path().glob(read.path)):
+        damage_one(read, path, files, examples, derandomize=derandomize)
+
+
+def damage_one(read: Read, path: Path, files, examples: int, *, derandomize: bool) -> None:
+    content = path.read_bytes()
+
+    @settings(
+        max_examples=examples,
+        deadline=None,
+        derandomize=derandomize,
+        database=None,
+        phases=[Phase.generate],
+        suppress_health_check=list(HealthCheck),
+    )
+    @given(made_by(damaged, content))
+    def each(changed):
+        answers(read, path, changed, files)
+
+    answers(read, path, content, files)
+    each()
+
+
+pytestmark = pytest.mark.filterwarnings("default::fedsim.errors.StoreWarning")  # as on the command line
+each_file = pytest.mark.parametrize("read", FILES_READ, ids=lambda read: read.path)
+
+
+@each_file
+def test_damaged_files(read, files):
+    damage(read, files, 2, derandomize=True)
+
+
+@pytest.mark.slow
+@each_file
+def test_files_damaged_many_times(read, files):
+    damage(read, files, 150, derandomize=False)

@@ -1,0 +1,145 @@
+"""One file of each kind that fedsim reads, and the commands that read it."""
+
+import pickle
+import shutil
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+import pyarrow as pa
+from pyarrow import csv
+from pyarrow import parquet as pq
+
+from fedsim import read_run
+from fedsim.learning.data.idx import FILES
+from tests.support.field_values import write_files
+
+TIMING: Final = """
+name = "read"
+crowd = { clients = 6 }
+learning = { kind = "none", model_bits = 1e6, samples_per_client = 5, flops_per_sample = 1e6 }
+network = "pause-two-speed"
+rounds = { count = 2, policy = { kind = "deadline", deadline_s = 50.0 } }
+selector = { kind = "uniform", cohort = 3 }
+results = { audit = true }
+"""
+LEARNING: Final = """
+name = "read"
+crowd = { clients = 4 }
+network = "pause-two-speed"
+devices = { compute = "zero" }
+rounds = { count = 2, policy = { kind = "deadline", deadline_s = 50.0 } }
+selector = { kind = "uniform", cohort = 2 }
+[learning]
+data = { kind = "digits", train_limit = 60 }
+model = { kind = "mlp", hidden = [3] }
+local = { max_batches = 1 }
+"""
+_GRAPH: Final = (
+    "network={kind = 'graph', topology = {kind = 'two-tier', cells = 1, site_distance_m = 50.0, fronthaul = "
+    "{capacity_bps = 1e7, delay_s = 0.0}, backhaul = {capacity_bps = 1e7, delay_s = 0.0}}, access = "
+    "{kind = 'radio', delay_s = 0.0}, mobility = {kind = 'trace', path = 'one/walks.csv'}}"
+)
+SCENARIO_FILES: Final = {
+    "one/places.csv": ("crowd.placement={kind = 'file', path = 'one/places.csv'}", "network=cell"),
+    "one/capacities.csv": ("network={kind = 'fedscale', path = 'one/capacities.csv'}",),
+    "one/capacities.pkl": ("network={kind = 'fedscale', path = 'one/capacities.pkl'}",),
+    "one/capacities.parquet": ("network={kind = 'fedscale', path = 'one/capacities.parquet'}",),
+    "one/capacities.npz": ("network={kind = 'fedscale', path = 'one/capacities.npz'}",),
+    "one/graph.json": ("network={kind = 'graph', topology = {kind = 'file', path = 'one/graph.json'}}",),
+    "one/walks.csv": (_GRAPH,),
+    "one/traces.csv": ("devices.availability={kind = 'traces', path = 'one/traces.csv'}",),
+    "one/traces.parquet": ("devices.availability={kind = 'traces', path = 'one/traces.parquet'}",),
+    "one/traces.npz": ("devices.availability={kind = 'traces', path = 'one/traces.npz'}",),
+    "one/traces.pkl": ("devices.availability={kind = 'traces', path = 'one/traces.pkl'}",),
+}
+"""Files that a scenario names -> what makes it read them."""
+
+
+@dataclass(frozen=True)
+class Read:
+    """A file with the commands that read it.
+
+    Attributes
+    ----------
+    path : of the file, or a pattern of paths
+    lines : commands; each is run after each damage
+    sealed : whether a checksum tells every damage, so that what a command prints is right or is not printed
+    mended : whether damage may be answered by doing the work again: the store and the cache
+    folder : restored after each damage
+    """
+
+    path: str
+    lines: tuple[tuple[str, ...], ...]
+    sealed: bool = False
+    mended: bool = False
+    folder: str = ""
+
+
+def write_read_files(folder: Path) -> None:
+    """Write all files but those that runs write."""
+    write_files(folder)
+    one = folder / "one"
+    for name in ("capacities", "traces"):
+        table = csv.read_csv(one / f"{name}.csv")
+        pq.write_table(table, one / f"{name}.parquet", write_page_checksum=True)
+        columns = {column: table[column].to_numpy() for column in table.column_names}
+        np.savez_compressed(one / f"{name}.npz", **columns)
+    numbers = {str(i): {"computation": 20.0 + i, "communication": 5000.0} for i in range(8)}
+    (one / "capacities.pkl").write_bytes(pickle.dumps(numbers))
+    spans = {str(i): {"active": [0, 30], "inactive": [20, 50], "finish_time": 100} for i in range(8)}
+    (one / "traces.pkl").write_bytes(pickle.dumps(spans))
+    (folder / "timing.toml").write_text(TIMING)
+    (folder / "learning.toml").write_text(LEARNING)
+
+
+def _named_by_a_scenario() -> Iterator[Read]:
+    for path, sets in SCENARIO_FILES.items():
+        more = tuple(word for text in sets for word in ("--set", text))
+        yield Read(path, (("run", "timing.toml", *more, "--out", "new", "--no-store", "-q"),))
+    own = ("--set", "learning.data={kind = 'idx-files', name = 'one', train_limit = 60}")
+    for name in FILES:
+        yield Read(f"one/raw/{name}", (("run", "learning.toml", *own, "--out", "new", "--no-store", "-q"),))
+
+
+def _written_by_runs() -> Iterator[Read]:
+    again = {name: ("run", "learning.toml", "--out", name, "--no-store", "-q") for name in ("finished", "interrupted")}
+    for ending in ("run.json", "summary.json", "scenario.toml", "*.parquet", "model.safetensors"):
+        lines = ("report", "finished"), ("plot", "finished", "--out", "new.png"), again["finished"]
+        yield Read(f"finished/{ending}", lines, sealed=True, folder="finished")
+    for ending in ("run.json", "*.arrows"):
+        yield Read(
+            f"interrupted/{ending}", (("report", "interrupted"), again["interrupted"]), True, folder="interrupted"
+        )
+    lines = (
+        ("run", "learning.toml", "--out", "new", "--store", "store", "-q"),
+        ("store", "--store", "store"),
+        ("store", "check", "--store", "store"),
+    )
+    for ending in ("index/index.sqlite", "objects/*/*.safetensors"):
+        yield Read(f"store/{ending}", lines, mended=True, folder="store")
+
+
+FILES_READ: Final = (*_named_by_a_scenario(), *_written_by_runs())
+"""Every kind of file, in the folder that `write_read_files` fills: runs are ``finished`` and ``interrupted``."""
+
+Restore = Callable[[], None]
+
+
+def kept(folder: Path) -> Restore:
+    """Return what puts a folder back as it is now."""
+    copy = folder.with_name(f"{folder.name}.kept")
+    shutil.copytree(folder, copy)
+
+    def restore() -> None:
+        shutil.rmtree(folder)
+        shutil.copytree(copy, folder)
+
+    return restore
+
+
+def numbers_of(folder: Path) -> dict[str, list[dict[str, object]]]:
+    """Return the tables of a run folder as rows."""
+    return {name: pa.Table.to_pylist(table) for name, table in read_run(folder).tables().items()}
