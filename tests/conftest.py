@@ -7,7 +7,11 @@ import tempfile
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
 
+# No test fails for the time that an example takes.
+settings.register_profile("untimed", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("untimed")
 # No test and no frozen table depends on what a calibration finds on this machine.
 os.environ.setdefault("FEDSIM_EXECUTOR", "sequential")
 # No test writes into the store of the user who runs it.

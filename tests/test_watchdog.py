@@ -1,6 +1,7 @@
 """What stands still is said once a limit of real time is over, with the part at work; what moves is left in peace."""
 
 import itertools
+import re
 import threading
 import time
 
@@ -60,7 +61,7 @@ def test_a_clock_that_moves_without_the_end_of_a_round_is_told():
     ear, seconds = Ear(), itertools.count()
     with Watchdog(lambda: Standing(float(next(seconds)), 7), 0.02, ear):
         assert ear.heard.wait(PATIENCE_S)
-    assert "in round 8, and no round has ended for 0 s of real time" in ear.said[0]
+    assert re.search(r"in round 8, and no round has ended for \d+ s of real time", ear.said[0])
 
 
 def test_a_limit_of_zero_starts_no_thread():

@@ -96,6 +96,15 @@ def test_importance_sampling_is_unbiased(draw):
     assert draw == "independent" or set(sizes) == {2.0}
 
 
+def test_importance_sampling_prescribes_weights_unless_samples_weigh():
+    prescribed = [
+        ImportanceSampling(2, weights=word).select(view_of(4), rng()).weights for word in ("unbiased", "samples")
+    ]
+    assert [weights is None for weights in prescribed] == [False, True]
+    with pytest.raises(ValueError, match=r"^weights: 'equal' is not allowed; it must be 'unbiased' or 'samples'"):
+        ImportanceSampling(2, weights="equal")
+
+
 @pytest.mark.statistical
 def test_importance_sampling_gives_what_the_server_asks_for_and_stays_unbiased():
     """Of more than it asks for the server would drop some, with their weights."""

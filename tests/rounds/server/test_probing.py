@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from fedsim import Scenario, simulate
-from fedsim.errors import SelectorError
+from fedsim.errors import ScenarioError, SelectorError
 from fedsim.rounds import Deadline, WaitForAll
 from fedsim.rounds.policies.late import Stale
 from fedsim.rounds.policies.safa import Safa
@@ -74,6 +74,15 @@ def test_nobody_answers_in_time_and_the_round_goes_on_with_everybody():
     history, selector, _, _ = serve(WaitForAll(), [1, 1], [2, 2], [1, 1], selector=selector)
     assert selector.views[0].answers.client.size == 0
     assert history.column("rounds", "end_s").tolist() == [4.25]
+
+
+def test_a_question_that_would_never_be_answered_needs_a_limit():
+    """The message down to client 0 takes for ever; with a limit, client 1 answers alone."""
+    world = (Deadline(deadline_s=5.0), [np.inf, 1.0], [1.0, 1.0], [1.0, 1.0])
+    history, *_ = serve(*world, selector=Asking(client=ids(0, 1), asks="resources", wait_s=2.0))
+    assert history.column("probes", "outcome").tolist() == ["late", "delivered"]
+    with pytest.raises(ScenarioError, match="the downlink of client 0 would take inf s"):
+        serve(*world, selector=Asking(client=ids(0, 1), asks="resources"))
 
 
 def test_whoever_leaves_does_not_answer_and_the_server_does_not_wait_for_it():

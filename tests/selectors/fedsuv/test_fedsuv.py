@@ -212,7 +212,7 @@ def test_reports_before_the_first_selection_are_harmless():
 
 @pytest.mark.parametrize("value", [np.nan, np.inf])
 def test_features_that_are_no_numbers_are_refused(value):
-    with pytest.raises(SelectorError, match="features must be finite"):
+    with pytest.raises(SelectorError, match=r"^FedSuv: features must be finite numbers"):
         FedSuv(2).select(view_of(2, features=[1.0, value]), rng())
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from fedsim.selectors import Oort
-from fedsim.selectors.oort.state import blacklist
+from fedsim.selectors.oort.state import blacklist, fill_up
 from tests.support.views import measured_reports_of, rng, view_of
 
 
@@ -226,3 +226,11 @@ def test_who_was_selected_exactly_as_often_as_allowed_is_not_listed():
     assert blacklist(view, 10, 1.0).tolist() == [False, True, False, True]
     assert blacklist(view, 10, 0.25).tolist() == [False, False, False, True]
     assert not blacklist(view, None, 1.0).any()
+
+
+@pytest.mark.parametrize("taken", [[], [7], [3, 7], [7, 3, 0]])
+def test_free_places_are_filled_and_no_more(taken):
+    filled = fill_up(np.array(taken, dtype=np.int64), 3, 10, rng())
+    assert filled.size == 3
+    assert set(taken) <= set(filled.tolist()) <= set(range(10))
+    assert filled.tolist() == sorted(set(filled.tolist()))

@@ -72,6 +72,8 @@ def test_ranks_worked_by_hand():
     assert ranked(accuracy, np.array([True, False, True])) == pytest.approx(np.array([2, 0, 1]) / 3)
     assert ranked(np.array([0.5, np.nan]), np.ones(2, bool)) == pytest.approx(np.array([1, 2]) / 3)
     assert ranked(accuracy, np.zeros(3, bool)) == pytest.approx(np.array([2, 3, 1]) / 6)
+    among_equals = ranked(np.where(np.arange(40) % 2, 0.5, 0.25), np.ones(40, bool)) * 820
+    assert among_equals.tolist() == pytest.approx([part for k in range(20) for part in (40 - k, 20 - k)])
 
 
 def test_accuracy_is_minus_the_mean_last_loss_of_a_tier():
@@ -146,6 +148,9 @@ def test_only_newcomers_are_asked():
     probe = selector.probe(view_of(5), rng())
     assert probe.client.tolist() == [3, 4]
     assert probe.asks == "resources"
+    asking = Tifl(2, down_bits=3.0, up_bits=5.0, timeout_s=7.0).probe(view_of(5), rng())
+    assert (asking.down_bits, asking.up_bits, asking.wait_s, asking.samples) == (3.0, 5.0, 7.0, None)
+    assert Tifl(2, timeout_s=None).probe(view_of(5), rng()).wait_s is None
 
 
 @pytest.mark.parametrize(
@@ -163,6 +168,7 @@ def test_only_newcomers_are_asked():
 def test_options_out_of_range_are_refused(options, message):
     with pytest.raises(ValueError, match=f"^{message}.* is not allowed"):
         Tifl(2, **options)
+    assert Tifl(2, credits=1, timeout_s=1e-9).credits == 1
 
 
 def test_of_two_neighbours_the_faster_fills_a_small_tier_up():
