@@ -252,8 +252,8 @@ class Renewal(OnOffProcess):
         if drawn >= MOST_SOJOURNS:
             raise ScenarioError(
                 f"devices: client {client} would go on and off more than {drawn} times before it is looked at again at "
-                f"{until_s:.6g} s (its state at {now_s:.6g} s is drawn); allowed: longer times of availability, crashes "
-                "and outages (mean_on_s, mean_up_s ...), or other settings that do not make the run wait so long"
+                f"{until_s:.6g} s (its state at {now_s:.6g} s is drawn); allowed: longer times of availability, of "
+                "crashes and of outages (mean_on_s, mean_up_s ...), or other settings with which the run waits less"
             )
         return drawn + WIDTH
 
