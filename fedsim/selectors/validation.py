@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fedsim.answers import AnswerError, Kind, Number, Numbers, OneOf, OptionalOf, in_words, same_shape
-from fedsim.arrays import IntArray
+from fedsim.arrays import IntArray, any_of
 from fedsim.errors import SelectorError
 from fedsim.selectors.contracts import Cohort, Probe, RoundView
 
@@ -151,7 +151,7 @@ def _distinct_candidates(source: str, client: object, view: RoundView) -> IntArr
     if ids.ndim != 1 or ids.dtype.kind not in "iu":
         raise SelectorError(f"{source} returned {in_words(client)}", "allowed: a one-dimensional array of client ids")
     ids = cast(IntArray, ids.astype(np.int64))
-    rising = bool((ids[1:] > ids[:-1]).all())
+    rising = not any_of(ids[1:] <= ids[:-1])
     if rising and view.count == view.clients and ids[0] >= 0 and ids[-1] < view.clients:
         return ids  # all clients of the crowd are candidates
     if not rising:

@@ -84,13 +84,14 @@ def test_charging_worked_by_hand():
     assert [bool(down.charged(client, t)[0]) for t in (0.0, 7.5, 7.6)] == [True, True, False]
     still = batteries([20.0, 4.0], least=5.0)
     assert [bound.tolist() for bound in still.charged_s()] == [[0.0, math.inf], [math.inf, math.inf]]
+    assert batteries([5.0], least=5.0).charged_s()[0].tolist() == [0.0], "the least charge is enough"
 
 
 def test_a_client_at_work_neither_charges_nor_can_be_chosen():
     power = batteries([20.0, 30.0], gain_w=1.0, least=5.0, receive=2.0, send=3.0, work_w=4.0, sample=0.5)
-    draw = power.begin(np.array([1]), 10.0, (1.5, 1.5), np.array([6.0]), np.array([0.25]))
+    draw = power.begin(np.array([1]), 10.0, (1.5, 1.25), np.array([6.0]), np.array([0.25]))
     assert draw.charge_j.tolist() == [40.0]
-    assert draw.cost_j.tolist() == [[3.0], [4.0], [4.5]]
+    assert draw.cost_j.tolist() == [[3.0], [4.0], [3.75]]
     assert not power.charged(np.array([1]), 11.0)[0]
     assert power.charge_j(np.array([1]), 15.0).tolist() == [40.0]
     power.end(np.array([1]), np.array([28.5]), np.array([20.0]))
@@ -139,6 +140,24 @@ def test_a_charge_that_falls_short_by_rounding_pays():
     assert draw.runs_empty()[0].tolist() == [NEVER_EMPTY]
     assert draw.spent_j(np.array([0]), np.ones((3, 1)), np.array([False])).tolist() == [0.6], "never more than there is"
     assert EnergyDemand(np.array([0]), np.array([0.6 - 1e-9]), costs, np.ones(1)).runs_empty()[0].tolist() == [2]
+
+
+@pytest.mark.parametrize(
+    ("charge_j", "costs_j", "phase"),
+    [
+        (0.3, [0.1, 0.1, 0.1], NEVER_EMPTY),
+        (1e6 + 0.1, [5e5, 5e5, 0.1], NEVER_EMPTY),
+        (1e6 + 0.1 - 1e-8, [5e5, 5e5, 0.1], 2),
+        (1e6, [1e6 + 1e-8, 0.0, 0.0], 0),
+    ],
+)
+def test_only_what_rounding_takes_is_forgiven(charge_j, costs_j, phase):
+    """0.3 - 0.1 - 0.1 is 2.8e-17 short of 0.1, and 1e6 + 0.1 - 1e6 2.3e-11, a fifth of the last digit of the charge.
+
+    1e-8 J are 86 times that digit.
+    """
+    draw = EnergyDemand(np.array([0]), np.array([charge_j]), np.array(costs_j)[:, None], np.ones(1))
+    assert draw.runs_empty()[0].tolist() == [phase]
 
 
 @given(st.integers(1, 60), st.lists(st.integers(0, 30), min_size=3, max_size=3))

@@ -94,7 +94,9 @@ def worlds(draw):
         lasts = st.one_of(st.just(np.inf), spans.filter(bool))
         chosen["leaves_s"] = draw(st.lists(lasts, min_size=clients, max_size=clients))
     if draw(st.booleans()):
-        absences = st.tuples(st.floats(0, 5), st.floats(0.5, 20)).map(lambda pair: [(pair[0], pair[0] + pair[1])])
+        absences = st.tuples(st.just(0.0) | st.floats(1e-6, 5), st.floats(0.5, 20)).map(
+            lambda pair: [(pair[0], pair[0] + pair[1])]
+        )
         chosen["presence"] = available_in(*draw(st.lists(absences, min_size=clients, max_size=clients)), period_s=40.0)
     if draw(st.booleans()):
         charge_j = draw(st.lists(st.floats(0.0, 12.0), min_size=clients, max_size=clients))

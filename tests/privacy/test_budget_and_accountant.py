@@ -52,9 +52,17 @@ def test_in_all_eternity_the_budget_is_spent(epsilon, eta):
     assert GeometricBudget(epsilon=epsilon, eta=eta).leaked(math.ceil(40 / eta)) == epsilon
 
 
-@pytest.mark.parametrize(("method", "value"), [("term", 0), ("term", [1, 0]), ("leaked", -1), ("leaked", math.nan)])
-def test_indices_out_of_range_are_refused(method, value):
-    with pytest.raises(ValueError, match="is not allowed; it must be at least"):
+@pytest.mark.parametrize(
+    ("method", "value", "said"),
+    [
+        ("term", 0, "^i: 0 is not allowed; it must be at least 1"),
+        ("term", [1, 0], r"^i: \[1, 0\] is not allowed; it must be at least 1"),
+        ("leaked", -1, "^n: -1 is not allowed; it must be at least 0"),
+        ("leaked", math.nan, "^n: nan is not allowed; it must be at least 0"),
+    ],
+)
+def test_indices_out_of_range_are_refused(method, value, said):
+    with pytest.raises(ValueError, match=said):
         getattr(GeometricBudget(epsilon=1.0), method)(value)
 
 
@@ -105,6 +113,29 @@ def test_there_is_no_such_client(client):
 def test_a_negative_crowd_is_refused():
     with pytest.raises(ValueError, match="clients: -1 is not allowed"):
         PrivacyAccountant(GeometricBudget(epsilon=1.0), -1)
+
+
+def test_costs_are_in_double_precision_whatever_the_precision_of_the_indices():
+    budget, index = GeometricBudget(epsilon=20.0), np.array([1, 50], dtype=np.float32)
+    for method in (budget.term, budget.leaked):
+        assert method(index).dtype == np.float64
+        assert method(index).tolist() == method([1, 50]).tolist()
+
+
+def test_an_empty_crowd_has_accounts_of_no_client():
+    accountant = PrivacyAccountant(GeometricBudget(epsilon=1.0), 0)
+    assert (accountant.releases.shape, accountant.spent.shape, accountant.largest) == ((0,), (0,), 0.0)
+
+
+def test_the_largest_sum_is_that_of_the_client_with_most_uploads():
+    """Terms 20 (1 - e^-0.04) and so on: after 1 and 2 uploads, the sums are 20 (1 - e^-0.04) and 20 (1 - e^-0.08)."""
+    accountant = PrivacyAccountant(GeometricBudget(epsilon=20.0), 2)
+    largest = [accountant.largest]
+    for client in (0, 1, 1, 0):
+        accountant.charge(client)
+        largest.append(accountant.largest)
+    assert largest == pytest.approx([20 * (1 - math.exp(-0.04 * uploads)) for uploads in (0, 1, 1, 2, 2)])
+    assert accountant.releases.dtype == np.int64
 
 
 def test_the_columns_of_the_accountant_are_read_only():

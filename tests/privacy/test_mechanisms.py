@@ -67,6 +67,13 @@ def test_coordinates_are_clamped(update, delta_f):
     np.testing.assert_allclose(sent, inside, rtol=1e-6, atol=delta_f * 1e-20 + 1e-20)
 
 
+def test_infinities_count_as_the_largest_float32_and_nan_as_nothing():
+    """Three coordinates of the same size share a norm of 3, whatever their signs."""
+    update = np.array([np.inf, -np.inf, np.finfo(np.float32).max, np.nan], dtype=np.float32)
+    sent = noiseless(L1ClippedLaplace(clip=3.0), update)
+    np.testing.assert_allclose(sent, [1.0, -1.0, 1.0, 0.0], rtol=1e-6, atol=1e-20)
+
+
 @pytest.mark.statistical
 def test_l1_release_of_one_number_is_epsilon_private():
     """The worst pair of inputs, -clip and clip, on a histogram: no bin is e^epsilon times likelier for one."""

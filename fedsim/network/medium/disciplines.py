@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from heapq import heappop, heappush
 from typing import Any, ClassVar, Final, Protocol, runtime_checkable
 
-from fedsim.answers import AnswerError, Contract, Free, Given, InstanceOf, Number, in_words
+from fedsim.answers import AnswerError, Contract, Free, Given, InstanceOf, Number, OptionalOf, in_words
 from fedsim.network.radio.channel import Channel
 
 _LEAST_SCALE: Final = 1e-100
@@ -81,6 +81,14 @@ class Discipline(ABC):
         The answer holds for the jobs present now; called only while there are any.
         """
 
+    def earliest_end_s(self, job: Job, bandwidth_hz: float) -> float | None:
+        """Return the seconds before which a job that has just joined cannot end, on a medium of some bandwidth.
+
+        Asked where `asked_at_each_join` is false. A number says that the job brings no other's end forward, so that the
+        medium need not ask for the next end before; None, the default, says that it has to ask.
+        """
+        return None
+
     @abstractmethod
     def in_service(self) -> Collection[Job]:
         """Return the jobs that are served now. Large collections should find a member in constant time."""
@@ -129,6 +137,7 @@ DISCIPLINE: Final = Contract(
         "advance": Free(),
         "served": _Served(),
         "next_end": _NextEnd(),
+        "earliest_end_s": OptionalOf(Number(least=0)),
         "in_service": InstanceOf(Collection),
         "rate_hz": Number(least=0),
     },

@@ -1,8 +1,9 @@
 """The discipline of a scheduler that serves each client in the blocks in which its fading is at its best."""
 
+import math
 from collections.abc import Collection, MutableSequence
 from heapq import heapify, heappop, heappush
-from typing import ClassVar, Final, NamedTuple
+from typing import ClassVar, Final, cast
 
 import numpy as np
 
@@ -11,29 +12,13 @@ from fedsim.network.medium.disciplines import Discipline, Job
 from fedsim.network.radio.channel import Channel
 from fedsim.network.radio.multiuser_diversity import DiversityGain
 
-_BELOW: Final = 4
-_ABOVE: Final = 3
+_BELOW: Final = 6
+_ABOVE: Final = 5
+_MOST_CLOCKS: Final = 4
 
-
-class _Claim(NamedTuple):
-    """A job present.
-
-    Attributes
-    ----------
-    number : in the order of joining
-    kind : of its client
-    finish : work done for this kind, since the medium was empty, when the job ends
-    job : the job itself
-    """
-
-    number: int
-    kind: int
-    finish: float
-    job: Job
-
-
-_Look = tuple[float, _Claim, float]
-"""The time that a job needs if no other joins or leaves, the job, and the least clock time at which it may end."""
+_Claim = tuple[int, int, float, Job]
+"""A job present: its number in the order of joining, the kind of its client, the work done for this kind, since the
+medium was empty, when it ends, and the job itself."""
 
 
 class ProportionalFair(Discipline):
@@ -61,10 +46,16 @@ class ProportionalFair(Discipline):
         self._users, self._gain_sum = 0, 0.0
         # Place of the gains in use, weight of the next place, and sums of both over jobs.
         self._place, self._share, self._fewer_sum, self._more_sum = -1, 0.0, 0.0, 0.0
-        # Time given to each client since the medium was empty, and at the gains of both places since these are in use.
+        # Time given to each client since the medium was empty, and at the gains of both places.
         self._time = self._fewer_clock = self._more_clock = 0.0
-        self._window, self._curves = range(0), np.zeros((2, 0))
-        # Of each kind: work done before these gains were in use, and number of jobs.
+        # The like time at the gains of a few other places, which `_done` does not count yet.
+        self._clocks: dict[int, float] = {}
+        self._older: list[tuple[float, MutableSequence[float]]] = []
+        self._pairs: dict[int, tuple[FloatArray, MutableSequence[float], MutableSequence[float]]] = {}
+        self._window = range(0)
+        # Numbers of jobs for which the bounds hold, and a further job brings no end forward.
+        self._least, self._most = math.inf, 0.0
+        # Of each kind: work done that the clocks do not count, and number of jobs.
         self._done, self._count = np.zeros((2, 0))
         self._heap: list[tuple[float, _Claim]] = []
         # The next end as work of the medium and the first to end, until a job joins or leaves.
@@ -88,26 +79,39 @@ class ProportionalFair(Discipline):
         """Add a job in O(log n)."""
         if not self._present:
             self._restart()
-        kind = self._known_gains().kind(job.bits / job.work)
+        work = job.work
+        kind = self._kind_of(job.bits / work)
+        fewer, more = self._fewer_of[kind], self._more_of[kind]
+        finish = work + self._done_of[kind] + self._fewer_clock * fewer + self._more_clock * more
+        for clock, gain_of in self._older:
+            finish += clock * gain_of[kind]
         self._joined += 1
-        self._present[job] = claim = _Claim(self._joined, kind, job.work + self._work_done(kind), job)
-        heappush(self._heap, (self._time + job.work / self._ceiling_of[kind], claim))
+        self._present[job] = claim = (self._joined, kind, finish, job)
+        heappush(self._heap, (self._time + work / self._ceiling_of[kind], claim))
         self._count_of[kind] += 1.0
-        self._fewer_sum += self._fewer_of[kind]
-        self._more_sum += self._more_of[kind]
+        self._fewer_sum += fewer
+        self._more_sum += more
         self._users, self._left = 0, None
 
     def leave(self, job: Job) -> None:
         """Remove a job; its entry in the heap stays until it is the first."""
-        if job not in self._present:
+        claim = self._present.pop(job, None)
+        if claim is None:
             return
-        claim = self._present.pop(job)
         if claim is self._first:
             self._first = None
-        self._count_of[claim.kind] -= 1.0
-        self._fewer_sum -= self._fewer_of[claim.kind]
-        self._more_sum -= self._more_of[claim.kind]
+        kind = claim[1]
+        self._count_of[kind] -= 1.0
+        self._fewer_sum -= self._fewer_of[kind]
+        self._more_sum -= self._more_of[kind]
         self._users, self._left = 0, None
+
+    def earliest_end_s(self, job: Job, bandwidth_hz: float) -> float | None:
+        """Return the end of the job at its largest gain in the window, while a join there brings no end forward."""
+        users = len(self._present)
+        if self._least < users <= self._most:
+            return job.work * users / (self._ceiling_of[self._present[job][1]] * bandwidth_hz)
+        return None
 
     def advance(self, work: float) -> None:
         """Give each job the same time, at the gains of the jobs present."""
@@ -118,102 +122,124 @@ class ProportionalFair(Discipline):
         self._time += step
         self._fewer_clock += step - more
         self._more_clock += more
-        if self._left is not None:
-            self._left = max(0.0, self._left - work)
+        left = self._left
+        if left is not None:
+            self._left = max(0.0, left - work)
 
     def served(self, job: Job) -> float:
         """Return the work of the job less what remains of it."""
-        claim = self._present[job]
-        return job.work - max(0.0, claim.finish - self._work_done(claim.kind))
+        _, kind, finish, _ = self._present[job]
+        done = self._done_of[kind] + self._fewer_clock * self._fewer_of[kind] + self._more_clock * self._more_of[kind]
+        for clock, gain_of in self._older:
+            done += clock * gain_of[kind]
+        return job.work - max(0.0, finish - done)
 
     def next_end(self) -> tuple[float, Job]:
         """Return the least time until an end as work of the medium, and the job that ends then."""
         if self._left is None or self._first is None:
             if not self._users:
                 self._look_up_gains()
-            time, self._first, _ = self._look_for_first()
+            time, self._first = self._look_for_first()
             self._left = time * self._gain_sum
-        return self._left, self._first.job
+        return self._left, self._first[3]
 
     def in_service(self) -> Collection[Job]:
         """Return all jobs present."""
         return self._present.keys()
 
-    def _look_for_first(self) -> _Look:
-        """Return the job that ends first, and by joining among equals."""
-        heap, present = self._heap, self._present
-        first = self._look_at(self._first or self._pop())
-        others: list[_Look] = []
-        while heap and heap[0][0] <= self._time + first[0]:
-            claim = heappop(heap)[1]
-            if present.get(claim.job) is claim:
-                look = self._look_at(claim)
-                if look < first:
-                    first, look = look, first
-                others.append(look)
-        for _, claim, bound in others:
-            heappush(heap, (bound, claim))
-        return first
+    def _look_for_first(self) -> tuple[float, _Claim]:
+        """Return the job that ends first, and by joining among equals, and the time until then.
 
-    def _pop(self) -> _Claim:
-        """Remove the first entry of the heap whose job is present."""
-        claim = heappop(self._heap)[1]
-        while self._present.get(claim.job) is not claim:
-            claim = heappop(self._heap)[1]
-        return claim
-
-    def _look_at(self, claim: _Claim) -> _Look:
-        """Return when a job ends; times of equal jobs are equal."""
-        _, kind, finish, _ = claim
-        left = max(0.0, finish - self._work_done(kind))
-        fewer = self._fewer_of[kind]
-        time = left / (fewer + self._share * (self._more_of[kind] - fewer))
-        return time, claim, self._time + left / self._ceiling_of[kind]
-
-    def _work_done(self, kind: int) -> float:
-        """Return the work done for a kind of client since the medium was empty."""
-        return self._done_of[kind] + self._fewer_clock * self._fewer_of[kind] + self._more_clock * self._more_of[kind]
+        Times of equal jobs are equal. A job that was looked at is bounded anew.
+        """
+        heap, present, now, share = self._heap, self._present, self._time, self._share
+        fewer_of, more_of, done_of, ceiling_of = self._fewer_of, self._more_of, self._done_of, self._ceiling_of
+        fewer_clock, more_clock, older = self._fewer_clock, self._more_clock, self._older
+        first, claim, least, bound = None, self._first, math.inf, 0.0
+        others: list[tuple[float, _Claim]] = []
+        while True:
+            if claim is None:
+                if not heap or heap[0][0] > now + least:
+                    break
+                claim = heappop(heap)[1]
+                if present.get(claim[3]) is not claim:
+                    claim = None
+                    continue
+            _, kind, finish, _ = claim
+            fewer, more = fewer_of[kind], more_of[kind]
+            left = finish - done_of[kind] - fewer_clock * fewer - more_clock * more
+            for clock, gain_of in older:
+                left -= clock * gain_of[kind]
+            left = max(left, 0.0)
+            time = left / (fewer + share * (more - fewer))
+            own_bound = now + left / ceiling_of[kind]
+            if first is None or time < least or (time == least and claim < first):
+                if first is not None:
+                    others.append((bound, first))
+                first, least, bound = claim, time, own_bound
+            else:
+                others.append((own_bound, claim))
+            claim = None
+        for entry in others:
+            heappush(heap, entry)
+        return least, cast(_Claim, first)
 
     def _look_up_gains(self) -> None:
         """Look up the gains for the number of jobs present."""
-        self._users = len(self._present)
-        place, self._share = self._known_gains().place(self._users)
+        self._users = users = len(self._present)
+        place, self._share = self._place_of(users)
         if place != self._place:
             self._turn_to(place)
         self._gain_sum = self._fewer_sum + self._share * (self._more_sum - self._fewer_sum)
 
     def _turn_to(self, place: int) -> None:
         """Use the gains of another place, and another window where needed."""
-        self._done += self._fewer_clock * self._curves[0] + self._more_clock * self._curves[1]
-        self._fewer_clock = self._more_clock = 0.0
-        self._place, self._curves = place, self._known_gains().curves(place, place + 2)
-        self._fewer_of, self._more_of = _numbers(self._curves[0]), _numbers(self._curves[1])
-        self._fewer_sum, self._more_sum = (self._curves @ self._count).tolist()
-        if place not in self._window:
+        clocks = self._clocks
+        clocks[self._place], clocks[self._place + 1] = self._fewer_clock, self._more_clock
+        in_window, gains = place in self._window, self._known_gains()
+        if len(clocks) > _MOST_CLOCKS or not in_window:
+            for other, clock in clocks.items():
+                if clock:
+                    self._done += clock * gains.curves(other, other + 1)[0]
+            clocks.clear()
+        self._place, self._fewer_clock, self._more_clock = place, clocks.pop(place, 0.0), clocks.pop(place + 1, 0.0)
+        self._older = [(clock, self._pair(other)[1]) for other, clock in clocks.items() if clock]
+        curves, self._fewer_of, self._more_of = self._pair(place)
+        self._fewer_sum, self._more_sum = (curves @ self._count).tolist()
+        if not in_window:
             self._move_window(place)
+
+    def _pair(self, place: int) -> tuple[FloatArray, MutableSequence[float], MutableSequence[float]]:
+        """Return the gains of every kind at a place and the next, together and each by itself."""
+        pair = self._pairs.get(place)
+        if pair is None:
+            curves = self._known_gains().curves(place, place + 2)
+            self._pairs[place] = pair = (curves, _numbers(curves[0]), _numbers(curves[1]))
+        return pair
 
     def _move_window(self, place: int) -> None:
         """Take the bounds of jobs from the gains around a place."""
         self._window = range(max(0, place - _BELOW), place + _ABOVE)
-        curves = self._known_gains().curves(self._window.start, self._window.stop + 1)
-        self._ceiling_of = ceiling_of = _numbers(curves.max(axis=0))
+        ceiling, self._least, self._most = self._known_gains().window(self._window.start, self._window.stop)
+        self._ceiling_of = ceiling_of = _numbers(ceiling)
         time, done_of = self._time, self._done_of
         self._heap = [
-            (time + (claim.finish - done_of[claim.kind]) / ceiling_of[claim.kind], claim)
-            for claim in self._present.values()
+            (time + (claim[2] - done_of[claim[1]]) / ceiling_of[claim[1]], claim) for claim in self._present.values()
         ]
         heapify(self._heap)
         self._first = None
 
     def _restart(self) -> None:
         """Begin anew on a medium without jobs."""
+        self._time = self._fewer_clock = self._more_clock = 0.0
+        self._clocks.clear()
+        self._older = []
         if self._place < 0:
+            self._kind_of, self._place_of = self._known_gains().kind, self._known_gains().place
             kinds = self._known_gains().curves(0, 1).size
-            self._curves = np.zeros((2, kinds))
             self._done, self._count = np.zeros((2, kinds))
             self._done_of, self._count_of = _numbers(self._done), _numbers(self._count)
             self._turn_to(0)
-        self._time = self._fewer_clock = self._more_clock = 0.0
         self._done.fill(0.0)
         self._heap.clear()
 

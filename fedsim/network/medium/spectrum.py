@@ -47,10 +47,9 @@ class SpectrumTransfer(Transfer):
         "work_done",
     )
 
-    def __init__(self, medium: "SharedSpectrum", bits: float, work: float, delay_s: float) -> None:
-        self._medium, self.bits, self.work, self.delay_s = medium, bits, work, delay_s
+    def __init__(self, medium: "SharedSpectrum", bits: float, work: float, delay_s: float, came_s: float) -> None:
+        self._medium, self.bits, self.work, self.delay_s, self.came_s = medium, bits, work, delay_s, came_s
         self.done = Event(medium.env)
-        self.came_s: float = medium.env.now
         self.began_s: float | None = None
         self.work_done = 0.0
         self.cancelled = self.arrived = False
@@ -94,6 +93,8 @@ class SharedSpectrum:
         self._present: dict[Job, SpectrumTransfer] = {}
         self._waiting: dict[Job, Callable[[], None] | None] = {}
         self._rate_hz = discipline.rate_hz(bandwidth_hz)
+        # Whether the rate is another one since a join.
+        self._rate_changed = False
         self._seen_s = env.now
         self._timer: Event | None = None
         self._joined = False
@@ -118,28 +119,30 @@ class SharedSpectrum:
         delay_s : propagation delay, >= 0
         """
         work = (bits / efficiency if efficiency > 0 else math.inf) if bits > 0 else 0.0
-        transfer = SpectrumTransfer(self, bits, work, delay_s)
+        now_s: float = self.env.now
+        transfer = SpectrumTransfer(self, bits, work, delay_s, now_s)
         if 0 < work < math.inf:
-            now_s = self._catch_up()
+            discipline, present, waiting = self.discipline, self._present, self._waiting
+            if now_s > self._seen_s:
+                self._catch_up()
             if self._fires_s - now_s <= 2 * SAME_INSTANT_ULPS * math.ulp(now_s):
                 self._end_due(now_s)
             self._came_s += now_s
-            self._present[transfer] = transfer
-            self._heaviest, self._crowd = max(self._heaviest, work), max(self._crowd, len(self._present))
-            self.discipline.join(transfer)
-            served = self.discipline.in_service()
+            present[transfer] = transfer
+            self._heaviest, self._crowd = max(self._heaviest, work), max(self._crowd, len(present))
+            discipline.join(transfer)
+            served = discipline.in_service()
             if transfer in served:
                 transfer.began_s = now_s
             else:
-                self._waiting[transfer] = None
-            if self._waiting and not self._waiting.keys().isdisjoint(served):
+                waiting[transfer] = None
+            if waiting and not waiting.keys().isdisjoint(served):
                 self._begin_service(now_s)
-            if self.discipline.asked_at_each_join:
-                self._rate_hz = self.discipline.rate_hz(self.bandwidth_hz)
-                self._plan(now_s, self.discipline.next_end()[0])
+            if discipline.asked_at_each_join:
+                self._rate_hz = discipline.rate_hz(self.bandwidth_hz)
+                self._plan(now_s, discipline.next_end()[0])
             elif not self._joined:
-                self._joined = True
-                call_next(self.env, self._plan_joined)
+                self._plan_join(transfer, now_s)
         else:
             transfer.began_s = transfer.came_s
             if work == 0:
@@ -199,6 +202,8 @@ class SharedSpectrum:
             self._seen_s = now_s
             present = len(self._present)
             self._presence_s += present * elapsed_s
+            if self._rate_changed:
+                self._look_up_rate()
             work = self._rate_hz * elapsed_s
             self._most += work
             if present:
@@ -206,6 +211,9 @@ class SharedSpectrum:
                 self._steps += 1
                 self.discipline.advance(work)
         return now_s
+
+    def _look_up_rate(self) -> None:
+        self._rate_hz, self._rate_changed = self.discipline.rate_hz(self.bandwidth_hz), False
 
     def _begin_service(self, now_s: float) -> None:
         """Stamp the transfers whose service begins now."""
@@ -222,16 +230,28 @@ class SharedSpectrum:
 
         A timer that fires too early (transfers have started since) plans anew, so that a start costs no event.
         """
-        delay_s = max(0.0, left / self._rate_hz)
+        self._fire_after(now_s, left / self._rate_hz if left > 0.0 else 0.0)
+
+    def _fire_after(self, now_s: float, delay_s: float) -> None:
         fires_s = now_s + delay_s
         if fires_s < self._fires_s:
             self._timer, self._fires_s = call_after(self.env, delay_s, self._on_time), fires_s
+
+    def _plan_join(self, transfer: SpectrumTransfer, now_s: float) -> None:
+        """Plan for a join that brings no other end forward at once, and for others after all joins of one event."""
+        delay_s = self.discipline.earliest_end_s(transfer, self.bandwidth_hz)
+        if delay_s is None:
+            self._joined = True
+            call_next(self.env, self._plan_joined)
+        else:
+            self._rate_changed = True
+            self._fire_after(now_s, delay_s)
 
     def _plan_joined(self, _event: Event) -> None:
         """Plan after all joins of one event."""
         self._joined = False
         if self._present:
-            self._rate_hz = self.discipline.rate_hz(self.bandwidth_hz)
+            self._look_up_rate()
             self._plan(self.env.now, self.discipline.next_end()[0])
 
     def _on_time(self, event: Event) -> None:
@@ -245,13 +265,17 @@ class SharedSpectrum:
     def _end_due(self, now_s: float) -> float:
         """End all transfers whose end is now; return the work until the next end, 0 if no transfer is left."""
         slack_s = SAME_INSTANT_ULPS * math.ulp(now_s)
-        while self._present:
-            left, job = self.discipline.next_end()
+        present, next_end = self._present, self.discipline.next_end
+        if self._rate_changed:
+            self._look_up_rate()
+        while present:
+            left, job = next_end()
             if left > slack_s * self._rate_hz:
                 return left
-            transfer = self._present[job]
-            transfer.work_done = transfer.work
-            self._received += transfer.work
+            transfer = present[job]
+            work = transfer.work
+            transfer.work_done = work
+            self._received += work
             self._let_go(transfer, now_s)
             self._send_on(transfer)
         return 0.0
@@ -259,7 +283,7 @@ class SharedSpectrum:
     def _let_go(self, transfer: SpectrumTransfer, now_s: float) -> None:
         del self._present[transfer]
         self.discipline.leave(transfer)
-        self._rate_hz = self.discipline.rate_hz(self.bandwidth_hz)
+        self._look_up_rate()
         if transfer.began_s is None:
             del self._waiting[transfer]
         if self._waiting:

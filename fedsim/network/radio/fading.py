@@ -13,6 +13,7 @@ import numpy as np
 from pydantic import Field, PositiveFloat, model_validator
 
 from fedsim.arrays import FloatArray
+from fedsim.inputs.bounds import out_of_bounds
 from fedsim.network.radio.spectral_efficiency import rayleigh_efficiency, spectral_efficiency
 from fedsim.registry import Component, Registry
 from fedsim.units import SPEED_OF_LIGHT_M_PER_S
@@ -64,8 +65,11 @@ class BlockFading(Component):
     @classmethod
     def _speed_decides(cls, value: Any) -> Any:
         if isinstance(value, Mapping):
-            speed, carrier = value.get("speed_m_per_s"), value.get("carrier_hz")
-            if isinstance(speed, int | float) and isinstance(carrier, int | float) and min(speed, carrier) > 0:
+            speed: Any = value.get("speed_m_per_s")
+            carrier: Any = value.get("carrier_hz")
+            numbers = isinstance(speed, int | float) and isinstance(carrier, int | float) and min(speed, carrier) > 0
+            # A number out of its bounds is refused by its own name.
+            if numbers and not out_of_bounds("speed_m_per_s", speed) and not out_of_bounds("carrier_hz", carrier):
                 return {**value, "coherence_s": coherence_time_s(speed, carrier)}
         return value
 

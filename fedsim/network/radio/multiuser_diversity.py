@@ -2,8 +2,9 @@
 
 import math
 from bisect import bisect_left
+from collections.abc import Sequence
 from functools import cache
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 
@@ -82,6 +83,7 @@ class DiversityGain:
         self._alone = efficiency_of_best(rate, fading, db_to_linear(self._level_db), 1)
         self._edges = _middles(np.interp(self._fine_db, self._level_db, self._alone)).tolist()
         self._curves, self._computed = np.zeros((_PLACES, self._fine_db.size)), set[int]()
+        self._windows: dict[tuple[int, int], Window] = {}
         self.place = cache(_place)
         """Return the place of a number of clients, and the weight of the next place beside it."""
 
@@ -99,6 +101,47 @@ class DiversityGain:
                 np.divide(best, self._alone, out=gain, where=self._alone > 0)
                 self._curves[place] = np.interp(self._fine_db, self._level_db, gain)
         return self._curves[first:end]
+
+    def window(self, first: int, end: int) -> "Window":
+        """Return bounds of the gains for the numbers of clients from one place to another, with both."""
+        if (first, end) not in self._windows:
+            users = [_users(place) for place in range(first, end + 1)]
+            self._windows[first, end] = Window.over(users, self.curves(first, end + 1))
+        return self._windows[first, end]
+
+
+class Window(NamedTuple):
+    """Bounds of the gains for some numbers of clients side by side.
+
+    Attributes
+    ----------
+    ceiling : largest gain of every kind, shape (kinds,)
+    least, most : numbers of clients between which each client more lets the gain over the number fall or stay, for
+        every kind; `inf` and 0 where that does not hold
+    """
+
+    ceiling: FloatArray
+    least: float
+    most: float
+
+    @classmethod
+    def over(cls, users: Sequence[int], curves: FloatArray) -> "Window":
+        """Return the bounds for computed numbers of clients.
+
+        In between, gains are linear in the logarithm of the number, so that their quotient falls where they rise by no
+        more than the logarithm of the ratio of the numbers. Numbers side by side are compared as they are.
+
+        Parameters
+        ----------
+        users : rising, shape (n,)
+        curves : gains of every kind, shape (n, kinds)
+        """
+        number = np.array(users, dtype=np.float64)
+        few, many = number[:-1], number[1:]
+        rise = np.where(many == few + 1, 1 / few, np.log(many / few))
+        falls = np.all(curves[1:] <= curves[:-1] * (1 + rise)[:, None])
+        least, most = (users[0], users[-1]) if falls else (math.inf, 0.0)
+        return cls(curves.max(axis=0), least, most)
 
 
 def _users(place: int) -> int:

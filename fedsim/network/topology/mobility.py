@@ -35,6 +35,8 @@ MOBILITIES = Registry(
 )
 
 _DRAWN_AT_ONCE: Final = 16
+_SHORTEST_LEG_S: Final = 0.01
+"""Time from the middle of the disc to its edge at the greatest speed."""
 Place = tuple[float, float]
 Points = dict[int, list[tuple[float, float, float]]]
 
@@ -144,6 +146,11 @@ class RandomWaypoint(Component):
             raise ValueError(
                 f"slowest_m_per_s = {self.slowest_m_per_s} is not allowed; "
                 f"it must be at most fastest_m_per_s = {self.fastest_m_per_s}"
+            )
+        if self.fastest_m_per_s > self.radius_m / _SHORTEST_LEG_S:
+            raise ValueError(
+                f"fastest_m_per_s = {self.fastest_m_per_s} is not allowed; with radius_m = {self.radius_m} it must be "
+                f"at most {self.radius_m / _SHORTEST_LEG_S}, so that a leg takes a while"
             )
         return self
 

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fedsim.arrays import FloatArray, IntArray, any_of, filled
+from fedsim.arrays import FloatArray, IntArray, filled
 from fedsim.history.outcomes import NO_VALUE, UNDECIDED, Fate, Outcome
 from fedsim.learning import Model, Release, Update
 from fedsim.rounds.clients.participation import Participations
@@ -33,13 +33,14 @@ class CohortRun:
     updates : handles of arrived updates by position in the cohort, made when first needed
     releases : privacy releases of the uploads that have started, by position in the cohort
     work : share of the local work that each client does, shape (n,); falls if a client shortens its work
+    everyone : positions of all members, 0..n-1
     fate : `Fate` of each update, `UNDECIDED` before it is known, shape (n,)
+    undecided : number of updates whose fate is not known
     late : whether the round was over before the client delivered, shape (n,)
     served_round : round whose aggregation used the update, `NO_VALUE` for none, shape (n,)
     staleness : aggregations between the start of a client and the use of its update, `NO_VALUE` for none, shape (n,)
     used_weight : weight of the update in the aggregation, 0 for an update that was not used, shape (n,)
     measured : measurements of the arrived updates by name, NaN for the other clients, each of shape (n, ...)
-    recorded : whether the participation stands in the history, shape (n,)
     """
 
     participations: Participations
@@ -64,6 +65,8 @@ class CohortRun:
         self.work = filled(size, 1.0) if cohort.work is None else np.array(cohort.work, dtype=np.float64)
         self.fate = np.empty(size, dtype=np.int8)
         self.fate.fill(UNDECIDED)
+        self.undecided = self._unrecorded = size
+        self.everyone = np.arange(size)
         self.late = np.zeros(size, dtype=bool)
         self.served_round = np.empty(size, dtype=np.int64)
         self.staleness = np.empty(size, dtype=np.int64)
@@ -71,26 +74,41 @@ class CohortRun:
         self.staleness.fill(NO_VALUE)
         self.used_weight = np.zeros(size)
         self.measured: dict[str, NDArray[np.floating[Any]]] = {}
-        self.recorded = np.zeros(size, dtype=bool)
+        self._recorded = np.zeros(size, dtype=bool)
 
     @property
     def buffered(self) -> IntArray:
         """Positions of the clients whose updates have arrived and wait for an aggregation."""
+        if self.undecided == self.everyone.size and self.participations.all_delivered:
+            return self.everyone
         waiting: IntArray = ((self.fate == UNDECIDED) & self.participations.arrived).nonzero()[0]
         return waiting
 
-    @property
-    def decided(self) -> bool:
-        """Whether the fate of every update is known."""
-        return not any_of(self.fate == UNDECIDED)
+    def decide(self, members: IntArray, fate: IntArray | int) -> None:
+        """Set the fate, one for all or one for each, of members whose fate was not known; positions of shape (m,)."""
+        self.fate[members] = fate
+        self.undecided -= members.size
 
     def decide_lost(self) -> None:
         """Decide the fate of the participations that have ended without an update."""
         members = self.participations
         if members.all_delivered:
             return
-        lost = (self.fate == UNDECIDED) & members.ended & ~members.arrived
-        self.fate[lost] = np.where(members.outcome[lost] == Outcome.DROPPED, Fate.WASTED_DROPPED, Fate.WASTED_LATE)
+        lost = ((self.fate == UNDECIDED) & members.ended & ~members.arrived).nonzero()[0]
+        dropped = members.outcome[lost] == Outcome.DROPPED
+        self.decide(lost, np.where(dropped, Fate.WASTED_DROPPED, Fate.WASTED_LATE))
+
+    def take_decided(self) -> IntArray:
+        """Return the positions of the members whose fate has been decided since the last call, shape (m,)."""
+        if self.undecided == self._unrecorded:
+            return self.everyone[:0]
+        if self._unrecorded < self.everyone.size or self.undecided:
+            rows: IntArray = ((self.fate != UNDECIDED) & ~self._recorded).nonzero()[0]
+        else:
+            rows = self.everyone
+        self._recorded[rows] = True
+        self._unrecorded -= rows.size
+        return rows
 
     def duration_s(self, now_s: float) -> FloatArray:
         """Return the seconds for which the server waited for each client, shape (n,).
@@ -130,7 +148,7 @@ def cohort_weights(cohort: Cohort, samples: IntArray) -> tuple[FloatArray, float
     if cohort.weights is not None:
         prescribed = np.asarray(cohort.weights, dtype=np.float64)
         return prescribed, float(prescribed.sum())
-    counted = samples if samples.any() else np.ones(samples.size)
+    counted = samples if np.count_nonzero(samples) else np.ones(samples.size)
     return (counted if cohort.draws is None else np.asarray(cohort.draws) * counted).astype(np.float64), 1.0
 
 

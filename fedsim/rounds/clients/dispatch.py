@@ -230,7 +230,8 @@ class Dispatcher:
         """
         if not times_s.size:
             return
-        if times_s.min() >= 0 and (not assignment.waits_for_all or (never is None and times_s.max() < math.inf)):
+        known = not assignment.waits_for_all or (never is None and np.maximum.reduce(times_s, axis=None) < math.inf)
+        if known and np.minimum.reduce(times_s, axis=None) >= 0:
             return
         if never is None:
             never = np.isinf(times_s)

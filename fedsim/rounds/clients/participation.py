@@ -24,7 +24,7 @@ from fedsim.history.outcomes import COMPUTE, DOWNLINK, NOT_CUT, PHASES, UPLINK, 
 from fedsim.network.contracts import Transfer
 from fedsim.rounds.clients.interruptions import BatteryEmpty, Interruptions
 from fedsim.rounds.clients.link_outages import PhaseStart
-from fedsim.rounds.clients.records import ParticipationRecords, taken
+from fedsim.rounds.clients.records import ParticipationRecords
 
 PhaseHook = Callable[[int], PhaseStart]
 """Called with a client's position in the cohort at the start of a phase."""
@@ -113,10 +113,13 @@ class Participations:
             [planned_s[first:end].sum(axis=0).tolist() for first, end, _ in self._waits] if hooks else [task_s.tolist()]
         )
         undisturbed = not hooks and interruptions is None and leaves_after_s is None and still_available is None
-        self._all_awaited = all_awaited and undisturbed and on_end is None
-        # The event of the last end, if nothing depends on the others.
+        # The event of the last end, as long as nothing depends on the others.
         self._shared: Event | None = None
-        call_next(env, self._begin)
+        if all_awaited and undisturbed and on_end is None:
+            self._shared = call_after(env, max(self._waits_s[0], default=0.0), self._end_by_now)
+            self._place, self._awaited = [0] * size, [self._shared] * size
+        else:
+            call_next(env, self._begin)
         if leaves_after_s is not None:
             for i in np.flatnonzero(leaves_after_s < task_s).tolist():
                 call_after(env, float(leaves_after_s[i]), self._leave, i)
@@ -129,11 +132,13 @@ class Participations:
     @property
     def all_delivered(self) -> bool:
         """Whether every client has delivered."""
+        self._end_by_now()
         return self._delivered == len(self._place)
 
     @property
     def ended_s(self) -> FloatArray:
         """Instant at which each participation ended, shape (n,); NaN for those in flight."""
+        self._end_by_now()
         if self._known_ends_s is None:
             self._known_ends_s = np.array(self._ends_s)
         return self._known_ends_s
@@ -175,34 +180,30 @@ class Participations:
         part : positions of the participations, shape (m,); None for the whole cohort, which needs no copies: nothing
             changes participations that have ended
         """
-        demand = self.demand
-        if demand is not None and part is not None:
-            demand = EnergyDemand(
-                demand.client[part], demand.charge_j[part], demand.cost_j[:, part], demand.samples[part]
-            )
-        return ParticipationRecords(
-            client=taken(client, part),
-            start_s=self.start_s,
-            now_s=self.env.now,
-            bits=self.bits,
-            ended_s=taken(self.ended_s, part),
-            spent_s=taken(self.spent_s, part),
-            queue_s=taken(self.queue_s, part),
-            sent_bits=taken(self.sent_bits, part),
-            outcome=taken(self.outcome, part),
-            cut_in=taken(self.cut_in, part),
-            planned_compute_s=taken(self.planned_compute_s, part),
-            emptied=taken(self.emptied, part),
-            energy_j=taken(self.energy_j, part),
-            left_j=taken(self.left_j, part),
-            demand=demand,
+        records = ParticipationRecords(
+            client,
+            self.start_s,
+            self.env.now,
+            self.bits,
+            self.ended_s,
+            self.spent_s,
+            self.queue_s,
+            self.sent_bits,
+            self.outcome,
+            self.cut_in,
+            self.planned_compute_s,
+            self.emptied,
+            self.energy_j,
+            self.left_j,
+            self.demand,
         )
+        return records if part is None else records.of(part)
 
     def delivered(self, count: int) -> Event:
         """Return the event that is triggered when a number of clients have delivered."""
         if count not in self._milestones:
-            if self._shared is not None:
-                self._end_by_now()
+            self._end_by_now()
+            if self._shared is not None and count != self.size:
                 self._begin_each()
             self._milestones[count] = self.env.event()
             if self._delivered >= count:
@@ -222,6 +223,7 @@ class Participations:
         self._end_by_now()
         if not self._in_flight:
             return False
+        self._shared = None
         in_flight = [i for i, event in enumerate(self._awaited) if event is not None]
         self.outcome[in_flight] = Outcome.LATE
         call_next(self.env, partial(self._stop, in_flight))
@@ -234,11 +236,7 @@ class Participations:
             return
         # The usual case, one wait without a hook, as `_go_on` would begin it.
         self._place = [0] * self.size
-        if self._all_awaited and self._milestones.keys() == {self.size}:
-            self._shared = call_after(self.env, max(self._waits_s[0]), self._end_by_now)
-            self._awaited = [self._shared] * self.size
-        else:
-            self._begin_each()
+        self._begin_each()
 
     def _begin_each(self) -> None:
         """Wait for the end of each client's only wait, where none or the shared event is awaited."""
@@ -253,10 +251,17 @@ class Participations:
 
     def _end_by_now(self, _event: Event | None = None) -> None:
         """End the participations that share an event and whose wait is over, each at its own instant."""
-        if self._shared is not None:
-            for i, wait_s in enumerate(self._waits_s[0]):
-                if self._awaited[i] is self._shared and self.start_s + wait_s <= self.env.now:
-                    self._end(i, self.start_s + wait_s, delivered=True)
+        if self._shared is None:
+            return
+        now_s, ends_s = self.env.now, [self.start_s + wait_s for wait_s in self._waits_s[0]]
+        self._ends_s = [end_s if end_s <= now_s else math.nan for end_s in ends_s]
+        self._awaited = [None if end_s <= now_s else self._shared for end_s in ends_s]
+        self._known_ends_s, self._in_flight = None, self.size - self._awaited.count(None)
+        self._delivered = self.size - self._in_flight
+        if not self._in_flight:
+            self._shared = None
+            if self.size in self._milestones:
+                self._milestones[self.size].succeed()
 
     def _go_on(self, i: int) -> None:
         """Begin the next wait of client i that takes time; after the last one, end its participation."""
@@ -326,7 +331,8 @@ class Participations:
         transfer.cancel()
         self._hazards.pop(i, None)
         queued_s = transfer.queued_s()
-        self.queue_s[i] += queued_s
+        if queued_s:
+            self.queue_s[i] += queued_s
         self.spent_s[phase, i] = max(0.0, self.env.now - self._began_s[i] - queued_s)
         self.sent_bits[phase // 2, i] = transfer.sent_bits()
 

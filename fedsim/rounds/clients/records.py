@@ -45,6 +45,28 @@ class ParticipationRecords(NamedTuple):
         arrived: BoolArray = self.cut_in == NOT_CUT
         return arrived
 
+    def of(self, part: IntArray) -> "ParticipationRecords":
+        """Return copies of the records at some positions, shape (k,)."""
+        demand = self.demand
+        if demand is not None:
+            demand = EnergyDemand(
+                demand.client[part], demand.charge_j[part], demand.cost_j[:, part], demand.samples[part]
+            )
+        return self._replace(
+            client=self.client[part],
+            ended_s=self.ended_s[part],
+            spent_s=self.spent_s[:, part],
+            queue_s=self.queue_s[part],
+            sent_bits=self.sent_bits[:, part],
+            outcome=self.outcome[part],
+            cut_in=self.cut_in[part],
+            planned_compute_s=self.planned_compute_s[part],
+            emptied=self.emptied[part],
+            energy_j=self.energy_j[part],
+            left_j=self.left_j[part],
+            demand=demand,
+        )
+
 
 def taken(column: NDArray[T], part: IntArray | None) -> NDArray[T]:
     """Return the elements at some positions of the last axis, or the whole column itself, not a copy, for None."""

@@ -163,7 +163,7 @@ class CohortRuns:
         for run in changed:
             run.decide_lost()
             final.append((run, self._log.finalize(run)))
-            if run.decided:
+            if not run.undecided:
                 del self._open[run]
             elif run.buffered.size:
                 self._ended[run] = None
@@ -182,7 +182,7 @@ class CohortRuns:
         for run in self._open:
             if self.end_with_round:
                 self._dispatcher.finalize(run.participations)
-            run.fate[run.buffered] = Fate.WASTED_UNMERGED
+            run.decide(run.buffered, Fate.WASTED_UNMERGED)
             run.decide_lost()
             final.append((run, self._log.finalize(run)))
         self._log.check_probes()

@@ -195,4 +195,4 @@ def _read_only(array: NDArray[T]) -> NDArray[T]:
 
 def all_members(run: CohortRun) -> tuple[CohortRun, IntArray]:
     """Return a cohort with the positions of all its members."""
-    return run, np.arange(run.fate.size)
+    return run, run.everyone

@@ -1,12 +1,13 @@
 """The one writer of what a server's rounds leave behind: tables, audit, the selector's reports and past rounds."""
 
 import math
+from operator import add
 from typing import Final
 
 import numpy as np
 
 from fedsim.arrays import IntArray
-from fedsim.history.outcomes import UNDECIDED, Fate, Outcome, RoundEnd
+from fedsim.history.outcomes import Fate, Outcome, RoundEnd
 from fedsim.history.recorder import Recorder
 from fedsim.history.schema import Piece
 from fedsim.rounds.audit.audit import Audit
@@ -51,7 +52,8 @@ class RoundLog:
         self.past = PastRounds()
         self._remembered = context.policy.traits.remembered_rounds
         self._member = member
-        self._counts = np.zeros(len(Outcome), dtype=np.int64)
+        # Participations of the round by outcome; one byte each, they are counted as bytes.
+        self._counts = [0] * len(_OUTCOMES)
         self._selected = self._stale_used = 0
         self.sent = 0
         self._unchecked: list[tuple[int, int, ParticipationRecords]] = []
@@ -77,22 +79,22 @@ class RoundLog:
 
     def finalize(self, run: CohortRun) -> IntArray:
         """Record the members of a cohort whose fate is decided and who are not recorded; return their positions."""
-        rows: IntArray = ((run.fate != UNDECIDED) & ~run.recorded).nonzero()[0]
+        rows = run.take_decided()
         if rows.size:
-            run.recorded[rows] = True
             part = rows if rows.size < run.fate.size else None
             records = run.participations.records(run.cohort.client, part)
             self.recorder.add_participations(self._columns(run, part, records))
             self.check_probes(before=run.order)
             if self.audit is not None:
                 self.audit.check(run.number, records)
-            self._stale_used += (run.fate[rows] == _STALE_USED).nonzero()[0].size
+            self._stale_used += run.fate[rows].tobytes().count(_STALE_USED)
         return rows
 
     def count(self, counted: Members) -> None:
         """Count how participations of the present round ended."""
         for run, members in counted:
-            self._counts += np.bincount(run.participations.outcome[members], minlength=len(_OUTCOMES))
+            ended = run.participations.outcome[members].tobytes()
+            self._counts = [count + ended.count(code) for code, count in enumerate(self._counts)]
 
     def close(
         self,
@@ -116,7 +118,7 @@ class RoundLog:
             "duration_s": end_s - start_s,
             "candidates": candidates,
             "selected": self._selected,
-            **dict(zip(_OUTCOMES, self._counts.tolist(), strict=True)),
+            **dict(zip(_OUTCOMES, self._counts, strict=True)),
             "stale_used": self._stale_used,
             "model_version": version,
             "largest_leakage": leakage,
@@ -127,10 +129,10 @@ class RoundLog:
         else:
             self.recorder.add_edge_round(edge=self.edge, **values)
             self._above._selected += self._selected
-            self._above._counts += self._counts
+            self._above._counts = list(map(add, self._above._counts, self._counts))
             self._above._stale_used += self._stale_used
         self._selected = self._stale_used = 0
-        self._counts[:] = 0
+        self._counts = [0] * len(_OUTCOMES)
 
     def report(self, round_: Round, end_s: float, reported: Members, picked: IntArray) -> None:
         """Tell the selector, and the policy of later rounds, what a round has shown.

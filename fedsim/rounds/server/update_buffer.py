@@ -46,6 +46,7 @@ class UpdateBuffer:
         self._held: set[tuple[CohortRun, int]] = set()
         self.picked = _NONE
         self._begun_with, self._sent = np.full((2, context.learner.samples.size), -1)
+        self._newest = -1  # version that an update which has arrived started from
 
     def repeats(self, client: IntArray, version: int) -> IntArray:
         """Return how many updates of one version of the model each client has sent, shape (n,).
@@ -55,6 +56,8 @@ class UpdateBuffer:
         client : ids, shape (n,)
         version : of the model that the updates started from
         """
+        if version > self._newest:
+            return np.zeros(client.size, dtype=np.int64)
         return np.asarray(self._sent[client] * (self._begun_with[client] == version))
 
     def take(self, run: CohortRun, members: IntArray) -> None:
@@ -66,7 +69,8 @@ class UpdateBuffer:
             client = run.cohort.client[members]
             # A client is sent again only after it has delivered or was lost.
             self._sent[client] = run.repeat[members] + 1
-            self._begun_with[client] = run.model.version
+            self._begun_with[client] = version = run.model.version
+            self._newest = max(self._newest, version)
 
     def count(self, version: int) -> int:
         """Return how many updates wait that a model of a version accepts; the others are discarded."""
@@ -98,7 +102,8 @@ class UpdateBuffer:
         aggregated = self._rule.aggregate(model, arrivals)
         # After the aggregation, which computes nothing: so an update is added to the model as soon as it is there.
         self._measure(unmeasured)
-        self.picked = arrivals.client[(aggregated.weight > 0) & ~arrivals.held]
+        used = aggregated.weight > 0
+        self.picked = arrivals.client[used & ~arrivals.held if self._held else used]
         done = 0
         for run, members in ready:
             part = slice(done, done + members.size)
@@ -114,7 +119,7 @@ class UpdateBuffer:
     def discard(self) -> None:
         """Discard all updates that wait."""
         for run, parts in self._buffered.items():
-            run.fate[np.concatenate(parts)] = Fate.WASTED_UNMERGED
+            run.decide(joined(parts), Fate.WASTED_UNMERGED)
         self._buffered.clear()
         self._unchecked.clear()
         self._held.clear()
@@ -128,10 +133,10 @@ class UpdateBuffer:
             if run in self._buffered:
                 members = joined(self._buffered[run])
                 staleness = _repeated(version - run.model.version, members.size)
-                refused = ~self._rule.accepts(staleness, run.late[members])
-                if any_of(refused):
-                    run.fate[members[refused]] = Fate.WASTED_LATE
-                    self._remove(run, members[refused])
+                accepted = self._rule.accepts(staleness, run.late[members])
+                if np.count_nonzero(accepted) < members.size:
+                    run.decide(members[~accepted], Fate.WASTED_LATE)
+                    self._remove(run, members[~accepted])
         self._version = version
         self._unchecked.clear()
 
@@ -151,13 +156,13 @@ class UpdateBuffer:
         fate = np.where(late, _STALE_USED, _USED) if age == 0 and any_of(late) else _STALE_USED if age else _USED
         if not any_of(unused):
             run.used_weight[members], run.staleness[members], run.served_round[members] = weight, age, number
-            run.fate[members] = fate
+            run.decide(members, fate)
         else:
             used = ~unused
             run.used_weight[members] = np.where(used, weight, 0.0)
             run.staleness[members] = np.where(used, age, NO_VALUE)
             run.served_round[members] = np.where(used, number, NO_VALUE)
-            run.fate[members] = np.where(used, fate, Fate.WASTED_UNMERGED)
+            run.decide(members, np.where(used, fate, Fate.WASTED_UNMERGED))
         self._remove(run, members)
 
     def _unmeasured(self) -> Members:

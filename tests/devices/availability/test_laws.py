@@ -163,6 +163,17 @@ def test_hours_can_start_anywhere_and_clients_live_in_zones():
     np.testing.assert_allclose(mean, mean[0], atol=7 * math.sqrt(0.25 / clients))
 
 
+@pytest.mark.statistical
+@pytest.mark.parametrize(("hour", "share"), [(5, 0.25), (0, 0.0), (20, 1.0), (23, 0.3)])
+def test_a_run_that_begins_at_half_past_an_hour_begins_with_its_share(hour, share):
+    """Sessions of a minute let the share change between any two hours; half past is where a share is given."""
+    shares = np.full(24, 0.5)
+    shares[hour] = 0.01 + 0.98 * share
+    law = Diurnal(share_by_hour=tuple(shares), mean_session_s=60.0, start_hour=hour + 0.5)
+    there = law.build(20_000, Streams(1)).available(np.arange(20_000), 0.0, 1)
+    assert there.mean() == pytest.approx(shares[hour], abs=5 * math.sqrt(0.25 / 20_000))
+
+
 def test_rates_solve_the_balance_of_comings_and_goings():
     """The oracle integrates p' = a (1 - p) - m p numerically over a day."""
     from scipy.integrate import solve_ivp

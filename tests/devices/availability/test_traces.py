@@ -128,10 +128,12 @@ def test_what_is_no_trace_is_refused(tmp_path):
     for name, content in bad.items():
         file = tmp_path / f"{name}.pkl"
         file.write_bytes(pickle.dumps(content))
-        with pytest.raises(DataError, match=name):
+        with pytest.raises(DataError, match=name) as refused:
             read_intervals(file)
-    with pytest.raises(DataError, match="No such file"):
+        assert str(refused.value).count(str(file)) == 1
+    with pytest.raises(DataError, match="No such file") as refused:
         read_intervals(tmp_path / "missing.csv")
+    assert str(refused.value).count("missing.csv") == 1
     (tmp_path / "words.txt").write_text("hello")
     with pytest.raises(DataError, match=r"allowed: \.csv"):
         read_intervals(tmp_path / "words.txt")

@@ -14,6 +14,7 @@ from fedsim.network.medium.disciplines import EqualSharing, FirstCome, MinimumMa
 from fedsim.network.medium.multicast import Multicast
 from fedsim.network.medium.proportional_fair import ProportionalFair
 from fedsim.network.medium.spectrum import SharedSpectrum
+from fedsim.network.radio.multiuser_diversity import Window
 from fedsim.rounds.audit.audit import check_book
 
 PRIMES = (97, 101, 103, 107, 109, 113, 127, 131)
@@ -30,6 +31,9 @@ class Kinds:
 
     def place(self, users):
         return users - 1, 0.0
+
+    def window(self, first, end):
+        return Window.over(range(first + 1, end + 2), self.curves(first, end + 1))
 
     def curves(self, first, end):
         return np.array([self.gains.get(users, [1.0] * 9) for users in range(first + 1, end + 1)])
@@ -149,6 +153,29 @@ def test_proportional_fair_gains_differ_by_user_by_hand():
     assert medium.book().received == pytest.approx(6.0)
 
 
+def test_proportional_fair_gains_lie_between_those_of_two_numbers_of_users_by_hand():
+    """Half-way between its neighbours' gains, a alone does 1.5 Hz s a second and b alone 2; together 1.25 and 2.
+
+    At 2 s a has 1 of its 4 Hz s left, to 2.8 s; b has done 1.6 of its 4 by then, and alone it needs 1.2 s for the rest.
+    """
+
+    class Between(Kinds):
+        def place(self, users):
+            return users - 1, 0.5
+
+    gains = {2: [1.0, 2.0, 3.0, *[1.0] * 6], 3: [1.0, 3.0, 5.0, *[1.0] * 6]}
+    env = simpy.Environment()
+    medium = SharedSpectrum(env, 1.0, ProportionalFair(Between(gains)))
+    ends = {}
+    medium.send(4.0, 1.0).done.callbacks.append(lambda _: ends.update(a=env.now))
+    env.run(until=2.0)
+    assert medium.book().under_way == pytest.approx(3.0)
+    medium.send(8.0, 2.0).done.callbacks.append(lambda _: ends.update(b=env.now))
+    env.run()
+    assert ends == {"a": pytest.approx(2.8), "b": pytest.approx(4.0)}
+    assert medium.book().carried == pytest.approx(8.0)
+
+
 def test_cancelling_the_one_that_is_served_begins_the_next():
     ends, carried, queued, _ = play(FirstCome, [("a", 0, 4, 1), ("b", 0, 4, None)])
     assert (ends, carried, queued) == ({"b": 5.0}, {"a": 1.0, "b": 4.0}, {"a": 0.0, "b": 1.0})
@@ -195,6 +222,24 @@ def test_a_message_arrives_after_its_delay_and_the_medium_is_free_meanwhile(make
     env.run(until=100.0)
     assert ends == [4.0, 12.0]
     assert not lost.done.triggered
+
+
+@pytest.mark.parametrize("make", RULES.values(), ids=RULES)
+def test_a_transfer_given_up_while_its_last_bit_travels_is_never_done_and_counts_as_lost(make):
+    """Two Hz s at 1 Hz end at 2 s and travel for 10 s; at 5 s they are given up."""
+    env = simpy.Environment()
+    medium = SharedSpectrum(env, 1.0, make())
+    transfer = medium.send(2.0, 1.0, 10.0)
+    env.run(until=5.0)
+    assert (medium.book().received, medium.book().lost, medium.present) == (2.0, 0.0, 0)
+    transfer.cancel()
+    transfer.cancel()
+    env.run(until=100.0)
+    book = medium.book()
+    assert not transfer.done.triggered
+    assert (transfer.sent_bits(), transfer.work_done) == (2.0, 2.0)
+    assert (book.carried, book.received, book.lost, book.under_way) == (2.0, 0.0, 2.0, 0.0)
+    check_book("uplink", book)
 
 
 def brute_force(rule, script):
@@ -300,17 +345,22 @@ def test_together_gives_shares_in_proportion_to_work():
 
 
 def test_together_survives_a_scale_that_shrinks_again_and_again():
-    """Each comes just before the others end, a million times smaller than what there was to do."""
+    """Each comes just before the others end, a million times smaller than what there was to do.
+
+    The n-th leaves n / 2^20 Hz s of all of them, 1 / 2^20 more than there was. So the scale shrinks to 120! / 2^2400 or
+    about 1e-524, which no float holds; a rescaling that forgets the older ones loses 1e-4 of what is left.
+    """
     env = simpy.Environment()
     medium = SharedSpectrum(env, 1.0, MinimumMakespan())
-    ends = []
-    for _ in range(60):
-        medium.send(1.0, 1.0).done.callbacks.append(lambda _: ends.append(env.now))
+    ends, flows = [], []
+    for number in range(1, 121):
+        flows.append(medium.send(1.0, 1.0))
+        flows[-1].done.callbacks.append(lambda _: ends.append(env.now))
         env.run(until=env.now + 1.0 - 2.0**-20)
+        assert sum(1.0 - flow.sent_bits() for flow in flows) == pytest.approx(number * 2.0**-20, rel=1e-6)
     env.run()
-    assert len(ends) == 60
-    assert ends == pytest.approx([60.0] * 60)
-    assert medium.book().received == pytest.approx(60.0)
+    assert ends == pytest.approx([120.0] * 120)
+    assert medium.book().received == pytest.approx(120.0)
 
 
 def test_multicast_sends_one_message_at_the_rate_of_the_weakest():

@@ -174,6 +174,20 @@ def test_two_bursts_on_one_sleeping_edge_both_wake_up():
     assert finish(env, air.uplink(0, 1e6)) == pytest.approx([104.0])
 
 
+def test_wireless_edges_have_the_names_of_their_ends_and_both_directions():
+    """A chain of three radios 80 m apart, each of which reaches 100 m; the link to the cloud is a wire."""
+    wire = {"capacity_bps": 1e6, "delay_s": 0.0}
+    mesh = {"kind": "mesh", "range_m": 100.0, "hop": wire, "backhaul": wire}
+    air, _ = opened(Graph(topology=mesh), [[80.0, 0.0], [160.0, 0.0]])
+    assert [name for name, _ in air.edges()] == ["bs-0 - client-0", "client-0 - client-1"]
+    ends = [(air.topology.names[link.tail], air.topology.names[link.head]) for link in air.topology.links]
+    between = [sorted(ends[number] for number in links) for _, links in air.edges()]
+    assert between == [
+        [("bs-0", "client-0"), ("client-0", "bs-0")],
+        [("client-0", "client-1"), ("client-1", "client-0")],
+    ]
+
+
 def test_two_causes_multiply():
     air, env = opened(Graph(topology=STAR, access=ACCESS), [[0.0, 0.0]])
     (_, links), *_ = air.edges()

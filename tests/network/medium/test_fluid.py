@@ -49,6 +49,7 @@ def test_a_latecomer_slows_the_first_by_hand():
     env.run(until=late)
     assert seen == [("first", 3.0)]
     assert flows["first"].sent_bits() == flows["second"].sent_bits() == 20.0
+    assert flows["first"].rate_bps() == flows["second"].rate_bps() == 0.0
 
 
 def test_cancelling_frees_the_link_and_never_triggers():
@@ -213,6 +214,18 @@ def test_bits_are_conserved_and_no_link_is_overloaded(seed):
     assert all(flow.sent_bits() == flow.bits for flow in flows if flow.done.triggered)
     assert np.all(carried <= capacity * env.now * (1 + 1e-9))
     assert not fluid.transfers
+
+
+def test_all_that_wait_for_a_link_are_told_of_its_first_transfer_and_each_once():
+    env = simpy.Environment()
+    fluid = Fluid(env, np.array([10.0, 10.0, 10.0]))
+    waiting = [fluid.in_use(links) for links in ([0], [0], [0, 1], [1])]
+    fluid.begin(10.0, route(0))
+    assert [event.triggered for event in waiting] == [True, True, True, False]
+    fluid.begin(10.0, route(1))
+    assert waiting[3].triggered
+    assert fluid.in_use([1, 2]).triggered, "one in use already"
+    assert not fluid.in_use([2]).triggered
 
 
 def test_one_event_waits_and_rates_are_worked_out_once_an_instant():

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import pytest
+from pydantic import ValidationError
 
 from fedsim.rounds.aggregation.staleness import Constant
 from fedsim.rounds.policies.count_based import Quorum
@@ -206,6 +207,44 @@ def test_deprecated_clients_are_cut_off_and_their_places_become_the_global_model
     tolerant, _, patient = run(Safa(share=1 / 3, max_wait_s=10.0, lag=2), count=3)
     assert (3.0, "client 2 starts from 2") not in timeline(tolerant)
     assert patient.aggregated == pytest.approx([1 / 3, 1, (7 / 6 + 2 + 0) / 3])
+
+
+def test_without_any_lag_all_that_are_behind_the_newest_model_start_again():
+    """Version 1 is there at 3 s: clients 1 and 2, of version 0, are cut off, and their places become its value 1/3.
+
+    Client 0 was picked last time, so that client 1 ends round 2 at 8 s; the place of client 2 becomes version 2.
+    """
+    history, _, learner = run(Safa(share=1 / 3, max_wait_s=10.0, lag=0), count=3)
+    assert timeline(history) == told("""
+         0 round 1 begins
+         0 client 0 starts from 0
+         0 client 1 starts from 0
+         0 client 2 starts from 0
+         3 client 0 arrives: used
+         3 client 1 is cut off: wasted-late
+         3 client 2 is cut off: wasted-late
+         3 round 1 ends with model 1
+         3 round 2 begins
+         3 client 0 starts from 1
+         3 client 1 starts from 1
+         3 client 2 starts from 1
+         6 client 0 arrives: wasted-unmerged
+         8 client 1 arrives: used
+         8 client 2 is cut off: wasted-late
+         8 round 2 ends with model 2
+         8 round 3 begins
+         8 client 0 starts from 2
+         8 client 1 starts from 2
+         8 client 2 starts from 2
+        11 client 0 arrives: used
+        11 client 1 is cut off: wasted-late
+        11 client 2 is cut off: wasted-late
+        11 round 3 ends with model 3
+    """)
+    second = (1 + (1 / 6 + 2) + 1 / 3) / 3
+    assert learner.aggregated == pytest.approx([1 / 3, second, ((second / 2 + 1) + (1 / 6 + 2) + second) / 3])
+    with pytest.raises(ValidationError, match="lag"):
+        Safa(max_wait_s=1.0, lag=-1)
 
 
 def test_absent_clients_are_deprecated_too():

@@ -305,8 +305,12 @@ def test_rules_that_contradict_each_other_are_refused(rounds, said):
             name="x", crowd={"clients": 5}, learning="none", network="pause-two-speed", selector="all",
             rounds={"count": 1, **rounds}, devices={"compute": "zero"},
         )  # fmt: skip
-    partial = {"policy": {"kind": "k-fastest", "k": 2, "max_wait_s": 9.0}, "late": "partial"}
-    Scenario(
-        name="x", crowd={"clients": 5}, learning="none", network="pause-two-speed", selector="all",
-        rounds={"count": 1, **partial}, devices={"compute": "zero"},
-    )  # fmt: skip
+    for allowed in (
+        {"policy": {"kind": "k-fastest", "k": 2, "max_wait_s": 9.0}, "late": "partial"},
+        {"policy": {"kind": "fedbuff", "concurrency": 3, "buffer": 2}, "minimum_updates": 2},
+        {"policy": {"kind": "quorum", "share": 0.5, "min_wait_s": 2.0, "max_wait_s": 2.0}},
+    ):
+        Scenario(
+            name="x", crowd={"clients": 5}, learning="none", network="pause-two-speed", selector="all",
+            rounds={"count": 1, **allowed}, devices={"compute": "zero"},
+        )  # fmt: skip

@@ -28,6 +28,13 @@ def test_utility_by_hand():
     np.testing.assert_allclose(selector.utility(np.array([0, 1]), 7), expected)
 
 
+@pytest.mark.parametrize(("duration_s", "factor"), [(3.0, 1.0), (4.0, 1.0), (4.001, (4 / 4.001) ** 2), (5.0, 0.8**2)])
+def test_who_takes_longer_than_t_pays_for_it_from_the_first_second_on(duration_s, factor):
+    """T is 4 s, and in round 1 the uncertainty is 0, as ln 1 is."""
+    selector = taught(Oort(2, pacer_step_s=4.0, clip=1.0), loss_rms=[3.0], duration_s=duration_s)
+    np.testing.assert_allclose(selector.utility(np.array([0]), 1), [3.0 * factor])
+
+
 def test_samples_beyond_those_of_a_round_do_not_count():
     selector = Oort(1, samples_per_round=16, clip=1.0)
     selector.select(view_of(2, samples=np.array([10, 40])), rng())
