@@ -307,7 +307,7 @@ def test_a_server_that_crashes_without_available_clients_starts_the_round_after_
 
 def test_a_server_that_crashes_again_and_again_before_a_round_can_start_is_refused(monkeypatch):
     """The client is available from 90 s on; the server crashes at 4, 14 and 24 s, and has patience for three."""
-    monkeypatch.setattr(server, "PATIENCE", 3)
+    monkeypatch.setattr(server, "MOST_RESTARTS", 3)
     times, up = ([1], [1], [1]), working([(90, 99)])
     with pytest.raises(ScenarioError, match=r"server_restart: the server crashed 3 times in a row, up to 27 s, before"):
         serve(WaitForAll(), *times, presence=up, server_restart=restart(4.0, 14.0, 24.0), count=1)

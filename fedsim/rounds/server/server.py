@@ -6,7 +6,7 @@ A crash is an interrupt of that process. It ends the present round, whose number
 from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,7 +20,9 @@ from fedsim.inputs.bounds import LATEST_S
 from fedsim.learning import Evaluation, Model, PendingEvaluation
 from fedsim.rounds.faults import SERVER_CRASH
 from fedsim.rounds.server.context import ServerContext
-from fedsim.rounds.server.refill import PATIENCE
+
+MOST_RESTARTS: Final = 100_000
+"""After this number of crashes of the server in a row without a round, none is expected to start any more."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -244,7 +246,7 @@ class Server:
                 if begun:
                     return True
                 restarts += 1
-                if restarts >= PATIENCE:
+                if restarts >= MOST_RESTARTS:
                     raise ScenarioError(
                         f"rounds.faults.server_restart: the server crashed {restarts} times in a row, up to "
                         f"{self.env.now:.6g} s, before round {number} could start; allowed: clients that are available "
