@@ -89,6 +89,7 @@ BY_NAME: Final[Mapping[str, Bound]] = {
     "step_m": Bound(1e-2, 1e9),
     "decorrelation_m": Bound(1e-2, 1e9),
     "exponent": Bound(0.0, 20.0),
+    "data_exponent": Bound(0.0, 20.0),
     "heterogeneity": Bound(0.0, 1e6),
     "growth": Bound(0.0, 1e3),
     "smoothing": MOST_SMOOTHING,

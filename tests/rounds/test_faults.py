@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from fedsim.devices import Bernoulli
 from fedsim.devices.availability.traces import Intervals, TraceAvailability
+from fedsim.errors import ScenarioError
 from fedsim.network.medium.disciplines import EqualSharing, FirstCome
 from fedsim.network.medium.multicast import Multicast
 from fedsim.privacy import GeometricBudget
@@ -19,6 +20,7 @@ from fedsim.rounds.policies.asynchronous import FedAsync, FedBuff
 from fedsim.rounds.policies.count_based import KFastest, Quorum
 from fedsim.rounds.policies.late import Partial, Stale
 from fedsim.rounds.policies.safa import Safa
+from fedsim.rounds.server import server
 from fedsim.selectors import Probe
 from fedsim.streams import Streams
 from tests.support.stories import rows
@@ -301,6 +303,16 @@ def test_a_server_that_crashes_without_available_clients_starts_the_round_after_
     )
     assert rows(history.rounds, "round", "start_s", "end_s", "ended_by") == [(1, 7, 10, "enough")]
     assert [view.client.tolist() for view in selector.views] == [[1]]
+
+
+def test_a_server_that_crashes_again_and_again_before_a_round_can_start_is_refused(monkeypatch):
+    """The client is available from 90 s on; the server crashes at 4, 14 and 24 s, and has patience for three."""
+    monkeypatch.setattr(server, "MOST_RESTARTS", 3)
+    times, up = ([1], [1], [1]), working([(90, 99)])
+    with pytest.raises(ScenarioError, match=r"server_restart: the server crashed 3 times in a row, up to 27 s, before"):
+        serve(WaitForAll(), *times, presence=up, server_restart=restart(4.0, 14.0, 24.0), count=1)
+    history, *_ = serve(WaitForAll(), *times, presence=up, server_restart=restart(4.0, 14.0), count=1)
+    assert rows(history.rounds, "start_s", "end_s", "ended_by") == [(90, 93, "enough")]
 
 
 def test_a_run_is_over_if_no_client_is_available_after_the_servers_return():

@@ -15,11 +15,12 @@ from typing import Any, Final
 import pyarrow as pa
 
 from fedsim import cli, read_run
+from fedsim.devices.availability import on_off
 from fedsim.errors import FedsimError
 from fedsim.history.schema import TABLES
 from fedsim.network.radio import spectral_efficiency
 from fedsim.results import recording, status_of
-from fedsim.rounds.server import refill
+from fedsim.rounds.server import refill, server
 
 LIMIT_S: Final = 20.0
 """Seconds of a processor that a command may take; waits for other processes do not count."""
@@ -30,6 +31,8 @@ _FAULTS: Final = ("AuditError", "ContractError", "PartError", "SelectorError")
 CHEAPER: Final = (
     (recording, "draw", lambda *_, **__: None),
     (refill, "PATIENCE", 50),
+    (server, "MOST_RESTARTS", 200),
+    (on_off, "MOST_SOJOURNS", 16_000),
     (spectral_efficiency, "_NODES", 8),
 )
 """Module, name and value of what makes a case short: no figures, little patience, coarse means of fading."""

@@ -26,6 +26,8 @@ from fedsim.registry import Component
 from fedsim.streams import Streams
 
 WIDTH: Final = 16
+MOST_SOJOURNS: Final = 3_200_000
+"""Of a client between two looks at it; they are drawn one after the other, which takes minutes."""
 _MOST_STEPS: Final = 64
 Sojourn = Annotated[float, Field(ge=1e-3)]
 
@@ -237,12 +239,23 @@ class Renewal(OnOffProcess):
         if past.size:
             self._first[past], self._origin_s[past] = 0, self._begins_s
             self._draw(past)
-        behind = client[self._ends_s[client, -1] <= time_s]
+        behind, drawn = client[self._ends_s[client, -1] <= time_s], 0
         while behind.size:
+            drawn = self._counted(drawn, int(behind[0]), float(self._origin_s[behind[0]]), time_s)
             self._origin_s[behind] = self._ends_s[behind, -1]
             self._first[behind] += WIDTH
             self._draw(behind)
             behind = behind[self._ends_s[behind, -1] <= time_s]
+
+    def _counted(self, drawn: int, client: int, now_s: float, until_s: float) -> int:
+        """Return the number of sojourns with another window; refuse more than can be drawn."""
+        if drawn >= MOST_SOJOURNS:
+            raise ScenarioError(
+                f"devices: client {client} would go on and off more than {drawn} times before it is looked at again at "
+                f"{until_s:.6g} s (its state at {now_s:.6g} s is drawn); allowed: longer times of availability, of "
+                "crashes and of outages (mean_on_s, mean_up_s ...), or other settings with which the run waits less"
+            )
+        return drawn + WIDTH
 
     def _draw(self, client: IntArray) -> None:
         from_s = self._origin_s[client]

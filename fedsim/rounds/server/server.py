@@ -6,7 +6,7 @@ A crash is an interrupt of that process. It ends the present round, whose number
 from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +20,9 @@ from fedsim.inputs.bounds import LATEST_S
 from fedsim.learning import Evaluation, Model, PendingEvaluation
 from fedsim.rounds.faults import SERVER_CRASH
 from fedsim.rounds.server.context import ServerContext
+
+MOST_RESTARTS: Final = 100_000
+"""After this number of crashes of the server in a row without a round, none is expected to start any more."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -226,6 +229,7 @@ class Server:
 
         If the server crashes before that, the round starts after the restart, unless the run is over by then.
         """
+        restarts = 0
         while not self._past(start_s):
             try:
                 while self.env.now < start_s:
@@ -241,6 +245,13 @@ class Server:
                     yield self.env.timeout(self.context.server_restart.down_s)
                 if begun:
                     return True
+                restarts += 1
+                if restarts >= MOST_RESTARTS:
+                    raise ScenarioError(
+                        f"rounds.faults.server_restart: the server crashed {restarts} times in a row, up to "
+                        f"{self.env.now:.6g} s, before round {number} could start; allowed: clients that are available "
+                        "between two crashes, or rounds.until_s"
+                    ) from None
                 start_s = self._runner.next_start_s(number)
         if start_s == np.inf:
             self._note_end(number - 1)

@@ -10,9 +10,11 @@ from pydantic import ValidationError
 from scipy import stats
 
 from fedsim.devices import AVAILABILITIES, Devices
+from fedsim.devices.availability import on_off
 from fedsim.devices.availability.diurnal import DailyClocks, Diurnal, arrival_rates
 from fedsim.devices.availability.flash import Flash
 from fedsim.devices.availability.on_off import Markov, count_until
+from fedsim.errors import ScenarioError
 from fedsim.streams import Streams
 
 
@@ -272,3 +274,12 @@ def test_availability_survives_a_round_trip():
         devices = Devices(availability=table)
         assert Devices.model_validate(devices.model_dump()) == devices
         assert devices.may_lose_clients == (table != "always")
+
+
+def test_a_look_far_ahead_of_short_sojourns_is_refused(monkeypatch):
+    """In 10^6 s there are a million changes of a mean of 1 s; 160 are drawn, and the next look is as far as before."""
+    monkeypatch.setattr(on_off, "MOST_SOJOURNS", 160)
+    law = Markov(mean_on_s=1.0, mean_off_s=1.0).build(3, Streams(0))
+    law.state(np.arange(3), 100.0)
+    with pytest.raises(ScenarioError, match=r"client 0 would go on and off more than 160 times .* at 1e\+06 s"):
+        law.state(np.arange(3), 1e6)
