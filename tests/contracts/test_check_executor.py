@@ -141,7 +141,7 @@ def test_sound_executors_pass(sound):
         (WritesOnTheBase, "read-only"),
         (OnlyTheTestSet, "results of evaluate are not those of the sequential executor"),
         (AlwaysOne, "evaluate returned 1 results for 4 jobs"),
-        (Double, "no float32 array"),
+        (Double, "an array of float64"),
     ],
 )
 def test_broken_executors_are_refused_for_their_fault(broken, fault):
