@@ -9,8 +9,8 @@ import simpy
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fedsim.errors import AuditError
-from fedsim.network.medium.disciplines import EqualSharing, FirstCome, MinimumMakespan
+from fedsim.errors import AuditError, PartError
+from fedsim.network.medium.disciplines import DISCIPLINE, EqualSharing, FirstCome, MinimumMakespan
 from fedsim.network.medium.multicast import Multicast
 from fedsim.network.medium.proportional_fair import ProportionalFair
 from fedsim.network.medium.spectrum import SharedSpectrum
@@ -428,3 +428,15 @@ def test_multicast_ends_when_all_have_left():
     env.run(until=50.0)
     assert medium.medium.book().lost == 3.0
     assert not any(copy.done.triggered for copy in copies)
+
+
+class Unpaired(FirstCome):
+    """A rule of a user that tells the job alone."""
+
+    def next_end(self):
+        return super().next_end()[1]
+
+
+def test_a_next_end_is_a_pair():
+    with pytest.raises(PartError, match="allowed: a pair of the work until the next end and the job"):
+        SharedSpectrum(simpy.Environment(), 1.0, DISCIPLINE.checked(Unpaired())).send(1.0, 1.0)

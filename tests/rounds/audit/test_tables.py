@@ -3,13 +3,14 @@
 from types import SimpleNamespace
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
 from fedsim.errors import AuditError
-from fedsim.history.outcomes import Fate, Outcome, Phase, RoundEnd
+from fedsim.history.outcomes import NO_VALUE, Fate, Outcome, Phase, RoundEnd
 from fedsim.history.schema import TABLES
 from fedsim.rounds.audit import tables as audit
-from fedsim.rounds.audit.table_rows import Following
+from fedsim.rounds.audit.table_rows import Following, TableRows
 from fedsim.rounds.audit.table_rules import ROW_RULES
 from fedsim.rounds.audit.tables import TableAudit
 
@@ -289,3 +290,9 @@ def test_what_a_row_follows_on_is_what_a_plain_loop_finds(clients):
             expected.append(last.get(one, -1.0))
             last[one] = number
         assert following.before(key, value)[0].tolist() == expected
+
+
+def test_no_value_is_nan_among_numbers_with_a_point_and_a_number_of_its_own_among_whole_ones():
+    found = TableRows("participations", 0, pa.table({"loss": [1.5, None], "staleness": [3, None]}))
+    np.testing.assert_array_equal(found["loss"], [1.5, np.nan])
+    assert found["staleness"].tolist() == [3, NO_VALUE]
