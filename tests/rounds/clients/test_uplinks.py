@@ -120,3 +120,27 @@ def test_a_duration_is_computed_once():
     deferred.downlink_ended(1, 2.0)
     assert deferred.duration_s(1) == 4.0
     assert asked == [([0, 2], [1.0, 3.0]), ([1], [2.0])]
+
+
+def test_an_uplink_waits_for_its_downlink_to_know_when_it_ends():
+    """Client 0's downlink promises to say when it ends, and does not know yet: client 1 is asked about alone."""
+
+    class Unknown:
+        announces_arrival = True
+
+        def arrives_s(self):
+            return np.inf
+
+    asked = []
+
+    def duration_of(member, starts_s):
+        asked.append((member.tolist(), starts_s.tolist()))
+        return starts_s * 2
+
+    deferred = DeferredUplinks(simpy.Environment(), [1.0, 2.0], duration_of)
+    deferred.watch(0, Unknown())
+    deferred.downlink_ended(1, 2.0)
+    assert deferred.duration_s(1) == 4.0
+    deferred.downlink_ended(0, 1.0)
+    assert deferred.duration_s(0) == 2.0
+    assert asked == [([1], [2.0]), ([0], [1.0])]
