@@ -115,7 +115,9 @@ def tie_s(env: Environment) -> float:
 
 
 def delay_until(env: Environment, time_s: float) -> float:
-    """Return the delay after which the clock shows an instant exactly, whatever the sum is rounded to; 0 if it is past.
+    """Return the delay after which the clock shows an instant; 0 if it is past.
+
+    The sum of clock and delay is rounded. Where no delay meets the instant, the last one that ends before it is given.
 
     Parameters
     ----------

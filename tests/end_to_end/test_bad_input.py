@@ -28,6 +28,7 @@ def folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "path", list(sys.path))
     monkeypatch.setattr(warnings, "showwarning", warnings.showwarning)
+    monkeypatch.delenv("FEDSIM_TRACEBACK", raising=False)
     return tmp_path
 
 

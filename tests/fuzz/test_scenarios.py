@@ -10,14 +10,14 @@ from pathlib import Path
 
 import pytest
 import tomli_w
-from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import HealthCheck, Phase, given, seed, settings
 
 from tests.support.field_values import write_files
 from tests.support.hypothesis_draws import made_by
 from tests.support.one_command import call, faults
 from tests.support.random_scenarios import random_tables
 
-MANY = int(os.environ.get("FEDSIM_FUZZ_CASES", "20000"))
+MANY = int(os.environ.get("FEDSIM_FUZZ_CASES", "2000"))
 """Cases of the slow tier."""
 SHARES = 4
 """Tests among which they are divided, for as many processes."""
@@ -54,8 +54,7 @@ def test_random_scenarios(tables):
 @pytest.mark.slow
 @pytest.mark.parametrize("share", range(SHARES))
 def test_many_random_scenarios(share):
-    seen = set()
-
+    @seed(share)
     @settings(
         max_examples=MANY // SHARES,
         deadline=None,
@@ -65,8 +64,6 @@ def test_many_random_scenarios(share):
     )
     @given(scenarios)
     def all_cases(tables):
-        seen.add(tomli_w.dumps(tables))
         check(tables)
 
     all_cases()
-    assert len(seen) > 0.9 * MANY / SHARES

@@ -47,7 +47,20 @@ _FACTORS: Final = (0.1, 0.5, 0.9, 2.0, 10.0, 1000.0)
 _GREAT: Final = (2**31 - 1, 2**31, 10**9, 10**9 + 1)
 # Numbers that say how much is computed: great ones are allowed, and take the time that they ask for.
 _WORK: Final = frozenset(
-    {"count", "clients", "cells", "iterations", "epochs", "hidden", "rings", "tries", "basis", "harmonics", "rounds"}
+    {
+        "count",
+        "clients",
+        "cells",
+        "iterations",
+        "epochs",
+        "hidden",
+        "rings",
+        "tries",
+        "basis",
+        "harmonics",
+        "rounds",
+        "buffer",
+    }
 )
 
 

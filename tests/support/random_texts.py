@@ -96,7 +96,7 @@ _VALUES: Final = (
 _OPTIONS: Final = (
     *("--set", "--out", "--data-dir", "--force", "--executor", "--device", "--precision", "--store", "--no-store"),
     *("--keep-models", "--save-models", "--no-plugins", "--quiet", "-q", "--x", "--y", "--smoothing", "--deadline"),
-    *("--rounds", "--to", "--older-than", "--yes", "--help", "--traceback", "--unknown", "--version"),
+    *("--rounds", "--to", "--older-than", "--yes", "--help", "--unknown", "--version"),
 )
 _COMMANDS: Final[Sequence[tuple[str, ...]]] = (
     *(("run",), ("run", "case.toml"), ("run", "case.toml", "--out", "other"), ("check", "case.toml"), ("check",)),
