@@ -5,22 +5,13 @@ from pathlib import Path
 
 import pytest
 
-from fedsim import Scenario, read_run, run, simulate
+from fedsim import read_run, run, simulate
 from fedsim.errors import WriteError
 from fedsim.history import Recorder, recorder, spool
 from fedsim.results import saver, status_of
+from tests.support.short_runs import TIMING
 
 pytestmark = pytest.mark.usefixtures("no_figures")
-
-SCENARIO = Scenario(
-    name="saved",
-    crowd={"clients": 6},
-    learning="none",
-    network="pause-two-speed",
-    devices={"compute": "zero"},
-    rounds={"count": 8},
-    selector={"kind": "uniform", "cohort": 3},
-)
 
 
 @pytest.fixture(autouse=True)
@@ -36,9 +27,7 @@ def full(*_, **__):
 @pytest.mark.parametrize(("where", "name"), [(spool.Spool, "_write"), (Path, "write_text"), (Path, "write_bytes")])
 def test_a_disk_that_is_full_for_a_moment_does_not_end_the_run(where, name, tmp_path):
     lines, seen = [], []
-    of = (
-        SCENARIO.replace({"learning": {"model": {"kind": "mlp", "hidden": [4]}}}) if name == "write_bytes" else SCENARIO
-    )
+    of = TIMING.replace({"learning": {"model": {"kind": "mlp", "hidden": [4]}}}) if name == "write_bytes" else TIMING
     with pytest.MonkeyPatch.context() as patch:
 
         def fill(progress):
@@ -69,7 +58,7 @@ def test_a_disk_that_stays_full_ends_the_run(tmp_path, monkeypatch):
             assert progress.round < 5
 
         with pytest.raises(WriteError, match="No space left"):
-            run(SCENARIO, tmp_path, on_round=fill)
+            run(TIMING, tmp_path, on_round=fill)
     assert (status_of(tmp_path), read_run(tmp_path).rounds.num_rows) == ("failed", 3)
 
 

@@ -3,22 +3,13 @@
 import pytest
 from typer.testing import CliRunner
 
-from fedsim import Scenario, read_run, run, simulate
+from fedsim import read_run, run, simulate
 from fedsim.cli import app
 from fedsim.results import report
 from fedsim.results.state import shortfall
+from tests.support.short_runs import TIMING
 
 pytestmark = pytest.mark.usefixtures("no_figures")
-
-SCENARIO = Scenario(
-    name="cut",
-    crowd={"clients": 6},
-    learning="none",
-    network="pause-two-speed",
-    devices={"compute": "zero"},
-    rounds={"count": 8},
-    selector={"kind": "uniform", "cohort": 3},
-)
 
 
 class BrokenError(Exception):
@@ -41,7 +32,7 @@ def test_report_plot_and_history_say_what_is_missing_and_why(error, words, tmp_p
             raise error
 
     with pytest.raises(type(error)):
-        run(SCENARIO, tmp_path / "run", on_round=stop)
+        run(TIMING, tmp_path / "run", on_round=stop)
     assert shortfall(tmp_path / "run") == read_run(tmp_path / "run").unfinished == words
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "120")
@@ -55,7 +46,7 @@ def test_report_plot_and_history_say_what_is_missing_and_why(error, words, tmp_p
 
 
 def test_a_whole_run_says_nothing(tmp_path):
-    run(SCENARIO, tmp_path)
-    for history in (simulate(SCENARIO), read_run(tmp_path)):
+    run(TIMING, tmp_path)
+    for history in (simulate(TIMING), read_run(tmp_path)):
         assert history.unfinished is None
         assert "not whole" not in report(history)[0].title

@@ -6,28 +6,17 @@ import re
 import numpy as np
 import pytest
 
-from fedsim import Scenario, read_run, run, simulate
+from fedsim import read_run, run, simulate
 from fedsim.errors import AuditError
 from fedsim.history import Recorder
 from fedsim.results import recording, saver, status_of
 from fedsim.simulation import Simulation
+from tests.support.short_runs import TIMING
 
 
 @pytest.fixture(autouse=True)
 def _no_figures(monkeypatch):
     monkeypatch.setattr(recording, "draw", lambda *_, **__: None)
-
-
-def scenario():
-    return Scenario(
-        name="checked",
-        crowd={"clients": 6},
-        learning="none",
-        network="pause-two-speed",
-        devices={"compute": "zero"},
-        rounds={"count": 8},
-        selector={"kind": "uniform", "cohort": 3},
-    )
 
 
 @pytest.fixture
@@ -49,7 +38,7 @@ MESSAGE = r"participations, row 13 \(round = 5, .*\): has seconds of phases that
 @pytest.mark.usefixtures("wrong_in_round_5")
 def test_a_violation_ends_a_run_in_memory_and_is_named():
     with pytest.raises(AuditError, match=MESSAGE):
-        simulate(scenario())
+        simulate(TIMING)
 
 
 @pytest.mark.usefixtures("wrong_in_round_5")
@@ -59,7 +48,7 @@ def test_a_violation_ends_a_run_in_a_folder_as_failed_and_no_row_is_lost(every_r
         monkeypatch.setattr(saver, "_SECONDS_BETWEEN_WRITES", 0.0)
         monkeypatch.setattr(saver, "_SHARE_OF_TIME_WRITING", 1e9)
     with pytest.raises(AuditError, match=MESSAGE):
-        run(scenario(), tmp_path / "run")
+        run(TIMING, tmp_path / "run")
     assert status_of(tmp_path / "run") == "failed"
     error = json.loads((tmp_path / "run" / "run.json").read_text())["error"]
     assert error["type"] == "AuditError"
@@ -77,7 +66,7 @@ def test_a_violation_ends_a_run_in_a_folder_as_failed_and_no_row_is_lost(every_r
 def test_each_row_is_checked_once_however_rows_leave_memory(spills, monkeypatch):
     """Rounds of three rows each; they leave memory after every row, after seven or more, or at the end."""
     monkeypatch.setattr("fedsim.history.recorder.ROWS_IN_A_BATCH", spills)
-    simulation = Simulation(scenario())
+    simulation = Simulation(TIMING)
     seen = {}
     check = simulation.recorder.audit.check
 
@@ -95,7 +84,7 @@ def test_each_row_is_checked_once_however_rows_leave_memory(spills, monkeypatch)
 
 def test_a_run_tells_what_the_audit_has_cost(tmp_path):
     lines = []
-    run(scenario(), tmp_path / "run", tell=lines.append)
+    run(TIMING, tmp_path / "run", tell=lines.append)
     assert re.fullmatch(r"tables: 32 rows checked in \d+\.\d{3} s, \d+\.\d\d% of the run", lines[-1])
     state = json.loads((tmp_path / "run" / "run.json").read_text())
     assert 0 <= state["audit_s"] <= state["wall_s"]
