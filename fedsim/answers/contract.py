@@ -11,13 +11,12 @@ from typing import Any, Final, TypeVar, cast
 
 import numpy as np
 
-from fedsim.answers.guard import failed, place_of_class
+from fedsim.answers.guard import RAISED_ON_PURPOSE, failed, place_of_class
 from fedsim.answers.kinds import AnswerError, Given, Kind, in_words
 from fedsim.code_digest import is_builtin
-from fedsim.errors import FedsimError, PartError
+from fedsim.errors import PartError
 
 T = TypeVar("T")
-_RAISED_ON_PURPOSE: Final = (FedsimError, KeyboardInterrupt)
 _ABOUT: Final = ("client", "clients")
 
 
@@ -92,7 +91,7 @@ class Contract:
             except AnswerError as lie:
                 given = {**dict(zip(names, arguments, strict=False)), **named}
                 raise self._lie(part, name, lie, given) from None
-            except _RAISED_ON_PURPOSE:
+            except RAISED_ON_PURPOSE:
                 raise
             except BaseException as failure:
                 given = {**dict(zip(names, arguments, strict=False)), **named}
@@ -107,7 +106,7 @@ class Contract:
                 return kind(getattr(part, name), guarded._known)
             except AnswerError as lie:
                 raise self._lie(part, name, lie, {}) from None
-            except _RAISED_ON_PURPOSE:
+            except RAISED_ON_PURPOSE:
                 raise
             except BaseException as failure:
                 raise failed(self.name_of(part), name, failure) from failure

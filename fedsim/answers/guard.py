@@ -9,13 +9,14 @@ import traceback
 from collections.abc import Callable
 from pathlib import Path
 from types import TracebackType
-from typing import TypeVar
+from typing import Final, TypeVar
 
 from fedsim.code_digest import is_builtin
 from fedsim.errors import FedsimError, PartError
 
 T = TypeVar("T")
-_RAISED_ON_PURPOSE = (FedsimError, KeyboardInterrupt)
+RAISED_ON_PURPOSE: Final = (FedsimError, KeyboardInterrupt)
+"""What passes through a call of a part as it is."""
 
 
 def asked(part: str, member: str, call: Callable[..., T], *arguments: object, error: type[PartError] = PartError) -> T:
@@ -35,7 +36,7 @@ def asked(part: str, member: str, call: Callable[..., T], *arguments: object, er
     """
     try:
         return call(*arguments)
-    except _RAISED_ON_PURPOSE:
+    except RAISED_ON_PURPOSE:
         raise
     except BaseException as failure:
         raise failed(part, member, failure, error) from failure
