@@ -8,8 +8,6 @@ import pyarrow as pa
 from fedsim.errors import RunError
 from fedsim.history.spool import EMPTY, Extent, Spool
 
-_NO_ROWS: Final = 0
-
 
 class ReplayedSpool(Spool):
     """Rows of one table in a run folder, which a replay must give again.

@@ -122,7 +122,7 @@ def _streamed(file: Path, kept: TableState | None, schema: TableSchema) -> pa.Ta
 def _groups(schema: pa.Schema, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.Table]:
     """Yield tables of a row group's rows each, in one piece; the last one has the rest."""
     waiting: list[pa.RecordBatch] = []
-    rows = 0
+    rows, whole = 0, False
     for batch in batches:
         waiting.append(batch)
         rows += batch.num_rows
@@ -130,6 +130,6 @@ def _groups(schema: pa.Schema, batches: Iterator[pa.RecordBatch]) -> Iterator[pa
             table = pa.Table.from_batches(waiting)
             yield table.slice(0, ROWS_IN_A_GROUP).combine_chunks()
             waiting = table.slice(ROWS_IN_A_GROUP).to_batches()
-            rows -= ROWS_IN_A_GROUP
-    if rows or not waiting:
+            rows, whole = rows - ROWS_IN_A_GROUP, True
+    if rows or not whole:
         yield pa.Table.from_batches(waiting, schema).combine_chunks()

@@ -10,6 +10,7 @@ import sys
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -112,6 +113,16 @@ def test_a_parquet_file_depends_on_its_rows_alone(tmp_path_factory, sizes, group
         write_parquet(folder / "one", EVALUATIONS, iter(whole.to_batches()))
         write_parquet(folder / "many", EVALUATIONS, (batch for piece in pieces for batch in piece.to_batches()))
     assert (folder / "one").read_bytes() == (folder / "many").read_bytes()
+    assert pq.ParquetFile(folder / "one").metadata.num_row_groups == -(-sum(sizes) // group)
+
+
+def test_rows_that_fill_their_groups_leave_no_empty_one(tmp_path, monkeypatch):
+    monkeypatch.setattr("fedsim.results.tables.ROWS_IN_A_GROUP", 2)
+    whole = EVALUATIONS.from_rows([evaluation(number) for number in range(1, 5)])
+    for rows, groups in ((4, 2), (2, 1), (3, 2), (0, 1)):
+        write_parquet(tmp_path / "table", EVALUATIONS, iter(whole.slice(0, rows).to_batches()))
+        metadata = pq.ParquetFile(tmp_path / "table").metadata
+        assert (metadata.num_rows, metadata.num_row_groups) == (rows, groups)
 
 
 def evaluation(number):
