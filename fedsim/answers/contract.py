@@ -7,7 +7,7 @@ by its tests, and pays for no check.
 import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Final, TypeVar, cast
+from typing import Any, TypeVar, cast
 
 import numpy as np
 
@@ -17,7 +17,6 @@ from fedsim.code_digest import is_builtin
 from fedsim.errors import PartError
 
 T = TypeVar("T")
-_ABOUT: Final = ("client", "clients")
 
 
 class Contract:
