@@ -100,7 +100,7 @@ def read_model(folder: Path, model: ModelPart | str | None = None, after_round: 
             about = json.loads((opened.metadata() or {})[_METADATA])
             arrays = {name: opened.get_tensor(name) for name in opened.keys()}  # noqa: SIM118 (it is no mapping)
         table, shape, classes = dict(about["model"]), tuple(map(int, about["shape"])), int(about["classes"])
-    except (OSError, ValueError, KeyError, TypeError, safetensors.SafetensorError) as error:
+    except (OSError, ValueError, KeyError, TypeError, RecursionError, safetensors.SafetensorError) as error:
         raise RunError(f"{path}: cannot be read as a model of a run: {error!r}") from None
     if len(shape) != 3:
         raise RunError(f"{path}: cannot be read as a model of a run: images of the shape {shape}")
