@@ -308,7 +308,7 @@ def _labels(runs: list[Path]) -> list[str]:
 
 def _catalogues() -> dict[str, Any]:
     from fedsim.devices import AVAILABILITIES, COMPUTE_TIMES, DROPOUTS, ENERGIES, HETEROGENEITY_LAWS
-    from fedsim.learning import DATASETS, EXECUTORS, LEARNERS, MODELS, PARTITIONS, SERVER_OPTIMIZERS
+    from fedsim.learning import COMPRESSORS, DATASETS, EXECUTORS, LEARNERS, MODELS, PARTITIONS, SERVER_OPTIMIZERS
     from fedsim.network import FADINGS, LATENCY_LAWS, NETWORKS, PATH_LOSSES, PLACEMENTS, RATES, SHADOWINGS
     from fedsim.network.graph.access import ACCESSES
     from fedsim.network.medium.cell import SHARINGS
@@ -350,6 +350,7 @@ def _catalogues() -> dict[str, Any]:
         "splits": PARTITIONS,
         "models": MODELS,
         "aggregators": SERVER_OPTIMIZERS,
+        "compressors": COMPRESSORS,
         "executors": EXECUTORS,
         "budgets": BUDGETS,
         "mechanisms": MECHANISMS,
