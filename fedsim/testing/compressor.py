@@ -77,8 +77,9 @@ class _Trial(Examination):
     def check(self, draws: int) -> None:
         """Compress the update, again, and with many draws."""
         bits = self.ask("bits", self.compressor.bits, self.tensors)
-        told = isinstance(bits, int | float) and math.isfinite(bits) and bits >= 0
-        self.law(told, f"bits returned {bits!r}; a finite number of at least 0 is needed")
+        told: object = bits
+        whole = isinstance(told, int | float) and math.isfinite(told) and told >= 0
+        self.law(whole, f"bits returned {bits!r}; a finite number of at least 0 is needed")
         self.law(bits == self.compressor.bits(self.tensors), "bits differ when they are asked for again")
         kept = self._compressed(self.compressor, 0).copy()
         self._compressed(self.compressor, 1)
