@@ -35,7 +35,7 @@ def list_kinds(
 def catalogues() -> dict[str, Any]:
     """Return the registry of each sort."""
     from fedsim.devices import AVAILABILITIES, COMPUTE_TIMES, DROPOUTS, ENERGIES, HETEROGENEITY_LAWS
-    from fedsim.learning import DATASETS, EXECUTORS, LEARNERS, MODELS, PARTITIONS, SERVER_OPTIMIZERS
+    from fedsim.learning import COMPRESSORS, DATASETS, EXECUTORS, LEARNERS, MODELS, PARTITIONS, SERVER_OPTIMIZERS
     from fedsim.network import FADINGS, LATENCY_LAWS, NETWORKS, PATH_LOSSES, PLACEMENTS, RATES, SHADOWINGS
     from fedsim.network.graph.access import ACCESSES
     from fedsim.network.medium.cell import SHARINGS
@@ -76,6 +76,7 @@ def catalogues() -> dict[str, Any]:
         "datasets": DATASETS,
         "splits": PARTITIONS,
         "models": MODELS,
+        "compressors": COMPRESSORS,
         "aggregators": SERVER_OPTIMIZERS,
         "executors": EXECUTORS,
         "budgets": BUDGETS,
