@@ -42,6 +42,7 @@ def catalogues() -> dict[str, Any]:
     from fedsim.network.medium.failures import FAILURES
     from fedsim.network.topology.generators import LAYOUTS
     from fedsim.network.topology.mobility import MOBILITIES
+    from fedsim.per_client import CLIENT_LAWS
     from fedsim.privacy import BUDGETS, MECHANISMS
     from fedsim.rounds import BACKHAULS, CLOUD_RULES, GROUPINGS, LATE, POLICIES
     from fedsim.rounds.aggregation.staleness import STALENESS
@@ -69,6 +70,7 @@ def catalogues() -> dict[str, Any]:
         "troubles": FAILURES,
         "compute-times": COMPUTE_TIMES,
         "spread-laws": HETEROGENEITY_LAWS,
+        "client-laws": CLIENT_LAWS,
         "availabilities": AVAILABILITIES,
         "dropouts": DROPOUTS,
         "energies": ENERGIES,
