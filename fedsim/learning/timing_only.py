@@ -26,6 +26,7 @@ from fedsim.learning.executors.choice import ExecutorChoice
 from fedsim.learning.local_training import probe_samples
 from fedsim.learning.server_optimizers import ServerOptimizer
 from fedsim.measurements import check_needs
+from fedsim.per_client import ClientValues, PerClient, values_of
 from fedsim.registry import Component
 from fedsim.streams import Streams
 
@@ -40,7 +41,8 @@ class NoLearning(Component):
     downlink_bits, uplink_bits : floats > 0, optional
         Bits of a model when it is sent, and of an update, where they are not ``model_bits``.
     samples_per_client : int >= 1, optional
-        Training samples of each client; devices that compute by the sample need it.
+        Training samples of each client, one number for all or a value for each (`fedsim.per_client`); devices that
+        compute by the sample need it.
     flops_per_sample : float > 0, optional
         Floating-point operations to train on one sample, forward and backward; devices that compute by them need it.
     """
@@ -48,7 +50,7 @@ class NoLearning(Component):
     model_bits: Annotated[float, Field(gt=0)] | None = None
     downlink_bits: Annotated[float, Field(gt=0)] | None = None
     uplink_bits: Annotated[float, Field(gt=0)] | None = None
-    samples_per_client: Annotated[int, Field(ge=1)] | None = None
+    samples_per_client: Annotated[ClientValues, PerClient(ge=1, whole=True)] | None = None
     flops_per_sample: Annotated[float, Field(gt=0)] | None = None
 
     @property
@@ -68,8 +70,10 @@ class NoLearning(Component):
         executor: ExecutorChoice | None = None,
         keeping: Any = None,
     ) -> Learner:
-        """Return a learner that only counts versions; only the number of clients matters."""
-        samples = np.full(clients, self.samples_per_client or 0, dtype=np.int64)
+        """Return a learner that only counts versions; of the arguments clients and streams matter."""
+        samples = np.zeros(clients, dtype=np.int64)
+        if self.samples_per_client is not None:
+            samples[:] = values_of(self, "samples_per_client", clients, streams, "learning")
         return TimingLearner(self._downlink_bits, samples, self.flops_per_sample, self._uplink_bits)
 
     @property

@@ -31,12 +31,12 @@ class Downlink(CellLink):
 
     The defaults give a client a tenth of a 10 MHz carrier on which a macro base station radiates 46 dBm, so
     36 dBm, and a phone's noise figure of 9 dB: the usual assumptions of 3GPP's macro cell studies (TR 36.942;
-    TR 36.814, annex A.2).
+    TR 36.814, annex A.2), with isotropic antennas.
     """
 
     sharing: Annotated[Sharing, SharingSlot(SHARINGS, recipe=True, words=("dedicated", "multicast"))] = "dedicated"
     bandwidth_hz: PositiveFloat = 1e6
-    power_dbm: PowerDbm = 36.0
+    transmit_power_dbm: PowerDbm = 36.0
     noise_figure_db: NoiseFigureDb = 9.0
 
 
@@ -49,7 +49,7 @@ class Uplink(CellLink):
 
     sharing: Annotated[Sharing, SharingSlot(SHARINGS, recipe=True)] = "dedicated"
     bandwidth_hz: PositiveFloat = 1e6
-    power_dbm: PowerDbm = 23.0
+    transmit_power_dbm: PowerDbm = 23.0
     noise_figure_db: NoiseFigureDb = 5.0
 
 

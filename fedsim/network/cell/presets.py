@@ -1,8 +1,10 @@
 """Cells by name, with the usual numbers of their kind; every option can be changed.
 
 In a preset a table without ``kind`` changes single options of the preset's own table, and one with a ``kind``
-replaces it. A client's share is a tenth of the carrier unless said otherwise. Powers include the antenna gains of both
-ends. The crowd's placement is separate: the docstring of a preset names the usual size of its cell.
+replaces it. A client's share is a tenth of the carrier unless said otherwise. Antennas of clients have a gain of 0 dBi.
+Clients in buildings stand on floors (TR 38.901, table 7.2-1), and their shadowing is correlated over shorter distances
+(table 7.5-6, column O2I). The crowd's placement is separate: the docstring of a preset names the usual size of its
+cell.
 """
 
 from collections.abc import Mapping
@@ -59,12 +61,16 @@ class UrbanMacroCell(Preset):
     average. A cell's corner is 289 m away.
     """
 
-    downlink: Downlink = Downlink(bandwidth_hz=1e6, power_dbm=51.0, noise_figure_db=9.0)
-    uplink: Uplink = Uplink(bandwidth_hz=360e3, power_dbm=38.0, noise_figure_db=5.0)
-    path_loss: Annotated[PathLoss, Slot(PATH_LOSSES)] = UrbanMacro(
-        carrier_hz=2e9, indoor_share=0.8, high_loss_share=0.2
+    downlink: Downlink = Downlink(
+        bandwidth_hz=1e6, transmit_power_dbm=36.0, transmit_gain_dbi=15.0, noise_figure_db=9.0
     )
-    shadowing: Annotated[Shadowing, Slot(SHADOWINGS)] = CorrelatedShadowing(decorrelation_m=50.0)
+    uplink: Uplink = Uplink(bandwidth_hz=360e3, transmit_power_dbm=23.0, receive_gain_dbi=15.0, noise_figure_db=5.0)
+    path_loss: Annotated[PathLoss, Slot(PATH_LOSSES)] = UrbanMacro(
+        carrier_hz=2e9, indoor_share=0.8, high_loss_share=0.2, indoor_height="by-floor"
+    )
+    shadowing: Annotated[Shadowing, Slot(SHADOWINGS)] = CorrelatedShadowing(
+        decorrelation_m=50.0, indoor_decorrelation_m=7.0
+    )
     fading: Annotated[Fading, Slot(FADINGS)] = Rayleigh(coherence_s=coherence_time_s(_WALKING_M_PER_S, 2e9))
     rate: Annotated[RateLaw, Slot(RATES)] = ModulationAndCoding(table="64qam")
     sites: Sites | None = Sites(inter_site_distance_m=500.0, load=0.5, uplink_backoff_db=20.0, serving_rings=1)
@@ -78,8 +84,8 @@ class IndoorOfficeCell(Preset):
     across.
     """
 
-    downlink: Downlink = Downlink(bandwidth_hz=2e6, power_dbm=19.0, noise_figure_db=9.0)
-    uplink: Uplink = Uplink(bandwidth_hz=2e6, power_dbm=28.0, noise_figure_db=5.0)
+    downlink: Downlink = Downlink(bandwidth_hz=2e6, transmit_power_dbm=14.0, transmit_gain_dbi=5.0, noise_figure_db=9.0)
+    uplink: Uplink = Uplink(bandwidth_hz=2e6, transmit_power_dbm=23.0, receive_gain_dbi=5.0, noise_figure_db=5.0)
     path_loss: Annotated[PathLoss, Slot(PATH_LOSSES)] = IndoorOffice(carrier_hz=3.5e9)
     shadowing: Annotated[Shadowing, Slot(SHADOWINGS)] = CorrelatedShadowing(decorrelation_m=6.0)
     fading: Annotated[Fading, Slot(FADINGS)] = Rician(k_db=7.0, coherence_s=coherence_time_s(_WALKING_M_PER_S, 3.5e9))
@@ -100,8 +106,8 @@ class WifiCell(Preset):
     left. The window of a second attempt is twice as long: 8 slots more.
     """
 
-    downlink: Downlink = Downlink(bandwidth_hz=2e6, power_dbm=10.0, noise_figure_db=7.0)
-    uplink: Uplink = Uplink(bandwidth_hz=2e6, power_dbm=15.0, noise_figure_db=7.0)
+    downlink: Downlink = Downlink(bandwidth_hz=2e6, transmit_power_dbm=10.0, noise_figure_db=7.0)
+    uplink: Uplink = Uplink(bandwidth_hz=2e6, transmit_power_dbm=15.0, noise_figure_db=7.0)
     path_loss: Annotated[PathLoss, Slot(PATH_LOSSES)] = LogDistance(
         exponent=3.5, reference_loss_db=60.8, reference_distance_m=5.0
     )
@@ -121,10 +127,12 @@ class NarrowbandCell(Preset):
     infrared-reflecting windows and stand still, so that fading lasts for seconds. A client has the whole carrier.
     """
 
-    downlink: Downlink = Downlink(bandwidth_hz=180e3, power_dbm=50.0, noise_figure_db=5.0)
-    uplink: Uplink = Uplink(bandwidth_hz=180e3, power_dbm=38.0, noise_figure_db=3.0)
+    downlink: Downlink = Downlink(
+        bandwidth_hz=180e3, transmit_power_dbm=35.0, transmit_gain_dbi=15.0, noise_figure_db=5.0
+    )
+    uplink: Uplink = Uplink(bandwidth_hz=180e3, transmit_power_dbm=23.0, receive_gain_dbi=15.0, noise_figure_db=3.0)
     path_loss: Annotated[PathLoss, Slot(PATH_LOSSES)] = UrbanMacro(
-        carrier_hz=0.9e9, indoor_share=1.0, high_loss_share=1.0
+        carrier_hz=0.9e9, indoor_share=1.0, high_loss_share=1.0, indoor_height="by-floor"
     )
     shadowing: Annotated[Shadowing, Slot(SHADOWINGS)] = CorrelatedShadowing(decorrelation_m=7.0)
     fading: Annotated[Fading, Slot(FADINGS)] = Rayleigh(coherence_s=2.0)
@@ -140,12 +148,16 @@ class MidbandCell(Preset):
     beam points elsewhere for most of the time: load 0.1.
     """
 
-    downlink: Downlink = Downlink(bandwidth_hz=1e7, power_dbm=65.0, noise_figure_db=7.0)
-    uplink: Uplink = Uplink(bandwidth_hz=1e7, power_dbm=47.0, noise_figure_db=5.0)
-    path_loss: Annotated[PathLoss, Slot(PATH_LOSSES)] = UrbanMacro(
-        carrier_hz=3.5e9, indoor_share=0.8, high_loss_share=0.2
+    downlink: Downlink = Downlink(
+        bandwidth_hz=1e7, transmit_power_dbm=41.0, transmit_gain_dbi=24.0, noise_figure_db=7.0
     )
-    shadowing: Annotated[Shadowing, Slot(SHADOWINGS)] = CorrelatedShadowing(decorrelation_m=50.0)
+    uplink: Uplink = Uplink(bandwidth_hz=1e7, transmit_power_dbm=23.0, receive_gain_dbi=24.0, noise_figure_db=5.0)
+    path_loss: Annotated[PathLoss, Slot(PATH_LOSSES)] = UrbanMacro(
+        carrier_hz=3.5e9, indoor_share=0.8, high_loss_share=0.2, indoor_height="by-floor"
+    )
+    shadowing: Annotated[Shadowing, Slot(SHADOWINGS)] = CorrelatedShadowing(
+        decorrelation_m=50.0, indoor_decorrelation_m=7.0
+    )
     fading: Annotated[Fading, Slot(FADINGS)] = Rayleigh(coherence_s=coherence_time_s(_WALKING_M_PER_S, 3.5e9))
     rate: Annotated[RateLaw, Slot(RATES)] = ModulationAndCoding(table="256qam")
     sites: Sites | None = Sites(inter_site_distance_m=200.0, load=0.1, uplink_backoff_db=20.0, serving_rings=1)

@@ -198,14 +198,20 @@ def test_a_scenario_with_radio_access_survives_toml_and_takes_overrides():
         network={
             "kind": "graph",
             "topology": TWO_CELLS,
-            "access": {"kind": "radio", "cell": {"kind": "urban-macro", "uplink": {"power_dbm": 30.0}}, "delay_s": 0.0},
+            "access": {
+                "kind": "radio",
+                "cell": {"kind": "urban-macro", "uplink": {"transmit_power_dbm": 30.0}},
+                "delay_s": 0.0,
+            },
         },
         rounds={"count": 1},
         selector="all",
     )
     assert Scenario.from_toml(scenario.to_toml()).digest() == scenario.digest()
-    changed = scenario.replace({"network.access.cell.uplink.power_dbm": 20.0, "network.handover.hysteresis_db": 1.0})
-    assert changed.network.access.cell.uplink.power_dbm == 20.0
+    changed = scenario.replace(
+        {"network.access.cell.uplink.transmit_power_dbm": 20.0, "network.handover.hysteresis_db": 1.0}
+    )
+    assert changed.network.access.cell.uplink.transmit_power_dbm == 20.0
     assert changed.network.handover.hysteresis_db == 1.0
 
 
