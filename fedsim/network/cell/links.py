@@ -1,8 +1,10 @@
 """The links of a cell: alone by fading blocks, shared on a medium."""
 
+import numpy as np
+
 from fedsim.arrays import FloatArray, IntArray
 from fedsim.clock import Environment
-from fedsim.network.contracts import Directions, Links
+from fedsim.network.contracts import Directions, LinkFacts, Links
 from fedsim.network.medium.cell import CellMedium, Sharing
 from fedsim.network.radio.channel import Channel
 
@@ -16,6 +18,8 @@ class CellLinks(Links):
     delay_s : propagation delay of each client in seconds, shape (K,)
     serving : index of the site that serves each client, shape (K,)
     sharing : sharing rules of the downlink and of the uplink
+    positions_m : place of each client, shape (K, 2); None if unknown
+    distance_m : distance of each client to its site, shape (K,); None if unknown
     """
 
     serving: IntArray
@@ -27,10 +31,22 @@ class CellLinks(Links):
         delay_s: FloatArray,
         serving: IntArray,
         sharing: tuple[Sharing, Sharing] = ("dedicated", "dedicated"),
+        positions_m: FloatArray | None = None,
+        distance_m: FloatArray | None = None,
     ) -> None:
+        self._positions_m, self._distance_m = positions_m, distance_m
         self.downlink, self.uplink, self.delay_s, self.serving = downlink, uplink, delay_s, serving
         self.sharing = sharing
         self.shared = Directions(*(rule != "dedicated" for rule in sharing))
+
+    def describe(self) -> LinkFacts:
+        """Return places, distances, mean SNRs and ergodic rates."""
+        return LinkFacts(
+            positions_m=self._positions_m,
+            distance_m=self._distance_m,
+            snr=np.stack([self.downlink.snr, self.uplink.snr]),
+            rate_bps=np.stack([self.downlink.ergodic_rate_bps, self.uplink.ergodic_rate_bps]),
+        )
 
     def open(self, env: Environment) -> CellMedium:
         """Return the spectrum of the cell's sites on the clock of one run."""
