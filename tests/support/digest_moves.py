@@ -148,7 +148,7 @@ _NETWORK: Final[list[Row]] = [
     ("network.fading rician", TIMES, "coherence_s speed_m_per_s carrier_hz k_db"),
     ("network.fading nakagami", TIMES, "coherence_s speed_m_per_s carrier_hz m"),
     ("network.rate shannon", TIMES, "snr_gap_db ceiling"),
-    ("network.rate cqi", TIMES, "table schemes gap_db steepness_per_db attempts combining block_s backoff_s"),
+    ("network.rate cqi", TIMES, "table schemes gap gap_db steepness_per_db attempts combining block_s backoff_s"),
     ("network.rate cqi", TIMES, "overhead"),
     ("network.sites", TIMES, "inter_site_distance_m load uplink_backoff_db rings serving_rings"),
     ("network fedscale", TIMES, "median_kbps sigma lowest_kbps highest_kbps path mapping"),

@@ -89,7 +89,7 @@ class IndoorOfficeCell(Preset):
     path_loss: Annotated[PathLoss, Slot(PATH_LOSSES)] = IndoorOffice(carrier_hz=3.5e9)
     shadowing: Annotated[Shadowing, Slot(SHADOWINGS)] = CorrelatedShadowing(decorrelation_m=6.0)
     fading: Annotated[Fading, Slot(FADINGS)] = Rician(k_db=7.0, coherence_s=coherence_time_s(_WALKING_M_PER_S, 3.5e9))
-    rate: Annotated[RateLaw, Slot(RATES)] = ModulationAndCoding(table="256qam")
+    rate: Annotated[RateLaw, Slot(RATES)] = ModulationAndCoding(table="256qam", gap="nr-ldpc")
 
 
 class WifiCell(Preset):
@@ -159,5 +159,5 @@ class MidbandCell(Preset):
         decorrelation_m=50.0, indoor_decorrelation_m=7.0
     )
     fading: Annotated[Fading, Slot(FADINGS)] = Rayleigh(coherence_s=coherence_time_s(_WALKING_M_PER_S, 3.5e9))
-    rate: Annotated[RateLaw, Slot(RATES)] = ModulationAndCoding(table="256qam")
+    rate: Annotated[RateLaw, Slot(RATES)] = ModulationAndCoding(table="256qam", gap="nr-ldpc")
     sites: Sites | None = Sites(inter_site_distance_m=200.0, load=0.1, uplink_backoff_db=20.0, serving_rings=1)

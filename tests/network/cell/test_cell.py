@@ -7,7 +7,7 @@ import pytest
 from pydantic import ValidationError
 
 from fedsim.errors import PartError
-from fedsim.network import NETWORKS, Cell, Disc, LogDistance, NoFading, Rayleigh
+from fedsim.network import NETWORKS, Cell, Disc, LogDistance, NoFading, Rayleigh, Shannon
 from fedsim.registry import Component
 from fedsim.streams import Streams
 
@@ -38,7 +38,8 @@ def test_no_bits_take_only_the_propagation_delay():
 
 
 def test_directions_fade_apart_and_are_shadowed_alike():
-    links = Cell(uplink={"transmit_power_dbm": 36.0, "noise_figure_db": 9.0}).build(np.full((40, 2), 200.0), Streams(1))
+    uplink = {"transmit_power_dbm": 36.0, "noise_figure_db": 9.0}
+    links = Cell(uplink=uplink, rate=Shannon(ceiling="none")).build(np.full((40, 2), 200.0), Streams(1))
     np.testing.assert_array_equal(links.expected_uplink_s(1e6), links.expected_downlink_s(1e6))
     assert np.unique(links.expected_uplink_s(1e6)).size == 40
     client, start_s = np.arange(40), np.zeros(40)
@@ -111,7 +112,10 @@ def test_settings_survive_a_round_trip(table):
         ({"downlink": {"noise_figure_db": -1.0}}, ("downlink", "noise_figure_db")),
         ({"shadowing_sigma_db": -1.0}, ("shadowing_sigma_db",)),
         ({"rate": {"kind": "shannon", "snr_gap_db": math.nan}}, ("rate", "snr_gap_db")),
+        ({"rate": {"kind": "shannon", "ceiling": "nothing"}}, ("rate", "ceiling")),
+        ({"rate": {"kind": "shannon", "ceiling": 0.0}}, ("rate", "ceiling")),
         ({"rate": {"kind": "cqi", "attempts": 0}}, ("rate", "attempts")),
+        ({"rate": {"kind": "cqi", "table": "wifi", "gap": "nr-ldpc"}}, ("rate",)),
         ({"sites": {"load": 1.5}}, ("sites", "load")),
         ({"fading": "ricean"}, ("fading",)),
         ({"fading": {"kind": "rayleigh", "coherence_s": 0.0}}, ("fading", "coherence_s")),
@@ -156,7 +160,8 @@ def test_a_path_loss_that_is_no_number_is_refused():
 
 def test_a_client_at_the_antenna_is_only_fast():
     links = Cell(path_loss=LogDistance()).build(np.zeros((1, 2)), Streams(0))
-    assert 0 < links.uplink_s(np.array([0]), 1, np.zeros(1), 1e6)[0] < 0.1
+    # 7.4 bit/s/Hz, the ceiling of the default rate law, in 1 MHz.
+    assert links.uplink_s(np.array([0]), 1, np.zeros(1), 1e6)[0] == pytest.approx(1 / 7.4, rel=1e-12)
 
 
 def test_what_matters_to_a_network_is_declared():
