@@ -310,6 +310,7 @@ def _catalogues() -> dict[str, Any]:
     from fedsim.devices import AVAILABILITIES, COMPUTE_TIMES, DROPOUTS, ENERGIES, HETEROGENEITY_LAWS
     from fedsim.learning import DATASETS, EXECUTORS, LEARNERS, MODELS, PARTITIONS, SERVER_OPTIMIZERS
     from fedsim.network import FADINGS, LATENCY_LAWS, NETWORKS, PATH_LOSSES, PLACEMENTS, RATES, SHADOWINGS
+    from fedsim.network.cell.access import ACCESS_LATENCIES
     from fedsim.network.graph.access import ACCESSES
     from fedsim.network.medium.cell import SHARINGS
     from fedsim.network.medium.failures import FAILURES
@@ -336,6 +337,7 @@ def _catalogues() -> dict[str, Any]:
         "fadings": FADINGS,
         "rates": RATES,
         "sharings": SHARINGS,
+        "access-latencies": ACCESS_LATENCIES,
         "topologies": LAYOUTS,
         "accesses": ACCESSES,
         "mobilities": MOBILITIES,
