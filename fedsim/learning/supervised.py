@@ -188,9 +188,11 @@ class SupervisedLearner:
             previous, hashed = states.get(one), start.copy()
             before = "" if previous is None else previous.digest
             hashed.update(f"{one} {shards[one]} {share!r} {before}".encode())
-            training = Training(hashed.hexdigest(), base, one, share, repeat, previous, leaves_state=leaves_state)
-            release = made.get(i)
-            digest = training.digest if release is None else self._released(training, release)
+            digest = hashed.hexdigest()
+            training = Training(digest, base, one, share, repeat, previous, leaves_state)
+            release = made.get(i) if made else None
+            if release is not None:
+                digest = self._released(training, release)
             updates.append(UpdateHandle(digest, training, release))
         return updates
 
@@ -220,12 +222,14 @@ class SupervisedLearner:
         recipe = Aggregation(
             self._server, results.layout.parameters, current, delivered, chosen, results.sent, moved=moved
         )
-        results.count(update.training for update in delivered)
+        trainings = [update.training for update in delivered]
+        results.count(trainings)
         following = self._made(digest, current.version + 1, recipe, [current], len(delivered))
         heir = weakref.ref(following)
-        for update in delivered:
-            update.training.heir = heir
-            following.stale |= update.training.base is not current
+        for training in trainings:
+            training.heir = heir
+            if training.base is not current:
+                following.stale = True
         return following
 
     def merge(self, models: Sequence[Model], weights: FloatArray, version: int | None = None) -> Model:
