@@ -58,7 +58,7 @@ class Aggregation:
             training = update.training
             if training.difference is None:
                 return
-            sent = training.difference if update.release is None else self._sent(update)
+            sent = self._sent(update)
             if self._moved:
                 sent = difference_from(current, training.base.vector, sent)
             self._sum.add(sent, self._weights[place])

@@ -32,11 +32,13 @@ class LargeScale:
     loss_db : path loss in dB, walls included
     sigma_db : standard deviation of the shadowing in dB
     los : whether there is a line of sight
+    indoor : whether the client is in a building, which the loss includes; None where a law knows no buildings
     """
 
     loss_db: FloatArray
     sigma_db: FloatArray
     los: BoolArray
+    indoor: BoolArray | None = None
 
 
 @dataclass(frozen=True)
@@ -49,7 +51,8 @@ class _LargeScaleOf:
             raise AnswerError(in_words(answer), "a LargeScale")
         each = same_shape("distance_m")
         loss_db, sigma_db = Numbers(each)(answer.loss_db, given), Numbers(each, least=0)(answer.sigma_db, given)
-        return LargeScale(loss_db, sigma_db, Mask(each)(answer.los, given))
+        indoor = None if answer.indoor is None else Mask(each)(answer.indoor, given)
+        return LargeScale(loss_db, sigma_db, Mask(each)(answer.los, given), indoor)
 
 
 @runtime_checkable
