@@ -37,6 +37,7 @@ def catalogues() -> dict[str, Any]:
     from fedsim.devices import AVAILABILITIES, COMPUTE_TIMES, DROPOUTS, ENERGIES, HETEROGENEITY_LAWS
     from fedsim.learning import COMPRESSORS, DATASETS, EXECUTORS, LEARNERS, MODELS, PARTITIONS, SERVER_OPTIMIZERS
     from fedsim.network import FADINGS, LATENCY_LAWS, NETWORKS, PATH_LOSSES, PLACEMENTS, RATES, SHADOWINGS
+    from fedsim.network.cell.access import ACCESS_LATENCIES
     from fedsim.network.graph.access import ACCESSES
     from fedsim.network.medium.cell import SHARINGS
     from fedsim.network.medium.failures import FAILURES
@@ -66,6 +67,7 @@ def catalogues() -> dict[str, Any]:
         "sharings": SHARINGS,
         "topologies": LAYOUTS,
         "accesses": ACCESSES,
+        "access-latencies": ACCESS_LATENCIES,
         "mobilities": MOBILITIES,
         "troubles": FAILURES,
         "compute-times": COMPUTE_TIMES,

@@ -76,7 +76,7 @@ class _Trial(Examination):
 
     def check(self, draws: int) -> None:
         """Compress the update, again, and with many draws."""
-        bits = self.ask("bits", self.compressor.bits, self.tensors)
+        bits: object = self.ask("bits", self.compressor.bits, self.tensors)
         told: object = bits
         whole = isinstance(told, int | float) and math.isfinite(told) and told >= 0
         self.law(whole, f"bits returned {bits!r}; a finite number of at least 0 is needed")
