@@ -184,6 +184,7 @@ BESIDE: Final[dict[str, Mapping[str, Any]]] = {
 """What must stand beside a kind, by dotted path."""
 
 OTHERS: Final[dict[str, Any]] = {
+    "network.delay_spread_s": 1e-7,
     "name": "others",
     "learning.data.name": "two",
     "learning.data.digest": OWN_SETS["one"].digest,
