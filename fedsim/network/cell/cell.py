@@ -27,14 +27,19 @@ from fedsim.units import SPEED_OF_LIGHT_M_PER_S
 
 
 class Downlink(CellLink):
-    """Base station to client; besides the rules of `CellLink` ``"multicast"`` sends one message to all clients at once.
+    """Base station to client; besides the rules of `CellLink` two send one message to all clients at once.
+
+    ``"multicast"`` has in each fading block the rate of the client that hears worst in that block;
+    ``"multicast-rateless"`` always that of the client with the least mean efficiency, as with a rateless code.
 
     The defaults give a client a tenth of a 10 MHz carrier on which a macro base station radiates 46 dBm, so
     36 dBm, and a phone's noise figure of 9 dB: the usual assumptions of 3GPP's macro cell studies (TR 36.942;
     TR 36.814, annex A.2), with isotropic antennas.
     """
 
-    sharing: Annotated[Sharing, SharingSlot(SHARINGS, recipe=True, words=("dedicated", "multicast"))] = "dedicated"
+    sharing: Annotated[
+        Sharing, SharingSlot(SHARINGS, recipe=True, words=("dedicated", "multicast", "multicast-rateless"))
+    ] = "dedicated"
     bandwidth_hz: PositiveFloat = 1e6
     transmit_power_dbm: PowerDbm = 36.0
     noise_figure_db: NoiseFigureDb = 9.0
