@@ -167,6 +167,7 @@ def multicast(effort: float) -> Iterator[Row]:
             shadowing_sigma_db=0.0,
             fading=Rayleigh(coherence_s=1.0),
             rate=SHANNON_LIMIT,
+            access="none",
         )
         env = Environment()
         medium = cell.build(np.zeros((users, 2)), Streams(18)).open(env)

@@ -11,6 +11,7 @@ from pydantic import Field, NonNegativeFloat, PositiveFloat
 
 from fedsim.arrays import FloatArray
 from fedsim.capabilities import MODEL_BITS, SITES
+from fedsim.network.cell.access import ACCESS_LATENCIES, ACCESS_LATENCY, AccessLatency, GrantAccess
 from fedsim.network.cell.links import CellLinks
 from fedsim.network.medium.cell import SHARINGS, Sharing, SharingSlot
 from fedsim.network.radio.channel import Channel
@@ -63,7 +64,7 @@ class Cell(Component):
 
     The rate of a link in a fading block is ``bandwidth * efficiency(snr * gain)``, where snr follows from power,
     path loss, shadowing, thermal noise and the interference of other sites. A transfer takes the time of its bits
-    through the blocks, and distance / c.
+    through the blocks, distance / c, and the waits of its access.
 
     Attributes
     ----------
@@ -80,6 +81,7 @@ class Cell(Component):
         7.7.3-2, has 363 ns for UMa up to 6 GHz and 39 ns for indoor offices at 2 GHz.
     rate : law of the spectral efficiency
     sites : the sites on the same frequencies; None for the one at the origin alone
+    access : waits for a grant, after idle, and on the way to the server; ``none`` for no waits
     """
 
     requires: ClassVar[frozenset[str]] = frozenset({MODEL_BITS})
@@ -94,6 +96,7 @@ class Cell(Component):
     delay_spread_s: NonNegativeFloat = 0.0
     rate: Annotated[RateLaw, Slot(RATES)] = Shannon()
     sites: Sites | None = None
+    access: Annotated[AccessLatency, Slot(ACCESS_LATENCIES)] = GrantAccess()
 
     def build(self, positions_m: FloatArray, streams: Streams) -> CellLinks:
         """Return the links of one run for clients at positions of shape (K, 2).
@@ -107,6 +110,7 @@ class Cell(Component):
         distance_m, loss_db = radio.losses(positions_m)
         serving = np.argmin(loss_db[:, : 1 if self.sites is None else self.sites.serving], axis=1)
         down, up = radio.snrs(loss_db, serving)
+        distance_m = distance_m[np.arange(serving.size), serving]
         return CellLinks(
             Channel(
                 down,
@@ -126,9 +130,12 @@ class Cell(Component):
                 radio.rate,
                 delay_spread_s=self.delay_spread_s,
             ),
-            distance_m[np.arange(serving.size), serving] / SPEED_OF_LIGHT_M_PER_S,
+            distance_m / SPEED_OF_LIGHT_M_PER_S,
             serving,
             (self.downlink.sharing, self.uplink.sharing),
+            ACCESS_LATENCY.checked(self.access).delays(),
+            positions_m,
+            distance_m,
         )
 
     def losses(self, positions_m: FloatArray, sites_m: FloatArray, streams: Streams) -> tuple[FloatArray, FloatArray]:

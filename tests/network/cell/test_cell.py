@@ -11,7 +11,8 @@ from fedsim.network import NETWORKS, Cell, Disc, LogDistance, NoFading, Rayleigh
 from fedsim.registry import Component
 from fedsim.streams import Streams
 
-STEADY = Cell(fading=NoFading(), shadowing_sigma_db=0.0)
+BARE = {"access": "none"}
+STEADY = Cell(fading=NoFading(), shadowing_sigma_db=0.0, **BARE)
 
 
 def test_default_link_budget_by_hand():
@@ -31,7 +32,7 @@ def test_default_link_budget_by_hand():
 
 
 def test_no_bits_take_only_the_propagation_delay():
-    links = Cell().build(np.array([[299.792458, 0.0], [0.0, 0.0]]), Streams(0))
+    links = Cell(**BARE).build(np.array([[299.792458, 0.0], [0.0, 0.0]]), Streams(0))
     both = np.arange(2)
     np.testing.assert_allclose(links.uplink_s(both, 1, np.zeros(2), 0.0), [1e-6, 0.0], rtol=1e-12)
     np.testing.assert_allclose(links.expected_downlink_s(0.0), [1e-6, 0.0], rtol=1e-12)
@@ -39,7 +40,7 @@ def test_no_bits_take_only_the_propagation_delay():
 
 def test_directions_fade_apart_and_are_shadowed_alike():
     uplink = {"transmit_power_dbm": 36.0, "noise_figure_db": 9.0}
-    links = Cell(uplink=uplink, rate=Shannon(ceiling="none")).build(np.full((40, 2), 200.0), Streams(1))
+    links = Cell(uplink=uplink, rate=Shannon(ceiling="none"), **BARE).build(np.full((40, 2), 200.0), Streams(1))
     np.testing.assert_array_equal(links.expected_uplink_s(1e6), links.expected_downlink_s(1e6))
     assert np.unique(links.expected_uplink_s(1e6)).size == 40
     client, start_s = np.arange(40), np.zeros(40)
@@ -77,7 +78,7 @@ def test_fluid_expectation_is_right_for_long_transfers():
 @pytest.mark.statistical
 def test_short_transfers_take_longer_than_the_fluid_value_on_average():
     clients = 10_000
-    cell = Cell(fading=Rayleigh(coherence_s=1.0), shadowing_sigma_db=0.0)
+    cell = Cell(fading=Rayleigh(coherence_s=1.0), shadowing_sigma_db=0.0, **BARE)
     links = cell.build(np.full((clients, 2), 1000.0), Streams(4))
     bits = 1e6 / links.expected_uplink_s(1e6)[0]  # one second at the ergodic rate: about one block
     took = links.uplink_s(np.arange(clients), 1, np.zeros(clients), bits)

@@ -139,7 +139,7 @@ def test_who_gives_up_before_the_turn_does_not_slow_the_others():
 def test_a_cell_takes_the_least_of_each_block_or_by_name_the_least_mean():
     place = np.array([[300.0, 0.0], [100.0, 0.0]])
     cells = {
-        rule: Cell(downlink={"sharing": rule, "bandwidth_hz": 1e6}, fading=Rayleigh(coherence_s=0.1))
+        rule: Cell(downlink={"sharing": rule, "bandwidth_hz": 1e6}, fading=Rayleigh(coherence_s=0.1), access="none")
         for rule in ("multicast", "multicast-rateless")
     }
     links = cells["multicast"].build(place, Streams(4))
