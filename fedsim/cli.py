@@ -316,6 +316,7 @@ def _catalogues() -> dict[str, Any]:
     from fedsim.network.medium.failures import FAILURES
     from fedsim.network.topology.generators import LAYOUTS
     from fedsim.network.topology.mobility import MOBILITIES
+    from fedsim.network.transport.transport import TRANSPORTS
     from fedsim.privacy import BUDGETS, MECHANISMS
     from fedsim.rounds import BACKHAULS, CLOUD_RULES, GROUPINGS, LATE, POLICIES
     from fedsim.rounds.aggregation.staleness import STALENESS
@@ -338,6 +339,7 @@ def _catalogues() -> dict[str, Any]:
         "rates": RATES,
         "sharings": SHARINGS,
         "access-latencies": ACCESS_LATENCIES,
+        "transports": TRANSPORTS,
         "topologies": LAYOUTS,
         "accesses": ACCESSES,
         "mobilities": MOBILITIES,

@@ -11,7 +11,7 @@ from typing import ClassVar, Final, NamedTuple, Protocol
 
 import numpy as np
 
-from fedsim.answers import Contract, Free, InstanceOf, Number, Numbers, OptionalOf, PartOf, same_shape, shaped
+from fedsim.answers import Contract, Flag, Free, InstanceOf, Number, Numbers, OptionalOf, PartOf, same_shape, shaped
 from fedsim.arrays import FloatArray, IntArray
 from fedsim.capabilities import Capable
 from fedsim.clock import Environment, Event
@@ -169,6 +169,7 @@ class Links(ABC):
     Attributes
     ----------
     connection : what a client pays besides after it has been idle; None if it stays connected
+    broadcast : whether one message reaches all clients of a downlink that starts at one instant
     shared : directions in which clients share a medium
     serving : index of the site or server at which each client's transfers end, shape (K,); None without sites
     """
@@ -176,6 +177,7 @@ class Links(ABC):
     shared: Directions = Directions()
     serving: IntArray | None = None
     connection: Connection | None = None
+    broadcast: bool = False
 
     @abstractmethod
     def downlink_s(self, client: IntArray, draw: int, start_s: FloatArray, bits: float) -> FloatArray:
@@ -238,6 +240,7 @@ LINKS: Final = Contract(
         "expected_uplink_s": _EXPECTED,
         "serving": OptionalOf(Numbers(shaped("clients"), least=0, dtype=np.int64)),
         "connection": OptionalOf(InstanceOf(Connection)),
+        "broadcast": Flag(),
         "open": PartOf(SharedMedium, SHARED_MEDIUM),
     },
 )

@@ -10,8 +10,10 @@ import numpy as np
 from pydantic import NonNegativeFloat, model_validator
 
 from fedsim.arrays import FloatArray, IntArray, normal_quantile
+from fedsim.capabilities import MODEL_BITS
 from fedsim.network.contracts import Links
 from fedsim.network.distributions import LATENCY_LAW, LATENCY_LAWS, LatencyLaw, Sigma, floored_normal_mean
+from fedsim.network.transport.transport import TRANSPORT, TRANSPORTS, NoTransport, Transport
 from fedsim.registry import Component, Slot
 from fedsim.streams import Streams
 
@@ -26,21 +28,28 @@ class LatencyNetwork(Component):
     spread_sigma : float
         Heterogeneity of the clients: each has a log-normal factor with mean 1 on both directions, drawn once;
         this is the standard deviation of its logarithm. At 0 all clients are alike.
+    transport : transport
+        What TCP adds to each message; ``none``, the default, for nothing. With one, sizes matter.
     """
-
-    requires: ClassVar[frozenset[str]] = frozenset()
 
     downlink: Annotated[LatencyLaw, Slot(LATENCY_LAWS)]
     uplink: Annotated[LatencyLaw, Slot(LATENCY_LAWS)]
     spread_sigma: Sigma = 0.0
+    transport: Annotated[Transport, Slot(TRANSPORTS)] = NoTransport()
 
-    def build(self, positions_m: FloatArray, streams: Streams) -> "LatencyLinks":
+    @property
+    def requires(self) -> frozenset[str]:
+        """Sizes of messages, where there is a transport."""
+        return frozenset() if isinstance(self.transport, NoTransport) else frozenset({MODEL_BITS})
+
+    def build(self, positions_m: FloatArray, streams: Streams) -> Links:
         """Return the links of one run, with a client for each row of the positions, shape (K, 2)."""
         factor = np.ones(len(positions_m))
         if self.spread_sigma:
             z = normal_quantile(streams.uniform("latency-spread", np.arange(factor.size)))
             factor = np.exp(self.spread_sigma * z - self.spread_sigma**2 / 2)
-        return LatencyLinks(LATENCY_LAW.checked(self.downlink), LATENCY_LAW.checked(self.uplink), factor, streams)
+        laws = LATENCY_LAW.checked(self.downlink), LATENCY_LAW.checked(self.uplink)
+        return TRANSPORT.checked(self.transport).over(LatencyLinks(*laws, factor, streams), streams)
 
 
 @dataclass(frozen=True)
