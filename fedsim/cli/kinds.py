@@ -44,6 +44,7 @@ def catalogues() -> dict[str, Any]:
     from fedsim.network.topology.generators import LAYOUTS
     from fedsim.network.topology.mobility import MOBILITIES
     from fedsim.per_client import CLIENT_LAWS
+    from fedsim.network.transport.transport import TRANSPORTS
     from fedsim.privacy import BUDGETS, MECHANISMS
     from fedsim.rounds import BACKHAULS, CLOUD_RULES, GROUPINGS, LATE, POLICIES
     from fedsim.rounds.aggregation.staleness import STALENESS
@@ -68,6 +69,7 @@ def catalogues() -> dict[str, Any]:
         "topologies": LAYOUTS,
         "accesses": ACCESSES,
         "access-latencies": ACCESS_LATENCIES,
+        "transports": TRANSPORTS,
         "mobilities": MOBILITIES,
         "troubles": FAILURES,
         "compute-times": COMPUTE_TIMES,

@@ -204,6 +204,7 @@ OTHERS: Final[dict[str, Any]] = {
     "network.mobility.points": [[0, 0.0, 1.0, 2.0]],
     "network.downlink.sharing.gains": DiversityGain(Shannon(), Rayleigh(coherence_s=0.02), np.ones(6)),
     "network.access.cell.sites": {"load": 0.37},
+    "network.transport.server.background": {"least": 0.1, "most": 0.2},
     "network.mobility.path": "two/walks.csv",
     "network.trouble": [BURSTS],
     "network.trouble.0.node": "bs-1",

@@ -13,6 +13,7 @@ from fedsim.arrays import FloatArray
 from fedsim.capabilities import MODEL_BITS, SITES
 from fedsim.network.cell.access import ACCESS_LATENCIES, ACCESS_LATENCY, AccessLatency, GrantAccess
 from fedsim.network.cell.links import CellLinks
+from fedsim.network.contracts import Links
 from fedsim.network.medium.cell import SHARINGS, Sharing, SharingSlot
 from fedsim.network.radio.channel import Channel
 from fedsim.network.radio.contracts import Fading, PathLoss
@@ -22,6 +23,7 @@ from fedsim.network.radio.path_loss import PATH_LOSSES, LogDistance
 from fedsim.network.radio.shadowing import SHADOWINGS, IndependentShadowing, Shadowing
 from fedsim.network.radio.sites import Sites
 from fedsim.network.radio.spectral_efficiency import RATES, RateLaw, Shannon
+from fedsim.network.transport.transport import TRANSPORT, TRANSPORTS, NoTransport, Transport
 from fedsim.registry import Component, Slot
 from fedsim.streams import Streams
 from fedsim.units import SPEED_OF_LIGHT_M_PER_S
@@ -82,6 +84,7 @@ class Cell(Component):
     rate : law of the spectral efficiency
     sites : the sites on the same frequencies; None for the one at the origin alone
     access : waits for a grant, after idle, and on the way to the server; ``none`` for no waits
+    transport : what a wide-area path adds to each message; ``none`` for nothing
     """
 
     requires: ClassVar[frozenset[str]] = frozenset({MODEL_BITS})
@@ -97,8 +100,9 @@ class Cell(Component):
     rate: Annotated[RateLaw, Slot(RATES)] = Shannon()
     sites: Sites | None = None
     access: Annotated[AccessLatency, Slot(ACCESS_LATENCIES)] = GrantAccess()
+    transport: Annotated[Transport, Slot(TRANSPORTS)] = NoTransport()
 
-    def build(self, positions_m: FloatArray, streams: Streams) -> CellLinks:
+    def build(self, positions_m: FloatArray, streams: Streams) -> Links:
         """Return the links of one run for clients at positions of shape (K, 2).
 
         Raises
@@ -111,7 +115,7 @@ class Cell(Component):
         serving = np.argmin(loss_db[:, : 1 if self.sites is None else self.sites.serving], axis=1)
         down, up = radio.snrs(loss_db, serving)
         distance_m = distance_m[np.arange(serving.size), serving]
-        return CellLinks(
+        links = CellLinks(
             Channel(
                 down,
                 self.downlink.bandwidth_hz,
@@ -137,6 +141,7 @@ class Cell(Component):
             positions_m,
             distance_m,
         )
+        return TRANSPORT.checked(self.transport).over(links, streams)
 
     def losses(self, positions_m: FloatArray, sites_m: FloatArray, streams: Streams) -> tuple[FloatArray, FloatArray]:
         """Return the distance in metres and the path loss with shadowing in dB of each client and site, (K, S).

@@ -45,8 +45,9 @@ class CellLinks(Links):
         self.sharing = sharing
         self.access = AccessDelays() if access is None else access
         self.shared = Directions(*(rule != "dedicated" for rule in sharing))
+        self.broadcast = sharing[0] == "multicast"
         if self.access.setup_s > 0 and self.access.inactivity_s < math.inf:
-            self.connection = Connection(self.access.inactivity_s, self.access.setup_s, sharing[0] != "multicast")
+            self.connection = Connection(self.access.inactivity_s, self.access.setup_s, not self.broadcast)
 
     def describe(self) -> LinkFacts:
         """Return places, distances, mean SNRs and ergodic rates."""
@@ -65,7 +66,7 @@ class CellLinks(Links):
         before_s = access.before_downlink_s, access.before_uplink_s
         if not any(before_s):
             return medium
-        return DelayedMedium(env, medium, before_s, announces=self.sharing[0] == "multicast")
+        return DelayedMedium(env, medium, before_s, announces=self.broadcast)
 
     def downlink_s(self, client: IntArray, draw: int, start_s: FloatArray, bits: float) -> FloatArray:
         """Return access, time through the fading blocks and propagation, shape (n,); the draw has no effect."""
