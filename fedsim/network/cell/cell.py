@@ -12,11 +12,11 @@ from pydantic import Field, PositiveFloat
 from fedsim.arrays import FloatArray
 from fedsim.capabilities import MODEL_BITS, SITES
 from fedsim.network.cell.links import CellLinks
-from fedsim.network.medium.cell import SHARINGS, Sharing, SharingSlot
+from fedsim.network.medium.cell import SHARINGS, FadingInShares, Sharing, SharingSlot
 from fedsim.network.radio.channel import Channel
 from fedsim.network.radio.contracts import Fading, PathLoss
 from fedsim.network.radio.fading import FADINGS, Rayleigh
-from fedsim.network.radio.link_budget import CellLink, LinkBudget, NoiseFigureDb, PowerDbm
+from fedsim.network.radio.link_budget import CellLink, ClientLink, LinkBudget, NoiseFigureDb, PowerDbm
 from fedsim.network.radio.path_loss import PATH_LOSSES, LogDistance
 from fedsim.network.radio.shadowing import SHADOWINGS, IndependentShadowing, Shadowing
 from fedsim.network.radio.sites import Sites
@@ -35,19 +35,26 @@ class Downlink(CellLink):
     """
 
     sharing: Annotated[Sharing, SharingSlot(SHARINGS, recipe=True, words=("dedicated", "multicast"))] = "dedicated"
+    fading_in_shares: FadingInShares = "drawn"
     bandwidth_hz: PositiveFloat = 1e6
     power_dbm: PowerDbm = 36.0
     noise_figure_db: NoiseFigureDb = 9.0
 
 
-class Uplink(CellLink):
+class Uplink(ClientLink):
     """Client to base station.
 
     The defaults give a client 1 MHz with all 23 dBm of a phone, and a base station's noise figure of 5 dB (same
     studies). So an uplink has 9 dB less SNR than a downlink.
+
+    Attributes
+    ----------
+    power_control : power of a client in its share of a band that clients share, and ``"fractional"`` in a band of its own
+        too; ``"full"``, ``"fractional"`` or ``"spread"`` (`fedsim.network.radio.power_control`)
     """
 
     sharing: Annotated[Sharing, SharingSlot(SHARINGS, recipe=True)] = "dedicated"
+    fading_in_shares: FadingInShares = "drawn"
     bandwidth_hz: PositiveFloat = 1e6
     power_dbm: PowerDbm = 23.0
     noise_figure_db: NoiseFigureDb = 5.0
@@ -97,12 +104,14 @@ class Cell(Component):
         distance_m, loss_db = radio.losses(positions_m)
         serving = np.argmin(loss_db[:, : 1 if self.sites is None else self.sites.serving], axis=1)
         down, up = radio.snrs(loss_db, serving)
+        densest = np.maximum(radio.densest(loss_db, serving), 1.0)
         return CellLinks(
             Channel(down, self.downlink.bandwidth_hz, radio.fading, "fading-downlink", streams, radio.rate),
-            Channel(up, self.uplink.bandwidth_hz, radio.fading, "fading-uplink", streams, radio.rate),
+            Channel(up, self.uplink.bandwidth_hz, radio.fading, "fading-uplink", streams, radio.rate, densest),
             distance_m[np.arange(serving.size), serving] / SPEED_OF_LIGHT_M_PER_S,
             serving,
             (self.downlink.sharing, self.uplink.sharing),
+            (self.downlink.fading_in_shares, self.uplink.fading_in_shares),
         )
 
     def losses(self, positions_m: FloatArray, sites_m: FloatArray, streams: Streams) -> tuple[FloatArray, FloatArray]:

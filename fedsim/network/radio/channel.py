@@ -16,7 +16,8 @@ from numpy.typing import ArrayLike
 
 from fedsim.arrays import FloatArray, IntArray
 from fedsim.network.radio.contracts import Fading
-from fedsim.network.radio.multiuser_diversity import DiversityGain
+from fedsim.network.radio.fair_gain import FairGain
+from fedsim.network.radio.multiuser_diversity import DiversityGain, ShareGain
 from fedsim.network.radio.spectral_efficiency import RateLaw, Shannon
 from fedsim.streams import Streams
 from fedsim.units import db_to_linear, thermal_noise_dbm
@@ -26,7 +27,8 @@ MOST_BLOCKS: Final = 2**18
 
 SHANNON_LIMIT: Final = Shannon(snr_gap_db=0.0)
 
-_LAST_BLOCK: Final = 2**52
+LAST_BLOCK: Final = 2**52
+"""Blocks after which a float no longer tells blocks apart."""
 _ELEMENTS: Final = 2**13
 """Gains drawn at once, few enough that they stay in a core's cache."""
 
@@ -66,6 +68,8 @@ class Channel:
     stream : name of the random stream of the gains, keyed by (client, block)
     streams : random streams of the run
     rate : law of the spectral efficiency; Shannon's limit by default
+    densest : greatest density of each client's power in a share of the bandwidth, >= 1, shape (K,), as in
+        `fedsim.network.radio.power_control`; None for 1, a sender that spreads its power
     """
 
     snr: FloatArray
@@ -74,6 +78,7 @@ class Channel:
     stream: str
     streams: Streams
     rate: RateLaw = SHANNON_LIMIT
+    densest: FloatArray | None = None
 
     def rate_bps(self, client: ArrayLike, block: ArrayLike) -> FloatArray:
         """Return ``bandwidth * efficiency(snr * gain)`` in bit/s for clients in fading blocks.
@@ -84,8 +89,11 @@ class Channel:
         ----------
         client, block : ids, and numbers of blocks from 0; the result has the shape to which the two broadcast
         """
-        gain = self.fading.gain_quantile(self.streams.uniform(self.stream, client, block))
-        return self.bandwidth_hz * self.rate.efficiency(self.snr[np.asarray(client)] * gain)
+        return self.bandwidth_hz * self.rate.efficiency(self.snr[np.asarray(client)] * self.gain(client, block))
+
+    def gain(self, client: ArrayLike, block: ArrayLike) -> FloatArray:
+        """Return the power gains, mean 1, of clients in fading blocks; parameters and shape as in `rate_bps`."""
+        return self.fading.gain_quantile(self.streams.uniform(self.stream, client, block))
 
     @cached_property
     def ergodic_rate_bps(self) -> FloatArray:
@@ -101,6 +109,18 @@ class Channel:
     def diversity_gain(self) -> DiversityGain:
         """Gain of every client from a scheduler that serves it in its best blocks."""
         return DiversityGain(self.rate, self.fading, self.snr)
+
+    @cached_property
+    def fair_gain(self) -> FairGain:
+        """Gain of every client from a proportionally fair scheduler of clients like the cell's."""
+        return FairGain(self.rate, self.fading, self.snr)
+
+    @cached_property
+    def share_gain(self) -> ShareGain | None:
+        """Gain of every client from its power in a share of the bandwidth; None where power is spread."""
+        if self.densest is None or not np.any(self.densest > 1.0):
+            return None
+        return ShareGain(self.rate, self.fading, self.snr, self.densest)
 
     def expected_s(self, bits: float) -> FloatArray:
         """Return ``bits / ergodic rate`` in seconds for every client, shape (K,); `inf` where a link carries nothing.
@@ -139,7 +159,7 @@ class Channel:
         took: FloatArray = self._fluid_s(bits)[client]
         if not client.size:
             return took
-        coherence, last_s = self.fading.coherence_s, _LAST_BLOCK * self.fading.coherence_s
+        coherence, last_s = self.fading.coherence_s, LAST_BLOCK * self.fading.coherence_s
         longest_s = took.max()
         if took.min() > 0 and longest_s < np.inf and start_s.max() < last_s:
             most = int(_blocks_to_draw(longest_s / coherence))
