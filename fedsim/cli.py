@@ -313,6 +313,7 @@ def _catalogues() -> dict[str, Any]:
     from fedsim.network.graph.access import ACCESSES
     from fedsim.network.medium.cell import SHARINGS
     from fedsim.network.medium.failures import FAILURES
+    from fedsim.network.radio.power_control import POWER_CONTROLS
     from fedsim.network.topology.generators import LAYOUTS
     from fedsim.network.topology.mobility import MOBILITIES
     from fedsim.privacy import BUDGETS, MECHANISMS
@@ -336,6 +337,7 @@ def _catalogues() -> dict[str, Any]:
         "fadings": FADINGS,
         "rates": RATES,
         "sharings": SHARINGS,
+        "power-controls": POWER_CONTROLS,
         "topologies": LAYOUTS,
         "accesses": ACCESSES,
         "mobilities": MOBILITIES,

@@ -32,6 +32,11 @@ class Downlink(CellLink):
     The defaults give a client a tenth of a 10 MHz carrier on which a macro base station radiates 46 dBm, so
     36 dBm, and a phone's noise figure of 9 dB: the usual assumptions of 3GPP's macro cell studies (TR 36.942;
     TR 36.814, annex A.2).
+
+    Attributes
+    ----------
+    fading_in_shares : ``"drawn"``, the bits of a share are integrated over the client's fading blocks, or ``"mean"``,
+        its mean efficiency counts (`fedsim.network.medium.cell`); in the uplink too
     """
 
     sharing: Annotated[Sharing, SharingSlot(SHARINGS, recipe=True, words=("dedicated", "multicast"))] = "dedicated"
@@ -49,8 +54,8 @@ class Uplink(ClientLink):
 
     Attributes
     ----------
-    power_control : power of a client in its share of a band that clients share, and ``"fractional"`` in a band of its own
-        too; ``"full"``, ``"fractional"`` or ``"spread"`` (`fedsim.network.radio.power_control`)
+    power_control : ``"full"``, ``"fractional"`` or ``"spread"``: power of a client in its share of a band that clients
+        share; fractional also where its band is its own (`fedsim.network.radio.power_control`)
     """
 
     sharing: Annotated[Sharing, SharingSlot(SHARINGS, recipe=True)] = "dedicated"

@@ -296,8 +296,8 @@ class MakespanWithPower(MinimumMakespan):
     """Least makespan where a client has the more power for a hertz the smaller its part of the band is.
 
     The parts solve ``bits left / (x B e(snr min(1 / x, densest))) = T`` for all jobs with one T
-    (`fedsim.network.radio.makespan_split`). What is left of all shrinks by a common factor, so that parts and rates stay
-    until a job joins or leaves, which costs O(n).
+    (`fedsim.network.radio.makespan_split`). What is left of all shrinks by a common factor, so that parts and rates
+    stay until a job joins or leaves, which costs O(n).
     """
 
     asked_at_each_join: ClassVar[bool] = False

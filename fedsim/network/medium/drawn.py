@@ -1,13 +1,12 @@
 """Spectrum that several transfers share while fading changes from block to block, on the clock.
 
 The bits of a transfer are the integral of its rate over the fading blocks of its own client, the draws that a dedicated
-bandwidth has too: alone on the medium it takes as long as there. Between two changes of the transfers present, rates are
-known for as many blocks ahead as are computed, as arrays of (transfers, blocks), and one timer waits for the next end,
-or for the end of these blocks.
+bandwidth has too: alone on the medium it takes as long as there. Between two changes of the transfers present, rates
+are known for as many blocks ahead as are computed, as arrays of (blocks, transfers), and one timer waits for the next
+end, or for the end of these blocks.
 """
 
 import math
-from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
@@ -17,15 +16,17 @@ from fedsim.arrays import FloatArray, IntArray
 from fedsim.clock import call_after, call_next, process_now
 from fedsim.network.contracts import SpectrumBook, Transfer
 from fedsim.network.medium.drawn_jobs import Jobs, Rows
+from fedsim.network.medium.drawn_plan import BlockPlan, BlocksPlan
 from fedsim.network.medium.drawn_rules import BandRule, TimeRule
 from fedsim.network.radio.channel import LAST_BLOCK, MOST_BLOCKS, Channel
 
 _SAME_INSTANT_ULPS: Final = 4
-_SAME_BITS_ULPS: Final = 8
 _ELEMENTS: Final = 2**13
 """Rates computed at once, few enough that they stay in a core's cache."""
 _AT_LEAST: Final = 2**8
 """Rates that cost about as little as one."""
+_FEW: Final = 3
+"""Blocks that are looked at one after the other in less time than together."""
 
 
 class DrawnTransfer(Transfer):
@@ -92,73 +93,6 @@ class DrawnTransfer(Transfer):
             process_now(self.done)
 
 
-@dataclass(frozen=True)
-class Plan:
-    """Rates for some blocks ahead, while the transfers present stay the same.
-
-    Attributes
-    ----------
-    since_s : instant from which it holds
-    rows : transfers that have any share, m of them
-    rate_bps : of each in each block, shape (m, blocks)
-    part : of the band or the time that each has, shape (m, blocks) or (m, 1)
-    ends_s : end of each block in seconds from `since_s`, shape (blocks,)
-    sent_bits : of each by the end of each block, shape (m, blocks)
-    """
-
-    since_s: float
-    rows: Rows
-    rate_bps: FloatArray
-    part: FloatArray
-    ends_s: FloatArray
-    sent_bits: FloatArray
-
-    def passed(self, now_s: float) -> tuple[int, float]:
-        """Return the number of whole blocks until an instant, and the seconds of the next one."""
-        passed_s = now_s - self.since_s
-        block = min(int(np.searchsorted(self.ends_s, passed_s, side="right")), self.ends_s.size - 1)
-        return block, passed_s - (float(self.ends_s[block - 1]) if block else 0.0)
-
-    def carried(self, now_s: float) -> tuple[FloatArray, FloatArray]:
-        """Return the bits and the seconds of the whole band that each transfer has had, shapes (m,)."""
-        block, rest_s = self.passed(now_s)
-        bits = self.rate_bps[:, block] * rest_s
-        if block:
-            bits += self.sent_bits[:, block - 1]
-        if self.part.shape[1] == 1:
-            return bits, self.part[:, 0] * (now_s - self.since_s)
-        length_s = np.diff(self.ends_s[:block], prepend=0.0)
-        return bits, self.part[:, :block] @ length_s + self.part[:, block] * rest_s
-
-    def busy_s(self, now_s: float) -> float:
-        """Return the seconds for which the whole band was in use."""
-        block, rest_s = self.passed(now_s)
-        used = self.part.sum(axis=0)
-        if used.size == 1:
-            return float(used[0]) * (now_s - self.since_s)
-        length_s = np.diff(self.ends_s[:block], prepend=0.0)
-        return float(used[:block] @ length_s + used[block] * rest_s)
-
-    def next_end(self, left: FloatArray) -> float:
-        """Return the seconds from `since_s` until the first end; `inf` if none ends within the blocks.
-
-        Parameters
-        ----------
-        left : bits that are left of each transfer, shape (m,)
-        """
-        ending = np.flatnonzero(self.sent_bits[:, -1] >= left)
-        if not ending.size:
-            return math.inf
-        sent, wanted = self.sent_bits[ending], left[ending]
-        block = np.argmax(sent >= wanted[:, None], axis=1)
-        each = np.arange(ending.size)
-        before = np.where(block > 0, sent[each, block - 1], 0.0)
-        begins_s = np.where(block > 0, self.ends_s[block - 1], 0.0)
-        with np.errstate(invalid="ignore", divide="ignore"):
-            ends_s = begins_s + (wanted - before) / self.rate_bps[ending, block]
-        return float(np.minimum(ends_s, self.ends_s[block]).min())
-
-
 class DrawnSpectrum:
     """Bandwidth shared by transfers whose fading is drawn.
 
@@ -177,7 +111,7 @@ class DrawnSpectrum:
         self.bandwidth_hz = channel.bandwidth_hz
         self._efficiency: list[float] = (channel.ergodic_rate_bps / channel.bandwidth_hz).tolist()
         self._jobs = Jobs(channel)
-        self._plan: Plan | None = None
+        self._plan: BlockPlan | BlocksPlan | None = None
         self._timer: Event | None = None
         self._planning = False
         self._seen_s = self._changed_s = env.now
@@ -284,9 +218,9 @@ class DrawnSpectrum:
         block, rest_s = plan.passed(now_s)
         bits, seconds = plan.carried(now_s)
         left = jobs.left[plan.rows] - bits
-        slack = _SAME_INSTANT_ULPS * math.ulp(now_s) * plan.rate_bps[:, block]
-        slack += _SAME_BITS_ULPS * np.spacing(jobs.bits[plan.rows])
-        jobs.left[plan.rows] = np.where(left <= slack, 0.0, left)
+        slack = plan.present_rate_bps(now_s) * (_SAME_INSTANT_ULPS * math.ulp(now_s)) + jobs.grain[plan.rows]
+        left[left <= slack] = 0.0
+        jobs.left[plan.rows] = left
         jobs.work[plan.rows] += self.bandwidth_hz * seconds
         self._carried += self.bandwidth_hz * plan.busy_s(now_s)
         if isinstance(rule, TimeRule):
@@ -309,59 +243,70 @@ class DrawnSpectrum:
             self._timer = None
             return
         self._plan = plan = self._look_ahead(now_s)
-        delay_s = min(plan.next_end(jobs.left[plan.rows]), float(plan.ends_s[-1]))
+        delay_s = min(plan.next_end(jobs.left[plan.rows]), plan.length_s)
         if delay_s < math.inf:
             self._timer = call_after(self.env, delay_s, self._on_time)
 
-    def _look_ahead(self, now_s: float) -> Plan:
+    def _look_ahead(self, now_s: float) -> BlockPlan | BlocksPlan:
         """Return the rates of the next blocks."""
         jobs, channel, rule = self._jobs, self.channel, self.rule
         coherence_s = channel.fading.coherence_s
-        rows: Rows = slice(0, jobs.n) if isinstance(rule, BandRule) else rule.rows(jobs)
-        self._begin(rows, now_s)
-        snr = jobs.snr[rows]
-        part = np.full((snr.size, 1), 1.0 / snr.size)
-        if isinstance(rule, BandRule):
-            part = rule.split(jobs)[:, None]
-            snr = snr * np.minimum(1.0 / part[:, 0], jobs.densest[rows])
         block = 0 if math.isinf(coherence_s) else int(min(now_s / coherence_s, LAST_BLOCK))
-        first = jobs.first_block[rows]
-        first[first < 0] = block
-        jobs.first_block[rows] = first
-        faded = (block - first < MOST_BLOCKS) & (block < LAST_BLOCK)
-        if faded.any() and coherence_s < math.inf:
-            limit = min(self._blocks(rows, part, now_s), MOST_BLOCKS - (block - int(first[faded].min())))
-            gain = jobs.gains(rows, block, limit)
-            length_s = np.full(gain.shape[1], coherence_s)
-            length_s[0] = min(max((block + 1) * coherence_s - now_s, 0.0), coherence_s)
-        else:
-            gain, length_s = jobs.gains(rows, 0, 1), np.array([math.inf])
-        rate = channel.bandwidth_hz * channel.rate.efficiency(snr[:, None] * gain)
-        if not faded.all():
-            mean = channel.rate.mean_efficiency(snr[~faded], channel.fading)
-            rate[~faded], gain = channel.bandwidth_hz * mean[:, None], np.where(faded[:, None], gain, 1.0)
+        if (block + 1) * coherence_s - now_s <= _SAME_INSTANT_ULPS * math.ulp(now_s):
+            block += 1
+        rows: Rows = slice(0, jobs.n) if isinstance(rule, BandRule) else rule.rows(jobs)
+        jobs.begin(rows, block, now_s)
+        snr = jobs.snr[rows]
+        split = np.full(snr.size, 1.0 / snr.size)
+        if isinstance(rule, BandRule):
+            split = rule.split(jobs)
+            snr = snr * np.minimum(1.0 / split, jobs.densest[rows])
+        expected = self._blocks_to_end(jobs.left[rows] / (jobs.efficiency[rows] * split))
+        blocks = self._blocks(expected, snr.size, now_s)
+        blocks = max(1, min(blocks, MOST_BLOCKS - (block - jobs.oldest_block)))
+        faded = None
+        if block - jobs.oldest_block >= MOST_BLOCKS or block >= LAST_BLOCK:
+            first = jobs.first_block[rows]
+            faded = (block - first < MOST_BLOCKS) & (block < LAST_BLOCK)
+            if not faded.any():
+                coherence_s, blocks = math.inf, 1
+            else:
+                blocks = min(blocks, MOST_BLOCKS - (block - int(first[faded].min())))
+        gain = jobs.gains(rows, block, blocks, min(expected, _AT_LEAST // snr.size))
+        length_s = np.full(len(gain), coherence_s)
+        if coherence_s < math.inf:
+            length_s[0] = (block + 1) * coherence_s - now_s
+        rate = channel.bandwidth_hz * channel.rate.efficiency(snr * gain)
+        if faded is not None:
+            rate[:, ~faded] = channel.bandwidth_hz * channel.rate.mean_efficiency(snr[~faded], channel.fading)
+            gain = np.where(faded, gain, 1.0)
         if isinstance(rule, TimeRule):
-            part = rule.turns(jobs, gain, rate, length_s)
-        rate = part * rate
-        sent = np.where(rate > 0, math.inf, 0.0) if math.isinf(length_s[0]) else np.cumsum(rate * length_s, axis=1)
-        return Plan(now_s, rows, rate, part, np.cumsum(length_s), sent)
+            parts = rule.turns(jobs, gain, rate, length_s)
+        else:
+            parts = np.broadcast_to(split, rate.shape)
+        rate = rate * parts
+        if len(rate) == 1:
+            return BlockPlan(now_s, rows, rate[0], parts[0], float(length_s[0]))
+        sent = np.cumsum(rate * length_s[:, None], axis=0)
+        return BlocksPlan(now_s, rows, rate, parts, np.cumsum(length_s), sent)
 
-    def _blocks(self, rows: Rows, part: FloatArray, now_s: float) -> int:
+    def _blocks_to_end(self, work: FloatArray) -> int:
+        """Return in about how many blocks the first transfer ends.
+
+        Parameters
+        ----------
+        work : bits that are left over the mean efficiency and the part that each transfer has, shape (m,)
+        """
+        blocks = float(work.min()) / (self.bandwidth_hz * self.channel.fading.coherence_s)
+        return int(min(blocks, float(_ELEMENTS))) + 1
+
+    def _blocks(self, expected: int, rows: int, now_s: float) -> int:
         """Return for how many blocks to look ahead: about until the next end, or the next change by others."""
-        jobs, coherence_s = self._jobs, self.channel.fading.coherence_s
-        rate_bps = part[:, 0] * jobs.efficiency[rows] * self.bandwidth_hz
-        blocks = min(float((jobs.left[rows] / rate_bps).min()) / coherence_s, float(_ELEMENTS))
         quiet_s = max(self.env.peek() - now_s, 2 * (now_s - self._changed_s))
-        few = 1 + min(quiet_s / coherence_s, float(_ELEMENTS)) + _AT_LEAST // len(part)
-        return int(max(1.0, min(blocks + 2 * math.sqrt(blocks) + 2, few, _ELEMENTS // len(part))))
-
-    def _begin(self, rows: Rows, now_s: float) -> None:
-        """Stamp the transfers whose service begins now."""
-        jobs = self._jobs
-        for row in np.flatnonzero(jobs.first_block[: jobs.n] < 0) if isinstance(rows, slice) else rows:
-            transfer = jobs.owner[row]
-            if transfer.began_s is None:
-                transfer.began_s = now_s
+        quiet = min(quiet_s / self.channel.fading.coherence_s, float(_ELEMENTS))
+        few = 1 + quiet + _AT_LEAST // rows
+        blocks = int(min(expected + 2 * math.sqrt(expected), few, _ELEMENTS // rows))
+        return blocks if blocks > _FEW else 1
 
     def _let_go(self, transfer: DrawnTransfer, row: int, now_s: float) -> None:
         moved = self._jobs.remove(row)

@@ -39,12 +39,12 @@ class TimeRule(ABC):
 
     @abstractmethod
     def turns(self, jobs: Jobs, gain: FloatArray, rate_bps: FloatArray, length_s: FloatArray) -> FloatArray:
-        """Return the part of the time of each block that a transfer has, shape (m, blocks); at most 1 in all.
+        """Return the part of the time of each block that a transfer has, shape (blocks, m); at most 1 in all.
 
         Parameters
         ----------
         jobs : transfers present, of which `rows` share the time
-        gain, rate_bps : fading gain, and rate with the whole band, of each in each block, shape (m, blocks)
+        gain, rate_bps : fading gain, and rate with the whole band, of each in each block, shape (blocks, m)
         length_s : of the blocks, shape (blocks,)
         """
 
@@ -117,8 +117,8 @@ class BestGainTime(TimeRule):
 
     def turns(self, jobs: Jobs, gain: FloatArray, rate_bps: FloatArray, length_s: FloatArray) -> FloatArray:
         """Return all of the time for the largest gain."""
-        best = np.asarray(gain == gain.max(axis=0), dtype=np.float64)
-        return best / best.sum(axis=0)
+        best = np.asarray(gain == gain.max(axis=1, keepdims=True), dtype=np.float64)
+        return np.asarray(best / best.sum(axis=1, keepdims=True))
 
 
 class FairTime(TimeRule):
@@ -150,14 +150,14 @@ class FairTime(TimeRule):
         self._before_bps, self._served_bps = [], []
         with np.errstate(divide="ignore"):
             for block, seconds in enumerate(length_s.tolist()):
-                rate = rate_bps[:, block]
+                rate = rate_bps[block]
                 kept, new = math.exp(-seconds / self._window_s), -math.expm1(-seconds / self._window_s)
                 part = _water(kept * average / rate, new)
                 self._before_bps.append(average)
                 served = part * rate
                 self._served_bps.append(served)
                 average = np.maximum(kept * average + new * served, _LEAST_BPS)
-                parts[:, block] = part
+                parts[block] = part
         return parts
 
     def went_on(self, jobs: Jobs, block: int, passed_s: float) -> None:
@@ -190,4 +190,4 @@ def _water(level: FloatArray, amount: float) -> FloatArray:
     if not parts.any():
         # The water is finer than the rounding of the levels.
         parts[int(np.argmin(level))] = 1.0
-    return parts / parts.sum()
+    return np.asarray(parts / parts.sum())

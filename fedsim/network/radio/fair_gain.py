@@ -20,10 +20,11 @@ _LEAST: Final = 1e-300
 class FairGain(GainTable):
     """The gain of a client among n - 1 others drawn from the cell's clients, under a scheduler with a long memory.
 
-    The average rates T solve ``T = E[e 1{e / T is the largest of n}]``: with them the sum of the logarithms of the rates
-    is the largest possible. With H, the distribution function of ``e / T`` over the cell's clients and their fading, a
-    client is served at its efficiency e with probability ``H(e / T)^(n - 1)``; of equal ones each is as likely. Unlike
-    under the rule of the largest relative SNR, clients at low SNR gain more and have less of the time.
+    The average rates T solve ``T = E[e 1{e / T is the largest of n}]``: with them the sum of the logarithms of the
+    rates is the largest possible. With H, the distribution function of ``e / T`` over the cell's clients and their
+    fading, a client is served at its efficiency e with probability ``H(e / T)^(n - 1)``; of equal ones each is as
+    likely. Unlike under the rule of the largest relative SNR, clients at low SNR have less of the time, and better
+    blocks.
 
     Parameters
     ----------
@@ -52,18 +53,23 @@ class FairGain(GainTable):
     def efficiency(self, users: int) -> FloatArray:
         """Return n times the average rate in a hertz."""
         gain = users * self._averages(users) / self._mean
-        return self.alone * np.exp(np.interp(self.level_db, self._client_db, np.log(gain)))
+        return np.asarray(self.alone * np.exp(np.interp(self.level_db, self._client_db, np.log(gain))))
 
     def _averages(self, users: int) -> FloatArray:
         """Return the average rate of the cell's clients in a hertz, shape (clients,)."""
         if users not in self._known:
             fewer = max(known for known in self._known if known < users)
             average = self._known[fewer] * (fewer / users)
+            # The rates do not change with a common factor of the averages, but steeply with one client's own.
+            step, before = 0.5, np.inf
             for _ in range(_TURNS):
-                found = self._served(users, average)
-                change = np.log(found / average)
-                average = average * np.exp(0.5 * change)
-                if float(np.abs(change).max()) < _CLOSE:
+                change = np.log(self._served(users, average) / average)
+                common = float(change.mean())
+                apart = float(np.abs(change - common).max())
+                step = 0.5 * step if apart > before else min(0.5, 1.2 * step)
+                before = apart
+                average = average * np.exp(common + step * (change - common))
+                if max(abs(common), apart) < _CLOSE:
                     break
             self._known[users] = average
         return self._known[users]
