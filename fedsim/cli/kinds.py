@@ -41,10 +41,11 @@ def catalogues() -> dict[str, Any]:
     from fedsim.network.graph.access import ACCESSES
     from fedsim.network.medium.cell import SHARINGS
     from fedsim.network.medium.failures import FAILURES
+    from fedsim.network.radio.power_control import POWER_CONTROLS
     from fedsim.network.topology.generators import LAYOUTS
     from fedsim.network.topology.mobility import MOBILITIES
-    from fedsim.per_client import CLIENT_LAWS
     from fedsim.network.transport.transport import TRANSPORTS
+    from fedsim.per_client import CLIENT_LAWS
     from fedsim.privacy import BUDGETS, MECHANISMS
     from fedsim.rounds import BACKHAULS, CLOUD_RULES, GROUPINGS, LATE, POLICIES
     from fedsim.rounds.aggregation.staleness import STALENESS
@@ -66,6 +67,7 @@ def catalogues() -> dict[str, Any]:
         "fadings": FADINGS,
         "rates": RATES,
         "sharings": SHARINGS,
+        "power-controls": POWER_CONTROLS,
         "topologies": LAYOUTS,
         "accesses": ACCESSES,
         "access-latencies": ACCESS_LATENCIES,
