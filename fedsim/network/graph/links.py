@@ -136,11 +136,15 @@ class GraphLinks(Links):
         names, topology = attached.topology.names, attached.topology
         clouds = [i for i, node in enumerate(topology.nodes) if node.kind == "cloud"]
         if len(clouds) != 1:
-            raise ScenarioError(f"{topology.where}: there are {len(clouds)} nodes of kind cloud; edge servers need exactly one")
+            raise ScenarioError(
+                f"{topology.where}: there are {len(clouds)} nodes of kind cloud; edge servers need exactly one"
+            )
         servers = [attached.servers[at] for at in np.unique(self.serving).tolist()]
         for server in servers:
             if topology.route(server, clouds[0]) is None or topology.route(clouds[0], server) is None:
-                raise ScenarioError(f"{topology.where}: edge server {names[server]!r} has no route to and from the cloud")
+                raise ScenarioError(
+                    f"{topology.where}: edge server {names[server]!r} has no route to and from the cloud"
+                )
         return [names[server] for server in servers], names[clouds[0]]
 
     def _serving(self) -> IntArray:
@@ -153,7 +157,9 @@ class GraphLinks(Links):
             down = attached.way((NEAREST_SERVER, node))[1]
             if up is None or down is None:
                 name, word = attached.topology.names[node], "to" if up is None else "from"
-                raise ScenarioError(f"{attached.topology.where}: client {client} (node {name!r}) has no route {word} the server")
+                raise ScenarioError(
+                    f"{attached.topology.where}: client {client} (node {name!r}) has no route {word} the server"
+                )
             serving.append(index[server])
         return np.array(serving, dtype=np.int64)
 

@@ -107,7 +107,9 @@ class AttachedTopology:
         self.servers = [i for i, node in enumerate(nodes) if node.kind == server]
         if not self.servers or (server == "cloud" and len(self.servers) > 1):
             wanted = "exactly one cloud" if server == "cloud" else "at least one edge server"
-            raise ScenarioError(f"{self.topology.where}: there are {len(self.servers)} nodes of that kind; there must be {wanted}")
+            raise ScenarioError(
+                f"{self.topology.where}: there are {len(self.servers)} nodes of that kind; there must be {wanted}"
+            )
         if first is None:
             self._find_clients(clients)
         else:

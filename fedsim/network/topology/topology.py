@@ -287,7 +287,9 @@ def read_graph(graph: "nx.Graph[Any]", topology: Topology) -> None:
     """
     topology.where = f"network: {graph.graph[SOURCE]}" if SOURCE in graph.graph else "network"
     if graph.is_multigraph():
-        raise ScenarioError(f"{topology.where}: a multigraph is not allowed; there must be at most one edge between two nodes")
+        raise ScenarioError(
+            f"{topology.where}: a multigraph is not allowed; there must be at most one edge between two nodes"
+        )
     for name, attributes in graph.nodes(data=True):
         where = f"{topology.where}: node {str(name)!r}"
         if topology.has(str(name)):
