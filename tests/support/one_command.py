@@ -21,6 +21,7 @@ from fedsim import cli, read_run
 from fedsim.devices.availability import on_off
 from fedsim.errors import FedsimError
 from fedsim.history.schema import TABLES
+from fedsim.network.medium import failures
 from fedsim.network.radio import spectral_efficiency
 from fedsim.results import recording, status_of
 from fedsim.rounds.server import refill, server
@@ -36,6 +37,7 @@ CHEAPER: Final = (
     (refill, "PATIENCE", 50),
     (server, "MOST_RESTARTS", 200),
     (on_off, "MOST_SOJOURNS", 16_000),
+    (failures, "MOST_SOJOURNS", 16_000),
     (spectral_efficiency, "_NODES", 8),
     (os, "fsync", lambda _file: None),
     (typer.main, "get_command", functools.cache(typer.main.get_command)),
