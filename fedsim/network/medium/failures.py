@@ -89,9 +89,9 @@ class OutageBursts(Component):
                 missed += 1
                 if missed > MOST_SOJOURNS:
                     raise ScenarioError(
-                        f"network.trouble: edge {name} would be good and bad more than {MOST_SOJOURNS} times before "
-                        f"its next transfer at {medium.env.now:.6g} s; allowed: longer mean_good_s ({self.mean_good_s}) "
-                        f"and mean_bad_s ({self.mean_bad_s}), or shorter waits"
+                        f"network.trouble: edge {name} would be good and bad more than {MOST_SOJOURNS} times "
+                        f"before its next transfer at {medium.env.now:.6g} s; allowed: mean_good_s longer than "
+                        f"{self.mean_good_s} s and mean_bad_s longer than {self.mean_bad_s} s, or shorter waits"
                     )
                 bad = not bad
                 until_s += rng.exponential(self.mean_bad_s if bad else self.mean_good_s)
