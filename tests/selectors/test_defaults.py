@@ -108,3 +108,19 @@ def test_what_is_left_out(kind):
     given = DEFAULTS.get(kind, {})
     assert {option.name for option in options} == {*needed, *given}
     assert repr(held(made(**needed))) == repr(held(made(**needed, **given)))
+
+
+NUMBERS = [
+    (kind, option)
+    for kind, options in DEFAULTS.items()
+    for option, value in {**options, "cohort": 1}.items()
+    if isinstance(value, int | float) and not isinstance(value, bool) and (kind, option) != ("fedcs", "cohort")
+]
+
+
+@pytest.mark.parametrize(("kind", "option"), NUMBERS)
+def test_no_number_is_negative(kind, option):
+    made = SELECTORS.load(kind)
+    needed = {name: NEEDED[name] for name in NEEDED if name in inspect.signature(made).parameters}
+    with pytest.raises(ValueError, match=f"^{option}.* is not allowed"):
+        made(**{**needed, option: -1})

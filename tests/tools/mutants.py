@@ -63,6 +63,7 @@ def main() -> None:
         known = results(mutants)
         todo = [name for name in drawn if name not in known or (options.again and known[name]["status"] == "survived")]
         print(f"{len(mutants)} mutants, {len(drawn)} drawn, {len(todo)} to test", flush=True)
+        random.Random(options.seed).shuffle(todo)  # noqa: S311 - a run that is cut short has some of each room
         if todo:
             work = MUTANTS / "todo.json"
             work.write_text(json.dumps({name: mutants[name] for name in todo}))
