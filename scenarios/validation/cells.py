@@ -125,8 +125,11 @@ def max_relative_snr(effort: float) -> Iterator[Row]:
         yield exact(f"max relative SNR, bit/s/Hz of the best of {users}", found, best_of(10.0, users), QUADRATURE)
     channel = Channel(np.array([10.0, 1.0]), 1.0, Rayleigh(), "fading-uplink", Streams(16))
     env = Environment()
-    sharing, read = ("dedicated", "max-relative-snr"), ("mean", "mean")
-    medium = CellLinks(channel, channel, np.zeros(2), np.zeros(2, dtype=np.int64), sharing, fading=read).open(env)
+    sharing = ("dedicated", "max-relative-snr")
+    links = CellLinks(
+        channel, channel, np.zeros(2), np.zeros(2, dtype=np.int64), sharing, fading=("mean", "mean")
+    )
+    medium = links.open(env)
     flows = [medium.uplink(client, 8.0) for client in (0, 1)]
     first_s = 2 * 8 / best_of(10.0, 2)
     second_s = first_s + (8 - first_s * best_of(1.0, 2) / 2) / capacity(1.0)
