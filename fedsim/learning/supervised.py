@@ -220,7 +220,9 @@ class SupervisedLearner:
             )
             if remembers and training.state is not None:
                 states[one] = training.state
-            updates.append(UpdateHandle(messages.digest(training, release), training, release))
+            as_it_is = messages.lossless and release is None
+            digest = training.digest if as_it_is else messages.digest(training, release)
+            updates.append(UpdateHandle(digest, training, release))
         return updates
 
     def aggregate(
