@@ -35,13 +35,15 @@ def list_kinds(
 def catalogues() -> dict[str, Any]:
     """Return the registry of each sort."""
     from fedsim.devices import AVAILABILITIES, COMPUTE_TIMES, DROPOUTS, ENERGIES, HETEROGENEITY_LAWS
-    from fedsim.learning import DATASETS, EXECUTORS, LEARNERS, MODELS, PARTITIONS, SERVER_OPTIMIZERS
+    from fedsim.learning import COMPRESSORS, DATASETS, EXECUTORS, LEARNERS, MODELS, PARTITIONS, SERVER_OPTIMIZERS
     from fedsim.network import FADINGS, LATENCY_LAWS, NETWORKS, PATH_LOSSES, PLACEMENTS, RATES, SHADOWINGS
+    from fedsim.network.cell.access import ACCESS_LATENCIES
     from fedsim.network.graph.access import ACCESSES
     from fedsim.network.medium.cell import SHARINGS
     from fedsim.network.medium.failures import FAILURES
     from fedsim.network.topology.generators import LAYOUTS
     from fedsim.network.topology.mobility import MOBILITIES
+    from fedsim.per_client import CLIENT_LAWS
     from fedsim.privacy import BUDGETS, MECHANISMS
     from fedsim.rounds import BACKHAULS, CLOUD_RULES, GROUPINGS, LATE, POLICIES
     from fedsim.rounds.aggregation.staleness import STALENESS
@@ -65,10 +67,12 @@ def catalogues() -> dict[str, Any]:
         "sharings": SHARINGS,
         "topologies": LAYOUTS,
         "accesses": ACCESSES,
+        "access-latencies": ACCESS_LATENCIES,
         "mobilities": MOBILITIES,
         "troubles": FAILURES,
         "compute-times": COMPUTE_TIMES,
         "spread-laws": HETEROGENEITY_LAWS,
+        "client-laws": CLIENT_LAWS,
         "availabilities": AVAILABILITIES,
         "dropouts": DROPOUTS,
         "energies": ENERGIES,
@@ -76,6 +80,7 @@ def catalogues() -> dict[str, Any]:
         "datasets": DATASETS,
         "splits": PARTITIONS,
         "models": MODELS,
+        "compressors": COMPRESSORS,
         "aggregators": SERVER_OPTIMIZERS,
         "executors": EXECUTORS,
         "budgets": BUDGETS,

@@ -1,9 +1,7 @@
 """Where handles become numbers: what the store has is looked up, the rest goes to the executor in batches."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, Final
-
-import numpy as np
+from typing import Final
 
 from fedsim.arrays import IntArray, Vector
 from fedsim.learning.contracts import Evaluation, KnownEvaluation, PendingEvaluation, Work
@@ -11,6 +9,7 @@ from fedsim.learning.executors.contracts import SEQUENTIAL, EvaluationJob, Execu
 from fedsim.learning.lineage.evaluations import Evaluator, Found, Running, Waiting
 from fedsim.learning.lineage.handles import ModelHandle, Node, Report, StateHandle, Training, UpdateHandle, digest_of
 from fedsim.learning.lineage.kept import Kept
+from fedsim.learning.lineage.messages import Messages
 from fedsim.learning.lineage.order import materialize
 from fedsim.learning.models.layout import ModelLayout
 from fedsim.learning.store.contracts import Record, Store
@@ -48,13 +47,14 @@ class Computation:
     data_digest : digest of the data set
     numerics : what results depend on beside the scenario: releases of the libraries, the processor's abilities
     streams : random streams of the run
-    mechanism : what makes updates private, or None
+    messages : what leaves the clients
     store : keeps results
     keeping : which models stay in the store
 
     Attributes
     ----------
     kept : what the store has
+    messages : as given
     shards : digest of every client's samples
     basis : what every result depends on; with what distinguishes this executor's, unless they have the bits of
         `SEQUENTIAL`
@@ -68,7 +68,7 @@ class Computation:
         data_digest: str,
         numerics: str,
         streams: Streams,
-        mechanism: Any,
+        messages: Messages,
         store: Store,
         keeping: Keeping,
     ) -> None:
@@ -76,7 +76,7 @@ class Computation:
         self.shards = [digest_of(part.tobytes()) for part in rows]
         other = () if executor.fingerprint == SEQUENTIAL else (executor.fingerprint,)
         self.basis = digest_of(ARITHMETIC, numerics, data_digest, *other)
-        self._rows, self._streams, self._mechanism = rows, streams, mechanism
+        self._rows, self._streams, self.messages = rows, streams, messages
         self._generators = streams.pool("training")
         self.kept = Kept(store, keeping)
         self._evaluator = Evaluator(executor)
@@ -140,7 +140,8 @@ class Computation:
             self.trained += 1
             reports[digest] = {"loss": result.loss, "loss_rms": result.loss_rms}
             for training in same:
-                training.take(result)
+                memory = {} if training.outgoing is None else self.messages.settle(training, result.difference)
+                training.take(result, memory)
                 self.kept.note_state(training)
                 if self._heard is not None:
                     self._heard(training)
@@ -209,15 +210,8 @@ class Computation:
         self.kept.flush()
 
     def sent(self, update: UpdateHandle) -> Vector:
-        """Return what the server receives, the training having run: the difference, or its private release."""
-        training, release = update.training, update.release
-        if training.difference is None:
-            raise RuntimeError(f"the difference of training {training.digest} is not in memory")
-        if release is None:
-            return training.difference
-        rng = self._streams.generator("privacy-noise", training.client, release.index)
-        sent = self._mechanism.release(training.difference, release.epsilon, self.layout.exempt, rng)
-        return np.asarray(sent, dtype=np.float32)
+        """Return what the server receives, the training having run."""
+        return self.messages.sent(update)
 
     def reports(self, trainings: Sequence[Training], records: Mapping[str, Record]) -> None:
         """Give trainings the reports that are among records under their digests."""

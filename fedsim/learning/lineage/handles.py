@@ -17,6 +17,9 @@ from fedsim.learning.contracts import PendingEvaluation, Release
 from fedsim.learning.executors.contracts import OptimizerState, TrainingResult
 from fedsim.learning.server_optimizers import ServerState
 
+LEFT_OUT: Final = "left-out"
+"""Name of a client's memory of what compression took from its messages, among the arrays of its state."""
+
 Combined = tuple[Vector, ServerState | None]
 """Numbers of a model, shape (d,), and the state of the server optimiser that made it; None for none."""
 
@@ -38,8 +41,26 @@ class Report(NamedTuple):
     loss_rms: float
 
 
+class Outgoing:
+    """What is sent of a training whose client remembers what compression takes from its messages.
+
+    Attributes
+    ----------
+    release : how it is made private; None for not at all
+    sent : what the server receives, shape (d,); None while it is not in memory
+    """
+
+    __slots__ = ("release", "sent")
+
+    def __init__(self, release: Release | None) -> None:
+        self.release: Final = release
+        self.sent: Vector | None = None
+
+
 class StateHandle:
-    """The optimiser state that a training leaves; keeps the training alive only until its value is known.
+    """What a training leaves to the client's next one, of its optimiser and of its messages.
+
+    It keeps the training alive only until its value is known.
 
     Attributes
     ----------
@@ -74,6 +95,7 @@ class Training:
     repeat : number of updates of the client from this version of the model so far
     previous : the state that it goes on from; None for a fresh optimiser
     leaves_state : whether a later training of the client goes on from its state
+    outgoing : its message, if the client remembers what compression takes from it; else None
 
     Attributes
     ----------
@@ -93,6 +115,7 @@ class Training:
         "difference",
         "digest",
         "heir",
+        "outgoing",
         "previous",
         "repeat",
         "report",
@@ -110,6 +133,7 @@ class Training:
         previous: StateHandle | None = None,
         *,
         leaves_state: bool = False,
+        outgoing: Outgoing | None = None,
     ) -> None:
         self.digest: Final = digest
         self.base, self.client, self.work, self.repeat, self.previous = base, client, work, repeat, previous
@@ -119,6 +143,7 @@ class Training:
         self.heir: weakref.ref[ModelHandle] | None = None
         self._waiting = 0
         self.state: Final = StateHandle(self) if leaves_state else None
+        self.outgoing: Final = outgoing
 
     @property
     def materialized(self) -> bool:
@@ -134,7 +159,17 @@ class Training:
     def optimizer_state(self) -> OptimizerState:
         """The state that it goes on from; empty for a fresh optimiser."""
         before = self.previous
-        return {} if before is None or before.value is None else before.value
+        if before is None or before.value is None:
+            return {}
+        if self.outgoing is None:
+            return before.value
+        return {name: values for name, values in before.value.items() if name != LEFT_OUT}
+
+    @property
+    def left_out(self) -> Vector | None:
+        """What the client's earlier messages left out, shape (p,); None before the first one."""
+        before = self.previous
+        return None if before is None or before.value is None else before.value.get(LEFT_OUT)
 
     def parents(self) -> "Sequence[ModelHandle | Training]":
         """Return what must have its numbers before it can run."""
@@ -143,11 +178,11 @@ class Training:
             return (self.base,)
         return self.base, before.training
 
-    def take(self, result: TrainingResult) -> None:
-        """Take the result."""
+    def take(self, result: TrainingResult, memory: OptimizerState) -> None:
+        """Take the result, and the client's memory of its messages after it."""
         self.difference, self.report = result.difference, Report(result.loss, result.loss_rms)
         if self.state is not None:
-            self.state.take(result.state)
+            self.state.take({**result.state, **memory} if memory else result.state)
 
     def wait(self) -> None:
         """Note that one more model waits for the difference."""
@@ -156,13 +191,14 @@ class Training:
     def taken(self) -> None:
         """Note that a model has the difference, or does not need it any more; the last one lets go of it."""
         self._waiting -= 1
-        if not self._waiting:
-            self.difference = None
+        self.forget_unless_awaited()
 
     def forget_unless_awaited(self) -> None:
         """Let go of a difference that no model waits for."""
         if not self._waiting:
             self.difference = None
+            if self.outgoing is not None:
+                self.outgoing.sent = None
 
 
 class UpdateHandle:

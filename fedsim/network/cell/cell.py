@@ -11,6 +11,7 @@ from pydantic import Field, PositiveFloat
 
 from fedsim.arrays import FloatArray
 from fedsim.capabilities import MODEL_BITS, SITES
+from fedsim.network.cell.access import ACCESS_LATENCIES, ACCESS_LATENCY, AccessLatency, GrantAccess
 from fedsim.network.cell.links import CellLinks
 from fedsim.network.medium.cell import SHARINGS, Sharing, SharingSlot
 from fedsim.network.radio.channel import Channel
@@ -58,7 +59,7 @@ class Cell(Component):
 
     The rate of a link in a fading block is ``bandwidth * efficiency(snr * gain)``, where snr follows from power,
     path loss, shadowing, thermal noise and the interference of other sites. A transfer takes the time of its bits
-    through the blocks, and distance / c.
+    through the blocks, distance / c, and the waits of its access.
 
     Attributes
     ----------
@@ -71,6 +72,7 @@ class Cell(Component):
     fading : law of the gain in each coherence time
     rate : law of the spectral efficiency
     sites : the sites on the same frequencies; None for the one at the origin alone
+    access : waits for a grant, after idle, and on the way to the server; ``none`` for no waits
     """
 
     requires: ClassVar[frozenset[str]] = frozenset({MODEL_BITS})
@@ -84,6 +86,7 @@ class Cell(Component):
     fading: Annotated[Fading, Slot(FADINGS)] = Rayleigh()
     rate: Annotated[RateLaw, Slot(RATES)] = Shannon()
     sites: Sites | None = None
+    access: Annotated[AccessLatency, Slot(ACCESS_LATENCIES)] = GrantAccess()
 
     def build(self, positions_m: FloatArray, streams: Streams) -> CellLinks:
         """Return the links of one run for clients at positions of shape (K, 2).
@@ -103,6 +106,7 @@ class Cell(Component):
             distance_m[np.arange(serving.size), serving] / SPEED_OF_LIGHT_M_PER_S,
             serving,
             (self.downlink.sharing, self.uplink.sharing),
+            ACCESS_LATENCY.checked(self.access).delays(),
         )
 
     def losses(self, positions_m: FloatArray, sites_m: FloatArray, streams: Streams) -> tuple[FloatArray, FloatArray]:

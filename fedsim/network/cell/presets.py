@@ -12,6 +12,7 @@ from typing import Annotated, Any
 
 from pydantic import Field, model_validator
 
+from fedsim.network.cell.access import ACCESS_LATENCIES, AccessLatency, GrantAccess
 from fedsim.network.cell.cell import Cell, Downlink, Uplink
 from fedsim.network.radio.contracts import Fading, PathLoss
 from fedsim.network.radio.fading import FADINGS, Rayleigh, Rician, coherence_time_s
@@ -25,6 +26,13 @@ from fedsim.network.radio.tr38901.outdoor import UrbanMacro
 from fedsim.registry import Settings, Slot
 
 _WALKING_M_PER_S = 3 / 3.6
+NR_ACCESS = GrantAccess(downlink_s=0.002, scheduling_request_s=0.003, grant_s=0.003, random_access_s=0.02)
+"""Access of NR with slots of 0.5 ms.
+
+A request every 5 ms, 2.5 ms until the next and one slot to send it; two slots to decode it and grant, four to prepare
+the data (3GPP TS 38.214, section 6.4). A downlink and a data transmission stay below the 4 ms that ITU-R M.2410,
+section 4.7.1, allows one way. 20 ms from inactive to active: ITU-R M.2410, section 4.7.2.
+"""
 
 
 class Preset(Cell):
@@ -89,7 +97,8 @@ class IndoorOfficeCell(Preset):
     path_loss: Annotated[PathLoss, Slot(PATH_LOSSES)] = IndoorOffice(carrier_hz=3.5e9)
     shadowing: Annotated[Shadowing, Slot(SHADOWINGS)] = CorrelatedShadowing(decorrelation_m=6.0)
     fading: Annotated[Fading, Slot(FADINGS)] = Rician(k_db=7.0, coherence_s=coherence_time_s(_WALKING_M_PER_S, 3.5e9))
-    rate: Annotated[RateLaw, Slot(RATES)] = ModulationAndCoding(table="256qam")
+    rate: Annotated[RateLaw, Slot(RATES)] = ModulationAndCoding(table="256qam", gap="nr-ldpc")
+    access: Annotated[AccessLatency, Slot(ACCESS_LATENCIES)] = NR_ACCESS
 
 
 class WifiCell(Preset):
@@ -104,6 +113,10 @@ class WifiCell(Preset):
     stream has the schemes 0 to 8. A frame lasts 2 ms; to it come a preamble of 40 us, SIFS (16 us), the acknowledgement
     (28 us), DIFS (34 us) and the mean of a first backoff window, 7.5 slots of 9 us, so that ``0.65 * 2000 / 2185.5`` is
     left. The window of a second attempt is twice as long: 8 slots more.
+
+    There is no grant. A message waits for the end of the frame that is in the air, on average half of 2 ms; the
+    contention for each frame is part of the rate. After 0.2 s without a message a station sleeps, and is next awake at
+    a beacon, on average half of 102.4 ms later.
     """
 
     downlink: Downlink = Downlink(bandwidth_hz=2e6, transmit_power_dbm=10.0, noise_figure_db=7.0)
@@ -116,6 +129,9 @@ class WifiCell(Preset):
     rate: Annotated[RateLaw, Slot(RATES)] = ModulationAndCoding(
         table="wifi", schemes=9, attempts=7, combining=False, block_s=2e-3, backoff_s=72e-6, overhead=0.405
     )
+    access: Annotated[AccessLatency, Slot(ACCESS_LATENCIES)] = GrantAccess(
+        downlink_s=1e-3, scheduling_request_s=1e-3, grant_s=0.0, random_access_s=0.0512, inactivity_s=0.2
+    )
 
 
 class NarrowbandCell(Preset):
@@ -125,6 +141,11 @@ class NarrowbandCell(Preset):
     The ceiling is the peak rate of category NB2's downlink, 127 kbit/s in 180 kHz (TS 36.306; its uplink may reach
     159). All sensors are in buildings with
     infrared-reflecting windows and stand still, so that fading lasts for seconds. A client has the whole carrier.
+
+    There is no channel for scheduling requests: a sensor asks by a random access, whose opportunities are 160 ms apart,
+    80 ms until the next and 20 ms to send it and be answered; control messages go every 50 ms. Random access and the
+    resumption of a connection take 0.7 s at a coupling loss of 154 dB, the middle one of TR 45.820's three classes,
+    which asks for at most 10 s. A sensor is released after 20 s, one of the values of TS 36.331's timer.
     """
 
     downlink: Downlink = Downlink(
@@ -137,6 +158,13 @@ class NarrowbandCell(Preset):
     shadowing: Annotated[Shadowing, Slot(SHADOWINGS)] = CorrelatedShadowing(decorrelation_m=7.0)
     fading: Annotated[Fading, Slot(FADINGS)] = Rayleigh(coherence_s=2.0)
     rate: Annotated[RateLaw, Slot(RATES)] = Shannon(snr_gap_db=3.0, ceiling=0.7)
+    access: Annotated[AccessLatency, Slot(ACCESS_LATENCIES)] = GrantAccess(
+        downlink_s=0.05,
+        scheduling_request_s=0.1,
+        grant_s=0.05,
+        random_access_s=0.7,
+        inactivity_s=20.0,
+    )
 
 
 class MidbandCell(Preset):
@@ -159,5 +187,6 @@ class MidbandCell(Preset):
         decorrelation_m=50.0, indoor_decorrelation_m=7.0
     )
     fading: Annotated[Fading, Slot(FADINGS)] = Rayleigh(coherence_s=coherence_time_s(_WALKING_M_PER_S, 3.5e9))
-    rate: Annotated[RateLaw, Slot(RATES)] = ModulationAndCoding(table="256qam")
+    rate: Annotated[RateLaw, Slot(RATES)] = ModulationAndCoding(table="256qam", gap="nr-ldpc")
     sites: Sites | None = Sites(inter_site_distance_m=200.0, load=0.1, uplink_backoff_db=20.0, serving_rings=1)
+    access: Annotated[AccessLatency, Slot(ACCESS_LATENCIES)] = NR_ACCESS

@@ -92,7 +92,8 @@ class CellMedium(SharedMedium):
     channels : of the downlink and of the uplink
     sharing : rules of the downlink and of the uplink
     serving : index of the site that serves each client, shape (K,)
-    delay_s : propagation delay of each client in seconds, shape (K,)
+    delay_s : seconds between the last bit's transmission and its arrival, of each client's downlink and uplink, each
+        of shape (K,)
     """
 
     def __init__(
@@ -101,10 +102,11 @@ class CellMedium(SharedMedium):
         channels: tuple[Channel, Channel],
         sharing: tuple[Sharing, Sharing],
         serving: IntArray,
-        delay_s: FloatArray,
+        delay_s: tuple[FloatArray, FloatArray],
     ) -> None:
         self._down, self._up = (
-            Direction(env, channel, rule, serving, delay_s) for channel, rule in zip(channels, sharing, strict=True)
+            Direction(env, channel, rule, serving, way_s)
+            for channel, rule, way_s in zip(channels, sharing, delay_s, strict=True)
         )
 
     def downlink(self, client: int, bits: float) -> Transfer:
@@ -126,7 +128,7 @@ class CellMedium(SharedMedium):
 
 
 class Direction:
-    """One direction of a cell: a spectrum for each serving site; parameters and shapes as in `CellMedium`.
+    """One direction of a cell: a spectrum for each serving site; parameters and shapes as in `CellMedium`, of one way.
 
     Attributes
     ----------

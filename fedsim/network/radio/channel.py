@@ -24,7 +24,7 @@ from fedsim.units import db_to_linear, thermal_noise_dbm
 MOST_BLOCKS: Final = 2**18
 """Blocks of a transfer that are drawn one by one; see `Channel.transfer_s`."""
 
-SHANNON_LIMIT: Final = Shannon(snr_gap_db=0.0)
+SHANNON_LIMIT: Final = Shannon(snr_gap_db=0.0, ceiling="none")
 
 _LAST_BLOCK: Final = 2**52
 _ELEMENTS: Final = 2**13
