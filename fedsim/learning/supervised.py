@@ -83,6 +83,7 @@ class SupervisedLearner:
 
     Attributes
     ----------
+    samples, classes : training samples and different labels of every client, shape (K,)
     store : where results of trainings and probes are kept
     executor_used : description of the executor
     """
@@ -107,6 +108,9 @@ class SupervisedLearner:
     ) -> None:
         data = setup.data
         self.samples = np.array([part.size for part in rows], dtype=np.int64)
+        owner = np.repeat(np.arange(self.samples.size), self.samples)
+        labelled = np.unique(owner * data.classes + data.train_y[np.concatenate(rows)])
+        self.classes: IntArray = np.bincount(labelled // data.classes, minlength=self.samples.size)
         # Models in a store that no other run shares would never be read.
         self.store: Store = MemoryStore(0) if store is None else store
         self._messages = Messages(layout, streams, mechanism, compressor or NoCompression())
@@ -201,7 +205,7 @@ class SupervisedLearner:
             previous, hashed = states.get(one), start.copy()
             before = "" if previous is None else previous.digest
             hashed.update(f"{one} {shards[one]} {share!r} {before}".encode())
-            release = made.get(i)
+            release = made.get(i) if made else None
             if remembers:
                 hashed.update(messages.memory_digest(release).encode())
             training = Training(
@@ -245,12 +249,14 @@ class SupervisedLearner:
         recipe = Aggregation(
             self._server, results.layout.parameters, current, delivered, chosen, results.sent, moved=moved
         )
-        results.count(update.training for update in delivered)
+        trainings = [update.training for update in delivered]
+        results.count(trainings)
         following = self._made(digest, current.version + 1, recipe, [current], len(delivered))
         heir = weakref.ref(following)
-        for update in delivered:
-            update.training.heir = heir
-            following.stale |= update.training.base is not current
+        for training in trainings:
+            training.heir = heir
+            if training.base is not current:
+                following.stale = True
         return following
 
     def merge(self, models: Sequence[Model], weights: FloatArray, version: int | None = None) -> Model:

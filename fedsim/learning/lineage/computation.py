@@ -5,7 +5,13 @@ from typing import Final
 
 from fedsim.arrays import IntArray, Vector
 from fedsim.learning.contracts import Evaluation, KnownEvaluation, PendingEvaluation, Work
-from fedsim.learning.executors.contracts import SEQUENTIAL, EvaluationJob, Executor, TrainingJob
+from fedsim.learning.executors.contracts import (
+    SEQUENTIAL,
+    EvaluationJob,
+    Executor,
+    TrainingJob,
+    TrainingResult,
+)
 from fedsim.learning.lineage.evaluations import Evaluator, Found, Running, Waiting
 from fedsim.learning.lineage.handles import ModelHandle, Node, Report, StateHandle, Training, UpdateHandle, digest_of
 from fedsim.learning.lineage.kept import Kept
@@ -129,24 +135,42 @@ class Computation:
             self.kept.load_state(node.previous)
         return False
 
-    def run(self, trainings: Sequence[Training]) -> Iterator[Training]:
-        """Run trainings, each digest once, and give each back when it has its result."""
+    def run(self, trainings: Sequence[Training]) -> Iterator[Sequence[Training]]:
+        """Run trainings, each digest once, and give them back when they have their results.
+
+        Those of an executor that returns a list come together, all results being in memory.
+        """
         alike: dict[str, list[Training]] = {}
         for training in trainings:
-            alike.setdefault(training.digest, []).append(training)
+            if training.digest in alike:
+                alike[training.digest].append(training)
+            else:
+                alike[training.digest] = [training]
         reports: dict[str, Record] = {}
         results = self.executor.train(self._jobs([first for first, *_ in alike.values()]))
-        for (digest, same), result in zip(alike.items(), results, strict=True):
-            self.trained += 1
-            reports[digest] = {"loss": result.loss, "loss_rms": result.loss_rms}
-            for training in same:
-                memory = {} if training.outgoing is None else self.messages.settle(training, result.difference)
-                training.take(result, memory)
-                self.kept.note_state(training)
-                if self._heard is not None:
-                    self._heard(training)
-                yield training
+        if isinstance(results, list):
+            come: list[Training] = []
+            for same, result in zip(alike.values(), results, strict=True):
+                come += self._take(same, result, reports)
+            yield come
+        else:
+            for same, result in zip(alike.values(), results, strict=True):
+                yield self._take(same, result, reports)
         self.kept.put_records(reports)
+
+    def _take(
+        self, trainings: Sequence[Training], result: TrainingResult, reports: dict[str, Record]
+    ) -> Sequence[Training]:
+        """Give trainings of one digest their result, add it to reports under the digest, and return them."""
+        self.trained += 1
+        reports[trainings[0].digest] = {"loss": result.loss, "loss_rms": result.loss_rms}
+        for training in trainings:
+            memory = {} if training.outgoing is None else self.messages.settle(training, result.difference)
+            training.take(result, memory)
+            self.kept.note_state(training)
+            if self._heard is not None:
+                self._heard(training)
+        return trainings
 
     def combine(self, model: ModelHandle) -> None:
         """Give a model its numbers."""

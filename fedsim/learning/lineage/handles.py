@@ -26,12 +26,11 @@ Combined = tuple[Vector, ServerState | None]
 
 def digest_of(*ingredients: str | bytes | float | None) -> str:
     """Return a hash of ingredients in their order, 32 hexadecimal digits."""
-    digest = hashlib.blake2b(digest_size=16)
+    parts = []
     for item in ingredients:
         encoded = item if isinstance(item, bytes) else repr(item).encode()
-        digest.update(f"{type(item).__name__}{len(encoded)}:".encode())
-        digest.update(encoded)
-    return digest.hexdigest()
+        parts.append(b"%s%d:%s" % (type(item).__name__.encode(), len(encoded), encoded))
+    return hashlib.blake2b(b"".join(parts), digest_size=16).hexdigest()
 
 
 class Report(NamedTuple):
@@ -64,16 +63,20 @@ class StateHandle:
 
     Attributes
     ----------
-    digest : under which the store keeps the value
-    value : None until it is known
+    value : None until it is known; the store keeps it under `digest`
     """
 
-    __slots__ = ("__weakref__", "digest", "training", "value")
+    __slots__ = ("__weakref__", "_after", "training", "value")
 
     def __init__(self, training: "Training") -> None:
-        self.digest: Final = digest_of("state", training.digest)
+        self._after = training.digest
         self.training: Training | None = training
         self.value: OptimizerState | None = None
+
+    @property
+    def digest(self) -> str:
+        """Hash of the training that leaves it; worked out when it is read."""
+        return digest_of("state", self._after)
 
     def take(self, value: OptimizerState) -> None:
         """Take the value and let go of the training."""
@@ -131,12 +134,15 @@ class Training:
         work: float,
         repeat: int,
         previous: StateHandle | None = None,
-        *,
         leaves_state: bool = False,
         outgoing: Outgoing | None = None,
     ) -> None:
         self.digest: Final = digest
-        self.base, self.client, self.work, self.repeat, self.previous = base, client, work, repeat, previous
+        self.base = base
+        self.client = client
+        self.work = work
+        self.repeat = repeat
+        self.previous = previous
         self.report: Report | None = None
         self.difference: Vector | None = None
         self.counted = False

@@ -100,13 +100,16 @@ class Cell(Component):
         distance_m, loss_db = radio.losses(positions_m)
         serving = np.argmin(loss_db[:, : 1 if self.sites is None else self.sites.serving], axis=1)
         down, up = radio.snrs(loss_db, serving)
+        distance_m = distance_m[np.arange(serving.size), serving]
         return CellLinks(
             Channel(down, self.downlink.bandwidth_hz, radio.fading, "fading-downlink", streams, radio.rate),
             Channel(up, self.uplink.bandwidth_hz, radio.fading, "fading-uplink", streams, radio.rate),
-            distance_m[np.arange(serving.size), serving] / SPEED_OF_LIGHT_M_PER_S,
+            distance_m / SPEED_OF_LIGHT_M_PER_S,
             serving,
             (self.downlink.sharing, self.uplink.sharing),
             ACCESS_LATENCY.checked(self.access).delays(),
+            positions_m,
+            distance_m,
         )
 
     def losses(self, positions_m: FloatArray, sites_m: FloatArray, streams: Streams) -> tuple[FloatArray, FloatArray]:
