@@ -102,10 +102,10 @@ class RoundView:
         and samples. f is 0 for other selectors.
     up_bits : float
         Size of an update in bits; 0 if the learner states none.
-    snr_hz : array of shape (n,)
+    snr_hz : array of shape (n,), or None on links without radio
         Channel of each candidate's uplink as the base station knows it from the client's last report: the mean power
         received of a client at full power over the density of noise and interference, in Hz. In a band of b Hz its mean
-        SNR is ``snr_hz / b``. NaN on links without radio.
+        SNR is ``snr_hz / b``.
     answers : Answers or None
         Answers to the selector's probe; None if there was no probe.
     """
@@ -124,7 +124,7 @@ class RoundView:
     privacy_budget: float | None
     features: FloatArray
     up_bits: float = 0.0
-    snr_hz: FloatArray
+    snr_hz: FloatArray | None = None
     answers: Answers | None = None
 
     @property
@@ -199,14 +199,14 @@ class OracleView(RoundView):
 
 @dataclass(frozen=True, kw_only=True)
 class Allocation:
-    """Resources that a method gives to the clients of a cohort; arrays have shape (m,), None leaves a resource as it is.
+    """Resources that a method gives to the clients of a cohort; arrays of shape (m,), None for no change.
 
     Attributes
     ----------
     bandwidth_hz : band of each client's uplink, > 0; it sends with its whole power in that band
     transmit_power_dbm : power of each client's transmitter, at most its own
-    cpu_frequency : share of the device's full clock frequency at which it works, in (0, 1]; its work takes ``1 / share``
-        times as long and the energy of its work is ``share ** 2`` times as much
+    cpu_frequency : share of the device's full clock frequency at which it works, in (0, 1]; its work takes
+        ``1 / share`` times as long, and ``share ** 2`` times the energy
     """
 
     bandwidth_hz: FloatArray | None = None

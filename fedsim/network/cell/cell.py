@@ -110,6 +110,7 @@ class Cell(Component):
             ACCESS_LATENCY.checked(self.access).delays(),
             positions_m,
             distance_m,
+            self.uplink.transmit_power_dbm,
         )
 
     def losses(self, positions_m: FloatArray, sites_m: FloatArray, streams: Streams) -> tuple[FloatArray, FloatArray]:

@@ -18,6 +18,7 @@ from fedsim.arrays import FloatArray, IntArray
 from fedsim.network.radio.contracts import Fading
 from fedsim.network.radio.multiuser_diversity import DiversityGain
 from fedsim.network.radio.spectral_efficiency import RateLaw, Shannon
+from fedsim.per_client import at
 from fedsim.streams import Streams
 from fedsim.units import db_to_linear, thermal_noise_dbm
 
@@ -60,20 +61,22 @@ class Channel:
     ----------
     snr : array of shape (K,)
         Mean linear SNR, as `mean_snr` returns it.
-    bandwidth_hz : float
+    bandwidth_hz : float, or array of shape (K,)
         Each client's share.
     fading : law of the gain and its coherence time
     stream : name of the random stream of the gains, keyed by (client, block)
     streams : random streams of the run
     rate : law of the spectral efficiency; Shannon's limit by default
+    ids : ids of the clients where they are not 0..K-1, ascending, shape (K,); the methods then take positions in it
     """
 
     snr: FloatArray
-    bandwidth_hz: float
+    bandwidth_hz: float | FloatArray
     fading: Fading
     stream: str
     streams: Streams
     rate: RateLaw = SHANNON_LIMIT
+    ids: IntArray | None = None
 
     def rate_bps(self, client: ArrayLike, block: ArrayLike) -> FloatArray:
         """Return ``bandwidth * efficiency(snr * gain)`` in bit/s for clients in fading blocks.
@@ -84,8 +87,9 @@ class Channel:
         ----------
         client, block : ids, and numbers of blocks from 0; the result has the shape to which the two broadcast
         """
-        gain = self.fading.gain_quantile(self.streams.uniform(self.stream, client, block))
-        return self.bandwidth_hz * self.rate.efficiency(self.snr[np.asarray(client)] * gain)
+        key = client if self.ids is None else self.ids[np.asarray(client)]
+        gain = self.fading.gain_quantile(self.streams.uniform(self.stream, key, block))
+        return at(self.bandwidth_hz, np.asarray(client)) * self.rate.efficiency(self.snr[np.asarray(client)] * gain)
 
     @cached_property
     def ergodic_rate_bps(self) -> FloatArray:

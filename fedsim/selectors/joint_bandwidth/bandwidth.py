@@ -40,7 +40,6 @@ def least_bandwidth_hz(bits: FloatArray | float, seconds: FloatArray, snr_hz: Fl
         share = np.where(time > 0, np.asarray(bits) * np.log(2.0) / (np.where(time > 0, time, 1.0) * snr_hz), _NEVER)
     able = share < 1.0
     g = np.where(able, share, 0.5)
-    # For tiny shares exp(-g) g leaves the range in which the lower branch is far from its pole; it stays accurate there.
     w = lambertw(-g * np.exp(-g), k=-1).real
     gap = w + g
     with np.errstate(divide="ignore"):
@@ -48,9 +47,7 @@ def least_bandwidth_hz(bits: FloatArray | float, seconds: FloatArray, snr_hz: Fl
     return np.where(able, band, _NEVER)
 
 
-def earliest_end(
-    bits: float, ready_s: FloatArray, snr_hz: FloatArray, bandwidth_hz: float
-) -> tuple[float, FloatArray]:
+def earliest_end(bits: float, ready_s: FloatArray, snr_hz: FloatArray, bandwidth_hz: float) -> tuple[float, FloatArray]:
     """Return the least time after which all uploads can have ended, and the band of each client in Hz.
 
     Parameters
@@ -92,4 +89,5 @@ def earliest_end(
 
 def rate_bps(bandwidth_hz: FloatArray, snr_hz: FloatArray) -> FloatArray:
     """Return ``b log2(1 + s / b)`` in bit/s for a band of b Hz, of the shape of both."""
-    return bandwidth_hz * np.log1p(snr_hz / bandwidth_hz) / np.log(2.0)
+    rate: FloatArray = bandwidth_hz * np.log1p(snr_hz / bandwidth_hz) / np.log(2.0)
+    return rate

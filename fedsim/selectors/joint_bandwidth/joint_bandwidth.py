@@ -10,10 +10,9 @@ from typing import Final, Literal, TypeVar
 import numpy as np
 
 from fedsim.arrays import FloatArray, IntArray
-from fedsim.errors import SelectorError
 from fedsim.selectors.contracts import Allocation, Cohort, RoundView
 from fedsim.selectors.joint_bandwidth.bandwidth import earliest_end, least_bandwidth_hz, rate_bps
-from fedsim.selectors.sampling import CohortSelector
+from fedsim.selectors.sampling import CohortSelector, lowest
 from fedsim.selectors.validation import check_choice, check_numbers
 from fedsim.units import db_to_linear
 
@@ -42,9 +41,10 @@ class JointBandwidth(CohortSelector):
 
     Notes
     -----
-    The paper adds clients until its bound on the loss begins to rise; here their number is given. Its rates are
-    Shannon's over the mean channel, and so are the plan's. The rates in a run are those of the scenario's network:
-    fading, a ceiling or steps of the rate make uploads end at different instants.
+    Without a report of any channel, as on links that are no radio, there is no band to divide: the clients of least
+    declared duration are taken. The paper adds clients until its bound on the loss begins to rise; here their number is
+    given. Its rates are Shannon's over the mean channel, and so are the plan's. The rates in a run are those of the
+    scenario's network: fading, a ceiling or steps of the rate make uploads end at different instants.
     """
 
     paper = (
@@ -70,18 +70,12 @@ class JointBandwidth(CohortSelector):
 
     def select(self, view: RoundView, rng: np.random.Generator) -> Cohort:
         """Return the clients and their bands; `planned_s` is then the planned duration of the round."""
-        if not view.up_bits > 0:
-            raise SelectorError(
-                f"joint-bandwidth: the size of an update is {view.up_bits} bits",
-                "allowed: a learner that states the bits of its model",
-            )
-        snr_hz = view.snr_hz / float(db_to_linear(self.snr_gap_db))
+        channel = np.zeros(view.client.size) if view.snr_hz is None else view.snr_hz
+        snr_hz = channel / float(db_to_linear(self.snr_gap_db))
         able = np.flatnonzero(snr_hz > 0)
-        if not able.size:
-            raise SelectorError(
-                "joint-bandwidth: the server has no report of a channel",
-                "allowed: a network with radio links, such as a cell",
-            )
+        if not able.size or not view.up_bits > 0:
+            expected_s = view.features[:, :3].sum(axis=1)
+            return Cohort(view.client[np.sort(lowest(expected_s, self.cohort_size(view), rng))])
         ready_s = view.features[able, 0] + view.features[able, 1]
         size = min(self.cohort_size(view), able.size)
         find = greedy if self.search == "greedy" else exact
