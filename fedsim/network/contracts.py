@@ -14,6 +14,7 @@ import numpy as np
 from fedsim.answers import (
     AnswerError,
     Contract,
+    Flag,
     Free,
     Given,
     InstanceOf,
@@ -201,6 +202,7 @@ class Links(ABC):
     Attributes
     ----------
     connection : what a client pays besides after it has been idle; None if it stays connected
+    broadcast : whether one message reaches all clients of a downlink that starts at one instant
     shared : directions in which clients share a medium
     serving : index of the site or server at which each client's transfers end, shape (K,); None without sites
     """
@@ -208,6 +210,7 @@ class Links(ABC):
     shared: Directions = Directions()
     serving: IntArray | None = None
     connection: Connection | None = None
+    broadcast: bool = False
 
     @abstractmethod
     def downlink_s(self, client: IntArray, draw: int, start_s: FloatArray, bits: float) -> FloatArray:
@@ -335,6 +338,7 @@ LINKS: Final = Contract(
         "allocated": InstanceOf(Links),
         "serving": OptionalOf(Numbers(shaped("clients"), least=0, dtype=np.int64)),
         "connection": OptionalOf(InstanceOf(Connection)),
+        "broadcast": Flag(),
         "open": PartOf(SharedMedium, SHARED_MEDIUM),
         "describe": _Facts(),
     },

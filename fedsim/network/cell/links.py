@@ -10,7 +10,7 @@ from fedsim.clock import Environment
 from fedsim.errors import ScenarioError, SelectorError
 from fedsim.network.cell.access import AccessDelays
 from fedsim.network.contracts import Connection, Directions, LinkFacts, Links, SharedMedium
-from fedsim.network.medium.cell import CellMedium, Sharing
+from fedsim.network.medium.cell import CellMedium, FadingInShares, Sharing
 from fedsim.network.medium.delayed import DelayedMedium
 from fedsim.network.radio.allocation import AllocatedChannel
 from fedsim.network.radio.channel import Channel
@@ -29,6 +29,7 @@ class CellLinks(Links):
     access : waits around transfers over the air; by default none
     positions_m : place of each client, shape (K, 2); None if unknown
     distance_m : distance of each client to its site, shape (K,); None if unknown
+    fading : how shares of the downlink and of the uplink read fading
     uplink_power_dbm : power of each client's transmitter, a number or of shape (K,); None if unknown
     """
 
@@ -44,17 +45,19 @@ class CellLinks(Links):
         access: AccessDelays | None = None,
         positions_m: FloatArray | None = None,
         distance_m: FloatArray | None = None,
+        fading: tuple[FadingInShares, FadingInShares] = ("drawn", "drawn"),
         uplink_power_dbm: float | FloatArray | None = None,
     ) -> None:
         self._uplink_power_dbm = uplink_power_dbm
         self._uplink_transfers: Channel | AllocatedChannel = uplink
         self._positions_m, self._distance_m = positions_m, distance_m
         self.downlink, self.uplink, self.delay_s, self.serving = downlink, uplink, delay_s, serving
-        self.sharing = sharing
+        self.sharing, self.fading = sharing, fading
         self.access = AccessDelays() if access is None else access
         self.shared = Directions(*(rule != "dedicated" for rule in sharing))
+        self.broadcast = sharing[0] == "multicast"
         if self.access.setup_s > 0 and self.access.inactivity_s < math.inf:
-            self.connection = Connection(self.access.inactivity_s, self.access.setup_s, sharing[0] != "multicast")
+            self.connection = Connection(self.access.inactivity_s, self.access.setup_s, not self.broadcast)
 
     def describe(self) -> LinkFacts:
         """Return places, distances, mean SNRs and ergodic rates."""
@@ -67,7 +70,7 @@ class CellLinks(Links):
 
     def uplink_snr_hz(self, client: IntArray, time_s: float) -> FloatArray:
         """Return the mean SNR of the uplinks times their bands; clients do not move."""
-        return np.asarray(self.uplink.snr[client] * at(self.uplink.bandwidth_hz, client))
+        return np.asarray(self.uplink.snr[client] * self.uplink.bandwidth_hz)
 
     def allocated(
         self, client: IntArray, bandwidth_hz: FloatArray | None, transmit_power_dbm: FloatArray | None
@@ -106,11 +109,11 @@ class CellLinks(Links):
         """Return the spectrum of the cell's sites on the clock of one run."""
         access, channels = self.access, (self.downlink, self.uplink)
         arrive_s = self.delay_s, self.delay_s + access.after_uplink_s
-        medium = CellMedium(env, channels, self.sharing, self.serving, arrive_s)
+        medium = CellMedium(env, channels, self.sharing, self.serving, arrive_s, self.fading)
         before_s = access.before_downlink_s, access.before_uplink_s
         if not any(before_s):
             return medium
-        return DelayedMedium(env, medium, before_s, announces=self.sharing[0] == "multicast")
+        return DelayedMedium(env, medium, before_s, announces=self.broadcast)
 
     def downlink_s(self, client: IntArray, draw: int, start_s: FloatArray, bits: float) -> FloatArray:
         """Return access, time through the fading blocks and propagation, shape (n,); the draw has no effect."""

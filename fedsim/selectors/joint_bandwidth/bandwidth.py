@@ -16,6 +16,7 @@ from fedsim.arrays import FloatArray
 
 _HALVINGS: Final = 200
 _NEVER: Final = np.inf
+_NEAR: Final = 0.999
 
 
 def least_bandwidth_hz(bits: FloatArray | float, seconds: FloatArray, snr_hz: FloatArray) -> FloatArray:
@@ -44,6 +45,15 @@ def least_bandwidth_hz(bits: FloatArray | float, seconds: FloatArray, snr_hz: Fl
     gap = w + g
     with np.errstate(divide="ignore"):
         band = np.where(gap < 0, -snr_hz * g / np.where(gap < 0, gap, -1.0), _NEVER)
+    # Near g = 1, the branch point of Lambert's function, ``1 - s / 2b`` is the begin of the series for g.
+    band = np.where(g > _NEAR, snr_hz / (2.0 * (1.0 - g)), band)
+    for _ in range(3):
+        ratio = snr_hz / band
+        slope = np.log1p(ratio) - ratio / (1.0 + ratio)
+        with np.errstate(invalid="ignore", divide="ignore"):
+            step = (band * np.log1p(ratio) - snr_hz * g) / slope
+            better = band - step
+        band = np.where(np.isfinite(better) & (better > 0), better, band)
     return np.where(able, band, _NEVER)
 
 
