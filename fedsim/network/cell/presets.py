@@ -10,7 +10,7 @@ separate: the docstring of a preset names the usual size of its cell.
 """
 
 from collections.abc import Mapping
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
 from pydantic import Field, NonNegativeFloat, model_validator
 
@@ -41,6 +41,8 @@ section 4.7.1, allows one way. 20 ms from inactive to active: ITU-R M.2410, sect
 
 class Preset(Cell):
     """A cell whose options can be changed one by one, table by table."""
+
+    stands_alone: ClassVar[bool] = True
 
     @model_validator(mode="before")
     @classmethod
