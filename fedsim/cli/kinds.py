@@ -35,13 +35,16 @@ def list_kinds(
 def catalogues() -> dict[str, Any]:
     """Return the registry of each sort."""
     from fedsim.devices import AVAILABILITIES, COMPUTE_TIMES, DROPOUTS, ENERGIES, HETEROGENEITY_LAWS
-    from fedsim.learning import DATASETS, EXECUTORS, LEARNERS, MODELS, PARTITIONS, SERVER_OPTIMIZERS
+    from fedsim.learning import COMPRESSORS, DATASETS, EXECUTORS, LEARNERS, MODELS, PARTITIONS, SERVER_OPTIMIZERS
     from fedsim.network import FADINGS, LATENCY_LAWS, NETWORKS, PATH_LOSSES, PLACEMENTS, RATES, SHADOWINGS
+    from fedsim.network.cell.access import ACCESS_LATENCIES
     from fedsim.network.graph.access import ACCESSES
     from fedsim.network.medium.cell import SHARINGS
     from fedsim.network.medium.failures import FAILURES
+    from fedsim.network.radio.power_control import POWER_CONTROLS
     from fedsim.network.topology.generators import LAYOUTS
     from fedsim.network.topology.mobility import MOBILITIES
+    from fedsim.network.transport.transport import TRANSPORTS
     from fedsim.per_client import CLIENT_LAWS
     from fedsim.privacy import BUDGETS, MECHANISMS
     from fedsim.rounds import BACKHAULS, CLOUD_RULES, GROUPINGS, LATE, POLICIES
@@ -64,8 +67,11 @@ def catalogues() -> dict[str, Any]:
         "fadings": FADINGS,
         "rates": RATES,
         "sharings": SHARINGS,
+        "power-controls": POWER_CONTROLS,
         "topologies": LAYOUTS,
         "accesses": ACCESSES,
+        "access-latencies": ACCESS_LATENCIES,
+        "transports": TRANSPORTS,
         "mobilities": MOBILITIES,
         "troubles": FAILURES,
         "compute-times": COMPUTE_TIMES,
@@ -78,6 +84,7 @@ def catalogues() -> dict[str, Any]:
         "datasets": DATASETS,
         "splits": PARTITIONS,
         "models": MODELS,
+        "compressors": COMPRESSORS,
         "aggregators": SERVER_OPTIMIZERS,
         "executors": EXECUTORS,
         "budgets": BUDGETS,

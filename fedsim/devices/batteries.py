@@ -72,7 +72,7 @@ class EnergyDemand:
         """
         left_j = self.charge_j
         slack_j = _SLACK_ULPS * np.spacing(self.charge_j)
-        phase = np.full(self.client.size, NEVER_EMPTY, dtype=np.int64)
+        phase = np.full(self.client.size, NEVER_EMPTY)
         share = np.ones(self.client.size)
         for number, cost_j in enumerate(self.cost_j):
             short = (phase == NEVER_EMPTY) & (cost_j > left_j + slack_j)
@@ -113,7 +113,7 @@ class Batteries:
         self, prices: Prices, *, capacity_j: Values, idle_gain_w: Values, least_j: Values, charge_j: FloatArray
     ) -> None:
         self.prices, self.capacity_j, self.idle_gain_w, self.least_j = prices, capacity_j, idle_gain_w, least_j
-        self._charge_j = np.array(charge_j, dtype=np.float64)
+        self._charge_j = charge_j.copy()
         self._since_s = np.zeros(self._charge_j.size)
         self._from_s, self._until_s = self._window_s(
             np.arange(self._charge_j.size, dtype=np.int64), self._charge_j, self._since_s

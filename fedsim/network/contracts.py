@@ -14,6 +14,7 @@ import numpy as np
 from fedsim.answers import (
     AnswerError,
     Contract,
+    Flag,
     Free,
     Given,
     InstanceOf,
@@ -38,6 +39,21 @@ class Directions(NamedTuple):
 
     down: bool = False
     up: bool = False
+
+
+class Connection(NamedTuple):
+    """What keeps a client connected, and what it pays when it is not.
+
+    Attributes
+    ----------
+    inactivity_s : time without a message after which a client is released
+    setup_s : time that the set-up of a connection takes, before the next message of a client that has been released
+    by_downlink : whether a downlink needs a connection and keeps it; a broadcast reaches clients without one
+    """
+
+    inactivity_s: float
+    setup_s: float
+    by_downlink: bool = True
 
 
 class Transfer(ABC):
@@ -180,16 +196,21 @@ class Links(ABC):
 
     Every answer is a function of the client, the draw or the instant, and the run's seed alone: it depends neither on
     the other clients of the call nor on earlier calls. In a shared direction the answers hold for a client that has
-    the medium to itself; the transfers themselves run on the medium that `open` returns.
+    the medium to itself; the transfers themselves run on the medium that `open` returns. All of them hold for a client
+    that is connected.
 
     Attributes
     ----------
+    connection : what a client pays besides after it has been idle; None if it stays connected
+    broadcast : whether one message reaches all clients of a downlink that starts at one instant
     shared : directions in which clients share a medium
     serving : index of the site or server at which each client's transfers end, shape (K,); None without sites
     """
 
     shared: Directions = Directions()
     serving: IntArray | None = None
+    connection: Connection | None = None
+    broadcast: bool = False
 
     @abstractmethod
     def downlink_s(self, client: IntArray, draw: int, start_s: FloatArray, bits: float) -> FloatArray:
@@ -280,6 +301,8 @@ LINKS: Final = Contract(
         "expected_downlink_s": _EXPECTED,
         "expected_uplink_s": _EXPECTED,
         "serving": OptionalOf(Numbers(shaped("clients"), least=0, dtype=np.int64)),
+        "connection": OptionalOf(InstanceOf(Connection)),
+        "broadcast": Flag(),
         "open": PartOf(SharedMedium, SHARED_MEDIUM),
         "describe": _Facts(),
     },

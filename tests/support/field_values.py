@@ -10,9 +10,6 @@ from typing import Any, Final
 import numpy as np
 
 from fedsim.learning.data.idx import FILES
-from fedsim.network.radio.fading import Rayleigh
-from fedsim.network.radio.multiuser_diversity import DiversityGain
-from fedsim.network.radio.spectral_efficiency import Shannon
 from fedsim.selectors import SELECTORS
 from tests.support.tiny_images import Tiny
 
@@ -191,6 +188,7 @@ BESIDE: Final[dict[str, Mapping[str, Any]]] = {
 """What must stand beside a kind, by dotted path."""
 
 OTHERS: Final[dict[str, Any]] = {
+    "network.delay_spread_s": 1e-7,
     "name": "others",
     "learning.data.name": "two",
     "learning.data.digest": OWN_SETS["one"].digest,
@@ -211,8 +209,8 @@ OTHERS: Final[dict[str, Any]] = {
     "network.topology.nodes": [*NODES, {"id": "relay", "kind": "router"}],
     "network.topology.edges": [{**line, "delay_s": 0.02} for line in LINES],
     "network.mobility.points": [[0, 0.0, 1.0, 2.0]],
-    "network.downlink.sharing.gains": DiversityGain(Shannon(), Rayleigh(coherence_s=0.02), np.ones(6)),
     "network.access.cell.sites": {"load": 0.37},
+    "network.transport.server.background": {"least": 0.1, "most": 0.2},
     "network.mobility.path": "two/walks.csv",
     "network.trouble": [BURSTS],
     "network.trouble.0.node": "bs-1",

@@ -42,7 +42,8 @@ class QuantileLaw:
     """
 
     def __init__(self, levels: ArrayLike, values_s: ArrayLike, within: float) -> None:
-        self._levels, self._values_s = np.asarray(levels, dtype=np.float64), np.asarray(values_s, dtype=np.float64)
+        self._levels: FloatArray = np.asarray(levels)
+        self._values_s: FloatArray = np.asarray(values_s)
         self.within = within
         low, high = self._values_s[:-1], self._values_s[1:]
         ratio = np.log(high / low)
@@ -70,7 +71,7 @@ class QuantileLaw:
         centre : centres of the clients, shape (n,)
         u, v : uniform numbers in (0, 1), shape (n,)
         """
-        met = [self._met_s(*part) for part in zip(_parts(centre), _parts(u), strict=True)]
+        met = list(map(self._met_s, _parts(centre), _parts(u)))
         return np.asarray(np.concatenate(met) * v)
 
     def _pieces(self, centre: FloatArray) -> FloatArray:
@@ -84,9 +85,9 @@ class QuantileLaw:
         weight = np.cumsum(self._pieces(centre) * self._means_s, axis=1)
         weight = np.concatenate([np.zeros((centre.size, 1)), weight / weight[:, -1:]], axis=1)
         row = np.arange(centre.size)
-        piece = np.minimum((weight[:, 1:] <= u[:, None]).sum(axis=1), self._means_s.size - 1)
-        width = weight[row, piece + 1] - weight[row, piece]
-        place = np.clip((u - weight[row, piece]) / np.where(width > 0, width, 1.0), 0.0, 1.0)
+        # The last weight is exactly 1, above every u.
+        piece = (weight[:, 1:] <= u[:, None]).sum(axis=1)
+        place = (u - weight[row, piece]) / (weight[row, piece + 1] - weight[row, piece])
         return np.asarray(self._values_s[piece] + place * (self._values_s[piece + 1] - self._values_s[piece]))
 
 

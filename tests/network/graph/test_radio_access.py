@@ -20,7 +20,7 @@ FREE = {"capacity_bps": 1e9, "delay_s": 0.0}
 TWO_CELLS = {"kind": "two-tier", "cells": 2, "site_distance_m": 100.0, "fronthaul": FREE, "backhaul": FREE}
 STAR = {"kind": "star", "backhaul": FREE}
 WALK = {"kind": "trace", "points": [[0, 0.0, 0.0, 0.0], [0, 10.0, 100.0, 0.0], [0, 20.0, 0.0, 0.0]]}
-PLAIN = {"fading": "none", "shadowing_sigma_db": 0.0, "rate": {"kind": "shannon", "snr_gap_db": 0.0}}
+PLAIN = {"fading": "none", "shadowing_sigma_db": 0.0, "rate": {"kind": "shannon", "snr_gap_db": 0.0, "ceiling": "none"}}
 LOST = {"kind": "loss", "node": "bs-0", "from_s": 1.0, "duration_s": 10.0}
 
 
