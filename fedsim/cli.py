@@ -314,6 +314,7 @@ def _catalogues() -> dict[str, Any]:
     from fedsim.network.graph.access import ACCESSES
     from fedsim.network.medium.cell import SHARINGS
     from fedsim.network.medium.failures import FAILURES
+    from fedsim.network.satellite.passes import PASSES
     from fedsim.network.topology.generators import LAYOUTS
     from fedsim.network.topology.mobility import MOBILITIES
     from fedsim.network.transport.transport import TRANSPORTS
@@ -340,6 +341,7 @@ def _catalogues() -> dict[str, Any]:
         "sharings": SHARINGS,
         "access-latencies": ACCESS_LATENCIES,
         "transports": TRANSPORTS,
+        "passes": PASSES,
         "topologies": LAYOUTS,
         "accesses": ACCESSES,
         "mobilities": MOBILITIES,

@@ -49,6 +49,8 @@ NETWORKS = Registry(
         "wifi": "fedsim.network.cell.presets:WifiCell",
         "nb-iot": "fedsim.network.cell.presets:NarrowbandCell",
         "5g-midband": "fedsim.network.cell.presets:MidbandCell",
+        "lora": "fedsim.network.lora:LoRa",
+        "satellite": "fedsim.network.satellite.satellite:SatelliteNetwork",
     },
     attributes=("requires",),
 )

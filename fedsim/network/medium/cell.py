@@ -37,6 +37,8 @@ SHARINGS: Final = Registry(
         "proportional-fair": "fedsim.network.medium.proportional_fair:ProportionalFair",
         "first-come": "fedsim.network.medium.disciplines:FirstCome",
         "minimum-makespan": "fedsim.network.medium.disciplines:MinimumMakespan",
+        "rate-fair": "fedsim.network.medium.wifi:RateFair",
+        "dcf": "fedsim.network.medium.wifi:Dcf",
     },
     attributes=("asked_at_each_join",),
 )
