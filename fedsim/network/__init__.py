@@ -6,7 +6,16 @@ beside this file describes the kinds, and how to write a network or a sharing di
 """
 
 from fedsim.network.cell.cell import Cell, Downlink, Uplink
-from fedsim.network.contracts import Directions, Links, Network, Placement, RoutedMedium, SharedMedium, Transfer
+from fedsim.network.contracts import (
+    Directions,
+    LinkFacts,
+    Links,
+    Network,
+    Placement,
+    RoutedMedium,
+    SharedMedium,
+    Transfer,
+)
 from fedsim.network.distributions import (
     LATENCY_LAWS,
     Constant,
@@ -85,6 +94,7 @@ __all__ = [
     "LargeScale",
     "LatencyLaw",
     "LatencyNetwork",
+    "LinkFacts",
     "Links",
     "LogDistance",
     "LogNormal",

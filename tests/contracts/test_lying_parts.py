@@ -200,13 +200,17 @@ def steps(part):
     return lies.learning(server=part())
 
 
+def compresses(part):
+    return lies.learning(compression=part())
+
+
 def split(part):
     return lies.learning(split=part())
 
 
 def learner(member, answer):
     built = type(NoLearning(samples_per_client=5).build(CLIENTS, None))
-    attribute = member in ("samples", "model_bits")
+    attribute = member in ("samples", "model_bits", "update_bits", "remembers")
     own = type("Lie", (built,), {member: property(answer) if attribute else answer, "__module__": __name__})
 
     class Settings(NoLearning):
@@ -366,6 +370,16 @@ LIES = [
     ("server optimizer model of objects", steps(lying(lies.HonestOptimizer, "step", lambda self, m, u, s: (m.astype(object), s))), "object"),
     ("server optimizer writes on the model", steps(lying(lies.HonestOptimizer, "step", lambda self, m, u, s: (m.sort(), s))), "failed with ValueError"),
     *raised("server optimizer", lambda answer: steps(lying(lies.HonestOptimizer, "step", answer))),
+    ("compressor half an update", compresses(lying(lies.HonestCompressor, "compress", lambda self, u, t, r: u[:1])), "of shape"),
+    ("compressor None", compresses(lying(lies.HonestCompressor, "compress", returning(None))), "compress returned None"),
+    ("compressor of objects", compresses(lying(lies.HonestCompressor, "compress", lambda self, u, t, r: u.astype(object))), "object"),
+    ("compressor writes on the update", compresses(lying(lies.HonestCompressor, "compress", lambda self, u, t, r: u.sort())), "failed with ValueError"),
+    ("compressor bits of NaN", compresses(lying(lies.HonestCompressor, "bits", returning(np.nan))), "bits returned nan"),
+    ("compressor bits of -1", compresses(lying(lies.HonestCompressor, "bits", returning(-1))), "bits returned -1"),
+    ("compressor remembers 1", compresses(lying(lies.HonestCompressor, "remembers", returning(1))), "remembers returned 1"),
+    *raised("compressor", lambda answer: compresses(lying(lies.HonestCompressor, "compress", answer))),
+    ("learner update of NaN bits", learner("update_bits", returning(np.nan)), "update_bits returned nan"),
+    ("learner remembers a text", learner("remembers", returning("yes")), "remembers returned 'yes'"),
     ("learner samples of -1", learner("samples", returning(np.full(CLIENTS, -1))), "samples returned -1"),
     ("learner samples of one client", learner("samples", returning(np.array([1]))), "of shape"),
     ("learner bits of NaN", learner("model_bits", returning(np.nan)), "model_bits returned nan"),

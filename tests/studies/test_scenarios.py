@@ -20,11 +20,19 @@ STUDIES = {
     "deadline_share.py": ["--rounds", "3"],
     "deadline_whatif.py": ["--rounds", "3"],
     "edge_or_cell.py": ["--rounds", "3", "--seeds", "1"],
+    "messages.py": ["--rounds", "3", "--seeds", "1"],
     "straggler_whatif.py": ["--seconds", "4", "--seeds", "1"],
     "validate_laws.py": ["--quick"],
 }
 WITHOUT_PICTURES = {"validate_laws.py"}
-LONG = {"compare_selectors.py", "deadline_share.py", "deadline_whatif.py", "edge_or_cell.py", "straggler_whatif.py"}
+LONG = {
+    "compare_selectors.py",
+    "deadline_share.py",
+    "deadline_whatif.py",
+    "edge_or_cell.py",
+    "messages.py",
+    "straggler_whatif.py",
+}
 LAWS = (
     *("free space", "UMa", "UMi", "RMa", "InH", "InF-SL", "InF-DL", "InF-SH", "InF-DH", "outdoor to indoor"),
     *("LOS share", "sigma in dB", "correlation over", "correlation between sites", "Rayleigh: Kolmogorov-Smirnov"),

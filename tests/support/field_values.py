@@ -131,6 +131,11 @@ OPTIONS: Final[dict[str, Tables]] = {
     "availability markov": {"mean_on_s": 10.0, "mean_off_s": 5.0},
     "availability diurnal": {"share_by_hour": [0.5] * 24, "mean_session_s": 600.0},
     "availability traces": {"path": "one/traces.csv"},
+    "law of clients uniform": {"least": 0.05, "greatest": 0.3},
+    "law of clients log-normal": {"median": 100.0, "sigma": 0.1, "least": 1e-3, "greatest": 0.45},
+    "law of clients normal": {"mean": 0.3, "std": 0.1, "least": 0.1, "greatest": 0.45},
+    "law of clients choice": {"of": [0.1, 0.4], "weights": [1.0, 2.0]},
+    "law of clients column": {"column": "load", "path": "one/clients.csv"},
     "spread law log-normal": {"sigma": 0.5},
     "spread law shifted-exponential": {"shift": 0.5},
     "spread law stragglers": {"share": 0.2, "times_slower": 4.0},
@@ -184,6 +189,7 @@ BESIDE: Final[dict[str, Mapping[str, Any]]] = {
 """What must stand beside a kind, by dotted path."""
 
 OTHERS: Final[dict[str, Any]] = {
+    "network.delay_spread_s": 1e-7,
     "name": "others",
     "learning.data.name": "two",
     "learning.data.digest": OWN_SETS["one"].digest,
@@ -250,6 +256,7 @@ def write_files(folder: Path) -> None:
             header = struct.pack(f">4B{array.ndim}I", 0, 0, 8, array.ndim, *array.shape)
             (place / "raw" / file).write_bytes(header + array.astype(np.uint8).tobytes())
         _csv(place / "places.csv", "x_m,y_m", ((10 * row + 5 + number, 7) for row in rows))
+        _csv(place / "clients.csv", "client,load", ((row, 0.1 + 0.01 * row + 0.1 * number) for row in rows))
         _csv(place / "capacities.csv", "computation,communication", ((20 + row, 5000 + number) for row in rows))
         _csv(place / "walks.csv", "client,time_s,x_m,y_m", ((row, 0, 5, number) for row in rows))
         _csv(place / "traces.csv", "device,start_s,end_s,period_s", ((row, number, 50, 100) for row in rows))

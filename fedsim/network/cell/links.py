@@ -2,10 +2,12 @@
 
 import math
 
+import numpy as np
+
 from fedsim.arrays import FloatArray, IntArray
 from fedsim.clock import Environment
 from fedsim.network.cell.access import AccessDelays
-from fedsim.network.contracts import Connection, Directions, Links, SharedMedium
+from fedsim.network.contracts import Connection, Directions, LinkFacts, Links, SharedMedium
 from fedsim.network.medium.cell import CellMedium, Sharing
 from fedsim.network.medium.delayed import DelayedMedium
 from fedsim.network.radio.channel import Channel
@@ -21,6 +23,8 @@ class CellLinks(Links):
     serving : index of the site that serves each client, shape (K,)
     sharing : sharing rules of the downlink and of the uplink
     access : waits around transfers over the air; by default none
+    positions_m : place of each client, shape (K, 2); None if unknown
+    distance_m : distance of each client to its site, shape (K,); None if unknown
     """
 
     serving: IntArray
@@ -33,7 +37,10 @@ class CellLinks(Links):
         serving: IntArray,
         sharing: tuple[Sharing, Sharing] = ("dedicated", "dedicated"),
         access: AccessDelays | None = None,
+        positions_m: FloatArray | None = None,
+        distance_m: FloatArray | None = None,
     ) -> None:
+        self._positions_m, self._distance_m = positions_m, distance_m
         self.downlink, self.uplink, self.delay_s, self.serving = downlink, uplink, delay_s, serving
         self.sharing = sharing
         self.access = AccessDelays() if access is None else access
@@ -41,6 +48,15 @@ class CellLinks(Links):
         self.broadcast = sharing[0] == "multicast"
         if self.access.setup_s > 0 and self.access.inactivity_s < math.inf:
             self.connection = Connection(self.access.inactivity_s, self.access.setup_s, not self.broadcast)
+
+    def describe(self) -> LinkFacts:
+        """Return places, distances, mean SNRs and ergodic rates."""
+        return LinkFacts(
+            positions_m=self._positions_m,
+            distance_m=self._distance_m,
+            snr=np.stack([self.downlink.snr, self.uplink.snr]),
+            rate_bps=np.stack([self.downlink.ergodic_rate_bps, self.uplink.ergodic_rate_bps]),
+        )
 
     def open(self, env: Environment) -> SharedMedium:
         """Return the spectrum of the cell's sites on the clock of one run."""

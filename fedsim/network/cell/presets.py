@@ -1,16 +1,18 @@
 """Cells by name, with the usual numbers of their kind; every option can be changed.
 
 In a preset a table without ``kind`` changes single options of the preset's own table, and one with a ``kind``
-replaces it. A client's share is a tenth of the carrier unless said otherwise. Powers include the antenna gains of both
-ends. Messages go by TCP, whose round-trip time is about the sum of the access of both directions and the way to a
-server in the same country; those of sensors on NB-IoT go without. The crowd's placement is separate: the docstring of a
-preset names the usual size of its cell.
+replaces it. A client's share is a tenth of the carrier unless said otherwise. Antennas of clients have a gain of 0 dBi.
+Clients in buildings stand on floors (TR 38.901, table 7.2-1), and their shadowing is correlated over shorter distances
+(table 7.5-6, column O2I). Delay spreads are the normal ones of table 7.7.3-2: UMa up to 6 GHz, and indoor office at 2
+(offices) and 6 GHz (Wi-Fi). Messages go by TCP, whose round-trip time is about the sum of the
+access of both directions and the way to a server in the same country; those of sensors on NB-IoT go without. The
+crowd's placement is separate: the docstring of a preset names the usual size of its cell.
 """
 
 from collections.abc import Mapping
 from typing import Annotated, Any
 
-from pydantic import Field, model_validator
+from pydantic import Field, NonNegativeFloat, model_validator
 
 from fedsim.network.cell.access import ACCESS_LATENCIES, AccessLatency, GrantAccess
 from fedsim.network.cell.cell import Cell, Downlink, Uplink
@@ -27,6 +29,7 @@ from fedsim.network.transport.transport import TRANSPORTS, Tcp, Transport
 from fedsim.registry import Settings, Slot
 
 _WALKING_M_PER_S = 3 / 3.6
+_UMA_DELAY_SPREAD_S = 363e-9
 NR_ACCESS = GrantAccess(downlink_s=0.002, scheduling_request_s=0.003, grant_s=0.003, random_access_s=0.02)
 """Access of NR with slots of 0.5 ms.
 
@@ -70,13 +73,18 @@ class UrbanMacroCell(Preset):
     average. A cell's corner is 289 m away.
     """
 
-    downlink: Downlink = Downlink(bandwidth_hz=1e6, power_dbm=51.0, noise_figure_db=9.0)
-    uplink: Uplink = Uplink(bandwidth_hz=360e3, power_dbm=38.0, noise_figure_db=5.0)
-    path_loss: Annotated[PathLoss, Slot(PATH_LOSSES)] = UrbanMacro(
-        carrier_hz=2e9, indoor_share=0.8, high_loss_share=0.2
+    downlink: Downlink = Downlink(
+        bandwidth_hz=1e6, transmit_power_dbm=36.0, transmit_gain_dbi=15.0, noise_figure_db=9.0
     )
-    shadowing: Annotated[Shadowing, Slot(SHADOWINGS)] = CorrelatedShadowing(decorrelation_m=50.0)
+    uplink: Uplink = Uplink(bandwidth_hz=360e3, transmit_power_dbm=23.0, receive_gain_dbi=15.0, noise_figure_db=5.0)
+    path_loss: Annotated[PathLoss, Slot(PATH_LOSSES)] = UrbanMacro(
+        carrier_hz=2e9, indoor_share=0.8, high_loss_share=0.2, indoor_height="by-floor"
+    )
+    shadowing: Annotated[Shadowing, Slot(SHADOWINGS)] = CorrelatedShadowing(
+        decorrelation_m=50.0, indoor_decorrelation_m=7.0
+    )
     fading: Annotated[Fading, Slot(FADINGS)] = Rayleigh(coherence_s=coherence_time_s(_WALKING_M_PER_S, 2e9))
+    delay_spread_s: NonNegativeFloat = _UMA_DELAY_SPREAD_S
     rate: Annotated[RateLaw, Slot(RATES)] = ModulationAndCoding(table="64qam")
     sites: Sites | None = Sites(inter_site_distance_m=500.0, load=0.5, uplink_backoff_db=20.0, serving_rings=1)
     transport: Annotated[Transport, Slot(TRANSPORTS)] = Tcp(rtt_s=0.05)
@@ -90,12 +98,13 @@ class IndoorOfficeCell(Preset):
     across.
     """
 
-    downlink: Downlink = Downlink(bandwidth_hz=2e6, power_dbm=19.0, noise_figure_db=9.0)
-    uplink: Uplink = Uplink(bandwidth_hz=2e6, power_dbm=28.0, noise_figure_db=5.0)
+    downlink: Downlink = Downlink(bandwidth_hz=2e6, transmit_power_dbm=14.0, transmit_gain_dbi=5.0, noise_figure_db=9.0)
+    uplink: Uplink = Uplink(bandwidth_hz=2e6, transmit_power_dbm=23.0, receive_gain_dbi=5.0, noise_figure_db=5.0)
     path_loss: Annotated[PathLoss, Slot(PATH_LOSSES)] = IndoorOffice(carrier_hz=3.5e9)
     shadowing: Annotated[Shadowing, Slot(SHADOWINGS)] = CorrelatedShadowing(decorrelation_m=6.0)
     fading: Annotated[Fading, Slot(FADINGS)] = Rician(k_db=7.0, coherence_s=coherence_time_s(_WALKING_M_PER_S, 3.5e9))
-    rate: Annotated[RateLaw, Slot(RATES)] = ModulationAndCoding(table="256qam")
+    delay_spread_s: NonNegativeFloat = 39e-9
+    rate: Annotated[RateLaw, Slot(RATES)] = ModulationAndCoding(table="256qam", gap="nr-ldpc")
     access: Annotated[AccessLatency, Slot(ACCESS_LATENCIES)] = NR_ACCESS
     transport: Annotated[Transport, Slot(TRANSPORTS)] = Tcp(rtt_s=0.03)
 
@@ -118,13 +127,14 @@ class WifiCell(Preset):
     a beacon, on average half of 102.4 ms later.
     """
 
-    downlink: Downlink = Downlink(bandwidth_hz=2e6, power_dbm=10.0, noise_figure_db=7.0)
-    uplink: Uplink = Uplink(bandwidth_hz=2e6, power_dbm=15.0, noise_figure_db=7.0)
+    downlink: Downlink = Downlink(bandwidth_hz=2e6, transmit_power_dbm=10.0, noise_figure_db=7.0)
+    uplink: Uplink = Uplink(bandwidth_hz=2e6, transmit_power_dbm=15.0, noise_figure_db=7.0)
     path_loss: Annotated[PathLoss, Slot(PATH_LOSSES)] = LogDistance(
         exponent=3.5, reference_loss_db=60.8, reference_distance_m=5.0
     )
     shadowing_sigma_db: Annotated[float, Field(ge=0, le=50)] | None = 5.0
     fading: Annotated[Fading, Slot(FADINGS)] = Rayleigh(coherence_s=coherence_time_s(_WALKING_M_PER_S, 5.25e9))
+    delay_spread_s: NonNegativeFloat = 30e-9
     rate: Annotated[RateLaw, Slot(RATES)] = ModulationAndCoding(
         table="wifi", schemes=9, attempts=7, combining=False, block_s=2e-3, backoff_s=72e-6, overhead=0.405
     )
@@ -148,13 +158,16 @@ class NarrowbandCell(Preset):
     which asks for at most 10 s. A sensor is released after 20 s, one of the values of TS 36.331's timer.
     """
 
-    downlink: Downlink = Downlink(bandwidth_hz=180e3, power_dbm=50.0, noise_figure_db=5.0)
-    uplink: Uplink = Uplink(bandwidth_hz=180e3, power_dbm=38.0, noise_figure_db=3.0)
+    downlink: Downlink = Downlink(
+        bandwidth_hz=180e3, transmit_power_dbm=35.0, transmit_gain_dbi=15.0, noise_figure_db=5.0
+    )
+    uplink: Uplink = Uplink(bandwidth_hz=180e3, transmit_power_dbm=23.0, receive_gain_dbi=15.0, noise_figure_db=3.0)
     path_loss: Annotated[PathLoss, Slot(PATH_LOSSES)] = UrbanMacro(
-        carrier_hz=0.9e9, indoor_share=1.0, high_loss_share=1.0
+        carrier_hz=0.9e9, indoor_share=1.0, high_loss_share=1.0, indoor_height="by-floor"
     )
     shadowing: Annotated[Shadowing, Slot(SHADOWINGS)] = CorrelatedShadowing(decorrelation_m=7.0)
     fading: Annotated[Fading, Slot(FADINGS)] = Rayleigh(coherence_s=2.0)
+    delay_spread_s: NonNegativeFloat = _UMA_DELAY_SPREAD_S
     rate: Annotated[RateLaw, Slot(RATES)] = Shannon(snr_gap_db=3.0, ceiling=0.7)
     access: Annotated[AccessLatency, Slot(ACCESS_LATENCIES)] = GrantAccess(
         downlink_s=0.05,
@@ -174,14 +187,19 @@ class MidbandCell(Preset):
     beam points elsewhere for most of the time: load 0.1.
     """
 
-    downlink: Downlink = Downlink(bandwidth_hz=1e7, power_dbm=65.0, noise_figure_db=7.0)
-    uplink: Uplink = Uplink(bandwidth_hz=1e7, power_dbm=47.0, noise_figure_db=5.0)
-    path_loss: Annotated[PathLoss, Slot(PATH_LOSSES)] = UrbanMacro(
-        carrier_hz=3.5e9, indoor_share=0.8, high_loss_share=0.2
+    downlink: Downlink = Downlink(
+        bandwidth_hz=1e7, transmit_power_dbm=41.0, transmit_gain_dbi=24.0, noise_figure_db=7.0
     )
-    shadowing: Annotated[Shadowing, Slot(SHADOWINGS)] = CorrelatedShadowing(decorrelation_m=50.0)
+    uplink: Uplink = Uplink(bandwidth_hz=1e7, transmit_power_dbm=23.0, receive_gain_dbi=24.0, noise_figure_db=5.0)
+    path_loss: Annotated[PathLoss, Slot(PATH_LOSSES)] = UrbanMacro(
+        carrier_hz=3.5e9, indoor_share=0.8, high_loss_share=0.2, indoor_height="by-floor"
+    )
+    shadowing: Annotated[Shadowing, Slot(SHADOWINGS)] = CorrelatedShadowing(
+        decorrelation_m=50.0, indoor_decorrelation_m=7.0
+    )
     fading: Annotated[Fading, Slot(FADINGS)] = Rayleigh(coherence_s=coherence_time_s(_WALKING_M_PER_S, 3.5e9))
-    rate: Annotated[RateLaw, Slot(RATES)] = ModulationAndCoding(table="256qam")
+    delay_spread_s: NonNegativeFloat = _UMA_DELAY_SPREAD_S
+    rate: Annotated[RateLaw, Slot(RATES)] = ModulationAndCoding(table="256qam", gap="nr-ldpc")
     sites: Sites | None = Sites(inter_site_distance_m=200.0, load=0.1, uplink_backoff_db=20.0, serving_rings=1)
     access: Annotated[AccessLatency, Slot(ACCESS_LATENCIES)] = NR_ACCESS
     transport: Annotated[Transport, Slot(TRANSPORTS)] = Tcp(rtt_s=0.03)

@@ -16,7 +16,7 @@ from fedsim.arrays import FloatArray
 from fedsim.capabilities import ENDS_AT_CLOUD, ENDS_AT_EDGES, MOBILITY, MODEL_BITS, ROUTES, SITES
 from fedsim.errors import ScenarioError
 from fedsim.inputs.bounds import check_pairs
-from fedsim.network.contracts import Links
+from fedsim.network.contracts import LinkFacts, Links
 from fedsim.network.graph.access import ACCESS, ACCESSES, Access
 from fedsim.network.graph.links import GraphLinks, StationAccess
 from fedsim.network.medium.failures import FAILURES, Failure
@@ -121,6 +121,8 @@ class Graph(Component):
             own = ACCESS.checked(self.access)
             coverage = own.build(sites_m, places_m, moves, streams)
             first = InitialAccess.strongest(coverage, places_m, own.delay_s, own.shares_airtime)
-            access = StationAccess(coverage, first, walk_of, moves, self.handover, self.interruption_s)
+            apart_m = places_m - sites_m[first.station]
+            facts = LinkFacts(positions_m=places_m, distance_m=np.hypot(apart_m[:, 0], apart_m[:, 1]))
+            access = StationAccess(coverage, first, walk_of, moves, self.handover, self.interruption_s, facts)
         links = GraphLinks(graph, self.server, len(positions_m), access, self.trouble, streams)
         return TRANSPORT.checked(self.transport).over(links, streams)

@@ -161,12 +161,17 @@ class Direction:
         """
         if not self._senders:
             raise ValueError("this direction has dedicated bandwidth; ask the links how long a transfer takes")
-        return self._senders[self._site[client]].send(bits, self._efficiency[client], self._delay_s[client])
+        sender, efficiency, delay_s = self._senders[self._site[client]], self._efficiency[client], self._delay_s[client]
+        if isinstance(sender, Multicast):
+            return sender.send(bits, efficiency, delay_s, client)
+        return sender.send(bits, efficiency, delay_s)
 
 
 def _maker(env: Environment, channel: Channel, rule: Sharing) -> Callable[[], SharedSpectrum | Multicast]:
     """Return a function that makes the sender of one site."""
     if rule == "multicast":
+        return lambda: Multicast(env, channel.bandwidth_hz, channel)
+    if rule == "multicast-rateless":
         return lambda: Multicast(env, channel.bandwidth_hz)
     recipe = SHARINGS.make_recipe(rule)
 

@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike
 from fedsim.arrays import FloatArray, IntArray
 from fedsim.network.radio.contracts import Fading
 from fedsim.network.radio.multiuser_diversity import DiversityGain
+from fedsim.network.radio.selectivity import BandRates
 from fedsim.network.radio.spectral_efficiency import RateLaw, Shannon
 from fedsim.streams import Streams
 from fedsim.units import db_to_linear, thermal_noise_dbm
@@ -24,7 +25,7 @@ from fedsim.units import db_to_linear, thermal_noise_dbm
 MOST_BLOCKS: Final = 2**18
 """Blocks of a transfer that are drawn one by one; see `Channel.transfer_s`."""
 
-SHANNON_LIMIT: Final = Shannon(snr_gap_db=0.0)
+SHANNON_LIMIT: Final = Shannon(snr_gap_db=0.0, ceiling="none")
 
 _LAST_BLOCK: Final = 2**52
 _ELEMENTS: Final = 2**13
@@ -66,6 +67,7 @@ class Channel:
     stream : name of the random stream of the gains, keyed by (client, block)
     streams : random streams of the run
     rate : law of the spectral efficiency; Shannon's limit by default
+    delay_spread_s : root mean square delay spread, by which a band is faded in parts; 0 for flat fading
     """
 
     snr: FloatArray
@@ -74,18 +76,42 @@ class Channel:
     stream: str
     streams: Streams
     rate: RateLaw = SHANNON_LIMIT
+    delay_spread_s: float = 0.0
 
     def rate_bps(self, client: ArrayLike, block: ArrayLike) -> FloatArray:
-        """Return ``bandwidth * efficiency(snr * gain)`` in bit/s for clients in fading blocks.
+        """Return the rate in bit/s of clients in fading blocks.
 
+        It is ``bandwidth * efficiency(snr * gain)`` under flat fading, and the mean over the band with a delay spread.
         It is 0 in an outage, where the signal is too weak for any scheme of the rate law.
 
         Parameters
         ----------
         client, block : ids, and numbers of blocks from 0; the result has the shape to which the two broadcast
         """
-        gain = self.fading.gain_quantile(self.streams.uniform(self.stream, client, block))
-        return self.bandwidth_hz * self.rate.efficiency(self.snr[np.asarray(client)] * gain)
+        u, ids = self.streams.uniform(self.stream, client, block), np.asarray(client)
+        if self._band is None:
+            return self.bandwidth_hz * self.rate.efficiency(self.snr[ids] * self.fading.gain_quantile(u))
+        rates, row = self._band
+        return np.asarray(self.ergodic_rate_bps[ids] * rates.share_of_mean(row[ids], u))
+
+    def band(self, width_hz: float) -> BandRates | None:
+        """Return the rates of a share of the bandwidth in fading blocks; None where fading is flat.
+
+        A narrow share has fewer coherence bandwidths (`coherence_bandwidths`), so that its rate varies more.
+
+        Parameters
+        ----------
+        width_hz : width of the share, > 0
+        """
+        if not self.delay_spread_s:
+            return None
+        return BandRates(self.rate, self.fading, self.snr, width_hz, self.delay_spread_s)
+
+    @cached_property
+    def _band(self) -> tuple[BandRates, FloatArray] | None:
+        """Rates of the whole bandwidth, and each client's place in their table; None where fading is flat."""
+        rates = self.band(self.bandwidth_hz)
+        return None if rates is None else (rates, rates.row(self.snr))
 
     @cached_property
     def ergodic_rate_bps(self) -> FloatArray:

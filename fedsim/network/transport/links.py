@@ -9,7 +9,7 @@ import numpy as np
 
 from fedsim.arrays import FloatArray, IntArray
 from fedsim.clock import Environment
-from fedsim.network.contracts import Directions, Links, SharedMedium
+from fedsim.network.contracts import Directions, LinkFacts, Links, SharedMedium
 from fedsim.network.medium.server_link import Alone, ServerCapacity, TransportMedium
 from fedsim.network.transport.tcp import TcpPath
 
@@ -124,6 +124,10 @@ class TransportLinks(Links):
         """Return the mean of `uplink_s`."""
         plan = self._up(bits)
         return plan.before_s + _limited(self.links.expected_uplink_s, plan.bits, self.capacities[1])
+
+    def describe(self) -> LinkFacts:
+        """Return what is known of the network's links."""
+        return self.links.describe()
 
     def open(self, env: Environment) -> SharedMedium:
         """Return the network's medium and the server's link on the clock of one run."""
