@@ -146,6 +146,18 @@ class WifiCell(Preset):
     transport: Annotated[Transport, Slot(TRANSPORTS)] = Tcp(rtt_s=0.025)
 
 
+class ContendedWifiCell(WifiCell):
+    """The access point of `WifiCell`, whose stations share the channel as those of a wireless LAN do.
+
+    A transmission has the whole 20 MHz, 20 dBm at the access point and 15 dBm at a client. Stations have equal rates,
+    since they take turns with frames of equal size, and uplinks lose time to collisions. Downlinks and uplinks take no
+    time from one another.
+    """
+
+    downlink: Downlink = Downlink(sharing="rate-fair", bandwidth_hz=2e7, transmit_power_dbm=20.0, noise_figure_db=7.0)
+    uplink: Uplink = Uplink(sharing="dcf", bandwidth_hz=2e7, transmit_power_dbm=15.0, noise_figure_db=7.0)
+
+
 class NarrowbandCell(Preset):
     """A sensor on NB-IoT at 900 MHz: UMa from deep indoors, 180 kHz, at most 127 kbit/s.
 

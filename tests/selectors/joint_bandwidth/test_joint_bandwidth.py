@@ -101,7 +101,7 @@ def test_bands_and_powers_make_the_rate_that_shannon_gives():
     plain = simulate(scenario(Prescribed()))
     half = simulate(scenario(Prescribed(Allocation(bandwidth_hz=np.array([5e5, 5e5])))))
     weak = simulate(scenario(Prescribed(Allocation(transmit_power_dbm=np.array([13.0, 13.0])))))
-    facts = plain.tables().clients
+    facts = plain.tables()["clients"]
     snr = 10.0 ** (np.array(facts["uplink_snr_db"])[:2] / 10)
     delay = np.array(facts["distance_m"])[:2] / 299_792_458
     np.testing.assert_allclose(phase(plain, "uplink"), BITS / (1e6 * np.log2(1 + snr)) + delay, rtol=1e-9)
