@@ -8,6 +8,7 @@ import numpy as np
 from scipy import special
 from simpy import Environment
 
+from fedsim.arrays import IntArray
 from fedsim.network import Cell, ModulationAndCoding, NoFading, Rayleigh, UrbanMacro
 from fedsim.network.cell.links import CellLinks
 from fedsim.network.medium.drawn import DrawnSpectrum
@@ -122,8 +123,8 @@ def max_relative_snr(effort: float) -> Iterator[Row]:
         yield exact(f"max relative SNR, bit/s/Hz of the best of {users}", found, best_of(10.0, users), QUADRATURE)
     channel = Channel(np.array([10.0, 1.0]), 1.0, Rayleigh(), "fading-uplink", Streams(16))
     env = Environment()
-    sharing, read = ("dedicated", "max-relative-snr"), ("mean", "mean")
-    medium = CellLinks(channel, channel, np.zeros(2), np.zeros(2, dtype=np.int64), sharing, read).open(env)
+    sharing, sites = ("dedicated", "max-relative-snr"), np.zeros(2, dtype=np.int64)
+    medium = CellLinks(channel, channel, np.zeros(2), sites, sharing, ("mean", "mean")).open(env)
     flows = [medium.uplink(client, 8.0) for client in (0, 1)]
     first_s = 2 * 8 / best_of(10.0, 2)
     second_s = first_s + (8 - first_s * best_of(1.0, 2) / 2) / capacity(1.0)
@@ -139,7 +140,7 @@ def scheduler(blocks: int) -> Iterator[Row]:
     It serves whose rate is largest against what it has had. At low SNR rates are in proportion to gains: both are
     served equally often, each with the larger of two gains, whose mean is 3/2 (Borst, 2005).
     """
-    served, rate, channel = scheduled(np.array([1e-3, 1e-4]), blocks)
+    served, rate, _ = scheduled(np.array([1e-3, 1e-4]), blocks)
     weaker = served == 1
     yield share_of("proportional fair in blocks, share of the weaker", weaker, 0.5)
     theory = best_of(1e-4, 2) / capacity(1e-4) / 2
@@ -147,7 +148,7 @@ def scheduler(blocks: int) -> Iterator[Row]:
     yield mean_of("proportional fair in blocks, weaker's rate over alone", carried, theory)
 
 
-def scheduled(snr: FloatArray, blocks: int) -> tuple[FloatArray, FloatArray, Channel]:
+def scheduled(snr: FloatArray, blocks: int) -> tuple[IntArray, FloatArray, Channel]:
     """Return who is served in each block by the largest rate over what it has had, all rates, and the channel."""
     channel = Channel(snr, 1.0, Rayleigh(coherence_s=1.0), "fading", Streams(17))
     rate = channel.rate_bps(np.arange(snr.size), np.arange(blocks)[:, None])
@@ -184,8 +185,8 @@ def proportional_fair(effort: float) -> Iterator[Row]:
 def shares(effort: float) -> Iterator[Row]:
     """Yield power in shares, and uploads over drawn fading beside others that go on.
 
-    Without fading ``50 * 1e6 / (10e6 * log2(1 + n snr))`` is the time of 50 megabits over 10 MHz, n = 50 with full power
-    in each share. With fading an upload of 50 blocks in an eighth of the band takes 50 blocks on average, and its
+    Without fading ``50 * 1e6 / (10e6 * log2(1 + n snr))`` is the time of 50 megabits over 10 MHz, n = 50 with full
+    power in each share. With fading an upload of 50 blocks in an eighth of the band takes 50 blocks on average, and its
     coefficient of variation is that of the rate in one block over the square root of 50.
     """
     snr = 0.16

@@ -35,7 +35,7 @@ class CellLink(Settings):
     sharing : rule by which clients share the bandwidth; `fedsim.network.medium.cell` describes each
         ``"dedicated"``: a bandwidth of its own for each client, however many there are. Otherwise the bandwidth is the
         whole cell's in this direction, shared by the transfers in progress: ``"equal"``, ``"proportional-fair"``,
-        ``"first-come"``, ``"minimum-makespan"`` or a discipline of your own
+        ``"max-relative-snr"``, ``"first-come"``, ``"minimum-makespan"`` or a discipline of your own
     bandwidth_hz : each client's dedicated share, or the whole cell's where it is shared
     power_dbm : power radiated within that bandwidth, antenna gains of both ends included
     noise_figure_db : of the receiver
