@@ -37,6 +37,7 @@ from fedsim.rounds import (
 )
 from fedsim.rounds.audit.audit import Audit
 from fedsim.rounds.audit.tables import TableAudit
+from fedsim.rounds.clients.description import described
 from fedsim.rounds.clients.dispatch import Dispatcher
 from fedsim.rounds.hierarchy.cloud import Cloud
 from fedsim.rounds.policies.contracts import checked_policy
@@ -101,6 +102,8 @@ class Simulation:
         try:
             with Watchdog(Standing):
                 self.context = build_context(scenario, data_dir, store, chosen, keeping)
+                of = self.context.clients
+                self.recorder.clients = described(of.links, of.compute, self.context.learner, of.batteries)
                 self._server = build_server(
                     self.context,
                     stopping,

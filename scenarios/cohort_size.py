@@ -66,7 +66,7 @@ def scenario(rule: str, cohort: int, rounds: int) -> Scenario:
         network={
             "kind": "cell",
             "fading": {"kind": "rayleigh", "coherence_s": COHERENCE_S},
-            "uplink": {"sharing": rule, "bandwidth_hz": UPLINK_HZ, "power_dbm": POWER_DBM},
+            "uplink": {"sharing": rule, "bandwidth_hz": UPLINK_HZ, "transmit_power_dbm": POWER_DBM},
         },
         devices={"compute": {"kind": "rate", "samples_per_s": SAMPLES_PER_S, "spread_sigma": 0.5, "jitter_sigma": 0.1}},
         rounds={"count": rounds},

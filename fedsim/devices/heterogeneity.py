@@ -11,6 +11,7 @@ from pydantic import Field
 
 from fedsim.answers import Contract, Flag, Numbers, same_shape
 from fedsim.arrays import FloatArray, normal_quantile
+from fedsim.per_client import Values
 from fedsim.registry import Component, Registry
 
 HETEROGENEITY_LAWS: Final = Registry(
@@ -135,7 +136,7 @@ class Stragglers(Component):
         return 1.0 + self.share * (self.times_slower - 1.0)
 
 
-def mean_slowdown(load: float) -> float:
+def mean_slowdown(load: Values) -> Values:
     """Return the mean of `slowdown` for a mean load below 1/2, ``(1 - load) / (1 - 2 load)``.
 
     >>> mean_slowdown(0.25)
@@ -144,7 +145,7 @@ def mean_slowdown(load: float) -> float:
     return (1.0 - load) / (1.0 - 2.0 * load)
 
 
-def slowdown(u: FloatArray, load: float) -> FloatArray:
+def slowdown(u: FloatArray, load: Values) -> FloatArray:
     """Return the slowdown of a device by background work, >= 1: 1 over its idle share of time.
 
     The idle share is Beta(b, 1) with ``b = (1 - load) / load``, so that its mean is ``1 - load``; the slowdown is
@@ -153,8 +154,8 @@ def slowdown(u: FloatArray, load: float) -> FloatArray:
     Parameters
     ----------
     u : uniform numbers in (0, 1), shape (n,)
-    load : mean share of time for which the device is busy with other things, in [0, 1/2)
+    load : mean share of time for which the device is busy with other things, in [0, 1/2); one for all, or shape (n,)
     """
-    if load == 0:
+    if isinstance(load, float) and load == 0:
         return np.ones_like(u)
-    return np.exp(-np.log(u) * (load / (1.0 - load)))
+    return np.asarray(np.exp(-np.log(u) * (load / (1.0 - load))))

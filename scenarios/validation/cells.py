@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from typing import Final
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy import special
 from simpy import Environment
 
@@ -13,10 +14,11 @@ from fedsim.network import Cell, ModulationAndCoding, NoFading, Rayleigh, UrbanM
 from fedsim.network.cell.links import CellLinks
 from fedsim.network.medium.drawn import DrawnSpectrum
 from fedsim.network.medium.drawn_rules import EqualBand, FairTime
-from fedsim.network.medium.multicast import Multicast
 from fedsim.network.radio.channel import SHANNON_LIMIT, Channel
 from fedsim.network.radio.multiuser_diversity import efficiency_of_best
+from fedsim.registry import Component
 from fedsim.streams import Streams
+from fedsim.units import thermal_noise_dbm
 from validation import FloatArray, Row, exact, mean_of, share_of, tabulated
 
 QUADRATURE: Final = 1e-7
@@ -123,8 +125,9 @@ def max_relative_snr(effort: float) -> Iterator[Row]:
         yield exact(f"max relative SNR, bit/s/Hz of the best of {users}", found, best_of(10.0, users), QUADRATURE)
     channel = Channel(np.array([10.0, 1.0]), 1.0, Rayleigh(), "fading-uplink", Streams(16))
     env = Environment()
-    sharing, sites = ("dedicated", "max-relative-snr"), np.zeros(2, dtype=np.int64)
-    medium = CellLinks(channel, channel, np.zeros(2), sites, sharing, ("mean", "mean")).open(env)
+    sharing = ("dedicated", "max-relative-snr")
+    links = CellLinks(channel, channel, np.zeros(2), np.zeros(2, dtype=np.int64), sharing, fading=("mean", "mean"))
+    medium = links.open(env)
     flows = [medium.uplink(client, 8.0) for client in (0, 1)]
     first_s = 2 * 8 / best_of(10.0, 2)
     second_s = first_s + (8 - first_s * best_of(1.0, 2) / 2) / capacity(1.0)
@@ -216,16 +219,42 @@ def shares(effort: float) -> Iterator[Row]:
 
 
 def multicast(effort: float) -> Iterator[Row]:
-    """Yield the mean rate at which n Rayleigh clients hear one message: the least of n gains is exponential, 1/n."""
-    messages = round(4000 * effort)
-    for users in (2, 10):
-        channel = Channel(np.full(users, 10.0), 1.0, Rayleigh(), "fading-downlink", Streams(18))
+    """Yield the mean rate at which n Rayleigh clients of a cell hear one message, and that of a rateless code.
+
+    The least of n gains is exponential with mean 1/n; a rateless code has the mean rate of one client.
+    """
+    messages, seconds = round(400 * effort), 10.0
+    blocks = round(seconds)  # of one second each
+    for rule, users in (("multicast", 2), ("multicast", 10), ("multicast-rateless", 10)):
+        cell = Cell(
+            downlink={"sharing": rule, "bandwidth_hz": 1.0, "transmit_power_dbm": 23.0 + 10.0, "noise_figure_db": 5.0},
+            path_loss=Level(loss_db_everywhere=23.0 - thermal_noise_dbm(1.0, 5.0)),
+            shadowing_sigma_db=0.0,
+            fading=Rayleigh(coherence_s=1.0),
+            rate=SHANNON_LIMIT,
+            access="none",
+        )
         env = Environment()
-        medium = Multicast(env, 1.0)
-        rate = np.zeros(messages)
-        for message, efficiency in enumerate(channel.rate_bps(np.arange(users), np.arange(messages)[:, None]).tolist()):
-            began_s = env.now
-            copies = [medium.send(1.0, one) for one in efficiency]
-            env.run(until=copies[0].done)
-            rate[message] = 1.0 / (env.now - began_s)
-        yield mean_of(f"multicast to {users} Rayleigh clients at 10 dB, rate", rate, capacity(10.0 / users))
+        medium = cell.build(np.zeros((users, 2)), Streams(18)).open(env)
+        carried = np.zeros(messages)
+        for message in range(messages):
+            copies = [medium.downlink(client, 1e9) for client in range(users)]
+            env.run(until=env.now + seconds)
+            carried[message] = copies[0].sent_bits() / blocks
+            for copy in copies:
+                copy.cancel()
+        theory = capacity(10.0) if rule == "multicast-rateless" else capacity(10.0 / users)
+        if rule == "multicast":
+            yield mean_of(f"multicast to {users} Rayleigh clients at 10 dB, rate", carried, theory)
+        else:
+            yield exact(f"rateless multicast to {users} such clients, rate", float(carried.mean()), theory, QUADRATURE)
+
+
+class Level(Component):
+    """The same loss at any distance."""
+
+    loss_db_everywhere: float
+
+    def loss_db(self, distance_m: ArrayLike) -> FloatArray:
+        """Return the loss in dB, of the shape of the distances."""
+        return np.full(np.shape(distance_m), self.loss_db_everywhere)

@@ -28,8 +28,13 @@ def cell(downlink: str, uplink: str, down_hz: float = 1e6, up_hz: float = 180e3,
     return {
         "kind": "cell",
         "fading": {"kind": "rayleigh", "coherence_s": 0.02},
-        "downlink": {"sharing": downlink, "bandwidth_hz": down_hz, "power_dbm": 33.0, "fading_in_shares": read},
-        "uplink": {"sharing": uplink, "bandwidth_hz": up_hz, "power_dbm": 23.0, "fading_in_shares": read},
+        "downlink": {
+            "sharing": downlink,
+            "bandwidth_hz": down_hz,
+            "transmit_power_dbm": 33.0,
+            "fading_in_shares": read,
+        },
+        "uplink": {"sharing": uplink, "bandwidth_hz": up_hz, "transmit_power_dbm": 23.0, "fading_in_shares": read},
     }
 
 

@@ -7,8 +7,8 @@ import pytest
 from typer.testing import CliRunner
 
 from fedsim import Scenario
-from fedsim.boundary import guarded
 from fedsim.cli import app
+from fedsim.cli.boundary import guarded
 from fedsim.errors import FedsimError
 from fedsim.results import read_run, read_summary
 from fedsim.results import run as run_in_folder

@@ -1,9 +1,15 @@
 """The links of a cell: alone by fading blocks, shared on a medium."""
 
+import math
+
+import numpy as np
+
 from fedsim.arrays import FloatArray, IntArray
 from fedsim.clock import Environment
-from fedsim.network.contracts import Directions, Links
+from fedsim.network.cell.access import AccessDelays
+from fedsim.network.contracts import Connection, Directions, LinkFacts, Links, SharedMedium
 from fedsim.network.medium.cell import CellMedium, FadingInShares, Sharing
+from fedsim.network.medium.delayed import DelayedMedium
 from fedsim.network.radio.channel import Channel
 
 
@@ -16,6 +22,9 @@ class CellLinks(Links):
     delay_s : propagation delay of each client in seconds, shape (K,)
     serving : index of the site that serves each client, shape (K,)
     sharing : sharing rules of the downlink and of the uplink
+    access : waits around transfers over the air; by default none
+    positions_m : place of each client, shape (K, 2); None if unknown
+    distance_m : distance of each client to its site, shape (K,); None if unknown
     fading : how shares of the downlink and of the uplink read fading
     """
 
@@ -28,29 +37,54 @@ class CellLinks(Links):
         delay_s: FloatArray,
         serving: IntArray,
         sharing: tuple[Sharing, Sharing] = ("dedicated", "dedicated"),
+        access: AccessDelays | None = None,
+        positions_m: FloatArray | None = None,
+        distance_m: FloatArray | None = None,
         fading: tuple[FadingInShares, FadingInShares] = ("drawn", "drawn"),
     ) -> None:
+        self._positions_m, self._distance_m = positions_m, distance_m
         self.downlink, self.uplink, self.delay_s, self.serving = downlink, uplink, delay_s, serving
         self.sharing, self.fading = sharing, fading
+        self.access = AccessDelays() if access is None else access
         self.shared = Directions(*(rule != "dedicated" for rule in sharing))
+        self.broadcast = sharing[0] == "multicast"
+        if self.access.setup_s > 0 and self.access.inactivity_s < math.inf:
+            self.connection = Connection(self.access.inactivity_s, self.access.setup_s, not self.broadcast)
 
-    def open(self, env: Environment) -> CellMedium:
+    def describe(self) -> LinkFacts:
+        """Return places, distances, mean SNRs and ergodic rates."""
+        return LinkFacts(
+            positions_m=self._positions_m,
+            distance_m=self._distance_m,
+            snr=np.stack([self.downlink.snr, self.uplink.snr]),
+            rate_bps=np.stack([self.downlink.ergodic_rate_bps, self.uplink.ergodic_rate_bps]),
+        )
+
+    def open(self, env: Environment) -> SharedMedium:
         """Return the spectrum of the cell's sites on the clock of one run."""
-        channels = self.downlink, self.uplink
-        return CellMedium(env, channels, self.sharing, self.serving, self.delay_s, self.fading)
+        access, channels = self.access, (self.downlink, self.uplink)
+        arrive_s = self.delay_s, self.delay_s + access.after_uplink_s
+        medium = CellMedium(env, channels, self.sharing, self.serving, arrive_s, self.fading)
+        before_s = access.before_downlink_s, access.before_uplink_s
+        if not any(before_s):
+            return medium
+        return DelayedMedium(env, medium, before_s, announces=self.broadcast)
 
     def downlink_s(self, client: IntArray, draw: int, start_s: FloatArray, bits: float) -> FloatArray:
-        """Return the time through the fading blocks plus the propagation delay, shape (n,); the draw has no effect."""
-        return self.downlink.transfer_s(client, start_s, bits) + self.delay_s[client]
+        """Return access, time through the fading blocks and propagation, shape (n,); the draw has no effect."""
+        before_s = self.access.before_downlink_s
+        return self.downlink.transfer_s(client, start_s + before_s, bits) + (self.delay_s[client] + before_s)
 
     def uplink_s(self, client: IntArray, draw: int, start_s: FloatArray, bits: float) -> FloatArray:
-        """Return the time through the fading blocks plus the propagation delay, shape (n,); the draw has no effect."""
-        return self.uplink.transfer_s(client, start_s, bits) + self.delay_s[client]
+        """Return access, time through the fading blocks and propagation, shape (n,); the draw has no effect."""
+        before_s, after_s = self.access.before_uplink_s, self.access.after_uplink_s
+        return self.uplink.transfer_s(client, start_s + before_s, bits) + (self.delay_s[client] + (before_s + after_s))
 
     def expected_downlink_s(self, bits: float) -> FloatArray:
-        """Return the fluid value ``bits / ergodic rate + delay``: see `Channel.expected_s`."""
-        return self.downlink.expected_s(bits) + self.delay_s
+        """Return access and the fluid value ``bits / ergodic rate + delay``: see `Channel.expected_s`."""
+        return self.downlink.expected_s(bits) + (self.delay_s + self.access.before_downlink_s)
 
     def expected_uplink_s(self, bits: float) -> FloatArray:
-        """Return the fluid value ``bits / ergodic rate + delay``: see `Channel.expected_s`."""
-        return self.uplink.expected_s(bits) + self.delay_s
+        """Return access and the fluid value ``bits / ergodic rate + delay``: see `Channel.expected_s`."""
+        access_s = self.access.before_uplink_s + self.access.after_uplink_s
+        return self.uplink.expected_s(bits) + (self.delay_s + access_s)

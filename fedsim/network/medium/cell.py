@@ -111,7 +111,8 @@ class CellMedium(SharedMedium):
     channels : of the downlink and of the uplink
     sharing : rules of the downlink and of the uplink
     serving : index of the site that serves each client, shape (K,)
-    delay_s : propagation delay of each client in seconds, shape (K,)
+    delay_s : seconds between the last bit's transmission and its arrival, of each client's downlink and uplink, each
+        of shape (K,)
     fading : how the downlink and the uplink read fading
     """
 
@@ -121,12 +122,12 @@ class CellMedium(SharedMedium):
         channels: tuple[Channel, Channel],
         sharing: tuple[Sharing, Sharing],
         serving: IntArray,
-        delay_s: FloatArray,
+        delay_s: tuple[FloatArray, FloatArray],
         fading: tuple[FadingInShares, FadingInShares] = ("drawn", "drawn"),
     ) -> None:
         self._down, self._up = (
-            Direction(env, channel, rule, serving, delay_s, read)
-            for channel, rule, read in zip(channels, sharing, fading, strict=True)
+            Direction(env, channel, rule, serving, way_s, read)
+            for channel, rule, way_s, read in zip(channels, sharing, delay_s, fading, strict=True)
         )
 
     def downlink(self, client: int, bits: float) -> Transfer:
@@ -152,7 +153,7 @@ Start = Callable[[int, float, float], Transfer]
 
 
 class Direction:
-    """One direction of a cell: a spectrum for each serving site; parameters and shapes as in `CellMedium`.
+    """One direction of a cell: a spectrum for each serving site; parameters and shapes as in `CellMedium`, of one way.
 
     Attributes
     ----------
@@ -175,10 +176,11 @@ class Direction:
             self._efficiency: list[float] = (channel.ergodic_rate_bps / channel.bandwidth_hz).tolist()
             self._delay_s: list[float] = delay_s.tolist()
             self._site: list[int] = serving.tolist()
-        if rule == "multicast":
-            casts = {site: Multicast(env, channel.bandwidth_hz) for site in sites}
+        if rule in ("multicast", "multicast-rateless"):
+            heard = channel if rule == "multicast" else None
+            casts = {site: Multicast(env, channel.bandwidth_hz, heard) for site in sites}
             self.media = {site: cast.medium for site, cast in casts.items()}
-            self._start = {site: self._by_efficiency(cast) for site, cast in casts.items()}
+            self._start = {site: self._cast(cast) for site, cast in casts.items()}
         elif fading == "drawn" and (drawn := _drawn_rule(rule)) is not None:
             media = {site: DrawnSpectrum(env, channel, drawn(channel)) for site in sites}
             self.media, self._start = media, {site: medium.send for site, medium in media.items()}
@@ -198,10 +200,15 @@ class Direction:
             raise ValueError("this direction has dedicated bandwidth; ask the links how long a transfer takes")
         return self._start[self._site[client]](client, bits, self._delay_s[client])
 
-    def _by_efficiency(self, sender: SharedSpectrum | Multicast) -> Start:
+    def _by_efficiency(self, sender: SharedSpectrum) -> Start:
         """Return how to start a client's transfer on a medium that knows clients by their mean efficiency."""
         efficiency = self._efficiency
         return lambda client, bits, delay_s: sender.send(bits, efficiency[client], delay_s)
+
+    def _cast(self, sender: Multicast) -> Start:
+        """Return how to start a client's part of a multicast."""
+        efficiency = self._efficiency
+        return lambda client, bits, delay_s: sender.send(bits, efficiency[client], delay_s, client)
 
 
 def _drawn_rule(rule: Sharing) -> Callable[[Channel], BandRule | TimeRule] | None:

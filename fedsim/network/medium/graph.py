@@ -63,7 +63,7 @@ class GraphMedium(RoutedMedium):
         """
         ends = self.topology.node(source), self.topology.node(target)
         if ends[0] == ends[1]:
-            raise ScenarioError(f"network: a transfer from {source!r} to itself is not allowed")
+            raise ScenarioError(f"{self.topology.where}: a transfer from {source!r} to itself is not allowed")
         return self._begin(ends, bits)
 
     def edge_routes(self) -> tuple[list[str], str]:
@@ -150,7 +150,7 @@ class GraphMedium(RoutedMedium):
     def _edge(self, one: str, other: str) -> tuple[str, list[int]]:
         links = self.topology.between(self.topology.node(one), self.topology.node(other))
         if not links:
-            raise ScenarioError(f"network: there is no edge {one!r} - {other!r}")
+            raise ScenarioError(f"{self.topology.where}: there is no edge {one!r} - {other!r}")
         return " - ".join(sorted((one, other))), links
 
     def _begin(self, ends: tuple[int, int], bits: float) -> FluidTransfer:

@@ -18,6 +18,7 @@ from fedsim.arrays import FloatArray, IntArray
 from fedsim.network.radio.contracts import Fading
 from fedsim.network.radio.fair_gain import FairGain
 from fedsim.network.radio.multiuser_diversity import DiversityGain, ShareGain
+from fedsim.network.radio.selectivity import BandRates
 from fedsim.network.radio.spectral_efficiency import RateLaw, Shannon
 from fedsim.streams import Streams
 from fedsim.units import db_to_linear, thermal_noise_dbm
@@ -25,7 +26,7 @@ from fedsim.units import db_to_linear, thermal_noise_dbm
 MOST_BLOCKS: Final = 2**18
 """Blocks of a transfer that are drawn one by one; see `Channel.transfer_s`."""
 
-SHANNON_LIMIT: Final = Shannon(snr_gap_db=0.0)
+SHANNON_LIMIT: Final = Shannon(snr_gap_db=0.0, ceiling="none")
 
 LAST_BLOCK: Final = 2**52
 """Blocks after which a float no longer tells blocks apart."""
@@ -70,6 +71,7 @@ class Channel:
     rate : law of the spectral efficiency; Shannon's limit by default
     densest : greatest density of each client's power in a share of the bandwidth, >= 1, shape (K,), as in
         `fedsim.network.radio.power_control`; None for 1, a sender that spreads its power
+    delay_spread_s : root mean square delay spread, by which a band is faded in parts; 0 for flat fading
     """
 
     snr: FloatArray
@@ -79,17 +81,42 @@ class Channel:
     streams: Streams
     rate: RateLaw = SHANNON_LIMIT
     densest: FloatArray | None = None
+    delay_spread_s: float = 0.0
 
     def rate_bps(self, client: ArrayLike, block: ArrayLike) -> FloatArray:
-        """Return ``bandwidth * efficiency(snr * gain)`` in bit/s for clients in fading blocks.
+        """Return the rate in bit/s of clients in fading blocks.
 
+        It is ``bandwidth * efficiency(snr * gain)`` under flat fading, and the mean over the band with a delay spread.
         It is 0 in an outage, where the signal is too weak for any scheme of the rate law.
 
         Parameters
         ----------
         client, block : ids, and numbers of blocks from 0; the result has the shape to which the two broadcast
         """
-        return self.bandwidth_hz * self.rate.efficiency(self.snr[np.asarray(client)] * self.gain(client, block))
+        u, ids = self.streams.uniform(self.stream, client, block), np.asarray(client)
+        if self._band is None:
+            return self.bandwidth_hz * self.rate.efficiency(self.snr[ids] * self.fading.gain_quantile(u))
+        rates, row = self._band
+        return np.asarray(self.ergodic_rate_bps[ids] * rates.share_of_mean(row[ids], u))
+
+    def band(self, width_hz: float) -> BandRates | None:
+        """Return the rates of a share of the bandwidth in fading blocks; None where fading is flat.
+
+        A narrow share has fewer coherence bandwidths (`coherence_bandwidths`), so that its rate varies more.
+
+        Parameters
+        ----------
+        width_hz : width of the share, > 0
+        """
+        if not self.delay_spread_s:
+            return None
+        return BandRates(self.rate, self.fading, self.snr, width_hz, self.delay_spread_s)
+
+    @cached_property
+    def _band(self) -> tuple[BandRates, FloatArray] | None:
+        """Rates of the whole bandwidth, and each client's place in their table; None where fading is flat."""
+        rates = self.band(self.bandwidth_hz)
+        return None if rates is None else (rates, rates.row(self.snr))
 
     def gain(self, client: ArrayLike, block: ArrayLike) -> FloatArray:
         """Return the power gains, mean 1, of clients in fading blocks; parameters and shape as in `rate_bps`."""

@@ -62,7 +62,7 @@ def station_sites_m(graph: "nx.Graph[Any]") -> FloatArray:
     read_graph(graph, topology)
     sites = []
     for name, node in zip(topology.names, topology.nodes, strict=True):
-        where = f"network: node {name!r}"
+        where = f"{topology.where}: node {name!r}"
         if node.kind == "client" or name.startswith("client-"):
             raise ScenarioError(f"{where} is not allowed; with the table access the graph names no clients")
         if node.kind == "base-station":
@@ -70,7 +70,7 @@ def station_sites_m(graph: "nx.Graph[Any]") -> FloatArray:
                 raise ScenarioError(f"{where}: x_m or y_m is missing; clients are attached to base stations in reach")
             sites.append((node.x_m, node.y_m))
     if not sites:
-        raise ScenarioError("network: there is no base station; the table access attaches clients to one")
+        raise ScenarioError(f"{topology.where}: there is no base station; the table access attaches clients to one")
     return np.array(sites)
 
 
@@ -107,7 +107,9 @@ class AttachedTopology:
         self.servers = [i for i, node in enumerate(nodes) if node.kind == server]
         if not self.servers or (server == "cloud" and len(self.servers) > 1):
             wanted = "exactly one cloud" if server == "cloud" else "at least one edge server"
-            raise ScenarioError(f"network: there are {len(self.servers)} nodes of that kind; there must be {wanted}")
+            raise ScenarioError(
+                f"{self.topology.where}: there are {len(self.servers)} nodes of that kind; there must be {wanted}"
+            )
         if first is None:
             self._find_clients(clients)
         else:
@@ -134,7 +136,7 @@ class AttachedTopology:
         if missing or named != clients:
             problem = f"client {missing[0]} has no node" if missing else f"there are {named} nodes of kind client"
             raise ScenarioError(
-                f"network: {problem}; the graph must have one node for each of the {clients} clients, "
+                f"{self.topology.where}: {problem}; the graph must have one node for each of the {clients} clients, "
                 "or none and the table access"
             )
         self.topology.client_node = [numbers[client] for client in range(clients)]

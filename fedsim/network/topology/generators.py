@@ -16,7 +16,7 @@ from pydantic import Field, PositiveFloat
 from fedsim.arrays import FloatArray
 from fedsim.errors import ScenarioError
 from fedsim.inputs.files import read_text, shortened
-from fedsim.network.topology.topology import Edge
+from fedsim.network.topology.topology import SOURCE, Edge
 from fedsim.registry import Component, Registry
 
 LAYOUTS = Registry(
@@ -155,7 +155,9 @@ class File(Component):
         readers = {".graphml": graph_of_graphml, ".json": graph_of_json}
         if path.suffix not in readers:
             raise ScenarioError(f"topology: {path} is not allowed; a file ends in {' or '.join(readers)}")
-        return readers[path.suffix](text, str(path))
+        graph = readers[path.suffix](text, str(path))
+        graph.graph[SOURCE] = str(path)
+        return graph
 
 
 class Given(Component):

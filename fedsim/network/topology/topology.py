@@ -6,7 +6,7 @@ capacity; a directed graph gives the two directions separately. `Node` and `Edge
 
 import heapq
 from dataclasses import dataclass, replace
-from typing import Annotated, Any, Literal, TypeVar
+from typing import Annotated, Any, Final, Literal, TypeVar
 
 import networkx as nx
 import numpy as np
@@ -18,6 +18,8 @@ from fedsim.network.topology.flow_state import Route
 from fedsim.registry import Settings
 
 T = TypeVar("T", bound=Settings)
+SOURCE: Final = "fedsim.source"
+"""Attribute of a networkx graph: the file that it was read from, for messages."""
 Kind = Literal["client", "base-station", "edge-server", "cloud", "router"]
 
 
@@ -77,9 +79,11 @@ class Topology:
     nodes : `Node` by number
     links : `Link` by number
     client_node : number of each client's node
+    where : what refusals of the graph begin with: the network, and the file of the graph if it has one
     """
 
     def __init__(self) -> None:
+        self.where = "network"
         self.names: list[str] = []
         self.nodes: list[Node] = []
         self.links: list[Link] = []
@@ -124,7 +128,7 @@ class Topology:
     def node(self, name: str) -> int:
         """Return a node's number; an unknown name is refused."""
         if name not in self._number:
-            raise ScenarioError(f"network: there is no node {name!r}; allowed: {_some(self.names)}")
+            raise ScenarioError(f"{self.where}: there is no node {name!r}; allowed: {_some(self.names)}")
         return self._number[name]
 
     def has(self, name: str) -> bool:
@@ -281,20 +285,23 @@ def read_graph(graph: "nx.Graph[Any]", topology: Topology) -> None:
     ScenarioError
         Naming the node or edge, the attribute, and the values allowed.
     """
+    topology.where = f"network: {graph.graph[SOURCE]}" if SOURCE in graph.graph else "network"
     if graph.is_multigraph():
-        raise ScenarioError("network: a multigraph is not allowed; there must be at most one edge between two nodes")
+        raise ScenarioError(
+            f"{topology.where}: a multigraph is not allowed; there must be at most one edge between two nodes"
+        )
     for name, attributes in graph.nodes(data=True):
-        where = f"node {str(name)!r}"
+        where = f"{topology.where}: node {str(name)!r}"
         if topology.has(str(name)):
-            raise ScenarioError(f"network: {where} occurs twice; names must differ as text")
+            raise ScenarioError(f"{where} occurs twice; names must differ as text")
         node = _checked(Node, attributes, where)
         if (node.kind == "client") != (node.client is not None):
-            raise ScenarioError(f"network: {where}: client is the number of a client; only nodes of that kind have it")
+            raise ScenarioError(f"{where}: client is the number of a client; only nodes of that kind have it")
         topology.add_node(str(name), node)
     for one, other, attributes in graph.edges(data=True):
-        where = f"edge {str(one)!r} - {str(other)!r}"
+        where = f"{topology.where}: edge {str(one)!r} - {str(other)!r}"
         if one == other:
-            raise ScenarioError(f"network: {where} is not allowed; an edge joins two different nodes")
+            raise ScenarioError(f"{where} is not allowed; an edge joins two different nodes")
         edge = _checked(Edge, attributes, where)
         ends = topology.node(str(one)), topology.node(str(other))
         for tail, head in (ends,) if graph.is_directed() else (ends, ends[::-1]):
@@ -310,9 +317,9 @@ def _checked(model: type[T], attributes: dict[str, Any], where: str) -> T:
         for detail in error.errors(include_url=False):
             name = ".".join(str(step) for step in detail["loc"])
             if detail["type"] == "missing":
-                lines.append(f"network: {where}: {name} is missing; a value is required here")
+                lines.append(f"{where}: {name} is missing; a value is required here")
             else:
-                lines.append(f"network: {where}: {name} = {detail['input']!r} is not allowed; {detail['msg']}")
+                lines.append(f"{where}: {name} = {detail['input']!r} is not allowed; {detail['msg']}")
         raise ScenarioError("\n".join(lines)) from None
 
 

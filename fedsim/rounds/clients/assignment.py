@@ -30,7 +30,7 @@ class Workload:
     def __init__(self, learner: Learner, needs: Collection[str] = ()) -> None:
         self.learner = learner
         self.down_bits = learner.model_bits or 0.0
-        self.up_bits = self.down_bits + numbers_up(needs) * BITS_PER_FLOAT32
+        self.up_bits = (learner.update_bits or 0.0) + numbers_up(needs) * BITS_PER_FLOAT32
         every_client, passes = np.arange(learner.samples.size, dtype=np.int64), forward_passes(needs)
         self.samples: FloatArray = learner.work_samples(every_client)
         if passes:

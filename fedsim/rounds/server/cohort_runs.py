@@ -144,7 +144,7 @@ class CohortRuns:
         """Take in the updates of a round's own cohort, and mark its other members as late."""
         self._ended[run] = None
         if self.end_with_round:
-            self._dispatcher.finalize(run.participations)
+            self._dispatcher.finalize(run.cohort.client, run.participations)
             self._buffer.take(run, run.buffered)
         if not run.participations.all_delivered:
             run.late |= ~run.participations.arrived
@@ -181,7 +181,7 @@ class CohortRuns:
         final: Members = []
         for run in self._open:
             if self.end_with_round:
-                self._dispatcher.finalize(run.participations)
+                self._dispatcher.finalize(run.cohort.client, run.participations)
             run.decide(run.buffered, Fate.WASTED_UNMERGED)
             run.decide_lost()
             final.append((run, self._log.finalize(run)))
@@ -198,7 +198,7 @@ class CohortRuns:
     def _client_ended(self, run: CohortRun, i: int, delivered: bool) -> None:
         """Record that a member of a cohort has delivered, or that it is lost, which the server does not see."""
         client = int(run.cohort.client[i])
-        self._dispatcher.finalize(run.participations, np.array([i]))
+        self._dispatcher.finalize(run.cohort.client, run.participations, np.array([i]))
         self._ended[run] = None
         # An asynchronous server waits for a lost client; a synchronous one finds it among the next candidates.
         if delivered or not self._asynchronous:

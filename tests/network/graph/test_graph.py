@@ -225,9 +225,25 @@ def altered(change):
         (lambda g: g.add_edge("bs", "bs", **wire()), r"edge 'bs' - 'bs' .* two different nodes"),
     ],
 )
-def test_graphs_that_lack_something_are_refused_by_name(change, message):
+def test_graphs_that_lack_something_are_refused_by_name(tmp_path, change, message):
+    graph = altered(change)
     with pytest.raises(ScenarioError, match=message):
-        Graph(topology=altered(change)).build(NOWHERE, Streams(0))
+        Graph(topology=graph).build(NOWHERE, Streams(0))
+    path = tmp_path / "in-a-file.json"
+    path.write_text(json.dumps(nx.node_link_data(graph, edges="edges")))
+    with pytest.raises(ScenarioError, match=message) as caught:
+        Graph(topology={"kind": "file", "path": str(path)}).build(NOWHERE, Streams(0))
+    assert all(line.startswith(f"network: {path}: ") for line in str(caught.value).splitlines())
+
+
+def test_what_a_file_lacks_on_the_clock_is_refused_with_the_file(tmp_path):
+    path = tmp_path / "g.json"
+    path.write_text(json.dumps(nx.node_link_data(small_graph(), edges="edges")))
+    for trouble in ({"node": "bs-9"}, {"edge": ["bs", "bs-9"]}, {"edge": ["cloud", "phone-1"]}):
+        loss = {"kind": "loss", "from_s": 1.0, "duration_s": 1.0, **trouble}
+        network = Graph(topology={"kind": "file", "path": str(path)}, trouble=[loss])
+        with pytest.raises(ScenarioError, match=f"network: {path}: there is no (node|edge) "):
+            opened(network, NOWHERE)[1].run(until=2.0)
 
 
 @pytest.mark.parametrize(

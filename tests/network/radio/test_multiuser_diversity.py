@@ -11,7 +11,7 @@ from fedsim.network import Cell, ModulationAndCoding, Nakagami, NoFading, Raylei
 from fedsim.network.radio.multiuser_diversity import DiversityGain, Window, efficiency_of_best
 from fedsim.streams import Streams
 
-LIMIT = Shannon(snr_gap_db=0.0)
+LIMIT = Shannon(snr_gap_db=0.0, ceiling="none")
 
 
 def gain_at(rate, fading, snr, users):

@@ -101,6 +101,7 @@ def test_a_shared_link_that_carries_nothing_is_cut_by_the_deadline():
 def cell(cohort, down, up, **values):
     network = {
         "kind": "cell",
+        "access": "none",
         "fading": "none",
         "shadowing_sigma_db": 0.0,
         "downlink": {"sharing": down, "bandwidth_hz": 1e7},
