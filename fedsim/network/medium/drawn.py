@@ -280,10 +280,11 @@ class DrawnSpectrum:
         length_s = np.full(len(gain), coherence_s)
         if coherence_s < math.inf:
             length_s[0] = max((block + 1) * coherence_s - now_s, 2 * math.ulp(now_s))
-        rate = channel.bandwidth_hz * channel.rate.efficiency(snr * gain)
+        of_band = split if isinstance(rule, BandRule) else None
+        rate = channel.share_rates.rate_bps(snr, jobs.efficiency[rows], gain, of_band)
         if faded is not None:
             rate[:, ~faded] = channel.bandwidth_hz * channel.rate.mean_efficiency(snr[~faded], channel.fading)
-            gain = np.where(faded, gain, 1.0)
+            gain = np.where(faded, gain, channel.share_rates.typical)
         parts = rule.turns(jobs, gain, rate, length_s) if isinstance(rule, TimeRule) else split[None]
         rate = rate * parts
         if len(rate) == 1:

@@ -137,7 +137,7 @@ class Jobs:
             missing = _rows_of(~self._drawn[rows], rows)
             if missing.size:
                 blocks = np.arange(block, self._base + len(self._gains))
-                self._gains[passed:, missing] = self.channel.gain(self.client[missing], blocks[:, None])
+                self._gains[passed:, missing] = self.channel.share_rates.draw(self.client[missing], blocks[:, None])
                 self._drawn[missing] = True
                 self._missing -= missing.size
         return self._gains[passed : passed + wanted, rows]
