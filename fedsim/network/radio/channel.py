@@ -19,6 +19,7 @@ from fedsim.network.radio.contracts import Fading
 from fedsim.network.radio.fair_gain import FairGain
 from fedsim.network.radio.multiuser_diversity import DiversityGain, ShareGain
 from fedsim.network.radio.selectivity import BandRates
+from fedsim.network.radio.share_rates import ShareRates
 from fedsim.network.radio.spectral_efficiency import RateLaw, Shannon
 from fedsim.streams import Streams
 from fedsim.units import db_to_linear, thermal_noise_dbm
@@ -131,9 +132,19 @@ class Channel:
         rates = self.band_rates or self.band(self.bandwidth_hz)
         return None if rates is None else (rates, rates.row(self.snr))
 
-    def gain(self, client: ArrayLike, block: ArrayLike) -> FloatArray:
-        """Return the power gains, mean 1, of clients in fading blocks; parameters and shape as in `rate_bps`."""
-        return self.fading.gain_quantile(self.streams.uniform(self.stream, client, block))
+    @cached_property
+    def share_rates(self) -> ShareRates:
+        """Rates of clients in shares of the bandwidth, from the same draws."""
+        return ShareRates(
+            self.rate,
+            self.fading,
+            self.snr,
+            self.densest,
+            self.bandwidth_hz,
+            self.delay_spread_s,
+            self.streams,
+            self.stream,
+        )
 
     @cached_property
     def ergodic_rate_bps(self) -> FloatArray:
