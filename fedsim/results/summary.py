@@ -11,7 +11,6 @@ import pyarrow.compute as pc
 from fedsim.errors import RunError
 from fedsim.history import History
 from fedsim.history.accounting import wasted_shares
-from fedsim.history.notes import notes_of
 from fedsim.results.manifest import SUMMARY, checked_bytes
 from fedsim.results.places import located
 from fedsim.results.state import read_state
@@ -22,7 +21,6 @@ def summarise(
     target_accuracy: float = 0.8,
     smoothing: int = 1,
     participations: Iterable[pa.RecordBatch] | None = None,
-    notes: Iterable[str] = (),
 ) -> dict[str, Any]:
     """Return the summary of a run by the names of its quantities; None for one that does not exist.
 
@@ -32,7 +30,6 @@ def summarise(
     target_accuracy : accuracy whose time is stated, a share
     smoothing : window of the causal mean over evaluations
     participations : the participations batch by batch, where they are too many for memory
-    notes : sentences on how the run ended, beside those that follow from its tables
     """
     durations_s = history.column("rounds", "duration_s")
     ends_s = history.column("rounds", "end_s")
@@ -59,7 +56,7 @@ def summarise(
         "wasted_bits_share": wasted_bits,
         "clients_reached": len(reached),
         "largest_leakage": float(leakage[-1]) if leakage.size else None,
-        "notes": [*notes, *notes_of(history)],
+        "notes": history.notes,
     }
 
 
