@@ -84,7 +84,9 @@ def calibrate(
     rules, told = _rules(log, there, crowd, base)
     notes += told
     scenario = Scenario(name=name, **tables, **rules)
-    return Calibration(scenario, phases, there, _compared(log, by, crowd, samples, rules, held_out, rounds), tuple(notes))
+    return Calibration(
+        scenario, phases, there, _compared(log, by, crowd, samples, rules, held_out, rounds), tuple(notes)
+    )
 
 
 def _check(log: Log, by: By, clients: int | None, held_out: float) -> None:

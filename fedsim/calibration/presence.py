@@ -54,9 +54,7 @@ def presence(log: Log, clients: int) -> Presence:
         if not number:
             least = max(share, 1e-6)
             error = math.sqrt(least * (1 - least) / (log.candidates_asked * clients))
-            return Presence(
-                {"kind": "bernoulli", "probability": least}, never, {"probability": error}, share, 0, ()
-            )
+            return Presence({"kind": "bernoulli", "probability": least}, never, {"probability": error}, share, 0, ())
         on_s = 1 / rate
         off_s = on_s * (1 - share) / max(share, 1e-9)
         errors = {"mean_on_s": on_s / math.sqrt(number), "mean_off_s": _off_error(log, clients, on_s, off_s, number)}

@@ -126,9 +126,7 @@ def max_relative_snr(effort: float) -> Iterator[Row]:
     channel = Channel(np.array([10.0, 1.0]), 1.0, Rayleigh(), "fading-uplink", Streams(16))
     env = Environment()
     sharing = ("dedicated", "max-relative-snr")
-    links = CellLinks(
-        channel, channel, np.zeros(2), np.zeros(2, dtype=np.int64), sharing, fading=("mean", "mean")
-    )
+    links = CellLinks(channel, channel, np.zeros(2), np.zeros(2, dtype=np.int64), sharing, fading=("mean", "mean"))
     medium = links.open(env)
     flows = [medium.uplink(client, 8.0) for client in (0, 1)]
     first_s = 2 * 8 / best_of(10.0, 2)
