@@ -275,7 +275,7 @@ def write_files(folder: Path) -> None:
             header = struct.pack(f">4B{array.ndim}I", 0, 0, 8, array.ndim, *array.shape)
             (place / "raw" / file).write_bytes(header + array.astype(np.uint8).tobytes())
         _csv(place / "places.csv", "x_m,y_m", ((10 * row + 5 + number, 7) for row in rows))
-        _csv(place / "clients.csv", "client,load", ((row, 0.1 + 0.01 * row + 0.1 * number) for row in rows))
+        _csv(place / "clients.csv", "client,load,other", ((row, 0.1 + 0.01 * row + 0.1 * number, 0.2) for row in rows))
         _csv(place / "capacities.csv", "computation,communication", ((20 + row, 5000 + number) for row in rows))
         header = "device,time_s,again_s,rate_bps,again_bps"
         _csv(place / "rates.csv", header, ((0, row, 2 * row, 1e6 + row + number, 2e6) for row in rows))
