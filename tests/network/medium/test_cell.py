@@ -45,5 +45,6 @@ def test_an_unknown_rule_is_refused_with_the_names_of_all():
     (error,) = refused.value.errors()
     assert (error["loc"], error["type"], error["input"]) == (("uplink", "sharing"), "unknown_kind", "fastest")
     assert error["msg"] == (
-        "input should be 'dedicated', 'equal', 'proportional-fair', 'first-come', 'minimum-makespan' or 'module:Class'"
+        "input should be 'dedicated', 'equal', 'proportional-fair', 'first-come', 'minimum-makespan', 'rate-fair', "
+        "'dcf' or 'module:Class'"
     )
