@@ -41,6 +41,7 @@ def catalogues() -> dict[str, Any]:
     from fedsim.network.graph.access import ACCESSES
     from fedsim.network.medium.cell import SHARINGS
     from fedsim.network.medium.failures import FAILURES
+    from fedsim.network.radio.power_control import POWER_CONTROLS
     from fedsim.network.satellite.passes import PASSES
     from fedsim.network.topology.generators import LAYOUTS
     from fedsim.network.topology.mobility import MOBILITIES
@@ -67,6 +68,7 @@ def catalogues() -> dict[str, Any]:
         "fadings": FADINGS,
         "rates": RATES,
         "sharings": SHARINGS,
+        "power-controls": POWER_CONTROLS,
         "topologies": LAYOUTS,
         "accesses": ACCESSES,
         "access-latencies": ACCESS_LATENCIES,

@@ -52,6 +52,7 @@ NETWORKS = Registry(
         "fedscale": "fedsim.network.fedscale:FedScaleNetwork",
         "graph": "fedsim.network.graph.graph:Graph",
         "latency": "fedsim.network.latency:LatencyNetwork",
+        "rate-traces": "fedsim.network.traces.network:RateTraces",
         "pause-two-speed": "fedsim.network.latency:TwoSpeed",
         "urban-macro": "fedsim.network.cell.presets:UrbanMacroCell",
         "indoor-office": "fedsim.network.cell.presets:IndoorOfficeCell",

@@ -31,19 +31,19 @@ class LatencyNetwork(Component):
     spread_sigma : float
         Heterogeneity of the clients: each has a log-normal factor with mean 1 on both directions, drawn once;
         this is the standard deviation of its logarithm. At 0 all clients are alike.
-    transport : transport
-        What TCP adds to each message; ``none``, the default, for nothing. With one, sizes matter.
     downlink_factor, uplink_factor : factor on the latencies of each client, besides
         One for all, or a value for each (`fedsim.per_client`): with the law ``constant`` of 1 s, times of clients that
         are known one by one.
+    transport : transport
+        What TCP adds to each message; ``none``, the default, for nothing. With one, sizes matter.
     """
 
     downlink: Annotated[LatencyLaw, Slot(LATENCY_LAWS)]
     uplink: Annotated[LatencyLaw, Slot(LATENCY_LAWS)]
     spread_sigma: Sigma = 0.0
-    transport: Annotated[Transport, Slot(TRANSPORTS)] = NoTransport()
     downlink_factor: Factor = 1.0
     uplink_factor: Factor = 1.0
+    transport: Annotated[Transport, Slot(TRANSPORTS)] = NoTransport()
 
     @property
     def requires(self) -> frozenset[str]:

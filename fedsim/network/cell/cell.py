@@ -14,11 +14,11 @@ from fedsim.capabilities import MODEL_BITS, SITES
 from fedsim.network.cell.access import ACCESS_LATENCIES, ACCESS_LATENCY, AccessLatency, GrantAccess
 from fedsim.network.cell.links import CellLinks
 from fedsim.network.contracts import Links
-from fedsim.network.medium.cell import SHARINGS, Sharing, SharingSlot
+from fedsim.network.medium.cell import SHARINGS, FadingInShares, Sharing, SharingSlot
 from fedsim.network.radio.channel import Channel
 from fedsim.network.radio.contracts import Fading, PathLoss
 from fedsim.network.radio.fading import FADINGS, Rayleigh
-from fedsim.network.radio.link_budget import CellLink, LinkBudget, NoiseFigureDb, PowerDbm
+from fedsim.network.radio.link_budget import CellLink, ClientLink, LinkBudget, NoiseFigureDb, PowerDbm
 from fedsim.network.radio.path_loss import PATH_LOSSES, LogDistance
 from fedsim.network.radio.shadowing import SHADOWINGS, IndependentShadowing, Shadowing
 from fedsim.network.radio.sites import Sites
@@ -38,24 +38,36 @@ class Downlink(CellLink):
     The defaults give a client a tenth of a 10 MHz carrier on which a macro base station radiates 46 dBm, so
     36 dBm, and a phone's noise figure of 9 dB: the usual assumptions of 3GPP's macro cell studies (TR 36.942;
     TR 36.814, annex A.2), with isotropic antennas.
+
+    Attributes
+    ----------
+    fading_in_shares : ``"drawn"``, the bits of a share are integrated over the client's fading blocks, or ``"mean"``,
+        its mean efficiency counts (`fedsim.network.medium.cell`); in the uplink too
     """
 
     sharing: Annotated[
         Sharing, SharingSlot(SHARINGS, recipe=True, words=("dedicated", "multicast", "multicast-rateless"))
     ] = "dedicated"
+    fading_in_shares: FadingInShares = "drawn"
     bandwidth_hz: PositiveFloat = 1e6
     transmit_power_dbm: PowerDbm = 36.0
     noise_figure_db: NoiseFigureDb = 9.0
 
 
-class Uplink(CellLink):
+class Uplink(ClientLink):
     """Client to base station.
 
     The defaults give a client 1 MHz with all 23 dBm of a phone, and a base station's noise figure of 5 dB (same
     studies). So an uplink has 9 dB less SNR than a downlink.
+
+    Attributes
+    ----------
+    power_control : ``"full"``, ``"fractional"`` or ``"spread"``: power of a client in its share of a band that clients
+        share; fractional also where its band is its own (`fedsim.network.radio.power_control`)
     """
 
     sharing: Annotated[Sharing, SharingSlot(SHARINGS, recipe=True)] = "dedicated"
+    fading_in_shares: FadingInShares = "drawn"
     bandwidth_hz: PositiveFloat = 1e6
     transmit_power_dbm: PowerDbm = 23.0
     noise_figure_db: NoiseFigureDb = 5.0
@@ -115,6 +127,7 @@ class Cell(Component):
         serving = np.argmin(loss_db[:, : 1 if self.sites is None else self.sites.serving], axis=1)
         down, up = radio.snrs(loss_db, serving)
         distance_m = distance_m[np.arange(serving.size), serving]
+        densest = np.maximum(radio.densest(loss_db, serving), 1.0)
         links = CellLinks(
             Channel(
                 down,
@@ -132,6 +145,7 @@ class Cell(Component):
                 "fading-uplink",
                 streams,
                 radio.rate,
+                densest,
                 delay_spread_s=self.delay_spread_s,
             ),
             distance_m / SPEED_OF_LIGHT_M_PER_S,
@@ -140,6 +154,8 @@ class Cell(Component):
             ACCESS_LATENCY.checked(self.access).delays(),
             positions_m,
             distance_m,
+            (self.downlink.fading_in_shares, self.uplink.fading_in_shares),
+            self.uplink.transmit_power_dbm,
         )
         return TRANSPORT.checked(self.transport).over(links, streams)
 

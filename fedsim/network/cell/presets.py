@@ -4,13 +4,13 @@ In a preset a table without ``kind`` changes single options of the preset's own 
 replaces it. A client's share is a tenth of the carrier unless said otherwise. Antennas of clients have a gain of 0 dBi.
 Clients in buildings stand on floors (TR 38.901, table 7.2-1), and their shadowing is correlated over shorter distances
 (table 7.5-6, column O2I). Delay spreads are the normal ones of table 7.7.3-2: UMa up to 6 GHz, and indoor office at 2
-(offices) and 6 GHz (Wi-Fi). Messages go by TCP, whose round-trip time is about the sum of the
-access of both directions and the way to a server in the same country; those of sensors on NB-IoT go without. The
-crowd's placement is separate: the docstring of a preset names the usual size of its cell.
+(offices) and 6 GHz (Wi-Fi). Messages go by TCP, whose round-trip time is about the sum of the access of both
+directions and the way to a server in the same country; those of sensors on NB-IoT go without. The crowd's placement is
+separate: the docstring of a preset names the usual size of its cell.
 """
 
 from collections.abc import Mapping
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
 from pydantic import Field, NonNegativeFloat, model_validator
 
@@ -41,6 +41,8 @@ section 4.7.1, allows one way. 20 ms from inactive to active: ITU-R M.2410, sect
 
 class Preset(Cell):
     """A cell whose options can be changed one by one, table by table."""
+
+    stands_alone: ClassVar[bool] = True
 
     @model_validator(mode="before")
     @classmethod
