@@ -108,6 +108,7 @@ OPTIONS: Final[dict[str, Tables]] = {
     "placement file": {"path": "one/places.csv"},
     "placement given": {"positions_m": [[10.0 * (number + 1), 5.0] for number in range(6)]},
     "network rate-traces": {"downlink": RATES, "uplink": RATES, "delay_s": 0.01},
+    "satellite pass file": {"path": "one/windows.csv"},
     "network graph": {"topology": TWO_TIER, "access": CONSTANT_ACCESS},
     "network latency": {"downlink": LAW, "uplink": LAW},
     "topology file": {"path": "one/graph.json"},
@@ -204,6 +205,7 @@ OTHERS: Final[dict[str, Any]] = {
     "crowd.placement.path": "two/places.csv",
     "crowd.placement.positions_m": [[9.0 * (number + 1), 5.0] for number in range(6)],
     "network.path": "two/capacities.csv",
+    "network.passes.path": "two/windows.csv",
     "network.downlink.path": "two/rates.csv",
     "network.downlink.rate": "again_bps",
     "network.downlink.time": "again_s",
@@ -280,6 +282,7 @@ def write_files(folder: Path) -> None:
         _csv(place / "capacities.csv", "computation,communication", ((20 + row, 5000 + number) for row in rows))
         header = "device,time_s,again_s,rate_bps,again_bps"
         _csv(place / "rates.csv", header, ((0, row, 2 * row, 1e6 + row + number, 2e6) for row in rows))
+        _csv(place / "windows.csv", "client,start_s,end_s", ((row, row, 5 + row + number) for row in rows))
         _csv(place / "walks.csv", "client,time_s,x_m,y_m", ((row, 0, 5, number) for row in rows))
         _csv(place / "traces.csv", "device,start_s,end_s,period_s", ((row, number, 50, 100) for row in rows))
         lines = [{**line, "delay_s": 0.01 * (1 + number)} for line in LINES]

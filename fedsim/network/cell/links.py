@@ -55,7 +55,7 @@ class CellLinks(Links):
         self.sharing, self.fading = sharing, fading
         self.access = AccessDelays() if access is None else access
         self.shared = Directions(*(rule != "dedicated" for rule in sharing))
-        self.broadcast = sharing[0] == "multicast"
+        self.broadcast = sharing[0] in ("multicast", "multicast-rateless")
         if self.access.setup_s > 0 and self.access.inactivity_s < math.inf:
             self.connection = Connection(self.access.inactivity_s, self.access.setup_s, not self.broadcast)
 
@@ -70,7 +70,8 @@ class CellLinks(Links):
 
     def uplink_snr_hz(self, client: IntArray, time_s: float) -> FloatArray:
         """Return the mean SNR of the uplinks times their bands; clients do not move."""
-        return np.asarray(self.uplink.snr[client] * self.uplink.bandwidth_hz)
+        own_hz = self.uplink.own_hz
+        return np.asarray(self.uplink.snr[client] * (self.uplink.bandwidth_hz if own_hz is None else own_hz[client]))
 
     def allocated(
         self, client: IntArray, bandwidth_hz: FloatArray | None, transmit_power_dbm: FloatArray | None

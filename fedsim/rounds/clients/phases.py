@@ -190,10 +190,13 @@ class PhaseHooks:
         client, bits = self.assignment.client.tolist(), self.assignment.bits[phase // 2]
         if (setup := self.setup) is None:
             return lambda i: (start(client[i], bits), inf)
-        env = self.env
+        env, sets_up = self.env, self._sets_up
+        if phase == DOWNLINK:  # all start now
+            connections = cast(Connections, self.context.connections)
+            setup_s = connections.before_downlink_s(self.assignment.client, float(env.now)).tolist()
 
         def begin(i: int) -> PhaseStart:
-            if self._sets_up(phase, i):
+            if setup_s[i] if phase == DOWNLINK else sets_up(phase, i):
                 return setup.hold(DelayedTransfer(env, partial(start, client[i], bits))), inf
             return start(client[i], bits), inf
 
@@ -209,10 +212,9 @@ class PhaseHooks:
         waited_s : seconds between the end of its work and its uplink
         """
         connections = cast(Connections, self.context.connections)
-        if phase == DOWNLINK:
-            setup_s = connections.before_downlink_s(self.assignment.client[i : i + 1], float(self.env.now))
-        else:
-            setup_s = connections.before_uplink_s(self.planned_s[COMPUTE, i : i + 1] + waited_s)
+        if phase == UPLINK:
+            return connections.idle_before_uplink(self.planned_s[COMPUTE, i] + waited_s)
+        setup_s = connections.before_downlink_s(self.assignment.client[i : i + 1], float(self.env.now))
         return bool(setup_s[0] > 0)
 
     def _shorten(self, i: int) -> None:
