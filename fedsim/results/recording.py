@@ -132,7 +132,8 @@ def write_results(
     notes : sentences on how the run ended
     """
     settings = scenario.results
-    summary = summarise(history, settings.target_accuracy, settings.smoothing, participations, notes)
+    budget = None if scenario.privacy is None else float(scenario.privacy.budget.total)
+    summary = summarise(history, settings.target_accuracy, settings.smoothing, participations, notes, budget)
     write_json(place / SUMMARY, summary)
     draw([history], "round", "duration", out=place / "round_durations.png")
     if history.evaluations.num_rows:

@@ -40,9 +40,10 @@ def test_a_run_without_trouble_says_nothing(tmp_path):
 
 def test_empty_batteries_end_a_run_and_are_named(tmp_path):
     """Four clients, one a round: after four rounds all are empty."""
-    (note,) = notes_of(battery_world(), tmp_path)
+    note, nothing = notes_of(battery_world(), tmp_path)
     assert note.startswith("the run ended after round 4 of 100, at ")
     assert note.endswith("all 4 batteries are below 5 J, the least charge, for good")
+    assert nothing == "nothing was delivered: 0 of 4 participations; 0 late, 4 dropped"
 
 
 class Diverging(lies.HonestOptimizer):

@@ -155,6 +155,7 @@ class Cell(Component):
             positions_m,
             distance_m,
             (self.downlink.fading_in_shares, self.uplink.fading_in_shares),
+            self.uplink.transmit_power_dbm,
         )
         return TRANSPORT.checked(self.transport).over(links, streams)
 

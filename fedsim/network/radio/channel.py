@@ -73,6 +73,9 @@ class Channel:
     densest : greatest density of each client's power in a share of the bandwidth, >= 1, shape (K,), as in
         `fedsim.network.radio.power_control`; None for 1, a sender that spreads its power
     delay_spread_s : root mean square delay spread, by which a band is faded in parts; 0 for flat fading
+    ids : ids of the clients where they are not 0..K-1, ascending, shape (K,); the methods then take positions in it
+    widths_hz : share of each client where they differ, shape (K,); None for the bandwidth
+    band_rates : rates of a share in fading blocks where they are known; None to derive them from the bandwidth
     """
 
     snr: FloatArray
@@ -83,6 +86,9 @@ class Channel:
     rate: RateLaw = SHANNON_LIMIT
     densest: FloatArray | None = None
     delay_spread_s: float = 0.0
+    ids: IntArray | None = None
+    widths_hz: FloatArray | None = None
+    band_rates: BandRates | None = None
 
     def rate_bps(self, client: ArrayLike, block: ArrayLike) -> FloatArray:
         """Return the rate in bit/s of clients in fading blocks.
@@ -94,9 +100,11 @@ class Channel:
         ----------
         client, block : ids, and numbers of blocks from 0; the result has the shape to which the two broadcast
         """
-        u, ids = self.streams.uniform(self.stream, client, block), np.asarray(client)
+        ids = np.asarray(client)
+        u = self.streams.uniform(self.stream, ids if self.ids is None else self.ids[ids], block)
         if self._band is None:
-            return self.bandwidth_hz * self.rate.efficiency(self.snr[ids] * self.fading.gain_quantile(u))
+            width_hz = self.bandwidth_hz if self.widths_hz is None else self.widths_hz[ids]
+            return width_hz * self.rate.efficiency(self.snr[ids] * self.fading.gain_quantile(u))
         rates, row = self._band
         return np.asarray(self.ergodic_rate_bps[ids] * rates.share_of_mean(row[ids], u))
 
@@ -114,9 +122,14 @@ class Channel:
         return BandRates(self.rate, self.fading, self.snr, width_hz, self.delay_spread_s)
 
     @cached_property
+    def octave_band(self) -> Callable[[int], BandRates | None]:
+        """Return the rates of a share that is two to some whole power Hz wide, as `band` does; they are kept."""
+        return lru_cache(maxsize=32)(lambda octave: self.band(2.0**octave))
+
+    @cached_property
     def _band(self) -> tuple[BandRates, FloatArray] | None:
         """Rates of the whole bandwidth, and each client's place in their table; None where fading is flat."""
-        rates = self.band(self.bandwidth_hz)
+        rates = self.band_rates or self.band(self.bandwidth_hz)
         return None if rates is None else (rates, rates.row(self.snr))
 
     @cached_property
@@ -136,7 +149,8 @@ class Channel:
     @cached_property
     def ergodic_rate_bps(self) -> FloatArray:
         """Mean rate of every client over its fading, shape (K,)."""
-        return self.bandwidth_hz * self.rate.mean_efficiency(self.snr, self.fading)
+        width_hz = self.bandwidth_hz if self.widths_hz is None else self.widths_hz
+        return width_hz * self.rate.mean_efficiency(self.snr, self.fading)
 
     @cached_property
     def _fluid_s(self) -> Callable[[float], FloatArray]:
