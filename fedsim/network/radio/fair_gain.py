@@ -12,7 +12,7 @@ from fedsim.units import db_to_linear, linear_to_db
 
 _CLIENTS: Final = 20
 _NODES: Final = 128
-_TURNS: Final = 80
+_TURNS: Final = 120
 _FIRST_TURN: Final = 6
 _LEAST: Final = 1e-300
 
@@ -32,7 +32,9 @@ class FairGain(GainTable):
 
     Notes
     -----
-    The cell's clients count as 20 quantiles of their SNRs, and fading as 128 of the gain.
+    The cell's clients count as 20 quantiles of their SNRs, and fading as 128 of the gain. At 0 to 20 dB rates are those
+    of a scheduler that looks at every block to 2 %; where hundreds of clients always have the highest efficiency, they
+    err by about 10 %.
     """
 
     def __init__(self, rate: RateLaw, fading: Fading, snr: FloatArray) -> None:
@@ -48,7 +50,7 @@ class FairGain(GainTable):
         self._mass = (alike[:, None] / _CLIENTS * self._weight).ravel()
         self._mean = np.maximum(self._efficiency @ self._weight, _LEAST)
         # Clients that all have the highest efficiency are alike; a step would tell them apart.
-        _, self._group, self._size = np.unique(np.round(self._mean, 2), return_inverse=True, return_counts=True)
+        _, self._group, self._size = np.unique(np.round(np.log(self._mean), 2), return_inverse=True, return_counts=True)
         self._known: dict[int, FloatArray] = {1: self._mean}
 
     def efficiency(self, users: int) -> FloatArray:
