@@ -308,7 +308,11 @@ def build_context(
         late=LATE_RULE.checked(scenario.rounds.late),
         minimum_updates=scenario.rounds.minimum_updates,
         knowledge=Knowledge(
-            learner.samples, accountant, expected.features if expected is not None and selector.uses_features else None
+            learner.samples,
+            accountant,
+            expected.features if expected is not None and selector.uses_features else None,
+            workload.up_bits,
+            links.uplink_snr_hz,
         ),
         expected_duration_s=expected.duration_s if expected is not None and selector.oracle else None,
         server_restart=faults.server_restart,

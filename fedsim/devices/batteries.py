@@ -72,7 +72,7 @@ class EnergyDemand:
         """
         left_j = self.charge_j
         slack_j = _SLACK_ULPS * np.spacing(self.charge_j)
-        phase = np.full(self.client.size, NEVER_EMPTY, dtype=np.int64)
+        phase = np.full(self.client.size, NEVER_EMPTY)
         share = np.ones(self.client.size)
         for number, cost_j in enumerate(self.cost_j):
             short = (phase == NEVER_EMPTY) & (cost_j > left_j + slack_j)
@@ -113,7 +113,7 @@ class Batteries:
         self, prices: Prices, *, capacity_j: Values, idle_gain_w: Values, least_j: Values, charge_j: FloatArray
     ) -> None:
         self.prices, self.capacity_j, self.idle_gain_w, self.least_j = prices, capacity_j, idle_gain_w, least_j
-        self._charge_j = np.array(charge_j, dtype=np.float64)
+        self._charge_j = charge_j.copy()
         self._since_s = np.zeros(self._charge_j.size)
         self._from_s, self._until_s = self._window_s(
             np.arange(self._charge_j.size, dtype=np.int64), self._charge_j, self._since_s
@@ -161,6 +161,7 @@ class Batteries:
         bits: tuple[float, float],
         samples: FloatArray,
         compute_s: FloatArray,
+        frequency: FloatArray | None = None,
     ) -> EnergyDemand:
         """Begin a participation of each client, which lasts until `end`, and return its energy demand.
 
@@ -171,12 +172,18 @@ class Batteries:
         bits : sizes of the message down and of the message up
         samples : samples to pass, shape (n,)
         compute_s : duration of the work, shape (n,)
+        frequency : share of the full clock frequency at which each works, in (0, 1], shape (n,); None for all of it
+            Power grows with the cube of the frequency, as the voltage does with it, so the energy of an operation with
+            its square.
         """
         charge_j = self.charge_j(client, time_s)
         prices = self.prices.of(client)
         cost_j = np.empty((NEVER_EMPTY, client.size))
         cost_j[0] = prices.receive_j_per_bit * bits[0]
-        cost_j[1] = prices.sample_j * samples + prices.compute_w * compute_s
+        if frequency is None:
+            cost_j[1] = prices.sample_j * samples + prices.compute_w * compute_s
+        else:
+            cost_j[1] = (prices.sample_j * samples + prices.compute_w * compute_s * frequency) * frequency**2
         cost_j[2] = prices.transmit_j_per_bit * bits[1]
         self._charge_j[client], self._since_s[client] = charge_j, np.inf
         self._from_s[client] = np.inf

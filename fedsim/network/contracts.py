@@ -14,6 +14,7 @@ import numpy as np
 from fedsim.answers import (
     AnswerError,
     Contract,
+    Flag,
     Free,
     Given,
     InstanceOf,
@@ -201,6 +202,7 @@ class Links(ABC):
     Attributes
     ----------
     connection : what a client pays besides after it has been idle; None if it stays connected
+    broadcast : whether one message reaches all clients of a downlink that starts at one instant
     shared : directions in which clients share a medium
     serving : index of the site or server at which each client's transfers end, shape (K,); None without sites
     """
@@ -208,6 +210,7 @@ class Links(ABC):
     shared: Directions = Directions()
     serving: IntArray | None = None
     connection: Connection | None = None
+    broadcast: bool = False
 
     @abstractmethod
     def downlink_s(self, client: IntArray, draw: int, start_s: FloatArray, bits: float) -> FloatArray:
@@ -241,6 +244,40 @@ class Links(ABC):
     def describe(self) -> LinkFacts:
         """Return what is known of the clients' links before the run, for the table of clients."""
         return LinkFacts()
+
+    def uplink_snr_hz(self, client: IntArray, time_s: float) -> FloatArray | None:
+        """Return what a base station measures of clients' uplinks at an instant, shape (n,); None without radio.
+
+        It is the mean power received of a client at full power over the density of noise and interference, in Hz: in a
+        band of b Hz the client's mean SNR is this number over b.
+
+        Parameters
+        ----------
+        client : ids in 0..K-1, shape (n,)
+        time_s : instant, >= 0
+        """
+        return None
+
+    def allocated(
+        self, client: IntArray, bandwidth_hz: FloatArray | None, transmit_power_dbm: FloatArray | None
+    ) -> "Links":
+        """Return the links of a cohort whose uplinks have bands and powers of their own.
+
+        Parameters
+        ----------
+        client : ids of the cohort, distinct, shape (n,)
+        bandwidth_hz : band of each client, > 0, shape (n,); None for its own
+        transmit_power_dbm : power of each client's transmitter, shape (n,); None for its own
+
+        Raises
+        ------
+        ScenarioError
+            If the network has no uplinks to which bands and powers can be given, as here.
+        """
+        raise ScenarioError(
+            f"network: a {type(self).__name__} gives its clients no bands and powers, so that a selector cannot "
+            "allocate them; allowed: a cell whose uplink is dedicated"
+        )
 
     def open(self, env: Environment) -> SharedMedium:
         """Return the medium of the shared directions on the clock of one run."""
@@ -297,8 +334,11 @@ LINKS: Final = Contract(
         "uplink_s": _DURATIONS,
         "expected_downlink_s": _EXPECTED,
         "expected_uplink_s": _EXPECTED,
+        "uplink_snr_hz": OptionalOf(Numbers(same_shape("client"), least=0, infinite=True)),
+        "allocated": InstanceOf(Links),
         "serving": OptionalOf(Numbers(shaped("clients"), least=0, dtype=np.int64)),
         "connection": OptionalOf(InstanceOf(Connection)),
+        "broadcast": Flag(),
         "open": PartOf(SharedMedium, SHARED_MEDIUM),
         "describe": _Facts(),
     },

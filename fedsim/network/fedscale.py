@@ -14,8 +14,9 @@ from fedsim.arrays import FloatArray, IntArray, normal_quantile
 from fedsim.capabilities import MODEL_BITS
 from fedsim.errors import DataError
 from fedsim.network.contracts import LinkFacts, Links
+from fedsim.network.transport.transport import TRANSPORT, TRANSPORTS, NoTransport, Transport
 from fedsim.per_client import ClientValues, PerClient, one_number, values_of
-from fedsim.registry import Component
+from fedsim.registry import Component, Slot
 from fedsim.streams import Streams
 from fedsim.traces import Assignment, entries_of, read_capacities
 
@@ -40,6 +41,7 @@ class FedScaleNetwork(Component):
     lowest_kbps, highest_kbps : limits to which rates are cut
     path : FedScale's ``client_device_capacity`` or a table, see `fedsim.traces.read_capacities`
     mapping : how clients get entries of the file; the devices of the same kind give them the same ones
+    transport : what TCP adds to each message; ``none``, the default, for nothing, as in FedScale
     """
 
     requires: ClassVar[frozenset[str]] = frozenset({MODEL_BITS})
@@ -50,6 +52,7 @@ class FedScaleNetwork(Component):
     highest_kbps: PositiveFloat = 200_000.0
     path: str | None = None
     mapping: Assignment = "random"
+    transport: Annotated[Transport, Slot(TRANSPORTS)] = NoTransport()
 
     @model_validator(mode="before")
     @classmethod
@@ -67,9 +70,10 @@ class FedScaleNetwork(Component):
             )
         return self
 
-    def build(self, positions_m: FloatArray, streams: Streams) -> "RateLinks":
+    def build(self, positions_m: FloatArray, streams: Streams) -> Links:
         """Return the links of one run for the clients at positions of shape (K, 2)."""
-        return RateLinks(_BITS_PER_KBIT * self._kbps(len(positions_m), streams))
+        links = RateLinks(_BITS_PER_KBIT * self._kbps(len(positions_m), streams))
+        return TRANSPORT.checked(self.transport).over(links, streams)
 
     def _kbps(self, clients: int, streams: Streams) -> FloatArray:
         """Return the rate of every client, shape (K,)."""

@@ -10,8 +10,10 @@ import numpy as np
 from pydantic import NonNegativeFloat, model_validator
 
 from fedsim.arrays import FloatArray, IntArray, normal_quantile
+from fedsim.capabilities import MODEL_BITS
 from fedsim.network.contracts import Links
 from fedsim.network.distributions import LATENCY_LAW, LATENCY_LAWS, LatencyLaw, Sigma, floored_normal_mean
+from fedsim.network.transport.transport import TRANSPORT, TRANSPORTS, NoTransport, Transport
 from fedsim.per_client import ClientValues, PerClient, values_of
 from fedsim.registry import Component, Slot
 from fedsim.streams import Streams
@@ -32,17 +34,23 @@ class LatencyNetwork(Component):
     downlink_factor, uplink_factor : factor on the latencies of each client, besides
         One for all, or a value for each (`fedsim.per_client`): with the law ``constant`` of 1 s, times of clients that
         are known one by one.
+    transport : transport
+        What TCP adds to each message; ``none``, the default, for nothing. With one, sizes matter.
     """
-
-    requires: ClassVar[frozenset[str]] = frozenset()
 
     downlink: Annotated[LatencyLaw, Slot(LATENCY_LAWS)]
     uplink: Annotated[LatencyLaw, Slot(LATENCY_LAWS)]
     spread_sigma: Sigma = 0.0
     downlink_factor: Factor = 1.0
     uplink_factor: Factor = 1.0
+    transport: Annotated[Transport, Slot(TRANSPORTS)] = NoTransport()
 
-    def build(self, positions_m: FloatArray, streams: Streams) -> "LatencyLinks":
+    @property
+    def requires(self) -> frozenset[str]:
+        """Sizes of messages, where there is a transport."""
+        return frozenset() if isinstance(self.transport, NoTransport) else frozenset({MODEL_BITS})
+
+    def build(self, positions_m: FloatArray, streams: Streams) -> Links:
         """Return the links of one run, with a client for each row of the positions, shape (K, 2)."""
         clients = len(positions_m)
         factor = np.ones(clients)
@@ -52,7 +60,8 @@ class LatencyNetwork(Component):
         down, up = (
             factor * values_of(self, name, clients, streams, "network") for name in ("downlink_factor", "uplink_factor")
         )
-        return LatencyLinks(LATENCY_LAW.checked(self.downlink), LATENCY_LAW.checked(self.uplink), down, up, streams)
+        laws = LATENCY_LAW.checked(self.downlink), LATENCY_LAW.checked(self.uplink)
+        return TRANSPORT.checked(self.transport).over(LatencyLinks(*laws, down, up, streams), streams)
 
 
 @dataclass(frozen=True)

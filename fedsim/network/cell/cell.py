@@ -13,15 +13,17 @@ from fedsim.arrays import FloatArray
 from fedsim.capabilities import MODEL_BITS, SITES
 from fedsim.network.cell.access import ACCESS_LATENCIES, ACCESS_LATENCY, AccessLatency, GrantAccess
 from fedsim.network.cell.links import CellLinks
-from fedsim.network.medium.cell import SHARINGS, Sharing, SharingSlot
+from fedsim.network.contracts import Links
+from fedsim.network.medium.cell import SHARINGS, FadingInShares, Sharing, SharingSlot
 from fedsim.network.radio.channel import Channel
 from fedsim.network.radio.contracts import Fading, PathLoss
 from fedsim.network.radio.fading import FADINGS, Rayleigh
-from fedsim.network.radio.link_budget import CellLink, LinkBudget, NoiseFigureDb, PowerDbm
+from fedsim.network.radio.link_budget import CellLink, ClientLink, LinkBudget, NoiseFigureDb, PowerDbm
 from fedsim.network.radio.path_loss import PATH_LOSSES, LogDistance
 from fedsim.network.radio.shadowing import SHADOWINGS, IndependentShadowing, Shadowing
 from fedsim.network.radio.sites import Sites
 from fedsim.network.radio.spectral_efficiency import RATES, RateLaw, Shannon
+from fedsim.network.transport.transport import TRANSPORT, TRANSPORTS, NoTransport, Transport
 from fedsim.registry import Component, Slot
 from fedsim.streams import Streams
 from fedsim.units import SPEED_OF_LIGHT_M_PER_S
@@ -36,24 +38,36 @@ class Downlink(CellLink):
     The defaults give a client a tenth of a 10 MHz carrier on which a macro base station radiates 46 dBm, so
     36 dBm, and a phone's noise figure of 9 dB: the usual assumptions of 3GPP's macro cell studies (TR 36.942;
     TR 36.814, annex A.2), with isotropic antennas.
+
+    Attributes
+    ----------
+    fading_in_shares : ``"drawn"``, the bits of a share are integrated over the client's fading blocks, or ``"mean"``,
+        its mean efficiency counts (`fedsim.network.medium.cell`); in the uplink too
     """
 
     sharing: Annotated[
         Sharing, SharingSlot(SHARINGS, recipe=True, words=("dedicated", "multicast", "multicast-rateless"))
     ] = "dedicated"
+    fading_in_shares: FadingInShares = "drawn"
     bandwidth_hz: PositiveFloat = 1e6
     transmit_power_dbm: PowerDbm = 36.0
     noise_figure_db: NoiseFigureDb = 9.0
 
 
-class Uplink(CellLink):
+class Uplink(ClientLink):
     """Client to base station.
 
     The defaults give a client 1 MHz with all 23 dBm of a phone, and a base station's noise figure of 5 dB (same
     studies). So an uplink has 9 dB less SNR than a downlink.
+
+    Attributes
+    ----------
+    power_control : ``"full"``, ``"fractional"`` or ``"spread"``: power of a client in its share of a band that clients
+        share; fractional also where its band is its own (`fedsim.network.radio.power_control`)
     """
 
     sharing: Annotated[Sharing, SharingSlot(SHARINGS, recipe=True)] = "dedicated"
+    fading_in_shares: FadingInShares = "drawn"
     bandwidth_hz: PositiveFloat = 1e6
     transmit_power_dbm: PowerDbm = 23.0
     noise_figure_db: NoiseFigureDb = 5.0
@@ -82,6 +96,7 @@ class Cell(Component):
     rate : law of the spectral efficiency
     sites : the sites on the same frequencies; None for the one at the origin alone
     access : waits for a grant, after idle, and on the way to the server; ``none`` for no waits
+    transport : what a wide-area path adds to each message; ``none`` for nothing
     """
 
     requires: ClassVar[frozenset[str]] = frozenset({MODEL_BITS})
@@ -97,8 +112,9 @@ class Cell(Component):
     rate: Annotated[RateLaw, Slot(RATES)] = Shannon()
     sites: Sites | None = None
     access: Annotated[AccessLatency, Slot(ACCESS_LATENCIES)] = GrantAccess()
+    transport: Annotated[Transport, Slot(TRANSPORTS)] = NoTransport()
 
-    def build(self, positions_m: FloatArray, streams: Streams) -> CellLinks:
+    def build(self, positions_m: FloatArray, streams: Streams) -> Links:
         """Return the links of one run for clients at positions of shape (K, 2).
 
         Raises
@@ -111,7 +127,8 @@ class Cell(Component):
         serving = np.argmin(loss_db[:, : 1 if self.sites is None else self.sites.serving], axis=1)
         down, up = radio.snrs(loss_db, serving)
         distance_m = distance_m[np.arange(serving.size), serving]
-        return CellLinks(
+        densest = np.maximum(radio.densest(loss_db, serving), 1.0)
+        links = CellLinks(
             Channel(
                 down,
                 self.downlink.bandwidth_hz,
@@ -128,6 +145,7 @@ class Cell(Component):
                 "fading-uplink",
                 streams,
                 radio.rate,
+                densest,
                 delay_spread_s=self.delay_spread_s,
             ),
             distance_m / SPEED_OF_LIGHT_M_PER_S,
@@ -136,7 +154,10 @@ class Cell(Component):
             ACCESS_LATENCY.checked(self.access).delays(),
             positions_m,
             distance_m,
+            (self.downlink.fading_in_shares, self.uplink.fading_in_shares),
+            self.uplink.transmit_power_dbm,
         )
+        return TRANSPORT.checked(self.transport).over(links, streams)
 
     def losses(self, positions_m: FloatArray, sites_m: FloatArray, streams: Streams) -> tuple[FloatArray, FloatArray]:
         """Return the distance in metres and the path loss with shadowing in dB of each client and site, (K, S).

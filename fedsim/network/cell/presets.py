@@ -4,8 +4,9 @@ In a preset a table without ``kind`` changes single options of the preset's own 
 replaces it. A client's share is a tenth of the carrier unless said otherwise. Antennas of clients have a gain of 0 dBi.
 Clients in buildings stand on floors (TR 38.901, table 7.2-1), and their shadowing is correlated over shorter distances
 (table 7.5-6, column O2I). Delay spreads are the normal ones of table 7.7.3-2: UMa up to 6 GHz, and indoor office at 2
-(offices) and 6 GHz (Wi-Fi). The crowd's placement is separate: the docstring of a preset names the usual size of its
-cell.
+(offices) and 6 GHz (Wi-Fi). Messages go by TCP, whose round-trip time is about the sum of the access of both
+directions and the way to a server in the same country; those of sensors on NB-IoT go without. The crowd's placement is
+separate: the docstring of a preset names the usual size of its cell.
 """
 
 from collections.abc import Mapping
@@ -24,6 +25,7 @@ from fedsim.network.radio.sites import Sites
 from fedsim.network.radio.spectral_efficiency import RATES, RateLaw, Shannon
 from fedsim.network.radio.tr38901.indoor import IndoorOffice
 from fedsim.network.radio.tr38901.outdoor import UrbanMacro
+from fedsim.network.transport.transport import TRANSPORTS, Tcp, Transport
 from fedsim.registry import Settings, Slot
 
 _WALKING_M_PER_S = 3 / 3.6
@@ -87,6 +89,7 @@ class UrbanMacroCell(Preset):
     delay_spread_s: NonNegativeFloat = _UMA_DELAY_SPREAD_S
     rate: Annotated[RateLaw, Slot(RATES)] = ModulationAndCoding(table="64qam")
     sites: Sites | None = Sites(inter_site_distance_m=500.0, load=0.5, uplink_backoff_db=20.0, serving_rings=1)
+    transport: Annotated[Transport, Slot(TRANSPORTS)] = Tcp(rtt_s=0.05)
 
 
 class IndoorOfficeCell(Preset):
@@ -105,6 +108,7 @@ class IndoorOfficeCell(Preset):
     delay_spread_s: NonNegativeFloat = 39e-9
     rate: Annotated[RateLaw, Slot(RATES)] = ModulationAndCoding(table="256qam", gap="nr-ldpc")
     access: Annotated[AccessLatency, Slot(ACCESS_LATENCIES)] = NR_ACCESS
+    transport: Annotated[Transport, Slot(TRANSPORTS)] = Tcp(rtt_s=0.03)
 
 
 class WifiCell(Preset):
@@ -139,6 +143,19 @@ class WifiCell(Preset):
     access: Annotated[AccessLatency, Slot(ACCESS_LATENCIES)] = GrantAccess(
         downlink_s=1e-3, scheduling_request_s=1e-3, grant_s=0.0, random_access_s=0.0512, inactivity_s=0.2
     )
+    transport: Annotated[Transport, Slot(TRANSPORTS)] = Tcp(rtt_s=0.025)
+
+
+class ContendedWifiCell(WifiCell):
+    """The access point of `WifiCell`, whose stations share the channel as those of a wireless LAN do.
+
+    A transmission has the whole 20 MHz, 20 dBm at the access point and 15 dBm at a client. Stations have equal rates,
+    since they take turns with frames of equal size, and uplinks lose time to collisions. Downlinks and uplinks take no
+    time from one another.
+    """
+
+    downlink: Downlink = Downlink(sharing="rate-fair", bandwidth_hz=2e7, transmit_power_dbm=20.0, noise_figure_db=7.0)
+    uplink: Uplink = Uplink(sharing="dcf", bandwidth_hz=2e7, transmit_power_dbm=15.0, noise_figure_db=7.0)
 
 
 class NarrowbandCell(Preset):
@@ -199,3 +216,4 @@ class MidbandCell(Preset):
     rate: Annotated[RateLaw, Slot(RATES)] = ModulationAndCoding(table="256qam", gap="nr-ldpc")
     sites: Sites | None = Sites(inter_site_distance_m=200.0, load=0.1, uplink_backoff_db=20.0, serving_rings=1)
     access: Annotated[AccessLatency, Slot(ACCESS_LATENCIES)] = NR_ACCESS
+    transport: Annotated[Transport, Slot(TRANSPORTS)] = Tcp(rtt_s=0.03)
