@@ -30,7 +30,7 @@ from fedsim.answers import (
 from fedsim.arrays import FloatArray, IntArray
 from fedsim.capabilities import Capable
 from fedsim.clock import Environment, Event
-from fedsim.errors import ScenarioError
+from fedsim.errors import PartError, ScenarioError
 from fedsim.streams import Streams
 
 
@@ -370,15 +370,15 @@ def build_links(network: Network, positions_m: FloatArray, streams: Streams) -> 
 
     Raises
     ------
-    ScenarioError
+    PartError
         If the result does not derive from `Links`, or shares a direction without a medium to open.
     """
     links: object = NETWORK.checked(network).build(positions_m, streams)
     built = f"network: {type(network).__name__}.build returned a {type(links).__name__}"
     if not isinstance(links, Links):
-        raise ScenarioError(f"{built}, which is not allowed; it must derive from fedsim.network.Links")
+        raise PartError(built, "allowed: links that derive from fedsim.network.Links")
     if any(links.shared) and type(links).open is Links.open:
-        raise ScenarioError(f"{built} that shares a direction; it must have a method open")
+        raise PartError(f"{built} that shares a direction", "allowed: links that share one with a method open")
     return LINKS.checked(links, clients=len(positions_m))
 
 

@@ -13,6 +13,7 @@ import tomli_w
 from pydantic import ValidationError, field_validator, model_validator
 from pydantic_core import InitErrorDetails
 
+from fedsim.answers import attributing
 from fedsim.code_digest import CodeDigest
 from fedsim.errors import ScenarioError
 from fedsim.inputs.files import read_text
@@ -38,7 +39,8 @@ class Scenario(ScenarioTables):
 
     def __init__(self, /, **tables: Any) -> None:
         try:
-            super().__init__(**tables)
+            with attributing():
+                super().__init__(**tables)
         except ValidationError as error:
             raise ScenarioError(explain(error)) from None
 

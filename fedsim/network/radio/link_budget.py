@@ -234,7 +234,7 @@ class LinkBudget:
         try:
             towards = [self._towards(distance_m[:, site], site, self._streams) for site in range(len(self.sites_m))]
         except PartError as error:
-            error.name_client(range(len(distance_m)))
+            error.name_clients(range(len(distance_m)))
             raise
         indoor = [each.indoor for each in towards if each.indoor is not None]
         return LargeScale(

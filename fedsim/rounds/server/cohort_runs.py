@@ -116,7 +116,7 @@ class CohortRuns:
         try:
             run.participations = self._dispatcher.send(assignment, run.work, run.releases, on_end)
         except PartError as error:
-            error.name_client(client.tolist())
+            error.name_clients(client)
             raise
         self._sent += 1
         self._open[run] = None
