@@ -17,7 +17,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 
-from validation import Row, capability, cells, clock, paths, presence, radio
+from validation import Row, bands, capability, cells, clock, paths, presence, radio
 
 LIMIT = 4.5  # standard errors: one table of 160 drawn rows in 1,000 goes beyond by chance
 GROUPS: dict[str, Callable[[float], Iterator[Row]]] = {
@@ -26,9 +26,12 @@ GROUPS: dict[str, Callable[[float], Iterator[Row]]] = {
     "Shadowing": radio.shadowing_sigma,
     "Shadowing over distance and sites": radio.shadowing_correlation,
     "Buildings": cells.walls,
+    "Indoors": bands.indoors,
     "Fading": radio.fading,
     "Capacity in bit/s/Hz, and outage": radio.capacity,
     "Modulation and coding, in bit/s/Hz": cells.coding,
+    "Ceilings in bit/s/Hz, and thresholds": bands.ceilings,
+    "Bands that fade in parts": bands.selectivity,
     "Transfer, in blocks": radio.transfer,
     "Max relative SNR": cells.max_relative_snr,
     "Proportional fair": cells.proportional_fair,

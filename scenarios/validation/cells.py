@@ -238,7 +238,7 @@ def multicast(effort: float) -> Iterator[Row]:
         medium = cell.build(np.zeros((users, 2)), Streams(18)).open(env)
         carried = np.zeros(messages)
         for message in range(messages):
-            copies = [medium.downlink(client, 1e9) for client in range(users)]
+            copies = [medium.downlink(client, 1e3) for client in range(users)]
             env.run(until=env.now + seconds)
             carried[message] = copies[0].sent_bits() / blocks
             for copy in copies:

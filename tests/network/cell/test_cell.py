@@ -169,7 +169,7 @@ def test_what_matters_to_a_network_is_declared():
     # Whether sizes matter to a latency law depends on its transport.
     assert {kind: NETWORKS.load(kind).requires for kind in NETWORKS.builtin if kind != "latency"} == {
         "pause-two-speed": frozenset(),
-        **dict.fromkeys(("cell", "fedscale", "graph"), frozenset({"model-bits"})),
+        **dict.fromkeys(("cell", "fedscale", "graph", "rate-traces"), frozenset({"model-bits"})),
         **dict.fromkeys(("urban-macro", "indoor-office", "wifi", "wifi-dcf"), frozenset({"model-bits"})),
         **dict.fromkeys(("nb-iot", "5g-midband", "lora", "satellite", "rate-traces"), frozenset({"model-bits"})),
     }

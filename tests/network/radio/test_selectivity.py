@@ -18,7 +18,8 @@ UMA_S = 363e-9
 
 def channel(snr, bandwidth_hz, delay_spread_s=UMA_S, fading=None, rate=SHANNON_LIMIT):
     law = Rayleigh(coherence_s=1.0) if fading is None else fading
-    return Channel(np.atleast_1d(snr).astype(float), bandwidth_hz, law, "fading", Streams(5), rate, delay_spread_s)
+    level = np.atleast_1d(snr).astype(float)
+    return Channel(level, bandwidth_hz, law, "fading", Streams(5), rate, delay_spread_s=delay_spread_s)
 
 
 def efficiencies_by_fft(snr, bandwidth_hz, rng, blocks=20_000):
