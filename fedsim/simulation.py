@@ -17,6 +17,7 @@ from fedsim.devices.contracts import AVAILABILITY, AVAILABILITY_MODEL, COMPUTE_T
 from fedsim.devices.energy import ENERGY
 from fedsim.errors import PartError, RunError
 from fedsim.history import History, Recorder
+from fedsim.history.notes import Rates, notes_of
 from fedsim.learning import ExecutorChoice, ExecutorUsed, Keeping, Learner, MakeExecutor, Precision
 from fedsim.learning.contracts import LEARNER
 from fedsim.learning.models.settings import ModelPart
@@ -40,6 +41,7 @@ from fedsim.rounds import (
 )
 from fedsim.rounds.audit.audit import Audit
 from fedsim.rounds.audit.tables import TableAudit
+from fedsim.rounds.clients.description import described
 from fedsim.rounds.clients.dispatch import Dispatcher
 from fedsim.rounds.hierarchy.cloud import Cloud
 from fedsim.rounds.policies.contracts import checked_policy
@@ -106,6 +108,8 @@ class Simulation:
         try:
             with Watchdog(Standing), attributing():
                 self.context = build_context(scenario, data_dir, store, chosen, keeping)
+                of = self.context.clients
+                self.recorder.clients = described(of.links, of.compute, self.context.learner, of.batteries)
                 self._server = build_server(
                     self.context,
                     stopping,
@@ -134,7 +138,7 @@ class Simulation:
             with Watchdog(self._standing):
                 self._server.run()
             trained = self.trained()
-            history = replace(self.history(), ending=self.ending)
+            history = self.history()
         finally:
             self.context.learner.flush()
         return history if trained is None else replace(history, find_model=_Found(trained))
@@ -201,10 +205,14 @@ def simulate(
         device=device,
         precision=precision,
     )
-    history = simulation.run()
-    for note in history.notes:
+    history, rates = simulation.run(), Rates()
+    for batch in history.participations.to_batches():
+        rates.see(batch)
+    budget = None if scenario.privacy is None else float(scenario.privacy.budget.total)
+    notes = (*simulation.ending, *notes_of(history, rates, budget))
+    for note in notes:
         _LOG.warning("fedsim: %s", note)
-    return history
+    return replace(history, notes=notes)
 
 
 def build_server(
@@ -315,7 +323,11 @@ def build_context(
         late=LATE_RULE.checked(scenario.rounds.late),
         minimum_updates=scenario.rounds.minimum_updates,
         knowledge=Knowledge(
-            learner.samples, accountant, expected.features if expected is not None and selector.uses_features else None
+            learner.samples,
+            accountant,
+            expected.features if expected is not None and selector.uses_features else None,
+            workload.up_bits,
+            links.uplink_snr_hz,
         ),
         expected_duration_s=expected.duration_s if expected is not None and selector.oracle else None,
         server_restart=faults.server_restart,

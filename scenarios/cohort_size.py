@@ -3,8 +3,9 @@
 One crowd in one cell, timing only, waiting for all. The uplink's bandwidth is either each client's own, however many
 take part, or the whole cell's: shared equally among those who upload, or lent to one after another, first come, first
 served. A client alone meets the same link under each rule. Dedicated, a bigger cohort only makes it likelier
-that a slow client is in it; shared, its uploads queue up behind one another. The dotted line is the mean time that a
-cohort's uploads take back to back: no rule that shares the bandwidth so can make its rounds shorter.
+that a slow client is in it; first-come, its uploads queue up behind one another. The dotted line is the mean time that
+a cohort's uploads take back to back, each with the whole band. Equal shares end before it: every phone puts all its
+power into its own share, so that a hundred phones radiate a hundred times the power of one.
 
     python scenarios/cohort_size.py [--rounds N] [--out FOLDER]
 
@@ -65,7 +66,7 @@ def scenario(rule: str, cohort: int, rounds: int) -> Scenario:
         network={
             "kind": "cell",
             "fading": {"kind": "rayleigh", "coherence_s": COHERENCE_S},
-            "uplink": {"sharing": rule, "bandwidth_hz": UPLINK_HZ, "power_dbm": POWER_DBM},
+            "uplink": {"sharing": rule, "bandwidth_hz": UPLINK_HZ, "transmit_power_dbm": POWER_DBM},
         },
         devices={"compute": {"kind": "rate", "samples_per_s": SAMPLES_PER_S, "spread_sigma": 0.5, "jitter_sigma": 0.1}},
         rounds={"count": rounds},

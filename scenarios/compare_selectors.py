@@ -81,7 +81,7 @@ CROWD: dict[str, Any] = {
     "network": {
         "kind": "cell",
         "fading": {"kind": "rayleigh", "coherence_s": 0.02},
-        "uplink": {"sharing": "equal", "bandwidth_hz": 1e6, "power_dbm": 23.0, "noise_figure_db": 5.0},
+        "uplink": {"sharing": "equal", "bandwidth_hz": 1e6, "transmit_power_dbm": 23.0, "noise_figure_db": 5.0},
     },
     "devices": {
         "compute": {"kind": "rate", "samples_per_s": 100.0, "spread_sigma": 0.8, "jitter_sigma": 0.2},

@@ -124,8 +124,8 @@ def scenario(
         "kind": "cell",
         "path_loss": "uma",
         "fading": {"kind": "rayleigh", "coherence_s": 0.02},
-        "downlink": {"sharing": "multicast", "bandwidth_hz": hertz, "power_dbm": 43.0},
-        "uplink": {"sharing": "equal", "bandwidth_hz": hertz, "power_dbm": 23.0},
+        "downlink": {"sharing": "multicast", "bandwidth_hz": hertz, "transmit_power_dbm": 43.0},
+        "uplink": {"sharing": "equal", "bandwidth_hz": hertz, "transmit_power_dbm": 23.0},
     }
     return Scenario(
         name="edge-or-cell",

@@ -21,8 +21,8 @@ DIGITS = {
 CELL = {
     "kind": "cell",
     "fading": {"kind": "rayleigh", "coherence_s": 0.02},
-    "downlink": {"bandwidth_hz": 1e6, "power_dbm": 33.0},
-    "uplink": {"bandwidth_hz": 1e5, "power_dbm": 23.0},
+    "downlink": {"bandwidth_hz": 1e6, "transmit_power_dbm": 33.0},
+    "uplink": {"bandwidth_hz": 1e5, "transmit_power_dbm": 23.0},
 }
 
 

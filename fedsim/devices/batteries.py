@@ -10,6 +10,7 @@ from typing import Final
 import numpy as np
 
 from fedsim.arrays import BoolArray, FloatArray, IntArray
+from fedsim.per_client import Values, at
 
 NEVER_EMPTY: Final = 3
 """In place of a phase: the battery lasts through all phases."""
@@ -18,7 +19,7 @@ _SLACK_ULPS: Final = 8
 
 @dataclass(frozen=True, kw_only=True)
 class Prices:
-    """Energy prices of transfers and work.
+    """Energy prices of transfers and work: each a number for all clients, or one for each, shape (K,).
 
     Attributes
     ----------
@@ -27,10 +28,19 @@ class Prices:
     compute_w : power of work; 0 where the cost of work follows from its operations
     """
 
-    receive_j_per_bit: float
-    transmit_j_per_bit: float
-    sample_j: float
-    compute_w: float
+    receive_j_per_bit: Values
+    transmit_j_per_bit: Values
+    sample_j: Values
+    compute_w: Values
+
+    def of(self, client: IntArray) -> "Prices":
+        """Return the prices of some clients, shape (n,) where they differ."""
+        return Prices(
+            receive_j_per_bit=at(self.receive_j_per_bit, client),
+            transmit_j_per_bit=at(self.transmit_j_per_bit, client),
+            sample_j=at(self.sample_j, client),
+            compute_w=at(self.compute_w, client),
+        )
 
 
 @dataclass(frozen=True)
@@ -62,7 +72,7 @@ class EnergyDemand:
         """
         left_j = self.charge_j
         slack_j = _SLACK_ULPS * np.spacing(self.charge_j)
-        phase = np.full(self.client.size, NEVER_EMPTY, dtype=np.int64)
+        phase = np.full(self.client.size, NEVER_EMPTY)
         share = np.ones(self.client.size)
         for number, cost_j in enumerate(self.cost_j):
             short = (phase == NEVER_EMPTY) & (cost_j > left_j + slack_j)
@@ -88,22 +98,26 @@ class EnergyDemand:
 class Batteries:
     """Charges of the K clients of one run.
 
+    What may differ between clients is a number for all, or an array of shape (K,).
+
     Parameters
     ----------
     prices : energy prices of transfers and work
-    capacity_j : capacity of every battery
+    capacity_j : capacity of a battery
     idle_gain_w : power that charges a battery, or discharges it if negative, while its client takes no part
     least_j : charge that a candidate needs, > 0
     charge_j : charges at time 0, shape (K,)
     """
 
     def __init__(
-        self, prices: Prices, *, capacity_j: float, idle_gain_w: float, least_j: float, charge_j: FloatArray
+        self, prices: Prices, *, capacity_j: Values, idle_gain_w: Values, least_j: Values, charge_j: FloatArray
     ) -> None:
         self.prices, self.capacity_j, self.idle_gain_w, self.least_j = prices, capacity_j, idle_gain_w, least_j
-        self._charge_j = np.array(charge_j, dtype=np.float64)
+        self._charge_j = charge_j.copy()
         self._since_s = np.zeros(self._charge_j.size)
-        self._from_s, self._until_s = self._window_s(self._charge_j, self._since_s)
+        self._from_s, self._until_s = self._window_s(
+            np.arange(self._charge_j.size, dtype=np.int64), self._charge_j, self._since_s
+        )
 
     @property
     def clients(self) -> int:
@@ -119,7 +133,8 @@ class Batteries:
         time_s : instant, not before the client's last participation ended; a number, or shape (n,)
         """
         idle_s = np.maximum(time_s - self._since_s[client], 0.0)
-        return np.clip(self._charge_j[client] + self.idle_gain_w * idle_s, 0.0, self.capacity_j)
+        gained_j = at(self.idle_gain_w, client) * idle_s
+        return np.clip(self._charge_j[client] + gained_j, 0.0, at(self.capacity_j, client))
 
     def charged_s(self) -> tuple[FloatArray, FloatArray]:
         """Return the bounds of the time in which each idle client has at least the least charge, both of shape (K,).
@@ -146,6 +161,7 @@ class Batteries:
         bits: tuple[float, float],
         samples: FloatArray,
         compute_s: FloatArray,
+        frequency: FloatArray | None = None,
     ) -> EnergyDemand:
         """Begin a participation of each client, which lasts until `end`, and return its energy demand.
 
@@ -156,12 +172,18 @@ class Batteries:
         bits : sizes of the message down and of the message up
         samples : samples to pass, shape (n,)
         compute_s : duration of the work, shape (n,)
+        frequency : share of the full clock frequency at which each works, in (0, 1], shape (n,); None for all of it
+            Power grows with the cube of the frequency, as the voltage does with it, so the energy of an operation with
+            its square.
         """
         charge_j = self.charge_j(client, time_s)
-        prices = self.prices
+        prices = self.prices.of(client)
         cost_j = np.empty((NEVER_EMPTY, client.size))
         cost_j[0] = prices.receive_j_per_bit * bits[0]
-        cost_j[1] = prices.sample_j * samples + prices.compute_w * compute_s
+        if frequency is None:
+            cost_j[1] = prices.sample_j * samples + prices.compute_w * compute_s
+        else:
+            cost_j[1] = (prices.sample_j * samples + prices.compute_w * compute_s * frequency) * frequency**2
         cost_j[2] = prices.transmit_j_per_bit * bits[1]
         self._charge_j[client], self._since_s[client] = charge_j, np.inf
         self._from_s[client] = np.inf
@@ -177,14 +199,14 @@ class Batteries:
         time_s : instant of the end, shape (n,)
         """
         self._charge_j[client], self._since_s[client] = charge_j, time_s
-        self._from_s[client], self._until_s[client] = self._window_s(charge_j, time_s)
+        self._from_s[client], self._until_s[client] = self._window_s(client, charge_j, time_s)
 
-    def _window_s(self, charge_j: FloatArray, since_s: FloatArray) -> tuple[FloatArray, FloatArray]:
+    def _window_s(self, client: IntArray, charge_j: FloatArray, since_s: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return the bounds of `charged_s` for clients with given charges at given instants, all of one shape."""
-        enough, gain_w = charge_j >= self.least_j, self.idle_gain_w
+        least_j, gain_w = at(self.least_j, client), at(self.idle_gain_w, client)
         never_s = np.full(charge_j.size, np.inf)
-        # A tiny gain gives an overflow to inf, which is the right answer.
-        with np.errstate(over="ignore"):
-            late_s = since_s + (self.least_j - charge_j) / gain_w if gain_w > 0 else never_s
-            until_s = since_s + (charge_j - self.least_j) / -gain_w if gain_w < 0 else never_s
-        return np.where(enough, since_s, late_s), until_s
+        # A tiny gain gives an overflow to inf, which is the right answer; where there is none, inf is put in its place.
+        with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
+            late_s = np.where(gain_w > 0, since_s + (least_j - charge_j) / gain_w, never_s)
+            until_s = np.where(gain_w < 0, since_s + (charge_j - least_j) / np.negative(gain_w), never_s)
+        return np.where(charge_j >= least_j, since_s, late_s), until_s

@@ -4,11 +4,12 @@ Streams: ``compute-speed`` and ``compute-spread`` by client; ``compute-jitter`` 
 ``trace-capacity`` by client, for a random mapping of clients to the entries of a file.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Annotated, ClassVar, Final, Literal, Self
+from typing import Annotated, Any, ClassVar, Final, Literal, Self
 
 import numpy as np
-from pydantic import Field, NonNegativeFloat, PositiveFloat, model_validator
+from pydantic import Field, NonNegativeFloat, model_validator
 
 from fedsim.arrays import FloatArray, IntArray, normal_quantile
 from fedsim.capabilities import FLOPS, SAMPLES
@@ -22,6 +23,7 @@ from fedsim.devices.heterogeneity import (
     slowdown,
 )
 from fedsim.errors import DataError, ScenarioError
+from fedsim.per_client import ClientValues, PerClient, Values, at, one_number, values_of
 from fedsim.registry import Component, Registry, Slot
 from fedsim.streams import Streams
 from fedsim.traces import Assignment, entries_of, read_capacities
@@ -40,7 +42,8 @@ COMPUTE_TIMES = Registry(
 )
 
 Sigma = Annotated[float, Field(ge=0, le=10)]
-Load = Annotated[float, Field(ge=0, lt=0.5)]
+Load = Annotated[ClientValues, PerClient(ge=0, lt=0.5)]
+_HERE: Final = "devices.compute"
 _FORWARD_AND_BACKWARD: Final = 3.0
 
 
@@ -52,21 +55,27 @@ class Rate(Component):
 
     Attributes
     ----------
-    samples_per_s : median speed over the clients, in samples passed forward and backward
+    samples_per_s : median speed over the clients, in samples passed forward and backward; or a value for each client
     spread_sigma : standard deviation of the logarithm of the clients' speeds
+        0.5 by default, and 0 where `samples_per_s` gives each client its own.
     jitter_sigma : standard deviation of the logarithm of the jitter
     """
 
     requires: ClassVar[frozenset[str]] = frozenset({SAMPLES})
 
-    samples_per_s: PositiveFloat
+    samples_per_s: Annotated[ClientValues, PerClient(gt=0)]
     spread_sigma: Sigma = 0.5
     jitter_sigma: Sigma = 0.1
+
+    @model_validator(mode="before")
+    @classmethod
+    def _own_speeds(cls, value: Any) -> Any:
+        return _without_spread(value, "samples_per_s", {"spread_sigma": 0.0})
 
     def build(self, clients: int, streams: Streams, flops_per_sample: float | None = None) -> "RateTimes":
         """Return the compute times of one run."""
         z = normal_quantile(streams.uniform("compute-speed", np.arange(clients)))
-        speed = self.samples_per_s * np.exp(self.spread_sigma * z)
+        speed = values_of(self, "samples_per_s", clients, streams, _HERE) * np.exp(self.spread_sigma * z)
         return RateTimes(speed, self.jitter_sigma, streams)
 
 
@@ -120,21 +129,21 @@ class WorkTimes:
     ----------
     s_per_sample : mean time for one sample on an idle device, shape (K,)
     jitter : law of a factor for each (client, draw)
-    load : mean share of time for which a device is busy with other work, in [0, 1/2)
+    load : mean share of time for which a device is busy with other work, in [0, 1/2), or one for each, shape (K,)
     streams : random streams of the run
     fixed_samples : samples that count for every client and draw; None for the samples given
     """
 
     s_per_sample: FloatArray
     jitter: HeterogeneityLaw
-    load: float
+    load: Values
     streams: Streams
     fixed_samples: float | None = None
 
     def duration_s(self, client: IntArray, draw: int, samples: FloatArray) -> FloatArray:
         """Return each client's samples times its mean time, times the draw's jitter and slowdown; shape (n,)."""
         jitter = self.jitter.factor(self.streams.uniform("compute-jitter", client, draw))
-        slower = slowdown(self.streams.uniform("compute-load", client, draw), self.load)
+        slower = slowdown(self.streams.uniform("compute-load", client, draw), at(self.load, client))
         return np.asarray(self._counted(samples) * self.s_per_sample[client] * jitter * slower)
 
     def expected_s(self, samples: FloatArray) -> FloatArray:
@@ -155,20 +164,27 @@ class Flops(Component):
 
     Attributes
     ----------
-    flops_per_s : effective operations per second, far below the peak of a data sheet
+    flops_per_s : effective operations per second, far below the peak of a data sheet; or a value for each client
     spread : law of the clients' factors
+        Log-normal with sigma 0.5 by default, and fixed where `flops_per_s` gives each client its own speed.
     heterogeneity : multiple of that law's spread, at the same mean; 0 makes all devices alike
     jitter : law of a factor drawn for each client and participation
-    load : mean share of time for which a device is busy with other work, drawn for each client and participation
+    load : mean share of time for which a device is busy with other work, drawn for each client and participation; or
+        a value for each client
     """
 
     requires: ClassVar[frozenset[str]] = frozenset({SAMPLES, FLOPS})
 
-    flops_per_s: PositiveFloat
+    flops_per_s: Annotated[ClientValues, PerClient(gt=0)]
     spread: Annotated[HeterogeneityLaw, Slot(HETEROGENEITY_LAWS)] = LogNormal(sigma=0.5)
     heterogeneity: NonNegativeFloat = 1.0
     jitter: Annotated[HeterogeneityLaw, Slot(HETEROGENEITY_LAWS)] = LogNormal(sigma=0.1)
     load: Load = 0.0
+
+    @model_validator(mode="before")
+    @classmethod
+    def _own_speeds(cls, value: Any) -> Any:
+        return _without_spread(value, "flops_per_s", {"spread": "fixed"})
 
     @model_validator(mode="after")
     def _can_be_spread(self) -> Self:
@@ -193,9 +209,16 @@ class Flops(Component):
         factor = HETEROGENEITY_LAW.checked(self.spread).factor(
             streams.uniform("compute-spread", np.arange(clients)), self.heterogeneity
         )
-        return WorkTimes(
-            flops_per_sample / self.flops_per_s * factor, HETEROGENEITY_LAW.checked(self.jitter), self.load, streams
-        )
+        s_per_sample = flops_per_sample / values_of(self, "flops_per_s", clients, streams, _HERE) * factor
+        load = values_of(self, "load", clients, streams, _HERE)
+        return WorkTimes(s_per_sample, HETEROGENEITY_LAW.checked(self.jitter), load, streams)
+
+
+def _without_spread(value: Any, speed: str, none: Mapping[str, Any]) -> Any:
+    """Return options with no further spread, if a speed is given for each client and the spread is not."""
+    if not isinstance(value, Mapping) or speed not in value or one_number(value[speed]):
+        return value
+    return {**none, **value}
 
 
 class FedScale(Component):
@@ -244,7 +267,8 @@ class FedScale(Component):
         """Return the compute times of one run; operations do not matter."""
         fixed = None if self.batch_size is None or self.steps is None else float(self.batch_size * self.steps)
         s_per_sample = _FORWARD_AND_BACKWARD * self._ms(clients, streams) / 1000.0
-        return WorkTimes(s_per_sample, HETEROGENEITY_LAW.checked(self.jitter), self.load, streams, fixed)
+        load = values_of(self, "load", clients, streams, _HERE)
+        return WorkTimes(s_per_sample, HETEROGENEITY_LAW.checked(self.jitter), load, streams, fixed)
 
     def _ms(self, clients: int, streams: Streams) -> FloatArray:
         """Return each client's c in milliseconds, shape (K,)."""

@@ -6,12 +6,13 @@ Streams: ``battery-charge`` by client.
 from typing import Annotated, ClassVar, Final, Protocol, Self
 
 import numpy as np
-from pydantic import Field, NonNegativeFloat, PositiveFloat, model_validator
+from pydantic import Field, model_validator
 
 from fedsim.answers import Contract, InstanceOf, OptionalOf
 from fedsim.capabilities import FLOPS, MODEL_BITS, SAMPLES, Capable
 from fedsim.devices.batteries import Batteries, Prices
 from fedsim.errors import ScenarioError
+from fedsim.per_client import ClientValues, PerClient, Values, values_of
 from fedsim.registry import Component, Registry
 from fedsim.streams import Streams
 
@@ -27,6 +28,7 @@ ENERGIES: Final = Registry(
 )
 
 Share = Annotated[float, Field(ge=0, le=1)]
+NonNegative = Annotated[ClientValues, PerClient(ge=0)]
 
 
 class Energy(Capable, Protocol):
@@ -84,6 +86,8 @@ class Battery(Component):
     them; at a rate r it adds ``1.29 / r`` J/bit. The capacity and the price of work differ between devices and have no
     default: a phone's 3,000 mAh at 3.85 V are 41.6 kJ.
 
+    Powers, prices, the capacity and the least charge may have a value for each client (`fedsim.per_client`).
+
     Attributes
     ----------
     capacity_j : energy of a full battery
@@ -100,21 +104,21 @@ class Battery(Component):
 
     may_run_empty: ClassVar[bool] = True
 
-    capacity_j: PositiveFloat
+    capacity_j: Annotated[ClientValues, PerClient(gt=0)]
     initial_from: Share = 1.0
     initial_to: Share = 1.0
-    receive_j_per_bit: NonNegativeFloat = 5.197e-8
-    transmit_j_per_bit: NonNegativeFloat = 4.3839e-7
-    compute_j_per_flop: NonNegativeFloat | None = None
-    compute_w: NonNegativeFloat | None = None
-    idle_w: NonNegativeFloat = 0.0
-    charge_w: NonNegativeFloat = 0.0
-    least_charge: Annotated[float, Field(gt=0, le=1)] = 0.15
+    receive_j_per_bit: NonNegative = 5.197e-8
+    transmit_j_per_bit: NonNegative = 4.3839e-7
+    compute_j_per_flop: NonNegative | None = None
+    compute_w: NonNegative | None = None
+    idle_w: NonNegative = 0.0
+    charge_w: NonNegative = 0.0
+    least_charge: Annotated[ClientValues, PerClient(gt=0, le=1)] = 0.15
 
     @property
     def requires(self) -> frozenset[str]:
         """The size of messages if a bit costs energy; samples and operations if an operation does."""
-        bits = {MODEL_BITS} if self.receive_j_per_bit > 0 or self.transmit_j_per_bit > 0 else set()
+        bits = set() if self.receive_j_per_bit == 0 and self.transmit_j_per_bit == 0 else {MODEL_BITS}
         return frozenset(bits if self.compute_j_per_flop is None else bits | {SAMPLES, FLOPS})
 
     @model_validator(mode="after")
@@ -140,18 +144,22 @@ class Battery(Component):
             raise ScenarioError(
                 "devices.energy: compute_j_per_flop needs a learner that counts the operations per sample"
             )
+
+        def of(name: str) -> Values:
+            return values_of(self, name, clients, streams, "devices.energy")
+
         prices = Prices(
-            receive_j_per_bit=self.receive_j_per_bit,
-            transmit_j_per_bit=self.transmit_j_per_bit,
-            sample_j=(self.compute_j_per_flop or 0.0) * (flops_per_sample or 0.0),
-            compute_w=self.compute_w or 0.0,
+            receive_j_per_bit=of("receive_j_per_bit"),
+            transmit_j_per_bit=of("transmit_j_per_bit"),
+            sample_j=0.0 if self.compute_j_per_flop is None else of("compute_j_per_flop") * (flops_per_sample or 0.0),
+            compute_w=0.0 if self.compute_w is None else of("compute_w"),
         )
         u = streams.uniform("battery-charge", np.arange(clients))
-        initial = self.initial_from + (self.initial_to - self.initial_from) * u
+        initial, capacity_j = self.initial_from + (self.initial_to - self.initial_from) * u, of("capacity_j")
         return Batteries(
             prices,
-            capacity_j=self.capacity_j,
-            idle_gain_w=self.charge_w - self.idle_w,
-            least_j=self.least_charge * self.capacity_j,
-            charge_j=self.capacity_j * initial,
+            capacity_j=capacity_j,
+            idle_gain_w=of("charge_w") - of("idle_w"),
+            least_j=of("least_charge") * capacity_j,
+            charge_j=capacity_j * initial,
         )

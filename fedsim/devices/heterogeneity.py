@@ -4,13 +4,15 @@ Each law is given by its quantile function, so that one uniform number makes one
 widens or narrows a law at the same mean: 1 leaves it as it is, 0 makes all factors 1.
 """
 
+from functools import cached_property
 from typing import Annotated, Final, Protocol
 
 import numpy as np
-from pydantic import Field
+from pydantic import Field, PositiveFloat
 
 from fedsim.answers import Contract, Flag, Numbers, same_shape
 from fedsim.arrays import FloatArray, normal_quantile
+from fedsim.per_client import Values
 from fedsim.registry import Component, Registry
 
 HETEROGENEITY_LAWS: Final = Registry(
@@ -22,6 +24,7 @@ HETEROGENEITY_LAWS: Final = Registry(
         "log-normal": "fedsim.devices.heterogeneity:LogNormal",
         "shifted-exponential": "fedsim.devices.heterogeneity:ShiftedExponential",
         "stragglers": "fedsim.devices.heterogeneity:Stragglers",
+        "empirical": "fedsim.devices.heterogeneity:Empirical",
     },
 )
 
@@ -135,7 +138,33 @@ class Stragglers(Component):
         return 1.0 + self.share * (self.times_slower - 1.0)
 
 
-def mean_slowdown(load: float) -> float:
+class Empirical(Component):
+    """Measured factors, each equally likely; `heterogeneity` multiplies their distance from 1.
+
+    Attributes
+    ----------
+    values : in any order, above 0; they are divided by their mean
+    """
+
+    values: Annotated[tuple[PositiveFloat, ...], Field(min_length=1, strict=False)]
+
+    def factor(self, u: FloatArray, heterogeneity: Values = 1.0) -> FloatArray:
+        """Return ``1 + h (v - 1)`` with v the least value whose share at or below it is at least u, shape (n,)."""
+        number = self._sorted.size
+        found = self._sorted[np.ceil(u * number).astype(np.int64) - 1]
+        return np.asarray(1.0 + heterogeneity * (found - 1.0))
+
+    def allows(self, heterogeneity: float) -> bool:
+        """Return whether the least factor stays above 0."""
+        return bool(heterogeneity * (1.0 - self._sorted[0]) < 1.0)
+
+    @cached_property
+    def _sorted(self) -> FloatArray:
+        values = np.sort(np.array(self.values, dtype=np.float64))
+        return np.asarray(values / values.mean())
+
+
+def mean_slowdown(load: Values) -> Values:
     """Return the mean of `slowdown` for a mean load below 1/2, ``(1 - load) / (1 - 2 load)``.
 
     >>> mean_slowdown(0.25)
@@ -144,7 +173,7 @@ def mean_slowdown(load: float) -> float:
     return (1.0 - load) / (1.0 - 2.0 * load)
 
 
-def slowdown(u: FloatArray, load: float) -> FloatArray:
+def slowdown(u: FloatArray, load: Values) -> FloatArray:
     """Return the slowdown of a device by background work, >= 1: 1 over its idle share of time.
 
     The idle share is Beta(b, 1) with ``b = (1 - load) / load``, so that its mean is ``1 - load``; the slowdown is
@@ -153,8 +182,8 @@ def slowdown(u: FloatArray, load: float) -> FloatArray:
     Parameters
     ----------
     u : uniform numbers in (0, 1), shape (n,)
-    load : mean share of time for which the device is busy with other things, in [0, 1/2)
+    load : mean share of time for which the device is busy with other things, in [0, 1/2); one for all, or shape (n,)
     """
-    if load == 0:
+    if isinstance(load, float) and load == 0:
         return np.ones_like(u)
-    return np.exp(-np.log(u) * (load / (1.0 - load)))
+    return np.asarray(np.exp(-np.log(u) * (load / (1.0 - load))))

@@ -1,11 +1,14 @@
 """What is learned: the only package that imports torch, and only when a learner is built.
 
 Handles and settings: `Learner`, `Model`, `Update`, `Release`, `Evaluation`; `Supervised`, `NoLearning`,
-`LocalTraining`. Registries: `DATASETS`, `PARTITIONS`, `MODELS`, `SERVER_OPTIMIZERS`, `LEARNERS`, `EXECUTORS`. Results:
-`MemoryStore`.
+`LocalTraining`. Registries: `DATASETS`, `PARTITIONS`, `MODELS`, `SERVER_OPTIMIZERS`, `COMPRESSORS`, `LEARNERS`,
+`EXECUTORS`. Results: `MemoryStore`.
 What a server can be told of updates: `MEASUREMENTS`.
 """
 
+from fedsim.learning.compression.compressors import COMPRESSORS, Compressor, NoCompression
+from fedsim.learning.compression.quantization import QSGD
+from fedsim.learning.compression.sparsification import RandomK, TopK
 from fedsim.learning.contracts import (
     Evaluation,
     ExecutorUsed,
@@ -51,6 +54,7 @@ from fedsim.measurements import MEASUREMENTS
 __all__ = [
     "CIFAR10",
     "CNN3",
+    "COMPRESSORS",
     "DATASETS",
     "EXECUTORS",
     "LEARNERS",
@@ -59,8 +63,10 @@ __all__ = [
     "MNIST",
     "MODELS",
     "PARTITIONS",
+    "QSGD",
     "SERVER_OPTIMIZERS",
     "Architecture",
+    "Compressor",
     "Dataset",
     "Digits",
     "DirichletPartition",
@@ -82,17 +88,20 @@ __all__ = [
     "MakeExecutor",
     "MemoryStore",
     "Model",
+    "NoCompression",
     "NoLearning",
     "Of",
     "Partition",
     "PendingEvaluation",
     "Precision",
     "QuantitySkewPartition",
+    "RandomK",
     "Release",
     "ServerOptimizer",
     "ServerState",
     "Store",
     "Supervised",
+    "TopK",
     "TrainingJob",
     "TrainingResult",
     "TrainingSetup",

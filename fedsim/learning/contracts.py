@@ -195,12 +195,31 @@ class Learner(Protocol):
 
     @property
     def model_bits(self) -> float | None:
-        """Bits of the model, and of an update, when it is sent; None if unknown."""
+        """Bits of the model when it is sent; None if unknown."""
+        ...
+
+    @property
+    def update_bits(self) -> float | None:
+        """Bits of an update when it is sent; None if unknown."""
+        ...
+
+    @property
+    def remembers(self) -> bool:
+        """Whether an update depends on those that the client sent before, as with error feedback.
+
+        The server then asks for each update as soon as it has arrived, once: `updates` goes on from what the client's
+        update of the call before left. An update that never arrives is not asked for, and leaves nothing.
+        """
         ...
 
     @property
     def samples(self) -> IntArray:
         """Training samples of every client, shape (K,); zero in a run about timing only that does not state them."""
+        ...
+
+    @property
+    def classes(self) -> IntArray | None:
+        """Number of different labels in the training data of every client, shape (K,); None without labels."""
         ...
 
     def work_samples(self, client: IntArray, work: FloatArray | None = None) -> FloatArray:
@@ -445,7 +464,10 @@ LEARNER: Final = Contract(
     {
         "flops_per_sample": Number(least=0, none=True),
         "model_bits": Number(least=0, none=True),
+        "update_bits": Number(least=0, none=True),
+        "remembers": Flag(),
         "samples": Numbers(shaped("clients"), least=0, dtype=np.int64),
+        "classes": OptionalOf(Numbers(shaped("clients"), least=0, dtype=np.int64)),
         "work_samples": Numbers(same_shape("client"), least=0),
         "whole_steps": Numbers(same_shape("client"), least=0, most=1),
         "updates": InstanceOf(list),

@@ -8,6 +8,7 @@ from pydantic import Field
 
 from fedsim.answers import Contract, Free
 from fedsim.capabilities import FLOPS, MODEL_BITS, SAMPLES, Capable
+from fedsim.learning.compression.compressors import COMPRESSORS, Compressor, NoCompression
 from fedsim.learning.contracts import Learner
 from fedsim.learning.data.datasets import DATASET_PART, DATASETS, DatasetPart, Digits
 from fedsim.learning.data.partitions import PARTITION, PARTITIONS, EqualPartition, Partition
@@ -70,9 +71,11 @@ class Supervised(Component):
     ----------
     data, split, model, server : entries of `DATASETS`, `PARTITIONS`, `MODELS` and `SERVER_OPTIMIZERS`
     local : LocalTraining
+    compression : entry of `COMPRESSORS`
+        What makes updates smaller before they are sent; models are sent down as they are.
     model_bits : float > 0, optional
-        Bits of the model, and of an update, when it is sent, to stand for a bigger network; otherwise 32 bits for
-        every parameter and buffer.
+        Bits of the model when it is sent, to stand for a bigger network; otherwise 32 bits for every parameter and
+        buffer. An update has as many without compression, and with it the same share of them as of the network learned.
     flops_per_sample : float > 0, optional
         Floating-point operations to train on one sample, to stand for a bigger network; otherwise counted on the
         model, see `fedsim.learning.models.flops`.
@@ -85,6 +88,7 @@ class Supervised(Component):
     model: Annotated[ModelPart, Slot(MODELS)] = MLP()
     local: LocalTraining = LocalTraining()
     server: Annotated[ServerOptimizer, Slot(SERVER_OPTIMIZERS)] = FedAvg()
+    compression: Annotated[Compressor, Slot(COMPRESSORS)] = NoCompression()
     model_bits: Annotated[float, Field(gt=0)] | None = None
     flops_per_sample: Annotated[float, Field(gt=0)] | None = None
 
@@ -126,6 +130,7 @@ class Supervised(Component):
             server=self.server,
             streams=streams,
             mechanism=mechanism,
+            compressor=self.compression,
             store=kept,
             keeping=keeping,
             numerics=blueprint.numerics,

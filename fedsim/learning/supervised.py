@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from fedsim.arrays import FloatArray, IntArray, Vector
 from fedsim.errors import ScenarioError
 from fedsim.learning.aggregation import checked_weights, stepped, weighted_mean
+from fedsim.learning.compression.compressors import Compressor, NoCompression
 from fedsim.learning.contracts import (
     Evaluation,
     ExecutorUsed,
@@ -31,12 +32,14 @@ from fedsim.learning.lineage.computation import Computation
 from fedsim.learning.lineage.handles import (
     Combined,
     ModelHandle,
+    Outgoing,
     Recipe,
     StateHandle,
     Training,
     UpdateHandle,
     digest_of,
 )
+from fedsim.learning.lineage.messages import Messages
 from fedsim.learning.lineage.recipes import Aggregation, Combination
 from fedsim.learning.local_training import checked_probe, probe_samples
 from fedsim.learning.models.layout import ModelLayout
@@ -55,7 +58,8 @@ class SupervisedLearner:
     """Supervised federated learning: global models, edge servers' models, clients' updates.
 
     Streams: ``("model",)`` initial weights, ``("split",)``, ``("training", client, version)`` batch order and
-    dropout, ``("probe", client, round)`` mini-batch of a probe, ``("privacy-noise", client, index)``.
+    dropout, ``("probe", client, round)`` mini-batch of a probe, ``("privacy-noise", client, index)``,
+    ``("compression", client, version)`` draws of a compressor.
 
     The stream of a training has the client and the version of its base as keys, so its draws do not depend on the other
     clients, the order or the batch. Versions grow along every line of descent (a merged model's is beyond those of its
@@ -70,6 +74,7 @@ class SupervisedLearner:
     rows : every client's samples in the training set, K arrays of shape (n,)
     layout, executor, server, streams : of the run
     mechanism : what makes updates private, or None
+    compressor : what makes updates smaller; nothing by default
     store : of results; by default a `MemoryStore` of its own that keeps records alone
     keeping : which models stay in the store; all of them by default
     numerics : what results depend on beside the scenario, see `fedsim.learning.models.numerics`
@@ -78,6 +83,7 @@ class SupervisedLearner:
 
     Attributes
     ----------
+    samples, classes : training samples and different labels of every client, shape (K,)
     store : where results of trainings and probes are kept
     executor_used : description of the executor
     """
@@ -92,6 +98,7 @@ class SupervisedLearner:
         server: ServerOptimizer,
         streams: Streams,
         mechanism: Any = None,
+        compressor: Compressor | None = None,
         store: Store | None = None,
         keeping: Keeping | None = None,
         numerics: str = "",
@@ -101,16 +108,24 @@ class SupervisedLearner:
     ) -> None:
         data = setup.data
         self.samples = np.array([part.size for part in rows], dtype=np.int64)
+        owner = np.repeat(np.arange(self.samples.size), self.samples)
+        labelled = np.unique(owner * data.classes + data.train_y[np.concatenate(rows)])
+        self.classes: IntArray = np.bincount(labelled // data.classes, minlength=self.samples.size)
         # Models in a store that no other run shares would never be read.
         self.store: Store = MemoryStore(0) if store is None else store
+        self._messages = Messages(layout, streams, mechanism, compressor or NoCompression())
         self._results = Computation(
-            layout, executor, rows, data.digest, numerics, streams, mechanism, self.store, keeping or Keeping()
+            layout, executor, rows, data.digest, numerics, streams, self._messages, self.store, keeping or Keeping()
         )
-        self._smallest_batch, self._streams = layout.smallest_batch, streams
+        self._smallest_batch = layout.smallest_batch
         self._setup, self._flops_per_sample = setup, flops_per_sample
         self._local, self._server, self._mechanism = setup.local, server, mechanism
-        self.model_bits: float = model_bits or float(BITS_PER_FLOAT32 * layout.initial.size)
-        self._identities = identity(server), identity(mechanism)
+        whole_bits = float(BITS_PER_FLOAT32 * layout.initial.size)
+        self.model_bits: float = model_bits or whole_bits
+        sent_bits = self._messages.bits
+        self.update_bits: float = sent_bits if model_bits is None else model_bits * (sent_bits / whole_bits)
+        self.remembers: bool = self._messages.remembers
+        self._server_identity = identity(server)
         self._states: dict[int, StateHandle] = {}
         self.executor_used: ExecutorUsed | None = executor_used
         self._refuse_clients_without_a_batch()
@@ -173,7 +188,8 @@ class SupervisedLearner:
         """Return what each client of a cohort of shape (n,) would send; refuse releases without a mechanism.
 
         With ``keep_optimizer_state`` each training goes on from the state that the client's last aggregated update
-        left, as of this call.
+        left, as of this call. With a compressor that remembers, it goes on from what the client's update of the call
+        before left.
         """
         made = releases or {}
         if made and self._mechanism is None:
@@ -182,16 +198,29 @@ class SupervisedLearner:
         clients = client.tolist()
         shares = [1.0] * len(clients) if work is None else np.asarray(work, dtype=np.float64).tolist()
         start = blake2b(f"{self._task} {base.digest} {base.version} {repeat}".encode(), digest_size=16)
-        states, shards, leaves_state = self._states, self._results.shards, self._local.keep_optimizer_state
+        states, shards, messages, remembers = self._states, self._results.shards, self._messages, self.remembers
+        leaves_state = remembers or self._local.keep_optimizer_state
         updates: list[Update] = []
         for i, (one, share) in enumerate(zip(clients, shares, strict=True)):
             previous, hashed = states.get(one), start.copy()
             before = "" if previous is None else previous.digest
             hashed.update(f"{one} {shards[one]} {share!r} {before}".encode())
-            training = Training(hashed.hexdigest(), base, one, share, repeat, previous, leaves_state=leaves_state)
-            release = made.get(i)
-            digest = training.digest if release is None else self._released(training, release)
-            updates.append(UpdateHandle(digest, training, release))
+            release = made.get(i) if made else None
+            if remembers:
+                hashed.update(messages.memory_digest(release).encode())
+            training = Training(
+                hashed.hexdigest(),
+                base,
+                one,
+                share,
+                repeat,
+                previous,
+                leaves_state=leaves_state,
+                outgoing=Outgoing(release) if remembers else None,
+            )
+            if remembers and training.state is not None:
+                states[one] = training.state
+            updates.append(UpdateHandle(messages.digest(training, release), training, release))
         return updates
 
     def aggregate(
@@ -211,7 +240,7 @@ class SupervisedLearner:
 
         digest = digest_of(
             "aggregate-models" if moved else "aggregate",
-            self._identities[0],
+            self._server_identity,
             current.digest,
             "".join([update.digest for update in delivered]),
             chosen.tobytes(),
@@ -220,12 +249,14 @@ class SupervisedLearner:
         recipe = Aggregation(
             self._server, results.layout.parameters, current, delivered, chosen, results.sent, moved=moved
         )
-        results.count(update.training for update in delivered)
+        trainings = [update.training for update in delivered]
+        results.count(trainings)
         following = self._made(digest, current.version + 1, recipe, [current], len(delivered))
         heir = weakref.ref(following)
-        for update in delivered:
-            update.training.heir = heir
-            following.stale |= update.training.base is not current
+        for training in trainings:
+            training.heir = heir
+            if training.base is not current:
+                following.stale = True
         return following
 
     def merge(self, models: Sequence[Model], weights: FloatArray, version: int | None = None) -> Model:
@@ -320,10 +351,6 @@ class SupervisedLearner:
         """Return the numbers of a model, parameters first and then buffers, training what is needed."""
         return self._results.vector(cast(ModelHandle, model))
 
-    def _released(self, training: Training, release: Release) -> str:
-        noise = self._streams.digest("privacy-noise", training.client, release.index)
-        return digest_of("release", training.digest, self._identities[1], release.epsilon, noise)
-
     def _made(
         self, digest: str, version: int, recipe: Recipe, after: Sequence[ModelHandle], trainings: int = 0
     ) -> ModelHandle:
@@ -334,7 +361,7 @@ class SupervisedLearner:
 
     def _keep_states(self, delivered: Sequence[UpdateHandle]) -> None:
         """Let the clients' next trainings go on from the optimiser states that these updates left."""
-        if self._local.keep_optimizer_state:
+        if self._local.keep_optimizer_state and not self.remembers:
             for update in delivered:
                 if update.training.state is not None:
                     self._states[update.training.client] = update.training.state

@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,6 +26,7 @@ from fedsim.learning.executors.choice import ExecutorChoice
 from fedsim.learning.local_training import probe_samples
 from fedsim.learning.server_optimizers import ServerOptimizer
 from fedsim.measurements import check_needs
+from fedsim.per_client import ClientValues, PerClient, values_of
 from fedsim.registry import Component
 from fedsim.streams import Streams
 
@@ -37,20 +38,26 @@ class NoLearning(Component):
     ----------
     model_bits : float > 0, optional
         Bits of the model, and of an update, when it is sent; networks that carry bits need it.
+    downlink_bits, uplink_bits : floats > 0, optional
+        Bits of a model when it is sent, and of an update, where they are not ``model_bits``.
     samples_per_client : int >= 1, optional
-        Training samples of each client; devices that compute by the sample need it.
+        Training samples of each client, one number for all or a value for each (`fedsim.per_client`); devices that
+        compute by the sample need it.
     flops_per_sample : float > 0, optional
         Floating-point operations to train on one sample, forward and backward; devices that compute by them need it.
     """
 
     model_bits: Annotated[float, Field(gt=0)] | None = None
-    samples_per_client: Annotated[int, Field(ge=1)] | None = None
+    downlink_bits: Annotated[float, Field(gt=0)] | None = None
+    uplink_bits: Annotated[float, Field(gt=0)] | None = None
+    samples_per_client: Annotated[ClientValues, PerClient(ge=1, whole=True)] | None = None
     flops_per_sample: Annotated[float, Field(gt=0)] | None = None
 
     @property
     def provides(self) -> frozenset[str]:
         """Names of the values that are given; a number of samples that is not given is reported as zero."""
-        given = {MODEL_BITS: self.model_bits, SAMPLES: self.samples_per_client, FLOPS: self.flops_per_sample}
+        both = self._downlink_bits if self._uplink_bits is not None else None
+        given = {MODEL_BITS: both, SAMPLES: self.samples_per_client, FLOPS: self.flops_per_sample}
         return frozenset(name for name, value in given.items() if value is not None)
 
     def build(
@@ -63,9 +70,19 @@ class NoLearning(Component):
         executor: ExecutorChoice | None = None,
         keeping: Any = None,
     ) -> Learner:
-        """Return a learner that only counts versions; only the number of clients matters."""
-        samples = np.full(clients, self.samples_per_client or 0, dtype=np.int64)
-        return TimingLearner(self.model_bits, samples, self.flops_per_sample)
+        """Return a learner that only counts versions; of the arguments clients and streams matter."""
+        samples = np.zeros(clients, dtype=np.int64)
+        if self.samples_per_client is not None:
+            samples[:] = values_of(self, "samples_per_client", clients, streams, "learning")
+        return TimingLearner(self._downlink_bits, samples, self.flops_per_sample, self._uplink_bits)
+
+    @property
+    def _downlink_bits(self) -> float | None:
+        return self.model_bits if self.downlink_bits is None else self.downlink_bits
+
+    @property
+    def _uplink_bits(self) -> float | None:
+        return self.model_bits if self.uplink_bits is None else self.uplink_bits
 
 
 class TimingModel(NamedTuple):
@@ -88,10 +105,20 @@ class TimingLearner:
     ----------
     model_bits, flops_per_sample : as they are given; None if unknown
     samples : training samples of every client, shape (K,)
+    update_bits : of an update; those of the model if None
     """
 
-    def __init__(self, model_bits: float | None, samples: IntArray, flops_per_sample: float | None = None) -> None:
+    remembers: Final = False
+
+    def __init__(
+        self,
+        model_bits: float | None,
+        samples: IntArray,
+        flops_per_sample: float | None = None,
+        update_bits: float | None = None,
+    ) -> None:
         self.model_bits, self.samples, self.flops_per_sample = model_bits, samples, flops_per_sample
+        self.update_bits = model_bits if update_bits is None else update_bits
         self.executor_used: ExecutorUsed | None = None
 
     @property
@@ -102,6 +129,11 @@ class TimingLearner:
     @property
     def architecture(self) -> None:
         """None."""
+        return None
+
+    @property
+    def classes(self) -> None:
+        """None: there is no data."""
         return None
 
     @property

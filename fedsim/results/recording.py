@@ -104,7 +104,9 @@ def run(
             trained = simulation.trained()
             if trained is not None:
                 write_model(folder.claim(MODEL), trained.arrays, trained.architecture, history.rounds.num_rows)
-            write_results(folder.place, scenario, history, recorder.batches("participations"))
+            notes = write_results(
+                folder.place, scenario, history, recorder.batches("participations"), simulation.ending
+            )
         except BaseException as error:
             saver.end(error)
             raise
@@ -112,7 +114,7 @@ def run(
         say(_told_of_audit(recorder, time.perf_counter() - began))
         if trained is not None:
             say(_told(learner.work))
-        return history
+        return with_fields(history, notes=notes)
 
 
 def write_results(
@@ -120,8 +122,9 @@ def write_results(
     scenario: Scenario,
     history: History,
     participations: Iterable[pa.RecordBatch] | None = None,
-) -> None:
-    """Write summary and figures of a run that has ended.
+    notes: Iterable[str] = (),
+) -> tuple[str, ...]:
+    """Write summary and figures of a run that has ended; return the sentences that a user should know.
 
     Parameters
     ----------
@@ -129,9 +132,11 @@ def write_results(
     scenario : of the run
     history : of the run
     participations : its participations batch by batch, where they are too many for memory
+    notes : sentences on how the run ended
     """
     settings = scenario.results
-    summary = summarise(history, settings.target_accuracy, settings.smoothing, participations)
+    budget = None if scenario.privacy is None else float(scenario.privacy.budget.total)
+    summary = summarise(history, settings.target_accuracy, settings.smoothing, participations, notes, budget)
     write_json(place / SUMMARY, summary)
     draw([history], "round", "duration", out=place / "round_durations.png")
     if history.evaluations.num_rows:
@@ -139,6 +144,7 @@ def write_results(
         draw([history], "round", "accuracy", smoothing=settings.smoothing, out=place / "accuracy_by_round.png")
     if scenario.privacy is not None:
         draw([history], "time", "leakage", out=place / "leakage.png")
+    return tuple(summary["notes"])
 
 
 def _finished_before(folder: RunFolder) -> History:
@@ -154,19 +160,18 @@ def _finished_before(folder: RunFolder) -> History:
     if lost := sorted(set(gone) - {SUMMARY, *FIGURES}):
         raise RunError(f"{folder.path}: lacks {', '.join(lost)}, which its run wrote; --force runs the scenario again")
     if gone:
-        if SUMMARY in gone:
-            history = with_fields(history, ending=_ended_early(folder.scenario, history))
-        write_results(folder.path, folder.scenario, history)
+        notes = write_results(folder.path, folder.scenario, history, notes=_ended_early(folder.scenario, history))
+        history = with_fields(history, notes=notes)
         folder.written_again()
     return history
 
 
-def _ended_early(scenario: Scenario, history: History) -> tuple[str, ...]:
+def _ended_early(scenario: Scenario, history: History) -> list[str]:
     """Return that a finished run has fewer rounds than its scenario counts; why is no longer known."""
     rounds, count = history.rounds.num_rows, scenario.rounds.count
     if rounds == count or scenario.rounds.until_s is not None or scenario.rounds.target_accuracy is not None:
-        return ()
-    return (f"the run ended after round {rounds} of {count}",)
+        return []
+    return [f"the run ended after round {rounds} of {count}"]
 
 
 def _by_another_release(folder: RunFolder) -> str:

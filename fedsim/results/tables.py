@@ -10,7 +10,6 @@ import pyarrow.parquet as pq
 
 from fedsim.errors import RunError
 from fedsim.history import History
-from fedsim.history.notes import notes_of
 from fedsim.history.schema import STREAMED, TABLES, TableSchema
 from fedsim.history.spool import read_batches
 from fedsim.history.truncation import truncated
@@ -110,8 +109,7 @@ def _history(folder: Path, state: RunState) -> History:
         tables = truncated(tables)
     history = History(state.name, **tables, unfinished=None if finished else shortfall(folder))
     if finished and located(folder, SUMMARY).exists():
-        told, known = read_summary(folder).get("notes", ()), notes_of(history)
-        history = replace(history, ending=tuple(note for note in told if note not in known))
+        history = replace(history, notes=tuple(read_summary(folder).get("notes", ())))
     return with_model(history, folder)
 
 

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from fedsim.testing.availability import check_availability
+    from fedsim.testing.compressor import check_compressor
     from fedsim.testing.compute_time import check_compute_time
     from fedsim.testing.discipline import check_discipline
     from fedsim.testing.executor import check_executor
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "check_availability",
+    "check_compressor",
     "check_compute_time",
     "check_discipline",
     "check_executor",

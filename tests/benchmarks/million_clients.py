@@ -30,8 +30,8 @@ NETWORKS = {
     "cell": {
         "kind": "cell",
         "fading": {"kind": "rayleigh", "coherence_s": 0.02},
-        "downlink": {"sharing": "dedicated", "bandwidth_hz": 1e6, "power_dbm": 33.0},
-        "uplink": {"sharing": "dedicated", "bandwidth_hz": 180e3, "power_dbm": 23.0},
+        "downlink": {"sharing": "dedicated", "bandwidth_hz": 1e6, "transmit_power_dbm": 33.0},
+        "uplink": {"sharing": "dedicated", "bandwidth_hz": 180e3, "transmit_power_dbm": 23.0},
     },
 }
 

@@ -115,9 +115,10 @@ class Job:
     Attributes
     ----------
     what : in words
-    clients, cohort, rounds : crowd, clients of a round, rounds of one measurement
+    clients, cohort, rounds : crowd, clients of a round, rounds of one measurement of the loop
     data, model, local : as in a scenario
     plain : makes the module of the plain loop; ``model`` by default
+    longer : how many times as many rounds executors and simulations do: what a run costs once is no cost of an update
     lines : by device and precision the ratio to pass, and the goal
     """
 
@@ -130,6 +131,7 @@ class Job:
     local: LocalTraining
     lines: dict[tuple[str, str], tuple[float | None, float | None]]
     plain: Callable[[], nn.Module] | None = None
+    longer: int = 1
 
 
 JOBS = {
@@ -149,6 +151,7 @@ JOBS = {
         LocalTraining(learning_rate=0.05, batch_size=7, epochs=5),
         {("cpu", "float32"): (10.0, 25.0)},
         plain_mlp,
+        10,
     ),
     "J3": Job(
         "30 clients x 2000 samples 1x28x28, cohort 5, batch 50, CNN 8-16-16-32-32",

@@ -104,7 +104,7 @@ class Bare:
 
 
 class Watched:
-    """An executor whose evaluations are timed.
+    """Times the evaluations of an executor, which stays the one that it is: a wrapper's answers would be checked.
 
     Attributes
     ----------
@@ -112,13 +112,12 @@ class Watched:
     """
 
     def __init__(self, executor: Executor) -> None:
-        self._executor, self.train, self.evaluating_s = executor, executor.train, 0.0
-        self.fingerprint, self.max_batch = executor.fingerprint, executor.max_batch
+        self._evaluate, self.evaluating_s = executor.evaluate, 0.0
+        executor.evaluate = self._timed  # type: ignore[method-assign]
 
-    def evaluate(self, jobs: Sequence[EvaluationJob]) -> Sequence[Evaluation]:
-        """Evaluate."""
+    def _timed(self, jobs: Sequence[EvaluationJob]) -> Sequence[Evaluation]:
         began = time.perf_counter()
-        found = self._executor.evaluate(jobs)
+        found = self._evaluate(jobs)
         self.evaluating_s += time.perf_counter() - began
         return found
 
@@ -127,13 +126,14 @@ class Simulated:
     """The same executor behind a whole simulation."""
 
     def __init__(self, job: Job, executor: Executor, rounds: int, precision: str, chosen: argparse.Namespace) -> None:
-        self._job, self._executor, self._rounds, self._precision = job, Watched(executor), rounds, precision
+        self._job, self._executor, self._rounds, self._precision = job, executor, rounds, precision
+        self._watched = Watched(executor)
         self._data_dir, self._store = chosen.data_dir, chosen.store
 
     def seconds(self) -> float:
         """Return how long a run takes but for its last round's evaluation, which nothing runs beside."""
-        before, took_s = self._executor.evaluating_s, seconds(self._prepared())
-        return took_s - (self._executor.evaluating_s - before)
+        before, took_s = self._watched.evaluating_s, seconds(self._prepared())
+        return took_s - (self._watched.evaluating_s - before)
 
     def _prepared(self) -> Callable[[], object]:
         """Return the run of a fresh simulation, with another seed each time, so that the store has nothing of it."""
@@ -194,8 +194,8 @@ def measure(name: str, device: str, chosen: argparse.Namespace) -> None:
     bare = candidates(job, data, rows, device, chosen)
     rng = np.random.default_rng(0)
     count = max(1, job.rounds // 3) if chosen.quick else job.rounds
-    whole = {key: Simulated(job, one.executor, count, key[1], chosen) for key, one in bare.items()}
-    cohorts = [rng.choice(job.clients, job.cohort, replace=False) for _ in range(count)]
+    whole = {key: Simulated(job, one.executor, count * job.longer, key[1], chosen) for key, one in bare.items()}
+    cohorts = [rng.choice(job.clients, job.cohort, replace=False) for _ in range(count * job.longer)]
     loop.rounds(cohorts[:1])
     usual_s = seconds(lambda: loop.rounds(cohorts[:1]))
     spent: dict[object, list[float]] = {key: [] for key in ("loop", *bare, *((key, "whole") for key in whole))}
@@ -206,16 +206,16 @@ def measure(name: str, device: str, chosen: argparse.Namespace) -> None:
             took_s = seconds(lambda one=one: one.rounds(cohorts[:1]))
         if took_s > FAR_BEHIND * usual_s:
             far_behind.append(key)
-            spent[key].append(took_s * count)
+            spent[key].append(took_s * count * job.longer)
         elif not chosen.bare:
             whole[key].seconds()
     for _ in range(1 if chosen.quick else chosen.repeats):
-        spent["loop"].append(seconds(lambda: loop.rounds(cohorts)))
+        spent["loop"].append(seconds(lambda: loop.rounds(cohorts[:count])) * job.longer)
         for key in [key for key in bare if key not in far_behind]:
             spent[key].append(seconds(lambda one=bare[key]: one.rounds(cohorts)))
             if not chosen.bare:
                 spent[key, "whole"].append(whole[key].seconds())
-    updates = count * job.cohort
+    updates = count * job.longer * job.cohort
     report(job, device, updates, spent, list(bare))
 
 

@@ -200,13 +200,17 @@ def steps(part):
     return lies.learning(server=part())
 
 
+def compresses(part):
+    return lies.learning(compression=part())
+
+
 def split(part):
     return lies.learning(split=part())
 
 
 def learner(member, answer):
     built = type(NoLearning(samples_per_client=5).build(CLIENTS, None))
-    attribute = member in ("samples", "model_bits")
+    attribute = member in ("samples", "model_bits", "update_bits", "remembers")
     own = type("Lie", (built,), {member: property(answer) if attribute else answer, "__module__": __name__})
 
     class Settings(NoLearning):
@@ -295,14 +299,14 @@ LIES = [
     ("policy yields a number", own_run(yields_a_number), "yielded 3"),
     ("policy ends with nothing", own_run(ends_with_nothing), "run returned None"),
     ("policy interrupts itself", own_run(interrupts_itself), "run failed with Interrupt"),
-    ("policy waits for ever", own_run(waits_for_ever), r"waits for ever: no client is in flight, and 2 of the round's 2"),
+    ("policy waits for ever", own_run(waits_for_ever), r"waits for ever: no client is in flight, and 2 of the round's 2 have delivered\n  allowed: an event that triggers once"),
     ("policy returns no generator", own_run(returning(3)), "run returned 3"),
     *raised("policy.enough", lambda answer: policy(lying(lies.HonestPolicy, "enough", answer))),
     *raised("policy.run", own_run),
     ("late rule no rule", lies.late_rule(lambda learner: None), "aggregation returned None"),
     ("rule accepts ones", rule("accepts", like(0, lambda array: array)), "accepts returned"),
     ("rule accepts None", rule("accepts", returning(None)), "accepts returned None"),
-    ("rule no model", rule("aggregate", returning(None)), "aggregate returned None"),
+    ("rule no model", rule("aggregate", returning(None)), r"aggregate returned None\n  allowed: an Aggregated\n"),
     ("rule weights of inf", rule("aggregate", weighs(lambda weight: weight + np.inf)), "aggregate returned inf"),
     ("rule weights too long", rule("aggregate", weighs(lambda weight: np.ones(weight.size + 1))), "aggregate returned"),
     *raised("rule", lambda answer: rule("aggregate", answer)),
@@ -317,6 +321,7 @@ LIES = [
     ("merging of edges NaN", merging(lying(Synchronous, "shares", returning((np.nan, np.zeros(2))))), "shares returned nan"),
     ("merging of edges sum 2", merging(lying(Synchronous, "shares", returning((1.0, np.array([1.0, 0.0]))))), "sum 2"),
     ("merging of edges one share", merging(lying(Synchronous, "shares", returning(1.0))), r"shares returned 1\.0"),
+    ("merging of edges three shares", merging(lying(Synchronous, "shares", returning((1.0, np.zeros(2), 0.0)))), r"shares returned \(1\.0, .*\n  allowed: a pair of the cloud's share"),
     *raised("merging of edges", lambda answer: merging(lying(Synchronous, "shares", answer))),
     ("backhaul a number", carried(lying(lies.HonestBackhaul, "open", returning(3))), "open returned 3"),
     ("backhaul no transfer", carried(lying(lies.HonestBackhaul, "open", returning(lambda edge, up: None))), "started as None"),
@@ -366,6 +371,16 @@ LIES = [
     ("server optimizer model of objects", steps(lying(lies.HonestOptimizer, "step", lambda self, m, u, s: (m.astype(object), s))), "object"),
     ("server optimizer writes on the model", steps(lying(lies.HonestOptimizer, "step", lambda self, m, u, s: (m.sort(), s))), "failed with ValueError"),
     *raised("server optimizer", lambda answer: steps(lying(lies.HonestOptimizer, "step", answer))),
+    ("compressor half an update", compresses(lying(lies.HonestCompressor, "compress", lambda self, u, t, r: u[:1])), "of shape"),
+    ("compressor None", compresses(lying(lies.HonestCompressor, "compress", returning(None))), "compress returned None"),
+    ("compressor of objects", compresses(lying(lies.HonestCompressor, "compress", lambda self, u, t, r: u.astype(object))), "object"),
+    ("compressor writes on the update", compresses(lying(lies.HonestCompressor, "compress", lambda self, u, t, r: u.sort())), "failed with ValueError"),
+    ("compressor bits of NaN", compresses(lying(lies.HonestCompressor, "bits", returning(np.nan))), "bits returned nan"),
+    ("compressor bits of -1", compresses(lying(lies.HonestCompressor, "bits", returning(-1))), "bits returned -1"),
+    ("compressor remembers 1", compresses(lying(lies.HonestCompressor, "remembers", returning(1))), "remembers returned 1"),
+    *raised("compressor", lambda answer: compresses(lying(lies.HonestCompressor, "compress", answer))),
+    ("learner update of NaN bits", learner("update_bits", returning(np.nan)), "update_bits returned nan"),
+    ("learner remembers a text", learner("remembers", returning("yes")), "remembers returned 'yes'"),
     ("learner samples of -1", learner("samples", returning(np.full(CLIENTS, -1))), "samples returned -1"),
     ("learner samples of one client", learner("samples", returning(np.array([1]))), "of shape"),
     ("learner bits of NaN", learner("model_bits", returning(np.nan)), "model_bits returned nan"),

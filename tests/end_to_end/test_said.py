@@ -7,8 +7,8 @@ import pytest
 from typer.testing import CliRunner
 
 from fedsim import Scenario, simulate
-from fedsim.boundary import guarded
 from fedsim.cli import app
+from fedsim.cli.boundary import guarded
 from fedsim.errors import FedsimError
 from fedsim.results import read_run, read_summary
 from fedsim.results import run as run_in_folder
@@ -40,9 +40,10 @@ def test_a_run_without_trouble_says_nothing(tmp_path):
 
 def test_empty_batteries_end_a_run_and_are_named(tmp_path):
     """Four clients, one a round: after four rounds all are empty."""
-    (note,) = notes_of(battery_world(), tmp_path)
+    note, nothing = notes_of(battery_world(), tmp_path)
     assert note.startswith("the run ended after round 4 of 100, at ")
     assert note.endswith("all 4 batteries are below 5 J, the least charge, for good")
+    assert nothing == "nothing was delivered: 0 of 4 participations; 0 late, 4 dropped"
 
 
 class Diverging(lies.HonestOptimizer):
@@ -235,9 +236,9 @@ def test_python_is_told_what_the_summary_says(tmp_path, caplog):
     """The history that `simulate` returns, the log, the summary, and the history that is read from a folder."""
     scenario = Scenario(**lies.merged(lies.BASE, battery_world()))
     history = simulate(scenario, store=False)
-    (note,) = history.notes
-    assert caplog.messages == [f"fedsim: {note}"]
+    assert len(history.notes) == 2
+    assert caplog.messages == [f"fedsim: {note}" for note in history.notes]
     run_in_folder(scenario, tmp_path / "run", store=False)
-    assert read_summary(tmp_path / "run")["notes"] == [note] == read_run(tmp_path / "run").notes
+    assert tuple(read_summary(tmp_path / "run")["notes"]) == history.notes == read_run(tmp_path / "run").notes
     diverging = simulate(Scenario(**lies.merged(lies.BASE, lies.learning(server=Diverging()))), store=False)
     assert [note.partition(":")[0] for note in diverging.notes] == ["the model is no number any more"]

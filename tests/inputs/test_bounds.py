@@ -8,7 +8,7 @@ import pytest
 from pydantic import BaseModel, ValidationError
 from pydantic_core import PydanticCustomError
 
-from fedsim.cli import _catalogues
+from fedsim.cli.kinds import catalogues
 from fedsim.errors import DataError, ScenarioError
 from fedsim.inputs.bounds import (
     BY_NAME,
@@ -28,7 +28,7 @@ from fedsim.selectors import SELECTORS
 from tests.support.options import SELECTOR_OPTIONS
 
 TINY = 5e-324
-CATALOGUES = _catalogues()
+CATALOGUES = catalogues()
 
 
 def flat(annotation):

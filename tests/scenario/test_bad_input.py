@@ -19,7 +19,7 @@ model = { kind = "mlp", hidden = [8] }
 local = { optimizer = "sgd", learning_rate = 0.1, batch_size = 10 }
 [network]
 kind = "cell"
-uplink = { bandwidth_hz = 1e5, power_dbm = 23.0, noise_figure_db = 5.0 }
+uplink = { bandwidth_hz = 1e5, transmit_power_dbm = 23.0, noise_figure_db = 5.0 }
 [rounds]
 count = 2
 policy = { kind = "deadline", deadline_s = 5.0 }
@@ -39,7 +39,11 @@ WRONG = {
     "no cohort": ("cohort = 3", "", ["selector.cohort", "is missing"]),
     "broken TOML": ("[rounds]", "[rounds", ["is not valid TOML", "line"]),
     "NaN": ("deadline_s = 5.0", "deadline_s = nan", ["rounds.policy.deadline_s", "nan", "finite"]),
-    "infinite": ("power_dbm = 23.0", "power_dbm = inf", ["network.uplink.power_dbm", "inf", "finite"]),
+    "infinite": (
+        "transmit_power_dbm = 23.0",
+        "transmit_power_dbm = inf",
+        ["network.uplink.transmit_power_dbm", "inf", "finite"],
+    ),
     "text for a number": ("count = 2", 'count = "2"', ["rounds.count", "'2'", "integer"]),
     "number for a text": ('name = "small"', "name = 7", ["name", "7", "string"]),
     "fraction for a count": ("clients = 10", "clients = 10.5", ["crowd.clients", "10.5", "integer"]),

@@ -15,6 +15,7 @@ from fedsim import Component, Scenario, simulate
 from fedsim.devices import Availability, Never
 from fedsim.errors import PartError, ScenarioError
 from fedsim.history.outcomes import RoundEnd
+from fedsim.learning import Compressor
 from fedsim.learning.server_optimizers import ServerOptimizer
 from fedsim.network.contracts import Directions, Links, SharedMedium, Transfer
 from fedsim.network.medium.disciplines import EqualSharing
@@ -235,6 +236,20 @@ class HonestSharing(EqualSharing):
     def __init__(self, option=1.0):
         super().__init__()
         self.option = option
+
+
+class HonestCompressor(Compressor):
+    """Sends what it is given; clients remember nothing."""
+
+    @property
+    def remembers(self):
+        return False
+
+    def bits(self, tensors):
+        return 8.0 * sum(tensors)
+
+    def compress(self, update, tensors, rng):
+        return update.copy()
 
 
 class HonestOptimizer(ServerOptimizer):

@@ -15,6 +15,7 @@ from typing import Any, Final, Protocol
 
 from fedsim.inputs.bounds import BY_UNIT, NUMBER, unit_bound
 from fedsim.learning import LEARNERS
+from fedsim.per_client import PerClient
 from fedsim.scenario.sections import ScenarioTables
 from tests.support.field_values import BESIDE, OPTIONS, Tables
 from tests.support.scenario_fields import declared, filled, kinds_of, literals_of, table_of, with_values
@@ -99,7 +100,10 @@ class _Walk:
         """Choose kind or value of one field of a table."""
         annotation, slot = declared(owner)[name]
         inner = table_of(annotation)
-        if slot is not None:
+        if isinstance(slot, PerClient) and self.draws.chance(80):
+            if self.draws.chance(self.touched):
+                table[name] = self._value(name, annotation, table.get(name))
+        elif slot is not None:
             self._fill_slot(table, name, slot, many=typing.get_origin(annotation) is tuple)
         elif inner is not None:
             if name in table or self.draws.chance(15):

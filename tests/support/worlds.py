@@ -120,6 +120,8 @@ class CountingLearner:
 
     samples: np.ndarray
     model_bits: float = 1.0
+    update_bits: float = 1.0
+    remembers: bool = False
     accuracies: list = field(default_factory=list)
     asked: list = field(default_factory=list)
     repeats: list = field(default_factory=list)

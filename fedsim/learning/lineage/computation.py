@@ -1,16 +1,21 @@
 """Where handles become numbers: what the store has is looked up, the rest goes to the executor in batches."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, Final
-
-import numpy as np
+from typing import Final
 
 from fedsim.arrays import IntArray, Vector
 from fedsim.learning.contracts import Evaluation, KnownEvaluation, PendingEvaluation, Work
-from fedsim.learning.executors.contracts import SEQUENTIAL, EvaluationJob, Executor, TrainingJob
+from fedsim.learning.executors.contracts import (
+    SEQUENTIAL,
+    EvaluationJob,
+    Executor,
+    TrainingJob,
+    TrainingResult,
+)
 from fedsim.learning.lineage.evaluations import Evaluator, Found, Running, Waiting
 from fedsim.learning.lineage.handles import ModelHandle, Node, Report, StateHandle, Training, UpdateHandle, digest_of
 from fedsim.learning.lineage.kept import Kept
+from fedsim.learning.lineage.messages import Messages
 from fedsim.learning.lineage.order import materialize
 from fedsim.learning.models.layout import ModelLayout
 from fedsim.learning.store.contracts import Record, Store
@@ -48,13 +53,14 @@ class Computation:
     data_digest : digest of the data set
     numerics : what results depend on beside the scenario: releases of the libraries, the processor's abilities
     streams : random streams of the run
-    mechanism : what makes updates private, or None
+    messages : what leaves the clients
     store : keeps results
     keeping : which models stay in the store
 
     Attributes
     ----------
     kept : what the store has
+    messages : as given
     shards : digest of every client's samples
     basis : what every result depends on; with what distinguishes this executor's, unless they have the bits of
         `SEQUENTIAL`
@@ -68,7 +74,7 @@ class Computation:
         data_digest: str,
         numerics: str,
         streams: Streams,
-        mechanism: Any,
+        messages: Messages,
         store: Store,
         keeping: Keeping,
     ) -> None:
@@ -76,7 +82,7 @@ class Computation:
         self.shards = [digest_of(part.tobytes()) for part in rows]
         other = () if executor.fingerprint == SEQUENTIAL else (executor.fingerprint,)
         self.basis = digest_of(ARITHMETIC, numerics, data_digest, *other)
-        self._rows, self._streams, self._mechanism = rows, streams, mechanism
+        self._rows, self._streams, self.messages = rows, streams, messages
         self._generators = streams.pool("training")
         self.kept = Kept(store, keeping)
         self._evaluator = Evaluator(executor)
@@ -129,23 +135,42 @@ class Computation:
             self.kept.load_state(node.previous)
         return False
 
-    def run(self, trainings: Sequence[Training]) -> Iterator[Training]:
-        """Run trainings, each digest once, and give each back when it has its result."""
+    def run(self, trainings: Sequence[Training]) -> Iterator[Sequence[Training]]:
+        """Run trainings, each digest once, and give them back when they have their results.
+
+        Those of an executor that returns a list come together, all results being in memory.
+        """
         alike: dict[str, list[Training]] = {}
         for training in trainings:
-            alike.setdefault(training.digest, []).append(training)
+            if training.digest in alike:
+                alike[training.digest].append(training)
+            else:
+                alike[training.digest] = [training]
         reports: dict[str, Record] = {}
         results = self.executor.train(self._jobs([first for first, *_ in alike.values()]))
-        for (digest, same), result in zip(alike.items(), results, strict=True):
-            self.trained += 1
-            reports[digest] = {"loss": result.loss, "loss_rms": result.loss_rms}
-            for training in same:
-                training.take(result)
-                self.kept.note_state(training)
-                if self._heard is not None:
-                    self._heard(training)
-                yield training
+        if isinstance(results, list):
+            come: list[Training] = []
+            for same, result in zip(alike.values(), results, strict=True):
+                come += self._take(same, result, reports)
+            yield come
+        else:
+            for same, result in zip(alike.values(), results, strict=True):
+                yield self._take(same, result, reports)
         self.kept.put_records(reports)
+
+    def _take(
+        self, trainings: Sequence[Training], result: TrainingResult, reports: dict[str, Record]
+    ) -> Sequence[Training]:
+        """Give trainings of one digest their result, add it to reports under the digest, and return them."""
+        self.trained += 1
+        reports[trainings[0].digest] = {"loss": result.loss, "loss_rms": result.loss_rms}
+        for training in trainings:
+            memory = {} if training.outgoing is None else self.messages.settle(training, result.difference)
+            training.take(result, memory)
+            self.kept.note_state(training)
+            if self._heard is not None:
+                self._heard(training)
+        return trainings
 
     def combine(self, model: ModelHandle) -> None:
         """Give a model its numbers."""
@@ -209,15 +234,8 @@ class Computation:
         self.kept.flush()
 
     def sent(self, update: UpdateHandle) -> Vector:
-        """Return what the server receives, the training having run: the difference, or its private release."""
-        training, release = update.training, update.release
-        if training.difference is None:
-            raise RuntimeError(f"the difference of training {training.digest} is not in memory")
-        if release is None:
-            return training.difference
-        rng = self._streams.generator("privacy-noise", training.client, release.index)
-        sent = self._mechanism.release(training.difference, release.epsilon, self.layout.exempt, rng)
-        return np.asarray(sent, dtype=np.float32)
+        """Return what the server receives, the training having run."""
+        return self.messages.sent(update)
 
     def reports(self, trainings: Sequence[Training], records: Mapping[str, Record]) -> None:
         """Give trainings the reports that are among records under their digests."""

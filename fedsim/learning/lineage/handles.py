@@ -17,18 +17,20 @@ from fedsim.learning.contracts import PendingEvaluation, Release
 from fedsim.learning.executors.contracts import OptimizerState, TrainingResult
 from fedsim.learning.server_optimizers import ServerState
 
+LEFT_OUT: Final = "left-out"
+"""Name of a client's memory of what compression took from its messages, among the arrays of its state."""
+
 Combined = tuple[Vector, ServerState | None]
 """Numbers of a model, shape (d,), and the state of the server optimiser that made it; None for none."""
 
 
 def digest_of(*ingredients: str | bytes | float | None) -> str:
     """Return a hash of ingredients in their order, 32 hexadecimal digits."""
-    digest = hashlib.blake2b(digest_size=16)
+    parts = []
     for item in ingredients:
         encoded = item if isinstance(item, bytes) else repr(item).encode()
-        digest.update(f"{type(item).__name__}{len(encoded)}:".encode())
-        digest.update(encoded)
-    return digest.hexdigest()
+        parts.append(b"%s%d:%s" % (type(item).__name__.encode(), len(encoded), encoded))
+    return hashlib.blake2b(b"".join(parts), digest_size=16).hexdigest()
 
 
 class Report(NamedTuple):
@@ -38,21 +40,43 @@ class Report(NamedTuple):
     loss_rms: float
 
 
-class StateHandle:
-    """The optimiser state that a training leaves; keeps the training alive only until its value is known.
+class Outgoing:
+    """What is sent of a training whose client remembers what compression takes from its messages.
 
     Attributes
     ----------
-    digest : under which the store keeps the value
-    value : None until it is known
+    release : how it is made private; None for not at all
+    sent : what the server receives, shape (d,); None while it is not in memory
     """
 
-    __slots__ = ("__weakref__", "digest", "training", "value")
+    __slots__ = ("release", "sent")
+
+    def __init__(self, release: Release | None) -> None:
+        self.release: Final = release
+        self.sent: Vector | None = None
+
+
+class StateHandle:
+    """What a training leaves to the client's next one, of its optimiser and of its messages.
+
+    It keeps the training alive only until its value is known.
+
+    Attributes
+    ----------
+    value : None until it is known; the store keeps it under `digest`
+    """
+
+    __slots__ = ("__weakref__", "_after", "training", "value")
 
     def __init__(self, training: "Training") -> None:
-        self.digest: Final = digest_of("state", training.digest)
+        self._after = training.digest
         self.training: Training | None = training
         self.value: OptimizerState | None = None
+
+    @property
+    def digest(self) -> str:
+        """Hash of the training that leaves it; worked out when it is read."""
+        return digest_of("state", self._after)
 
     def take(self, value: OptimizerState) -> None:
         """Take the value and let go of the training."""
@@ -74,6 +98,7 @@ class Training:
     repeat : number of updates of the client from this version of the model so far
     previous : the state that it goes on from; None for a fresh optimiser
     leaves_state : whether a later training of the client goes on from its state
+    outgoing : its message, if the client remembers what compression takes from it; else None
 
     Attributes
     ----------
@@ -93,6 +118,7 @@ class Training:
         "difference",
         "digest",
         "heir",
+        "outgoing",
         "previous",
         "repeat",
         "report",
@@ -108,17 +134,22 @@ class Training:
         work: float,
         repeat: int,
         previous: StateHandle | None = None,
-        *,
         leaves_state: bool = False,
+        outgoing: Outgoing | None = None,
     ) -> None:
         self.digest: Final = digest
-        self.base, self.client, self.work, self.repeat, self.previous = base, client, work, repeat, previous
+        self.base = base
+        self.client = client
+        self.work = work
+        self.repeat = repeat
+        self.previous = previous
         self.report: Report | None = None
         self.difference: Vector | None = None
         self.counted = False
         self.heir: weakref.ref[ModelHandle] | None = None
         self._waiting = 0
         self.state: Final = StateHandle(self) if leaves_state else None
+        self.outgoing: Final = outgoing
 
     @property
     def materialized(self) -> bool:
@@ -134,7 +165,17 @@ class Training:
     def optimizer_state(self) -> OptimizerState:
         """The state that it goes on from; empty for a fresh optimiser."""
         before = self.previous
-        return {} if before is None or before.value is None else before.value
+        if before is None or before.value is None:
+            return {}
+        if self.outgoing is None:
+            return before.value
+        return {name: values for name, values in before.value.items() if name != LEFT_OUT}
+
+    @property
+    def left_out(self) -> Vector | None:
+        """What the client's earlier messages left out, shape (p,); None before the first one."""
+        before = self.previous
+        return None if before is None or before.value is None else before.value.get(LEFT_OUT)
 
     def parents(self) -> "Sequence[ModelHandle | Training]":
         """Return what must have its numbers before it can run."""
@@ -143,11 +184,11 @@ class Training:
             return (self.base,)
         return self.base, before.training
 
-    def take(self, result: TrainingResult) -> None:
-        """Take the result."""
+    def take(self, result: TrainingResult, memory: OptimizerState) -> None:
+        """Take the result, and the client's memory of its messages after it."""
         self.difference, self.report = result.difference, Report(result.loss, result.loss_rms)
         if self.state is not None:
-            self.state.take(result.state)
+            self.state.take({**result.state, **memory} if memory else result.state)
 
     def wait(self) -> None:
         """Note that one more model waits for the difference."""
@@ -156,13 +197,14 @@ class Training:
     def taken(self) -> None:
         """Note that a model has the difference, or does not need it any more; the last one lets go of it."""
         self._waiting -= 1
-        if not self._waiting:
-            self.difference = None
+        self.forget_unless_awaited()
 
     def forget_unless_awaited(self) -> None:
         """Let go of a difference that no model waits for."""
         if not self._waiting:
             self.difference = None
+            if self.outgoing is not None:
+                self.outgoing.sent = None
 
 
 class UpdateHandle:

@@ -20,8 +20,11 @@ class Worker(Protocol):
         """Take what is kept of a node's numbers, and of the state before a training; return whether it has them."""
         ...
 
-    def run(self, trainings: Sequence[Training]) -> Iterable[Training]:
-        """Run trainings whose parents have their numbers, and give each back when it has its result."""
+    def run(self, trainings: Sequence[Training]) -> Iterable[Sequence[Training]]:
+        """Run trainings whose parents have their numbers, and give each back when it has its result.
+
+        Those whose results come together are given back together.
+        """
         ...
 
     def combine(self, model: ModelHandle) -> None:
@@ -45,12 +48,13 @@ def materialize(wanted: Sequence[Node], worker: Worker, max_batch: int) -> None:
         batch = waiting.next_trainings(max_batch)
         if not batch:
             return
-        for training in worker.run(batch):
-            waiting.done(training)
-            if training not in wishes:
-                training.forget_unless_awaited()
+        for together in worker.run(batch):
+            waiting.done(together)
+            for training in together:
+                if training.difference is not None and training not in wishes:
+                    training.forget_unless_awaited()
             waiting.combine()
-        del training, batch  # nothing here keeps results alive during the next batch
+        del training, together, batch  # nothing here keeps results alive during the next batch
 
 
 class _Waiting:
@@ -63,42 +67,65 @@ class _Waiting:
         self._ranks: dict[Node, int] = {}
         self._missing: dict[Node, int] = {}
         self._heirs: dict[Node, list[Node]] = {}
+        # Trainings that wait for a model alone, as all do whose optimiser begins anew; in the order of their ranks.
+        self._starters: dict[ModelHandle, list[tuple[int, Training]]] = {}
         for rank, node in enumerate(_in_order_of_need(wanted, worker)):
-            if isinstance(node, Training):
-                if node.ready:
+            if isinstance(node, Training) and node.previous is None:
+                base = node.base
+                if base.materialized:
                     self._trainings.append((rank, node))  # ranks grow, and a list in order is a heap
-                    continue
-                if node.previous is None:
-                    self._ranks[node], self._missing[node] = rank, 1
-                    self._heirs.setdefault(node.base, []).append(node)
-                    continue
-            parents = {parent for parent in node.parents() if not parent.materialized}
+                elif base in self._starters:
+                    self._starters[base].append((rank, node))
+                else:
+                    self._starters[base] = [(rank, node)]
+                continue
+            parents = {parent: None for parent in node.parents() if not parent.materialized}
             self._ranks[node], self._missing[node] = rank, len(parents)
             for parent in parents:
-                self._heirs.setdefault(parent, []).append(node)
+                if parent in self._heirs:
+                    self._heirs[parent].append(node)
+                else:
+                    self._heirs[parent] = [node]
             if not parents:
                 self._release(node)
 
     def next_trainings(self, most: int) -> list[Training]:
         """Take out the next batch of trainings that can run."""
-        count = min(most, len(self._trainings))
-        return [heapq.heappop(self._trainings)[1] for _ in range(count)]
+        ready = self._trainings
+        if len(ready) <= most:
+            self._trainings = []
+            return [training for _, training in sorted(ready)]
+        return [heapq.heappop(ready)[1] for _ in range(most)]
 
     def combine(self) -> None:
         """Give all models their numbers whose parents have theirs."""
         while self._models:
             model = self._models.pop()
             self._worker.combine(model)
-            self.done(model)
+            self.done([model])
 
-    def done(self, node: Node) -> None:
-        """Take note that a node has its numbers."""
-        for heir in self._heirs.pop(node, ()):
+    def done(self, nodes: Sequence[Node]) -> None:
+        """Take note that nodes have their numbers."""
+        come: dict[Node, int] = {}
+        for node in nodes:
+            for heir in self._heirs.pop(node, ()):
+                come[heir] = come.get(heir, 0) + 1
+            if isinstance(node, ModelHandle):
+                self._begin(self._starters.pop(node, ()))
+        for heir, count in come.items():
             if isinstance(heir, ModelHandle):
                 heir.take()
-            self._missing[heir] -= 1
+            self._missing[heir] -= count
             if not self._missing[heir]:
                 self._release(heir)
+
+    def _begin(self, starters: Sequence[tuple[int, Training]]) -> None:
+        """Let trainings run, whose ranks ascend."""
+        if self._trainings:
+            for each in starters:
+                heapq.heappush(self._trainings, each)
+        else:
+            self._trainings.extend(starters)
 
     def _release(self, node: Node) -> None:
         rank = self._ranks.pop(node)
@@ -113,16 +140,36 @@ def _in_order_of_need(wanted: Sequence[Node], worker: Worker) -> list[Node]:
     """Return those without numbers among nodes and their ancestors, each after its parents, without recursion."""
     order: dict[Node, None] = {}
     seen: set[ModelHandle | Training] = set()
-    stack: list[tuple[Node, bool]] = [(node, False) for node in reversed(wanted)]
+    # A node, whether its parents are in order, and those of its parents that come with it, right before it.
+    stack: list[tuple[Node, bool, Sequence[Node]]] = [(node, False, ()) for node in reversed(wanted)]
     while stack:
-        node, after_parents = stack.pop()
+        node, after_parents, beside = stack.pop()
         if after_parents:
+            order.update(dict.fromkeys(beside))
             order[node] = None
-        elif not node.materialized and node not in seen:
+        elif not node.materialized and node not in seen and node not in order:
             seen.add(node)
-            if isinstance(node, Training) and (node.ready or (node.previous is None and node.base in order)):
+            if isinstance(node, Training) and node.ready:
                 order[node] = None
             elif not worker.look_up(node):
-                stack.append((node, True))
-                stack.extend([(parent, False) for parent in reversed(node.parents()) if not parent.materialized])
+                others, beside = _parents(node)
+                stack.append((node, True, beside))
+                stack.extend([(parent, False, ()) for parent in reversed(others)])
     return list(order)
+
+
+def _parents(node: Node) -> tuple[list[Node], list[Node]]:
+    """Return the parents without numbers that must come before a node, and the trainings that wait for the first alone.
+
+    With a synchronous server these are all trainings of a model, where each optimiser begins anew.
+    """
+    others: list[Node] = []
+    beside: list[Node] = []
+    first, *_ = parents = node.parents()
+    for parent in parents:
+        if isinstance(parent, ModelHandle):
+            if not parent.materialized:
+                others.append(parent)
+        elif parent.difference is None:
+            (beside if parent.base is first and parent.previous is None else others).append(parent)
+    return others, beside

@@ -53,16 +53,17 @@ class Aggregation:
         current = self._current.vector
         if self._sum is None:
             self._sum = WeightedSum(self._optimizer, current)
-        while self._added < len(self._updates):
-            update = self._updates[self._added]
-            if not update.training.materialized:
+        for place in range(self._added, len(self._updates)):
+            update = self._updates[place]
+            training = update.training
+            if training.difference is None:
                 return
             sent = self._sent(update)
             if self._moved:
-                sent = difference_from(current, update.training.base.vector, sent)
-            self._sum.add(sent, self._weights[self._added])
+                sent = difference_from(current, training.base.vector, sent)
+            self._sum.add(sent, self._weights[place])
             self._added += 1
-            update.training.taken()
+            training.taken()
 
     def combined(self) -> Combined:
         """Return the step of the server's rule with the sum."""

@@ -50,6 +50,12 @@ class ModelLayout:
     entries: tuple[Entry, ...] = ()
     constants: Mapping[str, NDArray[Any]] = field(default_factory=dict)
 
+    @property
+    def tensors(self) -> tuple[int, ...]:
+        """Number of parameters of each tensor, in their order; one tensor of all where no entries are given."""
+        starts = sorted({entry.offset for entry in self.entries if entry.offset < self.parameters} | {0})
+        return tuple(end - start for start, end in zip(starts, [*starts[1:], self.parameters], strict=True))
+
     def named(self, vector: Vector) -> dict[str, NDArray[Any]]:
         """Return the arrays of a module with the numbers of a model of shape (d,), by their names in the module."""
         named: dict[str, NDArray[Any]] = {}

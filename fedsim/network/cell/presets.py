@@ -1,15 +1,20 @@
 """Cells by name, with the usual numbers of their kind; every option can be changed.
 
 In a preset a table without ``kind`` changes single options of the preset's own table, and one with a ``kind``
-replaces it. A client's share is a tenth of the carrier unless said otherwise. Powers include the antenna gains of both
-ends. The crowd's placement is separate: the docstring of a preset names the usual size of its cell.
+replaces it. A client's share is a tenth of the carrier unless said otherwise. Antennas of clients have a gain of 0 dBi.
+Clients in buildings stand on floors (TR 38.901, table 7.2-1), and their shadowing is correlated over shorter distances
+(table 7.5-6, column O2I). Delay spreads are the normal ones of table 7.7.3-2: UMa up to 6 GHz, and indoor office at 2
+(offices) and 6 GHz (Wi-Fi). Messages go by TCP, whose round-trip time is about the sum of the access of both
+directions and the way to a server in the same country; those of sensors on NB-IoT go without. The crowd's placement is
+separate: the docstring of a preset names the usual size of its cell.
 """
 
 from collections.abc import Mapping
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
-from pydantic import Field, model_validator
+from pydantic import Field, NonNegativeFloat, model_validator
 
+from fedsim.network.cell.access import ACCESS_LATENCIES, AccessLatency, GrantAccess
 from fedsim.network.cell.cell import Cell, Downlink, Uplink
 from fedsim.network.radio.contracts import Fading, PathLoss
 from fedsim.network.radio.fading import FADINGS, Rayleigh, Rician, coherence_time_s
@@ -20,13 +25,24 @@ from fedsim.network.radio.sites import Sites
 from fedsim.network.radio.spectral_efficiency import RATES, RateLaw, Shannon
 from fedsim.network.radio.tr38901.indoor import IndoorOffice
 from fedsim.network.radio.tr38901.outdoor import UrbanMacro
+from fedsim.network.transport.transport import TRANSPORTS, Tcp, Transport
 from fedsim.registry import Settings, Slot
 
 _WALKING_M_PER_S = 3 / 3.6
+_UMA_DELAY_SPREAD_S = 363e-9
+NR_ACCESS = GrantAccess(downlink_s=0.002, scheduling_request_s=0.003, grant_s=0.003, random_access_s=0.02)
+"""Access of NR with slots of 0.5 ms.
+
+A request every 5 ms, 2.5 ms until the next and one slot to send it; two slots to decode it and grant, four to prepare
+the data (3GPP TS 38.214, section 6.4). A downlink and a data transmission stay below the 4 ms that ITU-R M.2410,
+section 4.7.1, allows one way. 20 ms from inactive to active: ITU-R M.2410, section 4.7.2.
+"""
 
 
 class Preset(Cell):
     """A cell whose options can be changed one by one, table by table."""
+
+    stands_alone: ClassVar[bool] = True
 
     @model_validator(mode="before")
     @classmethod
@@ -59,15 +75,21 @@ class UrbanMacroCell(Preset):
     average. A cell's corner is 289 m away.
     """
 
-    downlink: Downlink = Downlink(bandwidth_hz=1e6, power_dbm=51.0, noise_figure_db=9.0)
-    uplink: Uplink = Uplink(bandwidth_hz=360e3, power_dbm=38.0, noise_figure_db=5.0)
-    path_loss: Annotated[PathLoss, Slot(PATH_LOSSES)] = UrbanMacro(
-        carrier_hz=2e9, indoor_share=0.8, high_loss_share=0.2
+    downlink: Downlink = Downlink(
+        bandwidth_hz=1e6, transmit_power_dbm=36.0, transmit_gain_dbi=15.0, noise_figure_db=9.0
     )
-    shadowing: Annotated[Shadowing, Slot(SHADOWINGS)] = CorrelatedShadowing(decorrelation_m=50.0)
+    uplink: Uplink = Uplink(bandwidth_hz=360e3, transmit_power_dbm=23.0, receive_gain_dbi=15.0, noise_figure_db=5.0)
+    path_loss: Annotated[PathLoss, Slot(PATH_LOSSES)] = UrbanMacro(
+        carrier_hz=2e9, indoor_share=0.8, high_loss_share=0.2, indoor_height="by-floor"
+    )
+    shadowing: Annotated[Shadowing, Slot(SHADOWINGS)] = CorrelatedShadowing(
+        decorrelation_m=50.0, indoor_decorrelation_m=7.0
+    )
     fading: Annotated[Fading, Slot(FADINGS)] = Rayleigh(coherence_s=coherence_time_s(_WALKING_M_PER_S, 2e9))
+    delay_spread_s: NonNegativeFloat = _UMA_DELAY_SPREAD_S
     rate: Annotated[RateLaw, Slot(RATES)] = ModulationAndCoding(table="64qam")
     sites: Sites | None = Sites(inter_site_distance_m=500.0, load=0.5, uplink_backoff_db=20.0, serving_rings=1)
+    transport: Annotated[Transport, Slot(TRANSPORTS)] = Tcp(rtt_s=0.05)
 
 
 class IndoorOfficeCell(Preset):
@@ -78,12 +100,15 @@ class IndoorOfficeCell(Preset):
     across.
     """
 
-    downlink: Downlink = Downlink(bandwidth_hz=2e6, power_dbm=19.0, noise_figure_db=9.0)
-    uplink: Uplink = Uplink(bandwidth_hz=2e6, power_dbm=28.0, noise_figure_db=5.0)
+    downlink: Downlink = Downlink(bandwidth_hz=2e6, transmit_power_dbm=14.0, transmit_gain_dbi=5.0, noise_figure_db=9.0)
+    uplink: Uplink = Uplink(bandwidth_hz=2e6, transmit_power_dbm=23.0, receive_gain_dbi=5.0, noise_figure_db=5.0)
     path_loss: Annotated[PathLoss, Slot(PATH_LOSSES)] = IndoorOffice(carrier_hz=3.5e9)
     shadowing: Annotated[Shadowing, Slot(SHADOWINGS)] = CorrelatedShadowing(decorrelation_m=6.0)
     fading: Annotated[Fading, Slot(FADINGS)] = Rician(k_db=7.0, coherence_s=coherence_time_s(_WALKING_M_PER_S, 3.5e9))
-    rate: Annotated[RateLaw, Slot(RATES)] = ModulationAndCoding(table="256qam")
+    delay_spread_s: NonNegativeFloat = 39e-9
+    rate: Annotated[RateLaw, Slot(RATES)] = ModulationAndCoding(table="256qam", gap="nr-ldpc")
+    access: Annotated[AccessLatency, Slot(ACCESS_LATENCIES)] = NR_ACCESS
+    transport: Annotated[Transport, Slot(TRANSPORTS)] = Tcp(rtt_s=0.03)
 
 
 class WifiCell(Preset):
@@ -98,18 +123,39 @@ class WifiCell(Preset):
     stream has the schemes 0 to 8. A frame lasts 2 ms; to it come a preamble of 40 us, SIFS (16 us), the acknowledgement
     (28 us), DIFS (34 us) and the mean of a first backoff window, 7.5 slots of 9 us, so that ``0.65 * 2000 / 2185.5`` is
     left. The window of a second attempt is twice as long: 8 slots more.
+
+    There is no grant. A message waits for the end of the frame that is in the air, on average half of 2 ms; the
+    contention for each frame is part of the rate. After 0.2 s without a message a station sleeps, and is next awake at
+    a beacon, on average half of 102.4 ms later.
     """
 
-    downlink: Downlink = Downlink(bandwidth_hz=2e6, power_dbm=10.0, noise_figure_db=7.0)
-    uplink: Uplink = Uplink(bandwidth_hz=2e6, power_dbm=15.0, noise_figure_db=7.0)
+    downlink: Downlink = Downlink(bandwidth_hz=2e6, transmit_power_dbm=10.0, noise_figure_db=7.0)
+    uplink: Uplink = Uplink(bandwidth_hz=2e6, transmit_power_dbm=15.0, noise_figure_db=7.0)
     path_loss: Annotated[PathLoss, Slot(PATH_LOSSES)] = LogDistance(
         exponent=3.5, reference_loss_db=60.8, reference_distance_m=5.0
     )
     shadowing_sigma_db: Annotated[float, Field(ge=0, le=50)] | None = 5.0
     fading: Annotated[Fading, Slot(FADINGS)] = Rayleigh(coherence_s=coherence_time_s(_WALKING_M_PER_S, 5.25e9))
+    delay_spread_s: NonNegativeFloat = 30e-9
     rate: Annotated[RateLaw, Slot(RATES)] = ModulationAndCoding(
         table="wifi", schemes=9, attempts=7, combining=False, block_s=2e-3, backoff_s=72e-6, overhead=0.405
     )
+    access: Annotated[AccessLatency, Slot(ACCESS_LATENCIES)] = GrantAccess(
+        downlink_s=1e-3, scheduling_request_s=1e-3, grant_s=0.0, random_access_s=0.0512, inactivity_s=0.2
+    )
+    transport: Annotated[Transport, Slot(TRANSPORTS)] = Tcp(rtt_s=0.025)
+
+
+class ContendedWifiCell(WifiCell):
+    """The access point of `WifiCell`, whose stations share the channel as those of a wireless LAN do.
+
+    A transmission has the whole 20 MHz, 20 dBm at the access point and 15 dBm at a client. Stations have equal rates,
+    since they take turns with frames of equal size, and uplinks lose time to collisions. Downlinks and uplinks take no
+    time from one another.
+    """
+
+    downlink: Downlink = Downlink(sharing="rate-fair", bandwidth_hz=2e7, transmit_power_dbm=20.0, noise_figure_db=7.0)
+    uplink: Uplink = Uplink(sharing="dcf", bandwidth_hz=2e7, transmit_power_dbm=15.0, noise_figure_db=7.0)
 
 
 class NarrowbandCell(Preset):
@@ -119,16 +165,31 @@ class NarrowbandCell(Preset):
     The ceiling is the peak rate of category NB2's downlink, 127 kbit/s in 180 kHz (TS 36.306; its uplink may reach
     159). All sensors are in buildings with
     infrared-reflecting windows and stand still, so that fading lasts for seconds. A client has the whole carrier.
+
+    There is no channel for scheduling requests: a sensor asks by a random access, whose opportunities are 160 ms apart,
+    80 ms until the next and 20 ms to send it and be answered; control messages go every 50 ms. Random access and the
+    resumption of a connection take 0.7 s at a coupling loss of 154 dB, the middle one of TR 45.820's three classes,
+    which asks for at most 10 s. A sensor is released after 20 s, one of the values of TS 36.331's timer.
     """
 
-    downlink: Downlink = Downlink(bandwidth_hz=180e3, power_dbm=50.0, noise_figure_db=5.0)
-    uplink: Uplink = Uplink(bandwidth_hz=180e3, power_dbm=38.0, noise_figure_db=3.0)
+    downlink: Downlink = Downlink(
+        bandwidth_hz=180e3, transmit_power_dbm=35.0, transmit_gain_dbi=15.0, noise_figure_db=5.0
+    )
+    uplink: Uplink = Uplink(bandwidth_hz=180e3, transmit_power_dbm=23.0, receive_gain_dbi=15.0, noise_figure_db=3.0)
     path_loss: Annotated[PathLoss, Slot(PATH_LOSSES)] = UrbanMacro(
-        carrier_hz=0.9e9, indoor_share=1.0, high_loss_share=1.0
+        carrier_hz=0.9e9, indoor_share=1.0, high_loss_share=1.0, indoor_height="by-floor"
     )
     shadowing: Annotated[Shadowing, Slot(SHADOWINGS)] = CorrelatedShadowing(decorrelation_m=7.0)
     fading: Annotated[Fading, Slot(FADINGS)] = Rayleigh(coherence_s=2.0)
+    delay_spread_s: NonNegativeFloat = _UMA_DELAY_SPREAD_S
     rate: Annotated[RateLaw, Slot(RATES)] = Shannon(snr_gap_db=3.0, ceiling=0.7)
+    access: Annotated[AccessLatency, Slot(ACCESS_LATENCIES)] = GrantAccess(
+        downlink_s=0.05,
+        scheduling_request_s=0.1,
+        grant_s=0.05,
+        random_access_s=0.7,
+        inactivity_s=20.0,
+    )
 
 
 class MidbandCell(Preset):
@@ -140,12 +201,19 @@ class MidbandCell(Preset):
     beam points elsewhere for most of the time: load 0.1.
     """
 
-    downlink: Downlink = Downlink(bandwidth_hz=1e7, power_dbm=65.0, noise_figure_db=7.0)
-    uplink: Uplink = Uplink(bandwidth_hz=1e7, power_dbm=47.0, noise_figure_db=5.0)
-    path_loss: Annotated[PathLoss, Slot(PATH_LOSSES)] = UrbanMacro(
-        carrier_hz=3.5e9, indoor_share=0.8, high_loss_share=0.2
+    downlink: Downlink = Downlink(
+        bandwidth_hz=1e7, transmit_power_dbm=41.0, transmit_gain_dbi=24.0, noise_figure_db=7.0
     )
-    shadowing: Annotated[Shadowing, Slot(SHADOWINGS)] = CorrelatedShadowing(decorrelation_m=50.0)
+    uplink: Uplink = Uplink(bandwidth_hz=1e7, transmit_power_dbm=23.0, receive_gain_dbi=24.0, noise_figure_db=5.0)
+    path_loss: Annotated[PathLoss, Slot(PATH_LOSSES)] = UrbanMacro(
+        carrier_hz=3.5e9, indoor_share=0.8, high_loss_share=0.2, indoor_height="by-floor"
+    )
+    shadowing: Annotated[Shadowing, Slot(SHADOWINGS)] = CorrelatedShadowing(
+        decorrelation_m=50.0, indoor_decorrelation_m=7.0
+    )
     fading: Annotated[Fading, Slot(FADINGS)] = Rayleigh(coherence_s=coherence_time_s(_WALKING_M_PER_S, 3.5e9))
-    rate: Annotated[RateLaw, Slot(RATES)] = ModulationAndCoding(table="256qam")
+    delay_spread_s: NonNegativeFloat = _UMA_DELAY_SPREAD_S
+    rate: Annotated[RateLaw, Slot(RATES)] = ModulationAndCoding(table="256qam", gap="nr-ldpc")
     sites: Sites | None = Sites(inter_site_distance_m=200.0, load=0.1, uplink_backoff_db=20.0, serving_rings=1)
+    access: Annotated[AccessLatency, Slot(ACCESS_LATENCIES)] = NR_ACCESS
+    transport: Annotated[Transport, Slot(TRANSPORTS)] = Tcp(rtt_s=0.03)

@@ -1,21 +1,25 @@
 """Link budgets: losses between clients and sites, and the SNR of every link with interference."""
 
+from collections.abc import Mapping
+from dataclasses import replace
 from functools import cached_property
-from typing import Annotated, Final, Protocol
+from typing import Annotated, Any, Final, Protocol
 
 import numpy as np
-from pydantic import Field, PositiveFloat
+from pydantic import Field, PositiveFloat, ValidationError, model_validator
+from pydantic_core import InitErrorDetails
 
 from fedsim.arrays import FloatArray, IntArray
 from fedsim.errors import PartError, ScenarioError
 from fedsim.inputs.bounds import check_pairs
 from fedsim.network.radio.channel import mean_snr
-from fedsim.network.radio.contracts import FADING, PATH_LOSS, Fading, PathLoss, RandomPathLoss
+from fedsim.network.radio.contracts import FADING, PATH_LOSS, Fading, LargeScale, PathLoss, RandomPathLoss
 from fedsim.network.radio.interference import CommonInterference, EffectiveSnr, interference_states
-from fedsim.network.radio.shadowing import SHADOWING, Shadowing
+from fedsim.network.radio.power_control import POWER_CONTROL, POWER_CONTROLS, FullPower, PowerControl
+from fedsim.network.radio.shadowing import SHADOWING, BuildingShadowing, Shadowing
 from fedsim.network.radio.sites import Sites
 from fedsim.network.radio.spectral_efficiency import RATE_LAW, RateLaw
-from fedsim.registry import Settings
+from fedsim.registry import Settings, Slot, refusal
 from fedsim.streams import Streams
 from fedsim.units import db_to_linear, thermal_noise_dbm
 
@@ -23,6 +27,7 @@ _USUAL_SIGMA_DB: Final = 8.0
 
 
 PowerDbm = Annotated[float, Field(ge=-100, le=100)]
+AntennaGainDbi = Annotated[float, Field(ge=-50, le=100)]
 NoiseFigureDb = Annotated[float, Field(ge=0, le=50)]
 
 
@@ -34,15 +39,47 @@ class CellLink(Settings):
     sharing : rule by which clients share the bandwidth; `fedsim.network.medium.cell` describes each
         ``"dedicated"``: a bandwidth of its own for each client, however many there are. Otherwise the bandwidth is the
         whole cell's in this direction, shared by the transfers in progress: ``"equal"``, ``"proportional-fair"``,
-        ``"first-come"``, ``"minimum-makespan"`` or a discipline of your own
+        ``"max-relative-snr"``, ``"first-come"``, ``"minimum-makespan"`` or a discipline of your own
     bandwidth_hz : each client's dedicated share, or the whole cell's where it is shared
-    power_dbm : power radiated within that bandwidth, antenna gains of both ends included
+    transmit_power_dbm : power that the sender feeds into its antenna within that bandwidth
+    transmit_gain_dbi, receive_gain_dbi : gains of the two antennas towards each other; 0 for isotropic ones
     noise_figure_db : of the receiver
     """
 
     bandwidth_hz: PositiveFloat
-    power_dbm: PowerDbm
+    transmit_power_dbm: PowerDbm
+    transmit_gain_dbi: AntennaGainDbi = 0.0
+    receive_gain_dbi: AntennaGainDbi = 0.0
     noise_figure_db: NoiseFigureDb
+
+    @model_validator(mode="before")
+    @classmethod
+    def _power_has_a_new_name(cls, value: Any) -> Any:
+        if isinstance(value, Mapping) and "power_dbm" in value:
+            message = refusal(
+                "renamed",
+                "there is no such option; allowed: transmit_power_dbm without antenna gains, "
+                "and transmit_gain_dbi and receive_gain_dbi for the gains",
+            )
+            error: InitErrorDetails = {"type": message, "loc": ("power_dbm",), "input": value["power_dbm"]}
+            raise ValidationError.from_exception_data(cls.__name__, [error])
+        return value
+
+    @property
+    def effective_power_dbm(self) -> float:
+        """Transmit power plus the gains of both antennas."""
+        return self.transmit_power_dbm + self.transmit_gain_dbi + self.receive_gain_dbi
+
+
+class ClientLink(CellLink):
+    """A direction in which clients send.
+
+    Attributes
+    ----------
+    power_control : power of a client in its share of the band
+    """
+
+    power_control: Annotated[PowerControl, Slot(POWER_CONTROLS)] = FullPower()
 
 
 class RadioSettings(Protocol):
@@ -54,7 +91,7 @@ class RadioSettings(Protocol):
         ...
 
     @property
-    def uplink(self) -> CellLink:
+    def uplink(self) -> ClientLink:
         """Client to base station."""
         ...
 
@@ -107,7 +144,9 @@ class LinkBudget:
         self.cell, self.sites_m, self._streams = cell, sites_m, streams
         self.fading, self.rate = FADING.checked(cell.fading), RATE_LAW.checked(cell.rate)
         self._shadowing, self._path_loss = SHADOWING.checked(cell.shadowing), PATH_LOSS.checked(cell.path_loss)
+        self._power_control = POWER_CONTROL.checked(cell.uplink.power_control)
         self._random_path_loss = self._path_loss if isinstance(self._path_loss, RandomPathLoss) else None
+        self._building_shadowing = self._shadowing if isinstance(self._shadowing, BuildingShadowing) else None
 
     def losses(self, positions_m: FloatArray, client: IntArray | None = None) -> tuple[FloatArray, FloatArray]:
         """Return the distance in metres and the path loss with shadowing in dB of clients and sites, (n, S).
@@ -125,13 +164,19 @@ class LinkBudget:
         check_pairs(len(positions_m), len(self.sites_m), ScenarioError)
         apart = positions_m[:, None, :] - self.sites_m
         distance = np.hypot(apart[..., 0], apart[..., 1])
-        loss, sigma = self._all_towards(distance) if client is None else self._named_towards(distance, client)
+        drawn = self._all_towards(distance) if client is None else self._named_towards(distance, client)
+        loss = drawn.loss_db
         if not np.all(np.isfinite(loss)):
             worst = distance[~np.isfinite(loss)][0]
             raise ScenarioError(f"path_loss: no finite loss at a distance of {worst} m; it must be a number")
         named = () if client is None else (client,)
-        standard = self._shadowing.standard(positions_m, len(self.sites_m), self._streams, *named)
-        return distance, loss + sigma * standard
+        place = positions_m, len(self.sites_m), self._streams
+        if self._building_shadowing is not None and drawn.indoor is not None:
+            # Whether a client is in a building is the same towards every site.
+            standard = self._building_shadowing.standard_in_buildings(*place, drawn.indoor[:, 0], *named)
+        else:
+            standard = self._shadowing.standard(*place, *named)
+        return distance, loss + drawn.sigma_db * standard
 
     def snrs(self, loss_db: FloatArray, serving: IntArray) -> tuple[FloatArray, FloatArray]:
         """Return the linear SNR of clients' downlinks and uplinks, interference included (`EffectiveSnr`).
@@ -143,6 +188,7 @@ class LinkBudget:
         """
         own = np.arange(serving.size), serving
         received, up = _snr(self.cell.downlink, loss_db), _snr(self.cell.uplink, loss_db[own])
+        up *= np.minimum(self.densest(loss_db, serving), 1.0)
         down = received[own]
         sites = self.cell.sites
         if sites is None or not sites.load:
@@ -151,6 +197,12 @@ class LinkBudget:
             received[own] = 0.0
             down = self.effective.of_each(down, received, self._states)
         return down, up if self._uplink is None else self._uplink.snr(up)
+
+    def densest(self, loss_db: FloatArray, serving: IntArray) -> FloatArray:
+        """Return the greatest density of each client's power in the uplink, shape (n,); parameters as in `snrs`."""
+        link, own_db = self.cell.uplink, loss_db[np.arange(serving.size), serving]
+        coupling_db = own_db - link.transmit_gain_dbi - link.receive_gain_dbi
+        return self._power_control.densest(coupling_db, link.transmit_power_dbm, link.bandwidth_hz)
 
     @cached_property
     def effective(self) -> EffectiveSnr:
@@ -171,38 +223,48 @@ class LinkBudget:
 
         def towards(distance_m: FloatArray, site: int) -> tuple[FloatArray, FloatArray]:
             # Clients of other cells are part of the model, so that no random stream of the run draws them.
-            return self._towards(distance_m, site, Streams(0))
+            drawn = self._towards(distance_m, site, Streams(0))
+            return drawn.loss_db, drawn.sigma_db
 
-        received_mw = sites.uplink_states_mw(link.power_dbm, towards, self.fading)
+        received_mw = sites.uplink_states_mw(link.effective_power_dbm, towards, self.fading)
         return CommonInterference(self.effective, received_mw / _noise_mw(link))
 
-    def _all_towards(self, distance_m: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return path loss and deviation of the shadowing in dB of the clients 0..n-1 towards every site, (n, S)."""
+    def _all_towards(self, distance_m: FloatArray) -> LargeScale:
+        """Return the large-scale propagation of the clients 0..n-1 towards every site, arrays of shape (n, S)."""
         try:
             towards = [self._towards(distance_m[:, site], site, self._streams) for site in range(len(self.sites_m))]
         except PartError as error:
             error.name_clients(range(len(distance_m)))
             raise
-        losses, sigmas = zip(*towards, strict=True)
-        return np.column_stack(losses), np.column_stack(sigmas)
+        indoor = [each.indoor for each in towards if each.indoor is not None]
+        return LargeScale(
+            np.column_stack([each.loss_db for each in towards]),
+            np.column_stack([each.sigma_db for each in towards]),
+            np.column_stack([each.los for each in towards]),
+            np.column_stack(indoor) if len(indoor) == len(towards) else None,
+        )
 
-    def _named_towards(self, distance_m: FloatArray, client: IntArray) -> tuple[FloatArray, FloatArray]:
+    def _named_towards(self, distance_m: FloatArray, client: IntArray) -> LargeScale:
         """Return the same for clients by their ids, all sites in one call: clients are few, and calls many."""
         sites = np.tile(np.arange(len(self.sites_m)), client.size)
         ids = np.repeat(client, len(self.sites_m))
-        loss, sigma = self._towards(distance_m.ravel(), sites, self._streams, ids)
-        return loss.reshape(distance_m.shape), sigma.reshape(distance_m.shape)
+        drawn, shape = self._towards(distance_m.ravel(), sites, self._streams, ids), distance_m.shape
+        return LargeScale(
+            drawn.loss_db.reshape(shape),
+            drawn.sigma_db.reshape(shape),
+            drawn.los.reshape(shape),
+            None if drawn.indoor is None else drawn.indoor.reshape(shape),
+        )
 
-    def _towards(
-        self, distance_m: FloatArray, site: int | IntArray, streams: Streams, *named: IntArray
-    ) -> tuple[FloatArray, FloatArray]:
-        sigma = self.cell.shadowing_sigma_db
+    def _towards(self, distance_m: FloatArray, site: int | IntArray, streams: Streams, *named: IntArray) -> LargeScale:
         if self._random_path_loss is not None:
             drawn = self._random_path_loss.draw(distance_m, site, streams, *named)
-            loss, sigma_db = drawn.loss_db, drawn.sigma_db
         else:
-            loss, sigma_db = self._path_loss.loss_db(distance_m), np.full_like(distance_m, _USUAL_SIGMA_DB)
-        return loss, sigma_db if sigma is None else np.full_like(distance_m, sigma)
+            sigma_db = np.full_like(distance_m, _USUAL_SIGMA_DB)
+            sight = np.zeros(distance_m.shape, dtype=np.bool_)
+            drawn = LargeScale(self._path_loss.loss_db(distance_m), sigma_db, sight)
+        sigma = self.cell.shadowing_sigma_db
+        return drawn if sigma is None else replace(drawn, sigma_db=np.full_like(distance_m, sigma))
 
 
 def _noise_mw(link: CellLink) -> float:
@@ -210,4 +272,4 @@ def _noise_mw(link: CellLink) -> float:
 
 
 def _snr(link: CellLink, loss_db: FloatArray) -> FloatArray:
-    return mean_snr(link.power_dbm, loss_db, link.bandwidth_hz, link.noise_figure_db)
+    return mean_snr(link.effective_power_dbm, loss_db, link.bandwidth_hz, link.noise_figure_db)

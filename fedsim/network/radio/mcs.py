@@ -18,9 +18,18 @@ from fedsim.registry import Component
 from fedsim.units import linear_to_db
 
 Table = Literal["64qam", "256qam", "wifi"]
+Gap = Literal["flat", "nr-ldpc"]
 
 TARGET_ERROR_RATE: Final = 0.1
 """Block error rate at a scheme's threshold: TS 38.214, clause 5.2.2.1."""
+
+NR_LDPC_GAP_DB: Final[dict[int, float]] = {2: 1.0, 4: 2.0, 6: 3.0, 8: 3.0}
+"""Distance of NR's codes from Shannon's limit by bits per symbol, at 10 % block errors in white noise.
+
+Part of it is that of the constellation: the limit of bit-interleaved modulation with Gray labels lies up to 0.3 dB
+(QPSK), 0.6 dB (16-QAM), 1.8 dB (64-QAM) and 1.7 dB (256-QAM) above Shannon's at the efficiencies of the tables, so that
+256-QAM has the gap of 64-QAM. The rest is that of codes of finite length.
+"""
 
 # Bits per symbol and code rate times 1024.
 SCHEMES: Final[dict[Table, tuple[tuple[int, float], ...]]] = {
@@ -66,12 +75,15 @@ class ModulationAndCoding(Component):
         schemes 0 to 9 of IEEE 802.11ac, section 21.5, per stream.
     schemes : int or None
         Number of schemes used, from the lowest; all if left out.
+    gap : ``"flat"``, or ``"nr-ldpc"``
+        Distance of the schemes from Shannon's limit: `gap_db` for each, or that of NR's codes by modulation, from 1 dB
+        for QPSK to 3 dB for 64-QAM (`NR_LDPC_GAP_DB`), for the tables of TS 38.214.
     gap_db : float
-        A scheme of efficiency e has 10 % block errors at an SNR of ``2^e - 1`` plus this gap, the distance of real
-        codes from Shannon's limit. 3GPP gives no thresholds; a mapping much used for LTE with one antenna,
-        from -6.7 dB (CQI 1) over 10.3 dB (CQI 9) to 22.7 dB (CQI 15), lies 2.8, 4.0 and 6.1 dB above the limit. The
-        least sensitivities of 802.11 (-82 to -57 dBm in 20 MHz, which allow for a noise figure of 10 dB and for 5 dB of
-        implementation) lie 6.4 to 9 dB above it, and real receivers do better.
+        With the flat gap a scheme of efficiency e has 10 % block errors at an SNR of ``2^e - 1`` plus this gap, the
+        distance of real codes from Shannon's limit. 3GPP gives no thresholds; a mapping much used for LTE with one
+        antenna, from -6.7 dB (CQI 1) over 10.3 dB (CQI 9) to 22.7 dB (CQI 15), lies 2.8, 4.0 and 6.1 dB above the
+        limit. The least sensitivities of 802.11 (-82 to -57 dBm in 20 MHz, which allow for a noise figure of 10 dB and
+        for 5 dB of implementation) lie 6.4 to 9 dB above it, and real receivers do better.
     steepness_per_db : float
         The block error rate is logistic in the SNR: its odds, 1/9 at the threshold, fall by ``exp(-steepness)`` per dB.
         4.8 takes it from 10 % to 1 % in half a decibel.
@@ -95,6 +107,7 @@ class ModulationAndCoding(Component):
 
     table: Table = "64qam"
     schemes: Annotated[int, Field(ge=1)] | None = None
+    gap: Gap = "flat"
     gap_db: Annotated[float, Field(ge=0, le=30)] = 3.0
     steepness_per_db: PositiveFloat = 4.8
     attempts: Annotated[int, Field(ge=1, le=32)] = 4
@@ -111,13 +124,23 @@ class ModulationAndCoding(Component):
             )
         return self
 
+    @model_validator(mode="after")
+    def _gap_is_known(self) -> Self:
+        if self.gap == "nr-ldpc" and self.table == "wifi":
+            raise ValueError("gap = 'nr-ldpc' is not allowed with table = 'wifi'; allowed: 'flat'")
+        return self
+
     def efficiencies(self) -> FloatArray:
         """Return bits per symbol times code rate of the schemes in use, in bit/s/Hz, ascending."""
         return scheme_efficiencies(self.table)[: self.schemes]
 
     def thresholds_db(self) -> FloatArray:
         """Return the SNR at which each scheme has 10 % block errors, ascending."""
-        return linear_to_db(np.exp2(self.efficiencies()) - 1.0) + self.gap_db
+        limit_db = linear_to_db(np.exp2(self.efficiencies()) - 1.0)
+        if self.gap == "flat":
+            return limit_db + self.gap_db
+        gap_db = [NR_LDPC_GAP_DB[bits] for bits, _ in SCHEMES[self.table][: self.schemes]]
+        return np.asarray(limit_db + np.array(gap_db))
 
     def scheme(self, snr: FloatArray) -> FloatArray:
         """Return the index of the scheme taken at each linear SNR, of the shape of snr; -1 in an outage."""

@@ -2,20 +2,20 @@
 
 A law gives standard normal numbers for every client and site; a cell multiplies them by the standard deviation in
 dB of each link. Positive values weaken the signal. Streams: ``shadowing`` by (client, site) for independent
-numbers; ``shadowing-field`` by name of a field for correlated ones, and ``shadowing-common`` and
-``shadowing-own`` by (client, site) for their exact form.
+numbers; ``shadowing-field`` and ``shadowing-field-indoor`` by name of a field for correlated ones, and
+``shadowing-common`` and ``shadowing-own`` by (client, site) for their exact form.
 """
 
 import math
 from functools import lru_cache
-from typing import Annotated, Final, Literal, Protocol
+from typing import Annotated, Final, Literal, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field, PositiveFloat
 
 from fedsim.answers import Contract, Numbers, shaped
-from fedsim.arrays import FloatArray, IntArray, normal_quantile
+from fedsim.arrays import BoolArray, FloatArray, IntArray, normal_quantile
 from fedsim.errors import ScenarioError
 from fedsim.registry import Component, Registry
 from fedsim.streams import Key, Streams
@@ -55,7 +55,30 @@ class Shadowing(Protocol):
         ...
 
 
-SHADOWING: Final = Contract("shadowing", Shadowing, {"standard": Numbers(shaped("positions_m", "sites"))})
+@runtime_checkable
+class BuildingShadowing(Shadowing, Protocol):
+    """A joint law that differs for clients in buildings."""
+
+    def standard_in_buildings(
+        self,
+        positions_m: FloatArray,
+        sites: int,
+        streams: Streams,
+        indoor: BoolArray,
+        client: IntArray | None = None,
+    ) -> FloatArray:
+        """Return standard normal numbers, shape (n, sites).
+
+        Parameters
+        ----------
+        positions_m, sites, streams, client : as in `Shadowing.standard`
+        indoor : whether each client is in a building, shape (n,)
+        """
+        ...
+
+
+_STANDARD: Final = Numbers(shaped("positions_m", "sites"))
+SHADOWING: Final = Contract("shadowing", BuildingShadowing, {"standard": _STANDARD, "standard_in_buildings": _STANDARD})
 
 
 class IndependentShadowing(Component):
@@ -81,6 +104,8 @@ class CorrelatedShadowing(Component):
     decorrelation_m : distance at which the correlation has fallen to 1/e. TR 38.901, table 7.5-6: UMa 37 m with and
         50 m without a line of sight, UMi 10 and 13, RMa 37 and 120, InH 10 and 6, InF 10 and 10; for clients in
         buildings 7 m in UMa and UMi and 120 m in RMa
+    indoor_decorrelation_m : distance for clients in buildings, whose shadowing is then independent of that of clients
+        outdoors; None for no difference
     site_correlation : 0.5 is the usual assumption (TR 36.814, table A.2.1.1-2); 0 for independent sites
     method : ``"field"`` or ``"exact"``
 
@@ -97,6 +122,7 @@ class CorrelatedShadowing(Component):
     """
 
     decorrelation_m: PositiveFloat = 50.0
+    indoor_decorrelation_m: PositiveFloat | None = None
     site_correlation: Annotated[float, Field(ge=0, le=1)] = 0.5
     method: Literal["field", "exact"] = "field"
 
@@ -110,40 +136,84 @@ class CorrelatedShadowing(Component):
         ScenarioError
             If the method is exact and there are too many clients, or some that move.
         """
+        self._refuse_exact(client)
+        return self._drawn(positions_m, sites, streams, np.arange(len(positions_m)), self.decorrelation_m, "")
+
+    def standard_in_buildings(
+        self,
+        positions_m: FloatArray,
+        sites: int,
+        streams: Streams,
+        indoor: BoolArray,
+        client: IntArray | None = None,
+    ) -> FloatArray:
+        """Return standard normal numbers, shape (n, sites); clients in buildings have a field of their own.
+
+        Raises
+        ------
+        ScenarioError
+            As in `standard`.
+        """
+        if self.indoor_decorrelation_m is None or not indoor.any():
+            return self.standard(positions_m, sites, streams, client)
+        self._refuse_exact(client)
+        value = np.empty((len(positions_m), sites))
+        for part, decorrelation_m, kind in (
+            (np.flatnonzero(~indoor), self.decorrelation_m, ""),
+            (np.flatnonzero(indoor), self.indoor_decorrelation_m, "-indoor"),
+        ):
+            if part.size:
+                value[part] = self._drawn(positions_m[part], sites, streams, part, decorrelation_m, kind)
+        return value
+
+    def _refuse_exact(self, client: IntArray | None) -> None:
         if client is not None and self.method == "exact":
             raise ScenarioError("method: 'exact' is not allowed where clients move; it must be 'field'")
-        draw = self._exact if self.method == "exact" else self._field
-        common, own = draw(positions_m, sites, streams)
+
+    def _drawn(
+        self, positions_m: FloatArray, sites: int, streams: Streams, row: IntArray, decorrelation_m: float, kind: str
+    ) -> FloatArray:
+        """Return the numbers of clients of one kind, rows of the crowd."""
+        if self.method == "exact":
+            common, own = _exact(positions_m, sites, streams, row, decorrelation_m)
+        else:
+            common, own = _field(positions_m, sites, streams, decorrelation_m, kind)
         return math.sqrt(self.site_correlation) * common + math.sqrt(1.0 - self.site_correlation) * own
 
-    def _field(self, positions_m: FloatArray, sites: int, streams: Streams) -> tuple[FloatArray, FloatArray]:
-        fields = [
-            wave_field(positions_m, self.decorrelation_m, *_waves(streams.seed, name))
-            for name in ("common", *range(sites))
-        ]
-        return fields[0][:, None], np.column_stack(fields[1:])
 
-    def _exact(self, positions_m: FloatArray, sites: int, streams: Streams) -> tuple[FloatArray, FloatArray]:
-        clients = positions_m.shape[0]
-        if clients > MOST_EXACT:
-            raise ScenarioError(
-                f"method: 'exact' is not allowed for {clients} clients; "
-                f"it must be 'field' where there are more than {MOST_EXACT}"
-            )
-        factor = _cholesky(positions_m, self.decorrelation_m)
-        client = np.arange(clients)[:, None]
-        common = normal_quantile(streams.uniform("shadowing-common", client))
-        own = normal_quantile(streams.uniform("shadowing-own", client, np.arange(sites)))
-        return factor @ common, factor @ own
+def _field(
+    positions_m: FloatArray, sites: int, streams: Streams, decorrelation_m: float, kind: str
+) -> tuple[FloatArray, FloatArray]:
+    """Return the part that all sites have in common, shape (n, 1), and that of each, shape (n, sites)."""
+    fields = [
+        wave_field(positions_m, decorrelation_m, *_waves(streams.seed, f"shadowing-field{kind}", name))
+        for name in ("common", *range(sites))
+    ]
+    return fields[0][:, None], np.column_stack(fields[1:])
+
+
+def _exact(
+    positions_m: FloatArray, sites: int, streams: Streams, row: IntArray, decorrelation_m: float
+) -> tuple[FloatArray, FloatArray]:
+    """Return the same by the exact method, for the clients of these ids."""
+    if row.size > MOST_EXACT:
+        raise ScenarioError(
+            f"method: 'exact' is not allowed for {row.size} clients; "
+            f"it must be 'field' where there are more than {MOST_EXACT}"
+        )
+    factor = _cholesky(positions_m, decorrelation_m)
+    common = normal_quantile(streams.uniform("shadowing-common", row[:, None]))
+    own = normal_quantile(streams.uniform("shadowing-own", row[:, None], np.arange(sites)))
+    return factor @ common, factor @ own
 
 
 @lru_cache(maxsize=64)
-def _waves(seed: int, name: Key) -> tuple[FloatArray, FloatArray]:
+def _waves(seed: int, stream: str, name: Key) -> tuple[FloatArray, FloatArray]:
     """Return the wave numbers of a field, shape (2, waves), for a decorrelation distance of 1 m, and phases.
 
     In turns (per metre). The numbers are drawn from the spectrum of the exponential correlation, stratified.
     """
-    rng = Streams(seed).generator("shadowing-field", name)
+    rng = Streams(seed).generator(stream, name)
     u = (np.arange(_WAVES) + rng.random(_WAVES)) / _WAVES
     number = np.sqrt((1.0 - u) ** -2 - 1.0) / (2 * np.pi)
     direction, phase = rng.random((2, _WAVES))

@@ -3,58 +3,18 @@
 A law gives the efficiency at an instantaneous SNR, and its mean over fading.
 """
 
-import math
-from typing import Annotated, Final, Protocol
+from typing import Annotated, Any, Final, Literal, Protocol
 
 import numpy as np
-from numpy.typing import ArrayLike
-from pydantic import Field, PositiveFloat
+from pydantic import BeforeValidator, Field, PositiveFloat
 
 from fedsim.answers import Contract, Numbers, same_shape
 from fedsim.arrays import FloatArray
+from fedsim.network.radio.capacity import spectral_efficiency
+from fedsim.network.radio.ceilings import mean_below_ceiling
 from fedsim.network.radio.contracts import Fading
-from fedsim.registry import Component, Registry
+from fedsim.registry import Component, Registry, refusal
 from fedsim.units import db_to_linear, linear_to_db
-
-_FRACTION_FROM: Final = 30.0
-_FRACTION_DEPTH: Final = 24
-
-
-def spectral_efficiency(snr: ArrayLike) -> FloatArray:
-    """Return Shannon's ``log2(1 + snr)`` for snr >= 0 of any shape, exact also where snr is tiny.
-
-    >>> float(spectral_efficiency(3.0))
-    2.0
-    """
-    return np.log1p(np.asarray(snr, dtype=np.float64)) / math.log(2.0)
-
-
-def rayleigh_efficiency(snr: ArrayLike) -> FloatArray:
-    """Return the ergodic capacity of Rayleigh fading, ``e^(1/snr) E1(1/snr) / ln 2``, of the shape of snr.
-
-    It is the mean of ``log2(1 + snr * gain)`` over an exponential power gain with mean 1: Goldsmith and
-    Varaiya, "Capacity of fading channels with channel side information", IEEE Trans. Inf. Theory 43(6), 1997;
-    Alouini and Goldsmith, IEEE Trans. Veh. Technol. 48(4), 1999. Relative error below 1e-13 at any snr; 0 at 0.
-    """
-    snr = np.asarray(snr, dtype=np.float64)
-    with np.errstate(divide="ignore", over="ignore"):
-        return _scaled_exponential_integral(1.0 / snr) / math.log(2.0)
-
-
-def _scaled_exponential_integral(x: FloatArray) -> FloatArray:
-    """Return ``e^x E1(x)`` for x in (0, inf] without overflow.
-
-    From x = 30 on by the continued fraction 1/(x+1 - 1/(x+3 - 4/(x+5 - 9/(x+7 - ...)))), which converges there
-    to the last digit (Abramowitz and Stegun 5.1.22 in even form; DLMF 6.9).
-    """
-    from scipy.special import exp1
-
-    small = np.minimum(x, _FRACTION_FROM)
-    tail = np.zeros_like(x)
-    for k in range(_FRACTION_DEPTH, 0, -1):
-        tail = k * k / (x + (2 * k + 1) - tail)
-    return np.where(x < _FRACTION_FROM, np.exp(small) * exp1(small), 1.0 / (x + 1.0 - tail))
-
 
 RATES = Registry(
     "rate",
@@ -106,6 +66,14 @@ RATE_LAW: Final = Contract(
 )
 
 
+def _positive_or_none(value: Any) -> Any:
+    """Refuse what is neither a number above 0 nor ``"none"`` under the field's own path."""
+    number = isinstance(value, int | float) and not isinstance(value, bool) and value > 0
+    if value != "none" and not number:
+        raise refusal("ceiling", "input should be a number greater than 0, or 'none'")
+    return value
+
+
 class Shannon(Component):
     """``log2(1 + snr / gap)``, up to a ceiling.
 
@@ -114,23 +82,25 @@ class Shannon(Component):
     snr_gap_db : float
         Loss of SNR of modulation and coding against Shannon's limit; 3 dB is typical of coded transmission with some
         margin.
-    ceiling : float or None
-        Greatest efficiency, that of the highest modulation, in bit/s/Hz.
+    ceiling : float or ``"none"``
+        Greatest efficiency, that of the highest modulation, in bit/s/Hz. The default is that of 256-QAM at the highest
+        code rate of NR (TS 38.214, table 5.2.2.1-3). ``"none"`` for a formula without bound.
     """
 
     snr_gap_db: Annotated[float, Field(ge=0, le=50)] = 3.0
-    ceiling: PositiveFloat | None = None
+    ceiling: Annotated[PositiveFloat | Literal["none"], BeforeValidator(_positive_or_none)] = 7.4
 
     def efficiency(self, snr: FloatArray) -> FloatArray:
         """Return the efficiency in bit/s/Hz at each linear SNR, of the shape of snr."""
         free = spectral_efficiency(snr / db_to_linear(self.snr_gap_db))
-        return free if self.ceiling is None else np.minimum(free, self.ceiling)
+        return free if self.ceiling == "none" else np.minimum(free, self.ceiling)
 
     def mean_efficiency(self, snr: FloatArray, fading: Fading) -> FloatArray:
-        """Return the fading law's own mean without a ceiling, else that of `mean_over_fading`, of the shape of snr."""
-        if self.ceiling is None:
-            return fading.mean_spectral_efficiency(snr / db_to_linear(self.snr_gap_db))
-        return mean_over_fading(self, snr, fading)
+        """Return the fading law's own mean without a ceiling, else `mean_below_ceiling`, of the shape of snr."""
+        usable = snr / db_to_linear(self.snr_gap_db)
+        if self.ceiling == "none":
+            return fading.mean_spectral_efficiency(usable)
+        return mean_below_ceiling(usable, self.ceiling, fading)
 
 
 def mean_over_fading(rate: RateLaw, snr: FloatArray, fading: Fading) -> FloatArray:

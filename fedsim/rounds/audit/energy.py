@@ -7,6 +7,7 @@ import numpy as np
 from fedsim.arrays import FloatArray, IntArray
 from fedsim.devices import Batteries, EnergyDemand
 from fedsim.history.outcomes import COMPUTE, PHASES, Outcome
+from fedsim.per_client import at
 from fedsim.rounds.audit.refusal import refuse
 from fedsim.rounds.clients.records import ParticipationRecords
 
@@ -56,7 +57,8 @@ class EnergyBook:
         demand, client = records.demand, records.client
         if demand is None:
             raise ValueError("demand: None is not allowed; records of a run with batteries need the energy demand")
-        capacity_j, spent_j, after_j = self._batteries.capacity_j, records.energy_j, records.left_j
+        capacity_j = np.broadcast_to(at(self._batteries.capacity_j, client), client.shape)
+        spent_j, after_j = records.energy_j, records.left_j
         # Shares of a price are rounded to the smallest float at the least, and so are their products.
         slack_j = _TOLERANCE * capacity_j + _ULPS * _SMALLEST * (1.0 + demand.cost_j.sum(axis=0) + demand.samples)
         before_j = self._idle(client, records.start_s)
@@ -69,7 +71,7 @@ class EnergyBook:
         def told(i: int) -> str:
             return (
                 f"its battery held {before_j[i]} J, {spent_j[i]} J were spent where {least_j[i]} to {most_j[i]} J are "
-                f"due, and {after_j[i]} J are left of {capacity_j}"
+                f"due, and {after_j[i]} J are left of {capacity_j[i]}"
             )
 
         for broken, wrong in (
@@ -87,9 +89,9 @@ class EnergyBook:
 
     def _idle(self, client: IntArray, time_s: float) -> FloatArray:
         """Account for the idle time since each client's last participation, and return its charge at an instant."""
-        gain_j = self._batteries.idle_gain_w * (time_s - self._at_s[client])
+        gain_j = at(self._batteries.idle_gain_w, client) * (time_s - self._at_s[client])
         before_j = self.charge_j[client]
-        gained_j = np.clip(gain_j, -before_j, self._batteries.capacity_j - before_j)
+        gained_j = np.clip(gain_j, -before_j, at(self._batteries.capacity_j, client) - before_j)
         self.recharged_j[client] += np.maximum(gained_j, 0.0)
         self.drained_j[client] += np.maximum(-gained_j, 0.0)
         return before_j + gained_j
@@ -100,7 +102,7 @@ class EnergyBook:
         They differ if a battery ran empty during work: the share of the work that was done is known up to the
         resolution of the clock, and is unknown for work that takes no time.
         """
-        prices, size = self._batteries.prices, demand.client.size
+        prices, size = self._batteries.prices.of(demand.client), demand.client.size
         reached = np.where(records.arrived, len(PHASES), records.cut_in)
         down_bits, up_bits = records.sent_bits
         planned_s, worked_s = records.planned_compute_s, records.spent_s[COMPUTE]

@@ -9,6 +9,7 @@ import numpy as np
 from fedsim.arrays import FloatArray, IntArray
 from fedsim.learning import Learner
 from fedsim.measurements import forward_passes, numbers_up
+from fedsim.network import Links
 from fedsim.units import BITS_PER_FLOAT32
 
 
@@ -30,7 +31,7 @@ class Workload:
     def __init__(self, learner: Learner, needs: Collection[str] = ()) -> None:
         self.learner = learner
         self.down_bits = learner.model_bits or 0.0
-        self.up_bits = self.down_bits + numbers_up(needs) * BITS_PER_FLOAT32
+        self.up_bits = (learner.update_bits or 0.0) + numbers_up(needs) * BITS_PER_FLOAT32
         every_client, passes = np.arange(learner.samples.size, dtype=np.int64), forward_passes(needs)
         self.samples: FloatArray = learner.work_samples(every_client)
         if passes:
@@ -55,6 +56,8 @@ class Assignment(NamedTuple):
     mean_uplink_s : mean duration of each client's message up, by which work is shortened, shape (n,); None for no
         shortening
     waits_for_all : whether the server waits for every answer without a limit
+    links : those of the cohort where a selector has allocated bands or powers; None for the run's
+    cpu_frequency : share of the full clock frequency at which each client works, shape (n,); None for all of it
     """
 
     client: IntArray
@@ -69,3 +72,5 @@ class Assignment(NamedTuple):
     least_share: float = 1.0
     mean_uplink_s: FloatArray | None = None
     waits_for_all: bool = False
+    links: Links | None = None
+    cpu_frequency: FloatArray | None = None

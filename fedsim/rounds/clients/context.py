@@ -1,12 +1,15 @@
 """What a step of a client may know."""
 
 from dataclasses import dataclass
+from functools import cached_property
 
+from fedsim.arrays import FloatArray, IntArray
 from fedsim.devices import Availability, Batteries, ComputeTimes, Dropout
 from fedsim.devices.availability.on_off import OnOffProcess
 from fedsim.network import Links
 from fedsim.privacy import PrivacyAccountant
 from fedsim.rounds.clients.assignment import Workload
+from fedsim.rounds.clients.connections import Connections
 from fedsim.streams import Streams
 
 
@@ -38,3 +41,44 @@ class ClientContext:
     may_leave: bool = True
     devices_up: OnOffProcess | None = None
     links_up: OnOffProcess | None = None
+
+    @cached_property
+    def connections(self) -> Connections | None:
+        """Connections of the clients, of which it notes the last messages; None where they never pay for one."""
+        connection = self.links.connection
+        return None if connection is None else Connections(connection, self.workload.samples.size)
+
+    def downlink_s(self, client: IntArray, draw: int, start_s: FloatArray, bits: float) -> FloatArray:
+        """Return the durations of dedicated downlinks, the set-up of connections included, shape (n,).
+
+        Parameters
+        ----------
+        client, draw, start_s, bits : as for `Links.downlink_s`
+        """
+        if self.connections is None:
+            return self.links.downlink_s(client, draw, start_s, bits)
+        setup_s = self.connections.before_downlink_s(client, start_s)
+        return setup_s + self.links.downlink_s(client, draw, start_s + setup_s, bits)
+
+    def uplink_s(
+        self,
+        client: IntArray,
+        draw: int,
+        start_s: FloatArray,
+        bits: float,
+        silent_s: FloatArray,
+        links: Links | None = None,
+    ) -> FloatArray:
+        """Return the durations of dedicated uplinks, the set-up of connections included, shape (n,).
+
+        Parameters
+        ----------
+        client, draw, start_s, bits : as for `Links.uplink_s`
+        silent_s : seconds since the end of each client's downlink, shape (n,)
+        links : of their cohort under an allocation; None for the run's
+        """
+        links = links or self.links
+        if self.connections is None:
+            return links.uplink_s(client, draw, start_s, bits)
+        setup_s = self.connections.before_uplink_s(silent_s)
+        return setup_s + links.uplink_s(client, draw, start_s + setup_s, bits)

@@ -12,6 +12,7 @@ from fedsim.errors import ScenarioError
 from fedsim.history.outcomes import COMPUTE, DOWNLINK, PHASES, UPLINK
 from fedsim.learning import Release
 from fedsim.network.contracts import SharedMedium
+from fedsim.network.medium.delayed import Delay
 from fedsim.rounds.clients.assignment import Assignment
 from fedsim.rounds.clients.context import ClientContext
 from fedsim.rounds.clients.interruptions import BatteryEmpty, Interruptions
@@ -41,6 +42,8 @@ class Dispatcher:
             self.medium = links.open(env)
             # Whether the downlink and the uplink of each client carry nothing, shape (2, K).
             self._unreachable = np.isinf([links.expected_downlink_s(bits), links.expected_uplink_s(bits)])
+        connection = links.connection
+        self._setup = None if connection is None else Delay(env, connection.setup_s)
         self._hazards = context.dropout.phase_hazards()
 
     def send(
@@ -83,7 +86,9 @@ class Dispatcher:
         demand, empties = None, {}
         if context.batteries is not None:
             samples = assignment.samples * work
-            demand = context.batteries.begin(client, self.env.now, assignment.bits, samples, planned_s[COMPUTE])
+            demand = context.batteries.begin(
+                client, self.env.now, assignment.bits, samples, planned_s[COMPUTE], assignment.cpu_frequency
+            )
             empties = runs_empty(demand)
         interruptions = self._interruptions(endurance, empties, outages)
         hooks: Mapping[int, PhaseHook] = {}
@@ -100,6 +105,7 @@ class Dispatcher:
                 demand=demand,
                 deferred=self._deferred_uplinks(assignment, planned_s) if shared.down and not shared.up else None,
                 outages=outages,
+                setup=self._setup,
             ).by_phase()
         return Participations(
             self.env,
@@ -115,22 +121,25 @@ class Dispatcher:
             all_awaited=assignment.waits_for_all and assignment.deadline_s == math.inf,
         )
 
-    def finalize(self, participations: Participations, members: IntArray | None = None) -> None:
-        """Let batteries pay for participations that have ended, after which their clients are idle.
+    def finalize(self, client: IntArray, participations: Participations, members: IntArray | None = None) -> None:
+        """Note the last messages of participations that have ended, and let batteries pay; their clients are idle then.
 
         Parameters
         ----------
-        participations : of a cohort of n clients
+        client : ids of a cohort, shape (n,)
+        participations : of the cohort
         members : positions of the participations, shape (m,); None for the whole cohort
         """
+        chosen = np.arange(client.size) if members is None else members
+        if self.context.connections is not None:
+            self.context.connections.ended(client, participations, chosen)
         batteries, demand = self.context.batteries, participations.demand
         if batteries is not None and demand is not None:
-            chosen = np.arange(demand.client.size) if members is None else members
-            client, ended_s = demand.client[chosen], participations.ended_s[chosen]
+            drained, ended_s = demand.client[chosen], participations.ended_s[chosen]
             spent_j = demand.spent_j(chosen, participations.done(chosen), participations.emptied[chosen])
-            batteries.end(client, demand.charge_j[chosen] - spent_j, ended_s)
+            batteries.end(drained, demand.charge_j[chosen] - spent_j, ended_s)
             participations.energy_j[chosen] = spent_j
-            participations.left_j[chosen] = batteries.charge_j(client, ended_s)
+            participations.left_j[chosen] = batteries.charge_j(drained, ended_s)
 
     def _plan(self, assignment: Assignment, work: FloatArray) -> FloatArray:
         """Return the durations of each client's phases, shape (3, n); inf where unknown."""
@@ -139,14 +148,17 @@ class Dispatcher:
         planned_s.fill(math.inf)
         if not links.shared.down:
             start_s = filled(client.size, self.env.now)
-            planned_s[DOWNLINK] = downlink_s = links.downlink_s(client, assignment.draw, start_s, assignment.bits[0])
+            downlink_s = self.context.downlink_s(client, assignment.draw, start_s, assignment.bits[0])
+            planned_s[DOWNLINK] = downlink_s
             if assignment.mean_uplink_s is not None:
                 shorten(self.context, assignment, work, np.arange(client.size), start_s + downlink_s)
         planned_s[COMPUTE] = compute_s = assignment.compute_s * work
         # The start of an upload is unknown in advance after a shared downlink.
         if self.medium is None:
             uploads_s = start_s + downlink_s + compute_s
-            planned_s[UPLINK] = links.uplink_s(client, assignment.draw, uploads_s, assignment.bits[1])
+            planned_s[UPLINK] = self.context.uplink_s(
+                client, assignment.draw, uploads_s, assignment.bits[1], compute_s, assignment.links
+            )
             never = None
         else:
             never = np.isinf(planned_s)
@@ -204,7 +216,10 @@ class Dispatcher:
 
         def duration_of(member: IntArray, starts_s: FloatArray) -> FloatArray:
             client = assignment.client[member]
-            uplink_s = self.context.links.uplink_s(client, assignment.draw, starts_s, assignment.bits[1])
+            worked_s = planned_s[COMPUTE, member]
+            uplink_s = self.context.uplink_s(
+                client, assignment.draw, starts_s, assignment.bits[1], worked_s, assignment.links
+            )
             self._check_times(assignment, client, uplink_s[None], None, UPLINK)
             return uplink_s
 

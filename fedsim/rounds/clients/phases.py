@@ -14,7 +14,9 @@ from fedsim.devices import NEVER_EMPTY, EnergyDemand
 from fedsim.history.outcomes import COMPUTE, DOWNLINK, UPLINK
 from fedsim.learning import Release
 from fedsim.network.contracts import SharedMedium, Transfer
+from fedsim.network.medium.delayed import Delay, DelayedTransfer
 from fedsim.rounds.clients.assignment import Assignment
+from fedsim.rounds.clients.connections import Connections
 from fedsim.rounds.clients.context import ClientContext
 from fedsim.rounds.clients.interruptions import BatteryEmpty, Interruptions
 from fedsim.rounds.clients.link_outages import DeferredTransfer, LinkOutages, PhaseStart
@@ -92,6 +94,7 @@ class PhaseHooks:
     demand : energy that the clients draw from their batteries; None without energy
     deferred : dedicated uplinks whose start is unknown in advance; None if there are none
     outages : of the clients' links; None for none
+    setup : delays a transfer by the set-up of a connection; None where clients stay connected
     """
 
     env: Environment
@@ -105,6 +108,7 @@ class PhaseHooks:
     demand: EnergyDemand | None
     deferred: DeferredUplinks | None
     outages: LinkOutages | None
+    setup: Delay | None
 
     def by_phase(self) -> dict[int, PhaseHook]:
         """Return the hook of each phase that needs one."""
@@ -117,9 +121,9 @@ class PhaseHooks:
         if self.medium is not None and self.interruptions is None:
             # The usual case: whole messages, of which each client starts its own.
             if shared.down and self.deferred is None:
-                hooks[DOWNLINK] = self._whole(self.medium.downlink, self.assignment.bits[0])
+                hooks[DOWNLINK] = self._whole(DOWNLINK, self.medium.downlink)
             if shared.up and (self.context.accountant is None or self.releases is None):
-                hooks[UPLINK] = self._whole(self.medium.uplink, self.assignment.bits[1])
+                hooks[UPLINK] = self._whole(UPLINK, self.medium.uplink)
         return hooks
 
     def start_downlink(self, i: int) -> PhaseStart:
@@ -144,19 +148,21 @@ class PhaseHooks:
         wait_s = 0.0 if self.outages is None else self.outages.wait_s(i)
         if wait_s:
             bits = self.assignment.bits[1] * self._paid_share(i, UPLINK)
-            return DeferredTransfer(self.env, wait_s, partial(self._start_late_uplink, i), bits), inf
+            return DeferredTransfer(self.env, wait_s, partial(self._start_late_uplink, i, wait_s), bits), inf
         self._charge(i)
         if self.context.links.shared.up:
             return self._transfer(UPLINK, i), inf
         return None, float(self.planned_s[UPLINK, i]) if self.deferred is None else self.deferred.duration_s(i)
 
-    def _start_late_uplink(self, i: int) -> PhaseStart:
+    def _start_late_uplink(self, i: int, wait_s: float) -> PhaseStart:
         """Start the uplink of client i, which has waited for its link, or return its duration from now."""
         self._charge(i)
         if self.context.links.shared.up:
-            return self._transfer(UPLINK, i), inf
+            return self._transfer(UPLINK, i, wait_s), inf
         only, now_s = self.assignment.client[i : i + 1], np.array([float(self.env.now)])
-        duration_s = self.context.links.uplink_s(only, self.assignment.draw, now_s, self.assignment.bits[1])
+        silent_s = self.planned_s[COMPUTE, i : i + 1] + wait_s
+        bits, links = self.assignment.bits[1], self.assignment.links
+        duration_s = self.context.uplink_s(only, self.assignment.draw, now_s, bits, silent_s, links)
         return None, float(duration_s[0]) * self._paid_share(i, UPLINK)
 
     def _charge(self, i: int) -> None:
@@ -169,17 +175,45 @@ class PhaseHooks:
         """Return the share of a phase that the battery of client i pays for."""
         return 1.0 if self.interruptions is None else self.interruptions.paid_share(i, phase)
 
-    def _transfer(self, phase: int, i: int) -> Transfer:
-        """Start the part of a shared transfer of client i that its battery pays for."""
+    def _transfer(self, phase: int, i: int, waited_s: float = 0.0) -> Transfer:
+        """Start the part of a shared transfer of client i that its battery pays for, with its connection set up."""
         medium = cast(SharedMedium, self.medium)
         start = medium.downlink if phase == DOWNLINK else medium.uplink
-        bits = self.assignment.bits[phase // 2]
-        return start(int(self.assignment.client[i]), bits * self._paid_share(i, phase))
+        bits = self.assignment.bits[phase // 2] * self._paid_share(i, phase)
+        begin = partial(start, int(self.assignment.client[i]), bits)
+        if self.setup is None or not self._sets_up(phase, i, waited_s):
+            return begin()
+        return self.setup.hold(DelayedTransfer(self.env, begin))
 
-    def _whole(self, start: Callable[[int, float], Transfer], bits: float) -> PhaseHook:
+    def _whole(self, phase: int, start: Callable[[int, float], Transfer]) -> PhaseHook:
         """Return a hook that starts a shared transfer of each client."""
-        client = self.assignment.client.tolist()
-        return lambda i: (start(client[i], bits), inf)
+        client, bits = self.assignment.client.tolist(), self.assignment.bits[phase // 2]
+        if (setup := self.setup) is None:
+            return lambda i: (start(client[i], bits), inf)
+        env = self.env
+
+        def begin(i: int) -> PhaseStart:
+            if self._sets_up(phase, i):
+                return setup.hold(DelayedTransfer(env, partial(start, client[i], bits))), inf
+            return start(client[i], bits), inf
+
+        return begin
+
+    def _sets_up(self, phase: int, i: int, waited_s: float = 0.0) -> bool:
+        """Return whether client i sets up a connection before its message in a phase, which starts now.
+
+        Parameters
+        ----------
+        phase : `DOWNLINK` or `UPLINK`
+        i : position of the client
+        waited_s : seconds between the end of its work and its uplink
+        """
+        connections = cast(Connections, self.context.connections)
+        if phase == DOWNLINK:
+            setup_s = connections.before_downlink_s(self.assignment.client[i : i + 1], float(self.env.now))
+        else:
+            setup_s = connections.before_uplink_s(self.planned_s[COMPUTE, i : i + 1] + waited_s)
+        return bool(setup_s[0] > 0)
 
     def _shorten(self, i: int) -> None:
         """Shorten the work of client i to what leaves time for its upload."""

@@ -83,12 +83,12 @@ class OracleKnowledge:
         downlink_s = (
             links.expected_downlink_s(workload.down_bits)[client]
             if links.shared.down
-            else links.downlink_s(client, draw, now_s, workload.down_bits)
+            else context.clients.downlink_s(client, draw, now_s, workload.down_bits)
         )
         compute_s = context.clients.compute.duration_s(client, draw, workload.samples[client])
         uplink_s = (
             links.expected_uplink_s(workload.up_bits)[client]
             if links.shared.up
-            else links.uplink_s(client, draw, now_s + downlink_s + compute_s, workload.up_bits)
+            else context.clients.uplink_s(client, draw, now_s + downlink_s + compute_s, workload.up_bits, compute_s)
         )
         return np.asarray(downlink_s + compute_s + uplink_s)

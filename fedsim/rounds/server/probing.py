@@ -94,7 +94,7 @@ class Prober:
         """Cancel clients that have not answered, and record what the question has cost."""
         if asked.cancel():
             yield self.env.timeout(0)
-        self._dispatcher.finalize(asked)
+        self._dispatcher.finalize(client, asked)
         self._log.probed(number, sent, asked.records(client))
 
     def _answers(self, probe: Probe, number: int, model: Model, client: IntArray) -> Answers:

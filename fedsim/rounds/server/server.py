@@ -267,9 +267,8 @@ class Server:
         if batteries is not None:
             everyone = np.arange(batteries.clients)
             if (batteries.charge_j(everyone, self.env.now) < batteries.least_j).all():
-                why = (
-                    f"all {batteries.clients} batteries are below {batteries.least_j:.6g} J, the least charge, for good"
-                )
+                least_j = np.max(batteries.least_j)
+                why = f"all {batteries.clients} batteries are below {least_j:.6g} J, the least charge, for good"
         if self._crashed_s > -np.inf:
             crash = f"the server crashed at {self._crashed_s:.6g} s, and since then "
         self.notes.append(

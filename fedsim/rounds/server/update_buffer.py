@@ -71,6 +71,8 @@ class UpdateBuffer:
             self._sent[client] = run.repeat[members] + 1
             self._begun_with[client] = version = run.model.version
             self._newest = max(self._newest, version)
+            if self.context.learner.remembers:
+                self._updates(run, members)
 
     def count(self, version: int) -> int:
         """Return how many updates wait that a model of a version accepts; the others are discarded."""

@@ -45,6 +45,8 @@ def test_checked_at_the_end_point_only():
     # From 55 s over the end of the period: away since 60 when it ends at 105, there again at 112.
     end = followed("end-point").leaves_after_s(np.array([0, 0]), 55.0, 1, np.array([50.0, 57.0]))
     assert end.tolist() == [5.0, math.inf]
+    # Half a second before it leaves.
+    assert followed("end-point").leaves_after_s(np.array([0]), 19.5, 1, np.array([2.0])).tolist() == [0.5]
 
 
 intervals = st.lists(st.tuples(st.integers(0, 90), st.integers(1, 40)), max_size=6)

@@ -7,11 +7,12 @@ import pytest
 from pydantic import ValidationError
 
 from fedsim.errors import PartError
-from fedsim.network import NETWORKS, Cell, Disc, LogDistance, NoFading, Rayleigh
+from fedsim.network import NETWORKS, Cell, Disc, LogDistance, NoFading, Rayleigh, Shannon
 from fedsim.registry import Component
 from fedsim.streams import Streams
 
-STEADY = Cell(fading=NoFading(), shadowing_sigma_db=0.0)
+BARE = {"access": "none"}
+STEADY = Cell(fading=NoFading(), shadowing_sigma_db=0.0, **BARE)
 
 
 def test_default_link_budget_by_hand():
@@ -31,14 +32,15 @@ def test_default_link_budget_by_hand():
 
 
 def test_no_bits_take_only_the_propagation_delay():
-    links = Cell().build(np.array([[299.792458, 0.0], [0.0, 0.0]]), Streams(0))
+    links = Cell(**BARE).build(np.array([[299.792458, 0.0], [0.0, 0.0]]), Streams(0))
     both = np.arange(2)
     np.testing.assert_allclose(links.uplink_s(both, 1, np.zeros(2), 0.0), [1e-6, 0.0], rtol=1e-12)
     np.testing.assert_allclose(links.expected_downlink_s(0.0), [1e-6, 0.0], rtol=1e-12)
 
 
 def test_directions_fade_apart_and_are_shadowed_alike():
-    links = Cell(uplink={"power_dbm": 36.0, "noise_figure_db": 9.0}).build(np.full((40, 2), 200.0), Streams(1))
+    uplink = {"transmit_power_dbm": 36.0, "noise_figure_db": 9.0}
+    links = Cell(uplink=uplink, rate=Shannon(ceiling="none"), **BARE).build(np.full((40, 2), 200.0), Streams(1))
     np.testing.assert_array_equal(links.expected_uplink_s(1e6), links.expected_downlink_s(1e6))
     assert np.unique(links.expected_uplink_s(1e6)).size == 40
     client, start_s = np.arange(40), np.zeros(40)
@@ -46,7 +48,7 @@ def test_directions_fade_apart_and_are_shadowed_alike():
 
 
 def test_time_decides_and_not_the_round():
-    links = Cell().build(np.full((5, 2), 200.0), Streams(1))
+    links = Cell(rate=Shannon(ceiling="none")).build(np.full((5, 2), 200.0), Streams(1))
     client = np.arange(5)
     first = links.uplink_s(client, 1, np.full(5, 3.0), 1e6)
     np.testing.assert_array_equal(links.uplink_s(client, 2, np.full(5, 3.0), 1e6), first)
@@ -76,7 +78,7 @@ def test_fluid_expectation_is_right_for_long_transfers():
 @pytest.mark.statistical
 def test_short_transfers_take_longer_than_the_fluid_value_on_average():
     clients = 10_000
-    cell = Cell(fading=Rayleigh(coherence_s=1.0), shadowing_sigma_db=0.0)
+    cell = Cell(fading=Rayleigh(coherence_s=1.0), shadowing_sigma_db=0.0, **BARE)
     links = cell.build(np.full((clients, 2), 1000.0), Streams(4))
     bits = 1e6 / links.expected_uplink_s(1e6)[0]  # one second at the ergodic rate: about one block
     took = links.uplink_s(np.arange(clients), 1, np.zeros(clients), bits)
@@ -96,8 +98,8 @@ def test_short_transfers_take_longer_than_the_fluid_value_on_average():
 def test_settings_survive_a_round_trip(table):
     cell = NETWORKS.make(table)
     assert NETWORKS.make(NETWORKS.describe(cell)) == cell
-    assert cell.downlink.power_dbm == 36.0
-    assert cell.uplink.power_dbm == 23.0
+    assert cell.downlink.transmit_power_dbm == 36.0
+    assert cell.uplink.transmit_power_dbm == 23.0
 
 
 @pytest.mark.parametrize(
@@ -105,11 +107,16 @@ def test_settings_survive_a_round_trip(table):
     [
         ({"uplink": {"bandwidth_hz": -1.0}}, ("uplink", "bandwidth_hz")),
         ({"uplink": {"bandwith_hz": 1.0}}, ("uplink", "bandwith_hz")),
-        ({"downlink": {"power_dbm": 1000.0}}, ("downlink", "power_dbm")),
+        ({"downlink": {"transmit_power_dbm": 1000.0}}, ("downlink", "transmit_power_dbm")),
+        ({"downlink": {"power_dbm": 36.0}}, ("downlink", "power_dbm")),
+        ({"uplink": {"receive_gain_dbi": 101.0}}, ("uplink", "receive_gain_dbi")),
         ({"downlink": {"noise_figure_db": -1.0}}, ("downlink", "noise_figure_db")),
         ({"shadowing_sigma_db": -1.0}, ("shadowing_sigma_db",)),
         ({"rate": {"kind": "shannon", "snr_gap_db": math.nan}}, ("rate", "snr_gap_db")),
+        ({"rate": {"kind": "shannon", "ceiling": "nothing"}}, ("rate", "ceiling")),
+        ({"rate": {"kind": "shannon", "ceiling": 0.0}}, ("rate", "ceiling")),
         ({"rate": {"kind": "cqi", "attempts": 0}}, ("rate", "attempts")),
+        ({"rate": {"kind": "cqi", "table": "wifi", "gap": "nr-ldpc"}}, ("rate",)),
         ({"sites": {"load": 1.5}}, ("sites", "load")),
         ({"fading": "ricean"}, ("fading",)),
         ({"fading": {"kind": "rayleigh", "coherence_s": 0.0}}, ("fading", "coherence_s")),
@@ -119,6 +126,23 @@ def test_wrong_settings_are_refused_by_path(table, path):
     with pytest.raises(ValidationError) as caught:
         NETWORKS.make({"kind": "cell", **table})
     assert caught.value.errors()[0]["loc"] == path
+
+
+def test_gains_of_both_antennas_count_like_power():
+    place = np.array([[600.0, 800.0]])
+    one, other = (
+        Cell(fading=NoFading(), shadowing_sigma_db=0.0, uplink=uplink).build(place, Streams(0)).expected_uplink_s(1e6)
+        for uplink in (
+            {"transmit_power_dbm": 26.0},
+            {"transmit_power_dbm": 11.0, "transmit_gain_dbi": 3.0, "receive_gain_dbi": 12.0},
+        )
+    )
+    np.testing.assert_array_equal(one, other)
+
+
+def test_the_old_name_of_the_power_says_what_to_write():
+    with pytest.raises(ValidationError, match="transmit_power_dbm without antenna gains, and transmit_gain_dbi"):
+        Cell(uplink={"power_dbm": 38.0})
 
 
 class Broken(Component):
@@ -136,14 +160,17 @@ def test_a_path_loss_that_is_no_number_is_refused():
 
 
 def test_a_client_at_the_antenna_is_only_fast():
-    links = Cell(path_loss=LogDistance()).build(np.zeros((1, 2)), Streams(0))
-    assert 0 < links.uplink_s(np.array([0]), 1, np.zeros(1), 1e6)[0] < 0.1
+    links = Cell(path_loss=LogDistance(), access="none").build(np.zeros((1, 2)), Streams(0))
+    # 7.4 bit/s/Hz, the ceiling of the default rate law, in 1 MHz.
+    assert links.uplink_s(np.array([0]), 1, np.zeros(1), 1e6)[0] == pytest.approx(1 / 7.4, rel=1e-12)
 
 
 def test_what_matters_to_a_network_is_declared():
-    assert {kind: NETWORKS.load(kind).requires for kind in NETWORKS.builtin} == {
-        **dict.fromkeys(("latency", "pause-two-speed"), frozenset()),
+    # Whether sizes matter to a latency law depends on its transport.
+    assert {kind: NETWORKS.load(kind).requires for kind in NETWORKS.builtin if kind != "latency"} == {
+        "pause-two-speed": frozenset(),
         **dict.fromkeys(("cell", "fedscale", "graph"), frozenset({"model-bits"})),
-        **dict.fromkeys(("urban-macro", "indoor-office", "wifi", "nb-iot", "5g-midband"), frozenset({"model-bits"})),
+        **dict.fromkeys(("urban-macro", "indoor-office", "wifi", "wifi-dcf"), frozenset({"model-bits"})),
+        **dict.fromkeys(("nb-iot", "5g-midband", "lora", "satellite"), frozenset({"model-bits"})),
     }
     assert NETWORKS.make("wifi").provides == {"sites"}

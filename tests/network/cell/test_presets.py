@@ -22,7 +22,7 @@ PRESETS = {
 def test_median_rates_are_plausible(kind):
     radius, least, most = PRESETS[kind]
     place = Disc(radius_m=radius, min_distance_m=1.0).positions(600, Streams(0))
-    links = NETWORKS.make(kind).build(place, Streams(0))
+    links = NETWORKS.make({"kind": kind, "transport": {"kind": "none"}}).build(place, Streams(0))
     assert least < np.median(links.uplink.ergodic_rate_bps) < most
     assert np.median(links.downlink.ergodic_rate_bps) > least
     took = links.uplink_s(np.arange(20), 1, np.zeros(20), 1e5)
@@ -45,6 +45,22 @@ def test_peak_rates_are_those_of_the_standards():
     )
 
 
+@pytest.mark.parametrize(
+    ("kind", "down_dbm", "up_dbm"),
+    [
+        ("urban-macro", 36 + 15, 23 + 15),
+        ("indoor-office", 14 + 5, 23 + 5),
+        ("wifi", 10, 15),
+        ("nb-iot", 35 + 15, 23 + 15),
+        ("5g-midband", 41 + 24, 23 + 24),
+    ],
+)
+def test_powers_and_gains_are_those_of_the_documents(kind, down_dbm, up_dbm):
+    network = NETWORKS.make(kind)
+    assert (network.downlink.effective_power_dbm, network.uplink.effective_power_dbm) == (down_dbm, up_dbm)
+    assert network.downlink.receive_gain_dbi == network.uplink.transmit_gain_dbi == 0.0, "a client's antenna"
+
+
 @pytest.mark.parametrize("kind", PRESETS)
 def test_presets_survive_a_round_trip(kind):
     network = NETWORKS.make(kind)
@@ -58,13 +74,19 @@ def test_a_table_without_a_kind_changes_single_options():
         {
             "kind": "urban-macro",
             "path_loss": {"carrier_hz": 0.8e9},
-            "uplink": {"power_dbm": 30.0},
+            "uplink": {"transmit_power_dbm": 30.0},
             "sites": {"load": 1.0},
             "rate": {"attempts": 1},
         }
     )
-    assert network.path_loss == UrbanMacro(carrier_hz=0.8e9, indoor_share=0.8, high_loss_share=0.2)
-    assert (network.uplink.power_dbm, network.uplink.bandwidth_hz, network.uplink.noise_figure_db) == (30.0, 3.6e5, 5.0)
+    assert network.path_loss == UrbanMacro(
+        carrier_hz=0.8e9, indoor_share=0.8, high_loss_share=0.2, indoor_height="by-floor"
+    )
+    assert (network.uplink.transmit_power_dbm, network.uplink.bandwidth_hz, network.uplink.noise_figure_db) == (
+        30.0,
+        3.6e5,
+        5.0,
+    )
     assert (network.sites.load, network.sites.inter_site_distance_m) == (1.0, 500.0)
     assert (network.rate.attempts, network.rate.table) == (1, "64qam")
 
@@ -104,8 +126,8 @@ def test_a_scenario_takes_a_preset_and_overrides():
         rounds={"count": 1},
         selector={"kind": "uniform", "cohort": 2},
     )
-    changed = scenario.replace({"network.uplink.power_dbm": 20.0, "network.path_loss.carrier_hz": 1e9})
-    assert (changed.network.uplink.power_dbm, changed.network.uplink.bandwidth_hz) == (20.0, 3.6e5)
+    changed = scenario.replace({"network.uplink.transmit_power_dbm": 20.0, "network.path_loss.carrier_hz": 1e9})
+    assert (changed.network.uplink.transmit_power_dbm, changed.network.uplink.bandwidth_hz) == (20.0, 3.6e5)
     assert changed.network.path_loss.indoor_share == 0.8
     assert Scenario.from_toml(changed.to_toml()) == changed
     alone = scenario.replace({"network": {"kind": "urban-macro", "sites": {"load": 0.0}}})

@@ -20,7 +20,7 @@ FREE = {"capacity_bps": 1e9, "delay_s": 0.0}
 TWO_CELLS = {"kind": "two-tier", "cells": 2, "site_distance_m": 100.0, "fronthaul": FREE, "backhaul": FREE}
 STAR = {"kind": "star", "backhaul": FREE}
 WALK = {"kind": "trace", "points": [[0, 0.0, 0.0, 0.0], [0, 10.0, 100.0, 0.0], [0, 20.0, 0.0, 0.0]]}
-PLAIN = {"fading": "none", "shadowing_sigma_db": 0.0, "rate": {"kind": "shannon", "snr_gap_db": 0.0}}
+PLAIN = {"fading": "none", "shadowing_sigma_db": 0.0, "rate": {"kind": "shannon", "snr_gap_db": 0.0, "ceiling": "none"}}
 LOST = {"kind": "loss", "node": "bs-0", "from_s": 1.0, "duration_s": 10.0}
 
 
@@ -198,14 +198,20 @@ def test_a_scenario_with_radio_access_survives_toml_and_takes_overrides():
         network={
             "kind": "graph",
             "topology": TWO_CELLS,
-            "access": {"kind": "radio", "cell": {"kind": "urban-macro", "uplink": {"power_dbm": 30.0}}, "delay_s": 0.0},
+            "access": {
+                "kind": "radio",
+                "cell": {"kind": "urban-macro", "uplink": {"transmit_power_dbm": 30.0}},
+                "delay_s": 0.0,
+            },
         },
         rounds={"count": 1},
         selector="all",
     )
     assert Scenario.from_toml(scenario.to_toml()).digest() == scenario.digest()
-    changed = scenario.replace({"network.access.cell.uplink.power_dbm": 20.0, "network.handover.hysteresis_db": 1.0})
-    assert changed.network.access.cell.uplink.power_dbm == 20.0
+    changed = scenario.replace(
+        {"network.access.cell.uplink.transmit_power_dbm": 20.0, "network.handover.hysteresis_db": 1.0}
+    )
+    assert changed.network.access.cell.uplink.transmit_power_dbm == 20.0
     assert changed.network.handover.hysteresis_db == 1.0
 
 

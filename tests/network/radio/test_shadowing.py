@@ -55,6 +55,34 @@ def test_one_field_over_a_wide_area_has_the_sigma_and_the_correlation():
     assert np.corrcoef(here, there)[0, 1] == pytest.approx(math.exp(-0.5), abs=5 / math.sqrt(2500))
 
 
+@pytest.mark.statistical
+@pytest.mark.parametrize("method", ["field", "exact"])
+def test_clients_in_buildings_are_correlated_over_a_distance_of_their_own(method):
+    law = CorrelatedShadowing(decorrelation_m=50.0, indoor_decorrelation_m=7.0, site_correlation=0.5, method=method)
+    place = np.column_stack([[0.0, 7.0, 0.0, 25.0], np.zeros(4)])
+    indoor = np.array([True, True, False, False])
+    value = np.stack([law.standard_in_buildings(place, 2, Streams(seed), indoor) for seed in range(SEEDS)])
+    flat = np.corrcoef(value.transpose(2, 1, 0).reshape(8, SEEDS))
+    inside, outside = math.exp(-1), math.exp(-0.5)
+    apart = np.array([[1, inside, 0, 0], [inside, 1, 0, 0], [0, 0, 1, outside], [0, 0, outside, 1]])
+    theory = np.block([[apart, 0.5 * apart], [0.5 * apart, apart]])
+    assert np.all(np.abs(flat - theory) < 5 / math.sqrt(SEEDS))
+
+
+def test_without_buildings_or_a_distance_for_them_nothing_differs():
+    place, nobody = np.random.default_rng(1).uniform(-300, 300, (30, 2)), np.zeros(30, dtype=bool)
+    law = CorrelatedShadowing(decorrelation_m=20.0, indoor_decorrelation_m=7.0)
+    outside = law.standard(place, 2, Streams(0))
+    np.testing.assert_array_equal(law.standard_in_buildings(place, 2, Streams(0), nobody), outside)
+    alike = CorrelatedShadowing(decorrelation_m=20.0).standard_in_buildings(place, 2, Streams(0), ~nobody)
+    np.testing.assert_array_equal(alike, outside)
+    some = np.arange(30) % 3 == 0
+    mixed = law.standard_in_buildings(place, 2, Streams(0), some)
+    np.testing.assert_array_equal(mixed[~some], outside[~some])
+    moved = law.standard_in_buildings(place[[4, 3]], 2, Streams(0), some[[4, 3]], np.array([4, 3]))
+    np.testing.assert_array_equal(moved, mixed[[4, 3]])
+
+
 @pytest.mark.parametrize("method", ["field", "exact"])
 def test_a_further_client_or_site_changes_nobody(method):
     place = np.random.default_rng(0).uniform(-500, 500, size=(3000, 2))

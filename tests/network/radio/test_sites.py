@@ -76,7 +76,7 @@ def test_points_in_a_hexagon_stay_in_it():
 
 def test_downlink_interference_by_hand():
     # A client at (100, 0); sites 400 m away in six directions send half of the time, in 64 equally likely ways.
-    rate = Shannon(snr_gap_db=0.0)
+    rate = Shannon(snr_gap_db=0.0, ceiling="none")
     links = still(rate=rate, sites=Sites(inter_site_distance_m=400.0, load=0.5)).build(
         np.array([[100.0, 0.0]]), Streams(0)
     )
@@ -112,7 +112,7 @@ def test_the_ergodic_rate_is_that_of_sampled_interference(rate, place_m):
 @pytest.mark.statistical
 def test_uplink_interference_against_a_sample_of_places():
     """One client in each of six hexagons for 0.3 of the time; without shadowing nobody is nearer to another site."""
-    rate = Shannon(snr_gap_db=0.0)
+    rate = Shannon(snr_gap_db=0.0, ceiling="none")
     cell = still(rate=rate, sites=Sites(inter_site_distance_m=400.0, load=0.3))
     links = cell.build(np.array([[100.0, 0.0]]), Streams(0))
     rng, samples = np.random.default_rng(0), 60_000

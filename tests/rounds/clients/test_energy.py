@@ -226,9 +226,9 @@ def test_finalizing_clients_one_by_one_is_finalizing_all_at_once(monkeypatch):
 
     together, original = run(), Dispatcher.finalize
 
-    def one_by_one(self, round_):
+    def one_by_one(self, client, round_):
         for i in reversed(range(round_.outcome.size)):
-            original(self, round_, np.array([i]))
+            original(self, client, round_, np.array([i]))
 
     monkeypatch.setattr(Dispatcher, "finalize", one_by_one)
     assert run().equals(together)

@@ -23,7 +23,7 @@ def scenario(needs, **rounds):
         name="measures",
         crowd={"clients": 3, "placement": {"kind": "disc", "radius_m": 60.0}},
         learning={"kind": "none", "model_bits": 1000, "samples_per_client": 60},
-        network={"kind": "cell", "fading": {"kind": "none"}},
+        network={"kind": "cell", "fading": {"kind": "none"}, "access": "none"},
         devices={"compute": {"kind": "rate", "samples_per_s": 30.0, "spread_sigma": 0.0, "jitter_sigma": 0.0}},
         rounds={"count": 2, **rounds},
         selector=Asking(needs),

@@ -101,6 +101,7 @@ def test_a_shared_link_that_carries_nothing_is_cut_by_the_deadline():
 def cell(cohort, down, up, **values):
     network = {
         "kind": "cell",
+        "access": "none",
         "fading": "none",
         "shadowing_sigma_db": 0.0,
         "downlink": {"sharing": down, "bandwidth_hz": 1e7},
@@ -118,7 +119,7 @@ def cell(cohort, down, up, **values):
     )
 
 
-RULES = ("equal", "proportional-fair", "first-come", "minimum-makespan")
+RULES = ("equal", "proportional-fair", "max-relative-snr", "first-come", "minimum-makespan")
 
 
 @pytest.mark.parametrize("rule", RULES)

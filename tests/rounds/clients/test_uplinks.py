@@ -89,7 +89,11 @@ def test_a_cell_is_asked_once_a_round_and_answers_as_for_each_client_alone(monke
             name="multicast",
             crowd={"clients": 30},
             learning={"kind": "none", "model_bits": 1e6, "samples_per_client": 10},
-            network={"kind": "cell", "downlink": {"sharing": "multicast"}},
+            network={
+                "kind": "cell",
+                "access": {"kind": "grant", "random_access_s": 0.0},
+                "downlink": {"sharing": "multicast"},
+            },
             devices={"compute": "zero"},
             rounds={"count": 3, "policy": {"kind": "deadline", "deadline_s": 60.0}},
             selector={"kind": "uniform", "cohort": 12},

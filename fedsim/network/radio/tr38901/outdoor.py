@@ -1,8 +1,9 @@
 """Urban macro and urban micro cells of 3GPP TR 38.901 (V16.1.0), tables 7.4.1-1 and 7.4.2-1.
 
 Streams besides ``line-of-sight``, all by client and the same for every site: ``indoor`` (whether in a building),
-``building`` (of which kind), ``indoor-distance`` (two numbers, or one for each site), ``penetration`` and
-``environment-height``.
+``building`` (of which kind), ``indoor-distance`` (two numbers, or one for each site), ``penetration`` and ``floor``
+(two numbers). ``environment-height`` is by (client, site): note 1 of table 7.4.1-1 has it "independently determined
+for every link between BS sites and UTs".
 """
 
 import math
@@ -12,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from pydantic import Field, model_validator
 
-from fedsim.arrays import FloatArray, IntArray, normal_quantile
+from fedsim.arrays import BoolArray, FloatArray, IntArray, normal_quantile
 from fedsim.network.radio.contracts import LargeScale
 from fedsim.network.radio.tr38901.base import SPEED_OF_LIGHT_M_PER_S, Carrier, Scenario38901
 from fedsim.network.radio.tr38901.penetration import (
@@ -67,13 +68,24 @@ class OutdoorScenario(Scenario38901):
         ids = np.arange(distance_m.size) if client is None else client
         indoor = streams.uniform("indoor", ids) < self.indoor_share
         inside_m = np.where(indoor, np.minimum(self._deep_m(ids, site, streams), distance_m), 0.0)
-        los = self._has_line_of_sight(self.los_probability(distance_m - inside_m), ids, site, streams)
-        loss = np.where(
-            los, self._drawn_los_loss_db(distance_m, ids, streams), self._drawn_nlos_loss_db(distance_m, ids, streams)
-        )
+        loss, los = self._outdoors(distance_m, inside_m, indoor, ids, site, streams)
         if self.indoor_share:
             loss = loss + np.where(indoor, self._building_loss_db(ids, inside_m, streams), 0.0)
-        return LargeScale(loss, np.where(indoor, self.o2i_sigma_db, self.sigma_db(los)), los)
+        return LargeScale(loss, np.where(indoor, self.o2i_sigma_db, self.sigma_db(los)), los, indoor)
+
+    def _outdoors(
+        self,
+        distance_m: FloatArray,
+        inside_m: FloatArray,
+        indoor: BoolArray,
+        client: IntArray,
+        site: int | IntArray,
+        streams: Streams,
+    ) -> tuple[FloatArray, BoolArray]:
+        """Return the path loss in dB without that of buildings, and whether there is a line of sight."""
+        los = self._has_line_of_sight(self.los_probability(distance_m - inside_m), client, site, streams)
+        seen, hidden = (draw(distance_m, client, site, streams) for draw in (self._drawn_los_db, self._drawn_nlos_db))
+        return np.where(los, seen, hidden), los
 
     def _deep_m(self, client: IntArray, site: int | IntArray, streams: Streams) -> FloatArray:
         """Return d_2D-in of clients in buildings, in metres."""
@@ -91,15 +103,64 @@ class OutdoorScenario(Scenario38901):
         rest = sigma * normal_quantile(streams.uniform("penetration", client))
         return wall + indoor_loss_db(inside_m) + rest
 
-    def _drawn_los_loss_db(self, distance_m: FloatArray, client: IntArray, streams: Streams) -> FloatArray:
+    def _drawn_los_db(
+        self, distance_m: FloatArray, client: IntArray, site: int | IntArray, streams: Streams
+    ) -> FloatArray:
         return self.los_loss_db(distance_m)
 
-    def _drawn_nlos_loss_db(self, distance_m: FloatArray, client: IntArray, streams: Streams) -> FloatArray:
+    def _drawn_nlos_db(
+        self, distance_m: FloatArray, client: IntArray, site: int | IntArray, streams: Streams
+    ) -> FloatArray:
         return self.nlos_loss_db(distance_m)
 
 
+def floor_height_m(client: IntArray, streams: Streams) -> FloatArray:
+    """Return heights of clients in buildings in metres, table 7.2-1: ``3 (n_fl - 1) + 1.5``, shape (n,).
+
+    The floor n_fl is uniform in 1..N_fl, and the number of floors N_fl of the building uniform in 4..8.
+
+    Parameters
+    ----------
+    client : ids, shape (n,)
+    streams : random streams of the run
+    """
+    floors = 4 + np.floor(5 * streams.uniform("floor", client, 0))
+    return np.asarray(3.0 * np.floor(floors * streams.uniform("floor", client, 1)) + 1.5)
+
+
 class UrbanScenario(OutdoorScenario):
-    """A scenario whose path loss with a line of sight has two slopes, with a breakpoint above the environment."""
+    """A scenario whose path loss with a line of sight has two slopes, with a breakpoint above the environment.
+
+    Attributes
+    ----------
+    indoor_height : ``"client-height"``, or ``"by-floor"``
+        Height of clients in buildings: `client_height_m` as for all, or by a floor drawn for each client
+        (`floor_height_m`); clients outdoors keep `client_height_m`.
+    """
+
+    indoor_height: Literal["client-height", "by-floor"] = "client-height"
+
+    def _outdoors(
+        self,
+        distance_m: FloatArray,
+        inside_m: FloatArray,
+        indoor: BoolArray,
+        client: IntArray,
+        site: int | IntArray,
+        streams: Streams,
+    ) -> tuple[FloatArray, BoolArray]:
+        if self.indoor_height == "client-height":
+            return super()._outdoors(distance_m, inside_m, indoor, client, site, streams)
+        height_m = np.where(indoor, floor_height_m(client, streams), self.client_height_m)
+        loss, los = np.empty(distance_m.size), np.empty(distance_m.size, dtype=np.bool_)
+        sites = np.broadcast_to(site, distance_m.shape)
+        for height in np.unique(height_m).tolist():
+            here = height_m == height
+            law = self.model_copy(update={"client_height_m": height, "indoor_height": "client-height"})
+            loss[here], los[here] = law._outdoors(
+                distance_m[here], inside_m[here], indoor[here], client[here], sites[here], streams
+            )
+        return loss, los
 
     def breakpoint_m(self, environment_height_m: ArrayLike = 1.0) -> FloatArray:
         """Return the breakpoint distance d'_BP in metres, note 1 of table 7.4.1-1, of the shape of the heights."""
@@ -153,8 +214,8 @@ class UrbanMacro(UrbanScenario):
     """UMa of TR 38.901: base stations above the roofs (at 25 m), clients from 10 m to 5 km away.
 
     Line of sight: sigma 4 dB, slope 22 dB per decade up to the breakpoint and 40 beyond. Without: sigma 6 dB. The
-    environment's height is 1 m; for clients 13 m up and higher it is drawn as note 1 of table 7.4.1-1 says, when a
-    run is built (`los_loss_db` and `nlos_loss_db` take 1 m unless told).
+    environment's height is 1 m; for clients 13 m up and higher it is drawn for each client and site, as note 1 of table
+    7.4.1-1 says, when a run is built (`los_loss_db` and `nlos_loss_db` take 1 m unless told).
     """
 
     los_sigma_db: ClassVar[float] = 4.0
@@ -213,16 +274,22 @@ class UrbanMacro(UrbanScenario):
         """C' of table 7.4.2-1, which is also the factor of C in note 1 of table 7.4.1-1."""
         return float(max(0.0, (self.client_height_m - 13.0) / 10.0) ** 1.5)
 
-    def _drawn_los_loss_db(self, distance_m: FloatArray, client: IntArray, streams: Streams) -> FloatArray:
-        return self.los_loss_db(distance_m, self._drawn_height_m(distance_m, client, streams))
+    def _drawn_los_db(
+        self, distance_m: FloatArray, client: IntArray, site: int | IntArray, streams: Streams
+    ) -> FloatArray:
+        return self.los_loss_db(distance_m, self._drawn_height_m(distance_m, client, site, streams))
 
-    def _drawn_nlos_loss_db(self, distance_m: FloatArray, client: IntArray, streams: Streams) -> FloatArray:
-        return self.nlos_loss_db(distance_m, self._drawn_height_m(distance_m, client, streams))
+    def _drawn_nlos_db(
+        self, distance_m: FloatArray, client: IntArray, site: int | IntArray, streams: Streams
+    ) -> FloatArray:
+        return self.nlos_loss_db(distance_m, self._drawn_height_m(distance_m, client, site, streams))
 
-    def _drawn_height_m(self, distance_m: FloatArray, client: IntArray, streams: Streams) -> ArrayLike:
+    def _drawn_height_m(
+        self, distance_m: FloatArray, client: IntArray, site: int | IntArray, streams: Streams
+    ) -> ArrayLike:
         if not self._height_factor:
             return 1.0
-        return self.environment_height_m(distance_m, streams.uniform("environment-height", client))
+        return self.environment_height_m(distance_m, streams.uniform("environment-height", client, site))
 
 
 def _street_probability(distance_m: ArrayLike, scale_m: float) -> FloatArray:

@@ -1,6 +1,7 @@
 """Rural macro cells of 3GPP TR 38.901 (V16.1.0), tables 7.4.1-1 and 7.4.2-1."""
 
 import math
+from dataclasses import replace
 from typing import Annotated, ClassVar, Self
 
 import numpy as np
@@ -82,7 +83,7 @@ class RuralMacro(OutdoorScenario):
         """Return the propagation at distances of shape (n,); sigma in sight is wider beyond the breakpoint."""
         drawn = super().draw(distance_m, site, streams, client)
         far = drawn.los & (distance_m > self.breakpoint_m()) & (drawn.sigma_db == self.los_sigma_db)
-        return LargeScale(drawn.loss_db, np.where(far, self.far_los_sigma_db, drawn.sigma_db), drawn.los)
+        return replace(drawn, sigma_db=np.where(far, self.far_los_sigma_db, drawn.sigma_db))
 
     def _near_loss_db(self, slant_m: FloatArray) -> FloatArray:
         """Return PL_1."""

@@ -8,6 +8,7 @@ from pydantic import ValidationError
 from scipy import stats
 
 from fedsim.network import PATH_LOSSES, IndoorFactory, IndoorOffice, RandomPathLoss, RuralMacro, UrbanMacro, UrbanMicro
+from fedsim.network.radio.tr38901.outdoor import floor_height_m
 from fedsim.network.radio.tr38901.penetration import indoor_loss_db, material_loss_db, wall_loss_db
 from fedsim.streams import Streams
 
@@ -281,6 +282,48 @@ def test_high_clients_stand_over_an_environment_of_drawn_height():
     near = 28 + 11 * lg(160025) + 20 * lg(2)
     far = 28 + 20 * lg(160025) + 20 * lg(2) - 9 * lg((4 * 7 * 2 * 20 / 3) ** 2 + 25)
     np.testing.assert_allclose(np.unique(drawn.loss_db[drawn.los]), sorted([near, far]), rtol=1e-9)
+
+
+def test_the_environment_is_drawn_for_each_link():
+    # Note 1 of table 7.4.1-1: "independently determined for every link between BS sites and UTs".
+    law, distance = UrbanMacro(client_height_m=20.0), np.full(CLIENTS, 400.0)
+    one, other = (law.draw(distance, site, Streams(0)) for site in (0, 1))
+    both = one.los & other.los
+    # The loss in sight has two values; it is the higher one over an environment of 18 m.
+    high = [drawn.loss_db[both] > drawn.loss_db[both].min() + 1e-6 for drawn in (one, other)]
+    # C = 0.7^1.5 * 1.25 * 4^3 * exp(-400/150); 18 m is one of three heights.
+    c = 0.7**1.5 * 1.25 * 64 * math.exp(-400 / 150)
+    share = c / (1 + c) / 3
+    for each in high:
+        assert abs(each.mean() - share) < 5 * math.sqrt(share * (1 - share) / both.sum())
+    assert abs(np.corrcoef(*high)[0, 1]) < 5 / math.sqrt(both.sum())
+
+
+@pytest.mark.statistical
+def test_floors_are_those_of_table_72_1():
+    height_m = floor_height_m(np.arange(CLIENTS), Streams(2))
+    # n_fl uniform in 1..N, N uniform in 4..8: P(n_fl = k) is the mean of 1/N over the N >= k.
+    share = [sum(1 / n for n in range(max(4, k), 9)) / 5 for k in range(1, 9)]
+    counts = [np.count_nonzero(height_m == 3 * (k - 1) + 1.5) for k in range(1, 9)]
+    assert sum(counts) == CLIENTS
+    assert stats.chisquare(counts, CLIENTS * np.array(share)).pvalue > 1e-6
+
+
+@pytest.mark.parametrize("law", [UrbanMacro, UrbanMicro], ids=["uma", "umi"])
+def test_each_floor_has_the_loss_of_its_height(law):
+    distance = np.linspace(50, 600, 2000)
+    drawn = law(indoor_share=0.6, indoor_height="by-floor").draw(distance, 1, Streams(3))
+    height_m = np.where(drawn.indoor, floor_height_m(np.arange(2000), Streams(3)), 1.5)
+    for height in np.unique(height_m).tolist():
+        here = height_m == height
+        alike = law(indoor_share=0.6, client_height_m=height).draw(distance, 1, Streams(3))
+        np.testing.assert_array_equal(drawn.loss_db[here], alike.loss_db[here])
+        np.testing.assert_array_equal(drawn.los[here], alike.los[here])
+        np.testing.assert_array_equal(drawn.sigma_db[here], alike.sigma_db[here])
+    named = np.array([1999, 3, 3, 70])
+    again = law(indoor_share=0.6, indoor_height="by-floor").draw(distance[named], 1, Streams(3), named)
+    np.testing.assert_array_equal(again.loss_db, drawn.loss_db[named])
+    np.testing.assert_array_equal(again.indoor, drawn.indoor[named])
 
 
 def test_mean_loss_is_the_mean_over_the_states():

@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from fedsim.boundary import VARIABLE, guarded
+from fedsim.cli.boundary import VARIABLE, guarded
 from fedsim.errors import DataError
 
 

@@ -1,0 +1,60 @@
+"""The command line: run, plot, report, check, list, data, calibrate and store.
+
+A wrong scenario, file or option ends in a paragraph on standard error and exit code 2, without a traceback; see
+`fedsim.cli.boundary`.
+"""
+
+import sys
+import warnings
+from typing import Annotated, Any
+
+import typer
+
+from fedsim.cli.boundary import guarded, show_tracebacks
+from fedsim.cli.calibration import calibrate
+from fedsim.cli.data_sets import data
+from fedsim.cli.finished_runs import plot, report
+from fedsim.cli.kinds import list_kinds
+from fedsim.cli.scenarios import check, run
+from fedsim.cli.store import store_app
+from fedsim.errors import StoreWarning
+
+app = typer.Typer(
+    name="fedsim",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+for command in (run, plot, report, check):
+    app.command()(command)
+app.command("list")(list_kinds)
+app.command()(data)
+app.command()(calibrate)
+app.add_typer(store_app, name="store")
+
+
+def main() -> None:
+    """Run the command line and exit with its code."""
+    warnings.showwarning = _show_warning
+    sys.exit(guarded(app))
+
+
+@app.callback()
+def options(
+    traceback: Annotated[
+        bool, typer.Option("--traceback", help="Print where an error came from (also: FEDSIM_TRACEBACK=1).")
+    ] = False,
+) -> None:
+    """Simulate federated learning by discrete events: clients, networks, deadlines and trainings."""
+    if traceback:
+        show_tracebacks()
+
+
+def _show_warning(
+    message: Warning | str, category: type[Warning], filename: str, lineno: int, file: Any = None, line: Any = None
+) -> None:
+    """Print a warning for users as errors are printed, and any other as usual."""
+    shown = f"fedsim: {message}\n"
+    if not issubclass(category, StoreWarning):
+        shown = warnings.formatwarning(message, category, filename, lineno, line)
+    (file or sys.stderr).write(shown)

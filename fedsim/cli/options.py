@@ -1,0 +1,24 @@
+"""Values that several commands take."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from fedsim.errors import FedsimError
+from fedsim.inputs.files import check_path
+
+
+def one_path(value: Path | None) -> Path | None:
+    """Refuse a path that no file system takes."""
+    return None if value is None else check_path(value, FedsimError)
+
+
+def each_path(values: list[Path]) -> list[Path]:
+    """Refuse paths that no file system takes."""
+    return [check_path(value, FedsimError) for value in values]
+
+
+DataDir = Annotated[
+    Path | None, typer.Option("--data-dir", callback=one_path, help="Where real data sets lie (default: $FEDSIM_DATA).")
+]

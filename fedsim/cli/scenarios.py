@@ -1,0 +1,155 @@
+"""The commands ``fedsim run`` and ``fedsim check``, which take a scenario."""
+
+import contextlib
+import signal
+import sys
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+from typing import Annotated, Any, cast
+
+import typer
+
+from fedsim.cli.options import DataDir, one_path
+from fedsim.cli.printing import print_table
+from fedsim.errors import FedsimError
+from fedsim.inputs.plugins import imported_plugins, without_plugins
+
+ScenarioFile = Annotated[Path, typer.Argument(metavar="FILE", callback=one_path, help="A scenario in TOML.")]
+Assignments = Annotated[
+    list[str] | None,
+    typer.Option("--set", metavar="A.B=VALUE", help="Replace one value of the scenario; may be repeated."),
+]
+NoPlugins = Annotated[
+    bool, typer.Option("--no-plugins", help="Import nothing that the file names as module:Class; refuse the file.")
+]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress and no table.")]
+
+
+def run(
+    file: ScenarioFile,
+    assignments: Assignments = None,
+    out: Annotated[
+        Path | None, typer.Option("--out", callback=one_path, help="Folder of the run (default: runs/<name>).")
+    ] = None,
+    data_dir: DataDir = None,
+    force: Annotated[
+        bool, typer.Option("--force", help="Throw away the run that the folder holds: another one, or a finished one.")
+    ] = False,
+    executor: Annotated[
+        str | None, typer.Option("--executor", help="What computes trainings (default: $FEDSIM_EXECUTOR, auto).")
+    ] = None,
+    device: Annotated[
+        str | None, typer.Option("--device", help="Where the executor computes (default: $FEDSIM_DEVICE, cpu).")
+    ] = None,
+    precision: Annotated[str | None, typer.Option("--precision", help="float32 (default) or bfloat16.")] = None,
+    store: Annotated[
+        Path | None,
+        typer.Option(
+            "--store", callback=one_path, help="Folder of the store (default: $FEDSIM_STORE, the user's cache)."
+        ),
+    ] = None,
+    no_store: Annotated[bool, typer.Option("--no-store", help="Look nothing up and keep nothing.")] = False,
+    keep_models: Annotated[
+        str, typer.Option("--keep-models", help="Models that stay in the store: all, last or 'every N'.")
+    ] = "all",
+    save_models: Annotated[
+        int | None,
+        typer.Option("--save-models", metavar="N", min=1, help="Keep the model after each N-th round too."),
+    ] = None,
+    no_plugins: NoPlugins = False,
+    quiet: Quiet = False,
+) -> None:
+    """Run a scenario; keep its tables, figures and summary in a folder."""
+    from rich.console import Console
+
+    from fedsim.results import read_summary, rows
+    from fedsim.results import run as run_scenario
+    from fedsim.results.places import replacing
+    from fedsim.results.progress import RoundBar
+
+    if store is not None and no_store:
+        raise FedsimError("run: --store and --no-store exclude each other")
+    scenario = _scenario(file, assignments, plugins=not no_plugins)
+    for path, code in scenario.code().items():
+        if code.unreadable:
+            typer.echo(f"fedsim: {path}: {code.unreadable}; this run counts as another one in every process", err=True)
+    folder = Path("runs") / scenario.name if out is None else out
+    console = Console()
+    try:
+        with _asked_to_end(), RoundBar(scenario.name, scenario.rounds.count, console, quiet=quiet) as bar:
+            run_scenario(
+                scenario,
+                folder,
+                data_dir=data_dir,
+                replace=force,
+                on_round=bar.show,
+                executor=executor,
+                device=device,
+                precision=cast(Any, precision),
+                store=False if no_store else store,
+                keeping=keep_models,
+                save_models=save_models,
+                tell=None if quiet else partial(console.print, soft_wrap=True, highlight=False, markup=False),
+            )
+    except KeyboardInterrupt as error:
+        left = "the run before is still" if replacing(folder) else "the rounds so far are"
+        typer.echo(f"fedsim: interrupted{_by(error)}; {left} in {folder}", err=True)
+        raise typer.Exit(143 if error.args else 130) from None
+    summary = read_summary(folder)
+    for note in summary.get("notes", ()):
+        typer.echo(f"fedsim: {note}", err=True)
+    if quiet:
+        return
+    print_table(f"{scenario.name} (seed {scenario.seed})", rows(summary))
+    for written in sorted(folder.glob("*.png")):
+        console.print(str(written), soft_wrap=True, highlight=False, markup=False)
+
+
+def check(file: ScenarioFile, assignments: Assignments = None, no_plugins: NoPlugins = False) -> None:
+    """Check a scenario, and print it with all defaults.
+
+    A kind of the form module:Class, or of an installed package, is a plug-in: to check it, its module is imported,
+    which runs it. With --no-plugins nothing is imported, and such a file is refused.
+    """
+    before = imported_plugins()
+    scenario = _scenario(file, assignments, plugins=not no_plugins)
+    for module, where in imported_plugins().items() - before.items():
+        typer.echo(f"fedsim: the file names a plug-in, and its module {module!r} ({where}) was imported", err=True)
+    typer.echo(scenario.to_toml())
+    typer.echo(f"# {file}: valid, digest {scenario.digest()}")
+
+
+def _scenario(file: Path, assignments: list[str] | None, *, plugins: bool) -> Any:
+    """Return the scenario of a file; its parts of the form ``module:Class`` may lie beside it or in this folder."""
+    from fedsim.scenario import Scenario, parse_assignment
+
+    values = dict(parse_assignment(text) for text in assignments or [])
+    if not plugins:
+        with without_plugins():
+            return Scenario.load(file, values, _tell)
+    # At the end of the path, so that no installed package is hidden.
+    sys.path += [str(folder) for folder in (file.resolve().parent, Path.cwd()) if str(folder) not in sys.path]
+    return Scenario.load(file, values, _tell)
+
+
+def _tell(said: str) -> None:
+    typer.echo(f"fedsim: {said}", err=True)
+
+
+@contextlib.contextmanager
+def _asked_to_end() -> Iterator[None]:
+    """Let SIGTERM, which batch systems send before they kill, interrupt a run as Ctrl-C does."""
+
+    def interrupt(number: int, _frame: object) -> None:
+        raise KeyboardInterrupt(signal.Signals(number).name)
+
+    before = signal.signal(signal.SIGTERM, interrupt)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def _by(error: KeyboardInterrupt) -> str:
+    return f" ({error})" if error.args else ""

@@ -1,0 +1,102 @@
+"""What makes an update smaller: the bits of the message, and what the server reads out of it.
+
+The size of a message depends on the sizes of the model's tensors alone, never on the numbers: so simulated times are
+known without any training. A compressor works on parameters; buffers of batch normalisation are sent whole, with 32
+bits each.
+"""
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import ClassVar, Final
+
+import numpy as np
+
+from fedsim.answers import Contract, Flag, Number, Numbers, same_shape
+from fedsim.arrays import Vector
+from fedsim.registry import Component, Registry
+from fedsim.units import BITS_PER_FLOAT32
+
+
+class Compressor(Component, ABC):
+    """How clients compress their updates; derive from it, add options as fields, and write `bits` and `compress`.
+
+    Attributes
+    ----------
+    lossless : bool
+        Whether the server reads the very update out of the message. Then `compress` is not called, and compression
+        changes times and bits alone.
+    """
+
+    lossless: ClassVar[bool] = False
+
+    @property
+    def remembers(self) -> bool:
+        """Whether each client keeps what compression took from its updates, and adds it to its next one.
+
+        This is error feedback (Karimireddy, Rebjock, Stich and Jaggi, "Error feedback fixes SignSGD and other gradient
+        compression schemes", ICML 2019). The learner keeps the memory; `compress` is given the sum.
+        """
+        return False
+
+    @abstractmethod
+    def bits(self, tensors: Sequence[int]) -> float:
+        """Return the bits of a message.
+
+        Parameters
+        ----------
+        tensors : number of parameters of each tensor of the model
+        """
+
+    @abstractmethod
+    def compress(self, update: Vector, tensors: Sequence[int], rng: np.random.Generator) -> Vector:
+        """Return what the server reads out of the message, float32, shape (p,), from these arguments alone.
+
+        Parameters
+        ----------
+        update : float32 array of shape (p,), read-only
+            Changes of all parameters, one tensor after the other; with `remembers`, and what earlier messages left out.
+            Numbers may be infinite or NaN if a training has diverged.
+        tensors : number of parameters of each tensor, of sum p
+        rng : random generator of this message
+        """
+
+
+COMPRESSOR: Final = Contract(
+    "compressor",
+    Compressor,
+    {
+        "lossless": Flag(),
+        "remembers": Flag(),
+        "bits": Number(least=0),
+        "compress": Numbers(same_shape("update"), least=-math.inf, infinite=True, nan=True, dtype=np.float32),
+    },
+)
+
+
+class NoCompression(Compressor):
+    """Send every number with its 32 bits."""
+
+    lossless: ClassVar[bool] = True
+
+    def bits(self, tensors: Sequence[int]) -> float:
+        """Return 32 bits for each parameter."""
+        return float(BITS_PER_FLOAT32 * sum(tensors))
+
+    def compress(self, update: Vector, tensors: Sequence[int], rng: np.random.Generator) -> Vector:
+        """Return the update, shape (p,)."""
+        return update
+
+
+COMPRESSORS: Final = Registry(
+    "compressor",
+    "fedsim.compressors",
+    ("bits", "compress"),
+    {
+        "none": "fedsim.learning.compression.compressors:NoCompression",
+        "qsgd": "fedsim.learning.compression.quantization:QSGD",
+        "top-k": "fedsim.learning.compression.sparsification:TopK",
+        "random-k": "fedsim.learning.compression.sparsification:RandomK",
+    },
+    default="none",
+)

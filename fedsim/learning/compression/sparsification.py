@@ -1,0 +1,107 @@
+"""Sparsification: few numbers of an update are sent, with their places.
+
+Without scaling what is sent is never farther from the update than nothing is, so that error feedback holds what is left
+out within bounds (Stich, Cordonnier and Jaggi, "Sparsified SGD with memory", NeurIPS 2018).
+"""
+
+from collections.abc import Sequence
+from typing import Annotated
+
+import numpy as np
+from pydantic import Field
+
+from fedsim.arrays import IntArray, Vector
+from fedsim.learning.compression.compressors import Compressor
+from fedsim.units import BITS_PER_FLOAT32
+
+_SEED_BITS = 64
+
+
+class TopK(Compressor):
+    """Send the numbers of the largest absolute values, of all tensors together.
+
+    Of p numbers ``k = max(1, round(share p))`` are sent, each with 32 bits and the ``ceil(log2 p)`` bits of its place.
+    Of equal values the first ones are sent. What is left out has at most ``1 - k / p`` of the squared norm.
+
+    Attributes
+    ----------
+    share : float in (0, 1]
+    error_feedback : bool
+        Whether clients keep what they did not send, and add it to their next update.
+    """
+
+    share: Annotated[float, Field(gt=0, le=1)] = 0.01
+    error_feedback: bool = True
+
+    @property
+    def remembers(self) -> bool:
+        """Whether clients keep what they did not send."""
+        return self.error_feedback
+
+    def bits(self, tensors: Sequence[int]) -> float:
+        """Return the bits of the numbers and of their places."""
+        size = sum(tensors)
+        return float(_kept(self.share, size) * (BITS_PER_FLOAT32 + _place_bits(size)))
+
+    def compress(self, update: Vector, tensors: Sequence[int], rng: np.random.Generator) -> Vector:
+        """Return the update with zeros in place of what is not sent, shape (p,)."""
+        count = _kept(self.share, update.size)
+        size = np.abs(update)
+        size[np.isnan(size)] = np.inf
+        # By the value of the smallest one, as the order of a partition depends on the processor.
+        least = np.partition(size, update.size - count)[update.size - count]
+        sent = size > least
+        sent[np.flatnonzero(size == least)[: count - int(np.count_nonzero(sent))]] = True
+        return np.where(sent, update, np.float32(0))
+
+
+class RandomK(Compressor):
+    """Send numbers at random places, of all tensors together.
+
+    Of p numbers ``k = max(1, round(share p))`` are sent, each with 32 bits and the ``ceil(log2 p)`` bits of its place.
+
+    Attributes
+    ----------
+    share : float in (0, 1]
+    error_feedback : bool
+        Whether clients keep what they did not send, and add it to their next update. Otherwise what is sent is
+        multiplied by p / k, so that its mean is the update.
+    shared_seed : bool
+        Whether the server draws the same places from a seed: the message has 64 bits for it, and none for places.
+    """
+
+    share: Annotated[float, Field(gt=0, le=1)] = 0.01
+    error_feedback: bool = True
+    shared_seed: bool = False
+
+    @property
+    def remembers(self) -> bool:
+        """Whether clients keep what they did not send."""
+        return self.error_feedback
+
+    def bits(self, tensors: Sequence[int]) -> float:
+        """Return the bits of the numbers, and of their places or of the seed."""
+        size = sum(tensors)
+        count = _kept(self.share, size)
+        if self.shared_seed:
+            return float(count * BITS_PER_FLOAT32 + _SEED_BITS)
+        return float(count * (BITS_PER_FLOAT32 + _place_bits(size)))
+
+    def compress(self, update: Vector, tensors: Sequence[int], rng: np.random.Generator) -> Vector:
+        """Return the update with zeros in place of what is not sent, shape (p,)."""
+        count = _kept(self.share, update.size)
+        places: IntArray = rng.choice(update.size, count, replace=False, shuffle=False)
+        scale = 1.0 if self.error_feedback else update.size / count
+        found = np.zeros_like(update)
+        with np.errstate(over="ignore"):
+            found[places] = update[places].astype(np.float64) * scale
+        return found
+
+
+def _kept(share: float, size: int) -> int:
+    return max(1, round(share * size))
+
+
+def _place_bits(size: int) -> int:
+    """Return the bits of one of ``size`` places."""
+    return (size - 1).bit_length()

@@ -1,0 +1,105 @@
+"""What leaves a client: its difference, made private, with what earlier messages left out, compressed."""
+
+from typing import Any, Final
+
+import numpy as np
+
+from fedsim.arrays import Vector
+from fedsim.learning.compression.compressors import COMPRESSOR, Compressor
+from fedsim.learning.contracts import Release
+from fedsim.learning.executors.contracts import OptimizerState
+from fedsim.learning.lineage.handles import LEFT_OUT, Training, UpdateHandle, digest_of
+from fedsim.learning.models.layout import ModelLayout
+from fedsim.registry import identity
+from fedsim.streams import Streams
+from fedsim.units import BITS_PER_FLOAT32
+
+
+class Messages:
+    """The messages of one run.
+
+    A release is made first, and compressed then: nothing that is done with a private release makes it less private.
+    Buffers of the model are sent as they are.
+
+    Parameters
+    ----------
+    layout : of the model
+    streams : random streams of the run
+    mechanism : what makes updates private, or None
+    compressor : what makes them smaller
+
+    Attributes
+    ----------
+    remembers : whether clients add what compression took from their messages to later ones
+    bits : of a message
+    """
+
+    def __init__(self, layout: ModelLayout, streams: Streams, mechanism: Any, compressor: Compressor) -> None:
+        self._layout, self._streams, self._mechanism = layout, streams, mechanism
+        self._compressor = COMPRESSOR.checked(compressor)
+        self._lossless = self._compressor.lossless
+        self._tensors = layout.tensors
+        self.remembers: Final = not self._lossless and self._compressor.remembers
+        self._identities = identity(mechanism), identity(compressor)
+        buffers = BITS_PER_FLOAT32 * (layout.initial.size - layout.parameters)
+        self.bits: Final = self._compressor.bits(self._tensors) + buffers
+
+    def digest(self, training: Training, release: Release | None) -> str:
+        """Return the digest of what is sent of a training."""
+        digest = training.digest
+        if release is not None:
+            noise = self._streams.digest("privacy-noise", training.client, release.index)
+            digest = digest_of("release", digest, self._identities[0], release.epsilon, noise)
+        if self._lossless:
+            return digest
+        draws = self._streams.digest("compression", training.client, training.base.version, training.repeat)
+        return digest_of("compressed", digest, self._identities[1], draws)
+
+    def memory_digest(self, release: Release | None) -> str:
+        """Return the digest of what decides how a training changes its client's memory, beside the training."""
+        told = () if release is None else (self._identities[0], release.epsilon, release.index)
+        return digest_of("memory", self._identities[1], *told)
+
+    def sent(self, update: UpdateHandle) -> Vector:
+        """Return what the server receives, the training having run, shape (d,)."""
+        training = update.training
+        if training.outgoing is not None and training.outgoing.sent is not None:
+            return training.outgoing.sent
+        if training.difference is None:
+            raise RuntimeError(f"the difference of training {training.digest} is not in memory")
+        released = self._released(training, training.difference, update.release)
+        return released if self._lossless else self._compressed(training, released)
+
+    def settle(self, training: Training, difference: Vector) -> OptimizerState:
+        """Work out the message of a client that remembers what was left out; return its memory after that, by name.
+
+        Parameters
+        ----------
+        training : goes on from the client's memory before; keeps the message
+        difference : what the training has added to its base, shape (d,)
+        """
+        outgoing = training.outgoing
+        if outgoing is None:
+            return {}
+        owed = self._released(training, difference, outgoing.release).copy()
+        parameters, before = owed[: self._layout.parameters], training.left_out
+        if before is not None:
+            parameters += before
+        outgoing.sent = self._compressed(training, owed)
+        return {LEFT_OUT: parameters - outgoing.sent[: self._layout.parameters]}
+
+    def _released(self, training: Training, difference: Vector, release: Release | None) -> Vector:
+        if release is None:
+            return difference
+        rng = self._streams.generator("privacy-noise", training.client, release.index)
+        sent = self._mechanism.release(difference, release.epsilon, self._layout.exempt, rng)
+        return np.asarray(sent, dtype=np.float32)
+
+    def _compressed(self, training: Training, update: Vector) -> Vector:
+        """Return an update of shape (d,) as the server reads it."""
+        rng = self._streams.generator("compression", training.client, training.base.version, training.repeat)
+        shown = update[: self._layout.parameters].view()
+        shown.flags.writeable = False
+        found = update.copy()
+        found[: self._layout.parameters] = self._compressor.compress(shown, self._tensors, rng)
+        return found

@@ -1,0 +1,99 @@
+"""How long a message waits around its transfer over the air: for a grant, after idle, and on the way to the server.
+
+A client that is connected asks for a grant before it sends. A client that has been idle for longer than the inactivity
+timer has been released by its base station; it pays random access and the set-up of a connection before its next
+message, in either direction. None of these waits takes a share of the spectrum.
+"""
+
+import math
+from typing import Final, NamedTuple, Protocol
+
+from pydantic import NonNegativeFloat, PositiveFloat
+
+from fedsim.answers import Contract, InstanceOf
+from fedsim.registry import Component, Registry
+
+ACCESS_LATENCIES: Final = Registry(
+    "cell access",
+    "fedsim.access_latencies",
+    ("delays",),
+    {
+        "grant": "fedsim.network.cell.access:GrantAccess",
+        "none": "fedsim.network.cell.access:NoAccessLatency",
+    },
+    default="grant",
+)
+
+
+class AccessDelays(NamedTuple):
+    """The waits of the messages of one cell, in seconds.
+
+    Attributes
+    ----------
+    before_downlink_s, before_uplink_s : before a transfer over the air begins
+    after_uplink_s : between the base station and the server, after a transfer over the air
+    setup_s : before a message of a client that has been idle for longer than `inactivity_s`
+    inactivity_s : time without a message after which a client is released; `inf` for never
+    """
+
+    before_downlink_s: float = 0.0
+    before_uplink_s: float = 0.0
+    after_uplink_s: float = 0.0
+    setup_s: float = 0.0
+    inactivity_s: float = math.inf
+
+
+class AccessLatency(Protocol):
+    """The waits of messages around their transfers over the air."""
+
+    def delays(self) -> AccessDelays:
+        """Return the waits of the messages of one cell."""
+        ...
+
+
+ACCESS_LATENCY: Final = Contract("cell access", AccessLatency, {"delays": InstanceOf(AccessDelays)})
+
+
+class GrantAccess(Component):
+    """Access by scheduling request and grant, as in LTE and NR.
+
+    The defaults are those of LTE. A scheduling request every 10 ms: 5 ms until the next, and 1 ms to send it; 3 ms
+    until it is decoded, 1 ms for the grant, and 3 ms to prepare the data; a downlink 4 ms with its processing (latency
+    budgets of 3GPP TR 36.912, annex B, and TR 36.881, section 5). From idle to active 100 ms, the requirement of
+    TR 25.913, section 6.2.1. A client is released after 10 s, one of the values of TS 36.331's data inactivity timer.
+    10 ms to the server are 2,000 km of fibre at 5 us per km (ITU-T G.114).
+
+    Attributes
+    ----------
+    downlink_s : processing and alignment of a downlink in the base station
+    scheduling_request_s : mean wait for the next opportunity of a request, and the request
+    grant_s : decoding of the request, the grant, and preparation of the data
+    random_access_s : random access and connection set-up after idle
+    inactivity_s : time without a message after which a client is idle
+    backhaul_s : one way between the base station and the server
+    """
+
+    downlink_s: NonNegativeFloat = 0.004
+    scheduling_request_s: NonNegativeFloat = 0.006
+    grant_s: NonNegativeFloat = 0.007
+    random_access_s: NonNegativeFloat = 0.1
+    inactivity_s: PositiveFloat = 10.0
+    backhaul_s: NonNegativeFloat = 0.01
+
+    def delays(self) -> AccessDelays:
+        """Return the waits: to and from the server, and for the grant of an uplink."""
+        return AccessDelays(
+            self.backhaul_s + self.downlink_s,
+            self.scheduling_request_s + self.grant_s,
+            self.backhaul_s,
+            self.random_access_s,
+            self.inactivity_s,
+        )
+
+
+class NoAccessLatency(Component):
+    """No waits: a message is on the air at once, and its last bit at the server when it has been received."""
+
+    def delays(self) -> AccessDelays:
+        """Return waits of 0."""
+        return AccessDelays()

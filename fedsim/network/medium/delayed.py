@@ -1,0 +1,132 @@
+"""Transfers that join a medium some time after they are asked for: access, and what a protocol adds to a message."""
+
+import math
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import ClassVar, cast
+
+from simpy import Environment, Event
+
+from fedsim.clock import call_after, call_when, process_now
+from fedsim.network.contracts import SharedMedium, SpectrumBook, Transfer
+
+
+class DelayedTransfer(Transfer):
+    """A transfer that starts after a delay, during which nothing is carried.
+
+    Parameters
+    ----------
+    env : Environment
+    start : starts the transfer
+    share : part of the carried bits that counts as sent; the rest is overhead
+
+    Attributes
+    ----------
+    done : event that triggers when the last bit has arrived
+    """
+
+    __slots__ = ("_cancelled", "_share", "_start", "_transfer", "done")
+
+    def __init__(self, env: Environment, start: Callable[[], Transfer], share: float = 1.0) -> None:
+        self.done = Event(env)
+        self._start, self._share = start, share
+        self._transfer: Transfer | None = None
+        self._cancelled = False
+
+    def begin(self) -> None:
+        """Start the transfer, unless it has been cancelled."""
+        if not self._cancelled:
+            self._transfer = self._start()
+            call_when(self._transfer.done, self._arrived)
+
+    def cancel(self) -> None:
+        """End the wait or the transfer now; `done` never triggers then."""
+        self._cancelled = True
+        if self._transfer is not None:
+            self._transfer.cancel()
+
+    def sent_bits(self) -> float:
+        """Return the number of bits carried so far, 0 during the delay."""
+        return 0.0 if self._transfer is None else self._share * self._transfer.sent_bits()
+
+    def queued_s(self) -> float:
+        """Return the seconds of waiting for a free medium; the delay is no queue."""
+        return 0.0 if self._transfer is None else self._transfer.queued_s()
+
+    def arrives_s(self) -> float:
+        """Return the instant at which the last bit arrives; `inf` while it is unknown."""
+        return math.inf if self._transfer is None else self._transfer.arrives_s()
+
+    def _arrived(self, _event: Event) -> None:
+        if not self._cancelled:
+            process_now(self.done)
+
+
+class DelayedReception(DelayedTransfer):
+    """A delayed transfer that announces its arrival."""
+
+    __slots__ = ()
+
+    announces_arrival: ClassVar[bool] = True
+
+
+class Delay:
+    """Delays transfers by a constant; those of one instant start in one event, in the order of the calls.
+
+    Parameters
+    ----------
+    env : Environment
+    delay_s : float >= 0
+    """
+
+    def __init__(self, env: Environment, delay_s: float) -> None:
+        self.env, self.delay_s = env, delay_s
+        self._asked_s = -math.inf
+        self._together: list[DelayedTransfer] = []
+
+    def hold(self, transfer: DelayedTransfer) -> DelayedTransfer:
+        """Let a transfer begin after the delay, and return it."""
+        now_s: float = self.env.now
+        if now_s != self._asked_s:
+            self._asked_s, self._together = now_s, []
+            call_after(self.env, self.delay_s, self._begin, self._together)
+        self._together.append(transfer)
+        return transfer
+
+    def _begin(self, event: Event) -> None:
+        together = cast(list[DelayedTransfer], event.value)
+        if together is self._together:
+            self._asked_s = -math.inf
+        for transfer in together:
+            transfer.begin()
+
+
+class DelayedMedium(SharedMedium):
+    """A medium whose transfers each wait before they join it.
+
+    Parameters
+    ----------
+    env : Environment
+    medium : SharedMedium
+    before_s : waits of a downlink and of an uplink
+    announces : whether the medium's downlinks announce their arrival
+    """
+
+    def __init__(
+        self, env: Environment, medium: SharedMedium, before_s: tuple[float, float], *, announces: bool
+    ) -> None:
+        self.medium = medium
+        self._env, self._down, self._up = env, Delay(env, before_s[0]), Delay(env, before_s[1])
+        self._of_downlink = DelayedReception if announces else DelayedTransfer
+
+    def downlink(self, client: int, bits: float) -> Transfer:
+        """Start a transfer from the server to a client after the wait."""
+        return self._down.hold(self._of_downlink(self._env, partial(self.medium.downlink, client, bits)))
+
+    def uplink(self, client: int, bits: float) -> Transfer:
+        """Start a transfer from a client to the server after the wait."""
+        return self._up.hold(DelayedTransfer(self._env, partial(self.medium.uplink, client, bits)))
+
+    def books(self) -> Mapping[str, SpectrumBook]:
+        """Return the books of the medium."""
+        return self.medium.books()

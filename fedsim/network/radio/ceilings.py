@@ -1,0 +1,72 @@
+"""The mean of Shannon's efficiency over fading under a ceiling, ``E[min(log2(1 + snr G), c)]``."""
+
+from typing import Final
+
+import numpy as np
+
+from fedsim.arrays import FloatArray
+from fedsim.network.radio.capacity import spectral_efficiency
+from fedsim.network.radio.contracts import Fading
+from fedsim.units import db_to_linear, linear_to_db
+
+_TAIL: Final = 2.0**-52
+_HALVINGS: Final = 56
+_HIGHEST_DB: Final = 120.0
+_MOST_LEVELS: Final = 4096
+_ROWS: Final = 64
+_STEP: Final = 1 / 16
+_REACH: Final = 3.2
+
+
+def mean_below_ceiling(snr: FloatArray, ceiling: float, fading: Fading) -> FloatArray:
+    """Return the mean of ``min(log2(1 + snr * gain), ceiling)`` in bit/s/Hz over fading, of the shape of snr.
+
+    Where no gain reaches the ceiling, it is the fading law's own mean; where each does, the ceiling. In between a
+    monotone cubic passes through the means at SNRs at most a quarter of a decibel apart, or an eighth of the decibels
+    between the quartiles of the gain. Each of them is ``int_0^v log2(1 + snr q(u)) du + ceiling (1 - v)``, where v is
+    the probability of a gain below the ceiling's, found by halving, and the integral is a double exponential rule.
+    Against quadrature it errs by less than 1e-5 bit/s/Hz for Rayleigh, Rician and Nakagami fading.
+
+    Parameters
+    ----------
+    snr : mean linear SNRs, any shape
+    ceiling : greatest efficiency in bit/s/Hz, > 0
+    fading : law of the gain
+    """
+    from scipy.interpolate import PchipInterpolator
+
+    least, lower, upper, most = fading.gain_quantile(np.array([_TAIL, 0.25, 0.75, 1.0 - _TAIL])).tolist()
+    if least == most:
+        return np.minimum(spectral_efficiency(snr * most), ceiling)
+    reached = np.exp2(ceiling) - 1.0
+    first_db = float(linear_to_db(reached / most))
+    last_db = min(float(linear_to_db(reached / max(least, np.finfo(np.float64).tiny))), first_db + _HIGHEST_DB)
+    apart_db = float(linear_to_db(upper / lower)) / 8.0 if 0 < lower < upper else 0.25
+    levels = min(max(8, int(np.ceil((last_db - first_db) / min(max(apart_db, 0.002), 0.25)))), _MOST_LEVELS)
+    grid_db = np.linspace(first_db, last_db, levels)
+    grid = db_to_linear(grid_db)
+    mean = np.concatenate([_mean(grid[low : low + _ROWS], ceiling, reached, fading) for low in range(0, levels, _ROWS)])
+    with np.errstate(divide="ignore"):
+        level_db = linear_to_db(snr)
+    between = PchipInterpolator(grid_db, mean)(np.clip(level_db, first_db, last_db))
+    free = fading.mean_spectral_efficiency(snr)
+    return np.where(level_db <= first_db, np.minimum(free, ceiling), np.where(level_db < last_db, between, ceiling))
+
+
+def _mean(snr: FloatArray, ceiling: float, reached: float, fading: Fading) -> FloatArray:
+    """Return the mean at some linear SNRs, shape (n,)."""
+    low, high = np.zeros(snr.size), np.ones(snr.size)
+    for _ in range(_HALVINGS):
+        middle = (low + high) / 2
+        below = snr * fading.gain_quantile(np.clip(middle, _TAIL, 1.0 - _TAIL)) < reached
+        low, high = np.where(below, middle, low), np.where(below, high, middle)
+    node, weight = _nodes()
+    gain = fading.gain_quantile(np.clip(low[:, None] * node, _TAIL, 1.0 - _TAIL))
+    return np.asarray(low * (spectral_efficiency(snr[:, None] * gain) @ weight) + ceiling * (1.0 - low))
+
+
+def _nodes() -> tuple[FloatArray, FloatArray]:
+    """Return nodes and weights of the double exponential rule of Takahasi and Mori on (0, 1)."""
+    t = np.arange(-_REACH, _REACH + _STEP / 2, _STEP)
+    u = 1.0 / (1.0 + np.exp(-np.pi * np.sinh(t)))
+    return u, np.pi * np.cosh(t) * u * (1.0 - u) * _STEP

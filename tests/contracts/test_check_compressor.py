@@ -1,0 +1,138 @@
+"""`check_compressor` refuses broken compressors, each for its own fault, and passes sound ones."""
+
+from typing import Any, ClassVar
+
+import numpy as np
+import pytest
+from pydantic import PrivateAttr
+
+from fedsim.errors import ContractError
+from fedsim.learning import QSGD, Compressor, NoCompression, RandomK, TopK
+from fedsim.testing import check_compressor
+
+
+class SignOnly(Compressor):
+    """Sign and mean absolute value; the broken ones differ from it in one thing each."""
+
+    @property
+    def remembers(self):
+        return True
+
+    def bits(self, tensors):
+        return float(sum(tensors) + 32)
+
+    def compress(self, update, tensors, rng):
+        return (np.sign(update) * np.float32(np.abs(update).mean())).astype(np.float32)
+
+
+class TwiceTheUpdate(SignOnly):
+    def compress(self, update, tensors, rng):
+        return (3 * update).astype(np.float32)
+
+
+class Counts(SignOnly):
+    _calls: int = PrivateAttr(0)
+
+    def compress(self, update, tensors, rng):
+        self._calls += 1
+        return super().compress(update, tensors, rng) / np.float32(self._calls)
+
+
+class Writes(SignOnly):
+    def compress(self, update, tensors, rng):
+        update *= 0
+        return update
+
+
+class Doubles(SignOnly):
+    def compress(self, update, tensors, rng):
+        return np.zeros(update.size)
+
+
+class Shortened(SignOnly):
+    def compress(self, update, tensors, rng):
+        return update[1:].copy()
+
+
+class Global(SignOnly):
+    def compress(self, update, tensors, rng):
+        return np.float32(np.random.rand()) * update  # noqa: NPY002
+
+
+class AddsNoise(SignOnly):
+    remembers: ClassVar[Any] = False
+
+    def compress(self, update, tensors, rng):
+        return (update + rng.standard_normal(update.size)).astype(np.float32)
+
+
+class Divides(SignOnly):
+    def compress(self, update, tensors, rng):
+        with np.errstate(all="ignore"):
+            return np.where(np.isfinite(update), update / np.abs(update), update).astype(np.float32)
+
+
+class BitsOfNone(SignOnly):
+    def bits(self, tensors):
+        return None
+
+
+class BitsThatGrow(SignOnly):
+    _asked: int = PrivateAttr(0)
+
+    def bits(self, tensors):
+        self._asked += 1
+        return self._asked
+
+
+class SaysLossless(SignOnly):
+    lossless: ClassVar[bool] = True
+
+
+class Undecided(SignOnly):
+    remembers: ClassVar[Any] = 1
+
+
+@pytest.mark.parametrize(
+    "sound",
+    [
+        NoCompression(),
+        SignOnly(),
+        QSGD(),
+        QSGD(levels=1, bucket=7, norm="max"),
+        TopK(share=0.1),
+        TopK(share=0.5, error_feedback=False),
+        RandomK(share=0.1),
+        RandomK(share=0.1, error_feedback=False, shared_seed=True),
+    ],
+)
+def test_sound_compressors_pass(sound):
+    assert check_compressor(sound) is None
+
+
+@pytest.mark.parametrize(
+    ("broken", "fault"),
+    [
+        (TwiceTheUpdate(), r"mean squared error of .* a random update"),
+        (Counts(), "differs when it is repeated"),
+        (Writes(), "read-only"),
+        (Doubles(), r"float64 of shape \(68,\); float32 of shape \(68,\) is needed"),
+        (Shortened(), r"shape \(67,\)"),
+        (Global(), "global random generator"),
+        (AddsNoise(), "other numbers than zeros for zeros"),
+        (Divides(), "not finite.*a single number"),
+        (BitsOfNone(), "bits returned None"),
+        (BitsThatGrow(), "bits differ"),
+        (SaysLossless(), "though it is lossless"),
+        (Undecided(), "remembers: 1 is not allowed"),
+        (object(), "does not derive"),
+    ],
+)
+def test_broken_compressors_are_refused_for_their_fault(broken, fault):
+    with pytest.raises(ContractError, match=fault):
+        check_compressor(broken)
+
+
+def test_trials_too_small_to_check_anything_are_refused():
+    with pytest.raises(ValueError, match="tensors and draws"):
+        check_compressor(TopK(), draws=1)

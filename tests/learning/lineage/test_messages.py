@@ -1,0 +1,156 @@
+"""What clients send, and what they remember of it, against loops by hand over a learner without torch."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fedsim.learning import QSGD, Compressor, MemoryStore, RandomK, Release, TopK
+from fedsim.learning.lineage.handles import LEFT_OUT, UpdateHandle
+from fedsim.learning.supervised import SupervisedLearner
+from tests.support.asking import even
+from tests.support.plain_learner import Doubling, half_way_learner, updates
+
+TARGETS = [(1, 2), (3, -5), (-2, 0.5)]
+
+
+def run(learner: SupervisedLearner, cohorts: list[list[int]]) -> tuple[list[Any], list[UpdateHandle]]:
+    """Return the models and updates of rounds."""
+    models, sent = [learner.initial()], []
+    for cohort in cohorts:
+        sent += (handles := updates(learner, models[-1], *cohort))
+        models.append(learner.aggregate(models[-1], handles, even(len(cohort))))
+    return models, sent
+
+
+def memory_after(update: UpdateHandle) -> np.ndarray:
+    state = update.training.state
+    assert state is not None
+    assert state.value is not None
+    return state.value[LEFT_OUT]
+
+
+class Half(Compressor):
+    """Sends half of each number."""
+
+    @property
+    def remembers(self) -> bool:
+        return True
+
+    def bits(self, tensors: Any) -> float:
+        return 16.0 * sum(tensors)
+
+    def compress(self, update: np.ndarray, tensors: Any, rng: np.random.Generator) -> np.ndarray:
+        return (update / 2).astype(np.float32)
+
+
+COHORTS = st.lists(st.lists(st.integers(0, 2), min_size=1, max_size=3, unique=True), min_size=1, max_size=6)
+
+
+@given(COHORTS, st.sampled_from([TopK(share=0.5), RandomK(share=0.5), Half()]), st.sampled_from([1, 256]))
+def test_what_was_sent_and_what_is_left_add_up_to_all_updates(
+    cohorts: list[list[int]], compressor: Compressor, batch: int
+) -> None:
+    learner, executor = half_way_learner(TARGETS, compressor=compressor)
+    executor.max_batch = batch
+    _, handles = run(learner, cohorts)
+    sent = learner.measure(handles, ("update",))["update"]
+    for client in {client for cohort in cohorts for client in cohort}:
+        mine = [i for i, update in enumerate(handles) if update.training.client == client]
+        # The executor goes half the way from its base to the client's target.
+        exact = [(np.array(TARGETS[client]) - learner.vector(handles[i].training.base)[:2]) / 2 for i in mine]
+        total = sent[mine].astype(np.float64).sum(axis=0) + memory_after(handles[mine[-1]])
+        np.testing.assert_allclose(total, np.sum(exact, axis=0), rtol=1e-5, atol=1e-5)
+
+
+def test_top_1_of_two_by_hand() -> None:
+    """Client 1 goes from (0, 0, 0) half the way to (3, -5); the buffer counts in clear."""
+    learner, _ = half_way_learner(TARGETS, compressor=TopK(share=0.5))
+    models, handles = run(learner, [[1], [1], [1]])
+    # Updates (1.5, -2.5), then from (0, -2.5): (1.5, -1.25), then from (3, -2.5): (0, -1.25).
+    # Sent (0, -2.5); memory (1.5, 0). Sum (3, -1.25), sent (3, 0); memory (0, -1.25). Sum (0, -2.5), sent.
+    assert [learner.vector(model).tolist() for model in models] == [[0, 0, 0], [0, -2.5, 1], [3, -2.5, 2], [3, -5, 3]]
+    assert [memory_after(update).tolist() for update in handles] == [[1.5, 0], [0, -1.25], [0, 0]]
+
+
+def test_an_update_that_is_not_asked_for_leaves_the_memory_alone() -> None:
+    learner, _ = half_way_learner(TARGETS, compressor=TopK(share=0.5))
+    models, handles = run(learner, [[1], [2], [0]])  # client 1 is lost in rounds 2 and 3
+    (again,) = updates(learner, models[-1], 1)
+    assert again.training.previous is handles[0].training.state
+
+
+def test_an_update_that_arrived_and_is_not_used_counts_as_sent() -> None:
+    learner, _ = half_way_learner(TARGETS, compressor=TopK(share=0.5))
+    start = learner.initial()
+    updates(learner, start, 1)  # arrives, and the server discards it
+    (again,) = updates(learner, start, 1)
+    # Memory (1.5, 0) and update (1.5, -2.5): the second message is (3, 0).
+    assert learner.measure([again], ("update",))["update"].tolist() == [[3, 0]]
+    assert learner.trainings == 2
+
+
+def test_two_updates_of_a_client_in_one_aggregation_follow_one_another() -> None:
+    learner, _ = half_way_learner(TARGETS, compressor=TopK(share=0.5))
+    start = learner.initial()
+    both = updates(learner, start, 1) + updates(learner, start, 1)
+    assert learner.vector(learner.aggregate(start, both, np.ones(2)))[:2].tolist() == [3, -2.5]
+
+
+def test_a_release_is_made_before_it_is_compressed_and_the_memory_holds_what_it_left() -> None:
+    learner, _ = half_way_learner(TARGETS, compressor=TopK(share=0.5), mechanism=Doubling())
+    (update,) = learner.updates(learner.initial(), np.array([1]), {0: Release(1.0, 1)})
+    found = learner.measure([update], ("update",))["update"]
+    assert found.tolist() == [[0, -5]]  # twice (1.5, -2.5) is (3, -5)
+    assert memory_after(update).tolist() == [3, 0]
+
+
+@pytest.mark.parametrize("compressor", [QSGD(levels=3), TopK(share=0.5), RandomK(share=0.5, error_feedback=False)])
+def test_digests_know_the_compressor_and_the_client_s_memory(compressor: Compressor) -> None:
+    def digests(chosen: Compressor | None, cohorts: list[list[int]]) -> list[str]:
+        return [update.digest for update in run(half_way_learner(TARGETS, compressor=chosen)[0], cohorts)[1]]
+
+    once = digests(compressor, [[1]])
+    assert once == digests(compressor, [[1]])
+    assert once != digests(None, [[1]])
+    assert once != digests(compressor.model_copy(update={"share": 0.75, "levels": 5}), [[1]])
+    learner, _ = half_way_learner(TARGETS, compressor=compressor)
+    start = learner.initial()
+    first, second = updates(learner, start, 1) + updates(learner, start, 1)
+    # From the same model a client sends the same again, unless it remembers what it has not sent.
+    assert (first.digest != second.digest) == compressor.remembers
+
+
+@pytest.mark.parametrize("left", ["all", "models", "last model", "nothing"])
+def test_memories_go_on_from_where_they_were_kept(left: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("fedsim.learning.lineage.kept._LONGEST_S", 0.0)
+    cohorts = [[0, 1], [1, 2], [0, 2], [1, 2]]
+    store = MemoryStore()
+    first, _ = half_way_learner(TARGETS, compressor=TopK(share=0.5), store=store)
+    models, _ = run(first, cohorts)
+    first.vector(models[-1])
+    kept = {"all": None, "models": {m.digest for m in models}, "last model": {models[-1].digest}, "nothing": set()}[
+        left
+    ]
+    for digest in list(store._arrays):
+        if kept is not None and digest not in kept:
+            store.remove_arrays(digest)
+    whole, _ = half_way_learner(TARGETS, compressor=TopK(share=0.5))
+    again, _ = half_way_learner(TARGETS, compressor=TopK(share=0.5), store=store)
+    longer = [*cohorts, [0, 1, 2]]
+    expected = whole.vector(run(whole, longer)[0][-1]).tobytes()
+    assert again.vector(run(again, longer)[0][-1]).tobytes() == expected
+    # With the states beside the models only the last cohort is trained.
+    assert (again.work.trained == 3) == (left == "all")
+
+
+def test_sizes_are_those_of_the_message_and_the_buffers_are_sent_whole() -> None:
+    plain, _ = half_way_learner(TARGETS)
+    assert (plain.model_bits, plain.update_bits, plain.remembers) == (96, 96, False)
+    # One of two parameters with a place of one bit, and a buffer of 32.
+    small, _ = half_way_learner(TARGETS, compressor=TopK(share=0.5))
+    assert (small.model_bits, small.update_bits, small.remembers) == (96, 33 + 32, True)
+    bigger, _ = half_way_learner(TARGETS, compressor=TopK(share=0.5), model_bits=9600)
+    assert (bigger.model_bits, bigger.update_bits) == (9600, pytest.approx(6500))
