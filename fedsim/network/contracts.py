@@ -30,7 +30,7 @@ from fedsim.answers import (
 from fedsim.arrays import FloatArray, IntArray
 from fedsim.capabilities import Capable
 from fedsim.clock import Environment, Event
-from fedsim.errors import PartError
+from fedsim.errors import PartError, ScenarioError
 from fedsim.streams import Streams
 
 
