@@ -17,7 +17,6 @@ from fedsim.devices.contracts import AVAILABILITY, AVAILABILITY_MODEL, COMPUTE_T
 from fedsim.devices.energy import ENERGY
 from fedsim.errors import PartError, RunError
 from fedsim.history import History, Recorder
-from fedsim.history.notes import Rates, notes_of
 from fedsim.learning import ExecutorChoice, ExecutorUsed, Keeping, Learner, MakeExecutor, Precision
 from fedsim.learning.contracts import LEARNER
 from fedsim.learning.models.settings import ModelPart
@@ -138,7 +137,9 @@ class Simulation:
             with Watchdog(self._standing):
                 self._server.run()
             trained = self.trained()
-            history = self.history()
+            accountant = self.context.clients.accountant
+            budget = None if accountant is None else float(accountant.budget.total)
+            history = replace(self.history(), ending=self.ending, budget=budget)
         finally:
             self.context.learner.flush()
         return history if trained is None else replace(history, find_model=_Found(trained))
@@ -205,14 +206,10 @@ def simulate(
         device=device,
         precision=precision,
     )
-    history, rates = simulation.run(), Rates()
-    for batch in history.participations.to_batches():
-        rates.see(batch)
-    budget = None if scenario.privacy is None else float(scenario.privacy.budget.total)
-    notes = (*simulation.ending, *notes_of(history, rates, budget))
-    for note in notes:
+    history = simulation.run()
+    for note in history.notes:
         _LOG.warning("fedsim: %s", note)
-    return replace(history, notes=notes)
+    return history
 
 
 def build_server(

@@ -104,9 +104,7 @@ def run(
             trained = simulation.trained()
             if trained is not None:
                 write_model(folder.claim(MODEL), trained.arrays, trained.architecture, history.rounds.num_rows)
-            notes = write_results(
-                folder.place, scenario, history, recorder.batches("participations"), simulation.ending
-            )
+            write_results(folder.place, scenario, history, recorder.batches("participations"))
         except BaseException as error:
             saver.end(error)
             raise
@@ -114,7 +112,7 @@ def run(
         say(_told_of_audit(recorder, time.perf_counter() - began))
         if trained is not None:
             say(_told(learner.work))
-        return with_fields(history, notes=notes)
+        return history
 
 
 def write_results(
@@ -122,9 +120,8 @@ def write_results(
     scenario: Scenario,
     history: History,
     participations: Iterable[pa.RecordBatch] | None = None,
-    notes: Iterable[str] = (),
-) -> tuple[str, ...]:
-    """Write summary and figures of a run that has ended; return the sentences that a user should know.
+) -> None:
+    """Write summary and figures of a run that has ended.
 
     Parameters
     ----------
@@ -132,11 +129,10 @@ def write_results(
     scenario : of the run
     history : of the run
     participations : its participations batch by batch, where they are too many for memory
-    notes : sentences on how the run ended
     """
     settings = scenario.results
     budget = None if scenario.privacy is None else float(scenario.privacy.budget.total)
-    summary = summarise(history, settings.target_accuracy, settings.smoothing, participations, notes, budget)
+    summary = summarise(history, settings.target_accuracy, settings.smoothing, participations, budget)
     write_json(place / SUMMARY, summary)
     draw([history], "round", "duration", out=place / "round_durations.png")
     if history.evaluations.num_rows:
@@ -144,7 +140,6 @@ def write_results(
         draw([history], "round", "accuracy", smoothing=settings.smoothing, out=place / "accuracy_by_round.png")
     if scenario.privacy is not None:
         draw([history], "time", "leakage", out=place / "leakage.png")
-    return tuple(summary["notes"])
 
 
 def _finished_before(folder: RunFolder) -> History:
@@ -160,18 +155,19 @@ def _finished_before(folder: RunFolder) -> History:
     if lost := sorted(set(gone) - {SUMMARY, *FIGURES}):
         raise RunError(f"{folder.path}: lacks {', '.join(lost)}, which its run wrote; --force runs the scenario again")
     if gone:
-        notes = write_results(folder.path, folder.scenario, history, notes=_ended_early(folder.scenario, history))
-        history = with_fields(history, notes=notes)
+        if SUMMARY in gone:
+            history = with_fields(history, ending=_ended_early(folder.scenario, history))
+        write_results(folder.path, folder.scenario, history)
         folder.written_again()
     return history
 
 
-def _ended_early(scenario: Scenario, history: History) -> list[str]:
+def _ended_early(scenario: Scenario, history: History) -> tuple[str, ...]:
     """Return that a finished run has fewer rounds than its scenario counts; why is no longer known."""
     rounds, count = history.rounds.num_rows, scenario.rounds.count
     if rounds == count or scenario.rounds.until_s is not None or scenario.rounds.target_accuracy is not None:
-        return []
-    return [f"the run ended after round {rounds} of {count}"]
+        return ()
+    return (f"the run ended after round {rounds} of {count}",)
 
 
 def _by_another_release(folder: RunFolder) -> str:

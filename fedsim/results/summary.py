@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 from fedsim.errors import RunError
 from fedsim.history import History
 from fedsim.history.accounting import wasted_shares
-from fedsim.history.notes import Rates, notes_of
+from fedsim.history.notes import Rates
 from fedsim.results.manifest import SUMMARY, checked_bytes
 from fedsim.results.places import located
 from fedsim.results.state import read_state
@@ -22,7 +22,6 @@ def summarise(
     target_accuracy: float = 0.8,
     smoothing: int = 1,
     participations: Iterable[pa.RecordBatch] | None = None,
-    notes: Iterable[str] = (),
     budget: float | None = None,
 ) -> dict[str, Any]:
     """Return the summary of a run by the names of its quantities; None for one that does not exist.
@@ -33,7 +32,6 @@ def summarise(
     target_accuracy : accuracy whose time is stated, a share
     smoothing : window of the causal mean over evaluations
     participations : the participations batch by batch, where they are too many for memory
-    notes : sentences on how the run ended, beside those that follow from its tables
     budget : greatest epsilon that a client may leak; None without privacy, where no leakage is stated
     """
     durations_s = history.column("rounds", "duration_s")
@@ -62,7 +60,7 @@ def summarise(
         "clients_reached": len(reached),
         "privacy": budget is not None,
         "largest_leakage": float(leakage[-1]) if leakage.size and budget is not None else None,
-        "notes": [*notes, *notes_of(history, rates, budget)],
+        "notes": history.told(rates, budget),
     }
 
 

@@ -109,7 +109,7 @@ def _history(folder: Path, state: RunState) -> History:
         tables = truncated(tables)
     history = History(state.name, **tables, unfinished=None if finished else shortfall(folder))
     if finished and located(folder, SUMMARY).exists():
-        history = replace(history, notes=tuple(read_summary(folder).get("notes", ())))
+        history = replace(history, said=tuple(read_summary(folder).get("notes", ())))
     return with_model(history, folder)
 
 
