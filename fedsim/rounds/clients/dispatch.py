@@ -254,7 +254,7 @@ class Dispatcher:
         if wrong.any():
             row, i = (int(index[0]) for index in np.nonzero(wrong))
             waits = assignment.waits_for_all and never[row, i]
-            why = "the policy waits for every client; choose one with a deadline" if waits else "times are at least 0"
+            why = assignment.why_all if waits else "times are at least 0"
             raise ScenarioError(
                 f"round {assignment.number}: the {PHASES[first + row]} of client {client[i]} would take "
                 f"{times_s[row, i]} s; {why}"
