@@ -18,12 +18,14 @@ class ParticipationRecords(NamedTuple):
     Attributes
     ----------
     client : ids, shape (m,)
+    draw : key of the random numbers of the transfers
     start_s, now_s : start of the participations, and instant of the record
     bits : sizes of the message down and of the message up
     demand : energy that the clients drew from their batteries; None without energy
     """
 
     client: IntArray
+    draw: int
     start_s: float
     now_s: float
     bits: tuple[float, float]
@@ -47,11 +49,7 @@ class ParticipationRecords(NamedTuple):
 
     def of(self, part: IntArray) -> "ParticipationRecords":
         """Return copies of the records at some positions, shape (k,)."""
-        demand = self.demand
-        if demand is not None:
-            demand = EnergyDemand(
-                demand.client[part], demand.charge_j[part], demand.cost_j[:, part], demand.samples[part]
-            )
+        demand = None if self.demand is None else self.demand.of(part)
         return self._replace(
             client=self.client[part],
             ended_s=self.ended_s[part],
