@@ -140,7 +140,7 @@ class _Checked(Examination):
 
     def carried(self, way: str) -> None:
         """Check that bits carried of a transfer never fall with time, and are all bits at its end."""
-        took_s, start_s = self._ask(self.links, way, self.client, 1), np.zeros(self.client.size)
+        took_s, start_s = self._ask(self.links, way, self.client, 1), np.full(self.client.size, _STARTS_APART_S)
         can = np.flatnonzero(np.isfinite(took_s))
         up = way == "uplink"
         if can.size and not self.links.shared[up]:

@@ -22,6 +22,7 @@ from fedsim.clock import call_after, call_next
 from fedsim.devices import EnergyDemand
 from fedsim.history.outcomes import COMPUTE, DOWNLINK, NOT_CUT, PHASES, UPLINK, Outcome
 from fedsim.network.contracts import Transfer
+from fedsim.rounds.clients.cut_transfers import CutTransfers
 from fedsim.rounds.clients.draining import Drain
 from fedsim.rounds.clients.interruptions import BatteryEmpty, Carried, Interruptions
 from fedsim.rounds.clients.link_outages import PhaseStart
@@ -93,9 +94,7 @@ class Participations:
     ) -> None:
         size = planned_s.shape[1]
         self.env, self.start_s, self.bits, self.demand, self._on_end = env, env.now, bits, demand, on_end
-        self._bits_carried, self.draw = carried, draw
-        # Dedicated transfers that were cut: phase, position, start and length; their bits are worked out together.
-        self._cuts: list[tuple[int, int, float, float]] = []
+        self._cuts, self.draw = CutTransfers(carried), draw
         # What an uninterrupted participation will have spent and sent; an interruption corrects it.
         self.spent_s = planned_s.copy()
         amounts = np.zeros((5, size))
@@ -174,12 +173,7 @@ class Participations:
 
     def count_bits(self) -> None:
         """Work out the bits of the dedicated transfers that were cut short since the last call."""
-        cuts, self._cuts = self._cuts, []
-        for phase in {phase for phase, *_ in cuts}:
-            member, start_s, elapsed_s = zip(*[rest for at, *rest in cuts if at == phase], strict=True)
-            members = np.array(member, dtype=np.int64)
-            carried = self._bits_carried(phase, members, np.array(start_s), np.array(elapsed_s))
-            self._sent_bits[phase // 2, members] = np.minimum(carried, self._sent_bits[phase // 2, members])
+        self._cuts.count(self._sent_bits)
 
     def done(self, members: IntArray) -> FloatArray:
         """Return the share of each phase's bits or work that was done, shape (3, m).
@@ -415,7 +409,7 @@ class Participations:
             if empty is not None:
                 self._sent_bits[phase // 2, i] *= empty.of_bits
             elif elapsed_s < planned_s:
-                self._cuts.append((phase, i, self.env.now - elapsed_s, elapsed_s))
+                self._cuts.add(phase, i, self.env.now - elapsed_s, elapsed_s)
         self.spent_s[phase + 1 :, i] = self._sent_bits[phase // 2 + 1 :, i] = 0.0
         self.cut_in[i] = phase
 
