@@ -17,7 +17,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 
-from validation import Row, capability, cells, clock, presence, radio
+from validation import Row, capability, cells, clock, paths, presence, radio
 
 LIMIT = 4.5  # standard errors: one table of 160 drawn rows in 1,000 goes beyond by chance
 GROUPS: dict[str, Callable[[float], Iterator[Row]]] = {
@@ -30,11 +30,19 @@ GROUPS: dict[str, Callable[[float], Iterator[Row]]] = {
     "Capacity in bit/s/Hz, and outage": radio.capacity,
     "Modulation and coding, in bit/s/Hz": cells.coding,
     "Transfer, in blocks": radio.transfer,
+    "Max relative SNR": cells.max_relative_snr,
     "Proportional fair": cells.proportional_fair,
+    "Shares": cells.shares,
     "Multicast, in bit/s/Hz": cells.multicast,
     "Shared medium, load 0.6": clock.queues,
     "Shared links": clock.shares,
     "Outage bursts": clock.bursts,
+    "Access of cells": paths.access,
+    "Transport": paths.transport,
+    "The server's link": paths.server,
+    "Wi-Fi": paths.contention,
+    "LoRa": paths.lora,
+    "Satellites": paths.satellites,
     "Availability": presence.shares,
     "Availability: generated against published samples": presence.flash,
     "Device capability against published statistics": capability.devices,

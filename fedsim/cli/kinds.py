@@ -41,8 +41,11 @@ def catalogues() -> dict[str, Any]:
     from fedsim.network.graph.access import ACCESSES
     from fedsim.network.medium.cell import SHARINGS
     from fedsim.network.medium.failures import FAILURES
+    from fedsim.network.radio.power_control import POWER_CONTROLS
+    from fedsim.network.satellite.passes import PASSES
     from fedsim.network.topology.generators import LAYOUTS
     from fedsim.network.topology.mobility import MOBILITIES
+    from fedsim.network.transport.transport import TRANSPORTS
     from fedsim.per_client import CLIENT_LAWS
     from fedsim.privacy import BUDGETS, MECHANISMS
     from fedsim.rounds import BACKHAULS, CLOUD_RULES, GROUPINGS, LATE, POLICIES
@@ -65,9 +68,12 @@ def catalogues() -> dict[str, Any]:
         "fadings": FADINGS,
         "rates": RATES,
         "sharings": SHARINGS,
+        "power-controls": POWER_CONTROLS,
         "topologies": LAYOUTS,
         "accesses": ACCESSES,
         "access-latencies": ACCESS_LATENCIES,
+        "transports": TRANSPORTS,
+        "passes": PASSES,
         "mobilities": MOBILITIES,
         "troubles": FAILURES,
         "compute-times": COMPUTE_TIMES,

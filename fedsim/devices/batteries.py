@@ -59,6 +59,7 @@ class EnergyDemand:
     cost_j : energy of the bits down, of the work and of the bits up if they are completed, shape (3, n)
     samples : samples passed in the complete work, shape (n,)
     power_w : power of the radio during each phase, shape (3, n); None where no time on the air costs energy
+    frequency : share of the full clock frequency at which each member works, shape (n,); None for all of it
     """
 
     client: IntArray
@@ -66,11 +67,14 @@ class EnergyDemand:
     cost_j: FloatArray
     samples: FloatArray
     power_w: FloatArray | None = None
+    frequency: FloatArray | None = None
 
     def of(self, part: IntArray) -> "EnergyDemand":
         """Return the demand of some members, by their positions, shape (k,)."""
         power_w = None if self.power_w is None else self.power_w[:, part]
-        return EnergyDemand(self.client[part], self.charge_j[part], self.cost_j[:, part], self.samples[part], power_w)
+        frequency = None if self.frequency is None else self.frequency[part]
+        cost_j = self.cost_j[:, part]
+        return EnergyDemand(self.client[part], self.charge_j[part], cost_j, self.samples[part], power_w, frequency)
 
     def runs_empty(self, planned_s: FloatArray | None = None) -> tuple[IntArray, FloatArray]:
         """Return the phase in which each battery runs empty, and the share of its energy that the charge covers.
@@ -91,7 +95,7 @@ class EnergyDemand:
         if self.power_w is not None and planned_s is not None:
             due_j = due_j + self.power_w * np.where(np.isinf(planned_s), 0.0, planned_s)
         slack_j = _SLACK_ULPS * np.spacing(self.charge_j)
-        phase = np.full(self.client.size, NEVER_EMPTY, dtype=np.int64)
+        phase = np.full(self.client.size, NEVER_EMPTY)
         share = np.ones(self.client.size)
         for number, cost_j in enumerate(due_j):
             short = (phase == NEVER_EMPTY) & (cost_j > left_j + slack_j)
@@ -158,7 +162,7 @@ class Batteries:
         self, prices: Prices, *, capacity_j: Values, idle_gain_w: Values, least_j: Values, charge_j: FloatArray
     ) -> None:
         self.prices, self.capacity_j, self.idle_gain_w, self.least_j = prices, capacity_j, idle_gain_w, least_j
-        self._charge_j = np.array(charge_j, dtype=np.float64)
+        self._charge_j = charge_j.copy()
         self._since_s = np.zeros(self._charge_j.size)
         self._from_s, self._until_s = self._window_s(
             np.arange(self._charge_j.size, dtype=np.int64), self._charge_j, self._since_s
@@ -206,6 +210,7 @@ class Batteries:
         bits: tuple[float, float],
         samples: FloatArray,
         compute_s: FloatArray,
+        frequency: FloatArray | None = None,
     ) -> EnergyDemand:
         """Begin a participation of each client, which lasts until `end`, and return its energy demand.
 
@@ -216,12 +221,18 @@ class Batteries:
         bits : sizes of the message down and of the message up
         samples : samples to pass, shape (n,)
         compute_s : duration of the work, shape (n,)
+        frequency : share of the full clock frequency at which each works, in (0, 1], shape (n,); None for all of it
+            Power grows with the cube of the frequency, as the voltage does with it, so the energy of an operation with
+            its square.
         """
         charge_j = self.charge_j(client, time_s)
         prices = self.prices.of(client)
         cost_j = np.empty((NEVER_EMPTY, client.size))
         cost_j[0] = prices.receive_j_per_bit * bits[0]
-        cost_j[1] = prices.sample_j * samples + prices.compute_w * compute_s
+        if frequency is None:
+            cost_j[1] = prices.sample_j * samples + prices.compute_w * compute_s
+        else:
+            cost_j[1] = (prices.sample_j * samples + prices.compute_w * compute_s * frequency) * frequency**2
         cost_j[2] = prices.transmit_j_per_bit * bits[1]
         power_w = None
         if np.any(np.greater(prices.receive_w, 0)) or np.any(np.greater(prices.transmit_w, 0)):
@@ -229,7 +240,7 @@ class Batteries:
             power_w[0], power_w[2] = prices.receive_w, prices.transmit_w
         self._charge_j[client], self._since_s[client] = charge_j, np.inf
         self._from_s[client] = np.inf
-        return EnergyDemand(client, charge_j, cost_j, samples, power_w)
+        return EnergyDemand(client, charge_j, cost_j, samples, power_w, frequency)
 
     def end(self, client: IntArray, charge_j: FloatArray, time_s: FloatArray) -> None:
         """End the participation of each client.

@@ -13,6 +13,7 @@ from fedsim.errors import AuditError, RunError, WriteError
 from fedsim.history.history import History
 from fedsim.history.schema import (
     ACCOUNTS,
+    AT_THE_END,
     EDGE_PARTICIPATIONS,
     EDGE_ROUNDS,
     EVALUATIONS,
@@ -85,16 +86,18 @@ class Recorder:
     Attributes
     ----------
     accounts : returns the columns of `ACCOUNTS` up to now; None for none
+    clients : the table `CLIENTS`; None for none
     audit : checks rows when they leave memory, after they were put on disk; None for no checks, and after an error
     """
 
     def __init__(self, name: str, spool: MakeSpool | None = None) -> None:
         self.name = name
         self.accounts: Callable[[], dict[str, NDArray[Any]]] | None = None
+        self.clients: pa.Table | None = None
         self.audit: TableCheck | None = None
         make = spool or _temporary
         self._tables = {
-            name: _Growing(schema, make, self._check) for name, schema in TABLES.items() if schema is not ACCOUNTS
+            name: _Growing(schema, make, self._check) for name, schema in TABLES.items() if name not in AT_THE_END
         }
 
     def add_participations(self, columns: Mapping[str, Piece]) -> None:
@@ -167,6 +170,8 @@ class Recorder:
         tables = {name: table.table() for name, table in self._tables.items()}
         if self.accounts is not None:
             tables["accounts"] = ACCOUNTS.from_columns(self.accounts())
+        if self.clients is not None:
+            tables["clients"] = self.clients
         return History(
             self.name, **{n: table for n, table in tables.items() if table.num_rows or not TABLES[n].optional}
         )

@@ -290,10 +290,35 @@ ACCOUNTS: Final = TableSchema(
     ),
     optional=True,
 )
+_NO_RADIO: Final = "no radio"
+_NO_PLACES: Final = "places have no effect"
+CLIENTS: Final = TableSchema(
+    "clients",
+    "one client, as it is before the first round",
+    (
+        _CLIENT,
+        Column("x_m", pa.float64(), "place", "m", null=_NO_PLACES),
+        Column("y_m", pa.float64(), "place", "m", null=_NO_PLACES),
+        Column("site", pa.int32(), "index of the site or server at which its transfers end", null="no sites"),
+        Column("distance_m", pa.float64(), "distance to its site or base station", "m", null=_NO_PLACES),
+        Column("downlink_snr_db", pa.float64(), "mean over fading, interference included", "dB", null=_NO_RADIO),
+        Column("uplink_snr_db", pa.float64(), "mean over fading, interference included", "dB", null=_NO_RADIO),
+        Column("downlink_bps", pa.float64(), "mean rate of a client alone on the medium", "bit/s", null="no rates"),
+        Column("uplink_bps", pa.float64(), "mean rate of a client alone on the medium", "bit/s", null="no rates"),
+        Column("samples_per_s", pa.float64(), "samples of a pass over their mean time", "1/s", null="no time"),
+        Column("samples", pa.int32(), "training samples", null="not known"),
+        Column("classes", pa.int32(), "different labels in its training data", null="nothing is learned"),
+        Column("capacity_j", pa.float64(), "energy of its full battery", "J", null="no batteries"),
+        Column("charge_j", pa.float64(), "energy in its battery at time 0", "J", null="no batteries"),
+    ),
+    optional=True,
+)
 TABLES: Final = {
     table.name: table
-    for table in (PARTICIPATIONS, ROUNDS, EVALUATIONS, EDGE_ROUNDS, EDGE_PARTICIPATIONS, PROBES, ACCOUNTS)
+    for table in (PARTICIPATIONS, ROUNDS, EVALUATIONS, EDGE_ROUNDS, EDGE_PARTICIPATIONS, PROBES, ACCOUNTS, CLIENTS)
 }
+AT_THE_END: Final = (ACCOUNTS.name, CLIENTS.name)
+"""Tables that are made as a whole, and written when the run has ended."""
 STREAMED: Final = 3
 """The first format in which the tables of an unfinished run are streams of record batches."""
 SEALED: Final = 4

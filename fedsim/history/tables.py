@@ -13,7 +13,7 @@ from fedsim.errors import RunError
 X = Literal["time", "round"]
 Y = Literal["accuracy", "loss", "leakage", "duration"]
 TableName = Literal[
-    "participations", "rounds", "evaluations", "edge_rounds", "edge_participations", "probes", "accounts"
+    "participations", "rounds", "evaluations", "edge_rounds", "edge_participations", "probes", "accounts", "clients"
 ]
 _CURVES: Final[dict[Y, tuple[TableName, str, str]]] = {
     "accuracy": ("evaluations", "time_s", "accuracy"),
@@ -38,6 +38,7 @@ class Tables:
     edge_participations : one row for each cycle of an edge server; None without edge servers
     probes : one row for each client that was asked a question; None if none was
     accounts : one row for each client of an audited run; None otherwise
+    clients : one row for each client, as it is before the first round; None in runs of older releases
     """
 
     name: str
@@ -48,6 +49,7 @@ class Tables:
     edge_participations: pa.Table | None = None
     probes: pa.Table | None = None
     accounts: pa.Table | None = None
+    clients: pa.Table | None = None
 
     def tables(self) -> dict[str, pa.Table]:
         """Return the tables that this run has, by name."""

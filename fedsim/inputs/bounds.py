@@ -76,6 +76,7 @@ BY_NAME: Final[Mapping[str, Bound]] = {
     "iterations": Bound(0, 10**6),
     "epochs": Bound(0, 10**6),
     "coherence_s": Bound(1e-6, LONGEST_S),
+    "delay_spread_s": Bound(1e-12, 1e-3),
     "block_s": Bound(1e-6, LONGEST_S),
     "measured_every_s": Bound(1e-3, 3600.0),
     "time_to_trigger_s": Bound(1e-3, 60.0),

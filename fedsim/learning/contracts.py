@@ -217,6 +217,11 @@ class Learner(Protocol):
         """Training samples of every client, shape (K,); zero in a run about timing only that does not state them."""
         ...
 
+    @property
+    def classes(self) -> IntArray | None:
+        """Number of different labels in the training data of every client, shape (K,); None without labels."""
+        ...
+
     def work_samples(self, client: IntArray, work: FloatArray | None = None) -> FloatArray:
         """Return how many samples each client passes through its model in one local training, shape (n,).
 
@@ -462,6 +467,7 @@ LEARNER: Final = Contract(
         "update_bits": Number(least=0, none=True),
         "remembers": Flag(),
         "samples": Numbers(shaped("clients"), least=0, dtype=np.int64),
+        "classes": OptionalOf(Numbers(shaped("clients"), least=0, dtype=np.int64)),
         "work_samples": Numbers(same_shape("client"), least=0),
         "whole_steps": Numbers(same_shape("client"), least=0, most=1),
         "updates": InstanceOf(list),

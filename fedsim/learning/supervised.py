@@ -83,6 +83,7 @@ class SupervisedLearner:
 
     Attributes
     ----------
+    samples, classes : training samples and different labels of every client, shape (K,)
     store : where results of trainings and probes are kept
     executor_used : description of the executor
     """
@@ -107,6 +108,9 @@ class SupervisedLearner:
     ) -> None:
         data = setup.data
         self.samples = np.array([part.size for part in rows], dtype=np.int64)
+        owner = np.repeat(np.arange(self.samples.size), self.samples)
+        labelled = np.unique(owner * data.classes + data.train_y[np.concatenate(rows)])
+        self.classes: IntArray = np.bincount(labelled // data.classes, minlength=self.samples.size)
         # Models in a store that no other run shares would never be read.
         self.store: Store = MemoryStore(0) if store is None else store
         self._messages = Messages(layout, streams, mechanism, compressor or NoCompression())

@@ -132,6 +132,11 @@ class TimingLearner:
         return None
 
     @property
+    def classes(self) -> None:
+        """None: there is no data."""
+        return None
+
+    @property
     def data_digest(self) -> None:
         """None."""
         return None

@@ -6,7 +6,16 @@ beside this file describes the kinds, and how to write a network or a sharing di
 """
 
 from fedsim.network.cell.cell import Cell, Downlink, Uplink
-from fedsim.network.contracts import Directions, Links, Network, Placement, RoutedMedium, SharedMedium, Transfer
+from fedsim.network.contracts import (
+    Directions,
+    LinkFacts,
+    Links,
+    Network,
+    Placement,
+    RoutedMedium,
+    SharedMedium,
+    Transfer,
+)
 from fedsim.network.distributions import (
     LATENCY_LAWS,
     Constant,
@@ -43,12 +52,16 @@ NETWORKS = Registry(
         "fedscale": "fedsim.network.fedscale:FedScaleNetwork",
         "graph": "fedsim.network.graph.graph:Graph",
         "latency": "fedsim.network.latency:LatencyNetwork",
+        "rate-traces": "fedsim.network.traces.network:RateTraces",
         "pause-two-speed": "fedsim.network.latency:TwoSpeed",
         "urban-macro": "fedsim.network.cell.presets:UrbanMacroCell",
         "indoor-office": "fedsim.network.cell.presets:IndoorOfficeCell",
         "wifi": "fedsim.network.cell.presets:WifiCell",
+        "wifi-dcf": "fedsim.network.cell.presets:ContendedWifiCell",
         "nb-iot": "fedsim.network.cell.presets:NarrowbandCell",
         "5g-midband": "fedsim.network.cell.presets:MidbandCell",
+        "lora": "fedsim.network.lora:LoRa",
+        "satellite": "fedsim.network.satellite.satellite:SatelliteNetwork",
     },
     attributes=("requires",),
 )
@@ -83,6 +96,7 @@ __all__ = [
     "LargeScale",
     "LatencyLaw",
     "LatencyNetwork",
+    "LinkFacts",
     "Links",
     "LogDistance",
     "LogNormal",

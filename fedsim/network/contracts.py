@@ -11,11 +11,26 @@ from typing import ClassVar, Final, NamedTuple, Protocol
 
 import numpy as np
 
-from fedsim.answers import Contract, Free, InstanceOf, Number, Numbers, OptionalOf, PartOf, same_shape, shaped
+from fedsim.answers import (
+    AnswerError,
+    Contract,
+    Flag,
+    Free,
+    Given,
+    InstanceOf,
+    Kind,
+    Number,
+    Numbers,
+    OptionalOf,
+    PartOf,
+    in_words,
+    same_shape,
+    shaped,
+)
 from fedsim.arrays import FloatArray, IntArray
 from fedsim.capabilities import Capable
 from fedsim.clock import Environment, Event
-from fedsim.errors import ScenarioError
+from fedsim.errors import PartError, ScenarioError
 from fedsim.streams import Streams
 
 
@@ -158,6 +173,24 @@ class RoutedMedium(SharedMedium):
         return self
 
 
+@dataclass(frozen=True, kw_only=True)
+class LinkFacts:
+    """What is known of the clients' links before a run begins; None for what a network does not have.
+
+    Attributes
+    ----------
+    positions_m : place of each client at time 0, shape (K, 2)
+    distance_m : distance of each client to the site that serves it, shape (K,)
+    snr : linear signal-to-noise ratio of downlink and uplink, averaged over fading, interference included, shape (2, K)
+    rate_bps : mean rate of downlink and uplink of a client that has the medium to itself, shape (2, K)
+    """
+
+    positions_m: FloatArray | None = None
+    distance_m: FloatArray | None = None
+    snr: FloatArray | None = None
+    rate_bps: FloatArray | None = None
+
+
 class Links(ABC):
     """The links between the server and all K clients of one run.
 
@@ -169,6 +202,7 @@ class Links(ABC):
     Attributes
     ----------
     connection : what a client pays besides after it has been idle; None if it stays connected
+    broadcast : whether one message reaches all clients of a downlink that starts at one instant
     shared : directions in which clients share a medium
     serving : index of the site or server at which each client's transfers end, shape (K,); None without sites
     """
@@ -176,6 +210,7 @@ class Links(ABC):
     shared: Directions = Directions()
     serving: IntArray | None = None
     connection: Connection | None = None
+    broadcast: bool = False
 
     @abstractmethod
     def downlink_s(self, client: IntArray, draw: int, start_s: FloatArray, bits: float) -> FloatArray:
@@ -233,6 +268,44 @@ class Links(ABC):
     def expected_uplink_s(self, bits: float) -> FloatArray:
         """Return the expected duration of an uplink for every client, in seconds, shape (K,)."""
 
+    def describe(self) -> LinkFacts:
+        """Return what is known of the clients' links before the run, for the table of clients."""
+        return LinkFacts()
+
+    def uplink_snr_hz(self, client: IntArray, time_s: float) -> FloatArray | None:
+        """Return what a base station measures of clients' uplinks at an instant, shape (n,); None without radio.
+
+        It is the mean power received of a client at full power over the density of noise and interference, in Hz: in a
+        band of b Hz the client's mean SNR is this number over b.
+
+        Parameters
+        ----------
+        client : ids in 0..K-1, shape (n,)
+        time_s : instant, >= 0
+        """
+        return None
+
+    def allocated(
+        self, client: IntArray, bandwidth_hz: FloatArray | None, transmit_power_dbm: FloatArray | None
+    ) -> "Links":
+        """Return the links of a cohort whose uplinks have bands and powers of their own.
+
+        Parameters
+        ----------
+        client : ids of the cohort, distinct, shape (n,)
+        bandwidth_hz : band of each client, > 0, shape (n,); None for its own
+        transmit_power_dbm : power of each client's transmitter, shape (n,); None for its own
+
+        Raises
+        ------
+        ScenarioError
+            If the network has no uplinks to which bands and powers can be given, as here.
+        """
+        raise ScenarioError(
+            f"network: a {type(self).__name__} gives its clients no bands and powers, so that a selector cannot "
+            "allocate them; allowed: a cell whose uplink is dedicated"
+        )
+
     def open(self, env: Environment) -> SharedMedium:
         """Return the medium of the shared directions on the clock of one run."""
         raise NotImplementedError(f"{type(self).__name__} shares no direction, so it has no medium to open")
@@ -255,6 +328,31 @@ SHARED_MEDIUM: Final = Contract(
 )
 _DURATIONS: Final = Numbers(same_shape("client"), least=0, infinite=True)
 _EXPECTED: Final = Numbers(shaped("clients"), least=0, infinite=True)
+_FACTS: Final[Mapping[str, Kind]] = {
+    "positions_m": OptionalOf(Numbers(shaped("clients", 2))),
+    "distance_m": OptionalOf(Numbers(shaped("clients"), least=0)),
+    "snr": OptionalOf(Numbers(shaped(2, "clients"), least=0, infinite=True)),
+    "rate_bps": OptionalOf(Numbers(shaped(2, "clients"), least=0, infinite=True)),
+}
+
+
+@dataclass(frozen=True)
+class _Facts:
+    """Facts about the links of a run, each of the declared shape or None."""
+
+    def __call__(self, answer: object, given: Given) -> LinkFacts:
+        """Return copies."""
+        if not isinstance(answer, LinkFacts):
+            raise AnswerError(in_words(answer), "a fedsim.network.LinkFacts")
+        found = {}
+        for name, kind in _FACTS.items():
+            try:
+                found[name] = kind(vars(answer)[name], given)
+            except AnswerError as error:
+                raise AnswerError(f"{name} = {error.found}", error.allowed) from None
+        return LinkFacts(**found)
+
+
 LINKS: Final = Contract(
     "links",
     Links,
@@ -265,9 +363,13 @@ LINKS: Final = Contract(
         "steady": InstanceOf(bool),
         "expected_downlink_s": _EXPECTED,
         "expected_uplink_s": _EXPECTED,
+        "uplink_snr_hz": OptionalOf(Numbers(same_shape("client"), least=0, infinite=True)),
+        "allocated": InstanceOf(Links),
         "serving": OptionalOf(Numbers(shaped("clients"), least=0, dtype=np.int64)),
         "connection": OptionalOf(InstanceOf(Connection)),
+        "broadcast": Flag(),
         "open": PartOf(SharedMedium, SHARED_MEDIUM),
+        "describe": _Facts(),
     },
 )
 
@@ -297,15 +399,15 @@ def build_links(network: Network, positions_m: FloatArray, streams: Streams) -> 
 
     Raises
     ------
-    ScenarioError
+    PartError
         If the result does not derive from `Links`, or shares a direction without a medium to open.
     """
     links: object = NETWORK.checked(network).build(positions_m, streams)
     built = f"network: {type(network).__name__}.build returned a {type(links).__name__}"
     if not isinstance(links, Links):
-        raise ScenarioError(f"{built}, which is not allowed; it must derive from fedsim.network.Links")
+        raise PartError(built, "allowed: links that derive from fedsim.network.Links")
     if any(links.shared) and type(links).open is Links.open:
-        raise ScenarioError(f"{built} that shares a direction; it must have a method open")
+        raise PartError(f"{built} that shares a direction", "allowed: links that share one with a method open")
     return LINKS.checked(links, clients=len(positions_m))
 
 

@@ -3,8 +3,9 @@
 Streams: ``fedscale-bandwidth`` by client; ``trace-capacity`` by client, for entries of a file.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Annotated, ClassVar, Final, Self
+from typing import Annotated, Any, ClassVar, Final, Self
 
 import numpy as np
 from pydantic import Field, PositiveFloat, model_validator
@@ -12,8 +13,10 @@ from pydantic import Field, PositiveFloat, model_validator
 from fedsim.arrays import FloatArray, IntArray, normal_quantile
 from fedsim.capabilities import MODEL_BITS
 from fedsim.errors import DataError
-from fedsim.network.contracts import Links
-from fedsim.registry import Component
+from fedsim.network.contracts import LinkFacts, Links
+from fedsim.network.transport.transport import TRANSPORT, TRANSPORTS, NoTransport, Transport
+from fedsim.per_client import ClientValues, PerClient, one_number, values_of
+from fedsim.registry import Component, Slot
 from fedsim.streams import Streams
 from fedsim.traces import Assignment, entries_of, read_capacities
 
@@ -34,19 +37,29 @@ class FedScaleNetwork(Component):
     Attributes
     ----------
     median_kbps, sigma : median of the rates and standard deviation of their logarithm
+        Where `median_kbps` gives each client its own rate, sigma is 0 by default.
     lowest_kbps, highest_kbps : limits to which rates are cut
     path : FedScale's ``client_device_capacity`` or a table, see `fedsim.traces.read_capacities`
     mapping : how clients get entries of the file; the devices of the same kind give them the same ones
+    transport : what TCP adds to each message; ``none``, the default, for nothing, as in FedScale
     """
 
     requires: ClassVar[frozenset[str]] = frozenset({MODEL_BITS})
 
-    median_kbps: PositiveFloat = 6100.0
+    median_kbps: Annotated[ClientValues, PerClient(gt=0)] = 6100.0
     sigma: Annotated[float, Field(ge=0, le=10)] = 1.10
     lowest_kbps: PositiveFloat = 100.0
     highest_kbps: PositiveFloat = 200_000.0
     path: str | None = None
     mapping: Assignment = "random"
+    transport: Annotated[Transport, Slot(TRANSPORTS)] = NoTransport()
+
+    @model_validator(mode="before")
+    @classmethod
+    def _own_rates(cls, value: Any) -> Any:
+        if not isinstance(value, Mapping) or "median_kbps" not in value or one_number(value["median_kbps"]):
+            return value
+        return {"sigma": 0.0, **value}
 
     @model_validator(mode="after")
     def _range_rises(self) -> Self:
@@ -57,9 +70,10 @@ class FedScaleNetwork(Component):
             )
         return self
 
-    def build(self, positions_m: FloatArray, streams: Streams) -> "RateLinks":
+    def build(self, positions_m: FloatArray, streams: Streams) -> Links:
         """Return the links of one run for the clients at positions of shape (K, 2)."""
-        return RateLinks(_BITS_PER_KBIT * self._kbps(len(positions_m), streams))
+        links = RateLinks(_BITS_PER_KBIT * self._kbps(len(positions_m), streams))
+        return TRANSPORT.checked(self.transport).over(links, streams)
 
     def _kbps(self, clients: int, streams: Streams) -> FloatArray:
         """Return the rate of every client, shape (K,)."""
@@ -69,7 +83,8 @@ class FedScaleNetwork(Component):
                 raise DataError(f"{self.path}: communication must be above 0 kbit/s")
             return kbps[entries_of(clients, kbps.size, self.mapping, "trace-capacity", streams)]
         z = normal_quantile(streams.uniform("fedscale-bandwidth", np.arange(clients)))
-        return np.clip(self.median_kbps * np.exp(self.sigma * z), self.lowest_kbps, self.highest_kbps)
+        median_kbps = values_of(self, "median_kbps", clients, streams, "network")
+        return np.clip(median_kbps * np.exp(self.sigma * z), self.lowest_kbps, self.highest_kbps)
 
 
 @dataclass(frozen=True)
@@ -90,6 +105,10 @@ class RateLinks(Links):
     def uplink_s(self, client: IntArray, draw: int, start_s: FloatArray, bits: float) -> FloatArray:
         """Return the bits over each client's rate, shape (n,)."""
         return np.asarray(bits / self.rate_bps[client])
+
+    def describe(self) -> LinkFacts:
+        """Return the rates."""
+        return LinkFacts(rate_bps=np.stack([self.rate_bps, self.rate_bps]))
 
     def expected_downlink_s(self, bits: float) -> FloatArray:
         """Return the bits over every client's rate."""

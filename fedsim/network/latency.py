@@ -10,10 +10,15 @@ import numpy as np
 from pydantic import NonNegativeFloat, model_validator
 
 from fedsim.arrays import FloatArray, IntArray, normal_quantile
+from fedsim.capabilities import MODEL_BITS
 from fedsim.network.contracts import Links
 from fedsim.network.distributions import LATENCY_LAW, LATENCY_LAWS, LatencyLaw, Sigma, floored_normal_mean
+from fedsim.network.transport.transport import TRANSPORT, TRANSPORTS, NoTransport, Transport
+from fedsim.per_client import ClientValues, PerClient, values_of
 from fedsim.registry import Component, Slot
 from fedsim.streams import Streams
+
+Factor = Annotated[ClientValues, PerClient(ge=0, le=1e6)]
 
 
 class LatencyNetwork(Component):
@@ -26,21 +31,37 @@ class LatencyNetwork(Component):
     spread_sigma : float
         Heterogeneity of the clients: each has a log-normal factor with mean 1 on both directions, drawn once;
         this is the standard deviation of its logarithm. At 0 all clients are alike.
+    downlink_factor, uplink_factor : factor on the latencies of each client, besides
+        One for all, or a value for each (`fedsim.per_client`): with the law ``constant`` of 1 s, times of clients that
+        are known one by one.
+    transport : transport
+        What TCP adds to each message; ``none``, the default, for nothing. With one, sizes matter.
     """
-
-    requires: ClassVar[frozenset[str]] = frozenset()
 
     downlink: Annotated[LatencyLaw, Slot(LATENCY_LAWS)]
     uplink: Annotated[LatencyLaw, Slot(LATENCY_LAWS)]
     spread_sigma: Sigma = 0.0
+    downlink_factor: Factor = 1.0
+    uplink_factor: Factor = 1.0
+    transport: Annotated[Transport, Slot(TRANSPORTS)] = NoTransport()
 
-    def build(self, positions_m: FloatArray, streams: Streams) -> "LatencyLinks":
+    @property
+    def requires(self) -> frozenset[str]:
+        """Sizes of messages, where there is a transport."""
+        return frozenset() if isinstance(self.transport, NoTransport) else frozenset({MODEL_BITS})
+
+    def build(self, positions_m: FloatArray, streams: Streams) -> Links:
         """Return the links of one run, with a client for each row of the positions, shape (K, 2)."""
-        factor = np.ones(len(positions_m))
+        clients = len(positions_m)
+        factor = np.ones(clients)
         if self.spread_sigma:
             z = normal_quantile(streams.uniform("latency-spread", np.arange(factor.size)))
             factor = np.exp(self.spread_sigma * z - self.spread_sigma**2 / 2)
-        return LatencyLinks(LATENCY_LAW.checked(self.downlink), LATENCY_LAW.checked(self.uplink), factor, streams)
+        down, up = (
+            factor * values_of(self, name, clients, streams, "network") for name in ("downlink_factor", "uplink_factor")
+        )
+        laws = LATENCY_LAW.checked(self.downlink), LATENCY_LAW.checked(self.uplink)
+        return TRANSPORT.checked(self.transport).over(LatencyLinks(*laws, down, up, streams), streams)
 
 
 @dataclass(frozen=True)
@@ -50,32 +71,33 @@ class LatencyLinks(Links):
     Attributes
     ----------
     downlink, uplink : latency laws
-    factor : of each client, shape (K,)
+    down_factor, up_factor : of each client, shape (K,)
     streams : random streams of the run
     """
 
     downlink: LatencyLaw
     uplink: LatencyLaw
-    factor: FloatArray
+    down_factor: FloatArray
+    up_factor: FloatArray
     streams: Streams
 
     def downlink_s(self, client: IntArray, draw: int, start_s: FloatArray, bits: float) -> FloatArray:
         """Return the latency of each client in this draw, shape (n,); start and bits have no effect."""
         drawn = self.downlink.quantile(self.streams.uniform("latency-downlink", client, draw))
-        return self.factor[client] * drawn
+        return self.down_factor[client] * drawn
 
     def uplink_s(self, client: IntArray, draw: int, start_s: FloatArray, bits: float) -> FloatArray:
         """Return the latency of each client in this draw, shape (n,); start and bits have no effect."""
         drawn = self.uplink.quantile(self.streams.uniform("latency-uplink", client, draw))
-        return self.factor[client] * drawn
+        return self.up_factor[client] * drawn
 
     def expected_downlink_s(self, bits: float) -> FloatArray:
         """Return each client's factor times the law's mean."""
-        return self.factor * self.downlink.mean_s()
+        return self.down_factor * self.downlink.mean_s()
 
     def expected_uplink_s(self, bits: float) -> FloatArray:
         """Return each client's factor times the law's mean."""
-        return self.factor * self.uplink.mean_s()
+        return self.up_factor * self.uplink.mean_s()
 
 
 class TwoSpeed(Component):

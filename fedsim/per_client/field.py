@@ -195,4 +195,4 @@ def _check(values: FloatArray, bounds: PerClient, name: str, field: str, given: 
     client = int(np.flatnonzero(~(fits & known))[0])
     where = f" (of {given.path}, column {given.column!r})" if isinstance(given, Column) else ""
     words = limits.words() if fits[client] else bounds.allowed()
-    raise ScenarioError(f"{field}: client {client}: {values[client]:.17g}{where} is not allowed; allowed: {words}")
+    raise ScenarioError(f"{field}: client {client}: {values[client].item()!r}{where} is not allowed; allowed: {words}")

@@ -33,7 +33,8 @@ class PrivacyAccountant:
         self._spent = np.zeros(clients)
         self.releases: IntArray = self._releases.view()
         self.spent: FloatArray = self._spent.view()
-        self.releases.flags.writeable = self.spent.flags.writeable = False
+        self.releases.setflags(write=False)
+        self.spent.setflags(write=False)
         self.largest = 0.0
         # Cost and sum of each release that any client has made: a term depends on its number alone.
         self._terms: list[tuple[float, float]] = []

@@ -79,7 +79,7 @@ class L1ClippedLaplace(Component):
             If epsilon is negative or NaN, or the two vectors have different shapes.
         """
         values = _finite(update, epsilon, buffers)
-        clear = buffers if self.exempt_buffers else np.zeros_like(buffers)
+        clear = buffers & self.exempt_buffers
         norm = float(np.abs(values[~clear]).sum())
         clipped = values * (self.clip / norm) if norm > self.clip else values
         return _noised(update, clipped, 2.0 * self.clip, epsilon, clear, rng)
@@ -108,7 +108,7 @@ class CoordinateClampLaplace(Component):
     def release(self, update: Vector, epsilon: float, buffers: Mask, rng: np.random.Generator) -> Vector:
         """Return the clamped and noised update; arguments and errors as in `L1ClippedLaplace.release`."""
         values = _finite(update, epsilon, buffers)
-        clear = buffers if self.exempt_buffers else np.zeros_like(buffers)
+        clear = buffers & self.exempt_buffers
         clamped = np.clip(values, -self.delta_f / 2, self.delta_f / 2)
         return _noised(update, clamped, self.delta_f, epsilon, clear, rng)
 
@@ -119,7 +119,7 @@ def _finite(update: Vector, epsilon: float, buffers: Mask) -> NDArray[np.float64
         raise ValueError(f"epsilon: {epsilon!r} is not allowed; it must be at least 0")
     if update.ndim != 1 or update.shape != buffers.shape:
         raise ValueError(f"buffers: shape {buffers.shape} does not mark an update of shape {update.shape}")
-    return np.nan_to_num(update.astype(np.float64), nan=0.0, posinf=_LARGEST, neginf=-_LARGEST)
+    return np.nan_to_num(update.astype(np.float64), posinf=_LARGEST, neginf=-_LARGEST)
 
 
 def _noised(

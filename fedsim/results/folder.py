@@ -16,7 +16,7 @@ from typing import Any, BinaryIO, Final, Self, cast
 
 from fedsim.errors import RunError, ScenarioError
 from fedsim.history import Recorder
-from fedsim.history.schema import FORMAT_VERSION, TABLES, TableSchema
+from fedsim.history.schema import AT_THE_END, FORMAT_VERSION, TABLES, TableSchema
 from fedsim.history.spool import EMPTY, Extent
 from fedsim.results import manifest
 from fedsim.results.holding import Holding, complete_exchange, exchange, look
@@ -240,9 +240,10 @@ class RunFolder:
         for name, rows in self._counts.items():
             if rows or not TABLES[name].optional:
                 write_parquet(parquet_file(self.place, name), TABLES[name], recorder.batches(name))
-        accounts = recorder.history().accounts
-        if accounts is not None:
-            write_parquet(parquet_file(self.place, "accounts"), TABLES["accounts"], iter(accounts.to_batches()))
+        tables = recorder.history().tables()
+        for name in AT_THE_END:
+            if name in tables:
+                write_parquet(parquet_file(self.place, name), TABLES[name], iter(tables[name].to_batches()))
 
     def finish(self) -> None:
         """Write that the run is finished, and remove the streams; every other file is there.

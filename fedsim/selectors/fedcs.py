@@ -101,7 +101,7 @@ class FedCs(PublishedSelector):
         return Cohort(np.sort(client[order]))
 
     def _drawn(self, view: RoundView, rng: np.random.Generator) -> IntArray:
-        asked = min(math.ceil(round(self.share * view.clients, 9)), view.client.size)
+        asked = min(max(1, math.ceil(round(self.share * view.clients, 9))), view.client.size)
         return rng.choice(view.client, asked, replace=False)
 
 

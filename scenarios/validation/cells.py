@@ -5,15 +5,20 @@ from collections.abc import Iterator
 from typing import Final
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy import special
 from simpy import Environment
 
-from fedsim.network import Cell, ModulationAndCoding, Rayleigh, UrbanMacro
+from fedsim.arrays import IntArray
+from fedsim.network import Cell, ModulationAndCoding, NoFading, Rayleigh, UrbanMacro
 from fedsim.network.cell.links import CellLinks
-from fedsim.network.medium.multicast import Multicast
+from fedsim.network.medium.drawn import DrawnSpectrum
+from fedsim.network.medium.drawn_rules import EqualBand, FairTime
 from fedsim.network.radio.channel import SHANNON_LIMIT, Channel
 from fedsim.network.radio.multiuser_diversity import efficiency_of_best
+from fedsim.registry import Component
 from fedsim.streams import Streams
+from fedsim.units import thermal_noise_dbm
 from validation import FloatArray, Row, exact, mean_of, share_of, tabulated
 
 QUADRATURE: Final = 1e-7
@@ -109,59 +114,147 @@ def best_of(snr: float, users: int) -> float:
     return math.fsum((-1) ** (k + 1) * math.comb(users, k) * capacity(snr / k) for k in range(1, users + 1))
 
 
-def proportional_fair(effort: float) -> Iterator[Row]:
-    """Yield what the best of n gains carries, two unequal clients by hand, and a scheduler's equilibrium.
+def max_relative_snr(effort: float) -> Iterator[Row]:
+    """Yield what the best of n gains carries, two unequal clients by hand, and a scheduler at low SNR.
 
     While two are there, each has half of the time, in blocks in which its gain is the larger one; who is left has all
     of the time and every block. The stronger client ends first.
     """
     for users in (2, 10):
         found = float(efficiency_of_best(SHANNON_LIMIT, Rayleigh(), np.array([10.0]), users)[0])
-        yield exact(f"proportional fair, bit/s/Hz of the best of {users}", found, best_of(10.0, users), QUADRATURE)
+        yield exact(f"max relative SNR, bit/s/Hz of the best of {users}", found, best_of(10.0, users), QUADRATURE)
     channel = Channel(np.array([10.0, 1.0]), 1.0, Rayleigh(), "fading-uplink", Streams(16))
     env = Environment()
-    sharing = "dedicated", "proportional-fair"
-    medium = CellLinks(channel, channel, np.zeros(2), np.zeros(2, dtype=np.int64), sharing).open(env)
+    sharing = ("dedicated", "max-relative-snr")
+    links = CellLinks(channel, channel, np.zeros(2), np.zeros(2, dtype=np.int64), sharing, fading=("mean", "mean"))
+    medium = links.open(env)
     flows = [medium.uplink(client, 8.0) for client in (0, 1)]
     first_s = 2 * 8 / best_of(10.0, 2)
     second_s = first_s + (8 - first_s * best_of(1.0, 2) / 2) / capacity(1.0)
     for name, flow, ends_s in zip(("stronger", "weaker"), flows, (first_s, second_s), strict=True):
         env.run(until=flow.done)
-        yield exact(f"proportional fair, end of the {name} of two in s", env.now, ends_s, QUADRATURE)
+        yield exact(f"max relative SNR, end of the {name} of two in s", env.now, ends_s, QUADRATURE)
     yield from scheduler(round(60_000 * effort))
 
 
 def scheduler(blocks: int) -> Iterator[Row]:
     """Yield what a proportional-fair scheduler that knows only rates gives a client 10 dB weaker than another.
 
-    It serves whoever's rate is largest against what it has had. At low SNR rates are in proportion to gains: both are
+    It serves whose rate is largest against what it has had. At low SNR rates are in proportion to gains: both are
     served equally often, each with the larger of two gains, whose mean is 3/2 (Borst, 2005).
     """
-    snr = np.array([1e-3, 1e-4])
-    channel = Channel(snr, 1.0, Rayleigh(), "fading", Streams(17))
-    rate = channel.rate_bps(np.arange(2), np.arange(blocks)[:, None])
+    served, rate, _ = scheduled(np.array([1e-3, 1e-4]), blocks)
+    weaker = served == 1
+    yield share_of("proportional fair in blocks, share of the weaker", weaker, 0.5)
+    theory = best_of(1e-4, 2) / capacity(1e-4) / 2
+    carried = np.where(weaker, rate[:, 1], 0.0) / capacity(1e-4)
+    yield mean_of("proportional fair in blocks, weaker's rate over alone", carried, theory)
+
+
+def scheduled(snr: FloatArray, blocks: int) -> tuple[IntArray, FloatArray, Channel]:
+    """Return who is served in each block by the largest rate over what it has had, all rates, and the channel."""
+    channel = Channel(snr, 1.0, Rayleigh(coherence_s=1.0), "fading", Streams(17))
+    rate = channel.rate_bps(np.arange(snr.size), np.arange(blocks)[:, None])
     had, served = channel.ergodic_rate_bps.copy(), np.zeros(blocks, dtype=np.int64)
     for block, now in enumerate(rate):
         served[block] = np.argmax(now / had)
         had[served[block]] += now[served[block]]
-    weaker = served == 1
-    yield share_of("proportional fair in blocks, share of the weaker", weaker, 0.5)
-    theory = best_of(snr[1], 2) / capacity(snr[1]) / 2
-    carried = np.where(weaker, rate[:, 1], 0.0) / capacity(snr[1])
-    yield mean_of("proportional fair in blocks, weaker's rate over alone", carried, theory)
+    return served, rate, channel
+
+
+def proportional_fair(effort: float) -> Iterator[Row]:
+    """Yield rates of twenty clients at 0 to 20 dB: a scheduler in blocks, against the equilibrium and the medium."""
+    snr, blocks = 10 ** (np.linspace(0.0, 2.0, 20)), round(60_000 * effort)
+    served, rate, channel = scheduled(snr, blocks)
+    gain = channel.fair_gain
+    equilibrium = np.interp(10 * np.log10(snr), gain.level_db, gain.efficiency(20)) / 20
+    for name, client in (("weakest", 0), ("strongest", 19)):
+        carried = np.where(served == client, rate[:, client], 0.0)
+        yield mean_of(f"proportional fair, 0 to 20 dB, rate of the {name}", carried, float(equilibrium[client]))
+    env = Environment()
+    medium = DrawnSpectrum(env, channel, FairTime(channel, 300.0))
+    flows = [medium.send(client, 1e12) for client in range(snr.size)]
+    seconds = blocks // 4
+    ends = []
+    for _ in range(20):
+        env.run(until=env.now + seconds // 20)
+        ends.append([flow.sent_bits() for flow in flows])
+    parts = np.diff(ends, axis=0)[4:] / (seconds // 20)
+    for name, client in (("weakest", 0), ("strongest", 19)):
+        law = f"proportional fair on the clock, rate of the {name}"
+        yield mean_of(law, parts[:, client], float(equilibrium[client]))
+
+
+def shares(effort: float) -> Iterator[Row]:
+    """Yield power in shares, and uploads over drawn fading beside others that go on.
+
+    Without fading ``50 * 1e6 / (10e6 * log2(1 + n snr))`` is the time of 50 megabits over 10 MHz, n = 50 with full
+    power in each share. With fading an upload of 50 blocks in an eighth of the band takes 50 blocks on average, and its
+    coefficient of variation is that of the rate in one block over the square root of 50.
+    """
+    snr = 0.16
+    for name, densest in (("full power", np.inf), ("spread power", 1.0)):
+        channel = Channel(np.full(50, snr), 10e6, NoFading(), "fading", Streams(0), SHANNON_LIMIT, np.full(50, densest))
+        env = Environment()
+        medium = DrawnSpectrum(env, channel, EqualBand(channel))
+        flows = [medium.send(client, 1e6) for client in range(50)]
+        env.run(until=flows[-1].done)
+        theory = 50e6 / (10e6 * math.log2(1 + snr * min(50, densest)))
+        yield exact(f"fifty uploads with {name} in a share, s", env.now, theory)
+    uploads = round(1500 * effort)
+    channel = Channel(np.full(8, 10.0), 1.0, Rayleigh(coherence_s=1.0), "fading", Streams(19))
+    env = Environment()
+    medium = DrawnSpectrum(env, channel, EqualBand(channel))
+    for client in range(1, 8):
+        medium.send(client, 1e12)
+    took = np.zeros(uploads)
+    for upload in range(uploads):
+        began_s = env.now
+        env.run(until=medium.send(0, 50 * capacity(10.0) / 8).done)
+        took[upload] = env.now - began_s
+    yield mean_of("upload of 50 blocks in an equal share of 8, mean in blocks", took, 50.0)
+    rate = channel.rate_bps(0, np.arange(100_000))
+    deviation = float(rate.std() / rate.mean()) * math.sqrt(50)
+    yield spread_of("upload of 50 blocks in an equal share of 8, deviation", took, deviation)
 
 
 def multicast(effort: float) -> Iterator[Row]:
-    """Yield the mean rate at which n Rayleigh clients hear one message: the least of n gains is exponential, 1/n."""
-    messages = round(4000 * effort)
-    for users in (2, 10):
-        channel = Channel(np.full(users, 10.0), 1.0, Rayleigh(), "fading-downlink", Streams(18))
+    """Yield the mean rate at which n Rayleigh clients of a cell hear one message, and that of a rateless code.
+
+    The least of n gains is exponential with mean 1/n; a rateless code has the mean rate of one client.
+    """
+    messages, seconds = round(400 * effort), 10.0
+    blocks = round(seconds)  # of one second each
+    for rule, users in (("multicast", 2), ("multicast", 10), ("multicast-rateless", 10)):
+        cell = Cell(
+            downlink={"sharing": rule, "bandwidth_hz": 1.0, "transmit_power_dbm": 23.0 + 10.0, "noise_figure_db": 5.0},
+            path_loss=Level(loss_db_everywhere=23.0 - thermal_noise_dbm(1.0, 5.0)),
+            shadowing_sigma_db=0.0,
+            fading=Rayleigh(coherence_s=1.0),
+            rate=SHANNON_LIMIT,
+            access="none",
+        )
         env = Environment()
-        medium = Multicast(env, 1.0)
-        rate = np.zeros(messages)
-        for message, efficiency in enumerate(channel.rate_bps(np.arange(users), np.arange(messages)[:, None]).tolist()):
-            began_s = env.now
-            copies = [medium.send(1.0, one) for one in efficiency]
-            env.run(until=copies[0].done)
-            rate[message] = 1.0 / (env.now - began_s)
-        yield mean_of(f"multicast to {users} Rayleigh clients at 10 dB, rate", rate, capacity(10.0 / users))
+        medium = cell.build(np.zeros((users, 2)), Streams(18)).open(env)
+        carried = np.zeros(messages)
+        for message in range(messages):
+            copies = [medium.downlink(client, 1e9) for client in range(users)]
+            env.run(until=env.now + seconds)
+            carried[message] = copies[0].sent_bits() / blocks
+            for copy in copies:
+                copy.cancel()
+        theory = capacity(10.0) if rule == "multicast-rateless" else capacity(10.0 / users)
+        if rule == "multicast":
+            yield mean_of(f"multicast to {users} Rayleigh clients at 10 dB, rate", carried, theory)
+        else:
+            yield exact(f"rateless multicast to {users} such clients, rate", float(carried.mean()), theory, QUADRATURE)
+
+
+class Level(Component):
+    """The same loss at any distance."""
+
+    loss_db_everywhere: float
+
+    def loss_db(self, distance_m: ArrayLike) -> FloatArray:
+        """Return the loss in dB, of the shape of the distances."""
+        return np.full(np.shape(distance_m), self.loss_db_everywhere)

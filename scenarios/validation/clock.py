@@ -4,7 +4,7 @@ import math
 from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from simpy import Environment, Event
@@ -141,7 +141,7 @@ def bursts(effort: float) -> Iterator[Row]:
     )
     env = Environment()
     streams = Streams(4)
-    medium = WatchedMedium(env, network.build(np.zeros((clients, 2)), streams), streams)
+    medium = WatchedMedium(env, cast(GraphLinks, network.build(np.zeros((clients, 2)), streams)), streams)
     for number_of, failure in enumerate(network.trouble):
         failure.start(medium, number_of)
     flows = [medium.uplink(client, 1e12) for client in range(clients)]

@@ -36,6 +36,14 @@ BY_HOUR: Final = (
     *(0.105, 0.117, 0.129, 0.135, 0.137, 0.134, 0.122, 0.111, 0.101, 0.089, 0.077, 0.070),
     *(0.069, 0.064, 0.067, 0.070, 0.076, 0.080, 0.089, 0.077, 0.069, 0.073, 0.087, 0.098),
 )
+# Correlations of the logarithms of neighbouring times, within users.
+CORRELATIONS: Final = {
+    "log gap and next log gap, correlation": 0.312,
+    "log gap and third log gap after it, correlation": 0.268,
+    "log session and next log session, correlation": 0.292,
+    "log session and log gap after it, correlation": 0.265,
+    "log gap and log session after it, correlation": 0.171,
+}
 FACTS: Final[dict[str, float]] = {
     "share of users never seen": 0.29,
     **{f"session in s, {level:.0%} quantile": value for level, value in SESSION_S.items()},
@@ -49,6 +57,7 @@ FACTS: Final[dict[str, float]] = {
     **{f"sessions per day, {level:.0%} quantile": value for level, value in PER_DAY.items()},
     "sessions per day, mean": 4.1,
     "sessions per day and share online, correlation": 0.36,
+    **CORRELATIONS,
     **{f"online, still in the session after {after_s} s": value for after_s, value in STILL.items()},
     **{f"online, online {after_s} s later": value for after_s, value in AGAIN.items()},
     **{f"share online at {hour} h": value for hour, value in enumerate(BY_HOUR)},
@@ -125,11 +134,34 @@ def statistics(seen: Seen) -> dict[str, float]:
         **quantiles("share of time online", share, SHARE),
         **quantiles("sessions per day", per_day, PER_DAY),
         "sessions per day and share online, correlation": float(np.corrcoef(share, per_day)[0, 1]),
+        **dict(zip(CORRELATIONS, neighbours(seen), strict=True)),
         **{f"online, still in the session after {after_s} s": value for after_s, value in still.items()},
         **{f"online, online {after_s} s later": value for after_s, value in again.items()},
         **{f"share online at {hour} h": value for hour, value in enumerate(hours.tolist())},
         "share online, largest hour over smallest": float(hours.max() / hours.min()),
     }
+
+
+def neighbours(seen: Seen) -> tuple[float, ...]:
+    """Return the correlations of log times of one user, in the order of `CORRELATIONS`."""
+    session = np.log(seen.end_s - seen.start_s)
+    gap = np.full(session.size, np.nan)  # between a session and the next; NaN after a user's last
+    same = seen.owner[1:] == seen.owner[:-1]
+    gap[:-1][same] = np.log((seen.start_s[1:] - seen.end_s[:-1])[same])
+
+    def together(one: FloatArray, other: FloatArray, apart: int) -> float:
+        """Return the correlation of a number with another that is some sessions later."""
+        first, second = one[: one.size - apart], other[apart:]
+        known = (seen.owner[apart:] == seen.owner[: one.size - apart]) & np.isfinite(first) & np.isfinite(second)
+        return float(np.corrcoef(first[known], second[known])[0, 1])
+
+    return (
+        together(gap, gap, 1),
+        together(gap, gap, 3),
+        together(session, session, 1),
+        together(session, gap, 0),
+        together(gap, session, 1),
+    )
 
 
 def quantiles(name: str, sample: FloatArray, levels: dict[float, float]) -> dict[str, float]:

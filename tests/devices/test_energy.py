@@ -168,12 +168,14 @@ def test_a_charge_that_falls_short_by_rounding_pays():
         (1e6 + 0.1, [5e5, 5e5, 0.1], NEVER_EMPTY),
         (1e6 + 0.1 - 1e-8, [5e5, 5e5, 0.1], 2),
         (1e6, [1e6 + 1e-8, 0.0, 0.0], 0),
+        (1.0, [1.0 + 8 * 2.0**-52, 0.0, 0.0], NEVER_EMPTY),
+        (1.0, [1.0 + 9 * 2.0**-52, 0.0, 0.0], 0),
     ],
 )
 def test_only_what_rounding_takes_is_forgiven(charge_j, costs_j, phase):
     """0.3 - 0.1 - 0.1 is 2.8e-17 short of 0.1, and 1e6 + 0.1 - 1e6 2.3e-11, a fifth of the last digit of the charge.
 
-    1e-8 J are 86 times that digit.
+    1e-8 J are 86 times that digit. Eight units in the last place are forgiven, the eighth included.
     """
     draw = EnergyDemand(np.array([0]), np.array([charge_j]), np.array(costs_j)[:, None], np.ones(1))
     assert draw.runs_empty()[0].tolist() == [phase]

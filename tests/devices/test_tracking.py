@@ -6,6 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fedsim.devices import AVAILABILITIES, Charge, EligibleClients, Working, tracking
+from fedsim.devices.availability.independent import AlwaysAvailable
 from fedsim.devices.availability.on_off import Markov
 from fedsim.devices.tracking import PlainTracker
 from fedsim.streams import Streams
@@ -86,3 +87,13 @@ def test_a_slow_crowd_is_looked_up_only_where_it_changes():
         tracker.update(0.1 * look, 1)
     assert looked_up[0] == 2000
     assert 50 < sum(looked_up[1:]) < 150
+
+
+def test_who_is_always_there_is_asked_for_once(monkeypatch):
+    asked = []
+    monkeypatch.setattr(
+        AlwaysAvailable, "available", lambda _, client, *at: asked.append(at) or np.ones(client.size, bool)
+    )
+    tracker = AlwaysAvailable().tracker(np.arange(3))
+    assert [tracker.update(time_s, 1 + i).tolist() for i, time_s in enumerate((0.0, 5.0, 2.0))] == [[0, 1, 2], [], []]
+    assert asked == [(0.0, 1)]

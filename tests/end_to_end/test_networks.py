@@ -70,7 +70,9 @@ def test_moving_clients_of_a_graph_with_a_radio_carry_a_run_twice_the_same(cell,
     assert history.participations.equals(simulate(scenario(network=network)).participations)
 
 
-@pytest.mark.parametrize("uplink", ["dedicated", "equal", "proportional-fair", "first-come", "minimum-makespan"])
+@pytest.mark.parametrize(
+    "uplink", ["dedicated", "equal", "proportional-fair", "max-relative-snr", "first-come", "minimum-makespan"]
+)
 @pytest.mark.parametrize("downlink", ["dedicated", "equal", "multicast"])
 def test_every_pair_of_sharing_rules_carries_a_run(downlink, uplink):
     network = {"kind": "cell", "downlink": {"sharing": downlink}, "uplink": {"sharing": uplink}}
@@ -94,7 +96,8 @@ def test_selecting_more_clients_costs_time_on_a_shared_uplink_and_none_on_a_dedi
     means = {}
     for sharing in ("dedicated", "equal"):
         for cohort in (2, 12):
-            network = {"kind": "cell", "fading": "none", "shadowing_sigma_db": 0.0, "uplink": {"sharing": sharing}}
+            bare = {"access": "none", "fading": "none", "shadowing_sigma_db": 0.0}
+            network = {"kind": "cell", **bare, "uplink": {"sharing": sharing}}
             chosen = scenario(
                 network=network, devices={"compute": "zero"}, selector={"kind": "uniform", "cohort": cohort}
             )

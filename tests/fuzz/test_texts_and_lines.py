@@ -4,23 +4,14 @@ import shutil
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, Phase, given, settings
 
-from tests.support.hypothesis_draws import made_by
 from tests.support.one_command import call, faults
 from tests.support.random_texts import random_line, random_text
 from tests.support.read_files import TIMING
+from tests.support.seeded_draws import Seeded, distinct
 
-FEW = settings(
-    max_examples=150,
-    deadline=None,
-    derandomize=True,
-    database=None,
-    phases=[Phase.generate],
-    suppress_health_check=list(HealthCheck),
-)
-MANY = settings(FEW, max_examples=5000, derandomize=False)
-texts, lines = made_by(random_text, TIMING), made_by(random_line)
+FEW, MANY = 150, 5000
+"""Cases of the default tier, and of the slow tier."""
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -29,46 +20,52 @@ def run_folder(place):
     assert call(["run", "case.toml", "--out", "run", "-q", "--no-store"]).code == 0
 
 
-def check_text(content):
+def text_of(number):
+    return random_text(Seeded(number), TIMING)
+
+
+def line_of(number):
+    return random_line(Seeded(number))
+
+
+def check_text(number, content):
     Path("changed.toml").write_bytes(content)
     try:
-        assert not faults(call(["run", "changed.toml", "--out", "new", "-q", "--no-store"]), Path("new"))
+        found = faults(call(["run", "changed.toml", "--out", "new", "-q", "--no-store"]), Path("new"))
+        assert not found, f"case {number}: {content!r}"
     finally:
         shutil.rmtree("new", ignore_errors=True)
 
 
-def check_line(line):
+def check_line(number, line):
     if "--download" in line:  # the network is no part of this
         return
     try:
-        assert not faults(call(line))
+        found = faults(call(line))
+        assert not found, f"case {number}: {line}"
     finally:
         for path in Path().iterdir():
             if path.name not in ("case.toml", "run"):
                 shutil.rmtree(path) if path.is_dir() else path.unlink()
 
 
-@given(texts)
-@FEW
-def test_changed_texts(content):
-    check_text(content)
+def test_changed_texts():
+    for number, content in distinct(text_of, FEW):
+        check_text(number, content)
 
 
-@given(lines)
-@FEW
-def test_command_lines(line):
-    check_line(line)
-
-
-@pytest.mark.slow
-@given(texts)
-@MANY
-def test_many_changed_texts(content):
-    check_text(content)
+def test_command_lines():
+    for number, line in distinct(line_of, FEW):
+        check_line(number, line)
 
 
 @pytest.mark.slow
-@given(lines)
-@MANY
-def test_many_command_lines(line):
-    check_line(line)
+def test_many_changed_texts():
+    for number, content in distinct(text_of, MANY, 1_000_000):
+        check_text(number, content)
+
+
+@pytest.mark.slow
+def test_many_command_lines():
+    for number, line in distinct(line_of, MANY, 1_000_000):
+        check_line(number, line)

@@ -68,7 +68,9 @@ def test_clients_that_cannot_upload_are_left_out():
     assert FedCs(100.0).select(view, rng()).client.tolist() == [5]
 
 
-@pytest.mark.parametrize(("share", "there", "asked"), [(0.1, 40, 4), (0.11, 40, 5), (1.0, 40, 40), (0.1, 2, 2)])
+@pytest.mark.parametrize(
+    ("share", "there", "asked"), [(0.1, 40, 4), (0.11, 40, 5), (1.0, 40, 40), (0.1, 2, 2), (1e-12, 40, 1)]
+)
 def test_a_share_of_the_crowd_is_asked(share, there, asked):
     probe = FedCs(10.0, share=share, wait_s=3.0).probe(view_of(there, clients=40), rng())
     assert probe.asks == "resources"

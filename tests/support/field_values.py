@@ -10,9 +10,6 @@ from typing import Any, Final
 import numpy as np
 
 from fedsim.learning.data.idx import FILES
-from fedsim.network.radio.fading import Rayleigh
-from fedsim.network.radio.multiuser_diversity import DiversityGain
-from fedsim.network.radio.spectral_efficiency import Shannon
 from fedsim.selectors import SELECTORS
 from tests.support.tiny_images import Tiny
 
@@ -32,6 +29,7 @@ TWO_TIER: Final = {
 WALK: Final = {"kind": "random-waypoint", "radius_m": 50.0, "slowest_m_per_s": 1.0, "fastest_m_per_s": 2.0}
 EDGES: Final = {"grouping": {"kind": "order", "count": 2}, "backhaul": "none"}
 POINTS: Final = [[0, 0.0, 1.0, 2.0], [0, 5.0, 3.0, 4.0]]
+RATES: Final = {"path": "one/rates.csv", "time": "time_s", "rate": "rate_bps"}
 NODES: Final = [
     {"id": "cloud", "kind": "cloud"},
     *({"id": f"c{number}", "kind": "client", "client": number} for number in range(6)),
@@ -108,6 +106,7 @@ OPTIONS: Final[dict[str, Tables]] = {
     "placement hexagons": {"inter_site_distance_m": 100.0, "rings": 1},
     "placement file": {"path": "one/places.csv"},
     "placement given": {"positions_m": [[10.0 * (number + 1), 5.0] for number in range(6)]},
+    "network rate-traces": {"downlink": RATES, "uplink": RATES, "delay_s": 0.01},
     "network graph": {"topology": TWO_TIER, "access": CONSTANT_ACCESS},
     "network latency": {"downlink": LAW, "uplink": LAW},
     "topology file": {"path": "one/graph.json"},
@@ -139,6 +138,7 @@ OPTIONS: Final[dict[str, Tables]] = {
     "spread law log-normal": {"sigma": 0.5},
     "spread law shifted-exponential": {"shift": 0.5},
     "spread law stragglers": {"share": 0.2, "times_slower": 4.0},
+    "spread law empirical": {"values": [0.5, 1.0, 2.0]},
     "compute time rate": {"samples_per_s": 500.0},
     "compute time flops": {"flops_per_s": 1e9},
     "compute time fedscale": {"batch_size": 10, "steps": 2},
@@ -189,6 +189,7 @@ BESIDE: Final[dict[str, Mapping[str, Any]]] = {
 """What must stand beside a kind, by dotted path."""
 
 OTHERS: Final[dict[str, Any]] = {
+    "network.delay_spread_s": 1e-7,
     "name": "others",
     "learning.data.name": "two",
     "learning.data.digest": OWN_SETS["one"].digest,
@@ -196,13 +197,21 @@ OTHERS: Final[dict[str, Any]] = {
     "crowd.placement.path": "two/places.csv",
     "crowd.placement.positions_m": [[9.0 * (number + 1), 5.0] for number in range(6)],
     "network.path": "two/capacities.csv",
+    "network.downlink.path": "two/rates.csv",
+    "network.downlink.rate": "again_bps",
+    "network.downlink.time": "again_s",
+    "network.downlink.trace": "device",
+    "network.uplink.path": "two/rates.csv",
+    "network.uplink.rate": "again_bps",
+    "network.uplink.time": "again_s",
+    "network.uplink.trace": "device",
     "network.topology": {"kind": "star", "backhaul": EDGE},
     "network.topology.path": "two/graph.json",
     "network.topology.nodes": [*NODES, {"id": "relay", "kind": "router"}],
     "network.topology.edges": [{**line, "delay_s": 0.02} for line in LINES],
     "network.mobility.points": [[0, 0.0, 1.0, 2.0]],
-    "network.downlink.sharing.gains": DiversityGain(Shannon(), Rayleigh(coherence_s=0.02), np.ones(6)),
     "network.access.cell.sites": {"load": 0.37},
+    "network.transport.server.background": {"least": 0.1, "most": 0.2},
     "network.mobility.path": "two/walks.csv",
     "network.trouble": [BURSTS],
     "network.trouble.0.node": "bs-1",
@@ -228,6 +237,8 @@ TOGETHER: Final[dict[str, Mapping[str, Any]]] = {
     "network.topology.directed": {"network.topology.edges": BOTH_WAYS},
     "network.trouble.0.edge": {"network.trouble.0.node": None},
     "network.mobility.path": {"network.mobility.points": None},
+    "network.downlink.step_s": {"network.downlink.time": None},
+    "network.uplink.step_s": {"network.uplink.time": None},
     "devices.energy.compute_j_per_flop": {"devices.energy.compute_w": None},
     "rounds.faults.server_restart.at_s": {"rounds.faults.server_restart.mean_up_s": None},
     "selector.probabilities": {"selector.policy": None},
@@ -254,7 +265,10 @@ def write_files(folder: Path) -> None:
             header = struct.pack(f">4B{array.ndim}I", 0, 0, 8, array.ndim, *array.shape)
             (place / "raw" / file).write_bytes(header + array.astype(np.uint8).tobytes())
         _csv(place / "places.csv", "x_m,y_m", ((10 * row + 5 + number, 7) for row in rows))
+        _csv(place / "clients.csv", "client,load", ((row, 0.1 + 0.01 * row + 0.1 * number) for row in rows))
         _csv(place / "capacities.csv", "computation,communication", ((20 + row, 5000 + number) for row in rows))
+        header = "device,time_s,again_s,rate_bps,again_bps"
+        _csv(place / "rates.csv", header, ((0, row, 2 * row, 1e6 + row + number, 2e6) for row in rows))
         _csv(place / "walks.csv", "client,time_s,x_m,y_m", ((row, 0, 5, number) for row in rows))
         _csv(place / "traces.csv", "device,start_s,end_s,period_s", ((row, number, 50, 100) for row in rows))
         lines = [{**line, "delay_s": 0.01 * (1 + number)} for line in LINES]

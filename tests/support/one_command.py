@@ -1,9 +1,11 @@
 """One command line in this process, and what is wrong with how it ended."""
 
 import contextlib
+import functools
 import io
 import json
 import math
+import os
 import signal
 import sys
 from collections.abc import Iterator, Sequence
@@ -13,11 +15,13 @@ from types import FrameType
 from typing import Any, Final
 
 import pyarrow as pa
+import typer.main
 
 from fedsim import cli, read_run
 from fedsim.devices.availability import on_off
 from fedsim.errors import FedsimError
 from fedsim.history.schema import TABLES
+from fedsim.network.medium import failures
 from fedsim.network.radio import spectral_efficiency
 from fedsim.results import recording, status_of
 from fedsim.rounds.server import refill, server
@@ -33,9 +37,15 @@ CHEAPER: Final = (
     (refill, "PATIENCE", 50),
     (server, "MOST_RESTARTS", 200),
     (on_off, "MOST_SOJOURNS", 16_000),
+    (failures, "MOST_SOJOURNS", 16_000),
     (spectral_efficiency, "_NODES", 8),
+    (os, "fsync", lambda _file: None),
+    (typer.main, "get_command", functools.cache(typer.main.get_command)),
 )
-"""Module, name and value of what makes a case short: no figures, little patience, coarse means of fading."""
+"""Module, name and value of what makes a case short.
+
+No figures, little patience, coarse means of fading, no wait for the disk, and the command line described once.
+"""
 
 
 class TooLongError(BaseException):

@@ -1,8 +1,18 @@
 """Options that a kind of the catalogues needs, or that show more of it, in tests over whole catalogues."""
 
+from pathlib import Path
+
+DRIVE = {
+    "path": str(Path(__file__).parents[2] / "scenarios" / "traces" / "four_places.csv"),
+    "time": "time_s",
+    "rate": "uplink_mbps",
+    "unit": "Mbit/s",
+    "trace": "trace",
+}
 LAW = {"kind": "log-normal", "median_s": 1.0, "sigma": 0.5}
 NETWORK_OPTIONS = {
     "latency": {"downlink": LAW, "uplink": LAW},
+    "rate-traces": {"downlink": {**DRIVE, "rate": "downlink_mbps"}, "uplink": DRIVE, "delay_s": 0.03},
     "graph": {
         "topology": {
             "kind": "two-tier",

@@ -15,6 +15,7 @@ from typing import Any, Final, Protocol
 
 from fedsim.inputs.bounds import BY_UNIT, NUMBER, unit_bound
 from fedsim.learning import LEARNERS
+from fedsim.per_client import PerClient
 from fedsim.scenario.sections import ScenarioTables
 from tests.support.field_values import BESIDE, OPTIONS, Tables
 from tests.support.scenario_fields import declared, filled, kinds_of, literals_of, table_of, with_values
@@ -64,6 +65,9 @@ _WORK: Final = frozenset(
 )
 
 
+_MOST_BITS: Final = 1e6
+_LEAST_BPS: Final = 1e4
+"""Of transfers in a network that is computed again many times a second."""
 _MIXES: Final = ((0, 0, 0), (5, 0, 0), (15, 0, 0), (5, 80, 0), (20, 70, 0), (3, 20, 40))
 """Of a hundred fields, how many are touched; of these, how many are at a bound, and wrong."""
 _UNITS: Final = tuple(f"_{unit}" for unit in BY_UNIT)
@@ -96,7 +100,10 @@ class _Walk:
         """Choose kind or value of one field of a table."""
         annotation, slot = declared(owner)[name]
         inner = table_of(annotation)
-        if slot is not None:
+        if isinstance(slot, PerClient) and self.draws.chance(80):
+            if self.draws.chance(self.touched):
+                table[name] = self._value(name, annotation, table.get(name))
+        elif slot is not None:
             self._fill_slot(table, name, slot, many=typing.get_origin(annotation) is tuple)
         elif inner is not None:
             if name in table or self.draws.chance(15):
@@ -205,10 +212,32 @@ def random_tables(draws: Draws) -> Tables:
     for path, value in walk.beside.items():
         tables = _set(tables, path, value)
     tables["results"]["audit"] = True
+    _shorten_transfers(tables)
     selector = tables["selector"]
     if isinstance(selector, dict) and selector.get("cohort") in range(clients + 1, 100) and draws.chance(90):
         selector["cohort"] = clients
     return tables
+
+
+def _shorten_transfers(tables: Tables) -> None:
+    """Let transfers end soon where clients move or links fail: each such instant is computed, so days take minutes."""
+    network, learning = tables["network"], tables["learning"]
+    if not isinstance(network, dict) or not (network.get("mobility") or network.get("trouble")):
+        return
+    for name in ("topology", "access"):
+        _raise_rates(network.get(name))
+    if isinstance(bits := learning.get("model_bits"), float) and bits > _MOST_BITS:
+        learning["model_bits"] = _MOST_BITS
+
+
+def _raise_rates(value: Any) -> None:
+    """Raise the rates of a table, and of the tables in it, that are above 0 and slow."""
+    for inner in value if isinstance(value, list) else ():
+        _raise_rates(inner)
+    for name, inner in list(value.items()) if isinstance(value, dict) else ():
+        if name.endswith("_bps") and isinstance(inner, float) and 0 < inner < _LEAST_BPS:
+            value[name] = _LEAST_BPS
+        _raise_rates(inner)
 
 
 def _set(tables: Tables, path: str, value: Any) -> Tables:

@@ -1,21 +1,21 @@
 """Run random scenarios through the command line; print what is wrong, each fault once, with its scenario.
 
+The number of a case is its seed, as in `tests/fuzz/test_scenarios.py`: `--seed N --cases 1` runs one of them again.
+
 $ python tests/tools/fuzz.py --cases 2000 --seed 7
 """
 
 import argparse
 import collections
 import os
-import random
 import re
+import resource
 import shutil
 import sys
 import tempfile
 import time
 import warnings
-from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import tomli_w
 
@@ -24,28 +24,19 @@ sys.path.insert(0, str(Path(__file__).parents[2]))
 from tests.support.field_values import write_files
 from tests.support.one_command import CHEAPER, LIMIT_S, call, faults
 from tests.support.random_scenarios import random_tables
+from tests.support.seeded_draws import Seeded, distinct
 
-
-class Plain:
-    """Choices from a generator of random numbers."""
-
-    def __init__(self, seed: int) -> None:
-        self._random = random.Random(seed)  # noqa: S311
-
-    def pick(self, choices: Sequence[Any]) -> Any:
-        """Return one of the choices."""
-        return self._random.choice(choices)
-
-    def chance(self, percent: int) -> bool:
-        """Return True in so many cases of a hundred."""
-        return self._random.random() * 100 < percent
+WARM = 500
+"""Cases after which what is imported once has been imported."""
 
 
 def main() -> None:
     """Run the cases."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--cases", type=int, default=500)
-    parser.add_argument("--seed", type=int, default=0, help="of the first case; each case has the next one")
+    parser.add_argument(
+        "--seed", type=int, default=0, help="of the first case; a case that has come before is left out"
+    )
     parser.add_argument("--limit", type=float, default=LIMIT_S, help="seconds of a processor for a case")
     parser.add_argument("--whole", action="store_true", help="with figures, and with all that takes long")
     parser.add_argument("--refusals", action="store_true", help="print how often each refusal came")
@@ -63,8 +54,8 @@ def main() -> None:
         counts: collections.Counter[str] = collections.Counter()
         refusals: collections.Counter[str] = collections.Counter()
         began, used_s = time.perf_counter(), time.process_time()
-        for seed in range(options.seed, options.seed + options.cases):
-            text = tomli_w.dumps(random_tables(Plain(seed)))
+        done, warm_kib = 0, 0
+        for seed, text in distinct(lambda n: tomli_w.dumps(random_tables(Seeded(n))), options.cases, options.seed):
             Path("case.toml").write_text(text)
             at = time.process_time()
             ended = call(["run", "case.toml", "--out", "run", "--quiet"], options.limit)
@@ -83,9 +74,13 @@ def main() -> None:
                     sys.stdout.write(f"=== seed {seed}\n{fault}\n{text}\n")
                     sys.stdout.flush()
             shutil.rmtree("run", ignore_errors=True)
+            done += 1
+            if done == WARM:
+                warm_kib = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        grown_kib = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - warm_kib
         sys.stdout.write(
-            f"=== {options.cases} cases, {dict(counts)}, {time.perf_counter() - began:.0f} s, "
-            f"{time.process_time() - used_s:.0f} s of a processor\n"
+            f"=== {done} cases, all different, {dict(counts)}, {time.perf_counter() - began:.0f} s, "
+            f"{time.process_time() - used_s:.0f} s of a processor, {grown_kib >> 10} MiB grown since {WARM}\n"
         )
         for words, number in refusals.most_common(60):
             sys.stdout.write(f"{number:6d} {words!r}\n")

@@ -1,23 +1,33 @@
 """Changes small pieces of the code and counts the changes that the tests notice.
 
     pip install -e '.[mutation]'
-    python tests/tools/mutants.py                        # hours: 400 mutants of all five rooms
-    python tests/tools/mutants.py --sample 50 --room privacy
-    python tests/tools/mutants.py --show                 # the results so far, each survivor with its change
+    python tests/tools/mutants.py --sample 100 --seed 1                # 100 mutants of each of the five rooms
+    python tests/tools/mutants.py --sample 50 --seed 2 --room privacy
+    python tests/tools/mutants.py --sample 50 --seed 2 --again         # the survivors once more, after new tests
+    python tests/tools/mutants.py --sample 50 --seed 2 --show          # run nothing
 
-mutmut makes the mutants (one change each: another operator, number, argument or string) and runs for each of them
-the tests that call the changed function; `[tool.mutmut]` in `pyproject.toml` names the code and the tests. All mutants
-of the rooms would take a day on two cores. A random sample gives the share that is killed with its 95 % interval; the
-sample is the same for the same seed and the same code. Everything is written below `mutants/` and kept there: a second
-call with a larger sample only runs what is new.
+mutmut makes the mutants (one change each: another operator, number, argument or string) and finds the tests that call
+each function; `[tool.mutmut]` in `pyproject.toml` names the code and the tests. All mutants of the rooms would take
+a day. A random sample of each room gives the share that is killed with its 95 % interval; the sample is the same for
+the same seed and the same code. The share of all rooms together weighs each by its mutants.
+
+The tests of a mutant run in a process of its own, those of the same room and the quick ones first, up to the first that
+fails. The limit of a test is processor time, twenty seconds and ten times what it takes without a mutant: other work on
+the machine makes no mutant "killed". `--most-s` leaves out the tests that stand far away where there are many: a mutant
+that only they would kill then counts as a survivor.
+Everything is written below `mutants/` and kept there: a second call runs only what is new.
 """
 
 import argparse
+import json
 import random
 import re
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
 
 from scipy.stats import binomtest
 
@@ -28,67 +38,101 @@ ROOMS = {
     "privacy": "fedsim.privacy.",
     "selectors": "fedsim.selectors.",
 }
-KILLED = ("killed", "timeout", "segfault", "caught by type check")
-LINE = re.compile(r"^\s+(?P<name>fedsim\.\S+): (?P<status>.+)$", re.MULTILINE)
+MUTANTS = Path("mutants")
+RESULTS = MUTANTS / "results.json"
+QUICK = "fedsim.privacy.budget.xǁGeometricBudgetǁterm__mutmut_1"
+"""A mutant with few tests: mutmut always runs one."""
 
 
 def main() -> None:
     """Run a sample of the mutants, then print shares and survivors."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--sample", type=int, default=400, help="mutants that are drawn (400)")
+    parser.add_argument("--sample", type=int, default=100, help="mutants that are drawn in each room (100)")
     parser.add_argument("--seed", type=int, default=1, help="seed of the draw (1)")
     parser.add_argument("--room", choices=[*ROOMS, "all"], default="all", help="a single room (all)")
-    parser.add_argument("--workers", type=int, default=2, help="mutants tested at a time (2)")
+    parser.add_argument("--file", default="", help="only mutants whose module has this text in its name")
+    parser.add_argument("--most-s", type=float, default=100.0, help="of the tests of a mutant without it (100)")
+    parser.add_argument("--again", action="store_true", help="test the survivors once more")
     parser.add_argument("--show", action="store_true", help="run nothing")
     options = parser.parse_args()
     if not options.show:
-        run(options)
-    report(statuses())
+        make()
+    mutants = catalogue()
+    drawn = draw(mutants, options)
+    if not options.show:
+        known = results(mutants)
+        todo = [name for name in drawn if name not in known or (options.again and known[name]["status"] == "survived")]
+        print(f"{len(mutants)} mutants, {len(drawn)} drawn, {len(todo)} to test", flush=True)
+        random.Random(options.seed).shuffle(todo)  # noqa: S311 - a run that is cut short has some of each room
+        if todo:
+            work = MUTANTS / "todo.json"
+            work.write_text(json.dumps({name: mutants[name] for name in todo}))
+            loop = Path(__file__).with_name("mutant_loop.py")
+            subprocess.run([sys.executable, str(loop), str(work), str(options.most_s)], check=True)  # noqa: S603 - own script
+    report(mutants, drawn, results(mutants))
 
 
-def run(options: argparse.Namespace) -> None:
-    """Make all mutants, draw the sample and test what has no result yet."""
-    mutmut("run", "--max-children", str(options.workers), "fedsim.privacy.budget.*__mutmut_1")
-    known = statuses()
-    rooms = [options.room] if options.room != "all" else list(ROOMS)
-    names = sorted(name for name in known if room(name) in rooms)
-    drawn = random.Random(options.seed).sample(names, min(options.sample, len(names)))  # noqa: S311
-    fresh = [name for name in drawn if known[name] == "not checked"]
-    print(f"{len(names)} mutants, {len(drawn)} drawn, {len(fresh)} to test", flush=True)
-    if fresh:
-        mutmut("run", "--max-children", str(options.workers), *fresh)
+def make() -> None:
+    """Make the mutants, and find the tests that call each function; what is known and has not changed is kept."""
+    mutmut("run", "--max-children", "1", QUICK)
 
 
-def report(found: dict[str, str]) -> None:
-    """Print the share of each room, then every mutant that no test kills."""
-    tested = {name: status for name, status in found.items() if status != "not checked"}
-    for title, prefix in [*ROOMS.items(), ("all", "fedsim.")]:
-        line(title, [status for name, status in tested.items() if name.startswith(prefix)])
-    for name in sorted(name for name, status in tested.items() if status not in KILLED):
+def catalogue() -> dict[str, str]:
+    """Return a digest of the changed function for the name of each mutant."""
+    found = {}
+    for path in sorted((MUTANTS / "fedsim").rglob("*.meta")):
+        meta = json.loads(path.read_text())
+        for name in meta["exit_code_by_key"]:
+            if room(name) is not None:
+                function = name.rpartition(".")[2].rpartition("__mutmut_")[0]
+                found[name] = meta["hash_by_function_name"].get(function, "")
+    return found
+
+
+def draw(mutants: dict[str, str], options: argparse.Namespace) -> list[str]:
+    """Return a sample of each room."""
+    drawn: list[str] = []
+    for title in ROOMS if options.room == "all" else [options.room]:
+        names = sorted(name for name in mutants if room(name) == title and options.file in name.rpartition(".")[0])
+        drawn += random.Random(options.seed).sample(names, min(options.sample, len(names)))  # noqa: S311
+    return drawn
+
+
+def results(mutants: dict[str, str]) -> dict[str, dict[str, Any]]:
+    """Return what is known of mutants of functions that have not changed since."""
+    known = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
+    return {name: entry for name, entry in known.items() if mutants.get(name) == entry["digest"]}
+
+
+def report(mutants: dict[str, str], drawn: Sequence[str], known: dict[str, dict[str, Any]]) -> None:
+    """Print the share of each room, then every mutant of the sample that no test kills."""
+    tested = [name for name in drawn if name in known]
+    sizes = Counter(room(name) for name in mutants)
+    weighed = total = 0.0
+    for title in ROOMS:
+        names = [name for name in tested if room(name) == title]
+        if names:
+            killed = sum(known[name]["status"] != "survived" for name in names)
+            weighed, total = weighed + sizes[title] * killed / len(names), total + sizes[title]
+            line(f"{title}, of {sizes[title]}", killed, len(names))
+    if tested:
+        line("all", sum(known[name]["status"] != "survived" for name in tested), len(tested))
+        print(f"{'all, each room by its mutants':30s} {weighed / total:6.1%}")
+        print("by time:", sum(known[name]["status"] == "timeout" for name in tested))
+    for name in sorted(name for name in tested if known[name]["status"] == "survived"):
         changes = [text for text in mutmut("show", name).splitlines() if re.match(r"[-+](?![-+])", text)]
-        print(f"\n{name}: {tested[name]}", *changes, sep="\n")
+        print(f"\n{name}", *changes, sep="\n")
 
 
-def line(title: str, results: Sequence[str]) -> None:
+def line(title: str, killed: int, of: int) -> None:
     """Print how many mutants were killed, with the 95 % interval of the share (Wilson)."""
-    if not results:
-        return
-    killed = sum(status in KILLED for status in results)
-    interval = binomtest(killed, len(results)).proportion_ci(method="wilson")
-    share = killed / len(results)
-    print(
-        f"{title:16s} {killed:5d} of {len(results):5d} killed: {share:6.1%} ({interval.low:.1%} to {interval.high:.1%})"
-    )
+    interval = binomtest(killed, of).proportion_ci(method="wilson")
+    print(f"{title:30s} {killed:5d} of {of:5d} killed: {killed / of:6.1%} ({interval.low:.1%} to {interval.high:.1%})")
 
 
-def statuses() -> dict[str, str]:
-    """Return the status of every mutant."""
-    return {found["name"]: found["status"].strip() for found in LINE.finditer(mutmut("results", "--all", "true"))}
-
-
-def room(name: str) -> str:
+def room(name: str) -> str | None:
     """Return the room of a mutant."""
-    return next(title for title, prefix in ROOMS.items() if name.startswith(prefix))
+    return next((title for title, prefix in ROOMS.items() if name.startswith(prefix)), None)
 
 
 def mutmut(*words: str) -> str:

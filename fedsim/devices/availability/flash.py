@@ -4,13 +4,14 @@ FLASH: Yang, Wang, Xu, Chen, Bian, Liu and Liu, "Characterizing impacts of heter
 upon large-scale smartphone data", WWW 2021; here its 1,000-user sample under the rule screen locked, charging and on
 WiFi, of which 710 are ever seen, for one to six days each.
 
-Streams: ``availability-never``, ``availability-habit`` and ``availability-start`` by client; ``availability-centre``
-and ``availability-residual`` by (client, 0 or 1); ``availability-sojourn`` and ``availability-hour`` by (client,
-number).
+Streams: ``availability-never``, ``availability-habit``, ``availability-phase``, ``availability-met`` and
+``availability-start`` by client;
+``availability-centre`` and ``availability-residual`` by (client, 0 or 1); ``availability-episode`` by (client, two
+numbers for each episode); ``availability-sojourn`` and ``availability-hour`` by (client, number).
 """
 
 import math
-from typing import Annotated, ClassVar, Final
+from typing import Annotated, ClassVar, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -41,7 +42,8 @@ class QuantileLaw:
     """
 
     def __init__(self, levels: ArrayLike, values_s: ArrayLike, within: float) -> None:
-        self._levels, self._values_s = np.asarray(levels, dtype=np.float64), np.asarray(values_s, dtype=np.float64)
+        self._levels: FloatArray = np.asarray(levels)
+        self._values_s: FloatArray = np.asarray(values_s)
         self.within = within
         low, high = self._values_s[:-1], self._values_s[1:]
         ratio = np.log(high / low)
@@ -69,7 +71,7 @@ class QuantileLaw:
         centre : centres of the clients, shape (n,)
         u, v : uniform numbers in (0, 1), shape (n,)
         """
-        met = [self._met_s(*part) for part in zip(_parts(centre), _parts(u), strict=True)]
+        met = list(map(self._met_s, _parts(centre), _parts(u)))
         return np.asarray(np.concatenate(met) * v)
 
     def _pieces(self, centre: FloatArray) -> FloatArray:
@@ -83,9 +85,9 @@ class QuantileLaw:
         weight = np.cumsum(self._pieces(centre) * self._means_s, axis=1)
         weight = np.concatenate([np.zeros((centre.size, 1)), weight / weight[:, -1:]], axis=1)
         row = np.arange(centre.size)
-        piece = np.minimum((weight[:, 1:] <= u[:, None]).sum(axis=1), self._means_s.size - 1)
-        width = weight[row, piece + 1] - weight[row, piece]
-        place = np.clip((u - weight[row, piece]) / np.where(width > 0, width, 1.0), 0.0, 1.0)
+        # The last weight is exactly 1, above every u.
+        piece = (weight[:, 1:] <= u[:, None]).sum(axis=1)
+        place = (u - weight[row, piece]) / (weight[row, piece + 1] - weight[row, piece])
         return np.asarray(self._values_s[piece] + place * (self._values_s[piece + 1] - self._values_s[piece]))
 
 
@@ -94,29 +96,74 @@ def _parts(values: FloatArray) -> list[FloatArray]:
     return np.array_split(values, max(1, math.ceil(values.size / _ROWS)))
 
 
-# Everything down to `_SESSIONS_SLOW` is fitted; see `Flash`.
 _LEVELS: Final = (*np.linspace(0.0, 0.95, 20).tolist(), 0.99, 1.0)
-_SESSION_S: Final = (
-    *(1, 4.8, 9.7, 10, 12, 24, 55, 91, 150, 230, 350, 470, 680, 900, 1100, 1300, 1300, 1400, 1400, 3400),
-    *(16000, 35000),
+
+
+class Fit(NamedTuple):
+    """The numbers of `Flash`, fitted to the sample.
+
+    Attributes
+    ----------
+    session_s, gap_s : quantiles of sessions and of gaps at the levels 0, 5 %, ... 95 %, 99 % and 100 %
+    session_centres : standard deviation of clients' centres of sessions
+    gap_centres : the same of gaps, for centres below and above 0
+    correlation : of the normal scores of the two centres
+    session_episodes, gap_episodes : standard deviations of what episodes add to the centres
+    episode_correlation : of what an episode adds to the centre of sessions and to that of gaps
+    episode : gaps of an episode
+    session_within, gap_within : standard deviations of scores around the centre of an episode
+    after : what a session's score adds to that of the gap after it, as a multiple
+    after_long, long : what a session adds besides with a score above the second number, per what it is above
+    gaps_fast : logarithmic swings and hours of gaps, about a habit's hour, about one of the day and about two
+    sessions_slow : the same of sessions, about a habit's hour and about one of the day
+    """
+
+    session_s: tuple[float, ...]
+    gap_s: tuple[float, ...]
+    session_centres: float
+    gap_centres: tuple[float, float]
+    correlation: float
+    session_episodes: float
+    gap_episodes: float
+    episode_correlation: float
+    episode: int
+    session_within: float
+    gap_within: float
+    after: float
+    after_long: float
+    long: float
+    gaps_fast: tuple[tuple[float, float], ...]
+    sessions_slow: tuple[tuple[float, float], ...]
+
+
+FITTED: Final = Fit(
+    session_s=(
+        *(1, 4.33, 9.72, 9.85, 11.1, 24.6, 51.2, 91.4, 157, 218, 345, 437, 846, 870, 870, 983, 1340, 1570, 1650),
+        *(5440, 12900, 37000),
+    ),
+    gap_s=(
+        *(1, 1.42, 4.76, 19, 42.4, 85.4, 171, 301, 494, 867, 1840, 5330, 6920, 11400, 17000, 21700, 38600),
+        *(45100, 70100, 148000, 416000, 639000),
+    ),
+    session_centres=0.45,
+    gap_centres=(0.3, 1.3),
+    correlation=0.31,
+    session_episodes=0.36,
+    gap_episodes=0.43,
+    episode_correlation=0.68,
+    episode=16,
+    session_within=0.817,
+    gap_within=0.7,
+    after=0.08,
+    after_long=0.17,
+    long=0.2,
+    gaps_fast=((1.32, -0.15), (0.6, 17.94), (0.28, 3.6)),
+    sessions_slow=((1.59, -0.48), (0.97, 3.44)),
 )
-_GAP_S: Final = (
-    *(1, 1.4, 5.3, 17, 43, 81, 170, 290, 510, 960, 1900, 3200, 5300, 10000, 20000, 27000, 30000, 38000, 62000),
-    *(120000, 390000, 580000),
-)
-# Standard deviations of clients' centres, for gaps below and above 0, and the correlation of their normal scores.
-_SESSION_CENTRES: Final = 0.53
-_GAP_CENTRES: Final = (0.33, 1.28)
-_CORRELATION: Final = 0.25
-_GAP_WITHIN: Final = 0.81
-# A session with a score above the second number moves the gap after it by the first times what it is above.
-_AFTER_LONG: Final = (0.27, 0.2)
-# Logarithmic swings and hours: of gaps, about a habit's hour, about one of the day and about two of the day.
-_GAPS_FAST: Final = ((1.5, -0.75), (0.86, 18.1), (0.35, 3.6))
-# The same of sessions, about a habit's hour and about one of the day.
-_SESSIONS_SLOW: Final = ((1.6, 0.0), (0.9, 4.0))
 
 _AT_ONCE_S: Final = 600.0
+_CANDIDATES: Final = 8
+"""Episodes of which one covers the beginning."""
 
 
 class Flash(Component):
@@ -127,6 +174,8 @@ class Flash(Component):
 
     - its sessions' scores are normal around a centre of its own, and so are its gaps'; clients with low centres of
       gaps are many and alike, those with high ones few and rarely online; a gap after a long session is longer;
+    - a client's sessions and gaps come in episodes of 16 of each, in which both are longer or both are shorter than
+      usual, so that the next gap is like the one before;
     - each has a habit, an hour of the day drawn uniformly. What a session or a gap lasts beyond its first ten minutes
       passes on a clock that runs at another rate in each hour. Around its habit's hour a client's sessions end
       late and its gaps end early, as with a phone that charges overnight; on top of that all clients' sessions end late
@@ -140,40 +189,45 @@ class Flash(Component):
     never_share : share of the clients that are never online
         In the sample 29 % are not seen, of which some are rarely online: a never-share of 0.247 makes 29 % unseen.
     diurnal : whether sojourns follow the hours of the day
-        If not, each passes as if it began at a random hour: about as long, but at any time of the day. Clients are then
-        online for 8.0 % of the time and not 9.5 %.
+        If not, each passes as if it began at a random hour: about as long, but at any time of the day.
 
     Notes
     -----
-    The two tables of quantiles and fifteen numbers were fitted by least squares to the sample's published statistics,
+    The numbers of `Fit` were fitted by least squares to the sample's statistics,
     measured on generated clients through windows as long as the sample's (one to six days, from random hours
     on), each difference in units of the error of a sample of that size. The tables fit the quantiles of sessions and
     gaps; spread and correlation of centres fit the time online, the sessions per day and the differences between
-    users; the clocks fit the share online by hour and its persistence. Differences over 150,000 clients, beside
-    standard errors of the sample from 200 bootstrap resamples over its users:
+    users; the episodes fit the correlations of neighbouring times; the clocks fit the share online by hour and its
+    persistence. Differences over 60,000 clients, beside standard errors of the sample from 60 bootstrap resamples over
+    its users:
 
     ========================================  ===========================  ====================
     statistic, and its value in the sample    generated                    sample's error
     ========================================  ===========================  ====================
-    quantiles of sessions, 15 % to 99 %       -12 % to +5 %                1 % to 21 %
-    mean session, 2,054 s                     1,970 s                      98 s
-    quantiles of gaps, 10 % to 99 %           -10 % to +11 %               3 % to 37 %
-    mean gap, 12,350 s                        12,400 s                     500 s
-    share of time online, 10 % to 95 %        -0.012 to +0.007             0.001 to 0.018
-    its mean, 0.095                           0.094                        0.004
-    sessions per day, 25 % to 95 %            -5 % to +8 %                 4 % to 10 %
-    their mean, 4.1                           4.13                         0.18
-    correlation of the two, 0.36              0.354                        0.040
-    users' mean log sessions, sd 1.40         1.42                         0.05
-    share online by hour, 0.064 to 0.137      -0.011 to +0.008             0.004 to 0.009
-    its largest over its smallest, 2.1        2.08                         0.16
-    in the same session after 1 min to 1 h    -0.010 to -0.001             0.003 to 0.014
-    online after 10 min and 24 h              -0.004 and 0.000             0.006 and 0.019
-    online after 1, 3 and 6 h                 +0.026, +0.037, +0.019       0.013, 0.017, 0.017
+    quantiles of sessions, 25 % to 99 %       -8 % to +2 %                 2 % to 10 %
+    mean session, 2,054 s                     1,961 s                      97 s
+    quantiles of gaps, 25 % to 99 %           -6 % to +6 %                 4 % to 18 %
+    mean gap, 12,350 s                        12,540 s                     620 s
+    share of time online, 25 % to 95 %        -0.022 to +0.006             0.002 to 0.020
+    its mean, 0.095                           0.093                        0.004
+    sessions per day, 25 % to 95 %            -17 % to +15 %               4 % to 8 %
+    their mean, 4.1                           4.13                         0.19
+    correlation of the two, 0.36              0.38                         0.045
+    users' mean log sessions, sd 1.40         1.41                         0.07
+    share online by hour, 0.064 to 0.137      -0.017 to +0.007             0.005 to 0.009
+    its largest over its smallest, 2.1        2.19                         0.17
+    in the same session after 1 min to 1 h    -0.004 to -0.001             0.002 to 0.013
+    online after 10 min and 24 h              -0.008 and -0.016            0.005 and 0.018
+    online after 1, 3 and 6 h                 +0.019, +0.030, +0.013       0.012, 0.016, 0.016
+    correlation of log times: gap, next gap   0.309, of 0.312              0.040
+    gap, third gap after it                   0.264, of 0.268              0.043
+    session, next session                     0.277, of 0.292              0.022
+    session, gap after it                     0.263, of 0.265              0.026
+    gap, session after it                     0.177, of 0.171              0.029
     ========================================  ===========================  ====================
 
-    Clients thus come back within a few hours a little more often than the users did. 100,000 clients take 3 s to build,
-    1.5 s for each day and 195 bytes each.
+    Clients thus come back within a few hours a little more often than the users did, and a quarter of them has five
+    sessions in six days where a quarter of the users had six.
     """
 
     may_leave: ClassVar[bool] = True
@@ -189,25 +243,25 @@ class Flash(Component):
 class FlashSojourns:
     """The sojourns of a `Flash` law."""
 
-    def __init__(self, law: Flash, clients: int, streams: Streams) -> None:
-        self._streams = streams
-        ids = np.arange(clients)
-        # Centres and what is drawn around them are standard normal together, for sessions.
-        self._session = QuantileLaw(_LEVELS, _SESSION_S, math.sqrt(1 - _SESSION_CENTRES**2))
-        self._gap = QuantileLaw(_LEVELS, _GAP_S, _GAP_WITHIN)
-        self._session_centre, self._gap_centre = _centres(ids, streams)
+    def __init__(self, law: Flash, clients: int, streams: Streams, fit: Fit = FITTED) -> None:
+        self._streams, self._fit = streams, fit
+        ids, first = np.arange(clients), np.zeros(clients, dtype=np.int64)
+        self._session = QuantileLaw(_LEVELS, fit.session_s, fit.session_within)
+        self._gap = QuantileLaw(_LEVELS, fit.gap_s, fit.gap_within)
+        self._session_centre, self._gap_centre = _centres(ids, streams, fit)
         self._habit = np.asarray(24 * streams.uniform("availability-habit", ids), dtype=np.int64)
-        self._session_clocks, self._gap_clocks = (DailyClocks(rate) for rate in hourly_rates())
+        self._phase = np.asarray(2 * fit.episode * streams.uniform("availability-phase", ids), dtype=np.int64)
+        self._session_clocks, self._gap_clocks = (DailyClocks(rate) for rate in hourly_rates(fit))
         self._diurnal = law.diurnal
+        self._met = np.zeros(clients, dtype=np.int64)
+        self._met = self._episode_met(ids)
         never = streams.uniform("availability-never", ids) < law.never_share
-        session_s, gap_s = self._session.mean_s(self._session_centre), self._gap.mean_s(self._gap_centre)
+        session, gap = self._session_mean(ids, first), self._gap_mean(ids, first)
+        session_s, gap_s = self._session.mean_s(session), self._gap.mean_s(gap)
         starts = streams.uniform("availability-start", ids) < session_s / (session_s + gap_s)
         self._starts_on = starts & ~never
         u, v = (streams.uniform("availability-residual", ids, which) for which in (0, 1))
-        session_s, gap_s = (
-            self._session.residual_s(self._session_centre, u, v),
-            self._gap.residual_s(self._gap_centre, u, v),
-        )
+        session_s, gap_s = self._session.residual_s(session, u, v), self._gap.residual_s(gap, u, v)
         self._first_s = np.where(never, np.inf, np.where(starts, session_s, gap_s))
 
     def starts_on(self, client: IntArray) -> BoolArray:
@@ -231,32 +285,61 @@ class FlashSojourns:
         return ends_s
 
     def _session_score(self, client: IntArray, number: IntArray) -> FloatArray:
-        return self._session_centre[client] + self._session.within * self._normal(client, number)
+        return self._session_mean(client, number) + self._fit.session_within * self._normal(client, number)
 
     def _gap_score(self, client: IntArray, number: IntArray) -> FloatArray:
-        slope, long = _AFTER_LONG
-        before = self._session_score(client, np.maximum(number - 1, 0))
-        own = self._gap_centre[client] + self._gap.within * self._normal(client, number)
-        return np.asarray(own + slope * np.maximum(before - long, 0.0))
+        fit, before = self._fit, self._session_score(client, np.maximum(number - 1, 0))
+        moved = fit.after * before + fit.after_long * np.maximum(before - fit.long, 0.0)
+        return np.asarray(self._gap_mean(client, number) + fit.gap_within * self._normal(client, number) + moved)
+
+    def _session_mean(self, client: IntArray, number: IntArray) -> FloatArray:
+        """Return the mean of the scores of sessions in each client's episode, shape (n,)."""
+        return np.asarray(self._session_centre[client] + self._fit.session_episodes * self._episode(client, number, 0))
+
+    def _gap_mean(self, client: IntArray, number: IntArray) -> FloatArray:
+        """Return the mean of the scores of gaps in each client's episode, shape (n,)."""
+        common = self._fit.episode_correlation
+        shared, own = (self._episode(client, number, which) for which in (0, 1))
+        drawn = common * shared + math.sqrt(1 - common**2) * own
+        return np.asarray(self._gap_centre[client] + self._fit.gap_episodes * drawn)
+
+    def _episode(self, client: IntArray, number: IntArray, which: int) -> FloatArray:
+        """Return a normal number that a client keeps for an episode of sojourns, shape (n,)."""
+        episode = (number + self._phase[client]) // (2 * self._fit.episode)
+        drawn = np.where(episode == 0, self._met[client], episode + _CANDIDATES - 1)
+        return normal_quantile(self._streams.uniform("availability-episode", client, 2 * drawn + which))
+
+    def _episode_met(self, client: IntArray) -> IntArray:
+        """Return which of some episodes covers the beginning, met with a probability proportional to its length."""
+        length_s = np.empty((_CANDIDATES, client.size))
+        first = np.zeros_like(client)
+        for candidate in range(_CANDIDATES):
+            self._met[:] = candidate
+            session_s = self._session.mean_s(self._session_mean(client, first))
+            length_s[candidate] = session_s + self._gap.mean_s(self._gap_mean(client, first))
+        share = np.cumsum(length_s, axis=0) / length_s.sum(axis=0)
+        passed = np.count_nonzero(share <= self._streams.uniform("availability-met", client), axis=0)
+        met: IntArray = np.minimum(passed, _CANDIDATES - 1).astype(np.int64)
+        return met
 
     def _normal(self, client: IntArray, number: IntArray) -> FloatArray:
         return normal_quantile(self._streams.uniform("availability-sojourn", client, number))
 
 
-def _centres(client: IntArray, streams: Streams) -> tuple[FloatArray, FloatArray]:
+def _centres(client: IntArray, streams: Streams, fit: Fit) -> tuple[FloatArray, FloatArray]:
     """Return the centres of each client's scores of sessions and of gaps, both of shape (n,)."""
     session, other = (normal_quantile(streams.uniform("availability-centre", client, which)) for which in (0, 1))
-    gap = _CORRELATION * session + math.sqrt(1 - _CORRELATION**2) * other
-    return _SESSION_CENTRES * session, np.where(gap < 0, _GAP_CENTRES[0], _GAP_CENTRES[1]) * gap
+    gap = fit.correlation * session + math.sqrt(1 - fit.correlation**2) * other
+    return fit.session_centres * session, np.where(gap < 0, *fit.gap_centres) * gap
 
 
-def hourly_rates() -> tuple[FloatArray, FloatArray]:
+def hourly_rates(fit: Fit = FITTED) -> tuple[FloatArray, FloatArray]:
     """Return the rates, of mean 1, at which sessions and gaps pass, both of shape (24 habits, 24 hours)."""
     hour = np.arange(1.0, 25.0)
     habit = np.arange(24.0)[:, None]
-    (own, late), (shared, night) = _SESSIONS_SLOW
+    (own, late), (shared, night) = fit.sessions_slow
     session = -own * _wave(hour - habit - late) - shared * _wave(hour - night)
-    (own, early), (once, evening), (twice, first) = _GAPS_FAST
+    (own, early), (once, evening), (twice, first) = fit.gaps_fast
     gap = own * _wave(hour - habit - early) + once * _wave(hour - evening) + twice * _wave(2 * (hour - first))
     return _with_mean_1(np.exp(session)), _with_mean_1(np.exp(gap))
 

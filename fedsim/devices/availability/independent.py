@@ -89,7 +89,7 @@ class Bernoulli(Component):
 
     def build(self, clients: int, streams: Streams) -> "BernoulliAvailability":
         """Return the availability of one run."""
-        return BernoulliAvailability(np.arange(clients, dtype=np.int64), self.probability, self.retry_s, streams)
+        return BernoulliAvailability(np.arange(clients), self.probability, self.retry_s, streams)
 
 
 class BernoulliAvailability(Availability):

@@ -15,7 +15,6 @@ from dataclasses import dataclass
 from typing import Annotated, ClassVar, Final, Protocol
 
 import numpy as np
-from numpy.typing import ArrayLike
 from pydantic import Field
 
 from fedsim.arrays import BoolArray, FloatArray, IntArray
@@ -32,7 +31,7 @@ _MOST_STEPS: Final = 64
 Sojourn = Annotated[float, Field(ge=1e-3)]
 
 
-def count_until(values: FloatArray, low: IntArray, high: IntArray, bound: ArrayLike) -> IntArray:
+def count_until(values: FloatArray, low: IntArray, high: IntArray, bound: float | FloatArray) -> IntArray:
     """Return the number of elements of each ascending slice ``values[low:high]`` that are at most its bound.
 
     Parameters
@@ -46,12 +45,11 @@ def count_until(values: FloatArray, low: IntArray, high: IntArray, bound: ArrayL
     >>> count_until(np.array([1.0, 5.0, 2.0]), np.array([0, 2]), np.array([2, 3]), np.array([5.0, 1.9])).tolist()
     [2, 0]
     """
-    left, right = np.array(low, dtype=np.int64), np.array(high, dtype=np.int64)
-    bounds = np.broadcast_to(np.asarray(bound, dtype=np.float64), left.shape)
+    left, right = low, high
     for _ in range(int(np.max(right - left, initial=0)).bit_length()):
         middle = (left + right) >> 1
         open_ = left < right
-        below = open_ & (values[np.where(open_, middle, 0)] <= bounds) if values.size else open_
+        below = open_ & (values[np.where(open_, middle, 0)] <= bound) if values.size else open_
         left = np.where(below, middle + 1, left)
         right = np.where(open_ & ~below, middle, right)
     return np.asarray(left - low)
@@ -71,7 +69,7 @@ class OnOffProcess(Availability):
     kind: Kind = "timed"
 
     def __init__(self, clients: int) -> None:
-        self._client = np.arange(clients, dtype=np.int64)
+        self._client = np.arange(clients)
         self._on = np.zeros(clients, dtype=np.bool_)
         self._from_s, self._until_s = np.full(clients, np.inf), np.full(clients, -np.inf)
 
@@ -97,7 +95,6 @@ class OnOffProcess(Availability):
         client : ids in 0..K-1, shape (n,)
         time_s : instant, >= 0
         """
-        client = np.asarray(client, dtype=np.int64)
         unknown = client[(self._from_s[client] > time_s) | (self._until_s[client] <= time_s)]
         if unknown.size:
             self._on[unknown], self._until_s[unknown] = self.look_up(unknown, time_s)
@@ -192,7 +189,7 @@ class Renewal(OnOffProcess):
     def __init__(self, clients: int, law: SojournLaw, begins_s: float = 0.0) -> None:
         super().__init__(clients)
         self._law, self._begins_s = law, begins_s
-        ids = np.arange(clients, dtype=np.int64)
+        ids = np.arange(clients)
         self._starts_on = law.starts_on(ids)
         self._first = np.zeros(clients, dtype=np.int64)
         self._origin_s = np.full(clients, begins_s)

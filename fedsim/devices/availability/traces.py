@@ -211,7 +211,7 @@ class TraceAvailability(OnOffProcess):
             return np.zeros(low.size, dtype=np.bool_), np.full(low.size, np.inf)
         empty = low == high
         at = low + count_until(data.start_s, low, high, now)
-        last = np.clip(at - 1, 0, data.end_s.size - 1)
+        last = at - 1  # of any other device where `at` is `low`, and then without effect
         on = (at > low) & (now < data.end_s[last])
         first = np.minimum(low, data.start_s.size - 1)
         # An interval up to the end of the period goes on in the next one if that begins with an interval.

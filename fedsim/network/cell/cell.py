@@ -7,48 +7,67 @@ different carriers (frequency-division duplex). Path loss and shadowing are comm
 from typing import Annotated, ClassVar
 
 import numpy as np
-from pydantic import Field, PositiveFloat
+from pydantic import Field, NonNegativeFloat, PositiveFloat
 
 from fedsim.arrays import FloatArray
 from fedsim.capabilities import MODEL_BITS, SITES
 from fedsim.network.cell.access import ACCESS_LATENCIES, ACCESS_LATENCY, AccessLatency, GrantAccess
 from fedsim.network.cell.links import CellLinks
-from fedsim.network.medium.cell import SHARINGS, Sharing, SharingSlot
+from fedsim.network.contracts import Links
+from fedsim.network.medium.cell import SHARINGS, FadingInShares, Sharing, SharingSlot
 from fedsim.network.radio.channel import Channel
 from fedsim.network.radio.contracts import Fading, PathLoss
 from fedsim.network.radio.fading import FADINGS, Rayleigh
-from fedsim.network.radio.link_budget import CellLink, LinkBudget, NoiseFigureDb, PowerDbm
+from fedsim.network.radio.link_budget import CellLink, ClientLink, LinkBudget, NoiseFigureDb, PowerDbm
 from fedsim.network.radio.path_loss import PATH_LOSSES, LogDistance
 from fedsim.network.radio.shadowing import SHADOWINGS, IndependentShadowing, Shadowing
 from fedsim.network.radio.sites import Sites
 from fedsim.network.radio.spectral_efficiency import RATES, RateLaw, Shannon
+from fedsim.network.transport.transport import TRANSPORT, TRANSPORTS, NoTransport, Transport
 from fedsim.registry import Component, Slot
 from fedsim.streams import Streams
 from fedsim.units import SPEED_OF_LIGHT_M_PER_S
 
 
 class Downlink(CellLink):
-    """Base station to client; besides the rules of `CellLink` ``"multicast"`` sends one message to all clients at once.
+    """Base station to client; besides the rules of `CellLink` two send one message to all clients at once.
+
+    ``"multicast"`` has in each fading block the rate of the client that hears worst in that block;
+    ``"multicast-rateless"`` always that of the client with the least mean efficiency, as with a rateless code.
 
     The defaults give a client a tenth of a 10 MHz carrier on which a macro base station radiates 46 dBm, so
     36 dBm, and a phone's noise figure of 9 dB: the usual assumptions of 3GPP's macro cell studies (TR 36.942;
     TR 36.814, annex A.2), with isotropic antennas.
+
+    Attributes
+    ----------
+    fading_in_shares : ``"drawn"``, the bits of a share are integrated over the client's fading blocks, or ``"mean"``,
+        its mean efficiency counts (`fedsim.network.medium.cell`); in the uplink too
     """
 
-    sharing: Annotated[Sharing, SharingSlot(SHARINGS, recipe=True, words=("dedicated", "multicast"))] = "dedicated"
+    sharing: Annotated[
+        Sharing, SharingSlot(SHARINGS, recipe=True, words=("dedicated", "multicast", "multicast-rateless"))
+    ] = "dedicated"
+    fading_in_shares: FadingInShares = "drawn"
     bandwidth_hz: PositiveFloat = 1e6
     transmit_power_dbm: PowerDbm = 36.0
     noise_figure_db: NoiseFigureDb = 9.0
 
 
-class Uplink(CellLink):
+class Uplink(ClientLink):
     """Client to base station.
 
     The defaults give a client 1 MHz with all 23 dBm of a phone, and a base station's noise figure of 5 dB (same
     studies). So an uplink has 9 dB less SNR than a downlink.
+
+    Attributes
+    ----------
+    power_control : ``"full"``, ``"fractional"`` or ``"spread"``: power of a client in its share of a band that clients
+        share; fractional also where its band is its own (`fedsim.network.radio.power_control`)
     """
 
     sharing: Annotated[Sharing, SharingSlot(SHARINGS, recipe=True)] = "dedicated"
+    fading_in_shares: FadingInShares = "drawn"
     bandwidth_hz: PositiveFloat = 1e6
     transmit_power_dbm: PowerDbm = 23.0
     noise_figure_db: NoiseFigureDb = 5.0
@@ -70,9 +89,14 @@ class Cell(Component):
         client), or 8 dB where it has none, the usual assumption for macro cells (3GPP TR 36.814, annex A.2).
     shadowing : joint law of the shadowing of clients and sites
     fading : law of the gain in each coherence time
+    delay_spread_s : float
+        Root mean square delay spread. With it gains differ over a band, and the rate is the mean over its frequencies
+        (`fedsim.network.radio.selectivity`); 0 for flat fading, the same gain at all frequencies. TR 38.901, table
+        7.7.3-2, has 363 ns for UMa up to 6 GHz and 39 ns for indoor offices at 2 GHz.
     rate : law of the spectral efficiency
     sites : the sites on the same frequencies; None for the one at the origin alone
     access : waits for a grant, after idle, and on the way to the server; ``none`` for no waits
+    transport : what a wide-area path adds to each message; ``none`` for nothing
     """
 
     requires: ClassVar[frozenset[str]] = frozenset({MODEL_BITS})
@@ -84,11 +108,13 @@ class Cell(Component):
     shadowing_sigma_db: Annotated[float, Field(ge=0, le=50)] | None = None
     shadowing: Annotated[Shadowing, Slot(SHADOWINGS)] = IndependentShadowing()
     fading: Annotated[Fading, Slot(FADINGS)] = Rayleigh()
+    delay_spread_s: NonNegativeFloat = 0.0
     rate: Annotated[RateLaw, Slot(RATES)] = Shannon()
     sites: Sites | None = None
     access: Annotated[AccessLatency, Slot(ACCESS_LATENCIES)] = GrantAccess()
+    transport: Annotated[Transport, Slot(TRANSPORTS)] = NoTransport()
 
-    def build(self, positions_m: FloatArray, streams: Streams) -> CellLinks:
+    def build(self, positions_m: FloatArray, streams: Streams) -> Links:
         """Return the links of one run for clients at positions of shape (K, 2).
 
         Raises
@@ -100,14 +126,38 @@ class Cell(Component):
         distance_m, loss_db = radio.losses(positions_m)
         serving = np.argmin(loss_db[:, : 1 if self.sites is None else self.sites.serving], axis=1)
         down, up = radio.snrs(loss_db, serving)
-        return CellLinks(
-            Channel(down, self.downlink.bandwidth_hz, radio.fading, "fading-downlink", streams, radio.rate),
-            Channel(up, self.uplink.bandwidth_hz, radio.fading, "fading-uplink", streams, radio.rate),
-            distance_m[np.arange(serving.size), serving] / SPEED_OF_LIGHT_M_PER_S,
+        distance_m = distance_m[np.arange(serving.size), serving]
+        densest = np.maximum(radio.densest(loss_db, serving), 1.0)
+        links = CellLinks(
+            Channel(
+                down,
+                self.downlink.bandwidth_hz,
+                radio.fading,
+                "fading-downlink",
+                streams,
+                radio.rate,
+                delay_spread_s=self.delay_spread_s,
+            ),
+            Channel(
+                up,
+                self.uplink.bandwidth_hz,
+                radio.fading,
+                "fading-uplink",
+                streams,
+                radio.rate,
+                densest,
+                delay_spread_s=self.delay_spread_s,
+            ),
+            distance_m / SPEED_OF_LIGHT_M_PER_S,
             serving,
             (self.downlink.sharing, self.uplink.sharing),
             ACCESS_LATENCY.checked(self.access).delays(),
+            positions_m,
+            distance_m,
+            (self.downlink.fading_in_shares, self.uplink.fading_in_shares),
+            self.uplink.transmit_power_dbm,
         )
+        return TRANSPORT.checked(self.transport).over(links, streams)
 
     def losses(self, positions_m: FloatArray, sites_m: FloatArray, streams: Streams) -> tuple[FloatArray, FloatArray]:
         """Return the distance in metres and the path loss with shadowing in dB of each client and site, (K, S).

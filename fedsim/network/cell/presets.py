@@ -3,14 +3,16 @@
 In a preset a table without ``kind`` changes single options of the preset's own table, and one with a ``kind``
 replaces it. A client's share is a tenth of the carrier unless said otherwise. Antennas of clients have a gain of 0 dBi.
 Clients in buildings stand on floors (TR 38.901, table 7.2-1), and their shadowing is correlated over shorter distances
-(table 7.5-6, column O2I). The crowd's placement is separate: the docstring of a preset names the usual size of its
-cell.
+(table 7.5-6, column O2I). Delay spreads are the normal ones of table 7.7.3-2: UMa up to 6 GHz, and indoor office at 2
+(offices) and 6 GHz (Wi-Fi). Messages go by TCP, whose round-trip time is about the sum of the access of both
+directions and the way to a server in the same country; those of sensors on NB-IoT go without. The crowd's placement is
+separate: the docstring of a preset names the usual size of its cell.
 """
 
 from collections.abc import Mapping
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
-from pydantic import Field, model_validator
+from pydantic import Field, NonNegativeFloat, model_validator
 
 from fedsim.network.cell.access import ACCESS_LATENCIES, AccessLatency, GrantAccess
 from fedsim.network.cell.cell import Cell, Downlink, Uplink
@@ -23,9 +25,11 @@ from fedsim.network.radio.sites import Sites
 from fedsim.network.radio.spectral_efficiency import RATES, RateLaw, Shannon
 from fedsim.network.radio.tr38901.indoor import IndoorOffice
 from fedsim.network.radio.tr38901.outdoor import UrbanMacro
+from fedsim.network.transport.transport import TRANSPORTS, Tcp, Transport
 from fedsim.registry import Settings, Slot
 
 _WALKING_M_PER_S = 3 / 3.6
+_UMA_DELAY_SPREAD_S = 363e-9
 NR_ACCESS = GrantAccess(downlink_s=0.002, scheduling_request_s=0.003, grant_s=0.003, random_access_s=0.02)
 """Access of NR with slots of 0.5 ms.
 
@@ -37,6 +41,8 @@ section 4.7.1, allows one way. 20 ms from inactive to active: ITU-R M.2410, sect
 
 class Preset(Cell):
     """A cell whose options can be changed one by one, table by table."""
+
+    stands_alone: ClassVar[bool] = True
 
     @model_validator(mode="before")
     @classmethod
@@ -80,8 +86,10 @@ class UrbanMacroCell(Preset):
         decorrelation_m=50.0, indoor_decorrelation_m=7.0
     )
     fading: Annotated[Fading, Slot(FADINGS)] = Rayleigh(coherence_s=coherence_time_s(_WALKING_M_PER_S, 2e9))
+    delay_spread_s: NonNegativeFloat = _UMA_DELAY_SPREAD_S
     rate: Annotated[RateLaw, Slot(RATES)] = ModulationAndCoding(table="64qam")
     sites: Sites | None = Sites(inter_site_distance_m=500.0, load=0.5, uplink_backoff_db=20.0, serving_rings=1)
+    transport: Annotated[Transport, Slot(TRANSPORTS)] = Tcp(rtt_s=0.05)
 
 
 class IndoorOfficeCell(Preset):
@@ -97,8 +105,10 @@ class IndoorOfficeCell(Preset):
     path_loss: Annotated[PathLoss, Slot(PATH_LOSSES)] = IndoorOffice(carrier_hz=3.5e9)
     shadowing: Annotated[Shadowing, Slot(SHADOWINGS)] = CorrelatedShadowing(decorrelation_m=6.0)
     fading: Annotated[Fading, Slot(FADINGS)] = Rician(k_db=7.0, coherence_s=coherence_time_s(_WALKING_M_PER_S, 3.5e9))
+    delay_spread_s: NonNegativeFloat = 39e-9
     rate: Annotated[RateLaw, Slot(RATES)] = ModulationAndCoding(table="256qam", gap="nr-ldpc")
     access: Annotated[AccessLatency, Slot(ACCESS_LATENCIES)] = NR_ACCESS
+    transport: Annotated[Transport, Slot(TRANSPORTS)] = Tcp(rtt_s=0.03)
 
 
 class WifiCell(Preset):
@@ -126,12 +136,26 @@ class WifiCell(Preset):
     )
     shadowing_sigma_db: Annotated[float, Field(ge=0, le=50)] | None = 5.0
     fading: Annotated[Fading, Slot(FADINGS)] = Rayleigh(coherence_s=coherence_time_s(_WALKING_M_PER_S, 5.25e9))
+    delay_spread_s: NonNegativeFloat = 30e-9
     rate: Annotated[RateLaw, Slot(RATES)] = ModulationAndCoding(
         table="wifi", schemes=9, attempts=7, combining=False, block_s=2e-3, backoff_s=72e-6, overhead=0.405
     )
     access: Annotated[AccessLatency, Slot(ACCESS_LATENCIES)] = GrantAccess(
         downlink_s=1e-3, scheduling_request_s=1e-3, grant_s=0.0, random_access_s=0.0512, inactivity_s=0.2
     )
+    transport: Annotated[Transport, Slot(TRANSPORTS)] = Tcp(rtt_s=0.025)
+
+
+class ContendedWifiCell(WifiCell):
+    """The access point of `WifiCell`, whose stations share the channel as those of a wireless LAN do.
+
+    A transmission has the whole 20 MHz, 20 dBm at the access point and 15 dBm at a client. Stations have equal rates,
+    since they take turns with frames of equal size, and uplinks lose time to collisions. Downlinks and uplinks take no
+    time from one another.
+    """
+
+    downlink: Downlink = Downlink(sharing="rate-fair", bandwidth_hz=2e7, transmit_power_dbm=20.0, noise_figure_db=7.0)
+    uplink: Uplink = Uplink(sharing="dcf", bandwidth_hz=2e7, transmit_power_dbm=15.0, noise_figure_db=7.0)
 
 
 class NarrowbandCell(Preset):
@@ -157,6 +181,7 @@ class NarrowbandCell(Preset):
     )
     shadowing: Annotated[Shadowing, Slot(SHADOWINGS)] = CorrelatedShadowing(decorrelation_m=7.0)
     fading: Annotated[Fading, Slot(FADINGS)] = Rayleigh(coherence_s=2.0)
+    delay_spread_s: NonNegativeFloat = _UMA_DELAY_SPREAD_S
     rate: Annotated[RateLaw, Slot(RATES)] = Shannon(snr_gap_db=3.0, ceiling=0.7)
     access: Annotated[AccessLatency, Slot(ACCESS_LATENCIES)] = GrantAccess(
         downlink_s=0.05,
@@ -187,6 +212,8 @@ class MidbandCell(Preset):
         decorrelation_m=50.0, indoor_decorrelation_m=7.0
     )
     fading: Annotated[Fading, Slot(FADINGS)] = Rayleigh(coherence_s=coherence_time_s(_WALKING_M_PER_S, 3.5e9))
+    delay_spread_s: NonNegativeFloat = _UMA_DELAY_SPREAD_S
     rate: Annotated[RateLaw, Slot(RATES)] = ModulationAndCoding(table="256qam", gap="nr-ldpc")
     sites: Sites | None = Sites(inter_site_distance_m=200.0, load=0.1, uplink_backoff_db=20.0, serving_rings=1)
     access: Annotated[AccessLatency, Slot(ACCESS_LATENCIES)] = NR_ACCESS
+    transport: Annotated[Transport, Slot(TRANSPORTS)] = Tcp(rtt_s=0.03)

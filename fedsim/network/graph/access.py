@@ -16,6 +16,7 @@ from fedsim.arrays import BoolArray, FloatArray, IntArray
 from fedsim.network.cell.cell import Cell
 from fedsim.network.radio.link_budget import LinkBudget
 from fedsim.network.topology.coverage import COVERAGE, Coverage
+from fedsim.per_client import ClientValues, PerClient, Values, at, values_of
 from fedsim.registry import Component, Registry, Slot
 from fedsim.streams import Streams
 from fedsim.units import db_to_linear
@@ -88,11 +89,11 @@ ACCESS: Final = Contract(
 
 
 class ConstantAccess(Component):
-    """Links of the same capacity for all clients at any place; the nearest station is the strongest.
+    """Links of a capacity that does not depend on the place; the nearest station is the strongest.
 
     Attributes
     ----------
-    downlink_bps, uplink_bps : capacities of the two directions
+    downlink_bps, uplink_bps : capacities of the two directions; one for all, or a value for each client
     delay_s : propagation delay
     exponent : signals fall by ``10 * exponent`` dB per decade of distance, which is what the hysteresis of handovers
         refers to; 3.76 is that of urban macro cells (`LogDistance`)
@@ -101,38 +102,46 @@ class ConstantAccess(Component):
 
     shares_airtime: ClassVar[bool] = False
 
-    downlink_bps: PositiveFloat
-    uplink_bps: PositiveFloat
+    downlink_bps: Annotated[ClientValues, PerClient(gt=0)]
+    uplink_bps: Annotated[ClientValues, PerClient(gt=0)]
     delay_s: NonNegativeFloat
     exponent: PositiveFloat = 3.76
     reach_m: PositiveFloat | None = None
 
     def build(self, sites_m: FloatArray, places_m: FloatArray, moves: bool, streams: Streams) -> "ConstantCoverage":
         """Return the coverage of sites of shape (b, 2) by distance."""
-        return ConstantCoverage(self, sites_m)
+        down_bps, up_bps = (
+            values_of(self, name, len(places_m), streams, "network.access") for name in ("downlink_bps", "uplink_bps")
+        )
+        return ConstantCoverage(self, sites_m, down_bps, up_bps)
 
 
 @dataclass(frozen=True)
 class ConstantCoverage:
-    """The coverage of `ConstantAccess`, for stations at positions of shape (b, 2)."""
+    """The coverage of `ConstantAccess`, for stations at positions of shape (b, 2); rates as they are in the run."""
 
     step_m: ClassVar[float] = math.inf
 
     settings: ConstantAccess
     sites_m: FloatArray
+    downlink_bps: Values
+    uplink_bps: Values
 
     def view(self, client: IntArray, places_m: FloatArray) -> "ConstantView":
         """Return the coverage by distance at places of shape (n, 2)."""
         apart = places_m[:, None, :] - self.sites_m
-        return ConstantView(self.settings, np.asarray(np.hypot(apart[..., 0], apart[..., 1])))
+        rates_bps = np.empty((client.size, 2))
+        rates_bps[:, 0], rates_bps[:, 1] = at(self.downlink_bps, client), at(self.uplink_bps, client)
+        return ConstantView(self.settings, np.asarray(np.hypot(apart[..., 0], apart[..., 1])), rates_bps)
 
 
 @dataclass(frozen=True)
 class ConstantView:
-    """The signals and rates of `ConstantCoverage` at distances of shape (n, b)."""
+    """The signals of `ConstantCoverage` at distances of shape (n, b), and rates in bit/s of shape (n, 2)."""
 
     settings: ConstantAccess
     distance_m: FloatArray
+    constant_bps: FloatArray
 
     @property
     def signal_db(self) -> FloatArray:
@@ -146,7 +155,7 @@ class ConstantView:
 
     def rates_bps(self, station: IntArray) -> FloatArray:
         """Return the constant capacities in bit/s, shape (n, 2)."""
-        return np.tile([self.settings.downlink_bps, self.settings.uplink_bps], (station.size, 1))
+        return self.constant_bps
 
 
 class RadioAccess(Component):

@@ -16,6 +16,7 @@ from fedsim.arrays import FloatArray
 from fedsim.capabilities import ENDS_AT_CLOUD, ENDS_AT_EDGES, MOBILITY, MODEL_BITS, ROUTES, SITES
 from fedsim.errors import ScenarioError
 from fedsim.inputs.bounds import check_pairs
+from fedsim.network.contracts import LinkFacts, Links
 from fedsim.network.graph.access import ACCESS, ACCESSES, Access
 from fedsim.network.graph.links import GraphLinks, StationAccess
 from fedsim.network.medium.failures import FAILURES, Failure
@@ -23,6 +24,7 @@ from fedsim.network.topology.attachment import InitialAccess, station_sites_m
 from fedsim.network.topology.generators import LAYOUTS, Given
 from fedsim.network.topology.handover import HandoverRule
 from fedsim.network.topology.mobility import MOBILITIES, MOBILITY_MODEL, Mobility, Walk, standing
+from fedsim.network.transport.transport import TRANSPORT, TRANSPORTS, NoTransport, Transport
 from fedsim.registry import Component, Slot
 from fedsim.streams import Streams
 
@@ -61,6 +63,7 @@ class Graph(Component):
     mobility : movement of the clients; None if they stand still
     handover : rule by which a client with a transfer changes its base station, also where one has failed
     interruption_s : time for which a client's access carries nothing after each handover
+    transport : what TCP adds to the messages of clients; ``none``, the default, for nothing
     """
 
     requires: ClassVar[frozenset[str]] = frozenset({MODEL_BITS})
@@ -72,6 +75,7 @@ class Graph(Component):
     mobility: Annotated[Mobility, Slot(MOBILITIES)] | None = None
     handover: HandoverRule = HandoverRule()
     interruption_s: NonNegativeFloat = 0.0
+    transport: Annotated[Transport, Slot(TRANSPORTS)] = NoTransport()
 
     @property
     def provides(self) -> frozenset[str]:
@@ -90,7 +94,7 @@ class Graph(Component):
             raise ValueError("mobility moves clients between base stations, so it needs the table access")
         return self
 
-    def build(self, positions_m: FloatArray, streams: Streams) -> "GraphLinks":
+    def build(self, positions_m: FloatArray, streams: Streams) -> Links:
         """Return the links of one run for clients at positions of shape (K, 2).
 
         Raises
@@ -117,5 +121,8 @@ class Graph(Component):
             own = ACCESS.checked(self.access)
             coverage = own.build(sites_m, places_m, moves, streams)
             first = InitialAccess.strongest(coverage, places_m, own.delay_s, own.shares_airtime)
-            access = StationAccess(coverage, first, walk_of, moves, self.handover, self.interruption_s)
-        return GraphLinks(graph, self.server, len(positions_m), access, self.trouble, streams)
+            apart_m = places_m - sites_m[first.station]
+            facts = LinkFacts(positions_m=places_m, distance_m=np.hypot(apart_m[:, 0], apart_m[:, 1]))
+            access = StationAccess(coverage, first, walk_of, moves, self.handover, self.interruption_s, facts)
+        links = GraphLinks(graph, self.server, len(positions_m), access, self.trouble, streams)
+        return TRANSPORT.checked(self.transport).over(links, streams)

@@ -1,7 +1,7 @@
 """The links of a graph: alone by the narrowest link, shared on a medium with its association and failures."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import networkx as nx
@@ -10,7 +10,7 @@ import numpy as np
 from fedsim.arrays import FloatArray, IntArray
 from fedsim.clock import Environment
 from fedsim.errors import ScenarioError
-from fedsim.network.contracts import Directions, Links
+from fedsim.network.contracts import Directions, LinkFacts, Links
 from fedsim.network.medium.association import Association
 from fedsim.network.medium.failures import FAILURE, Failure
 from fedsim.network.medium.graph import GraphMedium
@@ -33,6 +33,7 @@ class StationAccess:
     moves : whether clients move
     handover : when a client changes to another base station
     interruption_s : for how long its access carries nothing after a handover
+    facts : places of clients at time 0, and distances to their stations
     """
 
     coverage: Coverage
@@ -41,6 +42,7 @@ class StationAccess:
     moves: bool
     handover: HandoverRule
     interruption_s: float
+    facts: LinkFacts
 
     def changes_stations(self, stations: int) -> bool:
         """Return whether a client's access may change among this number of base stations."""
@@ -105,6 +107,11 @@ class GraphLinks(Links):
             FAILURE.checked(failure).start(medium, number)
         return medium
 
+    def describe(self) -> LinkFacts:
+        """Return places and distances at time 0, if clients have any, and the rates of clients alone."""
+        known = LinkFacts() if self.access is None else self.access.facts
+        return replace(known, rate_bps=np.stack([self._alone(ends)[0] for ends in (_down, _up)]))
+
     def downlink_s(self, client: IntArray, draw: int, start_s: FloatArray, bits: float) -> FloatArray:
         """Return the durations, shape (n,), of clients alone in a network without failures; on the clock use `open`."""
         return self.expected_downlink_s(bits)[client]
@@ -118,11 +125,11 @@ class GraphLinks(Links):
 
         `inf` where its access carries nothing; for a client that moves, which may find a signal, the greatest float.
         """
-        return self._alone_s(bits, lambda client: (NEAREST_SERVER, client))
+        return self._alone_s(bits, _down)
 
     def expected_uplink_s(self, bits: float) -> FloatArray:
         """Return ``bits / narrowest link + delay`` of each client; as `expected_downlink_s`."""
-        return self._alone_s(bits, lambda client: (client, NEAREST_SERVER))
+        return self._alone_s(bits, _up)
 
     def edge_routes(self) -> tuple[list[str], str]:
         """Return the names of the edge servers that serve clients, in the order of their numbers, and of the cloud.
@@ -164,14 +171,29 @@ class GraphLinks(Links):
         return np.array(serving, dtype=np.int64)
 
     def _alone_s(self, bits: float, ends: Callable[[int], tuple[int, int]]) -> FloatArray:
-        attached = self.attach()
-        capacity_bps = attached.topology.resources_bps()
-        alone_s = np.zeros(len(attached.topology.client_node))
-        for client, node in enumerate(attached.topology.client_node):
-            route = attached.way(ends(node))[1]
-            if route is not None:
-                rate_bps = np.min(capacity_bps[list(route.links)] / route.weights)
-                sent_s = bits / rate_bps if rate_bps > 0 else (np.inf if bits > 0 else 0.0)
-                alone_s[client] = sent_s + route.delay_s
+        rate_bps, delay_s = self._alone(ends)
+        endless = np.full(rate_bps.size, np.inf if bits > 0 else 0.0)
+        alone_s: FloatArray = np.divide(bits, rate_bps, out=endless, where=rate_bps > 0) + delay_s
         moves = self.access is not None and self.access.moves
         return alone_s if not moves else np.minimum(alone_s, np.finfo(np.float64).max)
+
+    def _alone(self, ends: Callable[[int], tuple[int, int]]) -> tuple[FloatArray, FloatArray]:
+        """Return the rate of the narrowest link in bit/s, and the delay of the route, of each client; shape (K,)."""
+        attached = self.attach()
+        capacity_bps = attached.topology.resources_bps()
+        nodes = attached.topology.client_node
+        rate_bps, delay_s = np.full(len(nodes), np.inf), np.zeros(len(nodes))
+        for client, node in enumerate(nodes):
+            route = attached.way(ends(node))[1]
+            if route is not None:
+                rate_bps[client] = np.min(capacity_bps[list(route.links)] / route.weights)
+                delay_s[client] = route.delay_s
+        return rate_bps, delay_s
+
+
+def _down(client: int) -> tuple[int, int]:
+    return NEAREST_SERVER, client
+
+
+def _up(client: int) -> tuple[int, int]:
+    return client, NEAREST_SERVER

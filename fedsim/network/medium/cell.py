@@ -1,20 +1,23 @@
 """The spectrum of a cell on the clock, shared by its clients; downlink and uplink are separate.
 
-A share carries its hertz times the client's ergodic spectral efficiency, the mean over fading: which part of a
-transfer falls into which fading block is known only when all transfers are, and one number per client lets one clock
-serve all. It is the law of large numbers for transfers that are long against the coherence time; short ones vary less
-here than with dedicated bandwidth, where every block is looked at.
+**Fading.** ``"drawn"``, the default: the bits of a share are the integral of its rate over the fading blocks of its own
+client, the draws that a dedicated bandwidth has (`fedsim.network.medium.drawn`). ``"mean"``: a share carries its hertz
+times the client's mean spectral efficiency over fading. That is the law of large numbers for transfers that are long
+against the coherence time, and a change costs O(log n); all uploads of a client under the same conditions take the same
+time. A rule of the user's own counts work in Hz s and has the mean reading always.
 
-Power is spread evenly over the whole bandwidth, and a client's share of it carries its share of the power: the SNR
-is the same in every share. (For the uplink this is cautious: a phone that puts all its power into a small share
-would reach a higher SNR there.)
+**Power.** A base station spreads its power evenly over the whole band: the SNR is the same in every share. A phone has
+what its link's `power_control` says (`fedsim.network.radio.power_control`), by default all its power in its own share,
+where noise and interference are as much less as the share is smaller. That holds for the rules that divide the band,
+``"equal"`` and ``"minimum-makespan"``. Under the other rules of this page a client that is served has the whole band,
+and a rule of the user's own counts work at the SNR of the whole band.
 
 The page `fedsim/network/README.md` lists the rules by which a direction is shared.
 """
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 import numpy as np
 from pydantic_core import core_schema
@@ -22,7 +25,18 @@ from simpy import Environment
 
 from fedsim.arrays import FloatArray, IntArray
 from fedsim.network.contracts import SharedMedium, SpectrumBook, Transfer
-from fedsim.network.medium.disciplines import DISCIPLINE, Discipline
+from fedsim.network.medium.disciplines import DISCIPLINE, Discipline, MakespanWithPower
+from fedsim.network.medium.drawn import DrawnSpectrum
+from fedsim.network.medium.drawn_rules import (
+    BandRule,
+    BestGainTime,
+    EqualBand,
+    FairTime,
+    FirstComeTime,
+    MakespanBand,
+    TimeRule,
+)
+from fedsim.network.medium.gain_sharing import EqualWithPower, ProportionalFair
 from fedsim.network.medium.multicast import Multicast
 from fedsim.network.medium.spectrum import SharedSpectrum
 from fedsim.network.radio.channel import Channel
@@ -34,15 +48,22 @@ SHARINGS: Final = Registry(
     ("prepare", "join", "leave", "advance", "served", "next_end", "in_service", "rate_hz"),
     {
         "equal": "fedsim.network.medium.disciplines:EqualSharing",
-        "proportional-fair": "fedsim.network.medium.proportional_fair:ProportionalFair",
+        "proportional-fair": "fedsim.network.medium.gain_sharing:ProportionalFair",
+        "max-relative-snr": "fedsim.network.medium.gain_sharing:MaxRelativeSnr",
         "first-come": "fedsim.network.medium.disciplines:FirstCome",
         "minimum-makespan": "fedsim.network.medium.disciplines:MinimumMakespan",
+        "rate-fair": "fedsim.network.medium.wifi:RateFair",
+        "dcf": "fedsim.network.medium.wifi:Dcf",
     },
     attributes=("asked_at_each_join",),
 )
 
 Sharing = str | Recipe
 """The name of a rule, or how to build a discipline that has options or was handed over as an object."""
+
+
+FadingInShares = Literal["drawn", "mean"]
+"""Whether the bits of a share are integrated over the client's fading blocks, or counted at its mean efficiency."""
 
 
 @dataclass(frozen=True)
@@ -94,6 +115,7 @@ class CellMedium(SharedMedium):
     serving : index of the site that serves each client, shape (K,)
     delay_s : seconds between the last bit's transmission and its arrival, of each client's downlink and uplink, each
         of shape (K,)
+    fading : how the downlink and the uplink read fading
     """
 
     def __init__(
@@ -103,10 +125,11 @@ class CellMedium(SharedMedium):
         sharing: tuple[Sharing, Sharing],
         serving: IntArray,
         delay_s: tuple[FloatArray, FloatArray],
+        fading: tuple[FadingInShares, FadingInShares] = ("drawn", "drawn"),
     ) -> None:
         self._down, self._up = (
-            Direction(env, channel, rule, serving, way_s)
-            for channel, rule, way_s in zip(channels, sharing, delay_s, strict=True)
+            Direction(env, channel, rule, serving, way_s, read)
+            for channel, rule, way_s, read in zip(channels, sharing, delay_s, fading, strict=True)
         )
 
     def downlink(self, client: int, bits: float) -> Transfer:
@@ -127,6 +150,10 @@ class CellMedium(SharedMedium):
         }
 
 
+Start = Callable[[int, float, float], Transfer]
+"""Starts the transfer of a client: its id, the bits, and the propagation delay."""
+
+
 class Direction:
     """One direction of a cell: a spectrum for each serving site; parameters and shapes as in `CellMedium`, of one way.
 
@@ -136,18 +163,32 @@ class Direction:
     """
 
     def __init__(
-        self, env: Environment, channel: Channel, rule: Sharing, serving: IntArray, delay_s: FloatArray
+        self,
+        env: Environment,
+        channel: Channel,
+        rule: Sharing,
+        serving: IntArray,
+        delay_s: FloatArray,
+        fading: FadingInShares,
     ) -> None:
-        self._senders: dict[int, SharedSpectrum | Multicast] = {}
-        if rule != "dedicated":
-            make = _maker(env, channel, rule)
-            self._senders = {site: make() for site in np.unique(serving).tolist()}
+        self._start: Mapping[int, Start] = {}
+        self.media: Mapping[int, SharedSpectrum | DrawnSpectrum] = {}
+        sites = np.unique(serving).tolist() if rule != "dedicated" else []
+        if sites:
             self._efficiency: list[float] = (channel.ergodic_rate_bps / channel.bandwidth_hz).tolist()
             self._delay_s: list[float] = delay_s.tolist()
             self._site: list[int] = serving.tolist()
-        self.media = {
-            site: sender.medium if isinstance(sender, Multicast) else sender for site, sender in self._senders.items()
-        }
+        if rule in ("multicast", "multicast-rateless"):
+            heard = channel if rule == "multicast" else None
+            casts = {site: Multicast(env, channel.bandwidth_hz, heard) for site in sites}
+            self.media = {site: cast.medium for site, cast in casts.items()}
+            self._start = {site: self._cast(cast) for site, cast in casts.items()}
+        elif fading == "drawn" and (drawn := _drawn_rule(rule)) is not None:
+            media = {site: DrawnSpectrum(env, channel, drawn(channel)) for site in sites}
+            self.media, self._start = media, {site: medium.send for site, medium in media.items()}
+        elif sites:
+            shared = {site: SharedSpectrum(env, channel.bandwidth_hz, _discipline(channel, rule)) for site in sites}
+            self.media, self._start = shared, {site: self._by_efficiency(medium) for site, medium in shared.items()}
 
     def send(self, client: int, bits: float) -> Transfer:
         """Start a client's transfer.
@@ -157,20 +198,48 @@ class Direction:
         client : id
         bits : size of the message, >= 0
         """
-        if not self._senders:
+        if not self._start:
             raise ValueError("this direction has dedicated bandwidth; ask the links how long a transfer takes")
-        return self._senders[self._site[client]].send(bits, self._efficiency[client], self._delay_s[client])
+        return self._start[self._site[client]](client, bits, self._delay_s[client])
+
+    def _by_efficiency(self, sender: SharedSpectrum) -> Start:
+        """Return how to start a client's transfer on a medium that knows clients by their mean efficiency."""
+        efficiency = self._efficiency
+        return lambda client, bits, delay_s: sender.send(bits, efficiency[client], delay_s)
+
+    def _cast(self, sender: Multicast) -> Start:
+        """Return how to start a client's part of a multicast."""
+        efficiency = self._efficiency
+        return lambda client, bits, delay_s: sender.send(bits, efficiency[client], delay_s, client)
 
 
-def _maker(env: Environment, channel: Channel, rule: Sharing) -> Callable[[], SharedSpectrum | Multicast]:
-    """Return a function that makes the sender of one site."""
-    if rule == "multicast":
-        return lambda: Multicast(env, channel.bandwidth_hz)
-    recipe = SHARINGS.make_recipe(rule)
+def _drawn_rule(rule: Sharing) -> Callable[[Channel], BandRule | TimeRule] | None:
+    """Return what makes the reading of a rule over drawn fading; None for a user's own."""
+    kind = rule if isinstance(rule, str) else rule.kind
+    if kind == "proportional-fair":
+        fair: ProportionalFair = SHARINGS.make_recipe(rule).build()
+        return lambda channel: FairTime(channel, fair.window_s)
+    return _DRAWN.get(kind)
 
-    def make() -> SharedSpectrum:
-        discipline: Discipline = DISCIPLINE.checked(recipe.build())
-        discipline.prepare(channel)
-        return SharedSpectrum(env, channel.bandwidth_hz, discipline)
 
-    return make
+def _discipline(channel: Channel, rule: Sharing) -> Discipline:
+    """Return a new discipline that knows the radio of the cell."""
+    if channel.share_gain is not None and isinstance(rule, str) and rule in _POWERED:
+        found: Discipline = _POWERED[rule]()
+    else:
+        found = DISCIPLINE.checked(SHARINGS.make_recipe(rule).build())
+    found.prepare(channel)
+    return found
+
+
+_DRAWN: Final[Mapping[str, Callable[[Channel], BandRule | TimeRule]]] = {
+    "equal": EqualBand,
+    "first-come": FirstComeTime,
+    "minimum-makespan": MakespanBand,
+    "max-relative-snr": BestGainTime,
+}
+_POWERED: Final[Mapping[str, Callable[[], Discipline]]] = {
+    "equal": EqualWithPower,
+    "minimum-makespan": MakespanWithPower,
+}
+"""Rules that divide the band, where a share has more power for a hertz."""

@@ -12,8 +12,11 @@ from dataclasses import dataclass
 from heapq import heappop, heappush
 from typing import Any, ClassVar, Final, Protocol, runtime_checkable
 
+import numpy as np
+
 from fedsim.answers import AnswerError, Contract, Free, Given, InstanceOf, Number, OptionalOf, in_words
 from fedsim.network.radio.channel import Channel
+from fedsim.network.radio.makespan_split import MakespanSplit
 
 _LEAST_SCALE: Final = 1e-100
 
@@ -287,3 +290,44 @@ class MinimumMakespan(Discipline):
     def in_service(self) -> Collection[Job]:
         """Return all jobs present."""
         return self._unscaled.keys()
+
+
+class MakespanWithPower(MinimumMakespan):
+    """Least makespan where a client has the more power for a hertz the smaller its part of the band is.
+
+    The parts solve ``bits left / (x B e(snr min(1 / x, densest))) = T`` for all jobs with one T
+    (`fedsim.network.radio.makespan_split`). What is left of all shrinks by a common factor, so that parts and rates
+    stay until a job joins or leaves, which costs O(n).
+    """
+
+    asked_at_each_join: ClassVar[bool] = False
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._split: MakespanSplit | None = None
+        self._rate_hz: float | None = None
+        self._whole = 0.0
+
+    def prepare(self, channel: Channel) -> None:
+        """Take the radio of the cell."""
+        self._split = MakespanSplit(channel)
+
+    def join(self, job: Job) -> None:
+        """Add a job in O(1)."""
+        super().join(job)
+        self._rate_hz, self._whole = None, self._remaining
+
+    def leave(self, job: Job) -> None:
+        """Remove a job in O(1)."""
+        super().leave(job)
+        self._rate_hz = None
+
+    def rate_hz(self, bandwidth_hz: float) -> float:
+        """Return what remains of all jobs over the seconds in which they end."""
+        if self._split is None or not self._unscaled or self._remaining <= _ROUNDING * self._whole:
+            return bandwidth_hz
+        if self._rate_hz is None:
+            efficiency = np.array([job.bits / job.work for job in self._unscaled])
+            bits = np.array(list(self._unscaled.values())) * self._scale * efficiency
+            self._rate_hz = self._remaining / self._split.time_s(bits, *self._split.radio_of(efficiency))
+        return self._rate_hz

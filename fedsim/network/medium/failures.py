@@ -12,6 +12,7 @@ from simpy import Event
 
 from fedsim.answers import Contract, Free
 from fedsim.clock import wait_until
+from fedsim.errors import ScenarioError
 from fedsim.network.medium.graph import GraphMedium
 from fedsim.registry import Component, Registry
 
@@ -25,6 +26,8 @@ FAILURES = Registry(
     },
 )
 
+MOST_SOJOURNS: Final = 3_200_000
+"""Of an edge between two transfers; they are drawn one after the other, which takes seconds."""
 Ends = Annotated[tuple[str, str], Field(strict=False)]
 Process = Generator[Event, Any, None]
 
@@ -69,9 +72,11 @@ class OutageBursts(Component):
         """Start one process per edge."""
         for name, links in medium.edges(self.edges):
             rng = medium.streams.generator("outage-bursts", number, name)
-            medium.env.process(self._burst(medium, number, links, rng))
+            medium.env.process(self._burst(medium, number, name, links, rng))
 
-    def _burst(self, medium: GraphMedium, number: int, links: list[int], rng: np.random.Generator) -> Process:
+    def _burst(
+        self, medium: GraphMedium, number: int, name: str, links: list[int], rng: np.random.Generator
+    ) -> Process:
         bad = rng.random() < self.mean_bad_s / (self.mean_good_s + self.mean_bad_s)
         until_s = medium.env.now + rng.exponential(self.mean_bad_s if bad else self.mean_good_s)
         while True:
@@ -79,7 +84,15 @@ class OutageBursts(Component):
             yield medium.env.timeout(max(0.0, until_s - medium.env.now))
             # An idle edge has no effect: it waits for a transfer, and then draws the sojourns that it has missed.
             yield medium.fluid.in_use(links)
+            missed = 0
             while until_s <= medium.env.now:
+                missed += 1
+                if missed > MOST_SOJOURNS:
+                    raise ScenarioError(
+                        f"network.trouble: edge {name} would be good and bad more than {MOST_SOJOURNS} times "
+                        f"before its next transfer at {medium.env.now:.6g} s; allowed: mean_good_s longer than "
+                        f"{self.mean_good_s} s and mean_bad_s longer than {self.mean_bad_s} s, or shorter waits"
+                    )
                 bad = not bad
                 until_s += rng.exponential(self.mean_bad_s if bad else self.mean_good_s)
 

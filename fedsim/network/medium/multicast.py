@@ -1,50 +1,93 @@
 """Multicast: one transmission of a downlink that all clients of a cohort receive at once."""
 
 import math
+from collections import deque
 from functools import partial
 from typing import ClassVar
 
+import numpy as np
 from simpy import Environment, Event
 
 from fedsim.clock import call_after, call_when
 from fedsim.network.contracts import Transfer
 from fedsim.network.medium.disciplines import FirstCome
 from fedsim.network.medium.spectrum import SharedSpectrum, SpectrumTransfer
+from fedsim.network.radio.channel import Channel
+from fedsim.network.radio.least_rate import ConstantPace, LeastRate, Pace
 
 
 class Multicast:
     """A sender that carries all transfers of one instant as one message, with the whole bandwidth, at the least rate.
 
     The message is as long as the longest transfer; a client that asks for fewer bits receives the beginning of it. A
-    client whose link carries nothing receives nothing and does not delay the others. The rate is that of the least
-    efficiency in the group when the transmission starts; a client that cancels later does not change it, and when all
-    have cancelled the transmission ends. Several messages are sent one after another.
+    client whose link carries nothing receives nothing and does not delay the others. With a channel the rate of each
+    fading block is the least of all receivers in that block: what all must be able to decode. Without one it is that of
+    the least efficiency in the group, which stands for a rateless code: a client makes up in its good blocks for what
+    it missed in bad ones. The group is that of the instant at which the message begins; a client that cancels later
+    does not change the rate, and when all have cancelled the transmission ends. Several messages are sent one after
+    another.
 
     Parameters
     ----------
     env : Environment
     bandwidth_hz : float > 0
+    channel : links of the clients; None for constant rates
     """
 
-    def __init__(self, env: Environment, bandwidth_hz: float) -> None:
-        self.env = env
+    def __init__(self, env: Environment, bandwidth_hz: float, channel: Channel | None = None) -> None:
+        self.env, self.channel = env, channel
         self.medium = SharedSpectrum(env, bandwidth_hz, FirstCome())
         self._group: MulticastGroup | None = None
+        self._sending: MulticastGroup | None = None
+        self._waiting = deque[MulticastGroup]()
 
-    def send(self, bits: float, efficiency: float, delay_s: float = 0.0) -> "MulticastReception":
-        """Join the transmission of this instant; parameters as in `SharedSpectrum.send`."""
+    def send(self, bits: float, efficiency: float, delay_s: float = 0.0, client: int = 0) -> "MulticastReception":
+        """Join the transmission of this instant.
+
+        Parameters
+        ----------
+        bits, efficiency, delay_s : as in `SharedSpectrum.send`; the efficiency is the mean over fading
+        client : id; counts where the sender has a channel
+        """
         if self._group is None:
             self._group = MulticastGroup(self)
             call_after(self.env, 0.0, self._send_all)
         reception = MulticastReception(self._group, bits, delay_s)
         if efficiency > 0 or bits == 0:
-            self._group.members[reception] = efficiency
+            self._group.add(reception, client, efficiency)
         return reception
+
+    def over(self, group: "MulticastGroup") -> None:
+        """Send the next message if this group's was the one under way."""
+        if self._sending is group:
+            self._sending = None
+            self._send_next()
+
+    def pace(self, members: list[tuple[int, float]]) -> Pace:
+        """Return the pace of a message that begins now.
+
+        Parameters
+        ----------
+        members : id and efficiency in bit/s/Hz, > 0, of each receiver
+        """
+        if self.channel is None or not members:
+            least = min((efficiency for _, efficiency in members), default=0.0)
+            return ConstantPace(self.medium.bandwidth_hz * least)
+        return LeastRate(self.channel, np.array([client for client, _ in members]), self.env.now)
 
     def _send_all(self, _event: Event) -> None:
         group, self._group = self._group, None
         if group is not None:
-            group.start()
+            self._waiting.append(group)
+            if self._sending is None:
+                self._send_next()
+
+    def _send_next(self) -> None:
+        while self._sending is None and self._waiting:
+            group = self._waiting.popleft()
+            if group.members:
+                self._sending = group
+                group.start()
 
 
 class MulticastGroup:
@@ -56,40 +99,56 @@ class MulticastGroup:
 
     Attributes
     ----------
-    members : efficiency in bit/s/Hz of each reception that is not over
-    transfer : that of the message; None before it is sent
+    members : id and efficiency in bit/s/Hz of the client of each reception that is not over
+    transfer : that of the message; None before its turn
+    pace : how it is carried; None before its turn
+    came_s, began_s : instants of the request and of the turn
     """
 
     def __init__(self, multicast: Multicast) -> None:
         self.multicast = multicast
-        self.members: dict[MulticastReception, float] = {}
+        self.members: dict[MulticastReception, tuple[int, float]] = {}
         self.transfer: SpectrumTransfer | None = None
+        self.pace: Pace | None = None
+        self.came_s = self.began_s = multicast.env.now
+
+    def add(self, reception: "MulticastReception", client: int, efficiency: float) -> None:
+        """Add a receiver before the message is sent."""
+        self.members[reception] = client, efficiency
 
     def start(self) -> None:
         """Start the transmission."""
-        if not self.members:
-            return
-        by_bits: dict[float, list[MulticastReception]] = {}
+        sender, by_bits = self.multicast, dict[float, list[MulticastReception]]()
         for reception in self.members:
             by_bits.setdefault(reception.bits, []).append(reception)
-        medium, bits = self.multicast.medium, max(by_bits)
-        least = min((efficiency for efficiency in self.members.values() if efficiency > 0), default=0.0)
-        self.transfer = medium.send(bits, least)
+        pace = self.pace = sender.pace([member for member in self.members.values() if member[1] > 0])
+        self.began_s, bits = sender.env.now, max(by_bits)
+        work = pace.time_s(bits) * sender.medium.bandwidth_hz
+        self.transfer = sender.medium.send(bits, bits / work if work > 0 else 0.0)
         call_when(self.transfer.done, partial(self._received, by_bits.pop(bits)))
-        if by_bits:
-            medium.when_begun(self.transfer, lambda: self._end_shorter(by_bits))
+        call_when(self.transfer.done, lambda _event: sender.over(self))
+        for shorter, receptions in by_bits.items():
+            call_after(sender.env, pace.time_s(shorter), partial(self._received, receptions))
 
     def leave(self, reception: "MulticastReception") -> None:
         """Remove a member, and end the transmission if it was the last."""
-        if self.members.pop(reception, None) is not None and not self.members and self.transfer is not None:
-            self.transfer.cancel()
+        if reception in self.members:
+            del self.members[reception]
+            if not self.members and self.transfer is not None:
+                self.transfer.cancel()
+                self.multicast.over(self)
 
-    def _end_shorter(self, by_bits: "dict[float, list[MulticastReception]]") -> None:
-        """Wait for the ends of the receptions that ask for the beginning of the message only."""
-        if (transfer := self.transfer) is not None:
-            length_s = transfer.work / self.multicast.medium.bandwidth_hz
-            for bits, receptions in by_bits.items():
-                call_after(self.multicast.env, length_s * (bits / transfer.bits), partial(self._received, receptions))
+    def carried_bits(self) -> float:
+        """Return the number of bits of the message carried so far."""
+        if self.transfer is None or self.pace is None:
+            return 0.0
+        if self.transfer.arrived:
+            return self.transfer.bits
+        return min(self.transfer.bits, self.pace.bits(self.multicast.env.now - self.began_s))
+
+    def queued_s(self) -> float:
+        """Return the seconds for which the message has waited for its turn."""
+        return (self.multicast.env.now if self.transfer is None else self.began_s) - self.came_s
 
     def _received(self, receptions: "list[MulticastReception]", _event: Event) -> None:
         """Let the last bit of the receptions that are not over arrive after their delay."""
@@ -130,14 +189,11 @@ class MulticastReception(Transfer):
             return self._sent_bits
         if self._arrives_s < math.inf:
             return self.bits
-        transfer = self._group.transfer
-        return 0.0 if transfer is None or self not in self._group.members else min(self.bits, transfer.sent_bits())
+        return min(self.bits, self._group.carried_bits()) if self in self._group.members else 0.0
 
     def queued_s(self) -> float:
         """Return the seconds for which the message has waited for a free medium."""
-        if not self._listens:
-            return self._queued_s
-        return 0.0 if self._group.transfer is None else self._group.transfer.queued_s()
+        return self._group.queued_s() if self._listens else self._queued_s
 
     def arrives_s(self) -> float:
         """Return the instant at which the last bit arrives, known when the transmission has ended; `inf` before."""

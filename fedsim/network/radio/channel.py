@@ -17,7 +17,10 @@ from numpy.typing import ArrayLike
 from fedsim.arrays import FloatArray, IntArray
 from fedsim.network.radio.carried import Blocks
 from fedsim.network.radio.contracts import Fading
-from fedsim.network.radio.multiuser_diversity import DiversityGain
+from fedsim.network.radio.fair_gain import FairGain
+from fedsim.network.radio.multiuser_diversity import DiversityGain, ShareGain
+from fedsim.network.radio.selectivity import BandRates
+from fedsim.network.radio.share_rates import ShareRates
 from fedsim.network.radio.spectral_efficiency import RateLaw, Shannon
 from fedsim.streams import Streams
 from fedsim.units import db_to_linear, thermal_noise_dbm
@@ -27,7 +30,8 @@ MOST_BLOCKS: Final = 2**18
 
 SHANNON_LIMIT: Final = Shannon(snr_gap_db=0.0, ceiling="none")
 
-_LAST_BLOCK: Final = 2**52
+LAST_BLOCK: Final = 2**52
+"""Blocks after which a float no longer tells blocks apart."""
 _ELEMENTS: Final = 2**13
 """Gains drawn at once, few enough that they stay in a core's cache."""
 
@@ -67,6 +71,12 @@ class Channel:
     stream : name of the random stream of the gains, keyed by (client, block)
     streams : random streams of the run
     rate : law of the spectral efficiency; Shannon's limit by default
+    densest : greatest density of each client's power in a share of the bandwidth, >= 1, shape (K,), as in
+        `fedsim.network.radio.power_control`; None for 1, a sender that spreads its power
+    delay_spread_s : root mean square delay spread, by which a band is faded in parts; 0 for flat fading
+    ids : ids of the clients where they are not 0..K-1, ascending, shape (K,); the methods then take positions in it
+    widths_hz : share of each client where they differ, shape (K,); None for the bandwidth
+    band_rates : rates of a share in fading blocks where they are known; None to derive them from the bandwidth
     """
 
     snr: FloatArray
@@ -75,23 +85,73 @@ class Channel:
     stream: str
     streams: Streams
     rate: RateLaw = SHANNON_LIMIT
+    densest: FloatArray | None = None
+    delay_spread_s: float = 0.0
+    ids: IntArray | None = None
+    widths_hz: FloatArray | None = None
+    band_rates: BandRates | None = None
 
     def rate_bps(self, client: ArrayLike, block: ArrayLike) -> FloatArray:
-        """Return ``bandwidth * efficiency(snr * gain)`` in bit/s for clients in fading blocks.
+        """Return the rate in bit/s of clients in fading blocks.
 
+        It is ``bandwidth * efficiency(snr * gain)`` under flat fading, and the mean over the band with a delay spread.
         It is 0 in an outage, where the signal is too weak for any scheme of the rate law.
 
         Parameters
         ----------
         client, block : ids, and numbers of blocks from 0; the result has the shape to which the two broadcast
         """
-        gain = self.fading.gain_quantile(self.streams.uniform(self.stream, client, block))
-        return self.bandwidth_hz * self.rate.efficiency(self.snr[np.asarray(client)] * gain)
+        ids = np.asarray(client)
+        u = self.streams.uniform(self.stream, ids if self.ids is None else self.ids[ids], block)
+        if self._band is None:
+            width_hz = self.bandwidth_hz if self.widths_hz is None else self.widths_hz[ids]
+            return width_hz * self.rate.efficiency(self.snr[ids] * self.fading.gain_quantile(u))
+        rates, row = self._band
+        return np.asarray(self.ergodic_rate_bps[ids] * rates.share_of_mean(row[ids], u))
+
+    def band(self, width_hz: float) -> BandRates | None:
+        """Return the rates of a share of the bandwidth in fading blocks; None where fading is flat.
+
+        A narrow share has fewer coherence bandwidths (`coherence_bandwidths`), so that its rate varies more.
+
+        Parameters
+        ----------
+        width_hz : width of the share, > 0
+        """
+        if not self.delay_spread_s:
+            return None
+        return BandRates(self.rate, self.fading, self.snr, width_hz, self.delay_spread_s)
+
+    @cached_property
+    def octave_band(self) -> Callable[[int], BandRates | None]:
+        """Return the rates of a share that is two to some whole power Hz wide, as `band` does; they are kept."""
+        return lru_cache(maxsize=32)(lambda octave: self.band(2.0**octave))
+
+    @cached_property
+    def _band(self) -> tuple[BandRates, FloatArray] | None:
+        """Rates of the whole bandwidth, and each client's place in their table; None where fading is flat."""
+        rates = self.band_rates or self.band(self.bandwidth_hz)
+        return None if rates is None else (rates, rates.row(self.snr))
+
+    @cached_property
+    def share_rates(self) -> ShareRates:
+        """Rates of clients in shares of the bandwidth, from the same draws."""
+        return ShareRates(
+            self.rate,
+            self.fading,
+            self.snr,
+            self.densest,
+            self.bandwidth_hz,
+            self.delay_spread_s,
+            self.streams,
+            self.stream,
+        )
 
     @cached_property
     def ergodic_rate_bps(self) -> FloatArray:
         """Mean rate of every client over its fading, shape (K,)."""
-        return self.bandwidth_hz * self.rate.mean_efficiency(self.snr, self.fading)
+        width_hz = self.bandwidth_hz if self.widths_hz is None else self.widths_hz
+        return width_hz * self.rate.mean_efficiency(self.snr, self.fading)
 
     @cached_property
     def _fluid_s(self) -> Callable[[float], FloatArray]:
@@ -102,6 +162,18 @@ class Channel:
     def diversity_gain(self) -> DiversityGain:
         """Gain of every client from a scheduler that serves it in its best blocks."""
         return DiversityGain(self.rate, self.fading, self.snr)
+
+    @cached_property
+    def fair_gain(self) -> FairGain:
+        """Gain of every client from a proportionally fair scheduler of clients like the cell's."""
+        return FairGain(self.rate, self.fading, self.snr)
+
+    @cached_property
+    def share_gain(self) -> ShareGain | None:
+        """Gain of every client from its power in a share of the bandwidth; None where power is spread."""
+        if self.densest is None or not np.any(self.densest > 1.0):
+            return None
+        return ShareGain(self.rate, self.fading, self.snr, self.densest)
 
     def expected_s(self, bits: float) -> FloatArray:
         """Return ``bits / ergodic rate`` in seconds for every client, shape (K,); `inf` where a link carries nothing.
@@ -140,7 +212,7 @@ class Channel:
         took: FloatArray = self._fluid_s(bits)[client]
         if not client.size:
             return took
-        coherence, last_s = self.fading.coherence_s, _LAST_BLOCK * self.fading.coherence_s
+        coherence, last_s = self.fading.coherence_s, LAST_BLOCK * self.fading.coherence_s
         longest_s = took.max()
         if took.min() > 0 and longest_s < np.inf and start_s.max() < last_s:
             most = int(_blocks_to_draw(longest_s / coherence))
@@ -167,7 +239,7 @@ class Channel:
         elapsed_s : seconds since then, finite, shape (n,)
         """
         coherence_s = self.fading.coherence_s
-        blocks = Blocks(self.rate_bps, self.ergodic_rate_bps, coherence_s, MOST_BLOCKS, _LAST_BLOCK * coherence_s)
+        blocks = Blocks(self.rate_bps, self.ergodic_rate_bps, coherence_s, MOST_BLOCKS, LAST_BLOCK * coherence_s)
         return blocks.carried_bits(client, start_s, elapsed_s)
 
     def _integrate(self, client: IntArray, start_s: FloatArray, bits: float, draw: int | None = None) -> FloatArray:

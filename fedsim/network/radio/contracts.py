@@ -5,7 +5,7 @@ from typing import Final, Protocol, runtime_checkable
 
 from numpy.typing import ArrayLike
 
-from fedsim.answers import AnswerError, Contract, Given, Mask, Number, Numbers, in_words, same_shape
+from fedsim.answers import AnswerError, Contract, Given, Mask, Number, Numbers, in_words, same_shape, shaped
 from fedsim.arrays import BoolArray, FloatArray, IntArray
 from fedsim.streams import Streams
 
@@ -107,15 +107,36 @@ class Fading(Protocol):
         ...
 
 
+@runtime_checkable
+class SelectiveFading(Fading, Protocol):
+    """A fading law that says itself how gains differ over the frequencies of a band.
+
+    For other laws this follows from a delay spread; see `fedsim.network.radio.selectivity`.
+    """
+
+    def gains_over_band(self, states: int, frequencies: int, bandwidth_hz: float, delay_spread_s: float) -> FloatArray:
+        """Return power gains of mean 1 in equally likely states, shape (states, frequencies).
+
+        Parameters
+        ----------
+        states : number of states
+        frequencies : number of evenly spaced frequencies in the band
+        bandwidth_hz : width of the band
+        delay_spread_s : root mean square delay spread of the cell
+        """
+        ...
+
+
 PATH_LOSS: Final = Contract(
     "path loss", RandomPathLoss, {"loss_db": Numbers(same_shape("distance_m")), "draw": _LargeScaleOf()}
 )
 FADING: Final = Contract(
     "fading",
-    Fading,
+    SelectiveFading,
     {
         "coherence_s": Number(least=0, above=True, infinite=True),
         "gain_quantile": Numbers(same_shape("u"), least=0),
         "mean_spectral_efficiency": Numbers(same_shape("snr"), least=0),
+        "gains_over_band": Numbers(shaped("states", "frequencies"), least=0),
     },
 )

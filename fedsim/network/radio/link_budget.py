@@ -15,10 +15,11 @@ from fedsim.inputs.bounds import check_pairs
 from fedsim.network.radio.channel import mean_snr
 from fedsim.network.radio.contracts import FADING, PATH_LOSS, Fading, LargeScale, PathLoss, RandomPathLoss
 from fedsim.network.radio.interference import CommonInterference, EffectiveSnr, interference_states
+from fedsim.network.radio.power_control import POWER_CONTROL, POWER_CONTROLS, FullPower, PowerControl
 from fedsim.network.radio.shadowing import SHADOWING, BuildingShadowing, Shadowing
 from fedsim.network.radio.sites import Sites
 from fedsim.network.radio.spectral_efficiency import RATE_LAW, RateLaw
-from fedsim.registry import Settings, refusal
+from fedsim.registry import Settings, Slot, refusal
 from fedsim.streams import Streams
 from fedsim.units import db_to_linear, thermal_noise_dbm
 
@@ -38,7 +39,7 @@ class CellLink(Settings):
     sharing : rule by which clients share the bandwidth; `fedsim.network.medium.cell` describes each
         ``"dedicated"``: a bandwidth of its own for each client, however many there are. Otherwise the bandwidth is the
         whole cell's in this direction, shared by the transfers in progress: ``"equal"``, ``"proportional-fair"``,
-        ``"first-come"``, ``"minimum-makespan"`` or a discipline of your own
+        ``"max-relative-snr"``, ``"first-come"``, ``"minimum-makespan"`` or a discipline of your own
     bandwidth_hz : each client's dedicated share, or the whole cell's where it is shared
     transmit_power_dbm : power that the sender feeds into its antenna within that bandwidth
     transmit_gain_dbi, receive_gain_dbi : gains of the two antennas towards each other; 0 for isotropic ones
@@ -70,6 +71,17 @@ class CellLink(Settings):
         return self.transmit_power_dbm + self.transmit_gain_dbi + self.receive_gain_dbi
 
 
+class ClientLink(CellLink):
+    """A direction in which clients send.
+
+    Attributes
+    ----------
+    power_control : power of a client in its share of the band
+    """
+
+    power_control: Annotated[PowerControl, Slot(POWER_CONTROLS)] = FullPower()
+
+
 class RadioSettings(Protocol):
     """The options of a cell's radio; `fedsim.network.cell.cell.Cell` describes each."""
 
@@ -79,7 +91,7 @@ class RadioSettings(Protocol):
         ...
 
     @property
-    def uplink(self) -> CellLink:
+    def uplink(self) -> ClientLink:
         """Client to base station."""
         ...
 
@@ -132,6 +144,7 @@ class LinkBudget:
         self.cell, self.sites_m, self._streams = cell, sites_m, streams
         self.fading, self.rate = FADING.checked(cell.fading), RATE_LAW.checked(cell.rate)
         self._shadowing, self._path_loss = SHADOWING.checked(cell.shadowing), PATH_LOSS.checked(cell.path_loss)
+        self._power_control = POWER_CONTROL.checked(cell.uplink.power_control)
         self._random_path_loss = self._path_loss if isinstance(self._path_loss, RandomPathLoss) else None
         self._building_shadowing = self._shadowing if isinstance(self._shadowing, BuildingShadowing) else None
 
@@ -175,6 +188,7 @@ class LinkBudget:
         """
         own = np.arange(serving.size), serving
         received, up = _snr(self.cell.downlink, loss_db), _snr(self.cell.uplink, loss_db[own])
+        up *= np.minimum(self.densest(loss_db, serving), 1.0)
         down = received[own]
         sites = self.cell.sites
         if sites is None or not sites.load:
@@ -183,6 +197,12 @@ class LinkBudget:
             received[own] = 0.0
             down = self.effective.of_each(down, received, self._states)
         return down, up if self._uplink is None else self._uplink.snr(up)
+
+    def densest(self, loss_db: FloatArray, serving: IntArray) -> FloatArray:
+        """Return the greatest density of each client's power in the uplink, shape (n,); parameters as in `snrs`."""
+        link, own_db = self.cell.uplink, loss_db[np.arange(serving.size), serving]
+        coupling_db = own_db - link.transmit_gain_dbi - link.receive_gain_dbi
+        return self._power_control.densest(coupling_db, link.transmit_power_dbm, link.bandwidth_hz)
 
     @cached_property
     def effective(self) -> EffectiveSnr:
@@ -214,7 +234,7 @@ class LinkBudget:
         try:
             towards = [self._towards(distance_m[:, site], site, self._streams) for site in range(len(self.sites_m))]
         except PartError as error:
-            error.name_client(range(len(distance_m)))
+            error.name_clients(range(len(distance_m)))
             raise
         indoor = [each.indoor for each in towards if each.indoor is not None]
         return LargeScale(

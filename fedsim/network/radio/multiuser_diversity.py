@@ -1,6 +1,7 @@
-"""Multiuser diversity: the gain of a scheduler that serves the client whose fading is at its best."""
+"""Gains by the number of clients: of a scheduler that serves whom fading favours, and of power in a share."""
 
 import math
+from abc import ABC, abstractmethod
 from bisect import bisect_left
 from collections.abc import Sequence
 from functools import cache
@@ -19,6 +20,8 @@ _EXACT_USERS: Final = 8
 _USERS_PER_STEP: Final = 1.2
 _LEVELS: Final = 32
 _PLACES: Final = 100  # up to 1e8 clients
+_NO_LIMIT: Final = 1e12
+"""Density of a client's power beyond which the smallest share of a band has all of it."""
 
 
 def _nodes() -> tuple[FloatArray, FloatArray]:
@@ -53,20 +56,13 @@ def efficiency_of_best(rate: RateLaw, fading: Fading, snr: FloatArray, users: in
     )
 
 
-class DiversityGain:
-    """The factor by which a hertz carries more for a client served when its gain is the best of all against its mean.
-
-    Which of n users that is, is equally likely whatever their mean SNRs (the fading laws are alike), so each has the
-    n-th part of the time and ``E[e(snr M)] / E[e(snr G)]`` times its own mean efficiency while it is served. Under
-    Rayleigh fading and at low SNR, where rates are in proportion to gains, that is the harmonic number
-    ``sum(1/k, k = 1..n)`` (Borst, "User-level performance of channel-aware scheduling algorithms in wireless data
-    networks", IEEE/ACM Trans. Networking 13(3), 2005); at high SNR it is less, because the logarithm flattens peaks;
-    where a weak user is mostly in outage it is more.
+class GainTable(ABC):
+    """The factor by which a hertz carries more for a client among n clients than on average for the client alone.
 
     Parameters
     ----------
     rate, fading : of the cell
-    snr : mean linear SNRs of the cell's clients, shape (K,)
+    snr : mean linear SNRs of the cell's clients with the whole band, shape (K,)
 
     Notes
     -----
@@ -77,16 +73,25 @@ class DiversityGain:
     def __init__(self, rate: RateLaw, fading: Fading, snr: FloatArray) -> None:
         level_db = linear_to_db(snr[snr > 0]) if np.any(snr > 0) else np.zeros(1)
         low, high = math.floor(level_db.min()), math.ceil(level_db.max())
-        self._rate, self._fading = rate, fading
-        self._level_db = np.linspace(low, high, 2 * (high - low) + 1)
+        self.rate, self.fading = rate, fading
+        self.level_db = np.linspace(low, high, 2 * (high - low) + 1)
         self._fine_db = np.linspace(low, high, 20 * (high - low) + 1)
-        self._alone = efficiency_of_best(rate, fading, db_to_linear(self._level_db), 1)
-        self._edges = _middles(np.interp(self._fine_db, self._level_db, self._alone)).tolist()
+        self.alone = efficiency_of_best(rate, fading, db_to_linear(self.level_db), 1)
+        self._edges = _middles(np.interp(self._fine_db, self.level_db, self.alone)).tolist()
         self._curves, self._computed = np.zeros((_PLACES, self._fine_db.size)), set[int]()
         self._rows: dict[int, Sequence[float]] = {}
         self._windows: dict[tuple[int, int], Window] = {}
         self.place = cache(_place)
         """Return the place of a number of clients, and the weight of the next place beside it."""
+
+    @abstractmethod
+    def efficiency(self, users: int) -> FloatArray:
+        """Return the mean efficiency in the hertz that a client has among n clients, at each of `level_db`.
+
+        Parameters
+        ----------
+        users : number of clients, >= 1
+        """
 
     def kind(self, efficiency: float) -> int:
         """Return the kind, a column of `curves`, of a client of this mean efficiency in bit/s/Hz."""
@@ -97,10 +102,10 @@ class DiversityGain:
         for place in range(first, end):
             if place not in self._computed:
                 self._computed.add(place)
-                best = efficiency_of_best(self._rate, self._fading, db_to_linear(self._level_db), _users(place))
-                gain = np.ones_like(best)
-                np.divide(best, self._alone, out=gain, where=self._alone > 0)
-                self._curves[place] = np.interp(self._fine_db, self._level_db, gain)
+                among = self.efficiency(_users(place))
+                gain = np.ones_like(among)
+                np.divide(among, self.alone, out=gain, where=self.alone > 0)
+                self._curves[place] = np.interp(self._fine_db, self.level_db, gain)
         return self._curves[first:end]
 
     def row(self, place: int) -> Sequence[float]:
@@ -115,6 +120,48 @@ class DiversityGain:
             users = [_users(place) for place in range(first, end + 1)]
             self._windows[first, end] = Window.over(users, self.curves(first, end + 1))
         return self._windows[first, end]
+
+
+class DiversityGain(GainTable):
+    """The gain of a client that is served when its own gain is the best of all against its mean.
+
+    Which of n users that is, is equally likely whatever their mean SNRs (the fading laws are alike), so each has the
+    n-th part of the time and ``E[e(snr M)] / E[e(snr G)]`` times its own mean efficiency while it is served. Under
+    Rayleigh fading and at low SNR, where rates are in proportion to gains, that is the harmonic number
+    ``sum(1/k, k = 1..n)`` (Borst, "User-level performance of channel-aware scheduling algorithms in wireless data
+    networks", IEEE/ACM Trans. Networking 13(3), 2005); at high SNR it is less, because the logarithm flattens peaks;
+    where a weak user is mostly in outage it is more.
+    """
+
+    def efficiency(self, users: int) -> FloatArray:
+        """Return that of the best of n gains."""
+        return efficiency_of_best(self.rate, self.fading, db_to_linear(self.level_db), users)
+
+
+class ShareGain(GainTable):
+    """The gain of a client that has the n-th part of the band and more power in each of its hertz.
+
+    Its SNR there is ``min(n, densest)`` times that of the whole band (`fedsim.network.radio.power_control`).
+
+    Parameters
+    ----------
+    rate, fading, snr : as in `GainTable`
+    densest : greatest density of each client's power, >= 1, shape (K,); between clients its logarithm is linear in
+        their SNRs in decibels
+    """
+
+    def __init__(self, rate: RateLaw, fading: Fading, snr: FloatArray, densest: FloatArray) -> None:
+        super().__init__(rate, fading, snr)
+        alive = snr > 0
+        order = np.argsort(snr[alive])
+        snr_db, limit_db = linear_to_db(snr[alive][order]), linear_to_db(np.minimum(densest[alive][order], _NO_LIMIT))
+        limited = np.interp(self.level_db, snr_db, limit_db) if snr_db.size else np.zeros_like(self.level_db)
+        self._densest = db_to_linear(limited)
+
+    def efficiency(self, users: int) -> FloatArray:
+        """Return that at the SNR of the share."""
+        density = np.minimum(float(users), self._densest)
+        return efficiency_of_best(self.rate, self.fading, db_to_linear(self.level_db) * density, 1)
 
 
 class Window(NamedTuple):

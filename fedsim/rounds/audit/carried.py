@@ -74,7 +74,9 @@ class CarriedBits:
         client, bits, up = records.client[cut], records.bits[phase // 2], phase == UPLINK
         start_s, air_s, tick_s = ended_s - elapsed_s + setup_s, elapsed_s - setup_s, _ULPS * np.spacing(ended_s)
         least, most = (
-            self._links.carried_bits(client, records.draw, start_s, np.maximum(at_s, 0.0), bits, up=up)
+            (records.links or self._links).carried_bits(
+                client, records.draw, start_s, np.maximum(at_s, 0.0), bits, up=up
+            )
             for at_s in (air_s - tick_s, air_s + tick_s)
         )
         return np.where(air_s > tick_s, least, 0.0), np.where(air_s > -tick_s, most, 0.0)

@@ -110,7 +110,8 @@ class EnergyBook:
         part = np.where(reached > COMPUTE, 1.0, part)
         cost_j = prices.receive_j_per_bit * down_bits + prices.transmit_j_per_bit * up_bits
         cost_j += prices.receive_w * records.spent_s[DOWNLINK] + prices.transmit_w * records.spent_s[UPLINK]
-        cost_j += prices.compute_w * worked_s + prices.sample_j * demand.samples * part
+        frequency = 1.0 if demand.frequency is None else demand.frequency
+        cost_j += (prices.compute_w * worked_s * frequency + prices.sample_j * demand.samples * part) * frequency**2
         tick_s = _ULPS * np.spacing(records.ended_s)
         blur = np.divide(tick_s, planned_s, out=np.ones(size), where=planned_s > tick_s)
         blur_j = np.where(records.emptied & (reached == COMPUTE), blur * demand.cost_j[COMPUTE], 0.0)

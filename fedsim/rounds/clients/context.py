@@ -68,7 +68,13 @@ class ClientContext:
         return setup_s + self.links.downlink_s(client, draw, start_s + setup_s, bits)
 
     def uplink_s(
-        self, client: IntArray, draw: int, start_s: FloatArray, bits: float, silent_s: FloatArray
+        self,
+        client: IntArray,
+        draw: int,
+        start_s: FloatArray,
+        bits: float,
+        silent_s: FloatArray,
+        links: Links | None = None,
     ) -> FloatArray:
         """Return the durations of dedicated uplinks, the set-up of connections included, shape (n,).
 
@@ -76,11 +82,13 @@ class ClientContext:
         ----------
         client, draw, start_s, bits : as for `Links.uplink_s`
         silent_s : seconds since the end of each client's downlink, shape (n,)
+        links : of their cohort under an allocation; None for the run's
         """
+        links = links or self.links
         if self.connections is None:
-            return self.links.uplink_s(client, draw, start_s, bits)
+            return links.uplink_s(client, draw, start_s, bits)
         setup_s = self.connections.before_uplink_s(silent_s)
-        return setup_s + self.links.uplink_s(client, draw, start_s + setup_s, bits)
+        return setup_s + links.uplink_s(client, draw, start_s + setup_s, bits)
 
     def carried_bits(
         self,
@@ -90,6 +98,7 @@ class ClientContext:
         elapsed_s: FloatArray,
         bits: float,
         silent_s: FloatArray | None = None,
+        links: Links | None = None,
     ) -> FloatArray:
         """Return the bits that dedicated transfers have carried, shape (n,), none while a connection is set up.
 
@@ -97,14 +106,15 @@ class ClientContext:
         ----------
         client, draw, start_s, elapsed_s, bits : as for `Links.carried_bits`
         silent_s : for uplinks, seconds since the end of each client's downlink, shape (n,); None for downlinks
+        links : of their cohort under an allocation; None for the run's
         """
-        up = silent_s is not None
+        up, links = silent_s is not None, links or self.links
         if self.connections is None:
-            return self.links.carried_bits(client, draw, start_s, elapsed_s, bits, up=up)
+            return links.carried_bits(client, draw, start_s, elapsed_s, bits, up=up)
         if silent_s is None:
             setup_s = self.connections.before_downlink_s(client, start_s)
         else:
             setup_s = self.connections.before_uplink_s(silent_s)
         left_s = elapsed_s - setup_s
-        carried = self.links.carried_bits(client, draw, start_s + setup_s, np.maximum(left_s, 0.0), bits, up=up)
+        carried = links.carried_bits(client, draw, start_s + setup_s, np.maximum(left_s, 0.0), bits, up=up)
         return np.where(left_s > 0, carried, 0.0)

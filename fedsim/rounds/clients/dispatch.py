@@ -91,7 +91,9 @@ class Dispatcher:
         demand, drain, empties = None, None, {}
         if context.batteries is not None:
             samples = assignment.samples * work
-            demand = context.batteries.begin(client, self.env.now, assignment.bits, samples, planned_s[COMPUTE])
+            demand = context.batteries.begin(
+                client, self.env.now, assignment.bits, samples, planned_s[COMPUTE], assignment.cpu_frequency
+            )
             drain = Drain(demand, assignment.bits, None if steady else carried)
             empties = drain.planned(planned_s, self.env.now)
         # Where the start or the duration of a transfer is unknown, so is how long a battery lasts in it.
@@ -130,6 +132,7 @@ class Dispatcher:
             on_end,
             drain=drain if metered else None,
             draw=draw,
+            links=assignment.links,
             all_awaited=assignment.waits_for_all and assignment.deadline_s == math.inf,
         )
         if drain is not None:
@@ -173,7 +176,9 @@ class Dispatcher:
         # The start of an upload is unknown in advance after a shared downlink.
         if self.medium is None:
             uploads_s = start_s + downlink_s + compute_s
-            planned_s[UPLINK] = self.context.uplink_s(client, assignment.draw, uploads_s, assignment.bits[1], compute_s)
+            planned_s[UPLINK] = self.context.uplink_s(
+                client, assignment.draw, uploads_s, assignment.bits[1], compute_s, assignment.links
+            )
             never = None
         else:
             never = np.isinf(planned_s)
@@ -188,7 +193,8 @@ class Dispatcher:
         def carried(phase: int, member: IntArray, start_s: FloatArray, elapsed_s: FloatArray) -> FloatArray:
             silent_s = planned_s[COMPUTE, member] if phase == UPLINK else None
             bits = assignment.bits[phase // 2]
-            return context.carried_bits(client[member], assignment.draw, start_s, elapsed_s, bits, silent_s)
+            links = assignment.links
+            return context.carried_bits(client[member], assignment.draw, start_s, elapsed_s, bits, silent_s, links)
 
         return carried
 
@@ -248,7 +254,9 @@ class Dispatcher:
         def duration_of(member: IntArray, starts_s: FloatArray) -> FloatArray:
             client = assignment.client[member]
             worked_s = planned_s[COMPUTE, member]
-            uplink_s = self.context.uplink_s(client, assignment.draw, starts_s, assignment.bits[1], worked_s)
+            uplink_s = self.context.uplink_s(
+                client, assignment.draw, starts_s, assignment.bits[1], worked_s, assignment.links
+            )
             self._check_times(assignment, client, uplink_s[None], None, UPLINK)
             return uplink_s
 

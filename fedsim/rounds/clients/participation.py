@@ -21,7 +21,7 @@ from fedsim.arrays import BoolArray, FloatArray, IntArray
 from fedsim.clock import call_after, call_next
 from fedsim.devices import EnergyDemand
 from fedsim.history.outcomes import COMPUTE, DOWNLINK, NOT_CUT, PHASES, UPLINK, Outcome
-from fedsim.network.contracts import Transfer
+from fedsim.network.contracts import Links, Transfer
 from fedsim.rounds.clients.cut_transfers import CutTransfers
 from fedsim.rounds.clients.draining import Drain
 from fedsim.rounds.clients.interruptions import BatteryEmpty, Carried, Interruptions
@@ -58,6 +58,7 @@ class Participations:
     on_end : called at the end of each participation; None for nothing
     drain : finds where batteries run empty in phases of unknown start or duration; None if all are known in advance
     draw : key of the random numbers of the transfers, for the audit
+    links : of the cohort under an allocation, for the audit; None for the run's
     all_awaited : whether the server waits for every client without a limit
 
     Attributes
@@ -90,11 +91,13 @@ class Participations:
         *,
         drain: Drain | None = None,
         draw: int = 0,
+        links: Links | None = None,
         all_awaited: bool = False,
     ) -> None:
         size = planned_s.shape[1]
         self.env, self.start_s, self.bits, self.demand, self._on_end = env, env.now, bits, demand, on_end
         self._cuts, self.draw = CutTransfers(carried), draw
+        self.links = links
         # What an uninterrupted participation will have spent and sent; an interruption corrects it.
         self.spent_s = planned_s.copy()
         amounts = np.zeros((5, size))
@@ -204,6 +207,7 @@ class Participations:
         records = ParticipationRecords(
             client,
             self.draw,
+            self.links,
             self.start_s,
             self.env.now,
             self.bits,

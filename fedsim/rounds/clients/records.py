@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from fedsim.arrays import BoolArray, FloatArray, IntArray
 from fedsim.devices import EnergyDemand
 from fedsim.history.outcomes import NOT_CUT
+from fedsim.network.contracts import Links
 
 T = TypeVar("T", bound=np.generic)
 
@@ -19,6 +20,7 @@ class ParticipationRecords(NamedTuple):
     ----------
     client : ids, shape (m,)
     draw : key of the random numbers of the transfers
+    links : of the cohort under an allocation; None for the run's
     start_s, now_s : start of the participations, and instant of the record
     bits : sizes of the message down and of the message up
     demand : energy that the clients drew from their batteries; None without energy
@@ -26,6 +28,7 @@ class ParticipationRecords(NamedTuple):
 
     client: IntArray
     draw: int
+    links: Links | None
     start_s: float
     now_s: float
     bits: tuple[float, float]

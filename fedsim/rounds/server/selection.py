@@ -1,4 +1,8 @@
-"""The selection of a cohort: candidates, the selector's question and answer, and the size that the server asks for."""
+"""The selection of a cohort: candidates, the selector's question and answer, and the size that the server asks for.
+
+Streams: ``selection``, ``selection-cut`` and ``probe-selection`` by round; where a round draws more than once, by
+(round, number of draws before).
+"""
 
 from collections.abc import Callable, Generator
 from dataclasses import replace

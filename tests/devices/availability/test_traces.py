@@ -45,6 +45,8 @@ def test_checked_at_the_end_point_only():
     # From 55 s over the end of the period: away since 60 when it ends at 105, there again at 112.
     end = followed("end-point").leaves_after_s(np.array([0, 0]), 55.0, 1, np.array([50.0, 57.0]))
     assert end.tolist() == [5.0, math.inf]
+    # Half a second before it leaves.
+    assert followed("end-point").leaves_after_s(np.array([0]), 19.5, 1, np.array([2.0])).tolist() == [0.5]
 
 
 intervals = st.lists(st.tuples(st.integers(0, 90), st.integers(1, 40)), max_size=6)
@@ -151,3 +153,11 @@ def test_clients_get_devices_at_random_or_in_sequence(tmp_path):
     assert share.mean() == pytest.approx(0.1, abs=5 * math.sqrt(0.09 / clients))
     fewer = Traces(path=str(file)).build(50, Streams(0))
     np.testing.assert_array_equal(fewer.available(np.arange(50), 3.5, 1), share[:50])
+
+
+def test_a_table_without_periods_has_the_period_of_the_settings(tmp_path):
+    """Online from 1 s to 2 s of each 10 s: at 11.5 s again."""
+    path = tmp_path / "intervals.csv"
+    path.write_text("device,start_s,end_s\n0,1,2\n")
+    built = Traces(path=str(path), period_s=10.0).build(1, Streams(0))
+    assert [bool(built.available(np.array([0]), time_s, 1)[0]) for time_s in (1.5, 2.5, 11.5)] == [True, False, True]

@@ -117,6 +117,21 @@ def test_a_client_of_a_lost_cell_looks_for_another_or_waits(access, rule, bits, 
     ]
 
 
+@pytest.mark.parametrize("from_s", [11.3, 11.4, 11.5])
+def test_news_of_another_cell_neither_hastens_nor_delays_a_handover(from_s):
+    """As above: A3 is fulfilled at 11.6 s. A third cell fails while it is measured."""
+    other = {"kind": "loss", "node": "bs-2", "from_s": from_s, "duration_s": 40.0}
+    network = Graph(
+        topology={**TWO_CELLS, "cells": 3}, access=ACCESS, handover={"reselect_after_s": 1.0}, trouble=[LOST, other]
+    )
+    air, env = opened(network, [[10.0, 0.0]])
+    assert finish(env, air.uplink(0, 20e6)) == pytest.approx([21.0])
+    assert [(change.time_s, change.to_station) for change in air.handovers] == [
+        (pytest.approx(2.0), "bs-1"),
+        (pytest.approx(11.6), "bs-0"),
+    ]
+
+
 def test_who_begins_while_the_nearest_cell_is_lost_begins_with_another_if_it_may():
     for rule, end_s in (({"reselect_after_s": 3.0}, 6.0), ({}, 12.0)):
         network = Graph(topology=TWO_CELLS, access=ACCESS, handover=rule, trouble=[LOST])

@@ -6,6 +6,7 @@ from pydantic import ValidationError
 from fedsim.network import Cell
 from fedsim.network.medium.cell import SHARINGS
 from fedsim.network.medium.disciplines import FirstCome
+from tests.support.media import opened
 
 
 class Slow(FirstCome):
@@ -20,7 +21,7 @@ class Slow(FirstCome):
 
 
 NAMED = f"{__name__}:Slow"
-WORDS = ["dedicated", "equal", "proportional-fair", "first-come", "minimum-makespan"]
+WORDS = ["dedicated", "equal", "proportional-fair", "max-relative-snr", "first-come", "minimum-makespan"]
 
 
 @pytest.mark.parametrize("named", [*WORDS, "fedsim.network.medium.disciplines:FirstCome"])
@@ -45,5 +46,12 @@ def test_an_unknown_rule_is_refused_with_the_names_of_all():
     (error,) = refused.value.errors()
     assert (error["loc"], error["type"], error["input"]) == (("uplink", "sharing"), "unknown_kind", "fastest")
     assert error["msg"] == (
-        "input should be 'dedicated', 'equal', 'proportional-fair', 'first-come', 'minimum-makespan' or 'module:Class'"
+        "input should be 'dedicated', 'equal', 'proportional-fair', 'max-relative-snr', 'first-come', "
+        "'minimum-makespan' or 'module:Class'"
     )
+
+
+def test_books_are_named_by_direction_and_site():
+    cell = Cell(uplink={"sharing": "equal"}, downlink={"sharing": "first-come"})
+    medium, _ = opened(cell, [[50.0, 0.0]])
+    assert set(medium.books()) == {"downlink of site 0", "uplink of site 0"}

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from fedsim.errors import AuditError, PartError
 from fedsim.network.medium.disciplines import DISCIPLINE, EqualSharing, FirstCome, MinimumMakespan
+from fedsim.network.medium.gain_sharing import GainSharing
 from fedsim.network.medium.multicast import Multicast
-from fedsim.network.medium.proportional_fair import ProportionalFair
 from fedsim.network.medium.spectrum import SharedSpectrum
 from fedsim.network.radio.multiuser_diversity import Window
 from fedsim.rounds.audit.audit import check_book
@@ -42,12 +42,19 @@ class Kinds:
         return np.array([self.gains.get(users, [1.0] * 9) for users in range(first + 1, end + 1)])
 
 
+class Gained(GainSharing):
+    """Equal shares with gains of a test."""
+
+    def gains_of(self, channel):
+        return None
+
+
 def with_gain():
-    return ProportionalFair(Kinds({2: [1.5] * 9}))
+    return Gained(Kinds({2: [1.5] * 9}))
 
 
 def without_gain():
-    return ProportionalFair(Kinds())
+    return Gained(Kinds())
 
 
 RULES = {"equal": EqualSharing, "fair": without_gain, "first-come": FirstCome, "together": MinimumMakespan}
@@ -107,12 +114,12 @@ def test_cancelling_in_mid_transfer_frees_the_share_at_once(make, end, sent):
 @given(st.lists(st.tuples(st.integers(1, 60), st.integers(1, 8)), min_size=1, max_size=8), st.floats(0.0, 5.0))
 @settings(deadline=None, max_examples=40)
 def test_transfers_that_start_in_one_event_are_transfers_that_start_one_event_after_another(sizes, later_s):
-    """A proportional-fair medium plans once for all joins of an event; the plan is that of joins one by one."""
+    """A medium with gains plans once for all joins of an event; the plan is that of joins one by one."""
     gains = {users: 1.0 + np.arange(9) * np.log(users) / 8 for users in range(1, 20)}
 
     def ends_s(together):
         env, ends = simpy.Environment(), {}
-        medium = SharedSpectrum(env, 2.0, ProportionalFair(Kinds(gains)))
+        medium = SharedSpectrum(env, 2.0, Gained(Kinds(gains)))
 
         def start(name, bits, kind):
             done = medium.send(float(bits), float(kind)).done
@@ -139,7 +146,7 @@ def test_transfers_that_start_in_one_event_are_transfers_that_start_one_event_af
     assert book.carried == pytest.approx(book.received) == pytest.approx(2 * sum(b / k for b, k in sizes))
 
 
-class AskedAtEachJoin(ProportionalFair):
+class AskedAtEachJoin(Gained):
     """The same rule, which bounds no end."""
 
     def earliest_end_s(self, job, bandwidth_hz):
@@ -169,16 +176,16 @@ def test_a_join_planned_by_a_bound_ends_when_the_next_end_is_asked_for(starts, p
         env.run()
         return ends
 
-    assert ends_s(ProportionalFair) == pytest.approx(ends_s(AskedAtEachJoin), rel=1e-9)
+    assert ends_s(Gained) == pytest.approx(ends_s(AskedAtEachJoin), rel=1e-9)
 
 
-def test_proportional_fair_gains_differ_by_user_by_hand():
+def test_gains_differ_by_user_by_hand():
     """A (1 bit/s/Hz) and b (4 bit/s/Hz) bring 3 Hz s each; together they do 3/2 and 1 Hz s per second in half of it.
 
     At 4 s a has done its 3 Hz s at 3/4 a second, and b 2 of its 3 at a half; alone b has the whole hertz: 5 s.
     """
     env = simpy.Environment()
-    medium = SharedSpectrum(env, 1.0, ProportionalFair(Kinds({2: [1.0, 1.5, *[1.0] * 7]})))
+    medium = SharedSpectrum(env, 1.0, Gained(Kinds({2: [1.0, 1.5, *[1.0] * 7]})))
     ends = {}
     for name, bits, efficiency in (("a", 3.0, 1.0), ("b", 12.0, 4.0)):
         medium.send(bits, efficiency).done.callbacks.append(lambda _, name=name: ends.setdefault(name, env.now))
@@ -189,7 +196,7 @@ def test_proportional_fair_gains_differ_by_user_by_hand():
     assert medium.book().received == pytest.approx(6.0)
 
 
-def test_proportional_fair_gains_lie_between_those_of_two_numbers_of_users_by_hand():
+def test_gains_lie_between_those_of_two_numbers_of_users_by_hand():
     """Half-way between its neighbours' gains, a alone does 1.5 Hz s a second and b alone 2; together 1.25 and 2.
 
     At 2 s a has 1 of its 4 Hz s left, to 2.8 s; b has done 1.6 of its 4 by then, and alone it needs 1.2 s for the rest.
@@ -201,7 +208,7 @@ def test_proportional_fair_gains_lie_between_those_of_two_numbers_of_users_by_ha
 
     gains = {2: [1.0, 2.0, 3.0, *[1.0] * 6], 3: [1.0, 3.0, 5.0, *[1.0] * 6]}
     env = simpy.Environment()
-    medium = SharedSpectrum(env, 1.0, ProportionalFair(Between(gains)))
+    medium = SharedSpectrum(env, 1.0, Gained(Between(gains)))
     ends = {}
     medium.send(4.0, 1.0).done.callbacks.append(lambda _: ends.update(a=env.now))
     env.run(until=2.0)

@@ -10,6 +10,7 @@ from pydantic import ValidationError
 
 from fedsim.errors import ScenarioError
 from fedsim.network.graph.graph import Graph
+from fedsim.network.medium import failures
 from fedsim.network.medium.failures import Outage, OutageBursts
 from fedsim.network.topology.mobility import Leg, RandomWaypoint, Trace, Walk, standing
 from fedsim.streams import Streams
@@ -167,11 +168,42 @@ def test_idle_edges_sleep_and_wake_up_in_the_state_that_they_would_have_had():
         np.testing.assert_allclose(later[links][1:], [(100.0, state), *since], rtol=1e-12)
 
 
-def test_two_bursts_on_one_sleeping_edge_both_wake_up():
-    bursts = {"kind": "outage-bursts", "mean_good_s": 1e-3, "mean_bad_s": 1e6, "bad_factor": 0.5}
+def states_of_two_bursts(busy_from_s):
+    """Return (instant, factor) of each of two bursts on one edge with a transfer from some instant on."""
+    bursts = {"kind": "outage-bursts", "mean_good_s": 1.0, "mean_bad_s": 1.0, "bad_factor": 0.5}
     air, env = opened(Graph(topology=STAR, access=ACCESS, trouble=[bursts, bursts]), [[0.0, 0.0]])
+    told, scale = {0: [], 1: []}, air.scale
+
+    def log(links, cause, factor):
+        told[cause].append((env.now, factor))
+        scale(links, cause, factor)
+
+    air.scale = log
+    if busy_from_s:
+        env.run(until=busy_from_s)
+    air.uplink(0, 1e12)
+    env.run(until=130.0)
+    return told
+
+
+def test_two_bursts_on_one_sleeping_edge_both_wake_up():
+    """Each goes on as where the edge never sleeps, from its state of that instant."""
+    always, later = states_of_two_bursts(0.0), states_of_two_bursts(100.0)
+    for cause, changes in always.items():
+        state = [factor for time_s, factor in changes if time_s <= 100.0][-1]
+        since = [(time_s, factor) for time_s, factor in changes if time_s > 100.0]
+        assert len(since) > 10
+        np.testing.assert_allclose(later[cause][1:], [(100.0, state), *since], rtol=1e-12)
+
+
+def test_a_sleep_of_too_many_bursts_is_refused(monkeypatch):
+    monkeypatch.setattr(failures, "MOST_SOJOURNS", 20)
+    bursts = {"kind": "outage-bursts", "mean_good_s": 1.0, "mean_bad_s": 1.0}
+    air, env = opened(Graph(topology=STAR, access=ACCESS, trouble=[bursts]), [[0.0, 0.0]])
     env.run(until=100.0)
-    assert finish(env, air.uplink(0, 1e6)) == pytest.approx([104.0])
+    air.uplink(0, 1e6)
+    with pytest.raises(ScenarioError, match=r"access of client 0 would be good and bad more than 20 .* at 100 s"):
+        env.run(until=101.0)
 
 
 def test_wireless_edges_have_the_names_of_their_ends_and_both_directions():

@@ -77,7 +77,7 @@ def test_a_table_of_schemes_against_blocks_sampled_one_by_one(level_db, users):
 def test_the_clock_gives_each_client_its_own_gain_by_the_cells_rate_law():
     """Three clients 12 dB apart; each alone, and each with the others there for all of its transfer."""
     rate, fading = ModulationAndCoding(), Rayleigh()
-    down = {"sharing": "proportional-fair", "bandwidth_hz": 1e6}
+    down = {"sharing": "max-relative-snr", "bandwidth_hz": 1e6, "fading_in_shares": "mean"}
     cell = Cell(downlink=down, uplink=down, rate=rate, fading=fading, shadowing_sigma_db=0.0)
     places = np.array([[300.0, 0.0], [625.0, 0.0], [1300.0, 0.0]])
     links = cell.build(places, Streams(0))

@@ -86,7 +86,7 @@ def scenario(**network):
 @pytest.mark.parametrize("sharing", ["dedicated", "equal"])
 def test_questions_pay_the_access(kind, sharing):
     """A question and its answer of a few bits take the waits of both, which without access are microseconds."""
-    ways = {"downlink": {"sharing": sharing}, "uplink": {"sharing": sharing}}
+    ways = {"downlink": {"sharing": sharing}, "uplink": {"sharing": sharing}, "transport": "none"}
     delays = NETWORKS.make(kind).access.delays()
     bare, paid = (scenario(kind=kind, **ways, **access) for access in ({"access": "none"}, {}))
     waits_s = delays.setup_s + delays.before_downlink_s + delays.before_uplink_s + delays.after_uplink_s

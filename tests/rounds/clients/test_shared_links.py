@@ -119,7 +119,7 @@ def cell(cohort, down, up, **values):
     )
 
 
-RULES = ("equal", "proportional-fair", "first-come", "minimum-makespan")
+RULES = ("equal", "proportional-fair", "max-relative-snr", "first-come", "minimum-makespan")
 
 
 @pytest.mark.parametrize("rule", RULES)

@@ -362,6 +362,12 @@ def test_partial_work_knows_the_mean_of_its_upload_and_not_its_length():
     assert rows(history.participations, "work", "end_s", "fate") == [(0.5, 8.0, "wasted-late")]
 
 
+def test_work_of_less_than_a_second_is_shortened_too():
+    """Of 1.25 s the upload takes 1 s, which leaves half of the work of 0.5 s."""
+    history, _, _, _ = serve(Deadline(deadline_s=1.25), [0], [0.5], [1], late=Partial())
+    assert rows(history.participations, "work", "compute_s", "end_s") == [(0.5, 0.25, 1.25)]
+
+
 def test_partial_work_costs_partial_energy():
     """1 J for each second of work."""
     history, _, _, _ = serve(

@@ -160,7 +160,7 @@ def test_only_newcomers_are_asked():
         ({"tiers": 3, "probabilities": [1.0, 2.0]}, "probabilities"),
         ({"tiers": 2, "probabilities": [0.0, 0.0]}, "probabilities"),
         ({"tiers": 2, "probabilities": [-1.0, 2.0]}, "probabilities"),
-        ({"credits": 0}, "credits"),
+        *(({option: 0}, option) for option in ("credits", "tiers", "interval", "tries")),
         ({"policy": "quick"}, "policy"),
         ({"timeout_s": 0.0}, "timeout_s"),
     ],

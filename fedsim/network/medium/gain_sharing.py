@@ -1,28 +1,32 @@
-"""The discipline of a scheduler that serves each client in the blocks in which its fading is at its best."""
+"""Disciplines under which a hertz carries more, or less, the more clients are present: equal shares with gains."""
 
 import math
+from abc import abstractmethod
 from collections.abc import Collection, Sequence
 from heapq import heapify, heappop, heappush
 from typing import ClassVar, Final, cast
 
 import numpy as np
 
-from fedsim.arrays import numbers_of
+from fedsim.arrays import Seconds, numbers_of
 from fedsim.network.medium.disciplines import Discipline, Job
 from fedsim.network.radio.channel import Channel
-from fedsim.network.radio.multiuser_diversity import DiversityGain
+from fedsim.network.radio.multiuser_diversity import GainTable
 
 _BELOW: Final = 8
 _ABOVE: Final = 2
 _MOST_CLOCKS: Final = 4
+
+FAIR_WINDOW_S: Final = 1.0
+"""Time over which a proportional-fair scheduler's average forgets all but 1/e: 1,000 slots of a millisecond."""
 
 _Claim = tuple[int, int, float, Job]
 """A job present: its number in the order of joining, the kind of its client, the work done for this kind, since the
 medium was empty, when it ends, and the job itself."""
 
 
-class ProportionalFair(Discipline):
-    """Equal shares of the time for all jobs present, with more work done in it the more jobs are present.
+class GainSharing(Discipline):
+    """Equal shares for all jobs present, with another gain of each the more jobs are present.
 
     Gains differ between kinds of clients, so that one clock does not tell their ends. But every gain is linear between
     two numbers of clients for which it is computed. Two clocks count the time given to a client at the gains of the
@@ -38,7 +42,7 @@ class ProportionalFair(Discipline):
 
     asked_at_each_join: ClassVar[bool] = False
 
-    def __init__(self, gains: DiversityGain | None = None) -> None:
+    def __init__(self, gains: GainTable | None = None) -> None:
         self.gains = gains
         self._present: dict[Job, _Claim] = {}
         self._joined = 0
@@ -62,9 +66,18 @@ class ProportionalFair(Discipline):
         self._first: _Claim | None = None
 
     def prepare(self, channel: Channel) -> None:
-        """Take the gains of the cell's rate law, at each client's own mean SNR."""
+        """Take the gains of the cell's radio."""
         if self.gains is None:
-            self.gains = channel.diversity_gain
+            self.gains = self.gains_of(channel)
+
+    @abstractmethod
+    def gains_of(self, channel: Channel) -> GainTable | None:
+        """Return the gains of the rule in a cell.
+
+        Parameters
+        ----------
+        channel : the cell's radio
+        """
 
     def rate_hz(self, bandwidth_hz: float) -> float:
         """Return the bandwidth times the mean gain of the jobs present."""
@@ -233,7 +246,47 @@ class ProportionalFair(Discipline):
         self._done.fill(0.0)
         self._heap.clear()
 
-    def _known_gains(self) -> DiversityGain:
+    def _known_gains(self) -> GainTable:
         if self.gains is None:
-            raise RuntimeError("a proportional-fair discipline needs gains, or prepare() with a channel")
+            raise RuntimeError(f"{type(self).__name__} needs gains, or prepare() with a channel")
         return self.gains
+
+
+class MaxRelativeSnr(GainSharing):
+    """In each block the whole band for the client whose gain is the largest against its own mean.
+
+    All clients have the same share of time. The rule is proportionally fair where rates are in proportion to gains, at
+    low SNR, or where all clients have one SNR.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+
+    def gains_of(self, channel: Channel) -> GainTable:
+        """Return those of the best of n gains."""
+        return channel.diversity_gain
+
+
+class EqualWithPower(GainSharing):
+    """Equal shares of the band, in which each client has more power for a hertz the smaller its share is."""
+
+    def gains_of(self, channel: Channel) -> GainTable | None:
+        """Return those of power in the n-th part of the band."""
+        return channel.share_gain
+
+
+class ProportionalFair(GainSharing):
+    """The scheduler that serves the largest ratio of the present rate to the average rate.
+
+    Parameters
+    ----------
+    window_s : time over which the average forgets all but 1/e, where fading is drawn; means are those of a long one
+    """
+
+    def __init__(self, window_s: Seconds = FAIR_WINDOW_S) -> None:
+        super().__init__()
+        self.window_s = window_s
+
+    def gains_of(self, channel: Channel) -> GainTable:
+        """Return those of a client among clients like the cell's."""
+        return channel.fair_gain

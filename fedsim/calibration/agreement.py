@@ -1,0 +1,46 @@
+"""How well simulated times agree with measured ones: quantiles, and the test of Kolmogorov and Smirnov."""
+
+from dataclasses import dataclass
+from typing import Final, Self
+
+import numpy as np
+
+from fedsim.arrays import FloatArray
+
+LEVELS: Final = (0.1, 0.25, 0.5, 0.75, 0.9, 0.99)
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """Two samples of times side by side.
+
+    Attributes
+    ----------
+    title : what was measured
+    measured_s, simulated_s : quantiles at `LEVELS`
+    means_s : of the measured and of the simulated times
+    distance : largest distance between the two empirical distribution functions
+    p_value : probability of at least that distance if both came from one law, all times being independent
+    sizes : of the two samples
+    """
+
+    title: str
+    measured_s: tuple[float, ...]
+    simulated_s: tuple[float, ...]
+    means_s: tuple[float, float]
+    distance: float
+    p_value: float
+    sizes: tuple[int, int]
+
+    @classmethod
+    def of(cls, title: str, measured_s: FloatArray, simulated_s: FloatArray) -> Self:
+        """Return the comparison of two samples, shape (n,) and (m,), both at least of size 1."""
+        from scipy.stats import ks_2samp
+
+        test = ks_2samp(measured_s, simulated_s, method="asymp")
+        one, other = (
+            tuple(float(value) for value in np.quantile(times, LEVELS)) for times in (measured_s, simulated_s)
+        )
+        means = float(measured_s.mean()), float(simulated_s.mean())
+        sizes = measured_s.size, simulated_s.size
+        return cls(title, one, other, means, float(test.statistic), float(test.pvalue), sizes)

@@ -1,0 +1,145 @@
+"""How clients differ: each has a centre on the scale of logarithms, around which its times scatter.
+
+A time is the client's factor times a draw from one law. Centres and scatter follow from an analysis of variance with
+one random effect; where times were cut short, the mean of what they would have been stands in (expectation and
+maximisation, a Tobit model with a centre for each client).
+"""
+
+import math
+from dataclasses import dataclass
+from typing import Final, Literal
+
+import numpy as np
+
+from fedsim.arrays import BoolArray, FloatArray, IntArray
+
+By = Literal["crowd", "class", "client"]
+_STEPS: Final = 200
+_CONVERGED: Final = 1e-7
+_SIGNIFICANT: Final = 0.01
+_LARGEST_SIGMA: Final = 10.0
+
+
+@dataclass(frozen=True)
+class Effects:
+    """How times split into clients' factors and a law.
+
+    Attributes
+    ----------
+    factor : of each client, or of its class, shape (K,); 1 for all with one law for the crowd
+    spread_sigma : standard deviation of the logarithms of clients' factors beside it; 0 where each client has its own
+    spread_error : its standard error
+    noise_sigma : standard deviation of the logarithm of a draw
+    drawn_s : times with the clients' factors taken away, of the shape of the times
+    centre : of each client on the scale of logarithms, shape (K,); the mean of all for one without times
+    significant : whether the clients differ by more than chance
+    """
+
+    factor: FloatArray
+    spread_sigma: float
+    spread_error: float
+    noise_sigma: float
+    drawn_s: FloatArray
+    centre: FloatArray
+    significant: bool
+
+
+def effects(times_s: FloatArray, cut: BoolArray, client: IntArray, group: IntArray, clients: int, by: By) -> Effects:
+    """Return how times split into factors of clients and draws from one law.
+
+    Parameters
+    ----------
+    times_s : at least 0, shape (n,)
+    cut : times that were cut short, shape (n,)
+    client, group : numbers of the clients and of their classes, shape (n,)
+    clients : K
+    by : whether one law holds for the crowd, one for each class, or one for each client, up to a factor
+    """
+    present, row = np.unique(client, return_inverse=True)
+    count = np.bincount(row)
+    one = np.ones(clients)
+    if times_s.min() <= 0 or times_s.size - present.size < 2:
+        return Effects(one, 0.0, 0.0, 0.0, times_s, 0.0 * one, significant=False)
+    logs = np.log(times_s)
+    centre, noise = _centres(logs, cut, row)
+    centres = np.full(clients, centre.mean())
+    centres[present] = centre
+    between, significant, error = _between(centre, noise, count, np.zeros(present.size, dtype=np.int64))
+    if not significant:
+        return Effects(one, 0.0, error, noise, times_s, centres, significant=False)
+    # Around a mean of n times they scatter less than around the centre itself.
+    wider = np.sqrt(count / np.maximum(count - 1, 1))[row]
+    grand = float(centre.mean())
+    drawn_s = np.exp(grand + (logs - centre[row]) * wider)
+    factor = one.copy()
+    if by == "client":
+        factor[present] = np.exp(centre - grand)
+        return Effects(factor, 0.0, 0.0, noise, drawn_s, centres, significant=True)
+    if by == "class":
+        of_group = np.zeros(present.size, dtype=np.int64)
+        of_group[row] = group
+        means = np.bincount(of_group, centre) / np.maximum(np.bincount(of_group), 1)
+        factor[present] = np.exp(means[of_group] - grand)
+        between, within_classes, error = _between(centre, noise, count, of_group)
+        if not within_classes:
+            return Effects(factor, 0.0, error, noise, times_s / factor[client], centres, significant=True)
+    spread = min(math.sqrt(between), _LARGEST_SIGMA)
+    return Effects(factor, spread, error, noise, drawn_s, centres, significant=True)
+
+
+def _centres(logs: FloatArray, cut: BoolArray, row: IntArray) -> tuple[FloatArray, float]:
+    """Return the centre of each client, shape (k,), and the scatter around the centres.
+
+    Parameters
+    ----------
+    logs : logarithms of times, shape (n,)
+    cut : which of them are too small, shape (n,)
+    row : client of each, 0..k-1, shape (n,)
+    """
+    from scipy.stats import norm
+
+    count = np.bincount(row)
+    free = logs.size - count.size
+    centre = np.bincount(row, logs) / count
+    square = float(np.square(logs - centre[row]).sum())
+    for _ in range(_STEPS if cut.any() and square > 0 else 0):
+        sigma, before = math.sqrt(square / free), centre
+        beyond = (logs[cut] - centre[row[cut]]) / sigma
+        # Mean and variance of a normal number that is known to be larger.
+        hazard = np.exp(norm.logpdf(beyond) - norm.logsf(beyond))
+        expected = logs.copy()
+        expected[cut] = centre[row[cut]] + sigma * hazard
+        unseen = sigma**2 * (1 + beyond * hazard - hazard**2)
+        centre = np.bincount(row, expected) / count
+        square = float(np.square(expected - centre[row]).sum() + unseen.sum())
+        if np.abs(centre - before).max() < _CONVERGED:
+            break
+    return centre, math.sqrt(square / free)
+
+
+def _between(centre: FloatArray, noise: float, count: IntArray, group: IntArray) -> tuple[float, bool, float]:
+    """Return the variance of centres within classes, whether it is above 0, and the error of its root.
+
+    Parameters
+    ----------
+    centre : of each client, shape (k,)
+    noise : scatter of single times
+    count : times of each client, shape (k,)
+    group : class of each client, shape (k,)
+    """
+    from scipy.stats import f
+
+    groups = np.unique(group).size
+    free, within = centre.size - groups, int(count.sum()) - centre.size
+    if free < 1 or within < 1:
+        return 0.0, False, 0.0
+    total = np.bincount(group, count)
+    means = np.bincount(group, centre * count) / np.maximum(total, 1)
+    mean_square = float((count * np.square(centre - means[group])).sum()) / free
+    chance = f.sf(mean_square / noise**2, free, within) if noise > 0 else float(mean_square == 0)
+    significant = bool(chance < _SIGNIFICANT)
+    squares = np.bincount(group, np.square(count)) / np.maximum(total, 1)
+    each = (count.sum() - squares.sum()) / free
+    between = max((mean_square - noise**2) / each, 0.0)
+    error = math.sqrt(2 / free) * (between + noise**2 / each) / (2 * math.sqrt(between)) if between > 0 else 0.0
+    return between, significant, error

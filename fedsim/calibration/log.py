@@ -1,0 +1,246 @@
+"""Measured participations: columns as in fedsim's own table, of which most may be missing."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fedsim.arrays import BoolArray, FloatArray, IntArray
+from fedsim.errors import DataError
+from fedsim.history.outcomes import NOT_CUT, PHASES, UPLINK, Outcome
+from fedsim.inputs.columns import check_column
+from fedsim.inputs.files import MAX_BYTES, check_file
+from fedsim.traces import read_columns
+
+DURATIONS: Final = tuple(f"{phase}_s" for phase in PHASES)
+_FEWEST: Final = 10
+"""Participations without which no law is fitted."""
+_NUMBERS: Final = (*DURATIONS, "round", "start_s", "end_s", "queue_s", "work", "samples")
+_KNOWN: Final = ("client", "class", *_NUMBERS)
+_LEAST_WORK: Final = 1e-9
+
+
+@dataclass(frozen=True)
+class Log:
+    """The n participations of a log, in the order of their rounds.
+
+    Attributes
+    ----------
+    client : number of the client, 0..K-1, shape (n,)
+    group : number of its class, shape (n,); all 0 without classes
+    names, groups : of the clients and of the classes
+    round : number of the round, shape (n,); None if the log does not say
+    start_s, end_s : of each participation, shape (n,); None if the log does not say
+    spent_s : time in each phase, shape (3, n); NaN where it is not known
+    cut_in : phase in which a participation was cut short, `NOT_CUT` for the others, shape (n,)
+    work : share of the local work that was done, shape (n,)
+    samples : training samples of each client, shape (K,); None if the log does not say
+    outcome : codes of `Outcome`, shape (n,)
+    candidates : clients that could be selected in each round, shape (r,); None if it is not known
+    notes : sentences on what is missing, and what is taken instead
+    """
+
+    client: IntArray
+    group: IntArray
+    names: tuple[str, ...]
+    groups: tuple[str, ...]
+    round: IntArray | None
+    start_s: FloatArray | None
+    end_s: FloatArray | None
+    spent_s: FloatArray
+    cut_in: IntArray
+    work: FloatArray
+    samples: IntArray | None
+    outcome: IntArray
+    candidates: IntArray | None
+    notes: tuple[str, ...]
+
+    @property
+    def rounds(self) -> int:
+        """Number of rounds; 0 if the log does not say."""
+        return 0 if self.round is None else int(np.unique(self.round).size)
+
+    @property
+    def candidates_asked(self) -> int:
+        """Number of rounds whose candidates are known."""
+        return 0 if self.candidates is None else int(self.candidates.size)
+
+    def part(self, rows: BoolArray) -> "Log":
+        """Return the log of some of the participations; clients keep their numbers."""
+        changed: dict[str, Any] = {
+            name: None if (values := getattr(self, name)) is None else values[rows]
+            for name in ("client", "group", "round", "start_s", "end_s", "cut_in", "work", "outcome")
+        }
+        return replace(self, spent_s=self.spent_s[:, rows], **changed)
+
+    def round_times_s(self) -> FloatArray:
+        """Return from the first start to the last end of each round, shape (r,); none if the log does not say."""
+        if self.round is None or self.start_s is None or self.end_s is None:
+            return np.zeros(0)
+        return round_times_s(self.round, self.start_s, self.end_s)
+
+
+def round_times_s(number: IntArray, start_s: FloatArray, end_s: FloatArray) -> FloatArray:
+    """Return from the first start to the last end of each round, shape (r,), of participations, shape (n,)."""
+    order = np.argsort(number, kind="stable")
+    first = np.flatnonzero(np.diff(number[order], prepend=np.nan))
+    began = np.minimum.reduceat(start_s[order], first)
+    return np.asarray(np.maximum.reduceat(end_s[order], first) - began)
+
+
+def read_log(path: str | Path, rounds: str | Path | None = None) -> Log:
+    """Return the log of a file, or of a run folder.
+
+    Parameters
+    ----------
+    path : ``.csv`` or ``.parquet`` with columns as in the table ``participations``, or a run folder
+        Needed are ``client`` and one of ``downlink_s``, ``compute_s``, ``uplink_s``, or both ``start_s`` and ``end_s``.
+        ``class`` and ``samples``, which fedsim's own table does not have, tell the class of a client and its samples.
+    rounds : table of rounds, whose column ``candidates`` tells how many clients were available
+
+    Raises
+    ------
+    DataError
+        If a file cannot be read, or a column is missing or holds what it must not.
+    """
+    place, beside = Path(path), dict[str, NDArray[Any]]()
+    if place.is_dir():
+        rounds = place / "rounds.parquet" if rounds is None else rounds
+        place = place / "participations.parquet"
+        if (place.parent / "clients.parquet").exists():
+            beside = read_columns(place.parent / "clients.parquet")
+    check_file(place, MAX_BYTES, DataError)
+    columns = read_columns(place)
+    candidates = None
+    if rounds is not None:
+        told = read_columns(check_file(rounds, MAX_BYTES, DataError))
+        if "candidates" not in told:
+            raise DataError(f"{rounds}: there is no column candidates; a table of rounds has one")
+        candidates = _numbers(told, "candidates", str(rounds)).astype(np.int64)
+    return _log(columns, candidates, beside, str(place))
+
+
+def _log(
+    columns: Mapping[str, NDArray[Any]], candidates: IntArray | None, clients: Mapping[str, NDArray[Any]], where: str
+) -> Log:
+    if "client" not in columns:
+        raise DataError(f"{where}: there is no column client; known columns: {', '.join(_KNOWN)}, outcome, cut_in")
+    size, notes = columns["client"].size, list[str]()
+    if size < _FEWEST:
+        raise DataError(f"{where}: it has {size} participations; laws are fitted to at least {_FEWEST}")
+    numbers = {name: _numbers(columns, name, where) for name in _NUMBERS if name in columns}
+    names, client = _numbered(columns["client"])
+    groups, group = _numbered(columns["class"]) if "class" in columns else (("all",), np.zeros(size, dtype=np.int64))
+    outcome = _codes(columns, "outcome", Outcome.labels(), where, int(Outcome.DELIVERED))
+    cut_in = _codes(columns, "cut_in", PHASES, where, NOT_CUT)
+    spent_s = _spent(numbers, size, where, notes)
+    if not numbers.keys() & set(DURATIONS):
+        cut_in[cut_in != NOT_CUT] = UPLINK
+    ended_early = outcome != Outcome.DELIVERED
+    if "cut_in" not in columns and ended_early.any():
+        cut_in[ended_early] = _last_phase(spent_s[:, ended_early])
+        notes.append("cut_in missing: the last phase that took time is taken for the one that was cut")
+    samples = _samples(numbers, clients, names, client, where)
+    if samples is None and np.nanmax(spent_s[1], initial=0.0) > 0:
+        notes.append("samples missing: all clients are taken to have as many")
+    if not {"round", "start_s", "end_s"} <= numbers.keys():
+        notes.append("round, start_s or end_s missing: round times are not compared")
+    return Log(
+        client=client,
+        group=group,
+        names=names,
+        groups=groups,
+        round=numbers["round"].astype(np.int64) if "round" in numbers else None,
+        start_s=numbers.get("start_s"),
+        end_s=numbers.get("end_s"),
+        spent_s=spent_s,
+        cut_in=cut_in,
+        work=np.clip(numbers.get("work", np.ones(size)), _LEAST_WORK, 1.0),
+        samples=samples,
+        outcome=outcome,
+        candidates=candidates,
+        notes=tuple(notes),
+    )
+
+
+def _numbered(column: NDArray[Any]) -> tuple[tuple[str, ...], IntArray]:
+    """Return the different entries of a column as text, and the number of each row's, shape (n,)."""
+    entries, number = np.unique(column if column.dtype.kind in "iu" else column.astype(str), return_inverse=True)
+    return tuple(entries.astype(str).tolist()), number.astype(np.int64)
+
+
+def _spent(numbers: Mapping[str, FloatArray], size: int, where: str, notes: list[str]) -> FloatArray:
+    """Return the time in each phase, shape (3, n), NaN for a phase without a column; add to the notes."""
+    spent_s = np.full((len(PHASES), size), np.nan)
+    for phase, name in enumerate(DURATIONS):
+        if name in numbers:
+            spent_s[phase] = numbers[name]
+    missing = [name for name in DURATIONS if name not in numbers]
+    if len(missing) == len(DURATIONS):
+        if not {"start_s", "end_s"} <= numbers.keys():
+            raise DataError(f"{where}: no column tells a time; needed: {', '.join(DURATIONS)}, or start_s and end_s")
+        spent_s[UPLINK] = numbers["end_s"] - numbers["start_s"]
+        notes.append("no column tells the time of a phase: the whole participation is taken for its uplink")
+    elif missing:
+        notes.append(f"{' and '.join(missing)} missing: taken as 0")
+    if "queue_s" in numbers:
+        spent_s[UPLINK] += numbers["queue_s"]
+    if np.nanmin(spent_s) < 0:
+        raise DataError(f"{where}: a time of {np.nanmin(spent_s):g} s is not allowed; times are at least 0")
+    return spent_s
+
+
+def _samples(
+    numbers: Mapping[str, FloatArray],
+    clients: Mapping[str, NDArray[Any]],
+    names: tuple[str, ...],
+    client: IntArray,
+    where: str,
+) -> IntArray | None:
+    """Return the samples of each client, of the log or of a run's table of clients, shape (K,); None for neither."""
+    if "samples" in numbers:
+        found = np.zeros(len(names), dtype=np.int64)
+        found[client] = numbers["samples"]
+        if found.min() < 1 or (numbers["samples"] != found[client]).any():
+            raise DataError(f"{where}: samples: each client has one whole number of at least 1 in all rows")
+        return found
+    if not {"client", "samples"} <= clients.keys():
+        return None
+    known = dict(zip(clients["client"].astype(str).tolist(), clients["samples"].tolist(), strict=True))
+    told = np.array([known.get(name) or 0 for name in names], dtype=np.float64)
+    return told.astype(np.int64) if np.nan_to_num(told).min() >= 1 else None
+
+
+def _numbers(columns: Mapping[str, NDArray[Any]], name: str, where: str) -> FloatArray:
+    """Return a column of finite numbers, shape (n,)."""
+    try:
+        values = np.asarray(columns[name], dtype=np.float64)
+    except (TypeError, ValueError):
+        raise DataError(f"{where}: the column {name} holds what is no number") from None
+    wrong = np.flatnonzero(~np.isfinite(values))
+    if wrong.size:
+        raise DataError(f"{where}: {name}: row {wrong[0] + 1} has {values[wrong[0]]}; allowed: finite numbers")
+    check_column(values, name, where, DataError)
+    return values
+
+
+def _codes(
+    columns: Mapping[str, NDArray[Any]], name: str, labels: tuple[str, ...], where: str, absent: int
+) -> IntArray:
+    """Return the codes of a column of labels, shape (n,); of no column, and of an empty cell, that for absence."""
+    if name not in columns:
+        return np.full(columns["client"].size, absent, dtype=np.int64)
+    known = {**{label: code for code, label in enumerate(labels)}, "": absent, "None": absent, "nan": absent}
+    texts = columns[name].astype(str).tolist()
+    if wrong := sorted(set(texts) - known.keys()):
+        raise DataError(f"{where}: {name}: {wrong[0]!r} is not allowed; allowed: {', '.join(labels)}")
+    return np.array([known[text] for text in texts], dtype=np.int64)
+
+
+def _last_phase(spent_s: FloatArray) -> IntArray:
+    """Return the last phase of each participation that took time, shape (n,); the first if none did."""
+    spent = np.nan_to_num(spent_s) > 0
+    return np.where(spent.any(axis=0), len(PHASES) - 1 - np.argmax(spent[::-1], axis=0), 0)

@@ -1,0 +1,169 @@
+"""Laws of downlink, compute and uplink, as tables of a scenario."""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+
+from fedsim.arrays import BoolArray, FloatArray
+from fedsim.calibration.clients import By, Effects, effects
+from fedsim.calibration.laws import EMPIRICAL, Fit, fit_law
+from fedsim.calibration.log import Log
+from fedsim.history.outcomes import COMPUTE, DOWNLINK, NOT_CUT, UPLINK
+
+_JITTERS: Final = ("log-normal", "shifted-exponential")
+_ALIKE: Final = 0.5
+"""Correlation of clients' centres down and up from which both directions are taken to share one factor."""
+_LARGEST_FACTOR: Final = 1e6
+
+
+@dataclass(frozen=True)
+class PhaseFit:
+    """The law of one phase.
+
+    Attributes
+    ----------
+    phase : code
+    fit : law of what is left when the clients' factors are taken away
+    effects : the clients' factors
+    """
+
+    phase: int
+    fit: Fit
+    effects: Effects
+
+
+class Fitted(NamedTuple):
+    """Tables of a scenario, the fits behind them, and notes."""
+
+    network: dict[str, Any]
+    compute: dict[str, Any]
+    learning: dict[str, Any]
+    phases: tuple[PhaseFit, ...]
+    notes: tuple[str, ...]
+
+
+def fitted_phases(log: Log, by: By, crowd: int, samples: int) -> Fitted:
+    """Return the laws of a log's phases.
+
+    Parameters
+    ----------
+    log : Log
+    by : whether laws hold for the crowd, or up to a factor for each class or client
+    crowd : K
+    samples : of each client where the log does not say
+    """
+    down, up = (_phase(log, phase, by, np.ones(log.client.size)) for phase in (DOWNLINK, UPLINK))
+    per_client = np.full(len(log.names), samples) if log.samples is None else log.samples
+    work = _phase(log, COMPUTE, by, log.work * per_client[log.client])
+    network, notes = _network(down, up, by, crowd)
+    compute, flops = _compute(work, by, crowd)
+    counted: Any = samples
+    if log.samples is not None:
+        counted = _padded(log.samples.astype(np.float64), crowd, float(np.median(log.samples)))
+        counted = [round(value) for value in counted]
+        counted = counted[0] if len(set(counted)) == 1 else counted
+    learning = {"kind": "none", "samples_per_client": counted, **flops}
+    return Fitted(network, compute, learning, (down, work, up), notes)
+
+
+def _phase(log: Log, phase: int, by: By, per: FloatArray) -> PhaseFit:
+    """Return the law of the times of one phase over ``per``, shape (n,)."""
+    times_s = log.spent_s[phase] / per
+    cut: BoolArray = log.cut_in == phase
+    reached = (log.cut_in == NOT_CUT) | (log.cut_in >= phase)
+    # A phase that was cut as it began tells nothing.
+    rows = reached & np.isfinite(times_s) & ~(cut & (times_s <= 0))
+    if not (rows & ~cut).any():
+        none = Effects(np.ones(len(log.names)), 0.0, 0.0, 0.0, np.zeros(0), np.zeros(len(log.names)), significant=False)
+        return PhaseFit(phase, Fit("zero", {}), none)
+    split = effects(times_s[rows], cut[rows], log.client[rows], log.group[rows], len(log.names), by)
+    kinds = _JITTERS if phase == COMPUTE else None
+    return PhaseFit(phase, fit_law(split.drawn_s, cut[rows], kinds=kinds), split)
+
+
+def _network(down: PhaseFit, up: PhaseFit, by: By, crowd: int) -> tuple[dict[str, Any], tuple[str, ...]]:
+    """Return the table of a latency network."""
+    table: dict[str, Any] = {"kind": "latency"}
+    both = [one for one in (down, up) if one.effects.spread_sigma > 0]
+    moving = [one for one in (down, up) if one.fit.kind != "zero"]
+    shared = len(both) == len(moving) and (len(both) < 2 or _correlation(down.effects, up.effects) > _ALIKE)
+    notes: tuple[str, ...] = ()
+    if both and shared:
+        table["spread_sigma"] = math.sqrt(float(np.mean([one.effects.spread_sigma**2 for one in both])))
+    elif both:
+        notes = ("clients are not fast and slow in both directions alike: each direction has a factor of its own",)
+    for name, one in (("downlink", down), ("uplink", up)):
+        spread = table.get("spread_sigma", 0.0)
+        # The clients' factors have mean 1, and so the median exp(-sigma^2 / 2).
+        table[name] = _scaled(one.fit, math.exp(spread**2 / 2))
+        if by != "crowd":
+            table[f"{name}_factor"] = _padded(one.effects.factor, crowd, 1.0)
+        elif one.effects.spread_sigma > 0 and not shared:
+            sigma = one.effects.spread_sigma
+            table[f"{name}_factor"] = {
+                "kind": "log-normal",
+                "median": 1.0,
+                "sigma": sigma,
+                "greatest": _LARGEST_FACTOR,
+            }
+    return table, notes
+
+
+def _correlation(one: Effects, other: Effects) -> float:
+    """Return the correlation of the clients' centres in two phases."""
+    if one.centre.std() == 0 or other.centre.std() == 0:
+        return 0.0
+    return float(np.corrcoef(one.centre, other.centre)[0, 1])
+
+
+def _scaled(fit: Fit, factor: float) -> dict[str, Any]:
+    """Return the table of a law whose times are multiplied by a factor."""
+    scaled: dict[str, Any] = {}
+    for name, value in fit.options.items():
+        if name == "values_s":
+            scaled[name] = [float(f"{factor * one:.7g}") for one in value]
+        else:
+            scaled[name] = value * factor if name.endswith("_s") else value
+    return {"kind": fit.kind, **scaled}
+
+
+def _compute(work: PhaseFit, by: By, crowd: int) -> tuple[dict[str, Any], dict[str, float]]:
+    """Return the table of a compute time, and what the learner must say of operations for it."""
+    fit, split, options = work.fit, work.effects, work.fit.options
+    if fit.kind == "zero":
+        return {"kind": "zero"}, {}
+    if fit.kind in ("constant", "log-normal"):
+        sigma = options.get("sigma", 0.0)
+        # The jitter has mean 1, and so the median exp(-sigma^2 / 2).
+        speed = math.exp(-(sigma**2) / 2) / options["value_s" if fit.kind == "constant" else "median_s"]
+        speeds = speed if by == "crowd" else [speed / factor for factor in _padded(split.factor, crowd, 1.0)]
+        return {
+            "kind": "rate",
+            "samples_per_s": speeds,
+            "spread_sigma": split.spread_sigma,
+            "jitter_sigma": sigma,
+        }, {}
+    jitter, mean_s = _jitter(options)
+    speed = math.exp(-(split.spread_sigma**2) / 2) / mean_s
+    speeds = speed if by == "crowd" else [speed / factor for factor in _padded(split.factor, crowd, 1.0)]
+    spread = {"kind": "log-normal", "sigma": split.spread_sigma} if split.spread_sigma else {"kind": "fixed"}
+    return {"kind": "flops", "flops_per_s": speeds, "spread": spread, "jitter": jitter}, {"flops_per_sample": 1.0}
+
+
+def _jitter(options: Mapping[str, Any]) -> tuple[dict[str, Any], float]:
+    """Return a law of factors with mean 1, and the mean of the times."""
+    if "values_s" in options:
+        mean_s = float(np.mean(options["values_s"]))
+        return {"kind": EMPIRICAL, "values": [float(f"{value / mean_s:.7g}") for value in options["values_s"]]}, mean_s
+    mean_s = options["shift_s"] + options["scale_s"]
+    return {"kind": "shifted-exponential", "shift": options["shift_s"] / mean_s}, mean_s
+
+
+def _padded(values: FloatArray, crowd: int, missing: float) -> list[float]:
+    """Return a value for each client of a crowd; those that the log does not know have another one."""
+    found = np.full(crowd, missing)
+    found[: values.size] = values
+    return [float(f"{value:.7g}") for value in found]

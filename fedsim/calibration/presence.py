@@ -1,0 +1,98 @@
+"""Which clients are there, and when they leave: what a log tells of availability and dropout.
+
+A participation of t seconds in which the client was not lost is a waiting time that was cut short. So the rate at which
+clients leave is the number of those that left over the time of all participations, the maximum of the likelihood of
+exponential times, and its standard error is the rate over the root of that number.
+"""
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from fedsim.calibration.log import Log
+from fedsim.history.outcomes import COMPUTE, PHASES, Outcome
+
+
+@dataclass(frozen=True)
+class Presence:
+    """Availability and dropout of the crowd.
+
+    Attributes
+    ----------
+    availability, dropout : tables of a scenario
+    errors : standard errors of their parameters by name
+    share : share of clients that were available at the start of a round; None if the log does not say
+    lost : participations whose client was lost
+    notes : sentences on what was taken
+    """
+
+    availability: dict[str, Any]
+    dropout: dict[str, Any]
+    errors: dict[str, float]
+    share: float | None
+    lost: int
+    notes: tuple[str, ...]
+
+
+def presence(log: Log, clients: int) -> Presence:
+    """Return availability and dropout of a log.
+
+    Parameters
+    ----------
+    log : Log
+    clients : K, available or not
+    """
+    spent_s = np.nan_to_num(log.spent_s)
+    lost = log.outcome == Outcome.DROPPED
+    number, total_s = int(lost.sum()), float(spent_s.sum())
+    rate = number / total_s if total_s > 0 else 0.0
+    share = None if log.candidates is None or not log.candidates.size else float(log.candidates.mean()) / clients
+    always, never = {"kind": "always"}, {"kind": "never"}
+    if share is not None and share < 1:
+        if not number:
+            least = max(share, 1e-6)
+            error = math.sqrt(least * (1 - least) / (log.candidates_asked * clients))
+            return Presence({"kind": "bernoulli", "probability": least}, never, {"probability": error}, share, 0, ())
+        on_s = 1 / rate
+        off_s = on_s * (1 - share) / max(share, 1e-9)
+        errors = {"mean_on_s": on_s / math.sqrt(number), "mean_off_s": _off_error(log, clients, on_s, off_s, number)}
+        return Presence({"kind": "markov", "mean_on_s": on_s, "mean_off_s": off_s}, never, errors, share, number, ())
+    notes = () if share is not None else ("no table of rounds: all clients are taken to be there when they are asked",)
+    if not number:
+        return Presence(always, never, {}, share, 0, notes)
+    in_phase_s, lost_in = spent_s.sum(axis=1), np.bincount(log.cut_in[lost].clip(0), minlength=len(PHASES))
+    # Akaike's criterion of one rate for each phase, and of one for all.
+    apart = sum(n * math.log(n / time_s) for n, time_s in zip(lost_in, in_phase_s, strict=True) if n)
+    if 2 * (apart - number * math.log(rate)) > 2 * (np.count_nonzero(in_phase_s) - 1):
+        rates = {
+            f"{phase}_per_s": float(n / time_s) if time_s > 0 else 0.0
+            for phase, n, time_s in zip(PHASES, lost_in, in_phase_s, strict=True)
+        }
+        errors = {
+            name: value / math.sqrt(n) for (name, value), n in zip(rates.items(), lost_in.tolist(), strict=True) if n
+        }
+        return Presence(always, {"kind": "phase-hazard", **rates}, errors, share, number, notes)
+    errors = {"rate_per_s": rate / math.sqrt(number)}
+    return Presence(always, {"kind": "hazard", "rate_per_s": rate}, errors, share, number, notes)
+
+
+def _off_error(log: Log, clients: int, on_s: float, off_s: float, lost: int) -> float:
+    """Return the standard error of the mean time off, from those of the time on and of the share of time on.
+
+    The state of a client forgets itself in ``1 / (1 / on + 1 / off)`` seconds; rounds that follow one another sooner
+    tell less.
+    """
+    share, memory_s = on_s / (on_s + off_s), on_s * off_s / (on_s + off_s)
+    length_s = math.inf
+    if log.start_s is not None and log.end_s is not None:
+        length_s = float(log.end_s.max() - log.start_s.min())
+    looks = max(1.0, min(log.candidates_asked, length_s / (2 * memory_s))) * clients
+    odds_error = math.sqrt(share * (1 - share) / looks) / share**2
+    return off_s * math.sqrt(1 / lost + (odds_error / ((1 - share) / share)) ** 2)
+
+
+def computes(log: Log) -> bool:
+    """Return whether a log tells of work that took time."""
+    return bool(np.nan_to_num(log.spent_s[COMPUTE]).max(initial=0.0) > 0)

@@ -1,0 +1,157 @@
+"""The transfers present on a medium as arrays, with the fading gains of the blocks ahead."""
+
+import math
+from typing import Final, Protocol
+
+import numpy as np
+
+from fedsim.arrays import BoolArray, FloatArray, IntArray
+from fedsim.network.radio.channel import Channel
+
+Rows = slice | IntArray
+"""Some of the transfers present: all of the first n, or by their rows."""
+
+_FIRST_ROWS: Final = 16
+_GRAIN_ULPS: Final = 8
+
+
+class Owner(Protocol):
+    """What sends a transfer.
+
+    Attributes
+    ----------
+    row : of the transfer; -1 if it is not present
+    began_s : instant at which its service began; None before
+    """
+
+    row: int
+    began_s: float | None
+
+
+class Jobs:
+    """Transfers present, one a row; the rows of those that leave are filled with the last one.
+
+    Parameters
+    ----------
+    channel : radio of the clients
+
+    Attributes
+    ----------
+    n : number of transfers present; all arrays have rows beyond it
+    left, bits, grain : bits that are left, in all, and that are none but rounding
+    work : hertz times seconds that a transfer has had
+    snr, densest, efficiency : mean SNR with the whole band, greatest density of power, and mean bit/s/Hz of the client
+    average_bps : what a scheduler remembers of a client's rate; 0 before it has seen the client
+    client, order : id of the client, and rising number of the transfer
+    first_block : fading block in which the service began; -1 before
+    oldest_block : none of those present began its service before this block
+    owner : what sends each transfer
+    """
+
+    def __init__(self, channel: Channel) -> None:
+        self.channel = channel
+        self.n = 0
+        self.owner: list[Owner] = []
+        self._numbers = np.zeros((8, _FIRST_ROWS))
+        self._counts = np.zeros((3, _FIRST_ROWS), dtype=np.int64)
+        self._gains, self._drawn = np.zeros((0, _FIRST_ROWS)), np.zeros(_FIRST_ROWS, dtype=np.bool_)
+        self._base = self._joined = self._missing = self.oldest_block = 0
+        self._unbegun: list[Owner] = []
+        self._name_columns()
+
+    def _name_columns(self) -> None:
+        self.left, self.bits, self.grain, self.work, self.snr, self.densest, *others = self._numbers
+        self.efficiency, self.average_bps = others
+        self.client, self.order, self.first_block = self._counts
+
+    def add(self, owner: Owner, client: int, bits: float, efficiency: float) -> int:
+        """Add a transfer and return its row.
+
+        Parameters
+        ----------
+        owner : what sends it
+        client, bits : id, and size > 0
+        efficiency : mean of the client's link in bit/s/Hz
+        """
+        row, channel = self.n, self.channel
+        if row == self.left.size:
+            self._grow()
+        densest = 1.0 if channel.densest is None else channel.densest[client]
+        grain = _GRAIN_ULPS * math.ulp(bits)
+        self._numbers[:, row] = bits, bits, grain, 0.0, channel.snr[client], densest, efficiency, 0.0
+        self._joined += 1
+        self._counts[:, row] = client, self._joined, -1
+        self._drawn[row] = False
+        self._missing += 1
+        self.owner.append(owner)
+        self._unbegun.append(owner)
+        self.n += 1
+        return row
+
+    def remove(self, row: int) -> Owner | None:
+        """Remove a transfer, and return the owner of the one that has its row now; None if there is none."""
+        last = self.n = self.n - 1
+        moved = self.owner.pop()
+        self._missing -= not self._drawn[row]
+        if row == last:
+            return None
+        self.owner[row] = moved
+        self._numbers[:, row] = self._numbers[:, last]
+        self._counts[:, row] = self._counts[:, last]
+        self._gains[:, row], self._drawn[row] = self._gains[:, last], self._drawn[last]
+        return moved
+
+    def begin(self, rows: Rows, block: int, now_s: float) -> None:
+        """Stamp the transfers among some rows whose service begins now, in a block."""
+        if isinstance(rows, slice):
+            fresh, self._unbegun = self._unbegun, []
+        else:
+            self._unbegun.clear()
+            fresh = [self.owner[row] for row in rows.tolist() if self.first_block[row] < 0]
+        if not fresh:
+            return
+        if self.first_block[: self.n].max() < 0:
+            self.oldest_block = block
+        for owner in fresh:
+            if owner.row >= 0 and owner.began_s is None:
+                owner.began_s = now_s
+                self.first_block[owner.row] = block
+
+    def gains(self, rows: Rows, block: int, wanted: int, at_once: int) -> FloatArray:
+        """Return the gains of some transfers from a block on, for as many blocks as wanted or fewer, shape (blocks, m).
+
+        Parameters
+        ----------
+        rows : of the transfers, m of them
+        block : number of the first block
+        wanted : number of blocks, >= 1
+        at_once : number of blocks to draw at once where none is drawn yet, if that is more
+        """
+        passed = block - self._base
+        if not 0 <= passed < len(self._gains):
+            self._base, passed = block, 0
+            self._gains = np.empty((max(wanted, at_once), self.left.size))
+            self._drawn[: self.n] = False
+            self._missing = self.n
+        if self._missing:
+            missing = _rows_of(~self._drawn[rows], rows)
+            if missing.size:
+                blocks = np.arange(block, self._base + len(self._gains))
+                self._gains[passed:, missing] = self.channel.share_rates.draw(self.client[missing], blocks[:, None])
+                self._drawn[missing] = True
+                self._missing -= missing.size
+        return self._gains[passed : passed + wanted, rows]
+
+    def _grow(self) -> None:
+        more = self.left.size
+        self._numbers = np.concatenate([self._numbers, np.zeros((len(self._numbers), more))], axis=1)
+        self._counts = np.concatenate([self._counts, np.zeros((len(self._counts), more), dtype=np.int64)], axis=1)
+        self._gains = np.concatenate([self._gains, np.empty((len(self._gains), more))], axis=1)
+        self._drawn = np.concatenate([self._drawn, np.zeros(more, dtype=np.bool_)])
+        self._name_columns()
+
+
+def _rows_of(chosen: BoolArray, rows: Rows) -> IntArray:
+    """Return the rows of chosen ones among some rows."""
+    found = np.flatnonzero(chosen)
+    return found if isinstance(rows, slice) else rows[found]

@@ -1,0 +1,184 @@
+"""A capacity that changes with time and that all transfers in progress share equally, on the clock.
+
+The bits that the capacity carries are a known function of time. Counted by them, and not by seconds, the transfers
+share a constant capacity, so that the discipline of equal shares serves here as it does on a spectrum. The medium keeps
+one pending timer, for the next end.
+"""
+
+import math
+from typing import Final, Protocol
+
+import numpy as np
+from simpy import Environment, Event
+
+from fedsim.arrays import FloatArray, IntArray
+from fedsim.clock import call_after, process_now
+from fedsim.network.contracts import SharedMedium, Transfer
+from fedsim.network.medium.disciplines import EqualSharing, Job
+
+_FIRST: Final = np.zeros(1, dtype=np.int64)
+_SAME: Final = 1e-12
+"""Share of its bits that a transfer may lack at its end, by rounding."""
+
+
+class Capacity(Protocol):
+    """Bits that traces carry between instants."""
+
+    def between_bits(self, trace: IntArray, from_s: FloatArray, until_s: FloatArray) -> FloatArray:
+        """Return the bits that each trace carries between two instants, shape (n,)."""
+        ...
+
+    def transfer_s(self, trace: IntArray, start_s: FloatArray, bits: float) -> FloatArray:
+        """Return how long each trace takes to carry some bits, shape (n,)."""
+        ...
+
+
+class TracedTransfer(Transfer):
+    """One transfer over a capacity that changes: a job of its discipline, whose work is its bits.
+
+    Attributes
+    ----------
+    done : event that triggers when the last bit has arrived
+    bits, work : its size
+    delay_s : propagation delay
+    carried : bits carried when it left the medium
+    ended : whether it has arrived or was cancelled
+    """
+
+    __slots__ = ("_medium", "bits", "carried", "delay_s", "done", "ended", "work")
+
+    def __init__(self, medium: "TracedCapacity", bits: float, delay_s: float) -> None:
+        self._medium, self.bits, self.work, self.delay_s = medium, bits, bits, delay_s
+        self.done = Event(medium.env)
+        self.carried, self.ended = 0.0, False
+
+    def cancel(self) -> None:
+        """End the transfer now and free its share; nothing if it has ended."""
+        if not self.ended:
+            self.ended = True
+            self._medium.forget(self)
+
+    def sent_bits(self) -> float:
+        """Return the number of bits carried so far."""
+        return min(self.bits, self._medium.carried_bits(self))
+
+    def arrive(self, _event: Event) -> None:
+        """Trigger `done` as part of this event, unless the transfer was cancelled during its propagation delay."""
+        if not self.ended:
+            self.ended = True
+            process_now(self.done)
+
+
+class TracedCapacity:
+    """The first trace of some capacities, shared equally by the transfers in progress.
+
+    Parameters
+    ----------
+    env : Environment
+    capacity : of the traces
+    """
+
+    def __init__(self, env: Environment, capacity: Capacity) -> None:
+        self.env, self._capacity = env, capacity
+        self._discipline = EqualSharing()
+        self._present: dict[Job, TracedTransfer] = {}
+        self._seen_s = float(env.now)
+        self._timer: Event | None = None
+
+    def send(self, bits: float, delay_s: float) -> TracedTransfer:
+        """Start a transfer now; parameters as in `TracedTransfer`."""
+        transfer = TracedTransfer(self, bits, delay_s)
+        self._catch_up()
+        if bits > 0:
+            self._present[transfer] = transfer
+            self._discipline.join(transfer)
+            self._plan()
+        else:
+            self._send_on(transfer)
+        return transfer
+
+    def forget(self, transfer: TracedTransfer) -> None:
+        """Remove a cancelled transfer from the medium; its share goes to the others at once."""
+        if transfer in self._present:
+            self._catch_up()
+            self._let_go(transfer)
+            self._plan()
+
+    def carried_bits(self, transfer: TracedTransfer) -> float:
+        """Return the bits carried so far for a transfer."""
+        if transfer not in self._present:
+            return transfer.carried
+        self._catch_up()
+        return self._discipline.served(transfer)
+
+    def _catch_up(self) -> None:
+        """Carry the bits of the time since the last call."""
+        now_s = float(self.env.now)
+        if now_s > self._seen_s:
+            if self._present:
+                carried = self._capacity.between_bits(_FIRST, np.array([self._seen_s]), np.array([now_s])).item()
+                # Rounding must not carry more than is left until the next end, whose timer is due now.
+                self._discipline.advance(min(max(carried, 0.0), self._discipline.next_end()[0]))
+            self._seen_s = now_s
+
+    def _plan(self) -> None:
+        """Have a timer fire at the next end."""
+        self._timer = None
+        if self._present:
+            left = max(self._discipline.next_end()[0], 0.0)
+            delay_s = self._capacity.transfer_s(_FIRST, np.array([self._seen_s]), left).item()
+            self._timer = call_after(self.env, delay_s, self._on_time)
+
+    def _on_time(self, event: Event) -> None:
+        if event is not self._timer:
+            return
+        self._catch_up()
+        # What the timer was for ends now, whatever rounding says.
+        left = self._discipline.next_end()[0]
+        if left > 0:
+            self._discipline.advance(left)
+        while self._present:
+            left, job = self._discipline.next_end()
+            transfer = self._present[job]
+            if left > _SAME * transfer.bits * len(self._present):
+                break
+            self._let_go(transfer)
+            transfer.carried = transfer.bits
+            self._send_on(transfer)
+        self._plan()
+
+    def _let_go(self, transfer: TracedTransfer) -> None:
+        transfer.carried = self._discipline.served(transfer)
+        del self._present[transfer]
+        self._discipline.leave(transfer)
+
+    def _send_on(self, transfer: TracedTransfer) -> None:
+        transfer.carried = transfer.bits
+        if transfer.delay_s > 0 and math.isfinite(transfer.delay_s):
+            call_after(self.env, transfer.delay_s, transfer.arrive)
+        else:
+            transfer.ended = True
+            transfer.done.succeed()
+
+
+class TracedMedium(SharedMedium):
+    """Capacities of the two directions of a cell that change with time, on the clock of one run.
+
+    Parameters
+    ----------
+    env : Environment
+    downlink, uplink : capacities, of which the first trace counts
+    delay_s : propagation delay of each client
+    """
+
+    def __init__(self, env: Environment, downlink: Capacity, uplink: Capacity, delay_s: list[float]) -> None:
+        self._down, self._up = TracedCapacity(env, downlink), TracedCapacity(env, uplink)
+        self._delay_s = delay_s
+
+    def downlink(self, client: int, bits: float) -> Transfer:
+        """Start a transfer from the server to a client."""
+        return self._down.send(bits, self._delay_s[client])
+
+    def uplink(self, client: int, bits: float) -> Transfer:
+        """Start a transfer from a client to the server."""
+        return self._up.send(bits, self._delay_s[client])

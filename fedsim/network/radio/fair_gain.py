@@ -1,0 +1,87 @@
+"""Gains of a proportionally fair scheduler: the client with the largest present rate over its own average rate."""
+
+from typing import Final
+
+import numpy as np
+
+from fedsim.arrays import FloatArray
+from fedsim.network.radio.contracts import Fading
+from fedsim.network.radio.multiuser_diversity import GainTable
+from fedsim.network.radio.spectral_efficiency import RateLaw
+from fedsim.units import db_to_linear, linear_to_db
+
+_CLIENTS: Final = 24
+_NODES: Final = 192
+_TURNS: Final = 200
+_CLOSE: Final = 1e-6
+_LEAST: Final = 1e-300
+
+
+class FairGain(GainTable):
+    """The gain of a client among n - 1 others drawn from the cell's clients, under a scheduler with a long memory.
+
+    The average rates T solve ``T = E[e 1{e / T is the largest of n}]``: with them the sum of the logarithms of the
+    rates is the largest possible. With H, the distribution function of ``e / T`` over the cell's clients and their
+    fading, a client is served at its efficiency e with probability ``H(e / T)^(n - 1)``; of equal ones each is as
+    likely. Unlike under the rule of the largest relative SNR, clients at low SNR have less of the time, and better
+    blocks.
+
+    Parameters
+    ----------
+    rate, fading, snr : as in `GainTable`
+
+    Notes
+    -----
+    The cell's clients count as 24 quantiles of their SNRs, and fading as 192 of the gain; T is found by a fixed point,
+    started from the next smaller number of clients that was asked for.
+    """
+
+    def __init__(self, rate: RateLaw, fading: Fading, snr: FloatArray) -> None:
+        super().__init__(rate, fading, snr)
+        alive_db = linear_to_db(snr[snr > 0]) if np.any(snr > 0) else np.zeros(1)
+        quantiles_db = np.quantile(alive_db, (np.arange(_CLIENTS) + 0.5) / _CLIENTS)
+        self._client_db, alike = np.unique(quantiles_db, return_counts=True)
+        t = (np.arange(_NODES) + 0.5) / _NODES
+        gain = fading.gain_quantile(1.0 - (1.0 - t) ** 3)
+        self._weight = 3.0 * (1.0 - t) ** 2 / _NODES
+        self._weight /= self._weight.sum()
+        self._efficiency = rate.efficiency(db_to_linear(self._client_db)[:, None] * gain)
+        self._mass = (alike[:, None] / _CLIENTS * self._weight).ravel()
+        self._mean = np.maximum(self._efficiency @ self._weight, _LEAST)
+        self._known: dict[int, FloatArray] = {1: self._mean}
+
+    def efficiency(self, users: int) -> FloatArray:
+        """Return n times the average rate in a hertz."""
+        gain = users * self._averages(users) / self._mean
+        return np.asarray(self.alone * np.exp(np.interp(self.level_db, self._client_db, np.log(gain))))
+
+    def _averages(self, users: int) -> FloatArray:
+        """Return the average rate of the cell's clients in a hertz, shape (clients,)."""
+        if users not in self._known:
+            fewer = max(known for known in self._known if known < users)
+            average = self._known[fewer] * (fewer / users)
+            # The rates do not change with a common factor of the averages, but steeply with one client's own.
+            step, before = 0.5, np.inf
+            for _ in range(_TURNS):
+                change = np.log(self._served(users, average) / average)
+                common = float(change.mean())
+                apart = float(np.abs(change - common).max())
+                step = 0.5 * step if apart > before else min(0.5, 1.2 * step)
+                before = apart
+                average = average * np.exp(common + step * (change - common))
+                if max(abs(common), apart) < _CLOSE:
+                    break
+            self._known[users] = average
+        return self._known[users]
+
+    def _served(self, users: int, average: FloatArray) -> FloatArray:
+        """Return the rates of clients that are served when their ratio to some averages is the largest of n."""
+        ratio = (self._efficiency / average[:, None]).ravel()
+        values, place = np.unique(ratio, return_inverse=True)
+        most = np.minimum(np.cumsum(np.bincount(place, self._mass, values.size)), 1.0)
+        least = np.concatenate([[0.0], most[:-1]])
+        # Of n ratios drawn from these steps, the chance that one on a step is chosen, those on one step alike.
+        with np.errstate(invalid="ignore", divide="ignore"):
+            chosen = np.where(most > least, (most**users - least**users) / (users * (most - least)), 0.0)
+        served = (self._efficiency * chosen[place].reshape(self._efficiency.shape)) @ self._weight
+        return np.maximum(served, _LEAST)

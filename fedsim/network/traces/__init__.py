@@ -1,0 +1,1 @@
+"""Networks whose rates are measured: capacities over time from files, repeated."""

@@ -1,0 +1,135 @@
+"""Capacities over time, constant between given instants, that begin anew after a period; integrated exactly.
+
+The bits that a trace carries from the start of its period on are a piecewise linear function of time. A transfer ends
+where this function has risen by its bits, which two bisections and a division find for many transfers at once.
+"""
+
+from dataclasses import dataclass
+from typing import Self
+
+import numpy as np
+
+from fedsim.arrays import FloatArray, IntArray
+from fedsim.errors import DataError
+
+
+@dataclass(frozen=True)
+class Capacities:
+    """The capacities of n traces, one after the other.
+
+    Attributes
+    ----------
+    first : trace t has the edges ``first[t]`` to ``first[t + 1] - 1``, shape (n + 1,)
+    edge_s : instants between which a capacity is constant: 0 first and the period last in each trace, shape (m,)
+    bits : bits carried from the start of the period until each edge, shape (m,)
+    rate_bps : capacity from each edge on; 0 at the last of a trace, shape (m,)
+    """
+
+    first: IntArray
+    edge_s: FloatArray
+    bits: FloatArray
+    rate_bps: FloatArray
+
+    @classmethod
+    def of(cls, traces: list[tuple[FloatArray, FloatArray]]) -> Self:
+        """Return capacities of traces, each given by k + 1 edges in seconds that rise from 0, and k rates in bit/s.
+
+        Raises
+        ------
+        DataError
+            If there is no trace, a length is not above 0, or a trace carries nothing.
+        """
+        if not traces:
+            raise DataError("there is no trace; allowed: at least one")
+        bits = []
+        for number, (edge_s, rate_bps) in enumerate(traces):
+            if not (rate_bps.size and edge_s.size == rate_bps.size + 1 and np.all(np.diff(edge_s) > 0)):
+                raise DataError(f"trace {number}: instants must rise")
+            if not np.any(rate_bps > 0):
+                raise DataError(f"trace {number} carries nothing; allowed: traces with a rate above 0 at some time")
+            bits.append(np.concatenate([[0.0], np.cumsum(np.diff(edge_s) * rate_bps)]))
+        sizes = [edge_s.size for edge_s, _ in traces]
+        return cls(
+            np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64),
+            np.concatenate([edge_s for edge_s, _ in traces]),
+            np.concatenate(bits),
+            np.concatenate([np.append(rate_bps, 0.0) for _, rate_bps in traces]),
+        )
+
+    @property
+    def traces(self) -> int:
+        """Number of traces n."""
+        return self.first.size - 1
+
+    @property
+    def period_s(self) -> FloatArray:
+        """Length of each trace, shape (n,)."""
+        return self.edge_s[self.first[1:] - 1]
+
+    @property
+    def mean_bps(self) -> FloatArray:
+        """Mean capacity of each trace, shape (n,)."""
+        return np.asarray(self.bits[self.first[1:] - 1] / self.period_s)
+
+    def carried_bits(self, trace: IntArray, phase_s: FloatArray) -> FloatArray:
+        """Return the bits that each trace carries from its beginning to an instant within its period, shape (n,).
+
+        Parameters
+        ----------
+        trace : numbers of traces, shape (n,)
+        phase_s : instants from 0 to the period, shape (n,)
+        """
+        low, high = self.first[trace], self.first[trace + 1]
+        edge = low + _counted(self.edge_s, low, high, phase_s, at=True) - 1
+        return np.asarray(self.bits[edge] + self.rate_bps[edge] * (phase_s - self.edge_s[edge]))
+
+    def between_bits(self, trace: IntArray, from_s: FloatArray, until_s: FloatArray) -> FloatArray:
+        """Return the bits that each trace carries between two instants, from 0 on, of its repetitions; shape (n,)."""
+        period_s, whole = self.period_s[trace], self.bits[self.first[trace + 1] - 1]
+        (loops, phase_s), (more, end_s) = (_phase(time_s, period_s) for time_s in (from_s, until_s))
+        carried = self.carried_bits(trace, end_s) - self.carried_bits(trace, phase_s)
+        return np.asarray((more - loops) * whole + carried)
+
+    def transfer_s(self, trace: IntArray, start_s: FloatArray, bits: float | FloatArray) -> FloatArray:
+        """Return how long each trace takes to carry some bits, shape (n,).
+
+        Parameters
+        ----------
+        trace : numbers of traces, shape (n,)
+        start_s : instants from 0 on, in the time of the trace; its repetitions go on for ever; shape (n,)
+        bits : sizes, >= 0, one for all or shape (n,)
+        """
+        period_s, last = self.period_s[trace], self.first[trace + 1] - 1
+        phase_s = _phase(start_s, period_s)[1]
+        target = self.carried_bits(trace, phase_s) + bits
+        whole = self.bits[last]
+        # Of the bits counted from the beginning of the period: those of whole repetitions, and above 0 a rest.
+        loops = np.maximum(np.ceil(target / whole) - 1.0, 0.0)
+        rest = np.clip(target - loops * whole, 0.0, whole)
+        low = self.first[trace]
+        edge = np.clip(low + _counted(self.bits, low, last + 1, rest, at=False) - 1, low, last - 1)
+        rate_bps = self.rate_bps[edge]
+        # The piece in which the bits rise to the rest, so that its rate is above 0 but for bits of 0.
+        within_s = np.divide(rest - self.bits[edge], rate_bps, out=np.zeros(rest.size), where=rate_bps > 0)
+        end_s = np.minimum(self.edge_s[edge] + within_s, self.edge_s[edge + 1])
+        took_s = np.maximum(loops * period_s + (end_s - phase_s), 0.0)
+        return np.where(np.broadcast_to(bits, took_s.shape) > 0, took_s, 0.0)
+
+
+def _phase(time_s: FloatArray, period_s: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return the number of whole periods before each instant, and the rest, which is below the period."""
+    loops = np.floor(time_s / period_s)
+    return loops, np.clip(time_s - loops * period_s, 0.0, np.nextafter(period_s, 0.0))
+
+
+def _counted(values: FloatArray, low: IntArray, high: IntArray, limit: FloatArray, *, at: bool) -> IntArray:
+    """Return how many of the ascending ``values[low:high]`` are below a limit, or at it too; shape (n,)."""
+    begin, end = low.copy(), high.copy()
+    for _ in range(int(np.max(high - low, initial=1)).bit_length()):
+        middle = (begin + end) // 2
+        open_ = begin < end
+        probe = values[np.where(open_, middle, 0)]
+        before = open_ & ((probe <= limit) if at else (probe < limit))
+        begin = np.where(before, middle + 1, begin)
+        end = np.where(open_ & ~before, middle, end)
+    return begin - low

@@ -1,0 +1,151 @@
+"""A network whose rates follow measured traces, repeated, each client from an offset of its own on.
+
+Streams: ``trace-rates`` by client, for a random mapping of clients to traces; ``trace-offset`` by client. They are
+common to the two directions, so that files with the two directions of the same measurements stay together.
+"""
+
+from dataclasses import dataclass
+from typing import Annotated, ClassVar, Literal
+
+import numpy as np
+
+from fedsim.arrays import FloatArray, IntArray
+from fedsim.capabilities import MODEL_BITS
+from fedsim.clock import Environment
+from fedsim.network.contracts import Directions, LinkFacts, Links, SharedMedium
+from fedsim.network.medium.traced import TracedMedium
+from fedsim.network.traces.capacity import Capacities
+from fedsim.network.traces.files import RateFile
+from fedsim.per_client import ClientValues, PerClient, Values, at, values_of
+from fedsim.registry import Component
+from fedsim.streams import Streams
+from fedsim.traces import Assignment, entries_of
+
+
+class RateTraces(Component):
+    """Rates over time from files: tables (CSV, Parquet, NPZ), or packet-delivery files of Mahimahi.
+
+    A file holds one trace or several, each repeated for ever. A client follows one trace in each direction, from its
+    offset on. A transfer ends where the integral of the rate has risen by its bits, exactly, and arrives after the
+    delay.
+
+    Attributes
+    ----------
+    downlink, uplink : files of the two directions
+    sharing : ``"dedicated"``: each client has the rates of its trace to itself
+        ``"equal"``: the first trace of each file is the capacity of a cell that all clients share, the same at every
+        instant for all transfers in progress; there are no offsets then.
+    mapping : how clients get their traces, ``"random"`` or ``"sequential"``, see `fedsim.traces.entries_of`
+    offset : instant of its trace at which a client is at time 0: ``"random"``, uniform over the trace, or ``"none"``
+    delay_s : propagation delay, one for all or a value for each client
+    """
+
+    requires: ClassVar[frozenset[str]] = frozenset({MODEL_BITS})
+
+    downlink: RateFile
+    uplink: RateFile
+    sharing: Literal["dedicated", "equal"] = "dedicated"
+    mapping: Assignment = "random"
+    offset: Literal["random", "none"] = "random"
+    delay_s: Annotated[ClientValues, PerClient(ge=0)]
+
+    def build(self, positions_m: FloatArray, streams: Streams) -> "TraceLinks":
+        """Return the links of one run, with a client for each row of the positions, shape (K, 2).
+
+        Raises
+        ------
+        DataError
+            If a file cannot be read or does not hold rates.
+        """
+        clients, shared = len(positions_m), self.sharing == "equal"
+        ways = []
+        for file in (self.downlink, self.uplink):
+            rates = file.read()
+            trace, offset_s = np.zeros(clients, dtype=np.int64), np.zeros(clients)
+            if not shared:
+                trace = entries_of(clients, rates.traces, self.mapping, "trace-rates", streams)
+                if self.offset == "random":
+                    offset_s = rates.period_s[trace] * streams.uniform("trace-offset", np.arange(clients))
+            ways.append(TracedWay(rates, trace, offset_s))
+        return TraceLinks(ways[0], ways[1], values_of(self, "delay_s", clients, streams, "network"), shared=shared)
+
+
+@dataclass(frozen=True)
+class TracedWay:
+    """One direction of all clients' links.
+
+    Attributes
+    ----------
+    rates : capacities of the traces
+    trace : trace that each client follows, shape (K,)
+    offset_s : instant of its trace at time 0, shape (K,)
+    """
+
+    rates: Capacities
+    trace: IntArray
+    offset_s: FloatArray
+
+    @property
+    def mean_bps(self) -> FloatArray:
+        """Mean rate of each client, shape (K,)."""
+        return self.rates.mean_bps[self.trace]
+
+    def transfer_s(self, client: IntArray, start_s: FloatArray, bits: float) -> FloatArray:
+        """Return the duration of each client's transfer, shape (n,).
+
+        A transfer that never starts, behind one that never ends, has the mean rate.
+        """
+        starts = np.isfinite(start_s)
+        begin_s = np.where(starts, start_s, 0.0) + self.offset_s[client]
+        took_s = self.rates.transfer_s(self.trace[client], begin_s, bits)
+        return np.where(starts, took_s, bits / self.mean_bps[client])
+
+
+class TraceLinks(Links):
+    """The links of `RateTraces`.
+
+    Parameters
+    ----------
+    downlink, uplink : the two directions
+    delay_s : propagation delay, one for all or shape (K,)
+    shared : whether all clients share the first trace
+    """
+
+    def __init__(self, downlink: TracedWay, uplink: TracedWay, delay_s: Values, *, shared: bool) -> None:
+        self._down, self._up, self._delay_s = downlink, uplink, delay_s
+        self.shared = Directions(down=shared, up=shared)
+
+    def open(self, env: Environment) -> SharedMedium:
+        """Return the capacities that all clients share, on the clock of one run."""
+        clients = self._down.trace.size
+        return TracedMedium(
+            env, self._down.rates, self._up.rates, np.array(np.broadcast_to(self._delay_s, clients)).tolist()
+        )
+
+    def describe(self) -> LinkFacts:
+        """Return the mean rates."""
+        return LinkFacts(rate_bps=np.stack([self._down.mean_bps, self._up.mean_bps]))
+
+    def downlink_s(self, client: IntArray, draw: int, start_s: FloatArray, bits: float) -> FloatArray:
+        """Return the time in which the rates add up to the bits, and the delay, shape (n,)."""
+        return self._down.transfer_s(client, start_s, bits) + at(self._delay_s, client)
+
+    def uplink_s(self, client: IntArray, draw: int, start_s: FloatArray, bits: float) -> FloatArray:
+        """Return the time in which the rates add up to the bits, and the delay, shape (n,)."""
+        return self._up.transfer_s(client, start_s, bits) + at(self._delay_s, client)
+
+    def carried_bits(
+        self, client: IntArray, draw: int, start_s: FloatArray, elapsed_s: FloatArray, bits: float, *, up: bool
+    ) -> FloatArray:
+        """Return the bits that the traces have carried since the start, shape (n,); the delay carries nothing more."""
+        way = self._up if up else self._down
+        begin_s = start_s + way.offset_s[client]
+        return np.minimum(way.rates.between_bits(way.trace[client], begin_s, begin_s + elapsed_s), bits)
+
+    def expected_downlink_s(self, bits: float) -> FloatArray:
+        """Return the bits over the mean rate, exact for transfers that are long against the trace, and the delay."""
+        return bits / self._down.mean_bps + self._delay_s
+
+    def expected_uplink_s(self, bits: float) -> FloatArray:
+        """Return the bits over the mean rate, exact for transfers that are long against the trace, and the delay."""
+        return bits / self._up.mean_bps + self._delay_s

@@ -1,0 +1,69 @@
+"""The clients of a run as they are before its first round, for the table ``clients``."""
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from fedsim.arrays import FloatArray, IntArray
+from fedsim.devices import Batteries, ComputeTimes
+from fedsim.history.schema import CLIENTS
+from fedsim.learning import Learner
+from fedsim.network import Links
+
+Columns = dict[str, NDArray[Any]]
+
+
+def described(links: Links, compute: ComputeTimes, learner: Learner, batteries: Batteries | None) -> pa.Table:
+    """Return the table of the clients; no value where a network, a device or a learner has no such thing.
+
+    Parameters
+    ----------
+    links, compute, learner, batteries : of the run, before its first round
+    """
+    everyone = np.arange(learner.samples.size)
+    known = {"client": everyone, **_of_links(links), **_of_work(compute, learner, everyone)}
+    if batteries is not None:
+        known["capacity_j"] = np.array(np.broadcast_to(batteries.capacity_j, everyone.shape))
+        known["charge_j"] = batteries.charge_j(everyone, 0.0)
+    columns = [
+        column.from_codes(known[column.name]) if column.name in known else pa.nulls(everyone.size, column.type)
+        for column in CLIENTS.columns
+    ]
+    return pa.Table.from_arrays(columns, schema=CLIENTS.arrow)
+
+
+def _of_links(links: Links) -> Columns:
+    facts = links.describe()
+    known: Columns = {}
+    if links.serving is not None:
+        known["site"] = np.asarray(links.serving)
+    if facts.positions_m is not None:
+        known |= {"x_m": facts.positions_m[:, 0], "y_m": facts.positions_m[:, 1]}
+    if facts.distance_m is not None:
+        known["distance_m"] = facts.distance_m
+    for number, direction in enumerate(("downlink", "uplink")):
+        if facts.snr is not None:
+            with np.errstate(divide="ignore"):
+                known[f"{direction}_snr_db"] = _finite(10.0 * np.log10(facts.snr[number]))
+        if facts.rate_bps is not None:
+            known[f"{direction}_bps"] = _finite(facts.rate_bps[number])
+    return known
+
+
+def _of_work(compute: ComputeTimes, learner: Learner, everyone: IntArray) -> Columns:
+    samples = learner.samples
+    known: Columns = {"samples": np.where(samples > 0, samples, -1)}
+    if learner.classes is not None:
+        known["classes"] = learner.classes
+    passed = learner.work_samples(everyone)
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        speed = passed / compute.expected_s(passed)
+    known["samples_per_s"] = np.where(passed > 0, _finite(speed), np.nan)
+    return known
+
+
+def _finite(values: FloatArray) -> FloatArray:
+    """Return finite numbers, and NaN for no value in the place of others."""
+    return np.where(np.isfinite(values), values, np.nan)

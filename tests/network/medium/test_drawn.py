@@ -1,0 +1,338 @@
+"""Shares over drawn fading against dedicated bandwidth, a simulator that steps block by block, and means."""
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import simpy
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from fedsim.network import Cell, Rayleigh, Shannon
+from fedsim.network.medium import drawn
+from fedsim.network.medium.drawn import DrawnSpectrum
+from fedsim.network.medium.drawn_rules import BestGainTime, EqualBand, FairTime, FirstComeTime, MakespanBand
+from fedsim.network.radio import channel as channels
+from fedsim.network.radio.channel import Channel
+from fedsim.network.radio.fading import NoFading
+from fedsim.rounds.audit.audit import check_book
+from fedsim.streams import Streams
+
+BAND_HZ, BLOCK_S = 1e6, 0.02
+SNR = np.array([10.0, 1.0, 100.0, 0.1, 3.0])
+
+
+def fair(channel):
+    return FairTime(channel, 1.0)
+
+
+RULES = {
+    "equal": EqualBand,
+    "together": MakespanBand,
+    "first-come": FirstComeTime,
+    "best gain": BestGainTime,
+    "fair": fair,
+}
+SPLITS = ("equal", "first-come", "best gain")
+
+
+def radio(snr=SNR, densest=math.inf, fading=None, seed=3):
+    fading = fading or Rayleigh(coherence_s=BLOCK_S)
+    return Channel(
+        snr, BAND_HZ, fading, "fading-uplink", Streams(seed), Shannon(ceiling="none"), np.full(snr.size, densest)
+    )
+
+
+def play(channel, make, script):
+    """Send (client, start, bits, when cancelled or None); return ends and bits by number of line, and the medium."""
+    env = simpy.Environment()
+    medium = DrawnSpectrum(env, channel, make(channel))
+    ends, flows = {}, {}
+
+    def run(line, client, start_s, bits, cancel_s):
+        yield env.timeout(start_s)
+        flows[line] = flow = medium.send(client, bits)
+        flow.done.callbacks.append(lambda _: ends.setdefault(line, env.now))
+        if cancel_s is not None:
+            yield env.timeout(cancel_s - start_s)
+            flow.cancel()
+
+    for line, sent in enumerate(script):
+        env.process(run(line, *sent))
+    env.run()
+    return ends, {line: flow.sent_bits() for line, flow in flows.items()}, medium
+
+
+@pytest.mark.parametrize("rule", RULES)
+@pytest.mark.parametrize("bits", [1e2, 1e5, 5e6])
+def test_a_client_alone_takes_as_long_as_with_dedicated_bandwidth(rule, bits):
+    channel, start_s = radio(), 1.2345
+    ends, _, medium = play(channel, RULES[rule], [(2, start_s, bits, None)])
+    alone_s = channel.transfer_s(np.array([2]), np.array([start_s]), bits)[0]
+    assert ends[0] - start_s == pytest.approx(alone_s, rel=1e-11, abs=1e-12)
+    assert medium.book().received == pytest.approx(BAND_HZ * alone_s)
+    check_book("uplink", medium.book())
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_a_client_alone_takes_as_long_as_with_dedicated_bandwidth_that_fades_in_parts(rule):
+    channel = replace(radio(), delay_spread_s=1e-6, bandwidth_hz=5e6)
+    ends, *_ = play(channel, RULES[rule], [(0, 0.111, 4e6, None)])
+    assert ends[0] - 0.111 == pytest.approx(channel.transfer_s(np.array([0]), np.array([0.111]), 4e6)[0], rel=1e-11)
+
+
+def test_a_narrow_share_of_a_band_that_fades_in_parts_varies_as_a_band_of_its_width():
+    """With spread power an eighth of 16 MHz at 363 ns has the rates of 2 MHz, and a tiny part flat ones."""
+    wide = replace(radio(np.full(8, 10.0), 1.0), delay_spread_s=363e-9, bandwidth_hz=16e6)
+    own = replace(wide, bandwidth_hz=2e6)
+    block = np.arange(4000)
+    rates = wide.share_rates
+    drawn = rates.draw(np.zeros(1, dtype=np.int64), block[:, None])
+    part = np.array([1 / 8])
+    found = part * rates.rate_bps(wide.snr[:1], wide.ergodic_rate_bps[:1] / 16e6, drawn, part)
+    np.testing.assert_allclose(found[:, 0], own.rate_bps(0, block), rtol=1e-3)
+    tiny = 2.0**-9 * rates.rate_bps(wide.snr[:1], wide.ergodic_rate_bps[:1] / 16e6, drawn, np.array([2.0**-9]))
+    flat = replace(wide, bandwidth_hz=16e6 / 2**9, delay_spread_s=0.0)
+    np.testing.assert_allclose(tiny[:, 0], flat.rate_bps(0, block), rtol=1e-12)
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_a_client_alone_goes_on_at_its_ergodic_rate_after_as_many_blocks_as_there(rule, monkeypatch):
+    monkeypatch.setattr(drawn, "MOST_BLOCKS", 10)
+    monkeypatch.setattr(channels, "MOST_BLOCKS", 10)
+    channel = radio()
+    ends, *_ = play(channel, RULES[rule], [(0, 0.105, 3e6, None)])
+    assert ends[0] - 0.105 == pytest.approx(channel.transfer_s(np.array([0]), np.array([0.105]), 3e6)[0], rel=1e-11)
+
+
+def by_blocks(channel, rule, script):
+    """Return ends and bits by number of line: an event list that stops at every block, start, cancellation and end."""
+    left, came, ends, sent, now = {}, {}, {}, {}, 0.0
+    stops = sorted({t for _, start, _, cancel in script for t in (start, cancel) if t is not None})
+    while stops or left:
+        block = math.floor(now / BLOCK_S + 1e-9)
+        limit = min([(block + 1) * BLOCK_S, *stops[:1]])
+        gain = {line: float(channel.share_rates.draw(np.array([script[line][0]]), block)[0]) for line in left}
+        share = dict.fromkeys(left, 0.0)
+        if left:
+            chosen = {
+                "equal": list(left),
+                "first-come": [min(left, key=lambda line: (came[line], line))],
+                "best gain": [line for line in left if gain[line] == max(gain.values())],
+            }[rule]
+            share.update(dict.fromkeys(chosen, 1 / len(chosen)))
+        rate = {}
+        for line in left:
+            client, part = script[line][0], share[line]
+            power = min(1 / part, channel.densest[client]) if rule == "equal" else 1.0
+            snr = channel.snr[client] * power * gain[line] / 10**0.3
+            rate[line] = BAND_HZ * part * math.log2(1 + snr) if part else 0.0
+        ending = {line: now + left[line] / rate[line] for line in left if rate[line]}
+        first = min(ending, key=ending.get, default=None)
+        until = limit if first is None or ending[first] > limit else ending[first]
+        for line in list(left):
+            left[line] -= rate[line] * (until - now)
+        now = until
+        if first is not None and ending[first] == until:
+            ends[first] = now
+            sent[first] = script[first][2]
+            del left[first]
+        elif stops and now == stops[0]:
+            stops.pop(0)
+            for line, (_, start, bits, cancel) in enumerate(script):
+                if cancel == now and line in left:
+                    sent[line] = bits - left.pop(line)
+                if start == now:
+                    left[line], came[line] = bits, now
+    return ends, sent
+
+
+LINES = st.lists(
+    st.tuples(
+        st.integers(0, SNR.size - 1),
+        st.floats(0, 0.2),
+        st.floats(1e3, 1e5),
+        st.none() | st.floats(0.001, 0.3),
+    ),
+    min_size=1,
+    max_size=7,
+)
+
+
+@pytest.mark.parametrize("rule", SPLITS)
+@given(lines=LINES, densest=st.sampled_from([1.0, 2.5, math.inf]))
+@settings(deadline=None, max_examples=25)
+def test_ends_and_bits_are_those_of_a_simulator_that_steps_block_by_block(rule, lines, densest):
+    script = [(client, start, bits, None if after is None else start + after) for client, start, bits, after in lines]
+    channel = radio(densest=densest)
+    ends, sent, medium = play(channel, RULES[rule], script)
+    expected_ends, expected_sent = by_blocks(channel, rule, script)
+    assert ends == pytest.approx(expected_ends, rel=1e-9)
+    assert sent == pytest.approx(expected_sent, rel=1e-7, abs=1e-4)
+    check_book("uplink", medium.book())
+
+
+@pytest.mark.parametrize("rule", RULES)
+@given(lines=LINES, until_s=st.floats(0.01, 0.3))
+@settings(deadline=None, max_examples=15)
+def test_books_balance_and_questions_change_nothing(rule, lines, until_s):
+    """Bits and books are asked for at some instant of one of two runs."""
+    channel, ends = radio(), []
+    for asked in (False, True):
+        env, done = simpy.Environment(), {}
+        medium = DrawnSpectrum(env, channel, RULES[rule](channel))
+        flows = []
+        for line, (client, _, bits, _) in enumerate(lines):
+            flows.append(medium.send(client, bits))
+            flows[-1].done.callbacks.append(lambda _, line=line, env=env, done=done: done.update({line: env.now}))
+        env.run(until=until_s)
+        if asked:
+            book, sent = medium.book(), [flow.sent_bits() for flow in flows]
+            check_book("uplink", book)
+            assert all(0 <= bits <= flow.bits for bits, flow in zip(sent, flows, strict=True))
+            assert [flow.done.processed for flow in flows] == [flow.row < 0 for flow in flows]
+        env.run()
+        book = medium.book()
+        check_book("uplink", book)
+        assert book.carried == pytest.approx(sum(flow.work_done for flow in flows)) == pytest.approx(book.received)
+        ends.append(done)
+    assert ends[0] == ends[1]
+
+
+def test_two_equal_clients_without_fading_end_together_and_a_cancelled_one_frees_its_share():
+    """At SNR 3 (after the gap 1.5) a hertz carries 1.32 bit/s, and 2 with twice the power in half of the band."""
+    channel = radio(np.full(2, 10**0.3 * 1.5), fading=NoFading())
+    alone, half = BAND_HZ * math.log2(2.5), BAND_HZ / 2 * math.log2(4.0)
+    ends, *_ = play(channel, EqualBand, [(0, 0.0, 2e6, None), (1, 0.0, 2e6, None)])
+    assert ends == {0: pytest.approx(2e6 / half), 1: pytest.approx(2e6 / half)}
+    ends, sent, medium = play(channel, EqualBand, [(0, 0.0, 2e6, None), (1, 0.0, 2e6, 1.0)])
+    assert ends == {0: pytest.approx(1.0 + (2e6 - half) / alone)}
+    assert sent[1] == pytest.approx(half)
+    assert medium.book().lost == pytest.approx(BAND_HZ / 2)
+
+
+@pytest.mark.parametrize("rule", ["equal", "fair", "best gain"])
+def test_without_fading_time_and_band_are_shared_equally(rule):
+    """Spread power: each of three has a third of what it carries alone, whoever came first."""
+    channel = radio(np.array([1.0, 1.0, 1.0]), 1.0, NoFading())
+    alone = BAND_HZ * math.log2(1 + 1 / 10**0.3)
+    ends, *_ = play(channel, RULES[rule], [(0, 0.0, alone, None), (1, 0.5, alone, None), (2, 0.5, alone, None)])
+    assert ends == {0: pytest.approx(2.0), 1: pytest.approx(2.75 + 0.25), 2: pytest.approx(3.0)}
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_nothing_takes_no_time_and_a_dead_link_waits_for_ever(rule):
+    env = simpy.Environment()
+    channel = radio(np.array([0.0, 1.0]))
+    medium = DrawnSpectrum(env, channel, RULES[rule](channel))
+    dead, empty, alive = medium.send(0, 1.0), medium.send(1, 0.0), medium.send(1, 1e3)
+    far = medium.send(1, 1e3, 10.0)
+    env.run(until=5.0)
+    assert [one.done.processed for one in (dead, empty, alive, far)] == [False, True, True, False]
+    assert far.sent_bits() == 1e3
+    far.cancel()
+    dead.cancel()
+    env.run(until=20.0)
+    assert (far.done.triggered, medium.present, medium.book().lost) == (False, 0, far.work_done)
+    check_book("uplink", medium.book())
+
+
+def test_first_come_waits_count_as_queue():
+    env = simpy.Environment()
+    channel = radio(fading=NoFading())
+    medium = DrawnSpectrum(env, channel, FirstComeTime(channel))
+    one, other = medium.send(0, 1e6), medium.send(1, 1e6)
+    env.run(until=one.done)
+    ended_s = env.now
+    env.run(until=other.done)
+    assert (one.queued_s(), other.queued_s()) == (0.0, ended_s)
+
+
+def test_uploads_beside_seven_others_vary_as_with_an_eighth_of_the_band_and_take_their_ergodic_time_on_average():
+    """The others go on for ever: the uploads of one client have the draws of a dedicated eighth of the band.
+
+    An upload of 50 blocks of a rate with mean m and cv c takes 50 blocks on average, with a cv of c / sqrt(50).
+    """
+    channel, uploads = radio(np.full(8, 10.0), 1.0), 300
+    own = replace(channel, bandwidth_hz=BAND_HZ / 8)
+    bits, took, alone = 50 * BLOCK_S * own.ergodic_rate_bps[0], [], []
+    env = simpy.Environment()
+    medium = DrawnSpectrum(env, channel, EqualBand(channel))
+    for client in range(1, 8):
+        medium.send(client, 1e12)
+    for _ in range(uploads):
+        began_s = env.now
+        env.run(until=medium.send(0, bits).done)
+        took.append(env.now - began_s)
+        alone.append(own.transfer_s(np.array([0]), np.array([began_s]), bits)[0])
+    np.testing.assert_allclose(took, alone, rtol=1e-9)
+    rate = channel.rate_bps(0, np.arange(20_000))
+    cv = rate.std() / rate.mean() / math.sqrt(50)
+    assert np.mean(took) == pytest.approx(50 * BLOCK_S, rel=4 * cv / math.sqrt(uploads))
+    assert np.std(took) / np.mean(took) == pytest.approx(cv, rel=0.2)
+
+
+def test_a_share_has_the_draws_of_its_own_client_whatever_the_mean_reading_says():
+    """Ten uploads of a cohort of five have one time where means count, and ten where fading is drawn."""
+    times = {}
+    for read in ("mean", "drawn"):
+        up = {"sharing": "equal", "bandwidth_hz": 1e6, "fading_in_shares": read}
+        links = Cell(uplink=up, shadowing_sigma_db=0.0, access="none").build(np.full((5, 2), 800.0), Streams(1))
+        env, took = simpy.Environment(), []
+        air = links.open(env)
+        for _ in range(10):
+            began_s = env.now
+            for flow in [air.uplink(client, 1e6) for client in range(5)]:
+                flow.done.callbacks.append(
+                    lambda _, began_s=began_s, took=took, env=env: took.append(env.now - began_s)
+                )
+            env.run()
+        times[read] = np.array(took)
+    assert times["mean"].std() < 1e-9
+    assert times["drawn"].std() > 0.05 * times["drawn"].mean()
+
+
+@pytest.mark.parametrize("densest", [1.0, math.inf])
+def test_together_gives_parts_with_which_all_would_end_at_one_instant(densest):
+    """Without fading they do, in the least time: no client can have more without another one ending later."""
+    channel = radio(SNR, densest, NoFading())
+    bits = [(client, 0.0, 1e6 * (1 + client), None) for client in range(SNR.size)]
+    ends, _, medium = play(channel, MakespanBand, bits)
+    assert np.ptp(list(ends.values())) < 2e-3 * ends[0]
+    equal, *_ = play(channel, EqualBand, bits)
+    assert max(ends.values()) <= max(equal.values()) * (1 + 1e-6)
+    check_book("uplink", medium.book())
+
+
+def slots(snr, fading, window_s, blocks, slot_s=0.001, seed=5):
+    """Return rates and time shares of a scheduler that looks at every slot: the largest rate over its average."""
+    rng, law = np.random.default_rng(seed), Shannon(ceiling="none")
+    average, served, times, measured = np.full(snr.size, 1e-3), np.zeros(snr.size), np.zeros(snr.size), 0
+    per_block = round(fading.coherence_s / slot_s)
+    for block in range(blocks):
+        rate = law.efficiency(snr * fading.gain_quantile(rng.random(snr.size)))
+        for _ in range(per_block):
+            best = int(np.argmax(rate / average))
+            average *= 1 - slot_s / window_s
+            average[best] += rate[best] * slot_s / window_s
+            if block > blocks // 5:
+                served[best] += rate[best]
+                times[best] += 1
+                measured += 1
+    return served / measured, times / measured
+
+
+@pytest.mark.parametrize("window_s", [0.1, 1.0])
+def test_proportional_fairness_is_that_of_a_scheduler_that_looks_at_every_slot(window_s):
+    """SNRs of 0 to 20 dB, of which the higher ones have more of the time."""
+    snr, blocks, fading = 10 ** (np.array([0.0, 5.0, 10.0, 15.0, 20.0]) / 10), 3000, Rayleigh(coherence_s=BLOCK_S)
+    channel = radio(snr, 1.0, fading)
+    env = simpy.Environment()
+    medium = DrawnSpectrum(env, channel, FairTime(channel, window_s))
+    flows = [medium.send(client, 1e12) for client in range(snr.size)]
+    env.run(until=blocks * BLOCK_S)
+    found = np.array([flow.sent_bits() for flow in flows]) / (blocks * BLOCK_S * BAND_HZ)
+    expected, times = slots(snr, fading, window_s, blocks)
+    np.testing.assert_allclose(found, expected, rtol=0.05)
+    assert times[-1] - times[0] > 0.05 * window_s

@@ -1,0 +1,64 @@
+"""Gains of proportional fairness against a scheduler that looks at every block, and its optimum."""
+
+import numpy as np
+import pytest
+
+from fedsim.network import ModulationAndCoding, Rayleigh, Shannon
+from fedsim.network.radio.fair_gain import FairGain
+from fedsim.network.radio.multiuser_diversity import DiversityGain
+
+
+def scheduled(law, snr, blocks=20_000, window=2000):
+    """Return mean efficiencies and shares of time: in each block the largest rate over its average so far."""
+    rng = np.random.default_rng(1)
+    average, served, times = np.full(snr.size, 1e-3), np.zeros(snr.size), np.zeros(snr.size)
+    rates = law.efficiency(snr * rng.exponential(size=(blocks, snr.size)))
+    for block, rate in enumerate(rates):
+        best = int(np.argmax(rate / average))
+        average *= 1 - 1 / window
+        average[best] += rate[best] / window
+        if block >= blocks // 5:
+            served[best] += rate[best]
+            times[best] += 1
+    return served / (blocks - blocks // 5), times / (blocks - blocks // 5)
+
+
+@pytest.mark.parametrize("law", [Shannon(ceiling="none"), ModulationAndCoding(table="64qam")], ids=["shannon", "cqi"])
+def test_gains_are_those_of_a_scheduler_at_unlike_snrs(law):
+    """Ten clients at 0 to 20 dB. The largest relative SNR gives the strongest 8 % less, the weakest 3 % more."""
+    level_db = np.linspace(0.0, 20.0, 10)
+    snr = 10 ** (level_db / 10)
+    fair, relative = FairGain(law, Rayleigh(), snr), DiversityGain(law, Rayleigh(), snr)
+    served, times = scheduled(law, snr)
+    found = np.interp(level_db, fair.level_db, fair.efficiency(10)) / 10
+    other = np.interp(level_db, relative.level_db, relative.efficiency(10)) / 10
+    np.testing.assert_allclose(found, served, rtol=0.04)
+    assert times[-1] > 1.15 * times[0]
+    assert found[-1] > 1.04 * other[-1]
+    assert found[0] < 0.97 * other[0]
+
+
+def test_the_sum_of_logarithms_is_the_largest_at_the_gains():
+    """Against the rule of the largest relative SNR, which serves all equally often."""
+    snr = 10 ** (np.linspace(0.0, 20.0, 40) / 10)
+    fair, relative = (law(Shannon(ceiling="none"), Rayleigh(), snr) for law in (FairGain, DiversityGain))
+    level_db = 10 * np.log10(snr)
+    sums = [np.log(np.interp(level_db, one.level_db, one.efficiency(40))).mean() for one in (fair, relative)]
+    assert sums[0] > sums[1] + 5e-4
+
+
+@pytest.mark.parametrize("users", [2, 7, 100])
+def test_at_low_snr_both_rules_are_one(users):
+    """Rates are in proportion to gains there (Borst, 2005): both gain the harmonic number."""
+    snr = 10 ** (np.linspace(-50.0, -40.0, 30) / 10)
+    found = FairGain(Shannon(ceiling="none"), Rayleigh(), snr)
+    harmonic = sum(1 / k for k in range(1, users + 1))
+    np.testing.assert_allclose(found.efficiency(users) / found.alone, harmonic, rtol=0.01)
+
+
+def test_gains_do_not_depend_on_the_order_in_which_numbers_of_clients_are_asked_for():
+    snr = 10 ** (np.linspace(-10.0, 30.0, 50) / 10)
+    one, other = (FairGain(Shannon(ceiling="none"), Rayleigh(), snr) for _ in range(2))
+    for users in (3, 8, 50, 400):
+        one.efficiency(users)
+    np.testing.assert_allclose(other.efficiency(400), one.efficiency(400), rtol=1e-4)

@@ -1,0 +1,131 @@
+"""Networks of traces: whole runs against times by hand, offsets, and a capacity that clients share."""
+
+import numpy as np
+import pytest
+import simpy
+
+from fedsim import Scenario, simulate
+from fedsim.network import NETWORKS
+from fedsim.streams import Streams
+from fedsim.testing import check_network
+
+HERE = {"time": "t", "rate": "r", "unit": "kbit/s"}
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "down.csv").write_text("t,r,who\n0,10,a\n2,0,a\n3,30,a\n0,5,b\n1,5,b\n")
+    (tmp_path / "up.csv").write_text("t,r,who\n0,1,a\n1,1,a\n0,2,b\n1,4,b\n")
+    return tmp_path
+
+
+def network(**options):
+    down, up = ({**HERE, "path": f"{name}.csv", "trace": "who"} for name in ("down", "up"))
+    return {"kind": "rate-traces", "downlink": down, "uplink": up, "delay_s": 0.0, **options}
+
+
+def links(clients=4, seed=1, **options):
+    return NETWORKS.make(network(**options)).build(np.zeros((clients, 2)), Streams(seed))
+
+
+def scenario(**options):
+    return Scenario(
+        name="traces",
+        crowd={"clients": 2},
+        learning={"kind": "none", "model_bits": 20e3},
+        network=network(mapping="sequential", offset="none", **options),
+        devices={"compute": "zero"},
+        rounds={"count": 2},
+        selector="all",
+        results={"audit": True},
+    )
+
+
+def test_rounds_by_hand(folder):
+    """Client 0 has 10, 0 and 30 kbit/s and sends at 1; client 1 has 5 kbit/s and sends at 2 and 4 in turn."""
+    rows = simulate(scenario(delay_s=[0.0, 0.5])).participations.to_pydict()
+    assert rows["downlink_s"][:2] == pytest.approx([2.0, 4.5])
+    # From 4.5 s on half a second at 2, then 1 s at 4 and 1 s at 2 kbit/s in turn: 20 kbit are 1, three of 4 + 2, 1.
+    assert rows["uplink_s"][:2] == pytest.approx([20.0, 0.5 + 6.25 + 0.5])
+    assert rows["start_s"][2:] == pytest.approx([22.0, 22.0])
+    # At 22 s the trace of 4 s is at 2 s: an outage of 1 s, then 20 of its 30 kbit.
+    assert rows["downlink_s"][2] == pytest.approx(1 + 20 / 30)
+
+
+def test_offsets_and_traces_are_drawn_by_client_and_common_to_both_directions(folder):
+    few, many = links(5), links(50)
+    some, start_s = np.arange(5), np.zeros(5)
+    np.testing.assert_array_equal(few.downlink_s(some, 1, start_s, 1e4), many.downlink_s(some, 1, start_s, 1e4))
+    rates = many.describe().rate_bps
+    # Trace a: 50 kbit in 4 s and 1 kbit/s; trace b: 5 kbit/s and 3 kbit/s.
+    assert {tuple(pair) for pair in rates.T} == {(12500.0, 1000.0), (5000.0, 3000.0)}
+    times = many.downlink_s(np.arange(50), 1, np.zeros(50), 1e4)
+    assert len(set(times[rates[0] == 12500.0])) > 10, "clients of one trace are at different instants of it"
+    still = links(50, offset="none").downlink_s(np.arange(50), 1, np.zeros(50), 1e4)
+    assert set(np.round(still, 9)) == {1.0, 2.0}
+
+
+def test_a_transfer_behind_one_that_never_ends_has_the_mean_rate(folder):
+    found = links(2, mapping="sequential").uplink_s(np.array([1]), 1, np.array([np.inf]), 3e3)
+    assert found == pytest.approx([1.0])
+
+
+@pytest.mark.parametrize("sharing", ["dedicated", "equal"])
+def test_the_contract_of_a_network(folder, sharing):
+    check_network(network(sharing=sharing, delay_s=0.25), bits=1e6)
+
+
+def ends(sizes, starts_s, sharing="equal"):
+    """Return when transfers over the shared uplink end."""
+    env = simpy.Environment()
+    medium = links(len(sizes), sharing=sharing).open(env)
+    found = {}
+
+    def client(number, start_s, bits):
+        yield env.timeout(start_s)
+        yield medium.uplink(number, bits).done
+        found[number] = env.now
+
+    for number, (bits, start_s) in enumerate(zip(sizes, starts_s, strict=True)):
+        env.process(client(number, start_s, bits))
+    env.run()
+    return [found[number] for number in range(len(sizes))]
+
+
+def test_a_shared_capacity_by_hand(folder):
+    """The first trace of the uplink is 1 kbit/s throughout: equal shares of it."""
+    assert ends([2e3, 1e3], [0.0, 0.0]) == pytest.approx([3.0, 2.0])
+    assert ends([2e3, 1e3, 0.0], [0.0, 1.0, 0.5]) == pytest.approx([3.0, 3.0, 0.5])
+
+
+def test_a_shared_capacity_follows_its_trace(folder):
+    """4 kbit/s in every second second: two transfers of 3 kbit have 2 kbit of 4 each, then what is left."""
+    (folder / "up.csv").write_text("t,r,who\n0,0,a\n1,4,a\n")
+    # Bits of the capacity: 4 until 2 s, 8 until 4 s. Both end with the sixth, half way through the fourth second.
+    assert ends([3e3, 3e3], [0.0, 0.0]) == pytest.approx([3.5, 3.5])
+    # Alone until 1.5 s (2 kbit), then shared: 1 kbit is left, which ends after 2 of the capacity, at 2 s.
+    assert ends([3e3, 3e3], [0.0, 1.5]) == pytest.approx([2.0, 3.5])
+
+
+def test_cancelled_transfers_leave_their_share_to_the_others(folder):
+    env = simpy.Environment()
+    medium = links(2, sharing="equal").open(env)
+    first, second = medium.uplink(0, 4e3), medium.uplink(1, 4e3)
+    env.run(until=2.0)
+    assert first.sent_bits() == pytest.approx(1e3)
+    first.cancel()
+    first.cancel()
+    assert first.sent_bits() == pytest.approx(1e3)
+    env.run(until=second.done)
+    assert env.now == pytest.approx(5.0)
+    assert second.sent_bits() == 4e3
+
+
+def test_shared_and_dedicated_rates_agree_for_a_client_alone(folder):
+    both = [
+        simulate(scenario(sharing=sharing).replace({"crowd.clients": 1})).participations
+        for sharing in ("dedicated", "equal")
+    ]
+    for name in ("start_s", "downlink_s", "uplink_s", "end_s"):
+        np.testing.assert_allclose(*(table.column(name).to_numpy() for table in both))

@@ -1,0 +1,187 @@
+"""Links with a transport: handshakes, headers and slow start by hand; the server's link by progressive filling."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from simpy import Environment
+
+from fedsim.errors import ScenarioError
+from fedsim.network import NETWORKS
+from fedsim.network.fedscale import RateLinks
+from fedsim.network.transport.transport import Tcp
+from fedsim.streams import Streams
+from fedsim.testing import check_network
+
+PLAIN = {"overhead": 0.0, "header_bytes": 0.0, "handshakes": 0, "rtt_s": 1e-6}
+
+
+def over(rates_bps, streams=None, **options):
+    return Tcp(**options).over(RateLinks(np.array(rates_bps, dtype=float)), streams or Streams(0))
+
+
+def test_a_slow_link_is_full_from_the_start_worked_by_hand():
+    """1 Mbit/s and 50 ms hold 50 kbit, less than ten segments of 11,584 bits: no slow start, 2 round trips before."""
+    links = over([1e6], rtt_s=0.05, overhead=0.1, header_bytes=100.0)
+    by_hand_s = (1e6 + 800) * 1.1 / 1e6
+    only, start_s = np.array([0]), np.zeros(1)
+    assert links.uplink_s(only, 1, start_s, 1e6)[0] == pytest.approx(by_hand_s)
+    assert links.downlink_s(only, 1, start_s, 1e6)[0] == pytest.approx(by_hand_s + 0.1)
+    assert links.expected_downlink_s(1e6)[0] == pytest.approx(by_hand_s + 0.1)
+
+
+def test_a_fast_link_waits_for_slow_start_worked_by_hand():
+    """At 1 Gbit/s the windows 10, 15 and 22.5 of three round trips are sent in far less than 100 ms each."""
+    segments = 10 * (1.5**3 - 1) / 0.5
+    links = over([1e9], rtt_s=0.1, overhead=0.0, header_bytes=0.0, segment_bytes=1448)
+    took_s = links.uplink_s(np.array([0]), 1, np.zeros(1), segments * 1448 * 8)
+    assert took_s[0] == pytest.approx(0.3)
+
+
+def test_a_small_window_holds_a_fast_link_back():
+    """16 segments in 100 ms, whatever the link carries."""
+    links = over([1e9], rtt_s=0.1, window_bytes=16 * 1448, overhead=0.0, header_bytes=0.0)
+    ten_s, twenty_s = (links.uplink_s(np.array([0]), 1, np.zeros(1), bits)[0] for bits in (1e7, 2e7))
+    assert twenty_s - ten_s == pytest.approx(1e7 / (16 * 1448 * 8 / 0.1))
+
+
+def ends(links, bits, starts_s, way="uplink"):
+    """Return the instants at which messages of some bits, one of each client, have arrived."""
+    env, done_s = Environment(), {}
+    medium = links.open(env)
+
+    def send(client, size, start_s):
+        yield env.timeout(start_s)
+        transfer = getattr(medium, way)(client, size)
+        yield transfer.done
+        done_s[client] = env.now
+        assert transfer.sent_bits() == pytest.approx(size)
+
+    for client, (size, start_s) in enumerate(zip(bits, starts_s, strict=True)):
+        env.process(send(client, size, start_s))
+    env.run()
+    return [done_s.get(client, math.inf) for client in range(len(bits))]
+
+
+@pytest.mark.parametrize("clients", [1, 4, 50])
+@pytest.mark.parametrize(("way", "server"), [("uplink", {"ingress_bps": 1e7}), ("downlink", {"egress_bps": 1e7})])
+def test_equal_flows_get_equal_parts_of_the_server(clients, way, server):
+    """n flows over links of 1 Mbit/s: each has its link up to n = 10, and after that a part of 10 Mbit/s."""
+    links = over([1e6] * clients, server=server, **PLAIN)
+    expected_s = 1e6 / min(1e6, 1e7 / clients)
+    np.testing.assert_allclose(ends(links, [1e6] * clients, [0.0] * clients, way), expected_s, rtol=1e-3)
+
+
+def filled(capacity, ceilings):
+    """Return max-min fair rates by raising all of them together until the link is full or they are at a ceiling."""
+    rates, rising = dict.fromkeys(ceilings, 0.0), set(ceilings)
+    left = capacity
+    while rising and left > 1e-9 * capacity:
+        step = min(left / len(rising), *(ceilings[flow] - rates[flow] for flow in rising))
+        for flow in rising:
+            rates[flow] += step
+        left -= step * len(rising)
+        rising = {flow for flow in rising if ceilings[flow] - rates[flow] > 1e-9 * ceilings[flow]}
+    return rates
+
+
+def step_by_step(capacity, ceilings, bits, starts_s):
+    left, ended_s, now_s = dict(enumerate(bits)), {}, 0.0
+    while left:
+        rates = filled(capacity, {flow: ceilings[flow] for flow in left if starts_s[flow] <= now_s})
+        ahead_s = [left[flow] / rate for flow, rate in rates.items() if rate > 0]
+        ahead_s += [starts_s[flow] - now_s for flow in left if starts_s[flow] > now_s]
+        step_s = min(ahead_s)
+        now_s += step_s
+        for flow, rate in rates.items():
+            left[flow] -= rate * step_s
+            if left[flow] <= 1e-6 * bits[flow]:
+                ended_s[flow] = now_s
+                del left[flow]
+    return [ended_s[flow] for flow in range(len(bits))]
+
+
+flows = st.lists(
+    st.tuples(st.floats(1e5, 1e7), st.floats(1e5, 1e7), st.floats(0.0, 3.0)),
+    min_size=1,
+    max_size=8,
+)
+
+
+@given(flows=flows, capacity=st.floats(1e5, 5e7))
+def test_unlike_flows_are_shared_max_min_fairly(flows, capacity):
+    rates, bits, starts_s = zip(*flows, strict=True)
+    links = over(rates, server={"ingress_bps": capacity}, **{**PLAIN, "first_window": 1})
+    expected_s = step_by_step(capacity, rates, bits, starts_s)
+    np.testing.assert_allclose(ends(links, bits, starts_s), expected_s, rtol=1e-3, atol=1e-3)
+
+
+def test_background_takes_its_share():
+    links = over([1e9], server={"ingress_bps": 1e6, "background": {"least": 0.25, "most": 0.25}}, **PLAIN)
+    assert ends(links, [1.5e6], [0.0])[0] == pytest.approx(2.0, rel=1e-3)
+
+
+def test_random_background_is_integrated_over_its_intervals():
+    streams, other = Streams(5), {"least": 0.0, "most": 0.9, "interval_s": 0.5}
+    links = over([1e9], streams, server={"ingress_bps": 1e6, "background": other}, **PLAIN)
+    left_bps = 1e6 * (1 - 0.9 * streams.uniform("server-background-ingress", np.arange(40)))
+    carried = np.concatenate([[0.0], np.cumsum(left_bps * 0.5)])
+    start_s, bits = 1.2, 4e6
+    before = np.interp(start_s, 0.5 * np.arange(41), carried)
+    expected_s = np.interp(before + bits, carried, 0.5 * np.arange(41))
+    assert ends(links, [bits], [start_s])[0] == pytest.approx(expected_s, rel=1e-3)
+    np.testing.assert_array_equal(ends(links, [bits], [start_s]), ends(links, [bits], [start_s]))
+
+
+def test_an_upload_given_up_frees_the_server():
+    links = over([1e9, 1e9], server={"ingress_bps": 1e6}, **PLAIN)
+    env = Environment()
+    medium = links.open(env)
+    first, second = medium.uplink(0, 1e6), medium.uplink(1, 1e6)
+    env.run(until=1.0)
+    first.cancel()
+    assert first.sent_bits() == pytest.approx(5e5, rel=1e-3)
+    env.run(until=second.done)
+    assert env.now == pytest.approx(1.5, rel=1e-3)
+
+
+LAW = {"kind": "log-normal", "median_s": 1.0, "sigma": 0.2}
+NETS = {
+    "latency": {"kind": "latency", "downlink": LAW, "uplink": LAW},
+    "fedscale": {"kind": "fedscale"},
+    "cell": {"kind": "cell"},
+    "shared cell": {"kind": "cell", "downlink": {"sharing": "multicast"}, "uplink": {"sharing": "equal"}},
+    "graph": {
+        "kind": "graph",
+        "topology": {"kind": "star", "backhaul": {"capacity_bps": 1e8, "delay_s": 0.01}},
+        "access": {"downlink_bps": 1e6, "uplink_bps": 1e6, "delay_s": 0.01},
+    },
+}
+
+
+@pytest.mark.parametrize("name", NETS)
+@pytest.mark.parametrize("loss", [0.0, 0.01])
+def test_every_network_with_a_transport_keeps_the_contract(name, loss):
+    check_network({**NETS[name], "transport": {"rtt_s": 0.04, "loss": loss}}, bits=1e8)
+
+
+@pytest.mark.parametrize("name", ["latency", "fedscale", "cell"])
+def test_the_server_of_every_network_with_links_of_its_own_keeps_the_contract(name):
+    server = {"ingress_bps": 3e6, "egress_bps": 4e6, "background": {"least": 0.1, "most": 0.1}}
+    check_network({**NETS[name], "transport": {"server": server}}, bits=1e8)
+
+
+def test_a_latency_network_with_a_transport_needs_the_size_of_the_model():
+    assert NETWORKS.make(NETS["latency"]).requires == frozenset()
+    assert NETWORKS.make({**NETS["latency"], "transport": "tcp"}).requires == {"model-bits"}
+
+
+@pytest.mark.parametrize("name", ["shared cell", "graph"])
+def test_a_limit_of_the_server_is_refused_where_links_are_shared(name):
+    network = NETWORKS.make({**NETS[name], "transport": {"server": {"ingress_bps": 1e6}}})
+    with pytest.raises(
+        ScenarioError, match=r"network\.transport\.server\.ingress_bps = 1000000.0 is not allowed where"
+    ):
+        network.build(np.ones((3, 2)), Streams(0))

@@ -1,0 +1,146 @@
+"""Laws of values that clients draw once, and columns of tables of clients."""
+
+import math
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from pydantic import ValidationError
+from scipy import stats
+
+from fedsim.errors import DataError
+from fedsim.per_client import CLIENT_LAWS
+from fedsim.per_client.laws import Choice, Column, LogNormal, Normal, Uniform
+from fedsim.streams import Streams
+
+CLIENTS = 20_000
+# Dvoretzky-Kiefer-Wolfowitz at 1e-6.
+FAR = math.sqrt(math.log(2 / 1e-6) / (2 * CLIENTS))
+
+
+@pytest.mark.parametrize(
+    ("law", "oracle"),
+    [
+        (Uniform(least=2.0, greatest=5.0), stats.uniform(2.0, 3.0)),
+        (LogNormal(median=100.0, sigma=0.5), stats.lognorm(0.5, scale=100.0)),
+        (Normal(mean=3.0, std=2.0), stats.norm(3.0, 2.0)),
+        (Normal(mean=3.0, std=2.0, least=2.0, greatest=4.5), stats.truncnorm(-0.5, 0.75, 3.0, 2.0)),
+    ],
+)
+def test_values_follow_the_law(law, oracle):
+    values = law.values(CLIENTS, Streams(1), "a.b")
+    assert stats.kstest(values, oracle.cdf).statistic < FAR
+
+
+def test_a_log_normal_law_with_limits_is_the_law_given_that_a_value_lies_between_them():
+    values = LogNormal(median=1.0, sigma=1.0, least=0.5, greatest=3.0).values(CLIENTS, Streams(1), "a")
+    whole = stats.lognorm(1.0)
+    low, high = whole.cdf([0.5, 3.0])
+    assert stats.kstest(values, lambda x: (whole.cdf(x) - low) / (high - low)).statistic < FAR
+    assert values.min() >= 0.5
+    assert values.max() <= 3.0
+
+
+def test_classes_of_devices_are_drawn_in_proportion():
+    values = Choice(of=(1.0, 5.0, 20.0), weights=(1.0, 0.0, 3.0)).values(CLIENTS, Streams(1), "a")
+    share = {value: float(np.mean(values == value)) for value in (1.0, 5.0, 20.0)}
+    error = math.sqrt(0.25 * 0.75 / CLIENTS)
+    assert share[5.0] == 0
+    assert share[1.0] == pytest.approx(0.25, abs=5 * error)
+    assert set(Choice(of=(3.0, 4.0)).values(50, Streams(1), "a")) == {3.0, 4.0}
+
+
+@given(
+    st.integers(1, 40),
+    st.integers(0, 40),
+    st.sampled_from(
+        [
+            {"kind": "uniform", "least": 0.0, "greatest": 1.0},
+            {"kind": "log-normal", "median": 1.0, "sigma": 2.0},
+            {"kind": "normal", "mean": 0.0, "std": 1.0},
+            {"kind": "choice", "of": [1.0, 2.0, 3.0]},
+        ]
+    ),
+)
+@settings(max_examples=40, deadline=None)
+def test_a_further_client_changes_no_value_and_another_field_all(clients, more, table):
+    law = CLIENT_LAWS.make(table)
+    few = law.values(clients, Streams(5), "x")
+    np.testing.assert_array_equal(few, law.values(clients + more, Streams(5), "x")[:clients])
+    if clients > 10 and table["kind"] != "choice":
+        assert np.all(few != law.values(clients, Streams(5), "y"))
+
+
+@given(st.floats(-3, 3), st.floats(0, 2), st.floats(-2, 2), st.floats(0.2, 3))
+@settings(max_examples=60, deadline=None)
+def test_values_stay_within_the_limits_that_a_law_states(mean, std, centre, width):
+    try:
+        law = Normal(mean=mean, std=std, least=centre, greatest=centre + width)
+    except ValidationError:
+        return
+    low, high = law.limits()
+    values = law.values(200, Streams(0), "x")
+    assert np.all((low <= values) & (values <= high))
+
+
+@pytest.mark.parametrize(
+    ("table", "said"),
+    [
+        ({"kind": "uniform", "least": 2.0, "greatest": 1.0}, "least = 2.0 is not allowed; it must be at most"),
+        ({"kind": "normal", "mean": 0.0, "std": 1.0, "least": 40.0}, "less than 1e-9 of the law"),
+        ({"kind": "normal", "mean": 0.0, "std": 0.0, "least": 1.0}, "less than 1e-9 of the law"),
+        ({"kind": "log-normal", "median": 1.0, "sigma": 1.0, "least": 3.0, "greatest": 2.0}, "less than 1e-9"),
+        ({"kind": "choice", "of": [1.0], "weights": [1.0, 2.0]}, "one for each of 'of'"),
+        ({"kind": "choice", "of": [1.0], "weights": [0.0]}, "not all 0"),
+        ({"kind": "uniform", "least": 1e300, "greatest": 1e300}, "less than or equal to 10{30}"),
+    ],
+)
+def test_laws_without_values_are_refused(table, said):
+    with pytest.raises(ValidationError, match=said):
+        CLIENT_LAWS.make(table)
+
+
+def test_a_column_of_each_kind_of_table(tmp_path):
+    speeds = [3.0, 1.0, 2.0]
+    (tmp_path / "t.csv").write_text("speed,name\n3,a\n1,b\n2,c\n")
+    pq.write_table(pa.table({"speed": speeds}), tmp_path / "t.parquet")
+    np.savez(tmp_path / "t.npz", speed=np.array(speeds))
+    for ending in ("csv", "parquet", "npz"):
+        law = Column(column="speed", path=str(tmp_path / f"t.{ending}"))
+        assert law.values(2, Streams(0), "x").tolist() == speeds[:2]
+
+
+def test_rows_belong_to_the_clients_that_they_name(tmp_path):
+    (tmp_path / "t.csv").write_text("client,speed\n2,20\n0,0.5\n7,70\n1,10\n")
+    law = Column(column="speed", path=str(tmp_path / "t.csv"))
+    assert law.values(3, Streams(0), "x").tolist() == [0.5, 10.0, 20.0]
+    with pytest.raises(DataError, match="0 rows with client = 3; there must be one for each of the 4 clients"):
+        law.values(4, Streams(0), "x")
+    (tmp_path / "t.csv").write_text("client,speed\n0,20\n0,1\n")
+    with pytest.raises(DataError, match="2 rows with client = 0"):
+        law.values(1, Streams(0), "x")
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("sped\n1\n2\n", r"a\.b: .*t\.csv has no column 'speed' \(did you mean 'sped'\?\); its columns: sped"),
+        ("speed\n1\n", "has 1 rows; there must be one for each of the 2 clients"),
+        ("speed\nx\ny\n", "speed holds object; it must hold numbers"),
+        ("speed\n1\n\n", "has 1 rows"),
+        ("speed,b\n1,1\n,2\n", r"row 2 \(client 1\): no finite number"),
+        ("speed\n1\ninf\n", r"row 2 \(client 1\): no finite number"),
+    ],
+)
+def test_tables_that_do_not_fit_are_refused_by_field_file_row_and_client(tmp_path, text, said):
+    (tmp_path / "t.csv").write_text(text)
+    with pytest.raises(DataError, match=said):
+        Column(column="speed", path=str(tmp_path / "t.csv")).values(2, Streams(0), "a.b")
+
+
+def test_a_file_that_is_not_there_is_refused():
+    with pytest.raises(DataError, match=r"no\.csv: cannot be read"):
+        Column(column="x", path="no.csv").values(1, Streams(0), "a")
