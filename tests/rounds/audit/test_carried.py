@@ -31,7 +31,7 @@ def in_a_cell(**changes):
     return simulate(Scenario(name="cut", **{**tables, **changes}))
 
 
-def linear(self, client, draw, start_s, elapsed_s, bits, silent_s=None):
+def linear(self, client, draw, start_s, elapsed_s, bits, silent_s=None, _links=None):
     """Return the bits as they would be at a constant rate."""
     return Links.carried_bits(self.links, client, draw, start_s, elapsed_s, bits, up=silent_s is not None)
 
