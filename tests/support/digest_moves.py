@@ -236,7 +236,8 @@ _DEVICES: Final[list[Row]] = [
     ("devices.dropout phase-hazard", TIMES, "downlink_per_s compute_per_s uplink_per_s"),
     ("devices.energy battery", TIMES, "capacity_j initial_from initial_to receive_j_per_bit"),
     ("devices.energy battery", TIMES, "transmit_j_per_bit compute_j_per_flop compute_w idle_w charge_w"),
-    ("devices.energy battery", TIMES, "least_charge"),
+    ("devices.energy battery", TIMES, "least_charge receive_w transmit_w transmit_power_dbm"),
+    ("devices.energy battery", TIMES, "amplifier_efficiency circuit_w"),
 ]
 
 _SELECTORS: Final[list[Row]] = [

@@ -127,6 +127,18 @@ class CellLinks(Links):
         air_s = self._uplink_transfers.transfer_s(client, start_s + before_s, bits)
         return air_s + (self.delay_s[client] + (before_s + after_s))
 
+    def carried_bits(
+        self, client: IntArray, draw: int, start_s: FloatArray, elapsed_s: FloatArray, bits: float, *, up: bool
+    ) -> FloatArray:
+        """Return the bits that the fading blocks have carried since the end of access, shape (n,).
+
+        They are counted as they are sent: the propagation of the last of them carries nothing more.
+        """
+        before_s = self.access.before_uplink_s if up else self.access.before_downlink_s
+        air_s = np.maximum(elapsed_s - before_s, 0.0)
+        channel = self.uplink if up else self.downlink
+        return np.minimum(channel.carried_bits(client, start_s + before_s, air_s), bits)
+
     def expected_downlink_s(self, bits: float) -> FloatArray:
         """Return access and the fluid value ``bits / ergodic rate + delay``: see `Channel.expected_s`."""
         return self.downlink.expected_s(bits) + (self.delay_s + self.access.before_downlink_s)

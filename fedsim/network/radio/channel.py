@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from fedsim.arrays import FloatArray, IntArray
+from fedsim.network.radio.carried import Blocks
 from fedsim.network.radio.contracts import Fading
 from fedsim.network.radio.fair_gain import FairGain
 from fedsim.network.radio.multiuser_diversity import DiversityGain, ShareGain
@@ -226,6 +227,21 @@ class Channel:
         for part in np.split(counted[order], np.searchsorted(drawn, np.arange(_ELEMENTS, drawn[-1:].sum(), _ELEMENTS))):
             took[part] = self._integrate(client[part], start_s[part], bits)
         return took
+
+    def carried_bits(self, client: IntArray, start_s: FloatArray, elapsed_s: FloatArray) -> FloatArray:
+        """Return the bits that a transfer without end has carried some time after its start, shape (n,).
+
+        Exact up to rounding over at most `MOST_BLOCKS` blocks, and at the ergodic rate after them, as `transfer_s`.
+
+        Parameters
+        ----------
+        client : ids, shape (n,)
+        start_s : instant at which each transfer starts, shape (n,)
+        elapsed_s : seconds since then, finite, shape (n,)
+        """
+        coherence_s = self.fading.coherence_s
+        blocks = Blocks(self.rate_bps, self.ergodic_rate_bps, coherence_s, MOST_BLOCKS, LAST_BLOCK * coherence_s)
+        return blocks.carried_bits(client, start_s, elapsed_s)
 
     def _integrate(self, client: IntArray, start_s: FloatArray, bits: float, draw: int | None = None) -> FloatArray:
         """Integrate over the blocks in chunks of (clients whose transfers go on, blocks).
