@@ -61,6 +61,14 @@ def is_builtin(found: type) -> bool:
     return found.__module__.partition(".")[0] == _OWN
 
 
+def is_users(module: str) -> bool:
+    """Return whether a module with a file is the user's: not fedsim's, of the standard library, or installed."""
+    file = _file_of(module)
+    if file is None or module.partition(".")[0] in (_OWN, *sys.stdlib_module_names):
+        return False
+    return not any(place in Path(file).resolve().parents for place in (*_INSTALLED, Path(__file__).resolve().parent))
+
+
 def code_digest(found: type) -> CodeDigest:
     """Return the digest of a user's class; the first call for a class reads its source, later ones recall it."""
     if found not in _KNOWN:
@@ -108,10 +116,9 @@ class _Sources:
 
     def _is_users(self, module: str) -> bool:
         """Return whether a module is the user's: of the part's own package, or installed nowhere."""
-        top, file = module.partition(".")[0], _file_of(module)
-        if top in (_OWN, *sys.stdlib_module_names) or file is None:
-            return False
-        return top == self._home or not any(place in Path(file).resolve().parents for place in _INSTALLED)
+        if module.partition(".")[0] == self._home not in (_OWN, *sys.stdlib_module_names):
+            return _file_of(module) is not None
+        return is_users(module)
 
 
 class _Statement(NamedTuple):

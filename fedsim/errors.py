@@ -4,6 +4,12 @@ A message names the field, the value and what is allowed, so that it can be show
 """
 
 from collections.abc import Sequence
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+_CLIENTS_SHOWN: Final = 5
 
 
 class FedsimError(Exception):
@@ -21,21 +27,23 @@ class ContractError(FedsimError):
 class PartError(ContractError):
     """A part of the user's own failed, or returned what its contract does not allow.
 
-    The text has five lines once the place in a run is known: what happened, what is allowed (or where it failed), the
-    client, the round and the simulated second. What a failing part raised is the ``__cause__``.
+    The text has five lines: what happened, what is allowed (or where it failed), the client, the round and the
+    simulated second. What a failing part raised is the ``__cause__``.
 
     Parameters
     ----------
     what : the part, its member and what happened
     hint : what is allowed, or where the part failed; empty for nothing
     client : whom it is about; None for no single client
-    number : of the round in which it happened; None where that is not known, 0 before the first
-    time_s : simulated second at which it happened; None where that is not known
+    number : of the round in which it happened; None and 0 before the first
+    time_s : simulated second at which it happened; None before the clock begins
+    clients : the first of the clients that the call was about, if there was more than one
+    of : how many these were
 
     Attributes
     ----------
-    what, hint, client, round, time_s : as given, or placed later
-    at : place of the wrong element in an answer of one dimension; None for an answer that is wrong as a whole
+    what, hint, client, round, time_s, clients, of : as given, or placed and named later
+    at : place of the wrong element in an answer, along its first axis; None for an answer that is wrong as a whole
     """
 
     def __init__(
@@ -45,37 +53,74 @@ class PartError(ContractError):
         client: int | None = None,
         number: int | None = None,
         time_s: float | None = None,
+        clients: tuple[int, ...] = (),
+        of: int = 0,
     ) -> None:
         # All of it are arguments: SimPy makes a copy of an error of a process from them.
-        super().__init__(what, hint, client, number, time_s)
+        super().__init__(what, hint, client, number, time_s, clients, of)
         self.what, self.hint, self.client, self.round, self.time_s = what, hint, client, number, time_s
+        self.clients, self.of = clients, of
         self.at: int | None = None
 
     def place(self, number: int, time_s: float) -> None:
         """Note round and simulated second, unless they are known."""
         if self.time_s is None:
             self.round, self.time_s = number, time_s
-            self.args = (self.what, self.hint, self.client, number, time_s)
+            self._keep()
 
-    def name_client(self, clients: Sequence[int]) -> None:
-        """Note the client, unless it is known, where the answer had one element for each of some clients."""
-        if self.client is None and self.at is not None and self.at < len(clients):
+    def name_clients(self, clients: Sequence[int] | NDArray[np.int64]) -> None:
+        """Note the clients that the call was about, unless they are known.
+
+        Parameters
+        ----------
+        clients : ids; an answer that is wrong in one element has one for each of them
+        """
+        if self.client is not None or self.clients or not len(clients):
+            return
+        if len(clients) == 1:
+            self.client = int(clients[0])
+        elif self.at is not None and self.at < len(clients):
             self.client = int(clients[self.at])
-            self.args = (self.what, self.hint, self.client, self.round, self.time_s)
+        else:
+            self.clients, self.of = tuple(int(one) for one in clients[:_CLIENTS_SHOWN]), len(clients)
+        self._keep()
+
+    def rename_clients(self, ids: NDArray[np.int64]) -> None:
+        """Replace each client that is noted, a position among some clients, by its id.
+
+        Parameters
+        ----------
+        ids : of these clients
+        """
+        inside = [one for one in (self.client, *self.clients) if one is not None and 0 <= one < ids.size]
+        if self.client is not None and self.client in inside:
+            self.client = int(ids[self.client])
+        self.clients = tuple(int(ids[one]) for one in self.clients if one in inside)
+        self._keep()
+
+    def in_a_line(self) -> str:
+        """Return what happened and what is allowed."""
+        return f"{self.what}; {self.hint}" if self.hint else self.what
 
     def __str__(self) -> str:
-        """Return the text: one line, or five where the place in the run is known."""
-        if self.time_s is None:
-            return f"{self.what}; {self.hint}" if self.hint else self.what
+        """Return the text of five lines; one for what fails in a check outside a run, where no more is known."""
+        if self.args[1:] == ("", None, None, None, (), 0):
+            return self.what
+        some = f"one of {self.of}: {', '.join(map(str, self.clients))}{', ...' if self.of > len(self.clients) else ''}"
+        client = (some if self.clients else "none is named in the call") if self.client is None else self.client
+        clock = "none, the clock has not begun" if self.time_s is None else f"{self.time_s:.9g}"
         return "\n".join(
             [
                 self.what,
                 f"  {self.hint or 'allowed: see the contract'}",
-                f"  client: {'none in particular' if self.client is None else self.client}",
-                f"  round: {self.round or 'none yet'}",
-                f"  simulated second: {self.time_s:.9g}",
+                f"  client: {client}",
+                f"  round: {self.round or 'before the first'}",
+                f"  simulated second: {clock}",
             ]
         )
+
+    def _keep(self) -> None:
+        self.args = (self.what, self.hint, self.client, self.round, self.time_s, self.clients, self.of)
 
 
 class SelectorError(PartError):

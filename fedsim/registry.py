@@ -19,7 +19,7 @@ import typing
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from importlib.metadata import entry_points
-from typing import Any, Final, Self
+from typing import Any, ClassVar, Final, Self
 
 from pydantic import BaseModel, ConfigDict, ValidationError, create_model, model_validator
 from pydantic_core import InitErrorDetails, PydanticCustomError, core_schema
@@ -65,7 +65,14 @@ class Settings(BaseModel):
 
 
 class Component(Settings):
-    """A settings table with behaviour; subclass it to write a part of your own."""
+    """A settings table with behaviour; subclass it to write a part of your own.
+
+    Attributes
+    ----------
+    stands_alone : whether the kind stands for numbers of its own, and keeps no option of a kind that it replaces
+    """
+
+    stands_alone: ClassVar[bool] = False
 
     @property
     def requires(self) -> frozenset[str]:

@@ -1,18 +1,21 @@
 """The one place that wires a scenario into processes and runs it."""
 
+import logging
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Final
 
 import numpy as np
 from simpy import Environment
 
+from fedsim.answers import attributing, in_words
 from fedsim.capabilities import FLOPS
 from fedsim.devices import Availability, Batteries, Charge, EligibilityCriterion, EligibleClients, Working
 from fedsim.devices.availability.on_off import OnOffProcess
 from fedsim.devices.contracts import AVAILABILITY, AVAILABILITY_MODEL, COMPUTE_TIME, DROPOUT
 from fedsim.devices.energy import ENERGY
-from fedsim.errors import PartError, RunError, ScenarioError
+from fedsim.errors import PartError, RunError
 from fedsim.history import History, Recorder
 from fedsim.learning import ExecutorChoice, ExecutorUsed, Keeping, Learner, MakeExecutor, Precision
 from fedsim.learning.contracts import LEARNER
@@ -49,6 +52,8 @@ from fedsim.scenario import Scenario
 from fedsim.selectors import SelectorPort
 from fedsim.streams import Streams
 from fedsim.watchdog import Standing, Watchdog
+
+_LOG: Final = logging.getLogger("fedsim")
 
 
 class Simulation:
@@ -100,7 +105,7 @@ class Simulation:
         )
         chosen = ExecutorChoice.of(executor, device, precision)
         try:
-            with Watchdog(Standing):
+            with Watchdog(Standing), attributing():
                 self.context = build_context(scenario, data_dir, store, chosen, keeping)
                 of = self.context.clients
                 self.recorder.clients = described(of.links, of.compute, self.context.learner, of.batteries)
@@ -132,7 +137,9 @@ class Simulation:
             with Watchdog(self._standing):
                 self._server.run()
             trained = self.trained()
-            history = self.history()
+            accountant = self.context.clients.accountant
+            budget = None if accountant is None else float(accountant.budget.total)
+            history = replace(self.history(), ending=self.ending, budget=budget)
         finally:
             self.context.learner.flush()
         return history if trained is None else replace(history, find_model=_Found(trained))
@@ -182,6 +189,8 @@ def simulate(
 ) -> History:
     """Run a scenario and return its history; nothing is written. See `Simulation` for the arguments.
 
+    What the command line says of a run's end is said here too, by the logger ``fedsim``; `History.notes` holds it.
+
     Examples
     --------
     >>> history = simulate(Scenario.load("scenarios/quickstart.toml"))  # doctest: +SKIP
@@ -197,7 +206,10 @@ def simulate(
         device=device,
         precision=precision,
     )
-    return simulation.run()
+    history = simulation.run()
+    for note in history.notes:
+        _LOG.warning("fedsim: %s", note)
+    return history
 
 
 def build_server(
@@ -308,7 +320,11 @@ def build_context(
         late=LATE_RULE.checked(scenario.rounds.late),
         minimum_updates=scenario.rounds.minimum_updates,
         knowledge=Knowledge(
-            learner.samples, accountant, expected.features if expected is not None and selector.uses_features else None
+            learner.samples,
+            accountant,
+            expected.features if expected is not None and selector.uses_features else None,
+            workload.up_bits,
+            links.uplink_snr_hz,
         ),
         expected_duration_s=expected.duration_s if expected is not None and selector.oracle else None,
         server_restart=faults.server_restart,
@@ -322,9 +338,9 @@ def _availability(
     devices, clients = scenario.devices, scenario.crowd.clients
     online = AVAILABILITY_MODEL.checked(devices.availability).build(clients, streams)
     if not isinstance(online, Availability):
-        raise ScenarioError(
-            f"devices.availability: {type(devices.availability).__name__}.build returned {online!r}; "
-            "allowed: an instance of fedsim.devices.Availability"
+        raise PartError(
+            f"devices.availability: {type(devices.availability).__name__}.build returned {in_words(online)}",
+            "allowed: an instance of fedsim.devices.Availability",
         )
     online = AVAILABILITY.checked(online)
     energy = ENERGY.checked(devices.energy)

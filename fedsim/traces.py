@@ -232,7 +232,14 @@ def _read_parquet(path: str | Path) -> dict[str, NDArray[Any]]:
 
 
 def _columns_of(table: Any) -> dict[str, NDArray[Any]]:
-    return {name: column.to_numpy() for name, column in zip(table.column_names, table.columns, strict=True)}
+    import pyarrow as pa
+
+    found = {}
+    for name, column in zip(table.column_names, table.columns, strict=True):
+        # The codes of a dictionary have none for null, and NumPy would read the last label.
+        labels = pa.types.is_dictionary(column.type)
+        found[name] = (column.cast(column.type.value_type) if labels else column).to_numpy()
+    return found
 
 
 def entries_of(clients: int, entries: int, mapping: Assignment, name: str, streams: Streams) -> IntArray:

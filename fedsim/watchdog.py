@@ -9,16 +9,15 @@ import logging
 import math
 import os
 import sys
-import sysconfig
 import threading
 import time
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
 from types import FrameType, TracebackType
 from typing import Final, Self
 
+from fedsim.code_digest import is_users
 from fedsim.errors import FedsimError
 
 VARIABLE: Final = "FEDSIM_WATCHDOG_S"
@@ -32,7 +31,6 @@ _ROUNDS: Final = 5
 _SAMPLES: Final = 10
 _BETWEEN_SAMPLES_S: Final = 0.02
 _PROGRESS_S: Final = 1e-9
-_INSTALLED: Final = tuple(sysconfig.get_path(name) for name in ("stdlib", "purelib", "platlib"))
 
 _PARTS: Final = {
     "fedsim.selectors": "the selector",
@@ -186,16 +184,10 @@ def part_of(frame: FrameType | None) -> str:
         room = next((words for beginning, words in _PARTS.items() if f"{module}.".startswith(f"{beginning}.")), None)
         if room is not None:
             return f"{room}: {own or here}"
-        if not own and _is_users(module, code.co_filename):
+        if not own and is_users(module):
             own = f"a part of the user's own, {here}"
         frame = frame.f_back
     return own or "the simulation"
-
-
-def _is_users(module: str, file: str) -> bool:
-    if module.partition(".")[0] in ("fedsim", *sys.stdlib_module_names) or not Path(file).is_file():
-        return False
-    return not any(file.startswith(f"{place}{os.sep}") for place in _INSTALLED)
 
 
 def _has_moved(before: Standing, now: Standing) -> bool:

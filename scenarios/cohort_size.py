@@ -3,8 +3,9 @@
 One crowd in one cell, timing only, waiting for all. The uplink's bandwidth is either each client's own, however many
 take part, or the whole cell's: shared equally among those who upload, or lent to one after another, first come, first
 served. A client alone meets the same link under each rule. Dedicated, a bigger cohort only makes it likelier
-that a slow client is in it; shared, its uploads queue up behind one another. The dotted line is the mean time that a
-cohort's uploads take back to back: no rule that shares the bandwidth so can make its rounds shorter.
+that a slow client is in it; first-come, its uploads queue up behind one another. The dotted line is the mean time that
+a cohort's uploads take back to back, each with the whole band. Equal shares end before it: every phone puts all its
+power into its own share, so that a hundred phones radiate a hundred times the power of one.
 
     python scenarios/cohort_size.py [--rounds N] [--out FOLDER]
 

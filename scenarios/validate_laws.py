@@ -17,7 +17,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 
-from validation import Row, capability, cells, clock, presence, radio
+from validation import Row, capability, cells, clock, paths, presence, radio
 
 LIMIT = 4.5  # standard errors: one table of 160 drawn rows in 1,000 goes beyond by chance
 GROUPS: dict[str, Callable[[float], Iterator[Row]]] = {
@@ -37,6 +37,12 @@ GROUPS: dict[str, Callable[[float], Iterator[Row]]] = {
     "Shared medium, load 0.6": clock.queues,
     "Shared links": clock.shares,
     "Outage bursts": clock.bursts,
+    "Access of cells": paths.access,
+    "Transport": paths.transport,
+    "The server's link": paths.server,
+    "Wi-Fi": paths.contention,
+    "LoRa": paths.lora,
+    "Satellites": paths.satellites,
     "Availability": presence.shares,
     "Availability: generated against published samples": presence.flash,
     "Device capability against published statistics": capability.devices,

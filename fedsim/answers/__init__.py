@@ -1,7 +1,7 @@
 """What parts of the user's own return, checked where it enters: one declared checker for each contract."""
 
 from fedsim.answers.contract import Contract, PartOf, unchecked
-from fedsim.answers.guard import asked, attributed, failed
+from fedsim.answers.guard import asked, attributed, attributing, failed
 from fedsim.answers.kinds import (
     AnswerError,
     Flag,
@@ -35,6 +35,7 @@ __all__ = [
     "PartOf",
     "asked",
     "attributed",
+    "attributing",
     "failed",
     "in_words",
     "same_shape",

@@ -5,7 +5,7 @@ by its tests, and pays for no check.
 """
 
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar, cast
 
@@ -13,6 +13,7 @@ import numpy as np
 
 from fedsim.answers.guard import RAISED_ON_PURPOSE, failed, place_of_class
 from fedsim.answers.kinds import AnswerError, Given, Kind, in_words
+from fedsim.arrays import IntArray
 from fedsim.code_digest import is_builtin
 from fedsim.errors import PartError
 
@@ -94,7 +95,7 @@ class Contract:
                 raise
             except BaseException as failure:
                 given = {**dict(zip(names, arguments, strict=False)), **named}
-                raise failed(self.name_of(part), name, failure, client=_only_client(given)) from failure
+                raise failed(self.name_of(part), name, failure, clients=_clients(given)) from failure
 
         return method
 
@@ -117,13 +118,9 @@ class Contract:
         return f"{self.noun} {place_of_class(type(part))}"
 
     def _lie(self, part: object, member: str, lie: AnswerError, given: Mapping[str, Any]) -> PartError:
-        client = _only_client(given)
-        ids = given.get("client")
-        if client is None and lie.at is not None and isinstance(ids, np.ndarray) and lie.at < ids.size:
-            client = int(ids.ravel()[lie.at])
-        what = f"{self.name_of(part)}.{member} returned {lie.found}"
-        error = PartError(what, f"allowed: {lie.allowed}", client)
+        error = PartError(f"{self.name_of(part)}.{member} returned {lie.found}", f"allowed: {lie.allowed}")
         error.at = lie.at
+        error.name_clients(_clients(given))
         return error
 
 
@@ -204,12 +201,17 @@ def _home(kind: type, name: str) -> type:
     return next((base for base in kind.__mro__ if name in vars(base)), kind)
 
 
-def _only_client(given: Mapping[str, Any]) -> int | None:
-    """Return the client that a call was about, if it was about one."""
+def _clients(given: Mapping[str, Any]) -> Sequence[int] | IntArray:
+    """Return the clients that a call was about: ids, positions of all clients, or the number of all."""
     ids = given.get("client")
+    if isinstance(ids, np.ndarray):
+        return ids.ravel()
     if isinstance(ids, int | np.integer):
-        return int(ids)
-    return int(ids[0]) if isinstance(ids, np.ndarray) and ids.shape == (1,) else None
+        return [int(ids)]
+    if isinstance(places := given.get("positions_m"), np.ndarray):
+        return range(len(places))
+    count = given.get("clients")
+    return range(count) if isinstance(count, int) else ()
 
 
 def _read_only(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:

@@ -6,12 +6,14 @@ run.
 """
 
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
 from typing import Final, TypeVar
 
-from fedsim.code_digest import is_builtin
+from fedsim.arrays import IntArray
+from fedsim.code_digest import is_users
 from fedsim.errors import FedsimError, PartError
 
 T = TypeVar("T")
@@ -43,7 +45,11 @@ def asked(part: str, member: str, call: Callable[..., T], *arguments: object, er
 
 
 def failed(
-    part: str, member: str, failure: BaseException, error: type[PartError] = PartError, client: int | None = None
+    part: str,
+    member: str,
+    failure: BaseException,
+    error: type[PartError] = PartError,
+    clients: Sequence[int] | IntArray = (),
 ) -> PartError:
     """Return the error about a member that has failed; the failure becomes its cause.
 
@@ -52,11 +58,33 @@ def failed(
     part, member : names
     failure : what was raised
     error : type of the error
-    client : whom the call was about; None for all or none
+    clients : ids that the call was about; none for a call that names no clients
     """
     text = " ".join(str(failure).split())
     what = f"{part}.{member} failed with {type(failure).__name__}{f': {text}' if text else ''}"
-    return error(what, f"where: {place_of(failure.__traceback__)}", client=client)
+    fault = error(what, f"where: {place_of(failure.__traceback__)}")
+    fault.name_clients(clients)
+    return fault
+
+
+@contextmanager
+def attributing() -> Iterator[None]:
+    """Raise what a part of the user's own raises in here as the error about this part.
+
+    Raises
+    ------
+    PartError
+        In the place of an error in whose traceback there is such a part.
+    """
+    try:
+        yield
+    except FedsimError:
+        raise
+    except Exception as failure:
+        fault = attributed(failure)
+        if fault is None:
+            raise
+        raise fault from failure
 
 
 def place_of(trace: TracebackType | None) -> str:
@@ -76,10 +104,12 @@ def attributed(failure: Exception) -> PartError | None:
     """
     found = None
     for frame, _ in traceback.walk_tb(failure.__traceback__):
-        # A method's object names the part, also where a library that it calls has failed.
-        owner = type(frame.f_locals.get("self"))
-        if owner.__module__ not in ("builtins", "simpy") and _is_users(owner, frame.f_code.co_filename):
-            found = owner, frame.f_code.co_name
+        # A method's object or class names the part, also where a library that it calls has failed.
+        held = frame.f_locals
+        for owner in (type(held.get("self")), held.get("cls")):
+            if isinstance(owner, type) and (owner.__module__ == "__main__" or is_users(owner.__module__)):
+                found = owner, frame.f_code.co_name
+                break
     if found is None:
         return None
     owner, member = found
@@ -89,12 +119,3 @@ def attributed(failure: Exception) -> PartError | None:
 def place_of_class(owner: type) -> str:
     """Return module and name of a class, as scenarios name it."""
     return f"{owner.__module__}:{owner.__qualname__}"
-
-
-def _is_users(owner: type, file: str) -> bool:
-    """Return whether a class is neither fedsim's own nor of an installed library."""
-    return (
-        owner is not type(None)
-        and not is_builtin(owner)
-        and not {"site-packages", "dist-packages"} & set(Path(file).parts)
-    )

@@ -24,7 +24,7 @@ class AnswerError(Exception):
     ----------
     found : what was returned, in words
     allowed : what is allowed, in words
-    at : place of the first wrong element in the answer; None for an answer that is wrong as a whole
+    at : place of the first wrong element along the first axis of the answer; None for one that is wrong as a whole
     """
 
     def __init__(self, found: str, allowed: str, at: int | None = None) -> None:
@@ -125,8 +125,13 @@ class Numbers:
             raise AnswerError(in_words(answer), self.in_words(wanted)) from error
         if array.shape == (0,) and isinstance(answer, list | tuple):
             array = array.astype(self.dtype)  # an empty list has no type of its own
-        if array.dtype.kind not in ("iu" if whole else "iuf") or (wanted is not None and array.shape != wanted):
-            raise AnswerError(in_words(answer), self.in_words(wanted))
+        misshapen = wanted is not None and array.shape != wanted
+        if array.dtype.kind not in ("iu" if whole else "iuf") or misshapen:
+            at, found = None, in_words(answer)
+            if whole and array.dtype.kind == "f" and array.ndim == 1 and not misshapen:
+                at = next(iter(np.flatnonzero(array != np.floor(array)).tolist()), None)
+                found = found if at is None else str(array[at].item())
+            raise AnswerError(found, self.in_words(wanted), at)
         if array.dtype.kind == "u" and array.size and array.max() > np.iinfo(np.int64).max and whole:
             raise AnswerError(in_words(answer), self.in_words(wanted))
         return array.astype(self.dtype)
@@ -137,8 +142,8 @@ class Numbers:
         if self.nan:
             right |= np.isnan(wide)
         if not right.all():
-            at = int(np.flatnonzero(~right.ravel())[0])
-            raise AnswerError(str(values.ravel()[at].item()), self.in_words(wanted), at if values.ndim == 1 else None)
+            first = np.argwhere(~right)[0].tolist()
+            raise AnswerError(str(values.item(*first)), self.in_words(wanted), first[0] if first else None)
 
     def in_words(self, wanted: tuple[int, ...] | None) -> str:
         """Return what is allowed."""

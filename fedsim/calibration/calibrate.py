@@ -9,12 +9,12 @@ import numpy as np
 from fedsim.arrays import FloatArray
 from fedsim.calibration.agreement import Agreement
 from fedsim.calibration.clients import By
-from fedsim.calibration.log import Log, round_times_s
+from fedsim.calibration.log import DURATIONS, Log, round_times_s
 from fedsim.calibration.phases import PhaseFit, fitted_phases
 from fedsim.calibration.presence import Presence, presence
 from fedsim.errors import FedsimError
 from fedsim.history import History
-from fedsim.history.outcomes import COMPUTE, DOWNLINK, UPLINK, Outcome
+from fedsim.history.outcomes import Outcome
 from fedsim.scenario import Scenario
 from fedsim.simulation import simulate
 
@@ -81,8 +81,8 @@ def calibrate(
         notes.append(f"{crowd - len(log.names)} clients have no participation: they are given the median client's laws")
     tables, phases, there, told = _fitted(log, by, crowd, samples)
     notes += [*told, *there.notes]
-    rules, told = _rules(log, there, crowd, base)
-    notes += told
+    rules, of_rules = _rules(log, there, crowd, base)
+    notes += of_rules
     scenario = Scenario(name=name, **tables, **rules)
     return Calibration(
         scenario, phases, there, _compared(log, by, crowd, samples, rules, held_out, rounds), tuple(notes)
@@ -130,8 +130,8 @@ def _rules(log: Log, there: Presence, crowd: int, base: Scenario | None) -> tupl
         longest_s = float(times_s.max()) if times_s.size else 10 * float(spent_s.max())
         policy = {"kind": "deadline", "deadline_s": longest_s * _LONGER}
         notes.append(
-            f"updates were late or lost: a deadline of {longest_s:.4g} s, the longest round, is taken; --base FILE gives "
-            "another policy"
+            f"updates were late or lost: a deadline of {longest_s:.4g} s, the longest round, is taken; "
+            "--base FILE gives another policy"
         )
     if _overlap(log):
         notes.append("rounds overlap: --base FILE gives the policy of an asynchronous server")
@@ -192,14 +192,10 @@ def _simulated(
 
 def _delivered_s(history: History) -> FloatArray:
     done = history.column("participations", "outcome") == "delivered"
-    names = ("downlink_s", "compute_s", "uplink_s", "queue_s")
-    return np.asarray(sum(history.column("participations", name) for name in names)[done], dtype=np.float64)
+    parts_s = [history.column("participations", name) for name in (*DURATIONS, "queue_s")]
+    return np.asarray(np.sum(parts_s, axis=0)[done], dtype=np.float64)
 
 
 def _rounds_s(history: History) -> FloatArray:
     number, start_s, end_s = (history.column("participations", name) for name in ("round", "start_s", "end_s"))
     return round_times_s(number, start_s, end_s) if number.size else np.zeros(0)
-
-
-PHASE_TITLES: Final = {DOWNLINK: "downlink", COMPUTE: "compute, one sample", UPLINK: "uplink"}
-"""What the fit of each phase is about."""

@@ -64,10 +64,8 @@ def effects(times_s: FloatArray, cut: BoolArray, client: IntArray, group: IntArr
     centre, noise = _centres(logs, cut, row)
     centres = np.full(clients, centre.mean())
     centres[present] = centre
-    of_group = np.zeros(present.size, dtype=np.int64)
-    of_group[row] = group if by == "class" else 0
-    between, significant, error = _between(centre, noise, count, of_group)
-    if not significant and by == "crowd":
+    between, significant, error = _between(centre, noise, count, np.zeros(present.size, dtype=np.int64))
+    if not significant:
         return Effects(one, 0.0, error, noise, times_s, centres, significant=False)
     # Around a mean of n times they scatter less than around the centre itself.
     wider = np.sqrt(count / np.maximum(count - 1, 1))[row]
@@ -76,14 +74,17 @@ def effects(times_s: FloatArray, cut: BoolArray, client: IntArray, group: IntArr
     factor = one.copy()
     if by == "client":
         factor[present] = np.exp(centre - grand)
-        return Effects(factor, 0.0, 0.0, noise, drawn_s, centres, significant=significant)
+        return Effects(factor, 0.0, 0.0, noise, drawn_s, centres, significant=True)
     if by == "class":
+        of_group = np.zeros(present.size, dtype=np.int64)
+        of_group[row] = group
         means = np.bincount(of_group, centre) / np.maximum(np.bincount(of_group), 1)
         factor[present] = np.exp(means[of_group] - grand)
-        if not significant:
-            drawn_s = times_s / factor[client]
-    spread = min(math.sqrt(max(between, 0.0)), _LARGEST_SIGMA) if significant else 0.0
-    return Effects(factor, spread, error, noise, drawn_s, centres, significant=significant)
+        between, within_classes, error = _between(centre, noise, count, of_group)
+        if not within_classes:
+            return Effects(factor, 0.0, error, noise, times_s / factor[client], centres, significant=True)
+    spread = min(math.sqrt(between), _LARGEST_SIGMA)
+    return Effects(factor, spread, error, noise, drawn_s, centres, significant=True)
 
 
 def _centres(logs: FloatArray, cut: BoolArray, row: IntArray) -> tuple[FloatArray, float]:
@@ -135,10 +136,8 @@ def _between(centre: FloatArray, noise: float, count: IntArray, group: IntArray)
     total = np.bincount(group, count)
     means = np.bincount(group, centre * count) / np.maximum(total, 1)
     mean_square = float((count * np.square(centre - means[group])).sum()) / free
-    if noise == 0:
-        significant = mean_square > 0
-    else:
-        significant = bool(f.sf(mean_square / noise**2, free, within) < _SIGNIFICANT)
+    chance = f.sf(mean_square / noise**2, free, within) if noise > 0 else float(mean_square == 0)
+    significant = bool(chance < _SIGNIFICANT)
     squares = np.bincount(group, np.square(count)) / np.maximum(total, 1)
     each = (count.sum() - squares.sum()) / free
     between = max((mean_square - noise**2) / each, 0.0)

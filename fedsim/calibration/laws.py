@@ -1,9 +1,10 @@
 """Laws of times fitted to a sample, the better ones found by Akaike's information criterion.
 
-The laws that fedsim has are fitted by maximum likelihood, and so are a gamma and a Weibull law, which it has not. If one
-of those two explains the sample best, or the Kolmogorov-Smirnov distance of the best one is beyond what chance gives in
-one of a hundred samples, the law is empirical: a table of quantiles. A time that was cut short says that the whole time
-is longer: its likelihood is that of being longer, and quantiles are those of Kaplan and Meier (1958).
+The laws that fedsim has are fitted by maximum likelihood, and so are a gamma and a Weibull law, which it has not. If
+one of those two is better than all of fedsim's by more than 10, or the Kolmogorov-Smirnov distance of the best one is
+beyond what chance gives in one of a hundred samples, the law is empirical: a table of quantiles. A time that was cut
+short says that the whole time is longer: its likelihood is that of being longer, and quantiles are those of Kaplan and
+Meier (1958).
 """
 
 import math
@@ -22,7 +23,10 @@ _QUANTILES: Final = 256
 _SAME: Final = 1e-9
 _KS_1_PERCENT: Final = 1.628
 """Kolmogorov's quantile at 99 %: the largest distance of n draws from their law, times sqrt(n)."""
-_FEW: Final = 8
+_DECISIVE: Final = 10.0
+"""Akaike's criterion above the least one at which a law has essentially no support (Burnham and Anderson, 2002)."""
+_MASS: Final = 0.01
+"""Share of the times that are the very least one, from which there is a floor."""
 
 
 @dataclass(frozen=True)
@@ -79,32 +83,38 @@ def fit_law(times_s: FloatArray, cut: BoolArray, *, kinds: tuple[str, ...] | Non
     size, cuts = int(times_s.size), int(cut.sum())
     centre = float(whole.mean())
     if np.ptp(whole) <= _SAME * max(centre, _SAME):
-        kind, options = ("zero", {}) if centre == 0 else ("constant", {"value_s": centre})
-        return Fit(kind, options, {name: 0.0 for name in options}, {}, 0.0, size, cuts)
+        options = {} if centre == 0 else {"value_s": centre}
+        return Fit("constant" if options else "zero", options, dict.fromkeys(options, 0.0), {}, 0.0, size, cuts)
     tried = _tried(times_s, cut, kinds)
     aic = {name: 2.0 * one.parameters - 2.0 * one.loglik for name, one in tried.items()}
     steps_s, survival = kaplan_meier(times_s, cut)
-    if aic:
-        best = min(aic, key=lambda name: (aic[name], name))
+    own = [name for name in aic if name not in _OTHERS]
+    if own:
+        best = min(own, key=lambda name: (aic[name], name))
         at = np.searchsorted(np.sort(whole), steps_s)
         law_cdf = np.sort(tried[best].cdf[~cut])[np.minimum(at, whole.size - 1)]
         before = np.concatenate([[1.0], survival[:-1]])
         distance = float(max(np.abs(1 - survival - law_cdf).max(), np.abs(1 - before - law_cdf)[1:].max(initial=0.0)))
         limit = _KS_1_PERCENT / math.sqrt(whole.size)
-        if best not in _OTHERS and (distance <= limit or _floored(tried[best].options, whole)):
+        if distance <= limit and aic[best] <= min(aic.values()) + _DECISIVE:
             return Fit(best, tried[best].options, tried[best].errors, aic, distance, size, cuts)
     values = quantiles(steps_s, survival, min(_QUANTILES, whole.size))
     return Fit(EMPIRICAL, {"values_s": [float(f"{value:.7g}") for value in values]}, {}, aic, 0.0, size, cuts)
 
 
-def _floored(options: Mapping[str, Any], whole: FloatArray) -> bool:
-    """Return whether a law has a point mass in the sample, for which the distance is not that of Kolmogorov."""
-    return options.get("floor_s", 0.0) > 0 and bool(whole.min() == options["floor_s"])
+def _at_floor(times_s: FloatArray, cut: BoolArray) -> BoolArray:
+    """Return which times are at a floor, shape (n,): all that are the very least, if they are no few."""
+    least = ~cut & (times_s == times_s[~cut].min())
+    return np.asarray(least & (np.count_nonzero(least) > max(1, _MASS * times_s.size)))
 
 
 def _tried(times_s: FloatArray, cut: BoolArray, kinds: tuple[str, ...] | None) -> dict[str, _Tried]:
     """Return the laws that can be fitted."""
     found: dict[str, _Tried] = {}
+    # Where many times are the same, no law with a density can hold.
+    others: tuple[str, ...] = _OTHERS
+    if _at_floor(times_s, cut).any():
+        kinds, others = ("normal",) if kinds is None else (), ()
     for name, attempt in (
         ("log-normal", _log_normal),
         ("normal", _normal),
@@ -112,7 +122,7 @@ def _tried(times_s: FloatArray, cut: BoolArray, kinds: tuple[str, ...] | None) -
         ("gamma", _gamma),
         ("weibull", _weibull),
     ):
-        if kinds is None or name in kinds or name in _OTHERS:
+        if kinds is None or name in kinds or name in others:
             one = attempt(times_s, cut)
             if one is not None and math.isfinite(one.loglik):
                 found[name] = one
@@ -133,11 +143,10 @@ def _log_normal(times_s: FloatArray, cut: BoolArray) -> _Tried | None:
 
 
 def _normal(times_s: FloatArray, cut: BoolArray) -> _Tried | None:
-    """Return a normal law with a floor where several times are the very least, as draws below a floor are."""
+    """Return a normal law, with a floor where many times are the very least, as draws below a floor are."""
     from scipy.stats import norm
 
-    least = times_s[~cut].min()
-    at_floor = ~cut & (times_s == least) if np.count_nonzero(times_s[~cut] == least) > 1 else np.zeros(cut.size, bool)
+    least, at_floor = times_s[~cut].min(), _at_floor(times_s, cut)
     mean, std = _normal_parameters(times_s, cut, at_floor)
     if mean < 0:
         return None
@@ -223,11 +232,11 @@ def kaplan_meier(times_s: FloatArray, cut: BoolArray) -> tuple[FloatArray, Float
     """
     steps_s, ends = np.unique(times_s[~cut], return_counts=True)
     at_risk = times_s.size - np.searchsorted(np.sort(times_s), steps_s, side="left")
-    return steps_s, np.cumprod(1.0 - ends / at_risk)
+    return steps_s, np.asarray(np.cumprod(1.0 - ends / at_risk), dtype=np.float64)
 
 
 def quantiles(steps_s: FloatArray, survival: FloatArray, count: int) -> NDArray[np.float64]:
-    """Return times at the middles of so many equal shares, shape (count,); what lies beyond all is the longest."""
+    """Return times at the middles of ``count`` equal shares, shape (count,); what lies beyond all is the longest."""
     levels = (np.arange(count) + 0.5) / count
     place = np.searchsorted(1.0 - survival, levels - 1e-12, side="left")
     return steps_s[np.minimum(place, steps_s.size - 1)]

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from fedsim.arrays import BoolArray, FloatArray, IntArray
 from fedsim.errors import DataError
-from fedsim.history.outcomes import NOT_CUT, PHASES, Outcome
+from fedsim.history.outcomes import NOT_CUT, PHASES, UPLINK, Outcome
 from fedsim.inputs.columns import check_column
 from fedsim.inputs.files import MAX_BYTES, check_file
 from fedsim.traces import read_columns
@@ -18,7 +18,9 @@ from fedsim.traces import read_columns
 DURATIONS: Final = tuple(f"{phase}_s" for phase in PHASES)
 _FEWEST: Final = 10
 """Participations without which no law is fitted."""
-_KNOWN: Final = (*DURATIONS, "client", "class", "round", "start_s", "end_s", "queue_s", "work", "samples")
+_NUMBERS: Final = (*DURATIONS, "round", "start_s", "end_s", "queue_s", "work", "samples")
+_KNOWN: Final = ("client", "class", *_NUMBERS)
+_LEAST_WORK: Final = 1e-9
 
 
 @dataclass(frozen=True)
@@ -104,9 +106,10 @@ def read_log(path: str | Path, rounds: str | Path | None = None) -> Log:
     DataError
         If a file cannot be read, or a column is missing or holds what it must not.
     """
-    place, beside = Path(path), {}
+    place, beside = Path(path), dict[str, NDArray[Any]]()
     if place.is_dir():
-        place, rounds = place / "participations.parquet", place / "rounds.parquet" if rounds is None else rounds
+        rounds = place / "rounds.parquet" if rounds is None else rounds
+        place = place / "participations.parquet"
         if (place.parent / "clients.parquet").exists():
             beside = read_columns(place.parent / "clients.parquet")
     check_file(place, MAX_BYTES, DataError)
@@ -125,72 +128,90 @@ def _log(
 ) -> Log:
     if "client" not in columns:
         raise DataError(f"{where}: there is no column client; known columns: {', '.join(_KNOWN)}, outcome, cut_in")
-    size, notes = columns["client"].size, []
+    size, notes = columns["client"].size, list[str]()
     if size < _FEWEST:
         raise DataError(f"{where}: it has {size} participations; laws are fitted to at least {_FEWEST}")
-    numbers = {name: _numbers(columns, name, where) for name in _KNOWN[:3] + _KNOWN[5:] if name in columns}
-    if not {"start_s", "end_s"} & numbers.keys() and not set(DURATIONS) & numbers.keys():
-        raise DataError(f"{where}: no column tells a time; needed: {', '.join(DURATIONS)}, or start_s and end_s")
-    names, client = np.unique(columns["client"].astype(str), return_inverse=True)
-    if columns["client"].dtype.kind in "iu":
-        ids, client = np.unique(columns["client"], return_inverse=True)
-        names = ids.astype(str)
-    groups, group = np.array(["all"]), np.zeros(size, dtype=np.int64)
-    if "class" in columns:
-        groups, group = np.unique(columns["class"].astype(str), return_inverse=True)
-    cut_in = _codes(columns, "cut_in", PHASES, where, NOT_CUT)
+    numbers = {name: _numbers(columns, name, where) for name in _NUMBERS if name in columns}
+    names, client = _numbered(columns["client"])
+    groups, group = _numbered(columns["class"]) if "class" in columns else (("all",), np.zeros(size, dtype=np.int64))
     outcome = _codes(columns, "outcome", Outcome.labels(), where, int(Outcome.DELIVERED))
-    spent_s = np.full((len(PHASES), size), np.nan)
-    for phase, name in enumerate(DURATIONS):
-        if name in numbers:
-            spent_s[phase] = numbers[name]
-    if not set(DURATIONS) & numbers.keys():
-        if not {"start_s", "end_s"} <= numbers.keys():
-            raise DataError(f"{where}: start_s and end_s belong together where no column tells the time of a phase")
-        spent_s[2] = numbers["end_s"] - numbers["start_s"]
-        cut_in = np.where(cut_in == NOT_CUT, NOT_CUT, 2)
-        notes.append("no column tells the time of a phase: the whole participation is taken for its uplink")
-    elif missing := [name for name in DURATIONS if name not in numbers]:
-        notes.append(f"{' and '.join(missing)} missing: taken as 0")
-    if "queue_s" in numbers:
-        spent_s[2] += numbers["queue_s"]
-    if np.nanmin(spent_s) < 0:
-        raise DataError(f"{where}: a time of {np.nanmin(spent_s):g} s is not allowed; times are at least 0")
-    lost = outcome == Outcome.DROPPED
-    if "cut_in" not in columns and (outcome != Outcome.DELIVERED).any():
-        late = outcome == Outcome.LATE
-        cut_in[lost | late] = _last_phase(spent_s[:, lost | late])
+    cut_in = _codes(columns, "cut_in", PHASES, where, NOT_CUT)
+    spent_s = _spent(numbers, size, where, notes)
+    if not numbers.keys() & set(DURATIONS):
+        cut_in[cut_in != NOT_CUT] = UPLINK
+    ended_early = outcome != Outcome.DELIVERED
+    if "cut_in" not in columns and ended_early.any():
+        cut_in[ended_early] = _last_phase(spent_s[:, ended_early])
         notes.append("cut_in missing: the last phase that took time is taken for the one that was cut")
-    samples = None
-    if "samples" in numbers:
-        samples = _of_clients(numbers["samples"], client, names.size, where)
-    elif "samples" in clients and "client" in clients and "client" in columns:
-        known = dict(zip(clients["client"].astype(str), clients["samples"], strict=True))
-        found = [known.get(name, np.nan) for name in names]
-        samples = None if np.isnan(found).any() or min(found) < 1 else np.array(found, dtype=np.int64)
-    elif np.nanmax(spent_s[1], initial=0.0) > 0:
+    samples = _samples(numbers, clients, names, client, where)
+    if samples is None and np.nanmax(spent_s[1], initial=0.0) > 0:
         notes.append("samples missing: all clients are taken to have as many")
-    number = numbers["round"].astype(np.int64) if "round" in numbers else None
-    work = np.clip(numbers.get("work", np.ones(size)), 1e-9, 1.0)
-    log = Log(
-        client=client.astype(np.int64),
-        group=group.astype(np.int64),
-        names=tuple(names.tolist()),
-        groups=tuple(groups.tolist()),
-        round=number,
+    if not {"round", "start_s", "end_s"} <= numbers.keys():
+        notes.append("round, start_s or end_s missing: round times are not compared")
+    return Log(
+        client=client,
+        group=group,
+        names=names,
+        groups=groups,
+        round=numbers["round"].astype(np.int64) if "round" in numbers else None,
         start_s=numbers.get("start_s"),
         end_s=numbers.get("end_s"),
         spent_s=spent_s,
         cut_in=cut_in,
-        work=work,
+        work=np.clip(numbers.get("work", np.ones(size)), _LEAST_WORK, 1.0),
         samples=samples,
         outcome=outcome,
         candidates=candidates,
         notes=tuple(notes),
     )
-    if log.round is None or log.start_s is None or log.end_s is None:
-        log = replace(log, notes=(*log.notes, "round, start_s or end_s missing: round times are not compared"))
-    return log
+
+
+def _numbered(column: NDArray[Any]) -> tuple[tuple[str, ...], IntArray]:
+    """Return the different entries of a column as text, and the number of each row's, shape (n,)."""
+    entries, number = np.unique(column if column.dtype.kind in "iu" else column.astype(str), return_inverse=True)
+    return tuple(entries.astype(str).tolist()), number.astype(np.int64)
+
+
+def _spent(numbers: Mapping[str, FloatArray], size: int, where: str, notes: list[str]) -> FloatArray:
+    """Return the time in each phase, shape (3, n), NaN for a phase without a column; add to the notes."""
+    spent_s = np.full((len(PHASES), size), np.nan)
+    for phase, name in enumerate(DURATIONS):
+        if name in numbers:
+            spent_s[phase] = numbers[name]
+    missing = [name for name in DURATIONS if name not in numbers]
+    if len(missing) == len(DURATIONS):
+        if not {"start_s", "end_s"} <= numbers.keys():
+            raise DataError(f"{where}: no column tells a time; needed: {', '.join(DURATIONS)}, or start_s and end_s")
+        spent_s[UPLINK] = numbers["end_s"] - numbers["start_s"]
+        notes.append("no column tells the time of a phase: the whole participation is taken for its uplink")
+    elif missing:
+        notes.append(f"{' and '.join(missing)} missing: taken as 0")
+    if "queue_s" in numbers:
+        spent_s[UPLINK] += numbers["queue_s"]
+    if np.nanmin(spent_s) < 0:
+        raise DataError(f"{where}: a time of {np.nanmin(spent_s):g} s is not allowed; times are at least 0")
+    return spent_s
+
+
+def _samples(
+    numbers: Mapping[str, FloatArray],
+    clients: Mapping[str, NDArray[Any]],
+    names: tuple[str, ...],
+    client: IntArray,
+    where: str,
+) -> IntArray | None:
+    """Return the samples of each client, of the log or of a run's table of clients, shape (K,); None for neither."""
+    if "samples" in numbers:
+        found = np.zeros(len(names), dtype=np.int64)
+        found[client] = numbers["samples"]
+        if found.min() < 1 or (numbers["samples"] != found[client]).any():
+            raise DataError(f"{where}: samples: each client has one whole number of at least 1 in all rows")
+        return found
+    if not {"client", "samples"} <= clients.keys():
+        return None
+    known = dict(zip(clients["client"].astype(str).tolist(), clients["samples"].tolist(), strict=True))
+    told = np.array([known.get(name) or 0 for name in names], dtype=np.float64)
+    return told.astype(np.int64) if np.nan_to_num(told).min() >= 1 else None
 
 
 def _numbers(columns: Mapping[str, NDArray[Any]], name: str, where: str) -> FloatArray:
@@ -223,11 +244,3 @@ def _last_phase(spent_s: FloatArray) -> IntArray:
     """Return the last phase of each participation that took time, shape (n,); the first if none did."""
     spent = np.nan_to_num(spent_s) > 0
     return np.where(spent.any(axis=0), len(PHASES) - 1 - np.argmax(spent[::-1], axis=0), 0)
-
-
-def _of_clients(values: FloatArray, client: IntArray, clients: int, where: str) -> IntArray:
-    found = np.zeros(clients, dtype=np.int64)
-    found[client] = values
-    if found.min() < 1 or (values != found[client]).any():
-        raise DataError(f"{where}: samples: each client has one whole number of at least 1 in all rows")
-    return found

@@ -1,4 +1,4 @@
-"""The command line: run, plot, report, check, list, data and store.
+"""The command line: run, plot, report, check, list, data, calibrate and store.
 
 A wrong scenario, file or option ends in a paragraph on standard error and exit code 2, without a traceback; see
 `fedsim.cli.boundary`.
@@ -11,6 +11,7 @@ from typing import Annotated, Any
 import typer
 
 from fedsim.cli.boundary import guarded, show_tracebacks
+from fedsim.cli.calibration import calibrate
 from fedsim.cli.data_sets import data
 from fedsim.cli.finished_runs import plot, report
 from fedsim.cli.kinds import list_kinds
@@ -28,6 +29,7 @@ for command in (run, plot, report, check):
     app.command()(command)
 app.command("list")(list_kinds)
 app.command()(data)
+app.command()(calibrate)
 app.add_typer(store_app, name="store")
 
 

@@ -2,8 +2,9 @@
 
 ======  ======================================================================================================
 0       done, or the reader of the output has gone
-1       a fault of fedsim or of a part of the user's own; the paragraph asks to report it
-2       refused: a wrong value, file or option, or too little memory; the message says what is allowed
+1       a fault of fedsim; the paragraph asks to report it
+2       refused: a wrong value, file or option, a part of the user's own that fails, or too little memory; the message
+        says what is allowed, or what has failed
 130     interrupted by Ctrl-C
 ======  ======================================================================================================
 
@@ -19,6 +20,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
+from fedsim.answers import attributed
 from fedsim.errors import FedsimError
 
 VARIABLE: Final = "FEDSIM_TRACEBACK"
@@ -68,6 +70,8 @@ def _told(error: BaseException) -> int:
     if isinstance(error, KeyboardInterrupt):
         _say("fedsim: interrupted\n")
         return _INTERRUPTED
+    if isinstance(error, Exception) and not isinstance(error, FedsimError | MemoryError | OSError):
+        error = attributed(error) or error
     if isinstance(error, FedsimError):
         _say(f"fedsim: {error}\n")
         return _REFUSED

@@ -42,6 +42,7 @@ def catalogues() -> dict[str, Any]:
     from fedsim.network.medium.cell import SHARINGS
     from fedsim.network.medium.failures import FAILURES
     from fedsim.network.radio.power_control import POWER_CONTROLS
+    from fedsim.network.satellite.passes import PASSES
     from fedsim.network.topology.generators import LAYOUTS
     from fedsim.network.topology.mobility import MOBILITIES
     from fedsim.network.transport.transport import TRANSPORTS
@@ -72,6 +73,7 @@ def catalogues() -> dict[str, Any]:
         "accesses": ACCESSES,
         "access-latencies": ACCESS_LATENCIES,
         "transports": TRANSPORTS,
+        "passes": PASSES,
         "mobilities": MOBILITIES,
         "troubles": FAILURES,
         "compute-times": COMPUTE_TIMES,

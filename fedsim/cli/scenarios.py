@@ -127,10 +127,14 @@ def _scenario(file: Path, assignments: list[str] | None, *, plugins: bool) -> An
     values = dict(parse_assignment(text) for text in assignments or [])
     if not plugins:
         with without_plugins():
-            return Scenario.load(file, values)
+            return Scenario.load(file, values, _tell)
     # At the end of the path, so that no installed package is hidden.
     sys.path += [str(folder) for folder in (file.resolve().parent, Path.cwd()) if str(folder) not in sys.path]
-    return Scenario.load(file, values)
+    return Scenario.load(file, values, _tell)
+
+
+def _tell(said: str) -> None:
+    typer.echo(f"fedsim: {said}", err=True)
 
 
 @contextlib.contextmanager

@@ -161,6 +161,7 @@ class Batteries:
         bits: tuple[float, float],
         samples: FloatArray,
         compute_s: FloatArray,
+        frequency: FloatArray | None = None,
     ) -> EnergyDemand:
         """Begin a participation of each client, which lasts until `end`, and return its energy demand.
 
@@ -171,12 +172,18 @@ class Batteries:
         bits : sizes of the message down and of the message up
         samples : samples to pass, shape (n,)
         compute_s : duration of the work, shape (n,)
+        frequency : share of the full clock frequency at which each works, in (0, 1], shape (n,); None for all of it
+            Power grows with the cube of the frequency, as the voltage does with it, so the energy of an operation with
+            its square.
         """
         charge_j = self.charge_j(client, time_s)
         prices = self.prices.of(client)
         cost_j = np.empty((NEVER_EMPTY, client.size))
         cost_j[0] = prices.receive_j_per_bit * bits[0]
-        cost_j[1] = prices.sample_j * samples + prices.compute_w * compute_s
+        if frequency is None:
+            cost_j[1] = prices.sample_j * samples + prices.compute_w * compute_s
+        else:
+            cost_j[1] = (prices.sample_j * samples + prices.compute_w * compute_s * frequency) * frequency**2
         cost_j[2] = prices.transmit_j_per_bit * bits[1]
         self._charge_j[client], self._since_s[client] = charge_j, np.inf
         self._from_s[client] = np.inf

@@ -4,10 +4,11 @@ Each law is given by its quantile function, so that one uniform number makes one
 widens or narrows a law at the same mean: 1 leaves it as it is, 0 makes all factors 1.
 """
 
+from functools import cached_property
 from typing import Annotated, Final, Protocol
 
 import numpy as np
-from pydantic import Field
+from pydantic import Field, PositiveFloat
 
 from fedsim.answers import Contract, Flag, Numbers, same_shape
 from fedsim.arrays import FloatArray, normal_quantile
@@ -23,6 +24,7 @@ HETEROGENEITY_LAWS: Final = Registry(
         "log-normal": "fedsim.devices.heterogeneity:LogNormal",
         "shifted-exponential": "fedsim.devices.heterogeneity:ShiftedExponential",
         "stragglers": "fedsim.devices.heterogeneity:Stragglers",
+        "empirical": "fedsim.devices.heterogeneity:Empirical",
     },
 )
 
@@ -134,6 +136,32 @@ class Stragglers(Component):
     @property
     def _mean(self) -> float:
         return 1.0 + self.share * (self.times_slower - 1.0)
+
+
+class Empirical(Component):
+    """Measured factors, each equally likely; `heterogeneity` multiplies their distance from 1.
+
+    Attributes
+    ----------
+    values : in any order, above 0; they are divided by their mean
+    """
+
+    values: Annotated[tuple[PositiveFloat, ...], Field(min_length=1, strict=False)]
+
+    def factor(self, u: FloatArray, heterogeneity: Values = 1.0) -> FloatArray:
+        """Return ``1 + h (v - 1)`` with v the least value whose share at or below it is at least u, shape (n,)."""
+        number = self._sorted.size
+        found = self._sorted[np.ceil(u * number).astype(np.int64) - 1]
+        return np.asarray(1.0 + heterogeneity * (found - 1.0))
+
+    def allows(self, heterogeneity: float) -> bool:
+        """Return whether the least factor stays above 0."""
+        return bool(heterogeneity * (1.0 - self._sorted[0]) < 1.0)
+
+    @cached_property
+    def _sorted(self) -> FloatArray:
+        values = np.sort(np.array(self.values, dtype=np.float64))
+        return np.asarray(values / values.mean())
 
 
 def mean_slowdown(load: Values) -> Values:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from fedsim.errors import RunError
 from fedsim.history import accounting, critical_path, figures, what_if
+from fedsim.history.notes import Rates, notes_of
 from fedsim.history.tables import Tables, X, Y
 from fedsim.learning.models.settings import ModelPart
 from fedsim.learning.models.trained import TrainedModel
@@ -32,15 +33,39 @@ class History(Tables):
     ----------
     find_model : where `model` finds it; None for a history without one
     unfinished : what the run of a folder lacks to be whole, in words; None for a whole one
+    ending : sentences on why the run ended before its last round; none if it did not
+    budget : greatest epsilon that a client may leak; None without privacy
+    said : the notes of a run folder; None for a history that was not read from one
     """
 
     find_model: FindModel | None = field(default=None, repr=False, compare=False, kw_only=True)
     unfinished: str | None = field(default=None, compare=False, kw_only=True)
+    ending: tuple[str, ...] = field(default=(), compare=False, kw_only=True)
+    budget: float | None = field(default=None, compare=False, kw_only=True)
+    said: tuple[str, ...] | None = field(default=None, compare=False, kw_only=True)
 
     by_fate = accounting.by_fate
     cloud_path = critical_path.cloud_path
     critical_path = critical_path.critical_path
     deadline_whatif = what_if.deadline_whatif
+
+    @property
+    def notes(self) -> list[str]:
+        """Sentences that a user should know: why the run ended early, and what went wrong without ending it."""
+        rates = Rates()
+        for batch in self.participations.to_batches():
+            rates.see(batch)
+        return self.told(rates, self.budget)
+
+    def told(self, rates: Rates, budget: float | None) -> list[str]:
+        """Return the notes.
+
+        Parameters
+        ----------
+        rates : of the participations, looked at
+        budget : greatest epsilon that a client may leak; None without privacy
+        """
+        return [*self.ending, *notes_of(self, rates, budget)] if self.said is None else list(self.said)
 
     def model(self, model: ModelPart | str | None = None, *, after_round: int | None = None) -> "Module":
         """Return the final model of the run as a ``torch.nn.Module`` in evaluation mode.

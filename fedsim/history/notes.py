@@ -1,25 +1,110 @@
 """What a user should know of a run, read from its tables."""
 
+from typing import Final
+
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from fedsim.history.tables import Tables
 
+LEAST_DELIVERED: Final = 0.05
+"""Share of delivered participations below which nearly nothing is delivered."""
 
-def notes_of(tables: Tables) -> list[str]:
+FASTEST_BPS: Final = 1e11
+SLOWEST_BPS: Final = 1.0
+"""Rates beyond which a transfer is absurd."""
+
+NEARLY_SPENT: Final = 0.99
+"""Share of a privacy budget from which on it counts as spent."""
+
+
+def notes_of(tables: Tables, rates: "Rates | None" = None, budget: float | None = None) -> list[str]:
     """Return sentences on what went wrong without ending the run; none if nothing did.
 
     Parameters
     ----------
     tables : of the run
+    rates : of its transfers; None if they were not looked at
+    budget : greatest epsilon that a client may leak; None without privacy
     """
+    found = [_not_finite(tables), _not_delivered(tables), rates.note() if rates else "", _spent(tables, budget)]
+    return [note for note in found if note]
+
+
+def _not_finite(tables: Tables) -> str:
     loss = tables.column("evaluations", "loss").astype(np.float64)
     wrong = np.flatnonzero(~np.isfinite(loss))
     if not wrong.size:
-        return []
+        return ""
     first = int(wrong[0])
     number, time_s = (tables.column("evaluations", name)[first] for name in ("round", "time_s"))
     again = "" if wrong.size == loss.size - first else "; later ones are finite again"
-    return [
+    return (
         f"the model is no number any more: its loss is {loss[first]} after round {number}, at {time_s:.6g} s, and "
         f"{wrong.size} of {loss.size} evaluations are not finite{again}"
-    ]
+    )
+
+
+def _not_delivered(tables: Tables) -> str:
+    selected, delivered, late, dropped = (
+        int(tables.column("rounds", name).sum()) for name in ("selected", "delivered", "late", "dropped")
+    )
+    if not selected or delivered >= LEAST_DELIVERED * selected:
+        return ""
+    what = "nothing" if not delivered else "nearly nothing"
+    return f"{what} was delivered: {delivered:,} of {selected:,} participations; {late:,} late, {dropped:,} dropped"
+
+
+def _spent(tables: Tables, budget: float | None) -> str:
+    leakage = tables.column("rounds", "largest_leakage")
+    if budget is None or not leakage.size or leakage[-1] < NEARLY_SPENT * budget:
+        return ""
+    return (
+        f"a privacy budget is spent: the largest leakage is {leakage[-1]:.4g} of {budget:.4g} epsilon, and what is "
+        "left asks for so much noise that further updates of such a client carry nothing"
+    )
+
+
+class Rates:
+    """Slowest and fastest delivered transfers of a run."""
+
+    def __init__(self) -> None:
+        self._fastest, self._slowest = (0.0, ""), (np.inf, "")
+
+    def see(self, batch: pa.RecordBatch) -> None:
+        """Look at some participations.
+
+        Parameters
+        ----------
+        batch : rows of the table of participations
+        """
+        delivered = np.asarray(pc.equal(batch.column("outcome"), "delivered").to_numpy(zero_copy_only=False))
+        for way in ("downlink", "uplink"):
+            bits, took_s = (
+                np.asarray(batch.column(f"{way}_{unit}").to_numpy(zero_copy_only=False), dtype=np.float64)
+                for unit in ("bits", "s")
+            )
+            looked = np.flatnonzero(delivered & (bits > 0) & (took_s > 0))
+            if not looked.size:
+                continue
+            rate = bits[looked] / took_s[looked]
+            for at, beyond in ((rate.argmax(), rate.max() > self._fastest[0]), (rate.argmin(), False)):
+                row = looked[at]
+                words = (
+                    f"the {way} of client {batch.column('client')[row]} in round {batch.column('round')[row]}: "
+                    f"{bits[row]:.6g} bits in {took_s[row]:.6g} s"
+                )
+                if beyond:
+                    self._fastest = float(rate[at]), words
+                if rate[at] < self._slowest[0]:
+                    self._slowest = float(rate[at]), words
+
+    def note(self) -> str:
+        """Return a sentence on absurd rates; empty if there are none."""
+        said = [
+            f"{words}, {rate:.3g} bit/s"
+            for rate, words in (self._fastest, self._slowest)
+            if words and not SLOWEST_BPS <= rate <= FASTEST_BPS
+        ]
+        return f"a rate is absurd: {'; '.join(dict.fromkeys(said))}" if said else ""

@@ -57,8 +57,11 @@ NETWORKS = Registry(
         "urban-macro": "fedsim.network.cell.presets:UrbanMacroCell",
         "indoor-office": "fedsim.network.cell.presets:IndoorOfficeCell",
         "wifi": "fedsim.network.cell.presets:WifiCell",
+        "wifi-dcf": "fedsim.network.cell.presets:ContendedWifiCell",
         "nb-iot": "fedsim.network.cell.presets:NarrowbandCell",
         "5g-midband": "fedsim.network.cell.presets:MidbandCell",
+        "lora": "fedsim.network.lora:LoRa",
+        "satellite": "fedsim.network.satellite.satellite:SatelliteNetwork",
     },
     attributes=("requires",),
 )

@@ -30,7 +30,7 @@ from fedsim.answers import (
 from fedsim.arrays import FloatArray, IntArray
 from fedsim.capabilities import Capable
 from fedsim.clock import Environment, Event
-from fedsim.errors import ScenarioError
+from fedsim.errors import PartError, ScenarioError
 from fedsim.streams import Streams
 
 
@@ -245,6 +245,40 @@ class Links(ABC):
         """Return what is known of the clients' links before the run, for the table of clients."""
         return LinkFacts()
 
+    def uplink_snr_hz(self, client: IntArray, time_s: float) -> FloatArray | None:
+        """Return what a base station measures of clients' uplinks at an instant, shape (n,); None without radio.
+
+        It is the mean power received of a client at full power over the density of noise and interference, in Hz: in a
+        band of b Hz the client's mean SNR is this number over b.
+
+        Parameters
+        ----------
+        client : ids in 0..K-1, shape (n,)
+        time_s : instant, >= 0
+        """
+        return None
+
+    def allocated(
+        self, client: IntArray, bandwidth_hz: FloatArray | None, transmit_power_dbm: FloatArray | None
+    ) -> "Links":
+        """Return the links of a cohort whose uplinks have bands and powers of their own.
+
+        Parameters
+        ----------
+        client : ids of the cohort, distinct, shape (n,)
+        bandwidth_hz : band of each client, > 0, shape (n,); None for its own
+        transmit_power_dbm : power of each client's transmitter, shape (n,); None for its own
+
+        Raises
+        ------
+        ScenarioError
+            If the network has no uplinks to which bands and powers can be given, as here.
+        """
+        raise ScenarioError(
+            f"network: a {type(self).__name__} gives its clients no bands and powers, so that a selector cannot "
+            "allocate them; allowed: a cell whose uplink is dedicated"
+        )
+
     def open(self, env: Environment) -> SharedMedium:
         """Return the medium of the shared directions on the clock of one run."""
         raise NotImplementedError(f"{type(self).__name__} shares no direction, so it has no medium to open")
@@ -300,6 +334,8 @@ LINKS: Final = Contract(
         "uplink_s": _DURATIONS,
         "expected_downlink_s": _EXPECTED,
         "expected_uplink_s": _EXPECTED,
+        "uplink_snr_hz": OptionalOf(Numbers(same_shape("client"), least=0, infinite=True)),
+        "allocated": InstanceOf(Links),
         "serving": OptionalOf(Numbers(shaped("clients"), least=0, dtype=np.int64)),
         "connection": OptionalOf(InstanceOf(Connection)),
         "broadcast": Flag(),
@@ -334,15 +370,15 @@ def build_links(network: Network, positions_m: FloatArray, streams: Streams) -> 
 
     Raises
     ------
-    ScenarioError
+    PartError
         If the result does not derive from `Links`, or shares a direction without a medium to open.
     """
     links: object = NETWORK.checked(network).build(positions_m, streams)
     built = f"network: {type(network).__name__}.build returned a {type(links).__name__}"
     if not isinstance(links, Links):
-        raise ScenarioError(f"{built}, which is not allowed; it must derive from fedsim.network.Links")
+        raise PartError(built, "allowed: links that derive from fedsim.network.Links")
     if any(links.shared) and type(links).open is Links.open:
-        raise ScenarioError(f"{built} that shares a direction; it must have a method open")
+        raise PartError(f"{built} that shares a direction", "allowed: links that share one with a method open")
     return LINKS.checked(links, clients=len(positions_m))
 
 

@@ -119,7 +119,7 @@ def _finite(update: Vector, epsilon: float, buffers: Mask) -> NDArray[np.float64
         raise ValueError(f"epsilon: {epsilon!r} is not allowed; it must be at least 0")
     if update.ndim != 1 or update.shape != buffers.shape:
         raise ValueError(f"buffers: shape {buffers.shape} does not mark an update of shape {update.shape}")
-    return np.nan_to_num(update.astype(np.float64), nan=0.0, posinf=_LARGEST, neginf=-_LARGEST)
+    return np.nan_to_num(update.astype(np.float64), posinf=_LARGEST, neginf=-_LARGEST)
 
 
 def _noised(

@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable, Iterable
+from dataclasses import replace as with_fields
 from pathlib import Path
 from typing import cast
 
@@ -103,7 +104,7 @@ def run(
             trained = simulation.trained()
             if trained is not None:
                 write_model(folder.claim(MODEL), trained.arrays, trained.architecture, history.rounds.num_rows)
-            write_results(folder.place, scenario, history, recorder.batches("participations"), simulation.ending)
+            write_results(folder.place, scenario, history, recorder.batches("participations"))
         except BaseException as error:
             saver.end(error)
             raise
@@ -119,7 +120,6 @@ def write_results(
     scenario: Scenario,
     history: History,
     participations: Iterable[pa.RecordBatch] | None = None,
-    notes: Iterable[str] = (),
 ) -> None:
     """Write summary and figures of a run that has ended.
 
@@ -129,10 +129,10 @@ def write_results(
     scenario : of the run
     history : of the run
     participations : its participations batch by batch, where they are too many for memory
-    notes : sentences on how the run ended
     """
     settings = scenario.results
-    summary = summarise(history, settings.target_accuracy, settings.smoothing, participations, notes)
+    budget = None if scenario.privacy is None else float(scenario.privacy.budget.total)
+    summary = summarise(history, settings.target_accuracy, settings.smoothing, participations, budget)
     write_json(place / SUMMARY, summary)
     draw([history], "round", "duration", out=place / "round_durations.png")
     if history.evaluations.num_rows:
@@ -155,17 +155,19 @@ def _finished_before(folder: RunFolder) -> History:
     if lost := sorted(set(gone) - {SUMMARY, *FIGURES}):
         raise RunError(f"{folder.path}: lacks {', '.join(lost)}, which its run wrote; --force runs the scenario again")
     if gone:
-        write_results(folder.path, folder.scenario, history, notes=_ended_early(folder.scenario, history))
+        if SUMMARY in gone:
+            history = with_fields(history, ending=_ended_early(folder.scenario, history))
+        write_results(folder.path, folder.scenario, history)
         folder.written_again()
     return history
 
 
-def _ended_early(scenario: Scenario, history: History) -> list[str]:
+def _ended_early(scenario: Scenario, history: History) -> tuple[str, ...]:
     """Return that a finished run has fewer rounds than its scenario counts; why is no longer known."""
     rounds, count = history.rounds.num_rows, scenario.rounds.count
     if rounds == count or scenario.rounds.until_s is not None or scenario.rounds.target_accuracy is not None:
-        return []
-    return [f"the run ended after round {rounds} of {count}"]
+        return ()
+    return (f"the run ended after round {rounds} of {count}",)
 
 
 def _by_another_release(folder: RunFolder) -> str:

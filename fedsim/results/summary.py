@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 from fedsim.errors import RunError
 from fedsim.history import History
 from fedsim.history.accounting import wasted_shares
-from fedsim.history.notes import notes_of
+from fedsim.history.notes import Rates
 from fedsim.results.manifest import SUMMARY, checked_bytes
 from fedsim.results.places import located
 from fedsim.results.state import read_state
@@ -22,7 +22,7 @@ def summarise(
     target_accuracy: float = 0.8,
     smoothing: int = 1,
     participations: Iterable[pa.RecordBatch] | None = None,
-    notes: Iterable[str] = (),
+    budget: float | None = None,
 ) -> dict[str, Any]:
     """Return the summary of a run by the names of its quantities; None for one that does not exist.
 
@@ -32,7 +32,7 @@ def summarise(
     target_accuracy : accuracy whose time is stated, a share
     smoothing : window of the causal mean over evaluations
     participations : the participations batch by batch, where they are too many for memory
-    notes : sentences on how the run ended, beside those that follow from its tables
+    budget : greatest epsilon that a client may leak; None without privacy, where no leakage is stated
     """
     durations_s = history.column("rounds", "duration_s")
     ends_s = history.column("rounds", "end_s")
@@ -40,9 +40,9 @@ def summarise(
     delivered = int(history.column("rounds", "delivered").sum())
     _, accuracy = history.curve("round", "accuracy", smoothing)
     leakage = history.column("rounds", "largest_leakage")
-    reached: set[int] = set()
+    reached, rates = set[int](), Rates()
     batches = history.participations.to_batches() if participations is None else participations
-    wasted_time, wasted_bits = wasted_shares(history, _noting_clients(batches, reached))
+    wasted_time, wasted_bits = wasted_shares(history, _noting(batches, reached, rates))
     return {
         "rounds": history.rounds.num_rows,
         "simulated_s": float(ends_s[-1]) if ends_s.size else 0.0,
@@ -58,15 +58,17 @@ def summarise(
         "wasted_time_share": wasted_time,
         "wasted_bits_share": wasted_bits,
         "clients_reached": len(reached),
-        "largest_leakage": float(leakage[-1]) if leakage.size else None,
-        "notes": [*notes, *notes_of(history)],
+        "privacy": budget is not None,
+        "largest_leakage": float(leakage[-1]) if leakage.size and budget is not None else None,
+        "notes": history.told(rates, budget),
     }
 
 
-def _noting_clients(batches: Iterable[pa.RecordBatch], reached: set[int]) -> Iterator[pa.RecordBatch]:
-    """Yield batches of participations, and add their clients to a set."""
+def _noting(batches: Iterable[pa.RecordBatch], reached: set[int], rates: Rates) -> Iterator[pa.RecordBatch]:
+    """Yield batches of participations; add their clients to a set, and look at their rates."""
     for batch in batches:
         reached.update(pc.unique(batch.column("client")).to_pylist())
+        rates.see(batch)
         yield batch
 
 
@@ -93,6 +95,9 @@ def rows(summary: dict[str, Any]) -> list[tuple[str, str]]:
     def shown(value: float | None, form: str) -> str:
         return "-" if value is None else form.format(value)
 
+    leakage = (
+        shown(summary["largest_leakage"], "{:.4g} epsilon") if summary.get("privacy", True) else "no privacy mechanism"
+    )
     target = f"time to {100 * summary['target_accuracy']:g} % accuracy"
     return [
         ("rounds", shown(summary["rounds"], "{:,}")),
@@ -105,5 +110,5 @@ def rows(summary: dict[str, Any]) -> list[tuple[str, str]]:
         ("delivered", shown(summary["delivered_share"], "{:.1%}")),
         ("late, dropped", f"{summary['late']:,}, {summary['dropped']:,}"),
         ("wasted time, bits", f"{summary['wasted_time_share']:.1%}, {summary['wasted_bits_share']:.1%}"),
-        ("largest leakage", shown(summary["largest_leakage"], "{:.4g} epsilon")),
+        ("largest leakage", leakage),
     ]

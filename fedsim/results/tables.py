@@ -1,6 +1,7 @@
 """The tables of a run folder as files: streams while the run goes on, Parquet when it has ended."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
@@ -12,10 +13,11 @@ from fedsim.history import History
 from fedsim.history.schema import STREAMED, TABLES, TableSchema
 from fedsim.history.spool import read_batches
 from fedsim.history.truncation import truncated
-from fedsim.results.manifest import checked_bytes
+from fedsim.results.manifest import SUMMARY, checked_bytes
 from fedsim.results.models import with_model
 from fedsim.results.places import SWAP, located
 from fedsim.results.state import RunState, TableState, read_state, shortfall
+from fedsim.results.summary import read_summary
 from fedsim.whole_files import replace_file
 
 ROWS_IN_A_GROUP: Final = 2**16
@@ -106,6 +108,8 @@ def _history(folder: Path, state: RunState) -> History:
     if not finished and not streamed:
         tables = truncated(tables)
     history = History(state.name, **tables, unfinished=None if finished else shortfall(folder))
+    if finished and located(folder, SUMMARY).exists():
+        history = replace(history, said=tuple(read_summary(folder).get("notes", ())))
     return with_model(history, folder)
 
 

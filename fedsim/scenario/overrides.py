@@ -1,7 +1,8 @@
 """Values set by dotted paths: ``selector.cohort = 10``, on the command line or in a study.
 
 A changed ``kind`` keeps the options that the new kind has too and removes the others: ``selector.kind=uniform`` on a
-PAUSE scenario keeps ``cohort`` and removes ``alpha``, ``beta``, ``gamma``.
+PAUSE scenario keeps ``cohort`` and removes ``alpha``, ``beta``, ``gamma``. A preset keeps nothing: it stands for the
+numbers of its kind, and an option of another cell would be a wrong one under its name.
 """
 
 import typing
@@ -13,7 +14,7 @@ from pydantic.fields import FieldInfo
 from pydantic_core import PydanticCustomError
 
 from fedsim.errors import ScenarioError
-from fedsim.registry import Recipe, Registry, Slot, nested
+from fedsim.registry import Component, Recipe, Registry, Slot, nested
 from fedsim.scenario.toml import DEEPEST, NoTomlError, parse_toml
 
 
@@ -46,7 +47,7 @@ def parse_assignment(text: str) -> tuple[str, Any]:
     return path.strip(), tables["value"] if len(tables) == 1 else value.strip()
 
 
-def override(model: type[BaseModel] | None, tables: dict[str, Any], path: str, value: Any) -> None:
+def override(model: type[BaseModel] | None, tables: dict[str, Any], path: str, value: Any) -> str:
     """Set one value in the tables of a model; parts on the path become tables.
 
     A field that does not exist is set too: the scenario refuses it with a message of its own.
@@ -57,6 +58,11 @@ def override(model: type[BaseModel] | None, tables: dict[str, Any], path: str, v
     tables : name -> value; changed in place
     path : dotted path of the field
     value : of the field
+
+    Returns
+    -------
+    str
+        Which options a changed kind has kept and removed; empty where none of either.
 
     Raises
     ------
@@ -74,9 +80,11 @@ def override(model: type[BaseModel] | None, tables: dict[str, Any], path: str, v
             raise ScenarioError(f"{path}: {'.'.join(way[: depth + 1])} is {table[step]!r}, which is no table")
         table[step] = opened
         table, model = opened, _model(opened, slot, None if annotation is None else annotation.annotation)
+    told = ""
     if last == "kind" and slot is not None and isinstance(value, str):
-        _keep_common_options(table, slot.registry, value)
+        told = _keep_common_options(table, slot.registry, value)
     table[last] = value
+    return f"{path}={value}: {told}" if told else ""
 
 
 def _slot(field: FieldInfo) -> Slot | None:
@@ -115,12 +123,20 @@ def _model(table: Mapping[str, Any], slot: Slot | None, annotation: Any) -> type
     return found if issubclass(found, BaseModel) else None
 
 
-def _keep_common_options(table: dict[str, Any], catalogue: Registry, kind: str) -> None:
-    if table.get("kind", catalogue.default) == kind:
-        return
+def _keep_common_options(table: dict[str, Any], catalogue: Registry, kind: str) -> str:
+    """Remove the options that a new kind does not have, of a preset all; return what is kept and removed."""
+    before = table.get("kind", catalogue.default)
+    if before == kind:
+        return ""
     try:
-        names = catalogue.option_names(kind)
+        names, found = catalogue.option_names(kind), catalogue.load(kind)
     except PydanticCustomError:
-        return
-    for name in [name for name in table if name not in names]:
+        return ""
+    preset = issubclass(found, Component) and found.stands_alone
+    options = [name for name in table if name != "kind"]
+    kept = [] if preset else [name for name in options if name in names]
+    removed = [name for name in options if name not in kept]
+    for name in removed:
         del table[name]
+    said = [f"{what} of {before!r}: {', '.join(some)}" for what, some in (("kept", kept), ("removed", removed)) if some]
+    return "; ".join(said)

@@ -5,7 +5,7 @@ The same tables in TOML and in Python make equal scenarios with the same digest.
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Self
 
@@ -13,6 +13,7 @@ import tomli_w
 from pydantic import ValidationError, field_validator, model_validator
 from pydantic_core import InitErrorDetails
 
+from fedsim.answers import attributing
 from fedsim.code_digest import CodeDigest
 from fedsim.errors import ScenarioError
 from fedsim.inputs.files import read_text
@@ -38,7 +39,8 @@ class Scenario(ScenarioTables):
 
     def __init__(self, /, **tables: Any) -> None:
         try:
-            super().__init__(**tables)
+            with attributing():
+                super().__init__(**tables)
         except ValidationError as error:
             raise ScenarioError(explain(error)) from None
 
@@ -114,7 +116,14 @@ class Scenario(ScenarioTables):
         return tomli_w.dumps(self.describe())
 
     @classmethod
-    def from_toml(cls, text: str, *, source: str = "scenario", values: Mapping[str, Any] | None = None) -> "Scenario":
+    def from_toml(
+        cls,
+        text: str,
+        *,
+        source: str = "scenario",
+        values: Mapping[str, Any] | None = None,
+        tell: Callable[[str], None] | None = None,
+    ) -> "Scenario":
         """Return the scenario that TOML text describes, with some values replaced by their dotted paths.
 
         Parameters
@@ -122,6 +131,7 @@ class Scenario(ScenarioTables):
         text : TOML
         source : name of the text in messages
         values : dotted path to value
+        tell : called with a sentence for each changed kind on which options are kept
 
         Raises
         ------
@@ -130,20 +140,25 @@ class Scenario(ScenarioTables):
         """
         tables = parse_toml(text, source)
         for path, value in (values or {}).items():
-            override(cls, tables, path, value)
+            told = override(cls, tables, path, value)
+            if told and tell is not None:
+                tell(told)
         try:
             return cls(**tables)
         except ScenarioError as error:
             raise ScenarioError("\n".join(f"{source}: {line}" for line in str(error).splitlines())) from None
 
     @classmethod
-    def load(cls, path: str | Path, values: Mapping[str, Any] | None = None) -> "Scenario":
+    def load(
+        cls, path: str | Path, values: Mapping[str, Any] | None = None, tell: Callable[[str], None] | None = None
+    ) -> "Scenario":
         """Return the scenario of a TOML file, with some values replaced by their dotted paths.
 
         Parameters
         ----------
         path : file
         values : dotted path to value
+        tell : as in `from_toml`
 
         Raises
         ------
@@ -154,4 +169,4 @@ class Scenario(ScenarioTables):
             text = read_text(path, ScenarioError)
         except ScenarioError as error:
             raise ScenarioError(f"{error}; a scenario is a TOML file") from None
-        return cls.from_toml(text, source=str(path), values=values)
+        return cls.from_toml(text, source=str(path), values=values, tell=tell)

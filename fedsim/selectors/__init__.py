@@ -7,6 +7,7 @@ from fedsim.selectors.adapter import SelectorInfo, SelectorPort
 from fedsim.selectors.baselines import All, Uniform
 from fedsim.selectors.candidates import Candidates, CandidateView, ask
 from fedsim.selectors.contracts import (
+    Allocation,
     Answers,
     Cohort,
     OracleView,
@@ -25,6 +26,7 @@ from fedsim.selectors.pause.pause import Pause
 __all__ = [
     "SELECTORS",
     "All",
+    "Allocation",
     "Answers",
     "CandidateView",
     "Candidates",
@@ -63,6 +65,7 @@ SELECTORS: Final = Registry(
         "fedcs": "fedsim.selectors.fedcs:FedCs",
         "fedsuv": "fedsim.selectors.fedsuv.fedsuv:FedSuv",
         "importance": "fedsim.selectors.importance:ImportanceSampling",
+        "joint-bandwidth": "fedsim.selectors.joint_bandwidth.joint_bandwidth:JointBandwidth",
         "loss-proportional": "fedsim.selectors.loss_proportional:LossProportional",
         "md": "fedsim.selectors.md:MdSampling",
         "oort": "fedsim.selectors.oort.oort:Oort",

@@ -4,7 +4,8 @@ Anything with ``select`` and ``observe`` is a selector. What such an object stat
 only, once in a run; everything else in fedsim uses the fields of a `SelectorPort`.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any, Final, Self
 
@@ -12,7 +13,7 @@ import numpy as np
 
 from fedsim.answers import asked
 from fedsim.arrays import IntArray
-from fedsim.errors import SelectorError
+from fedsim.errors import PartError, SelectorError
 from fedsim.measurements import MEASUREMENTS
 from fedsim.selectors.candidates import ask
 from fedsim.selectors.contracts import Cohort, Probe, PublishedSelector, Reports, RoundView
@@ -125,14 +126,27 @@ class SelectorPort(SelectorInfo):
         cohort = getattr(found, "cohort", None)
 
         def select(view: RoundView, rng: np.random.Generator) -> Cohort:
-            return as_cohort(asked(info.name, "select", found.select, view, rng, error=SelectorError), view, info.name)
+            try:
+                chosen = asked(info.name, "select", found.select, view, rng, error=SelectorError)
+                return as_cohort(chosen, view, info.name)
+            except PartError as error:
+                error.name_clients(view.client)
+                raise
 
         def probe(view: RoundView, rng: np.random.Generator) -> Probe | None:
-            question = asked(info.name, "probe", found.probe, view, rng, error=SelectorError)
-            return None if question is None else as_probe(question, view, info.name)
+            try:
+                question = asked(info.name, "probe", found.probe, view, rng, error=SelectorError)
+                return None if question is None else as_probe(question, view, info.name)
+            except PartError as error:
+                error.name_clients(view.client)
+                raise
 
         def observe(reports: Reports) -> None:
-            asked(info.name, "observe", found.observe, reports, error=SelectorError)
+            try:
+                asked(info.name, "observe", found.observe, reports, error=SelectorError)
+            except PartError as error:
+                error.name_clients(reports.client)
+                raise
 
         return cls(
             **vars(info),
@@ -163,14 +177,27 @@ class SelectorPort(SelectorInfo):
             return np.searchsorted(members, client)
 
         def select(view: RoundView, rng: np.random.Generator) -> Cohort:
-            cohort = ask(self.select, [view.at_edge(members, total)], rng)
+            with _named_in_the_crowd(members):
+                cohort = ask(self.select, [view.at_edge(members, total)], rng)
             return replace(cohort, client=members[cohort.client])
 
         def probe(view: RoundView, rng: np.random.Generator) -> Probe | None:
-            question = None if self.probe is None else self.probe(view.at_edge(members, total), rng)
+            with _named_in_the_crowd(members):
+                question = None if self.probe is None else self.probe(view.at_edge(members, total), rng)
             return None if question is None else replace(question, client=members[question.client])
 
         def observe(reports: Reports) -> None:
-            self.observe(replace(reports, client=local(reports.client)))
+            with _named_in_the_crowd(members):
+                self.observe(replace(reports, client=local(reports.client)))
 
         return replace(self, select=select, observe=observe, probe=self.probe and probe)
+
+
+@contextmanager
+def _named_in_the_crowd(members: IntArray) -> Iterator[None]:
+    """Let errors name an edge's clients by their ids in the whole crowd."""
+    try:
+        yield
+    except PartError as error:
+        error.rename_clients(members)
+        raise

@@ -152,6 +152,11 @@ class CandidateView(RoundView):
         return self._column("features")
 
     @cached_property
+    def snr_hz(self) -> FloatArray | None:
+        """Channel of the last report; None without radio."""
+        return self._column("snr_hz") if "snr_hz" in self._crowd else None
+
+    @cached_property
     def _everyone(self) -> IntArray:
         return np.zeros(0, dtype=np.int64) if self._candidates is None else self._candidates.everyone()
 
@@ -162,7 +167,10 @@ class CandidateView(RoundView):
         return _read_only(self._crowd[name][self._everyone])
 
 
-_COLUMNS = ("client", "samples", "participations", "last_duration_s", "last_loss", "privacy_spent", "features")
+_COLUMNS = (
+    *("client", "samples", "participations", "last_duration_s", "last_loss", "privacy_spent", "features"),
+    "snr_hz",
+)
 _KNOWN = tuple(field.name for field in fields(RoundView) if field.name not in (*_COLUMNS, "answers"))
 
 

@@ -100,6 +100,12 @@ class RoundView:
     features : array of shape (n, f)
         Declared features of a selector with ``uses_features = True``: expected seconds of downlink, work and uplink,
         and samples. f is 0 for other selectors.
+    up_bits : float
+        Size of an update in bits; 0 if the learner states none.
+    snr_hz : array of shape (n,), or None on links without radio
+        Channel of each candidate's uplink as the base station knows it from the client's last report: the mean power
+        received of a client at full power over the density of noise and interference, in Hz. In a band of b Hz its mean
+        SNR is ``snr_hz / b``.
     answers : Answers or None
         Answers to the selector's probe; None if there was no probe.
     """
@@ -117,6 +123,8 @@ class RoundView:
     privacy_spent: FloatArray
     privacy_budget: float | None
     features: FloatArray
+    up_bits: float = 0.0
+    snr_hz: FloatArray | None = None
     answers: Answers | None = None
 
     @property
@@ -189,6 +197,27 @@ class OracleView(RoundView):
     stays: Callable[[FloatArray, FloatArray], BoolArray] | None = None
 
 
+@dataclass(frozen=True, kw_only=True)
+class Allocation:
+    """Resources that a method gives to the clients of a cohort; arrays of shape (m,), None for no change.
+
+    Attributes
+    ----------
+    bandwidth_hz : band of each client's uplink, > 0; it sends with its whole power in that band
+    transmit_power_dbm : power of each client's transmitter, at most its own
+    cpu_frequency : share of the device's full clock frequency at which it works, in (0, 1]; its work takes
+        ``1 / share`` times as long, and ``share ** 2`` times the energy
+    """
+
+    bandwidth_hz: FloatArray | None = None
+    transmit_power_dbm: FloatArray | None = None
+    cpu_frequency: FloatArray | None = None
+
+    def part(self, kept: IntArray) -> "Allocation":
+        """Return the resources of the members at these positions."""
+        return Allocation(**{name: None if value is None else value[kept] for name, value in vars(self).items()})
+
+
 @dataclass(frozen=True)
 class Cohort:
     """The clients of a round, with what a method prescribes for them; arrays have shape (m,).
@@ -199,20 +228,23 @@ class Cohort:
     draws : number of times that each client was drawn, for draws with replacement; 1 each if None
     weights : aggregation weight of each client; by samples (FedAvg) if None
     work : share of the local work that each client does, in (0, 1]; all of it if None
+    allocation : radio and computing resources of each client; those of the scenario if None
     """
 
     client: IntArray
     draws: IntArray | None = None
     weights: FloatArray | None = None
     work: FloatArray | None = None
+    allocation: Allocation | None = None
 
     def part(self, kept: IntArray) -> "Cohort":
-        """Return the members at these positions, with their draws, weights and work."""
+        """Return the members at these positions, with what is prescribed for them."""
         return Cohort(
             self.client[kept],
             None if self.draws is None else np.asarray(self.draws)[kept],
             None if self.weights is None else np.asarray(self.weights)[kept],
             None if self.work is None else np.asarray(self.work)[kept],
+            None if self.allocation is None else self.allocation.part(kept),
         )
 
 

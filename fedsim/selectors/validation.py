@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from fedsim.answers import AnswerError, Kind, Number, Numbers, OneOf, OptionalOf, in_words, same_shape
 from fedsim.arrays import IntArray, any_of
 from fedsim.errors import SelectorError
-from fedsim.selectors.contracts import Cohort, Probe, RoundView
+from fedsim.selectors.contracts import Allocation, Cohort, Probe, RoundView
 
 _EACH: Final = same_shape("client")
 _COHORT: Final[dict[str, Kind]] = {
@@ -18,6 +18,12 @@ _COHORT: Final[dict[str, Kind]] = {
     "work": Numbers(_EACH, least=0, most=1),
 }
 """What a cohort may hold beside its clients; the number of draws is that of the column in the table."""
+_ALLOCATION: Final[dict[str, Kind]] = {
+    "bandwidth_hz": Numbers(_EACH, least=0, most=1e12),
+    "transmit_power_dbm": Numbers(_EACH, least=-100, most=100),
+    "cpu_frequency": Numbers(_EACH, least=0, most=1),
+}
+"""What a cohort's allocation may hold."""
 _PROBE: Final[dict[str, Kind]] = {
     "asks": OneOf(("loss", "resources")),
     "down_bits": OptionalOf(Number(least=0)),
@@ -96,8 +102,9 @@ def as_cohort(chosen: object, view: RoundView, name: str) -> Cohort:
     if not isinstance(chosen, Cohort):
         return Cohort(_distinct_candidates(f"{name}.select", chosen, view))
     client = _distinct_candidates(f"{name}.select", chosen.client, view)
+    allocation = _allocated(f"{name}.select", chosen.allocation, client)
     if chosen.draws is None and chosen.weights is None and chosen.work is None:
-        return Cohort(client)
+        return Cohort(client, allocation=allocation)
     draws, weights, work = (
         None if value is None else _checked(f"{name}.select", column, value, client)
         for column, value in (("draws", chosen.draws), ("weights", chosen.weights), ("work", chosen.work))
@@ -105,7 +112,7 @@ def as_cohort(chosen: object, view: RoundView, name: str) -> Cohort:
     if work is not None and not work.all():
         one = int(client[work.argmin()])
         raise SelectorError(f"{name}.select returned work of 0", "allowed: leave the client out instead", client=one)
-    return Cohort(client, draws, weights, work)
+    return Cohort(client, draws, weights, work, allocation)
 
 
 def as_probe(asked: object, view: RoundView, name: str) -> Probe:
@@ -130,10 +137,25 @@ def as_probe(asked: object, view: RoundView, name: str) -> Probe:
     return replace(asked, client=client, **values)
 
 
+def _allocated(source: str, allocation: object, client: IntArray) -> Allocation | None:
+    """Return a checked copy of the resources of distinct clients (n,)."""
+    if allocation is None:
+        return None
+    if not isinstance(allocation, Allocation):
+        raise SelectorError(f"{source} returned allocation = {in_words(allocation)}", "allowed: an Allocation, or None")
+    given = {what: value for what, value in vars(allocation).items() if value is not None}
+    checked = {what: _checked(source, what, value, client) for what, value in given.items()}
+    for what in ("bandwidth_hz", "cpu_frequency"):
+        if what in checked and not checked[what].all():
+            one = int(client[checked[what].argmin()])
+            raise SelectorError(f"{source} returned {what} = 0", "allowed: more than 0", client=one)
+    return Allocation(**checked)
+
+
 def _checked(source: str, what: str, value: object, client: IntArray) -> Any:
     """Return a checked copy of one column of a cohort, or of one entry of a question, to distinct clients (n,)."""
     try:
-        return (_COHORT.get(what) or _PROBE[what])(value, {"client": client})
+        return {**_COHORT, **_ALLOCATION, **_PROBE}[what](value, {"client": client})
     except AnswerError as lie:
         one = None if lie.at is None else int(client[lie.at])
         found = in_words(value) if lie.at is None else f"{in_words(value)} with {lie.found} for client {one}"

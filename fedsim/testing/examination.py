@@ -48,7 +48,8 @@ class Examination:
         except FedsimError as error:
             if isinstance(error, PartError) and isinstance(error.__cause__, Exception):
                 raise self.failure(member, error.__cause__) from error.__cause__
-            raise self.error(f"{error}{self._at()}") from error
+            text = error.in_a_line() if isinstance(error, PartError) else str(error)
+            raise self.error(f"{text}{self._at()}") from error
         except Exception as error:
             raise self.failure(member, error) from error
         if _global_random_state() != before:

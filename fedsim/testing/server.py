@@ -33,6 +33,7 @@ class Trial:
     learning : whether updates have losses and values
     budget : privacy budget; None for a run without privacy
     features : number of declared features
+    radio : whether the base station knows the clients' channels
     wanted : number of clients that the server asks for, in turn
     asynchronous : whether the server selects while clients are in flight
     """
@@ -49,6 +50,7 @@ class Trial:
     learning: bool = True
     budget: float | None = 10.0
     features: int = 0
+    radio: bool = True
     wanted: tuple[int | None, ...] = (None,)
     asynchronous: bool = False
 
@@ -104,6 +106,7 @@ class Server(Examination):
         self.mean_s = rng.uniform(0.05, 1.0, trial.clients)
         self.samples = rng.integers(1, 200, trial.clients) * int(trial.samples)
         self.features = rng.random((trial.clients, trial.features))
+        self.snr_hz = 10.0 ** rng.uniform(4.0, 9.0, trial.clients)
         self.participations = np.zeros(trial.clients, dtype=np.int64)
         self.last_duration_s = np.full(trial.clients, np.nan)
         self.last_loss = np.full(trial.clients, np.nan)
@@ -156,7 +159,7 @@ class Server(Examination):
         )
 
     def _view(self, number: int, client: IntArray, outcomes: Outcomes) -> RoundView:
-        budget, wanted = self.trial.budget, self.trial.wanted
+        trial, budget, wanted = self.trial, self.trial.budget, self.trial.wanted
         spent = np.zeros(client.size) if budget is None else budget * -np.expm1(-0.04 * self.participations[client])
         view = RoundView(
             round=self._round(number),
@@ -172,6 +175,8 @@ class Server(Examination):
             privacy_spent=spent,
             privacy_budget=budget,
             features=self.features[client],
+            up_bits=1e6 * trial.radio,
+            snr_hz=self.snr_hz[client] if trial.radio else None,
         )
         return self._oracle_view(view, outcomes) if self.selector.oracle else view
 

@@ -172,14 +172,14 @@ def proportional_fair(effort: float) -> Iterator[Row]:
         carried = np.where(served == client, rate[:, client], 0.0)
         yield mean_of(f"proportional fair, 0 to 20 dB, rate of the {name}", carried, float(equilibrium[client]))
     env = Environment()
-    medium = DrawnSpectrum(env, channel, FairTime(channel, 1e4))
+    medium = DrawnSpectrum(env, channel, FairTime(channel, 300.0))
     flows = [medium.send(client, 1e12) for client in range(snr.size)]
     seconds = blocks // 4
     ends = []
     for _ in range(20):
         env.run(until=env.now + seconds // 20)
         ends.append([flow.sent_bits() for flow in flows])
-    parts = np.diff(ends, axis=0)[2:] / (seconds // 20)
+    parts = np.diff(ends, axis=0)[4:] / (seconds // 20)
     for name, client in (("weakest", 0), ("strongest", 19)):
         law = f"proportional fair on the clock, rate of the {name}"
         yield mean_of(law, parts[:, client], float(equilibrium[client]))

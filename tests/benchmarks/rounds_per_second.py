@@ -19,17 +19,22 @@ from fedsim import Scenario, simulate
 
 PAIRS = 7
 CLIENT_ROUNDS = 50_000
-RULES = ("equal", "proportional-fair", "first-come", "minimum-makespan")
+RULES = ("equal", "proportional-fair", "max-relative-snr", "first-come", "minimum-makespan")
 LAW = {"kind": "log-normal", "median_s": 0.3, "sigma": 0.4}
 
 
-def cell(downlink: str, uplink: str, down_hz: float = 1e6, up_hz: float = 180e3) -> dict:
-    """Return a fading cell with a sharing rule for each direction, and bandwidths to share."""
+def cell(downlink: str, uplink: str, down_hz: float = 1e6, up_hz: float = 180e3, read: str = "drawn") -> dict:
+    """Return a fading cell with a sharing rule for each direction, bandwidths to share, and how shares read fading."""
     return {
         "kind": "cell",
         "fading": {"kind": "rayleigh", "coherence_s": 0.02},
-        "downlink": {"sharing": downlink, "bandwidth_hz": down_hz, "transmit_power_dbm": 33.0},
-        "uplink": {"sharing": uplink, "bandwidth_hz": up_hz, "transmit_power_dbm": 23.0},
+        "downlink": {
+            "sharing": downlink,
+            "bandwidth_hz": down_hz,
+            "transmit_power_dbm": 33.0,
+            "fading_in_shares": read,
+        },
+        "uplink": {"sharing": uplink, "bandwidth_hz": up_hz, "transmit_power_dbm": 23.0, "fading_in_shares": read},
     }
 
 
@@ -39,6 +44,7 @@ NETWORKS = {
     "latency laws": {"kind": "latency", "downlink": LAW, "uplink": LAW},
     "dedicated": cell("dedicated", "dedicated"),
     **{rule: cell(rule, rule, 20e6, 20e6) for rule in RULES},
+    **{f"{rule}, mean": cell(rule, rule, 20e6, 20e6, "mean") for rule in RULES},
     "multicast, dedicated": cell("multicast", "dedicated", 20e6),
 }
 
@@ -98,11 +104,11 @@ def main() -> None:
     parser.add_argument("network", nargs="*", default=list(NETWORKS), help=", ".join(NETWORKS))
     parser.add_argument("--cohort", type=int, nargs="*", default=COHORTS, help="clients per round")
     chosen = parser.parse_args()
-    print(f"{'network':>20} {'cohort':>7} {'client-rounds/s':>16} {'of the skeleton':>16}  shares")
+    print(f"{'network':>24} {'cohort':>7} {'client-rounds/s':>16} {'of the skeleton':>16}  shares")
     for name in chosen.network:
         for cohort in chosen.cohort:
             speed, ratio, shares = row(NETWORKS[name], cohort)
-            print(f"{name:>20} {cohort:>7} {speed:>16,.0f} {ratio:>16.2f}  {shares}", flush=True)
+            print(f"{name:>24} {cohort:>7} {speed:>16,.0f} {ratio:>16.2f}  {shares}", flush=True)
 
 
 if __name__ == "__main__":

@@ -306,7 +306,7 @@ LIES = [
     ("late rule no rule", lies.late_rule(lambda learner: None), "aggregation returned None"),
     ("rule accepts ones", rule("accepts", like(0, lambda array: array)), "accepts returned"),
     ("rule accepts None", rule("accepts", returning(None)), "accepts returned None"),
-    ("rule no model", rule("aggregate", returning(None)), "aggregate returned None"),
+    ("rule no model", rule("aggregate", returning(None)), r"aggregate returned None\n  allowed: an Aggregated\n"),
     ("rule weights of inf", rule("aggregate", weighs(lambda weight: weight + np.inf)), "aggregate returned inf"),
     ("rule weights too long", rule("aggregate", weighs(lambda weight: np.ones(weight.size + 1))), "aggregate returned"),
     *raised("rule", lambda answer: rule("aggregate", answer)),

@@ -268,3 +268,14 @@ def test_settings_survive_a_round_trip():
     devices = Devices(compute=compute)
     assert Devices.model_validate(devices.model_dump()) == devices
     assert devices.compute.spread == HETEROGENEITY_LAWS.make({"kind": "shifted-exponential", "shift": 0.5})
+
+
+def test_measured_factors_are_divided_by_their_mean_and_each_equally_likely():
+    """Times 1, 2, 3, 6 have the mean 3; levels up to 1/4, 1/2, 3/4 and 1 give them in their order."""
+    law = HETEROGENEITY_LAWS.make({"kind": "empirical", "values": [3.0, 1.0, 6.0, 2.0]})
+    levels = np.array([0.01, 0.25, 0.26, 0.5, 0.51, 0.99])
+    np.testing.assert_allclose(law.factor(levels), np.array([1, 1, 2, 2, 3, 6]) / 3)
+    np.testing.assert_allclose(law.factor(levels, 0.5), (1 + np.array([1, 1, 2, 2, 3, 6]) / 3) / 2)
+    # The least factor is 1/3, two thirds below 1.
+    assert law.allows(1.49)
+    assert not law.allows(1.5)

@@ -96,7 +96,8 @@ def test_selecting_more_clients_costs_time_on_a_shared_uplink_and_none_on_a_dedi
     means = {}
     for sharing in ("dedicated", "equal"):
         for cohort in (2, 12):
-            network = {"kind": "cell", "fading": "none", "shadowing_sigma_db": 0.0, "uplink": {"sharing": sharing}}
+            bare = {"access": "none", "fading": "none", "shadowing_sigma_db": 0.0}
+            network = {"kind": "cell", **bare, "uplink": {"sharing": sharing}}
             chosen = scenario(
                 network=network, devices={"compute": "zero"}, selector={"kind": "uniform", "cohort": cohort}
             )

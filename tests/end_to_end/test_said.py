@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from fedsim import Scenario
+from fedsim import Scenario, simulate
 from fedsim.cli import app
 from fedsim.cli.boundary import guarded
 from fedsim.errors import FedsimError
@@ -40,9 +40,10 @@ def test_a_run_without_trouble_says_nothing(tmp_path):
 
 def test_empty_batteries_end_a_run_and_are_named(tmp_path):
     """Four clients, one a round: after four rounds all are empty."""
-    (note,) = notes_of(battery_world(), tmp_path)
+    note, nothing = notes_of(battery_world(), tmp_path)
     assert note.startswith("the run ended after round 4 of 100, at ")
     assert note.endswith("all 4 batteries are below 5 J, the least charge, for good")
+    assert nothing == "nothing was delivered: 0 of 4 participations; 0 late, 4 dropped"
 
 
 class Diverging(lies.HonestOptimizer):
@@ -128,9 +129,116 @@ def test_the_terminal_names_a_failing_part_in_five_lines(tmp_path, monkeypatch, 
     assert lines[:4] == [
         "fedsim: Failing.select failed with ZeroDivisionError: integer division or modulo by zero",
         "  where: my_failing_part.py, line 3, in select",
-        "  client: none in particular",
+        "  client: one of 4: 0, 1, 2, 3",
         "  round: 2",
     ]
     assert len(lines) == 5
     assert guarded(lambda: app(["--traceback", *arguments])) == 2
     assert "Traceback" in capsys.readouterr().err
+
+
+BEFORE_A_RUN = """
+from typing import ClassVar
+
+from pydantic import model_validator
+
+from fedsim import Component
+
+
+class Selector:
+    def select(self, view, rng):
+        return view.client
+
+    def observe(self, reports):
+        pass
+
+
+class MadeInVain(Selector):
+    def __init__(self):
+        self.price = {}["price"]
+
+
+class NoSize(Selector):
+    @property
+    def cohort(self):
+        return {}["price"]
+
+
+class Network(Component):
+    requires: ClassVar = frozenset()
+
+    def build(self, positions_m, streams):
+        return {}["price"]
+
+
+class NoNeeds(Network):
+    @property
+    def requires(self):
+        return {}["price"]
+
+
+class Unsound(Network):
+    @model_validator(mode="after")
+    def sound(self):
+        return {}["price"]
+
+
+class NoLinks(Network):
+    def build(self, positions_m, streams):
+        return 3
+"""
+
+
+@pytest.mark.parametrize(
+    ("slot", "kind", "what", "client", "second"),
+    [
+        ("selector", "MadeInVain", "parts_before_a_run:MadeInVain.__init__ failed with KeyError: 'price'", None, None),
+        ("selector", "NoSize", "parts_before_a_run:NoSize.cohort failed with KeyError: 'price'", None, "0"),
+        ("network", "NoNeeds", "parts_before_a_run:NoNeeds.requires failed with KeyError: 'price'", None, None),
+        ("network", "Unsound", "parts_before_a_run:Unsound.sound failed with KeyError: 'price'", None, None),
+        (
+            "network",
+            "Network",
+            "network parts_before_a_run:Network.build failed with KeyError: 'price'",
+            "one of 4: 0, 1, 2, 3",
+            "0",
+        ),
+        ("network", "NoLinks", "network: NoLinks.build returned a int", None, "0"),
+    ],
+)
+def test_what_fails_before_the_first_round_has_five_lines(
+    slot, kind, what, client, second, tmp_path, monkeypatch, capsys
+):
+    """`check` makes the parts; a run also builds with them, at second 0."""
+    monkeypatch.setenv("FEDSIM_TRACEBACK", "0")
+    monkeypatch.syspath_prepend(tmp_path)
+    (tmp_path / "parts_before_a_run.py").write_text(BEFORE_A_RUN)
+    file = tmp_path / "case.toml"
+    file.write_text(Scenario(**lies.BASE).to_toml())
+    part = ["--set", f"{slot}={{kind='parts_before_a_run:{kind}'}}"]
+    for line in (["check", str(file)], ["run", str(file), "--out", str(tmp_path / "out"), "--no-store", "--quiet"]):
+        code = guarded(lambda line=line: app([*line, *part]))
+        said = capsys.readouterr().err.splitlines()
+        if line[0] == "check" and second is not None:
+            assert code == 0
+            continue
+        assert code == 2
+        assert said[0] == f"fedsim: {what}"
+        assert said[1].split(":")[0].strip() in ("where", "allowed")
+        assert said[2:] == [
+            f"  client: {client or 'none is named in the call'}",
+            "  round: before the first",
+            f"  simulated second: {second or 'none, the clock has not begun'}",
+        ]
+
+
+def test_python_is_told_what_the_summary_says(tmp_path, caplog):
+    """The history that `simulate` returns, the log, the summary, and the history that is read from a folder."""
+    scenario = Scenario(**lies.merged(lies.BASE, battery_world()))
+    history = simulate(scenario, store=False)
+    (note,) = history.notes
+    assert caplog.messages == [f"fedsim: {note}"]
+    run_in_folder(scenario, tmp_path / "run", store=False)
+    assert read_summary(tmp_path / "run")["notes"] == [note] == read_run(tmp_path / "run").notes
+    diverging = simulate(Scenario(**lies.merged(lies.BASE, lies.learning(server=Diverging()))), store=False)
+    assert [note.partition(":")[0] for note in diverging.notes] == ["the model is no number any more"]

@@ -80,7 +80,7 @@ def test_causal_mean_is_the_mean_of_a_growing_window(values, window):
 
 
 def test_summary_of_a_history_worked_by_hand():
-    summary = summarise(HISTORY, target_accuracy=0.6)
+    summary = summarise(HISTORY, target_accuracy=0.6, budget=4.0)
     assert summary == {
         "rounds": 5,
         "simulated_s": 10.0,
@@ -96,10 +96,18 @@ def test_summary_of_a_history_worked_by_hand():
         "wasted_time_share": 0.5,
         "wasted_bits_share": 1.5 / 3.5,
         "clients_reached": 3,
+        "privacy": True,
         "largest_leakage": 2.5,
         "notes": [],
     }
     assert ("time to 60 % accuracy", "4.00 s") in rows(summary)
+
+
+def test_without_privacy_the_summary_says_so():
+    summary = summarise(HISTORY)
+    assert summary["privacy"] is False
+    assert summary["largest_leakage"] is None
+    assert ("largest leakage", "no privacy mechanism") in rows(summary)
 
 
 def test_summary_of_nothing():

@@ -49,6 +49,7 @@ LAWS = (
     *("CQI 15 (64qam)", "CQI 15 (256qam)", "four attempts alone", "proportional fair in blocks", "multicast to 10"),
     *("high-loss building in a cell", "Pollaczek-Khinchine", "Little, M/M/1", "on/off Markov", "diurnal, share online"),
     *("FLASH session in s, 50%", "FLASH gap in s, 90%", "FLASH sessions per day, mean", "FLASH share online at 4 h"),
+    *("proportional fair on the clock", "fifty uploads with full power", "upload of 50 blocks in an equal share of 8"),
     *("largest hour over smallest", "FedScale, share of devices", "largest of 100"),
 )
 NEEDS_DATA = {"mnist", "fashion-mnist", "cifar-10"}

@@ -212,6 +212,7 @@ _DEVICES: Final[list[Row]] = [
     ("devices.compute.spread log-normal", TIMES, "sigma"),
     ("devices.compute.spread shifted-exponential", TIMES, "shift"),
     ("devices.compute.spread stragglers", TIMES, "share times_slower"),
+    ("devices.compute.spread empirical", TIMES, "values"),
     ("devices.compute fedscale", TIMES, "batch_size steps law path mapping jitter load"),
     ("devices.availability bernoulli", TIMES, "probability retry_s"),
     ("devices.availability markov", TIMES, "mean_on_s mean_off_s"),

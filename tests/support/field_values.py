@@ -139,6 +139,7 @@ OPTIONS: Final[dict[str, Tables]] = {
     "spread law log-normal": {"sigma": 0.5},
     "spread law shifted-exponential": {"shift": 0.5},
     "spread law stragglers": {"share": 0.2, "times_slower": 4.0},
+    "spread law empirical": {"values": [0.5, 1.0, 2.0]},
     "compute time rate": {"samples_per_s": 500.0},
     "compute time flops": {"flops_per_s": 1e9},
     "compute time fedscale": {"batch_size": 10, "steps": 2},

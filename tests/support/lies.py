@@ -379,8 +379,6 @@ def refused(tables, said):
         run(tables() if callable(tables) else tables)
     if not issubclass(caught.type, PartError):
         return  # refused with the scenario, before any round
-    if caught.value.time_s is None:
-        return  # refused with the scenario, before any round
     text = str(caught.value).splitlines()
     assert len(text) == 5
     assert re.match(r"  (allowed|where): .", text[1])

@@ -96,12 +96,14 @@ _VALUES: Final = (
 _OPTIONS: Final = (
     *("--set", "--out", "--data-dir", "--force", "--executor", "--device", "--precision", "--store", "--no-store"),
     *("--keep-models", "--save-models", "--no-plugins", "--quiet", "-q", "--x", "--y", "--smoothing", "--deadline"),
+    *("--by", "--base", "--clients", "--samples", "--held-out", "--simulate", "--rounds-table"),
     *("--rounds", "--to", "--older-than", "--yes", "--help", "--unknown", "--version"),
 )
 _COMMANDS: Final[Sequence[tuple[str, ...]]] = (
     *(("run",), ("run", "case.toml"), ("run", "case.toml", "--out", "other"), ("check", "case.toml"), ("check",)),
     *(("plot", "run"), ("plot",), ("plot", "run", "--out", "x.png"), ("report", "run"), ("report",), ("list",)),
     *(("data",), ("store",), ("store", "check"), ("store", "trim"), ("store", "clear"), ("unknown",), ()),
+    *(("calibrate",), ("calibrate", "run"), ("calibrate", "run/participations.parquet", "--by", "client", "--force")),
 )
 
 

@@ -1,16 +1,20 @@
 """The links of a cell: alone by fading blocks, shared on a medium."""
 
 import math
+from copy import copy
 
 import numpy as np
 
 from fedsim.arrays import FloatArray, IntArray
 from fedsim.clock import Environment
+from fedsim.errors import ScenarioError, SelectorError
 from fedsim.network.cell.access import AccessDelays
 from fedsim.network.contracts import Connection, Directions, LinkFacts, Links, SharedMedium
 from fedsim.network.medium.cell import CellMedium, FadingInShares, Sharing
 from fedsim.network.medium.delayed import DelayedMedium
+from fedsim.network.radio.allocation import AllocatedChannel
 from fedsim.network.radio.channel import Channel
+from fedsim.per_client import at
 
 
 class CellLinks(Links):
@@ -26,6 +30,7 @@ class CellLinks(Links):
     positions_m : place of each client, shape (K, 2); None if unknown
     distance_m : distance of each client to its site, shape (K,); None if unknown
     fading : how shares of the downlink and of the uplink read fading
+    uplink_power_dbm : power of each client's transmitter, a number or of shape (K,); None if unknown
     """
 
     serving: IntArray
@@ -41,7 +46,10 @@ class CellLinks(Links):
         positions_m: FloatArray | None = None,
         distance_m: FloatArray | None = None,
         fading: tuple[FadingInShares, FadingInShares] = ("drawn", "drawn"),
+        uplink_power_dbm: float | FloatArray | None = None,
     ) -> None:
+        self._uplink_power_dbm = uplink_power_dbm
+        self._uplink_transfers: Channel | AllocatedChannel = uplink
         self._positions_m, self._distance_m = positions_m, distance_m
         self.downlink, self.uplink, self.delay_s, self.serving = downlink, uplink, delay_s, serving
         self.sharing, self.fading = sharing, fading
@@ -59,6 +67,43 @@ class CellLinks(Links):
             snr=np.stack([self.downlink.snr, self.uplink.snr]),
             rate_bps=np.stack([self.downlink.ergodic_rate_bps, self.uplink.ergodic_rate_bps]),
         )
+
+    def uplink_snr_hz(self, client: IntArray, time_s: float) -> FloatArray:
+        """Return the mean SNR of the uplinks times their bands; clients do not move."""
+        return np.asarray(self.uplink.snr[client] * self.uplink.bandwidth_hz)
+
+    def allocated(
+        self, client: IntArray, bandwidth_hz: FloatArray | None, transmit_power_dbm: FloatArray | None
+    ) -> "CellLinks":
+        """Return the links of a cohort whose dedicated uplinks have bands and powers of their own.
+
+        Raises
+        ------
+        ScenarioError
+            If the uplink is shared, or a client would send with more than its power.
+        """
+        if self.shared.up:
+            raise ScenarioError(
+                "network.uplink: a selector cannot allocate bands and powers where "
+                f"sharing = {self.sharing[1]!r} does; allowed: dedicated"
+            )
+        change_db = None
+        if transmit_power_dbm is not None:
+            own_dbm = np.broadcast_to(
+                at(np.inf if self._uplink_power_dbm is None else self._uplink_power_dbm, client), client.shape
+            )
+            change_db = transmit_power_dbm - own_dbm
+            if np.any(change_db > 0) or not np.all(np.isfinite(change_db)):
+                i = int(np.argmax(change_db))
+                raise SelectorError(
+                    f"transmit_power_dbm = {transmit_power_dbm[i].item()} of an allocation is more than the power of "
+                    "the client's transmitter",
+                    f"allowed: at most {own_dbm[i].item()} dBm",
+                    client=int(client[i]),
+                )
+        links = copy(self)
+        links._uplink_transfers = AllocatedChannel(self.uplink, client, bandwidth_hz, change_db)
+        return links
 
     def open(self, env: Environment) -> SharedMedium:
         """Return the spectrum of the cell's sites on the clock of one run."""
@@ -78,7 +123,8 @@ class CellLinks(Links):
     def uplink_s(self, client: IntArray, draw: int, start_s: FloatArray, bits: float) -> FloatArray:
         """Return access, time through the fading blocks and propagation, shape (n,); the draw has no effect."""
         before_s, after_s = self.access.before_uplink_s, self.access.after_uplink_s
-        return self.uplink.transfer_s(client, start_s + before_s, bits) + (self.delay_s[client] + (before_s + after_s))
+        air_s = self._uplink_transfers.transfer_s(client, start_s + before_s, bits)
+        return air_s + (self.delay_s[client] + (before_s + after_s))
 
     def expected_downlink_s(self, bits: float) -> FloatArray:
         """Return access and the fluid value ``bits / ergodic rate + delay``: see `Channel.expected_s`."""

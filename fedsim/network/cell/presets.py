@@ -10,7 +10,7 @@ separate: the docstring of a preset names the usual size of its cell.
 """
 
 from collections.abc import Mapping
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
 from pydantic import Field, NonNegativeFloat, model_validator
 
@@ -41,6 +41,8 @@ section 4.7.1, allows one way. 20 ms from inactive to active: ITU-R M.2410, sect
 
 class Preset(Cell):
     """A cell whose options can be changed one by one, table by table."""
+
+    stands_alone: ClassVar[bool] = True
 
     @model_validator(mode="before")
     @classmethod
@@ -142,6 +144,18 @@ class WifiCell(Preset):
         downlink_s=1e-3, scheduling_request_s=1e-3, grant_s=0.0, random_access_s=0.0512, inactivity_s=0.2
     )
     transport: Annotated[Transport, Slot(TRANSPORTS)] = Tcp(rtt_s=0.025)
+
+
+class ContendedWifiCell(WifiCell):
+    """The access point of `WifiCell`, whose stations share the channel as those of a wireless LAN do.
+
+    A transmission has the whole 20 MHz, 20 dBm at the access point and 15 dBm at a client. Stations have equal rates,
+    since they take turns with frames of equal size, and uplinks lose time to collisions. Downlinks and uplinks take no
+    time from one another.
+    """
+
+    downlink: Downlink = Downlink(sharing="rate-fair", bandwidth_hz=2e7, transmit_power_dbm=20.0, noise_figure_db=7.0)
+    uplink: Uplink = Uplink(sharing="dcf", bandwidth_hz=2e7, transmit_power_dbm=15.0, noise_figure_db=7.0)
 
 
 class NarrowbandCell(Preset):

@@ -52,6 +52,8 @@ SHARINGS: Final = Registry(
         "max-relative-snr": "fedsim.network.medium.gain_sharing:MaxRelativeSnr",
         "first-come": "fedsim.network.medium.disciplines:FirstCome",
         "minimum-makespan": "fedsim.network.medium.disciplines:MinimumMakespan",
+        "rate-fair": "fedsim.network.medium.wifi:RateFair",
+        "dcf": "fedsim.network.medium.wifi:Dcf",
     },
     attributes=("asked_at_each_join",),
 )

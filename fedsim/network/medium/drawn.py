@@ -25,6 +25,8 @@ _ELEMENTS: Final = 2**13
 """Rates computed at once, few enough that they stay in a core's cache."""
 _AT_LEAST: Final = 2**8
 """Rates that cost about as little as one."""
+_AT_ONCE: Final = 400
+"""Gains that are drawn in about the time of a fourth of them."""
 _FEW: Final = 3
 """Blocks that are looked at one after the other in less time than together."""
 
@@ -113,7 +115,7 @@ class DrawnSpectrum:
         self._jobs = Jobs(channel)
         self._plan: BlockPlan | BlocksPlan | None = None
         self._timer: Event | None = None
-        self._planning = False
+        self._planning = self._due = False
         self._seen_s = self._changed_s = env.now
         self._carried = self._received = self._lost = self._most = 0.0
         self._presence_s = self._sojourn_s = self._came_s = 0.0
@@ -219,7 +221,9 @@ class DrawnSpectrum:
         bits, seconds = plan.carried(now_s)
         left = jobs.left[plan.rows] - bits
         slack = plan.present_rate_bps(now_s) * (_SAME_INSTANT_ULPS * math.ulp(now_s)) + jobs.grain[plan.rows]
-        left[left <= slack] = 0.0
+        due = left <= slack
+        if due.any():
+            left[due], self._due = 0.0, True
         jobs.left[plan.rows] = left
         jobs.work[plan.rows] += self.bandwidth_hz * seconds
         self._carried += self.bandwidth_hz * plan.busy_s(now_s)
@@ -229,9 +233,9 @@ class DrawnSpectrum:
     def _go_on(self, now_s: float) -> None:
         """End the transfers whose bits are sent, and plan for the others."""
         jobs = self._jobs
-        ended = np.flatnonzero(jobs.left[: jobs.n] == 0.0)
-        if ended.size:
-            self._changed_s = now_s
+        if self._due:
+            self._due, self._changed_s = False, now_s
+            ended = np.flatnonzero(jobs.left[: jobs.n] == 0.0)
             for transfer in [jobs.owner[row] for row in ended[np.argsort(jobs.order[ended])].tolist()]:
                 work = float(jobs.work[transfer.row])
                 row = transfer.row
@@ -272,21 +276,21 @@ class DrawnSpectrum:
                 coherence_s, blocks = math.inf, 1
             else:
                 blocks = min(blocks, MOST_BLOCKS - (block - int(first[faded].min())))
-        gain = jobs.gains(rows, block, blocks, min(expected, _AT_LEAST // snr.size))
+        gain = jobs.gains(rows, block, blocks, min(expected, _AT_ONCE // snr.size))
         length_s = np.full(len(gain), coherence_s)
         if coherence_s < math.inf:
-            length_s[0] = (block + 1) * coherence_s - now_s
-        rate = channel.bandwidth_hz * channel.rate.efficiency(snr * gain)
+            length_s[0] = max((block + 1) * coherence_s - now_s, 2 * math.ulp(now_s))
+        of_band = split if isinstance(rule, BandRule) else None
+        rate = channel.share_rates.rate_bps(snr, jobs.efficiency[rows], gain, of_band)
         if faded is not None:
             rate[:, ~faded] = channel.bandwidth_hz * channel.rate.mean_efficiency(snr[~faded], channel.fading)
-            gain = np.where(faded, gain, 1.0)
-        if isinstance(rule, TimeRule):
-            parts = rule.turns(jobs, gain, rate, length_s)
-        else:
-            parts = np.broadcast_to(split, rate.shape)
+            gain = np.where(faded, gain, channel.share_rates.typical)
+        parts = rule.turns(jobs, gain, rate, length_s) if isinstance(rule, TimeRule) else split[None]
         rate = rate * parts
         if len(rate) == 1:
             return BlockPlan(now_s, rows, rate[0], parts[0], float(length_s[0]))
+        if len(parts) == 1:
+            parts = np.broadcast_to(parts, rate.shape)
         sent = np.cumsum(rate * length_s[:, None], axis=0)
         return BlocksPlan(now_s, rows, rate, parts, np.cumsum(length_s), sent)
 
@@ -302,6 +306,8 @@ class DrawnSpectrum:
 
     def _blocks(self, expected: int, rows: int, now_s: float) -> int:
         """Return for how many blocks to look ahead: about until the next end, or the next change by others."""
+        if math.isinf(self.channel.fading.coherence_s):
+            return 1
         quiet_s = max(self.env.peek() - now_s, 2 * (now_s - self._changed_s))
         quiet = min(quiet_s / self.channel.fading.coherence_s, float(_ELEMENTS))
         few = 1 + quiet + _AT_LEAST // rows

@@ -1,7 +1,7 @@
 """The transfers present on a medium as arrays, with the fading gains of the blocks ahead."""
 
 import math
-from typing import Any, Final, Protocol
+from typing import Final, Protocol
 
 import numpy as np
 
@@ -51,12 +51,12 @@ class Jobs:
     def __init__(self, channel: Channel) -> None:
         self.channel = channel
         self.n = 0
-        self.owner: list[Any] = []
+        self.owner: list[Owner] = []
         self._numbers = np.zeros((8, _FIRST_ROWS))
         self._counts = np.zeros((3, _FIRST_ROWS), dtype=np.int64)
         self._gains, self._drawn = np.zeros((0, _FIRST_ROWS)), np.zeros(_FIRST_ROWS, dtype=np.bool_)
         self._base = self._joined = self._missing = self.oldest_block = 0
-        self._unbegun: list[Any] = []
+        self._unbegun: list[Owner] = []
         self._name_columns()
 
     def _name_columns(self) -> None:
@@ -64,7 +64,7 @@ class Jobs:
         self.efficiency, self.average_bps = others
         self.client, self.order, self.first_block = self._counts
 
-    def add(self, owner: Any, client: int, bits: float, efficiency: float) -> int:
+    def add(self, owner: Owner, client: int, bits: float, efficiency: float) -> int:
         """Add a transfer and return its row.
 
         Parameters
@@ -88,7 +88,7 @@ class Jobs:
         self.n += 1
         return row
 
-    def remove(self, row: int) -> Any:
+    def remove(self, row: int) -> Owner | None:
         """Remove a transfer, and return the owner of the one that has its row now; None if there is none."""
         last = self.n = self.n - 1
         moved = self.owner.pop()
@@ -103,13 +103,14 @@ class Jobs:
 
     def begin(self, rows: Rows, block: int, now_s: float) -> None:
         """Stamp the transfers among some rows whose service begins now, in a block."""
-        if not self._unbegun:
-            return
         if isinstance(rows, slice):
             fresh, self._unbegun = self._unbegun, []
         else:
+            self._unbegun.clear()
             fresh = [self.owner[row] for row in rows.tolist() if self.first_block[row] < 0]
-        if self.n == len(fresh) or self.first_block[: self.n].max() < 0:
+        if not fresh:
+            return
+        if self.first_block[: self.n].max() < 0:
             self.oldest_block = block
         for owner in fresh:
             if owner.row >= 0 and owner.began_s is None:
@@ -136,7 +137,7 @@ class Jobs:
             missing = _rows_of(~self._drawn[rows], rows)
             if missing.size:
                 blocks = np.arange(block, self._base + len(self._gains))
-                self._gains[passed:, missing] = self.channel.gain(self.client[missing], blocks[:, None])
+                self._gains[passed:, missing] = self.channel.share_rates.draw(self.client[missing], blocks[:, None])
                 self._drawn[missing] = True
                 self._missing -= missing.size
         return self._gains[passed : passed + wanted, rows]

@@ -148,16 +148,16 @@ class FairTime(TimeRule):
         fresh = average == 0.0
         average[fresh] = jobs.efficiency[:n][fresh] * self._bandwidth_hz / n
         self._before_bps, self._served_bps = [], []
-        with np.errstate(divide="ignore"):
-            for block, seconds in enumerate(length_s.tolist()):
-                rate = rate_bps[block]
-                kept, new = math.exp(-seconds / self._window_s), -math.expm1(-seconds / self._window_s)
-                part = _water(kept * average / rate, new)
-                self._before_bps.append(average)
-                served = part * rate
-                self._served_bps.append(served)
-                average = np.maximum(kept * average + new * served, _LEAST_BPS)
-                parts[block] = part
+        for block, seconds in enumerate(length_s.tolist()):
+            rate = rate_bps[block]
+            kept, new = math.exp(-seconds / self._window_s), -math.expm1(-seconds / self._window_s)
+            level = np.divide(kept * average, rate, out=np.full(n, math.inf), where=rate > 0)
+            part = _water(level, new)
+            self._before_bps.append(average)
+            served = part * rate
+            self._served_bps.append(served)
+            average = np.maximum(kept * average + new * served, _LEAST_BPS)
+            parts[block] = part
         return parts
 
     def went_on(self, jobs: Jobs, block: int, passed_s: float) -> None:

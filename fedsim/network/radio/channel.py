@@ -19,6 +19,7 @@ from fedsim.network.radio.contracts import Fading
 from fedsim.network.radio.fair_gain import FairGain
 from fedsim.network.radio.multiuser_diversity import DiversityGain, ShareGain
 from fedsim.network.radio.selectivity import BandRates
+from fedsim.network.radio.share_rates import ShareRates
 from fedsim.network.radio.spectral_efficiency import RateLaw, Shannon
 from fedsim.per_client import Values
 from fedsim.streams import Streams
@@ -73,7 +74,9 @@ class Channel:
     densest : greatest density of each client's power in a share of the bandwidth, >= 1, shape (K,), as in
         `fedsim.network.radio.power_control`; None for 1, a sender that spreads its power
     delay_spread_s : root mean square delay spread, by which a band is faded in parts; 0 for flat fading
-    own_hz : share of each client where they differ, shape (K,), in the place of `bandwidth_hz`
+    ids : ids of the clients where they are not 0..K-1, ascending, shape (K,); the methods then take positions in it
+    widths_hz : share of each client where they differ, shape (K,); None for the bandwidth
+    band_rates : rates of a share in fading blocks where they are known; None to derive them from the bandwidth
     """
 
     snr: FloatArray
@@ -84,7 +87,9 @@ class Channel:
     rate: RateLaw = SHANNON_LIMIT
     densest: FloatArray | None = None
     delay_spread_s: float = 0.0
-    own_hz: FloatArray | None = None
+    ids: IntArray | None = None
+    widths_hz: FloatArray | None = None
+    band_rates: BandRates | None = None
 
     def rate_bps(self, client: ArrayLike, block: ArrayLike) -> FloatArray:
         """Return the rate in bit/s of clients in fading blocks.
@@ -96,9 +101,10 @@ class Channel:
         ----------
         client, block : ids, and numbers of blocks from 0; the result has the shape to which the two broadcast
         """
-        u, ids = self.streams.uniform(self.stream, client, block), np.asarray(client)
+        ids = np.asarray(client)
+        u = self.streams.uniform(self.stream, ids if self.ids is None else self.ids[ids], block)
         if self._band is None:
-            width_hz = self.bandwidth_hz if self.own_hz is None else self.own_hz[ids]
+            width_hz = self.bandwidth_hz if self.widths_hz is None else self.widths_hz[ids]
             return width_hz * self.rate.efficiency(self.snr[ids] * self.fading.gain_quantile(u))
         rates, row = self._band
         return np.asarray(self.ergodic_rate_bps[ids] * rates.share_of_mean(row[ids], u))
@@ -117,19 +123,34 @@ class Channel:
         return BandRates(self.rate, self.fading, self.snr, width_hz, self.delay_spread_s)
 
     @cached_property
+    def octave_band(self) -> Callable[[int], BandRates | None]:
+        """Return the rates of a share that is two to some whole power Hz wide, as `band` does; they are kept."""
+        return lru_cache(maxsize=32)(lambda octave: self.band(2.0**octave))
+
+    @cached_property
     def _band(self) -> tuple[BandRates, FloatArray] | None:
         """Rates of the whole bandwidth, and each client's place in their table; None where fading is flat."""
-        rates = self.band(self.bandwidth_hz)
+        rates = self.band_rates or self.band(self.bandwidth_hz)
         return None if rates is None else (rates, rates.row(self.snr))
 
-    def gain(self, client: ArrayLike, block: ArrayLike) -> FloatArray:
-        """Return the power gains, mean 1, of clients in fading blocks; parameters and shape as in `rate_bps`."""
-        return self.fading.gain_quantile(self.streams.uniform(self.stream, client, block))
+    @cached_property
+    def share_rates(self) -> ShareRates:
+        """Rates of clients in shares of the bandwidth, from the same draws."""
+        return ShareRates(
+            self.rate,
+            self.fading,
+            self.snr,
+            self.densest,
+            self.bandwidth_hz,
+            self.delay_spread_s,
+            self.streams,
+            self.stream,
+        )
 
     @cached_property
     def ergodic_rate_bps(self) -> FloatArray:
         """Mean rate of every client over its fading, shape (K,)."""
-        width_hz = self.bandwidth_hz if self.own_hz is None else self.own_hz
+        width_hz = self.bandwidth_hz if self.widths_hz is None else self.widths_hz
         return width_hz * self.rate.mean_efficiency(self.snr, self.fading)
 
     @cached_property

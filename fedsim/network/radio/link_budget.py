@@ -41,7 +41,7 @@ class CellLink(Settings):
     sharing : rule by which clients share the bandwidth; `fedsim.network.medium.cell` describes each
         ``"dedicated"``: a bandwidth of its own for each client, however many there are. Otherwise the bandwidth is the
         whole cell's in this direction, shared by the transfers in progress: ``"equal"``, ``"proportional-fair"``,
-        ``"first-come"``, ``"minimum-makespan"`` or a discipline of your own
+        ``"max-relative-snr"``, ``"first-come"``, ``"minimum-makespan"`` or a discipline of your own
     bandwidth_hz : each client's dedicated share, or the whole cell's where it is shared
         A share may have a value for each client (`fedsim.per_client`).
     transmit_power_dbm : power that the sender feeds into its antenna within that bandwidth; or a value for each client
@@ -273,7 +273,7 @@ class LinkBudget:
         try:
             towards = [self._towards(distance_m[:, site], site, self._streams) for site in range(len(self.sites_m))]
         except PartError as error:
-            error.name_client(range(len(distance_m)))
+            error.name_clients(range(len(distance_m)))
             raise
         indoor = [each.indoor for each in towards if each.indoor is not None]
         return LargeScale(

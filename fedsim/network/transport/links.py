@@ -1,6 +1,7 @@
 """Links over a wide-area path: those of a network, with what a transport adds to each message."""
 
 from collections.abc import Callable
+from copy import copy
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import NamedTuple
@@ -124,6 +125,18 @@ class TransportLinks(Links):
         """Return the mean of `uplink_s`."""
         plan = self._up(bits)
         return plan.before_s + _limited(self.links.expected_uplink_s, plan.bits, self.capacities[1])
+
+    def uplink_snr_hz(self, client: IntArray, time_s: float) -> FloatArray | None:
+        """Return what a base station of the network measures."""
+        return self.links.uplink_snr_hz(client, time_s)
+
+    def allocated(
+        self, client: IntArray, bandwidth_hz: FloatArray | None, transmit_power_dbm: FloatArray | None
+    ) -> "TransportLinks":
+        """Return the links of a cohort under an allocation; what TCP adds stays that of the links without it."""
+        links = copy(self)
+        links.links = self.links.allocated(client, bandwidth_hz, transmit_power_dbm)
+        return links
 
     def describe(self) -> LinkFacts:
         """Return what is known of the network's links."""

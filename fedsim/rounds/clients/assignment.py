@@ -9,6 +9,7 @@ import numpy as np
 from fedsim.arrays import FloatArray, IntArray
 from fedsim.learning import Learner
 from fedsim.measurements import forward_passes, numbers_up
+from fedsim.network import Links
 from fedsim.units import BITS_PER_FLOAT32
 
 
@@ -55,6 +56,8 @@ class Assignment(NamedTuple):
     mean_uplink_s : mean duration of each client's message up, by which work is shortened, shape (n,); None for no
         shortening
     waits_for_all : whether the server waits for every answer without a limit
+    links : those of the cohort where a selector has allocated bands or powers; None for the run's
+    cpu_frequency : share of the full clock frequency at which each client works, shape (n,); None for all of it
     """
 
     client: IntArray
@@ -69,3 +72,5 @@ class Assignment(NamedTuple):
     least_share: float = 1.0
     mean_uplink_s: FloatArray | None = None
     waits_for_all: bool = False
+    links: Links | None = None
+    cpu_frequency: FloatArray | None = None

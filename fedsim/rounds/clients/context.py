@@ -61,7 +61,13 @@ class ClientContext:
         return setup_s + self.links.downlink_s(client, draw, start_s + setup_s, bits)
 
     def uplink_s(
-        self, client: IntArray, draw: int, start_s: FloatArray, bits: float, silent_s: FloatArray
+        self,
+        client: IntArray,
+        draw: int,
+        start_s: FloatArray,
+        bits: float,
+        silent_s: FloatArray,
+        links: Links | None = None,
     ) -> FloatArray:
         """Return the durations of dedicated uplinks, the set-up of connections included, shape (n,).
 
@@ -69,8 +75,10 @@ class ClientContext:
         ----------
         client, draw, start_s, bits : as for `Links.uplink_s`
         silent_s : seconds since the end of each client's downlink, shape (n,)
+        links : of their cohort under an allocation; None for the run's
         """
+        links = links or self.links
         if self.connections is None:
-            return self.links.uplink_s(client, draw, start_s, bits)
+            return links.uplink_s(client, draw, start_s, bits)
         setup_s = self.connections.before_uplink_s(silent_s)
-        return setup_s + self.links.uplink_s(client, draw, start_s + setup_s, bits)
+        return setup_s + links.uplink_s(client, draw, start_s + setup_s, bits)

@@ -86,7 +86,9 @@ class Dispatcher:
         demand, empties = None, {}
         if context.batteries is not None:
             samples = assignment.samples * work
-            demand = context.batteries.begin(client, self.env.now, assignment.bits, samples, planned_s[COMPUTE])
+            demand = context.batteries.begin(
+                client, self.env.now, assignment.bits, samples, planned_s[COMPUTE], assignment.cpu_frequency
+            )
             empties = runs_empty(demand)
         interruptions = self._interruptions(endurance, empties, outages)
         hooks: Mapping[int, PhaseHook] = {}
@@ -154,7 +156,9 @@ class Dispatcher:
         # The start of an upload is unknown in advance after a shared downlink.
         if self.medium is None:
             uploads_s = start_s + downlink_s + compute_s
-            planned_s[UPLINK] = self.context.uplink_s(client, assignment.draw, uploads_s, assignment.bits[1], compute_s)
+            planned_s[UPLINK] = self.context.uplink_s(
+                client, assignment.draw, uploads_s, assignment.bits[1], compute_s, assignment.links
+            )
             never = None
         else:
             never = np.isinf(planned_s)
@@ -213,7 +217,9 @@ class Dispatcher:
         def duration_of(member: IntArray, starts_s: FloatArray) -> FloatArray:
             client = assignment.client[member]
             worked_s = planned_s[COMPUTE, member]
-            uplink_s = self.context.uplink_s(client, assignment.draw, starts_s, assignment.bits[1], worked_s)
+            uplink_s = self.context.uplink_s(
+                client, assignment.draw, starts_s, assignment.bits[1], worked_s, assignment.links
+            )
             self._check_times(assignment, client, uplink_s[None], None, UPLINK)
             return uplink_s
 

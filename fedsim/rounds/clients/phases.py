@@ -160,8 +160,9 @@ class PhaseHooks:
         if self.context.links.shared.up:
             return self._transfer(UPLINK, i, wait_s), inf
         only, now_s = self.assignment.client[i : i + 1], np.array([float(self.env.now)])
-        bits, silent_s = self.assignment.bits[1], self.planned_s[COMPUTE, i : i + 1] + wait_s
-        duration_s = self.context.uplink_s(only, self.assignment.draw, now_s, bits, silent_s)
+        silent_s = self.planned_s[COMPUTE, i : i + 1] + wait_s
+        bits, links = self.assignment.bits[1], self.assignment.links
+        duration_s = self.context.uplink_s(only, self.assignment.draw, now_s, bits, silent_s, links)
         return None, float(duration_s[0]) * self._paid_share(i, UPLINK)
 
     def _charge(self, i: int) -> None:

@@ -7,11 +7,12 @@ from functools import cached_property, partial
 import numpy as np
 from simpy import Environment
 
-from fedsim.arrays import FloatArray
+from fedsim.arrays import FloatArray, IntArray
 from fedsim.clock import Waiting
 from fedsim.errors import PartError
 from fedsim.history.outcomes import Fate
 from fedsim.learning import Model
+from fedsim.network import Links
 from fedsim.rounds.aggregation.rules import AggregationRule
 from fedsim.rounds.clients.assignment import Assignment
 from fedsim.rounds.clients.cohort import CohortRun, Members, cohort_weights
@@ -20,7 +21,7 @@ from fedsim.rounds.server.context import ServerContext
 from fedsim.rounds.server.roster import Roster
 from fedsim.rounds.server.round_log import RoundLog
 from fedsim.rounds.server.update_buffer import UpdateBuffer
-from fedsim.selectors import Cohort
+from fedsim.selectors import Allocation, Cohort
 
 
 class CohortRuns:
@@ -91,6 +92,10 @@ class CohortRuns:
         workload = context.clients.workload
         samples = workload.samples[client]
         shortens = self._least_share < 1.0 and limit_s < math.inf
+        compute_s, links, frequency = context.clients.compute.duration_s(client, draw, samples), None, None
+        if cohort.allocation is not None:
+            links, frequency = self._allocated(cohort.client, cohort.allocation)
+            compute_s = compute_s if frequency is None else compute_s / frequency
         assignment = Assignment(
             client=client,
             number=number,
@@ -99,17 +104,19 @@ class CohortRuns:
             availability_draw=availability_draw,
             bits=(workload.down_bits, workload.up_bits),
             samples=samples,
-            compute_s=context.clients.compute.duration_s(client, draw, samples),
+            compute_s=compute_s,
             deadline_s=now_s + limit_s,
             least_share=self._least_share,
             mean_uplink_s=self._mean_uplink_s[client] if shortens else None,
             waits_for_all=self._waits_for_all,
+            links=links,
+            cpu_frequency=frequency,
         )
         on_end = None if self.end_with_round else partial(self._client_ended, run)
         try:
             run.participations = self._dispatcher.send(assignment, run.work, run.releases, on_end)
         except PartError as error:
-            error.name_client(client.tolist())
+            error.name_clients(client)
             raise
         self._sent += 1
         self._open[run] = None
@@ -118,6 +125,13 @@ class CohortRuns:
         self._rule.on_dispatch(client, model)
         self._log.dispatched(run)
         return run
+
+    def _allocated(self, client: IntArray, allocation: Allocation) -> tuple[Links | None, FloatArray | None]:
+        """Return the links of a cohort under an allocation, None for the run's, and its clock frequencies."""
+        bandwidth_hz, power_dbm = allocation.bandwidth_hz, allocation.transmit_power_dbm
+        if bandwidth_hz is None and power_dbm is None:
+            return None, allocation.cpu_frequency
+        return self.context.clients.links.allocated(client, bandwidth_hz, power_dbm), allocation.cpu_frequency
 
     def cancel(self, runs: Iterable[CohortRun]) -> Waiting:
         """Interrupt the clients of cohorts that are in flight, and let them stop."""

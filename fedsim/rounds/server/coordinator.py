@@ -213,7 +213,7 @@ class Coordinator:
         counted = final if asynchronous else [] if own is None else [all_members(own)]
         self._log.count(counted)
         self._log.close(number, round_.start_s, end_s, self.candidates, self.model.version, ended_by)
-        self.context.knowledge.update(arrived)
+        self.context.knowledge.update(arrived, self.env.now)
         given_up = self._roster.take_given_up()
         reported = [*arrived, *map(all_members, given_up)] if asynchronous else counted
         self._log.report(round_, end_s, reported, self._buffer.picked)

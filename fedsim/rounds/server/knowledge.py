@@ -1,5 +1,6 @@
 """What a server learns of its clients from what they have sent, and what its selector is told."""
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, Final, TypeVar
 
@@ -24,16 +25,25 @@ class Knowledge:
     samples : training samples that each client has declared, shape (K,)
     accountant : what each client has leaked, as it declares when it checks in; None without privacy
     features : what clients declare about themselves, shape (K, f); None for nothing
+    up_bits : size of an update, 0 if the learner states none
+    channel : returns what a base station measures of clients' uplinks at an instant (`Links.uplink_snr_hz`); all have
+        been measured at instant 0, and a client is measured again when its update arrives
 
     Attributes
     ----------
     participations : how often each client was sent, shape (K,)
     last_duration_s : duration until each client's last update arrived, shape (K,); NaN before the first
     last_loss : loss of each client's last update, shape (K,); NaN where it is not known
+    snr_hz : last measurement of each client's uplink, shape (K,); None without radio
     """
 
     def __init__(
-        self, samples: IntArray, accountant: PrivacyAccountant | None, features: FloatArray | None = None
+        self,
+        samples: IntArray,
+        accountant: PrivacyAccountant | None,
+        features: FloatArray | None = None,
+        up_bits: float = 0.0,
+        channel: Callable[[IntArray, float], FloatArray | None] | None = None,
     ) -> None:
         self.samples, self.accountant = samples, accountant
         clients = samples.size
@@ -44,6 +54,9 @@ class Knowledge:
         self.participations = np.zeros(clients, dtype=np.int64)
         self.last_duration_s = np.full(clients, np.nan)
         self.last_loss = np.full(clients, np.nan)
+        self._up_bits, self._channel = up_bits, channel
+        measured = None if channel is None else channel(self._client, 0.0)
+        self.snr_hz = None if measured is None else np.array(measured)
         self._whole: RoundView | None = None
 
     def view(
@@ -94,6 +107,8 @@ class Knowledge:
             privacy_spent=privacy_spent,
             privacy_budget=None if accountant is None else accountant.budget.total,
             features=features,
+            up_bits=self._up_bits,
+            snr_hz=self._channel_of(candidates),
         )
         if candidates is None:
             self._whole = replace(view)
@@ -119,6 +134,7 @@ class Knowledge:
                 "last_loss": self.last_loss,
                 "privacy_spent": self._nothing_spent if accountant is None else accountant.spent,
                 "features": self._features,
+                **({} if self.snr_hz is None else {"snr_hz": self.snr_hz}),
             },
             round=number,
             time_s=time_s,
@@ -126,14 +142,21 @@ class Knowledge:
             wanted=wanted,
             total_samples=self._total_samples,
             privacy_budget=None if accountant is None else accountant.budget.total,
+            up_bits=self._up_bits,
         )
 
     def sent(self, client: IntArray) -> None:
         """Count a participation of each of some clients, shape (n,)."""
         self.participations[client] += 1
 
-    def update(self, arrived: Members) -> None:
-        """Remember what updates that have arrived, in time or late, show of their clients."""
+    def update(self, arrived: Members, now_s: float) -> None:
+        """Remember what updates that have arrived, in time or late, show of their clients.
+
+        Parameters
+        ----------
+        arrived : members of cohorts
+        now_s : present instant
+        """
         client = _joined([run.cohort.client[members] for run, members in arrived], np.int64)
         # Of a client that occurs more than once the last element counts.
         self.last_duration_s[client] = _joined(
@@ -143,6 +166,13 @@ class Knowledge:
             loss = _column("loss", arrived).astype(np.float64)
             known = ~np.isnan(loss)
             self.last_loss[client[known]] = loss[known]
+        if self.snr_hz is not None and self._channel is not None and client.size:
+            self.snr_hz[client] = self._channel(client, now_s)
+
+    def _channel_of(self, candidates: IntArray | None) -> FloatArray | None:
+        if self.snr_hz is None:
+            return None
+        return _read_only(self.snr_hz.view() if candidates is None else self.snr_hz[candidates])
 
 
 def feedback(number: int, now_s: float, reported: Members, needs: tuple[str, ...]) -> Reports:

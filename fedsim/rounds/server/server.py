@@ -12,9 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 from simpy import Environment, Event, Interrupt
 
-from fedsim.answers import attributed
+from fedsim.answers import attributing
 from fedsim.clock import Waiting
-from fedsim.errors import FedsimError, PartError, ScenarioError
+from fedsim.errors import PartError, ScenarioError
 from fedsim.history.recorder import Recorder
 from fedsim.inputs.bounds import LATEST_S
 from fedsim.learning import Evaluation, Model, PendingEvaluation
@@ -160,18 +160,11 @@ class Server:
         too_late.callbacks = [self._refuse_to_go_on]
         process = self.env.process(self.serve())
         try:
-            self.env.run(until=process)
+            with attributing():
+                self.env.run(until=process)
         except PartError as error:
             error.place(self._number, self.env.now)
             raise
-        except FedsimError:
-            raise
-        except Exception as failure:
-            fault = attributed(failure)
-            if fault is None:
-                raise
-            fault.place(self._number, self.env.now)
-            raise fault from failure
         if process.is_alive:
             stopped = PartError("a part of the user's own has stopped the clock", "allowed: nothing that ends a run")
             stopped.place(self._number, self.env.now)

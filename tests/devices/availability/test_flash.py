@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy import stats
 from validation import presence
 
-from fedsim.devices.availability.flash import FITTED, Flash, QuantileLaw, hourly_rates
+from fedsim.devices.availability.flash import FITTED, Flash, FlashSojourns, QuantileLaw, hourly_rates
 from fedsim.streams import Streams
 
 DAY_S = 86400.0
@@ -186,3 +186,15 @@ def test_what_is_left_is_no_longer_than_the_longest(centres, data):
     left_s = law.residual_s(np.array(centres), u, v)
     assert np.all((left_s > 0) & (left_s < 1000.0))
     assert np.all(law.residual_s(np.array(centres), np.minimum(u + 0.1, 1 - 1e-9), v) >= left_s)
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize("never_share", [0.0, 0.5])
+def test_the_warm_up_begins_with_the_stationary_share(never_share):
+    """A client is online with the probability of its mean session over that of its session and gap together."""
+    clients = 20_000
+    law = FlashSojourns(Flash(never_share=never_share), clients, Streams(11))
+    session_s, gap_s = law._session.mean_s(law._session_centre), law._gap.mean_s(law._gap_centre)
+    share = (1 - never_share) * session_s / (session_s + gap_s)
+    found = law.starts_on(np.arange(clients))
+    assert found.sum() == pytest.approx(share.sum(), abs=5 * math.sqrt((share * (1 - share)).sum()))

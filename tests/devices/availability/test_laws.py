@@ -283,3 +283,10 @@ def test_a_look_far_ahead_of_short_sojourns_is_refused(monkeypatch):
     law.state(np.arange(3), 100.0)
     with pytest.raises(ScenarioError, match=r"client 0 would go on and off more than 160 times .* at 1e\+06 s"):
         law.state(np.arange(3), 1e6)
+
+
+def test_the_first_sojourn_begins_at_time_0():
+    """Its end is the exponential number of the stream's first draw."""
+    law, ids = Markov(mean_on_s=3.0, mean_off_s=3.0), np.arange(50)
+    drawn_s = -3.0 * np.log1p(-Streams(4).uniform("availability-sojourn", ids, 0))
+    np.testing.assert_allclose(law.build(50, Streams(4)).state(ids, 0.0)[1], drawn_s)

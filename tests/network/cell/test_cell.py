@@ -48,7 +48,7 @@ def test_directions_fade_apart_and_are_shadowed_alike():
 
 
 def test_time_decides_and_not_the_round():
-    links = Cell().build(np.full((5, 2), 200.0), Streams(1))
+    links = Cell(rate=Shannon(ceiling="none")).build(np.full((5, 2), 200.0), Streams(1))
     client = np.arange(5)
     first = links.uplink_s(client, 1, np.full(5, 3.0), 1e6)
     np.testing.assert_array_equal(links.uplink_s(client, 2, np.full(5, 3.0), 1e6), first)
@@ -160,7 +160,7 @@ def test_a_path_loss_that_is_no_number_is_refused():
 
 
 def test_a_client_at_the_antenna_is_only_fast():
-    links = Cell(path_loss=LogDistance()).build(np.zeros((1, 2)), Streams(0))
+    links = Cell(path_loss=LogDistance(), access="none").build(np.zeros((1, 2)), Streams(0))
     # 7.4 bit/s/Hz, the ceiling of the default rate law, in 1 MHz.
     assert links.uplink_s(np.array([0]), 1, np.zeros(1), 1e6)[0] == pytest.approx(1 / 7.4, rel=1e-12)
 
@@ -170,6 +170,7 @@ def test_what_matters_to_a_network_is_declared():
     assert {kind: NETWORKS.load(kind).requires for kind in NETWORKS.builtin if kind != "latency"} == {
         "pause-two-speed": frozenset(),
         **dict.fromkeys(("cell", "fedscale", "graph", "rate-traces"), frozenset({"model-bits"})),
-        **dict.fromkeys(("urban-macro", "indoor-office", "wifi", "nb-iot", "5g-midband"), frozenset({"model-bits"})),
+        **dict.fromkeys(("urban-macro", "indoor-office", "wifi", "wifi-dcf"), frozenset({"model-bits"})),
+        **dict.fromkeys(("nb-iot", "5g-midband", "lora", "satellite"), frozenset({"model-bits"})),
     }
     assert NETWORKS.make("wifi").provides == {"sites"}

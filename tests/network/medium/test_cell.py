@@ -6,6 +6,7 @@ from pydantic import ValidationError
 from fedsim.network import Cell
 from fedsim.network.medium.cell import SHARINGS
 from fedsim.network.medium.disciplines import FirstCome
+from tests.support.media import opened
 
 
 class Slow(FirstCome):
@@ -48,3 +49,9 @@ def test_an_unknown_rule_is_refused_with_the_names_of_all():
         "input should be 'dedicated', 'equal', 'proportional-fair', 'max-relative-snr', 'first-come', "
         "'minimum-makespan' or 'module:Class'"
     )
+
+
+def test_books_are_named_by_direction_and_site():
+    cell = Cell(uplink={"sharing": "equal"}, downlink={"sharing": "first-come"})
+    medium, _ = opened(cell, [[50.0, 0.0]])
+    assert set(medium.books()) == {"downlink of site 0", "uplink of site 0"}

@@ -39,7 +39,9 @@ SPLITS = ("equal", "first-come", "best gain")
 
 def radio(snr=SNR, densest=math.inf, fading=None, seed=3):
     fading = fading or Rayleigh(coherence_s=BLOCK_S)
-    return Channel(snr, BAND_HZ, fading, "fading-uplink", Streams(seed), Shannon(), np.full(snr.size, densest))
+    return Channel(
+        snr, BAND_HZ, fading, "fading-uplink", Streams(seed), Shannon(ceiling="none"), np.full(snr.size, densest)
+    )
 
 
 def play(channel, make, script):
@@ -74,6 +76,28 @@ def test_a_client_alone_takes_as_long_as_with_dedicated_bandwidth(rule, bits):
 
 
 @pytest.mark.parametrize("rule", RULES)
+def test_a_client_alone_takes_as_long_as_with_dedicated_bandwidth_that_fades_in_parts(rule):
+    channel = replace(radio(), delay_spread_s=1e-6, bandwidth_hz=5e6)
+    ends, *_ = play(channel, RULES[rule], [(0, 0.111, 4e6, None)])
+    assert ends[0] - 0.111 == pytest.approx(channel.transfer_s(np.array([0]), np.array([0.111]), 4e6)[0], rel=1e-11)
+
+
+def test_a_narrow_share_of_a_band_that_fades_in_parts_varies_as_a_band_of_its_width():
+    """With spread power an eighth of 16 MHz at 363 ns has the rates of 2 MHz, and a tiny part flat ones."""
+    wide = replace(radio(np.full(8, 10.0), 1.0), delay_spread_s=363e-9, bandwidth_hz=16e6)
+    own = replace(wide, bandwidth_hz=2e6)
+    block = np.arange(4000)
+    rates = wide.share_rates
+    drawn = rates.draw(np.zeros(1, dtype=np.int64), block[:, None])
+    part = np.array([1 / 8])
+    found = part * rates.rate_bps(wide.snr[:1], wide.ergodic_rate_bps[:1] / 16e6, drawn, part)
+    np.testing.assert_allclose(found[:, 0], own.rate_bps(0, block), rtol=1e-3)
+    tiny = 2.0**-9 * rates.rate_bps(wide.snr[:1], wide.ergodic_rate_bps[:1] / 16e6, drawn, np.array([2.0**-9]))
+    flat = replace(wide, bandwidth_hz=16e6 / 2**9, delay_spread_s=0.0)
+    np.testing.assert_allclose(tiny[:, 0], flat.rate_bps(0, block), rtol=1e-12)
+
+
+@pytest.mark.parametrize("rule", RULES)
 def test_a_client_alone_goes_on_at_its_ergodic_rate_after_as_many_blocks_as_there(rule, monkeypatch):
     monkeypatch.setattr(drawn, "MOST_BLOCKS", 10)
     monkeypatch.setattr(channels, "MOST_BLOCKS", 10)
@@ -89,7 +113,7 @@ def by_blocks(channel, rule, script):
     while stops or left:
         block = math.floor(now / BLOCK_S + 1e-9)
         limit = min([(block + 1) * BLOCK_S, *stops[:1]])
-        gain = {line: float(channel.gain(np.array([script[line][0]]), block)[0]) for line in left}
+        gain = {line: float(channel.share_rates.draw(np.array([script[line][0]]), block)[0]) for line in left}
         share = dict.fromkeys(left, 0.0)
         if left:
             chosen = {
@@ -254,7 +278,7 @@ def test_a_share_has_the_draws_of_its_own_client_whatever_the_mean_reading_says(
     times = {}
     for read in ("mean", "drawn"):
         up = {"sharing": "equal", "bandwidth_hz": 1e6, "fading_in_shares": read}
-        links = Cell(uplink=up, shadowing_sigma_db=0.0).build(np.full((5, 2), 200.0), Streams(1))
+        links = Cell(uplink=up, shadowing_sigma_db=0.0, access="none").build(np.full((5, 2), 800.0), Streams(1))
         env, took = simpy.Environment(), []
         air = links.open(env)
         for _ in range(10):
@@ -283,7 +307,7 @@ def test_together_gives_parts_with_which_all_would_end_at_one_instant(densest):
 
 def slots(snr, fading, window_s, blocks, slot_s=0.001, seed=5):
     """Return rates and time shares of a scheduler that looks at every slot: the largest rate over its average."""
-    rng, law = np.random.default_rng(seed), Shannon()
+    rng, law = np.random.default_rng(seed), Shannon(ceiling="none")
     average, served, times, measured = np.full(snr.size, 1e-3), np.zeros(snr.size), np.zeros(snr.size), 0
     per_block = round(fading.coherence_s / slot_s)
     for block in range(blocks):

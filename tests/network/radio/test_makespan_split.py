@@ -16,7 +16,9 @@ LEVELS_DB = np.array([-12.0, 0.0, 7.5, 18.0, 30.0])
 
 def split_of(densest, fading=None):
     snr = 10 ** (LEVELS_DB / 10)
-    channel = Channel(snr, 1e6, fading or NoFading(), "fading", Streams(0), Shannon(), np.full(5, densest))
+    channel = Channel(
+        snr, 1e6, fading or NoFading(), "fading", Streams(0), Shannon(ceiling="none"), np.full(5, densest)
+    )
     return MakespanSplit(channel), channel
 
 

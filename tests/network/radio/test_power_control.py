@@ -39,7 +39,7 @@ def test_the_density_in_a_share_is_that_of_the_power_of_the_standard(loss_db, sh
 @pytest.mark.parametrize("densest", [1.0, 4.0, np.inf])
 def test_gains_of_power_are_ratios_of_efficiencies(users, densest):
     snr = np.array([0.1, 1.0, 10.0, 100.0])
-    law, fading = Shannon(snr_gap_db=0.0), NoFading()
+    law, fading = Shannon(snr_gap_db=0.0, ceiling="none"), NoFading()
     gains = ShareGain(law, fading, snr, np.full(4, densest))
     found = np.interp(10 * np.log10(snr), gains.level_db, gains.efficiency(users) / gains.alone)
     np.testing.assert_allclose(found, np.log2(1 + snr * min(users, densest)) / np.log2(1 + snr), rtol=1e-6)
@@ -49,8 +49,8 @@ def uploads(clients, fading="none", **uplink):
     """Return the ends of a megabit of each client at 1,120 m, who share 10 MHz equally."""
     up = {"sharing": "equal", "bandwidth_hz": 10e6, **uplink}
     places = np.tile([[1120.0, 0.0]], (clients, 1))
-    rate = Shannon(snr_gap_db=0.0)
-    links = Cell(uplink=up, shadowing_sigma_db=0.0, rate=rate, fading=fading).build(places, Streams(1))
+    rate = Shannon(snr_gap_db=0.0, ceiling="none")
+    links = Cell(uplink=up, shadowing_sigma_db=0.0, rate=rate, fading=fading, access="none").build(places, Streams(1))
     env, ends = simpy.Environment(), []
     air = links.open(env)
     for client in range(clients):
@@ -75,7 +75,7 @@ def test_fifty_phones_far_away_radiate_as_fifty_and_not_as_one(kind, seconds, re
 
 def test_with_fading_the_mean_reading_counts_the_mean_efficiency_in_the_share():
     ends, links = uploads(50, "rayleigh", fading_in_shares="mean")
-    efficiency = Shannon(snr_gap_db=0.0).mean_efficiency(50 * links.uplink.snr[:1], Rayleigh())
+    efficiency = Shannon(snr_gap_db=0.0, ceiling="none").mean_efficiency(50 * links.uplink.snr[:1], Rayleigh())
     assert ends.max() == pytest.approx(50 * 1e6 / (10e6 * efficiency[0]), rel=5e-3)
     drawn, _ = uploads(50, "rayleigh")
     assert drawn.mean() == pytest.approx(ends.max(), rel=0.1)

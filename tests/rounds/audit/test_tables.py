@@ -296,3 +296,13 @@ def test_no_value_is_nan_among_numbers_with_a_point_and_a_number_of_its_own_amon
     found = TableRows("participations", 0, pa.table({"loss": [1.5, None], "staleness": [3, None]}))
     np.testing.assert_array_equal(found["loss"], [1.5, np.nan])
     assert found["staleness"].tolist() == [3, NO_VALUE]
+
+
+def test_a_participation_that_begins_too_early_is_shown_beside_the_one_before():
+    """Client 4 has ended at 6 s, and begins again at 5 s."""
+    early = {"participations": {"start_s": {3: 5.0}, "queue_s": {3: 3.0}}}
+    with pytest.raises(AuditError, match=r"start_s = 5\.0.*, the one before ended at 6\.0 s\)$"):
+        audited(early)
+    with pytest.raises(AuditError) as caught:
+        audited({"participations": {"downlink_bits": {1: -1.0}}})
+    assert "the one before" not in str(caught.value)

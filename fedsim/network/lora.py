@@ -1,0 +1,187 @@
+"""LoRa: sensors that send packets of a few bytes at the slowest rate that they need, for a hundredth of the time.
+
+Streams: those of the path loss and of the shadowing.
+"""
+
+import math
+from dataclasses import dataclass
+from typing import Annotated, ClassVar, Final
+
+import numpy as np
+from pydantic import Field, PositiveFloat
+
+from fedsim.arrays import FloatArray, IntArray
+from fedsim.capabilities import MODEL_BITS
+from fedsim.network.cell.cell import Cell
+from fedsim.network.contracts import Links
+from fedsim.network.radio.channel import mean_snr
+from fedsim.network.radio.contracts import PathLoss
+from fedsim.network.radio.link_budget import NoiseFigureDb, PowerDbm
+from fedsim.network.radio.path_loss import PATH_LOSSES, LogDistance
+from fedsim.network.radio.shadowing import SHADOWINGS, IndependentShadowing, Shadowing
+from fedsim.per_client import values_of
+from fedsim.registry import Component, Slot
+from fedsim.streams import Streams
+from fedsim.units import SPEED_OF_LIGHT_M_PER_S, linear_to_db
+
+FACTORS: Final = np.arange(7, 13)
+"""Spreading factors, from the fastest to the slowest."""
+LEAST_SNR_DB: Final = np.array([-7.5, -10.0, -12.5, -15.0, -17.5, -20.0])
+"""SNR that each needs: data sheet of the SX1276, table 13."""
+MOST_BYTES: Final = np.array([222, 222, 115, 51, 51, 51])
+"""Application payload of a packet in Europe: LoRaWAN Regional Parameters RP002, EU863-870, with repeaters."""
+_MAC_BYTES: Final = 13
+_LONG_SYMBOL_S: Final = 0.016
+
+
+def airtime_s(
+    payload_bytes: FloatArray | IntArray, factor: IntArray, bandwidth_hz: float, coding_rate: int, preamble: int
+) -> FloatArray:
+    """Return the time on air of packets with an explicit header and a checksum, of the shape of both arrays.
+
+    Semtech, "LoRa modem designer's guide", AN1200.13, section 4: ``preamble + 4.25`` symbols, and
+    ``8 + max(ceil((8 PL - 4 SF + 28 + 16) / (4 (SF - 2 DE))) (CR + 4), 0)``, where DE is 1 for symbols above 16 ms.
+
+    Parameters
+    ----------
+    payload_bytes : of the physical layer, with the header of LoRaWAN
+    factor : spreading factor
+    bandwidth_hz : of the channel
+    coding_rate : 1 for 4/5 to 4 for 4/8
+    preamble : symbols of the preamble
+
+    Examples
+    --------
+    >>> airtime_s(np.array([20, 20]), np.array([7, 12]), 125e3, 1, 8).round(6).tolist()
+    [0.056576, 1.318912]
+    """
+    symbol_s = 2.0**factor / bandwidth_hz
+    slow = np.where(symbol_s > _LONG_SYMBOL_S, 2, 0)
+    blocks = np.ceil((8 * np.asarray(payload_bytes) - 4 * factor + 44) / (4 * (factor - slow)))
+    return np.asarray((preamble + 4.25 + 8 + np.maximum(blocks, 0) * (coding_rate + 4)) * symbol_s)
+
+
+class LoRa(Component):
+    """A LoRaWAN gateway in the 868 MHz band.
+
+    Each direction of a client has the fastest spreading factor whose SNR it exceeds by a margin, or the slowest that it
+    can be received with. A message is cut into packets, the next of which is sent when the duty cycle allows it. What a
+    client waits after the last packet is not counted, since another message follows after longer than that. Packets of
+    unlike clients do not collide; each downlink has a channel of its own.
+
+    Path loss and shadowing: Petajajarvi et al., "On the coverage of LPWANs", ITST 2015 (868 MHz, Oulu, on land).
+    Powers and duty cycles: 14 dBm with 1 % for sensors, and 27 dBm with 10 % for the gateway (ERC Recommendation
+    70-03, annex 1, bands h1.4 and h1.6).
+
+    Attributes
+    ----------
+    path_loss, shadowing, shadowing_sigma_db : as in a cell
+    uplink_power_dbm, downlink_power_dbm : antenna gains included; one for all, or a value for each client
+    noise_figure_db : of both receivers
+    bandwidth_hz : of a channel
+    coding_rate : 1 for 4/5 to 4 for 4/8
+    preamble : symbols of the preamble
+    margin_db : above the least SNR, where a faster factor is chosen
+    uplink_duty_cycle, downlink_duty_cycle : greatest share of time in which packets are sent
+    """
+
+    requires: ClassVar[frozenset[str]] = frozenset({MODEL_BITS})
+
+    path_loss: Annotated[PathLoss, Slot(PATH_LOSSES)] = LogDistance(
+        exponent=2.32, reference_loss_db=128.95, reference_distance_m=1000.0
+    )
+    shadowing: Annotated[Shadowing, Slot(SHADOWINGS)] = IndependentShadowing()
+    shadowing_sigma_db: Annotated[float, Field(ge=0, le=50)] = 7.8
+    uplink_power_dbm: PowerDbm = 14.0
+    downlink_power_dbm: PowerDbm = 27.0
+    noise_figure_db: NoiseFigureDb = 6.0
+    bandwidth_hz: PositiveFloat = 125e3
+    coding_rate: Annotated[int, Field(ge=1, le=4)] = 1
+    preamble: Annotated[int, Field(ge=6, le=65535)] = 8
+    margin_db: Annotated[float, Field(ge=0, le=50)] = 10.0
+    uplink_duty_cycle: Annotated[float, Field(ge=1e-4, le=1)] = 0.01
+    downlink_duty_cycle: Annotated[float, Field(ge=1e-4, le=1)] = 0.1
+
+    def build(self, positions_m: FloatArray, streams: Streams) -> "LoRaLinks":
+        """Return the links of one run for clients at positions of shape (K, 2), the gateway at the origin."""
+        radio = Cell(path_loss=self.path_loss, shadowing=self.shadowing, shadowing_sigma_db=self.shadowing_sigma_db)
+        distance_m, loss_db = radio.losses(positions_m, np.zeros((1, 2)), streams)
+        down, up = (
+            self.factors(
+                mean_snr(
+                    values_of(self, name, len(positions_m), streams, "network"),
+                    loss_db[:, 0],
+                    self.bandwidth_hz,
+                    self.noise_figure_db,
+                )
+            )
+            for name in ("downlink_power_dbm", "uplink_power_dbm")
+        )
+        return LoRaLinks(self, down, up, distance_m[:, 0] / SPEED_OF_LIGHT_M_PER_S)
+
+    def factors(self, snr: FloatArray) -> IntArray:
+        """Return the spreading factor of each client, 0 for those that are not received at all, shape (K,).
+
+        Parameters
+        ----------
+        snr : mean linear SNRs, shape (K,)
+        """
+        with np.errstate(divide="ignore"):
+            above_db = linear_to_db(snr)[:, None] - LEAST_SNR_DB
+        fast = np.where((above_db >= self.margin_db).any(axis=1), (above_db >= self.margin_db).argmax(axis=1), -1)
+        return np.where(fast >= 0, FACTORS[fast], np.where(above_db[:, -1] >= 0, FACTORS[-1], 0)).astype(np.int64)
+
+    def message_s(self, bits: float, factor: IntArray, duty_cycle: float) -> FloatArray:
+        """Return the time from the first to the last bit of a message, `inf` for a factor of 0, of the factors' shape.
+
+        Parameters
+        ----------
+        bits : size of the message
+        factor : spreading factors, any shape
+        duty_cycle : share of time in which packets are sent
+        """
+        known = np.maximum(factor, FACTORS[0])
+        whole = MOST_BYTES[known - FACTORS[0]]
+        size = math.ceil(bits / 8)
+        packets = np.maximum(1, -(-size // whole))
+        last = size - (packets - 1) * whole
+        full_s, last_s = (
+            airtime_s(part + _MAC_BYTES, known, self.bandwidth_hz, self.coding_rate, self.preamble)
+            for part in (whole, last)
+        )
+        return np.where(factor > 0, (packets - 1) * (full_s / duty_cycle) + last_s, np.inf)
+
+
+@dataclass(frozen=True)
+class LoRaLinks(Links):
+    """The links of a `LoRa` network.
+
+    Attributes
+    ----------
+    network : LoRa
+    down, up : spreading factor of each client's downlink and uplink, 0 for none, shape (K,)
+    delay_s : propagation delay of each client, shape (K,)
+    """
+
+    network: LoRa
+    down: IntArray
+    up: IntArray
+    delay_s: FloatArray
+
+    def downlink_s(self, client: IntArray, draw: int, start_s: FloatArray, bits: float) -> FloatArray:
+        """Return packets, waits of the duty cycle and propagation, shape (n,); start and draw have no effect."""
+        sent_s = self.network.message_s(bits, self.down[client], self.network.downlink_duty_cycle)
+        return sent_s + self.delay_s[client]
+
+    def uplink_s(self, client: IntArray, draw: int, start_s: FloatArray, bits: float) -> FloatArray:
+        """Return packets, waits of the duty cycle and propagation, shape (n,); start and draw have no effect."""
+        sent_s = self.network.message_s(bits, self.up[client], self.network.uplink_duty_cycle)
+        return sent_s + self.delay_s[client]
+
+    def expected_downlink_s(self, bits: float) -> FloatArray:
+        """Return the duration of every client's downlink."""
+        return self.network.message_s(bits, self.down, self.network.downlink_duty_cycle) + self.delay_s
+
+    def expected_uplink_s(self, bits: float) -> FloatArray:
+        """Return the duration of every client's uplink."""
+        return self.network.message_s(bits, self.up, self.network.uplink_duty_cycle) + self.delay_s

@@ -1,0 +1,234 @@
+"""Passes of satellites over clients: a constellation in one circular orbit, or windows of a file.
+
+Streams: ``satellite-phase`` and ``satellite-track`` by client.
+"""
+
+import csv
+import io
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Annotated, Final, Protocol, runtime_checkable
+
+import numpy as np
+from pydantic import Field, NonNegativeFloat, PositiveFloat, PositiveInt
+
+from fedsim.answers import Contract, InstanceOf
+from fedsim.arrays import FloatArray, IntArray
+from fedsim.errors import DataError
+from fedsim.inputs.files import read_text
+from fedsim.network.satellite.windows import Windows
+from fedsim.registry import Component, Registry
+from fedsim.streams import Streams
+from fedsim.units import SPEED_OF_LIGHT_M_PER_S
+
+PASSES: Final = Registry(
+    "satellite pass",
+    "fedsim.passes",
+    ("build",),
+    {
+        "constellation": "fedsim.network.satellite.passes:Constellation",
+        "file": "fedsim.network.satellite.passes:WindowFile",
+    },
+)
+EARTH_M: Final = 6_371_000.0
+GRAVITY_M3_PER_S2: Final = 3.986004418e14
+"""The Earth's mean radius, and the product of the gravitational constant and its mass."""
+
+
+@runtime_checkable
+class Contacts(Protocol):
+    """The contacts of all clients of one run."""
+
+    @property
+    def windows(self) -> Windows:
+        """Windows of contact."""
+        ...
+
+    def delay_s(self, client: IntArray, time_s: FloatArray) -> FloatArray:
+        """Return the propagation delay at instants within windows, shape (n,).
+
+        Parameters
+        ----------
+        client : ids, shape (n,)
+        time_s : instants, shape (n,)
+        """
+        ...
+
+
+class Passes(Protocol):
+    """When clients are in contact with a satellite."""
+
+    def build(self, clients: int, streams: Streams) -> Contacts:
+        """Return the contacts of one run.
+
+        Parameters
+        ----------
+        clients : K
+        streams : random streams of the run
+        """
+        ...
+
+
+CONTACTS: Final = Contract("passes", Passes, {"build": InstanceOf(Contacts)})
+
+
+class Constellation(Component):
+    """Satellites at equal distances in one circular orbit, which pass every client in turn.
+
+    The Earth does not turn meanwhile, so that all passes of a client are alike. A client sees a satellite while it is
+    at least at the least elevation. Its distance from the ground track, drawn once, makes its passes shorter.
+
+    Attributes
+    ----------
+    altitude_m : of the orbit; 550 km are those of large constellations for the internet
+    satellites : in the orbit
+    least_elevation_deg : above the horizon
+    off_track : greatest angle of a client from the ground track, as a share of that at which no pass is seen; uniform
+    """
+
+    altitude_m: Annotated[float, Field(ge=1e5, le=1e8)] = 550e3
+    satellites: Annotated[PositiveInt, Field(le=10_000)] = 1
+    least_elevation_deg: Annotated[float, Field(ge=0, le=80)] = 25.0
+    off_track: Annotated[float, Field(ge=0, le=0.99)] = 0.9
+
+    @property
+    def orbit_s(self) -> float:
+        """Time of an orbit, by Kepler's third law."""
+        return math.tau * math.sqrt((EARTH_M + self.altitude_m) ** 3 / GRAVITY_M3_PER_S2)
+
+    @property
+    def widest(self) -> float:
+        """Angle at the centre of the Earth between a client and a satellite at the least elevation, in radians."""
+        elevation = math.radians(self.least_elevation_deg)
+        return math.acos(math.cos(elevation) * EARTH_M / (EARTH_M + self.altitude_m)) - elevation
+
+    def build(self, clients: int, streams: Streams) -> "OrbitContacts":
+        """Return the contacts of one run; the passes of clients begin at independent times."""
+        ids = np.arange(clients)
+        nearest = self.widest * self.off_track * streams.uniform("satellite-track", ids)
+        period_s = self.orbit_s / self.satellites
+        pass_s = np.arccos(math.cos(self.widest) / np.cos(nearest)) * self.orbit_s / math.pi
+        length_s = np.minimum(pass_s, period_s)
+        # The middle of a pass, in the period; a window that goes on in the next period is two.
+        middle_s = period_s * streams.uniform("satellite-phase", ids)
+        first_s = np.mod(middle_s - length_s / 2, period_s)
+        over_s = np.maximum(first_s + length_s - period_s, 0.0)
+        start_s = np.column_stack([np.where(over_s > 0, 0.0, first_s), np.where(over_s > 0, first_s, period_s)])
+        lengths_s = np.column_stack(
+            [np.where(over_s > 0, over_s, length_s), np.where(over_s > 0, length_s - over_s, 0)]
+        )
+        return OrbitContacts(Windows(start_s, lengths_s, period_s), self, nearest, middle_s)
+
+
+@dataclass(frozen=True)
+class OrbitContacts:
+    """The contacts of a `Constellation`.
+
+    Attributes
+    ----------
+    windows : Windows
+    orbit : Constellation
+    nearest : angle of each client from the ground track in radians, shape (K,)
+    middle_s : instant of the middle of a pass of each client, shape (K,)
+    """
+
+    windows: Windows
+    orbit: Constellation
+    nearest: FloatArray
+    middle_s: FloatArray
+
+    def delay_s(self, client: IntArray, time_s: FloatArray) -> FloatArray:
+        """Return the slant range to the satellite of the pass over the speed of light, shape (n,)."""
+        period_s = self.windows.period_s
+        since_s = np.mod(time_s - self.middle_s[client] + period_s / 2, period_s) - period_s / 2
+        return self.range_m(client, since_s) / SPEED_OF_LIGHT_M_PER_S
+
+    def range_m(self, client: IntArray, since_s: FloatArray) -> FloatArray:
+        """Return the slant range by the law of cosines, shape (n,).
+
+        Parameters
+        ----------
+        client : ids, shape (n,)
+        since_s : seconds since the middle of the pass, shape (n,)
+        """
+        far = EARTH_M + self.orbit.altitude_m
+        cosine = np.cos(self.nearest[client]) * np.cos(math.tau * since_s / self.orbit.orbit_s)
+        return np.asarray(np.sqrt(EARTH_M**2 + far**2 - 2 * EARTH_M * far * cosine))
+
+
+class WindowFile(Component):
+    """Windows of contact from a file.
+
+    Attributes
+    ----------
+    path : str
+        A CSV file with the columns ``client``, ``start_s`` and ``end_s``, a row for each window in any order; other
+        columns are ignored. Clients are numbered from 0. One that is not named has no contact.
+    period_s : time after which the windows repeat; None for the last end
+    delay_s : propagation delay
+    """
+
+    path: Annotated[str, Field(min_length=1)]
+    period_s: PositiveFloat | None = None
+    delay_s: NonNegativeFloat = 0.005
+
+    def build(self, clients: int, streams: Streams) -> "FileContacts":
+        """Return the contacts of one run.
+
+        Raises
+        ------
+        DataError
+            If the file cannot be read, lacks a column, or holds a wrong window or windows of a client that overlap.
+        """
+        rows = sorted(self._rows())
+        period_s = self.period_s or max((end_s for _, _, end_s in rows), default=0.0)
+        if not rows or rows[-1][0] >= clients:
+            raise DataError(f"{self.path}: it must have windows, of clients 0 to {clients - 1}")
+        counts = np.bincount([client for client, _, _ in rows], minlength=clients)
+        start_s = np.full((clients, int(counts.max())), period_s)
+        length_s = np.zeros(start_s.shape)
+        place, last = dict.fromkeys(range(clients), 0), dict.fromkeys(range(clients), 0.0)
+        for client, from_s, to_s in rows:
+            if not last[client] <= from_s < to_s <= period_s:
+                raise DataError(
+                    f"{self.path}: the window from {from_s} to {to_s} s of client {client} is not allowed; windows end "
+                    f"after they start, do not overlap, and lie within the period of {period_s} s"
+                )
+            start_s[client, place[client]], length_s[client, place[client]] = from_s, to_s - from_s
+            place[client], last[client] = place[client] + 1, to_s
+        return FileContacts(Windows(start_s, length_s, period_s), self.delay_s)
+
+    def _rows(self) -> list[tuple[int, float, float]]:
+        reader = csv.DictReader(io.StringIO(read_text(self.path, DataError, f"path: {self.path}"), newline=""))
+        missing = {"client", "start_s", "end_s"} - set(reader.fieldnames or ())
+        if missing:
+            raise DataError(f"{self.path}: there is no column {' and no column '.join(sorted(missing))}")
+        return [self._row(reader.line_num, row) for row in reader]
+
+    def _row(self, line: int, row: Mapping[str, str | None]) -> tuple[int, float, float]:
+        try:
+            client, start_s, end_s = int(row["client"] or ""), float(row["start_s"] or ""), float(row["end_s"] or "")
+        except ValueError:
+            client, start_s, end_s = -1, 0.0, 0.0
+        if client < 0 or not (math.isfinite(start_s) and math.isfinite(end_s)):
+            raise DataError(f"{self.path}, line {line}: {dict(row)} is not a number of a client and two times")
+        return client, start_s, end_s
+
+
+@dataclass(frozen=True)
+class FileContacts:
+    """The contacts of a file.
+
+    Attributes
+    ----------
+    windows : Windows
+    constant_s : propagation delay
+    """
+
+    windows: Windows
+    constant_s: float
+
+    def delay_s(self, client: IntArray, time_s: FloatArray) -> FloatArray:
+        """Return the delay of the file, shape (n,)."""
+        return np.full(client.size, self.constant_s)

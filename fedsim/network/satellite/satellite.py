@@ -1,0 +1,85 @@
+"""A network of satellites: a constant rate within windows of contact, and none between them."""
+
+from dataclasses import dataclass
+from typing import Annotated, ClassVar, Final
+
+import numpy as np
+from pydantic import PositiveFloat
+
+from fedsim.arrays import FloatArray, IntArray
+from fedsim.capabilities import MODEL_BITS
+from fedsim.network.contracts import Links
+from fedsim.network.satellite.passes import CONTACTS, PASSES, Constellation, Contacts, Passes
+from fedsim.registry import Component, Slot
+from fedsim.streams import Streams
+
+_LEAST_CONTACT_S: Final = 1e-6
+
+
+class SatelliteNetwork(Component):
+    """Clients that reach the server while a satellite passes.
+
+    A message that does not fit into a pass goes on in the next one. A message takes at least a microsecond of contact,
+    so that also one without bits waits for a pass. Its last bit arrives after the delay of the slant range at that
+    instant. Each client has the rate to itself.
+
+    Attributes
+    ----------
+    passes : when each client is in contact
+    downlink_bps, uplink_bps : rates within a pass
+    """
+
+    requires: ClassVar[frozenset[str]] = frozenset({MODEL_BITS})
+
+    passes: Annotated[Passes, Slot(PASSES)] = Constellation()
+    downlink_bps: PositiveFloat = 1e7
+    uplink_bps: PositiveFloat = 1e6
+
+    def build(self, positions_m: FloatArray, streams: Streams) -> "SatelliteLinks":
+        """Return the links of one run for the clients at positions of shape (K, 2), which matter no further."""
+        contacts: Contacts = CONTACTS.checked(self.passes).build(len(positions_m), streams)
+        return SatelliteLinks(contacts, self.downlink_bps, self.uplink_bps)
+
+
+@dataclass(frozen=True)
+class SatelliteLinks(Links):
+    """The links of a `SatelliteNetwork`.
+
+    Attributes
+    ----------
+    contacts : of all clients
+    downlink_bps, uplink_bps : rates within a pass
+    """
+
+    contacts: Contacts
+    downlink_bps: float
+    uplink_bps: float
+
+    def downlink_s(self, client: IntArray, draw: int, start_s: FloatArray, bits: float) -> FloatArray:
+        """Return waits for passes, time within them, and propagation, shape (n,); the draw has no effect."""
+        return self._took_s(client, start_s, bits / self.downlink_bps)
+
+    def uplink_s(self, client: IntArray, draw: int, start_s: FloatArray, bits: float) -> FloatArray:
+        """Return waits for passes, time within them, and propagation, shape (n,); the draw has no effect."""
+        return self._took_s(client, start_s, bits / self.uplink_bps)
+
+    def expected_downlink_s(self, bits: float) -> FloatArray:
+        """Return the mean over all instants of a period at which a transfer may start, propagation as at its middle."""
+        return self._mean_s(bits / self.downlink_bps)
+
+    def expected_uplink_s(self, bits: float) -> FloatArray:
+        """Return the mean over all instants of a period at which a transfer may start, propagation as at its middle."""
+        return self._mean_s(bits / self.uplink_bps)
+
+    def _took_s(self, client: IntArray, start_s: FloatArray, contact_s: float) -> FloatArray:
+        known_s = np.where(np.isfinite(start_s), start_s, 0.0)
+        took_s = self.contacts.windows.until_s(client, known_s, max(contact_s, _LEAST_CONTACT_S))
+        took_s = np.where(np.isfinite(start_s), took_s, np.inf)
+        ends_s = np.where(np.isfinite(took_s), known_s + took_s, 0.0)
+        return took_s + self.contacts.delay_s(client, ends_s)
+
+    def _mean_s(self, contact_s: float) -> FloatArray:
+        windows = self.contacts.windows
+        ids = np.arange(windows.total_s.size)
+        middle_s = windows.start_s[:, 0] + windows.length_s[:, 0] / 2
+        return windows.mean_until_s(max(contact_s, _LEAST_CONTACT_S)) + self.contacts.delay_s(ids, middle_s)

@@ -1,0 +1,119 @@
+"""Logs: which columns may be missing, what is taken instead, and what is refused."""
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from fedsim.calibration import read_log
+from fedsim.errors import DataError
+from fedsim.history.outcomes import COMPUTE, NOT_CUT, UPLINK, Outcome
+
+ROWS = 12
+
+
+def written(place, **columns):
+    place.write_text(
+        ",".join(columns)
+        + "\n"
+        + "".join(",".join(map(str, row)) + "\n" for row in zip(*columns.values(), strict=True))
+    )
+    return place
+
+
+def whole(**changes):
+    index = np.arange(ROWS)
+    columns = {
+        "client": [f"phone {i % 3}" for i in index],
+        "round": index // 3,
+        "start_s": 10.0 * (index // 3),
+        "end_s": 10.0 * (index // 3) + 3 + index % 3,
+        "downlink_s": np.full(ROWS, 0.5),
+        "compute_s": np.full(ROWS, 1.5),
+        "uplink_s": 1.0 + index % 3,
+        "outcome": ["delivered"] * (ROWS - 1) + ["dropped"],
+        "cut_in": [""] * (ROWS - 1) + ["compute"],
+        **changes,
+    }
+    return {name: values for name, values in columns.items() if values is not None}
+
+
+def test_a_whole_log_is_read_as_it_is(tmp_path):
+    log = read_log(written(tmp_path / "log.csv", **whole()))
+    assert log.names == ("phone 0", "phone 1", "phone 2")
+    assert log.client.tolist() == [0, 1, 2] * 4
+    assert log.cut_in.tolist() == [NOT_CUT] * (ROWS - 1) + [COMPUTE]
+    assert log.outcome.tolist() == [Outcome.DELIVERED] * (ROWS - 1) + [Outcome.DROPPED]
+    assert log.round_times_s().tolist() == [5.0] * 4
+    assert log.rounds == 4
+    assert log.notes == ("samples missing: all clients are taken to have as many",)
+
+
+def test_parquet_with_labels_and_nulls_is_read_alike(tmp_path):
+    columns = whole()
+    columns["cut_in"] = pa.array([text or None for text in columns["cut_in"]]).dictionary_encode()
+    pq.write_table(pa.table({name: pa.array(values) for name, values in columns.items()}), tmp_path / "log.parquet")
+    log = read_log(tmp_path / "log.parquet")
+    assert log.cut_in.tolist() == [NOT_CUT] * (ROWS - 1) + [COMPUTE]
+
+
+def test_without_phases_the_whole_time_is_an_uplink(tmp_path):
+    columns = whole(downlink_s=None, compute_s=None, uplink_s=None)
+    log = read_log(written(tmp_path / "log.csv", **columns))
+    assert np.isnan(log.spent_s[:2]).all()
+    assert log.spent_s[UPLINK].tolist() == [3.0, 4.0, 5.0] * 4
+    assert log.cut_in[-1] == UPLINK
+    assert "the whole participation is taken" in log.notes[0]
+
+
+def test_the_least_that_is_needed(tmp_path):
+    log = read_log(written(tmp_path / "log.csv", client=range(ROWS), uplink_s=range(ROWS)))
+    assert (log.round, log.start_s, log.rounds, log.round_times_s().size) == (None, None, 0, 0)
+    assert [note.split(" missing")[0] for note in log.notes] == ["downlink_s and compute_s", "round, start_s or end_s"]
+
+
+def test_a_lost_client_without_a_phase_was_cut_in_its_last_one(tmp_path):
+    uplink_s = [1.0] * (ROWS - 2) + [0.0, 0.5]
+    outcome = ["delivered"] * (ROWS - 2) + ["dropped", "late"]
+    log = read_log(written(tmp_path / "log.csv", **whole(cut_in=None, outcome=outcome, uplink_s=uplink_s)))
+    assert log.cut_in[-2:].tolist() == [COMPUTE, UPLINK]
+
+
+def test_queues_classes_samples_and_rounds(tmp_path):
+    table = written(tmp_path / "rounds.csv", candidates=[3, 2, 3, 2])
+    columns = whole(queue_s=[1.0] * ROWS, samples=[10, 20, 30] * 4)
+    columns["class"] = ["old", "new", "new"] * 4
+    log = read_log(written(tmp_path / "log.csv", **columns), table)
+    assert log.spent_s[UPLINK].tolist() == [2.0, 3.0, 4.0] * 4
+    assert (log.groups, log.group[:3].tolist()) == (("new", "old"), [1, 0, 0])
+    assert log.samples.tolist() == [10, 20, 30]
+    assert log.candidates.tolist() == [3, 2, 3, 2]
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"client": None}, "there is no column client; known columns: client, class, downlink_s"),
+        ({"downlink_s": ["soon"] * ROWS}, "the column downlink_s holds what is no number"),
+        ({"uplink_s": ["nan"] * ROWS}, "uplink_s: row 1 has nan; allowed: finite numbers"),
+        ({"compute_s": [-1.0] * ROWS}, "a time of -1 s is not allowed"),
+        ({"outcome": ["lost"] * ROWS}, "outcome: 'lost' is not allowed; allowed: delivered, late, dropped"),
+        ({"samples": range(ROWS)}, "samples: each client has one whole number of at least 1"),
+        ({"downlink_s": None, "compute_s": None, "uplink_s": None, "end_s": None}, "no column tells a time"),
+    ],
+)
+def test_wrong_columns_are_refused(changes, said, tmp_path):
+    with pytest.raises(DataError, match=said):
+        read_log(written(tmp_path / "log.csv", **whole(**changes)))
+
+
+def test_files_that_are_no_logs_are_refused(tmp_path):
+    with pytest.raises(DataError, match="does not exist"):
+        read_log(tmp_path / "none.csv")
+    with pytest.raises(DataError, match="it has 2 participations"):
+        read_log(written(tmp_path / "log.csv", client=[0, 1], uplink_s=[1, 2]))
+    with pytest.raises(DataError, match="there is no column candidates"):
+        read_log(written(tmp_path / "log.csv", **whole()), tmp_path / "log.csv")
+    (tmp_path / "log.txt").write_text("client\n")
+    with pytest.raises(DataError, match=r"allowed: \.csv, \.parquet"):
+        read_log(tmp_path / "log.txt")

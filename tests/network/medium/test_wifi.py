@@ -1,0 +1,101 @@
+"""Stations of a wireless LAN: the performance anomaly by hand, and contention that grows with them."""
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from simpy import Environment
+
+from fedsim import Scenario, simulate
+from fedsim.network.medium.spectrum import SharedSpectrum
+from fedsim.network.medium.wifi import Dcf, RateFair
+from fedsim.network.radio.contention import Contention
+from fedsim.testing import check_discipline
+
+
+def ends(rule, sends, bandwidth_hz=1.0):
+    """Return the ends of transfers of (start, bits, efficiency)."""
+    env, ended_s = Environment(), {}
+    medium = SharedSpectrum(env, bandwidth_hz, rule())
+
+    def send(number, start_s, bits, efficiency):
+        yield env.timeout(start_s)
+        yield medium.send(bits, efficiency).done
+        ended_s[number] = env.now
+
+    for number, one in enumerate(sends):
+        env.process(send(number, *one))
+    env.run()
+    return [ended_s[number] for number in range(len(sends))]
+
+
+def test_a_slow_station_holds_a_fast_one_back():
+    """11 and 1 Mbit/s: both have 1 / (1/11 + 1/1) = 11/12 Mbit/s (Heusse et al., 2003)."""
+    assert ends(RateFair, [(0, 11.0, 11.0), (0, 5.5, 1.0)])[1] == pytest.approx(5.5 / (11 / 12))
+    # After 6 s the slow one has its 5.5 Mbit, and the fast one sends the rest alone.
+    assert ends(RateFair, [(0, 11.0, 11.0), (0, 5.5, 1.0)])[0] == pytest.approx(6.0 + 5.5 / 11)
+
+
+def by_hand(sends):
+    """Serve all transfers with equal bit rates from event to event, in fractions."""
+    left = {i: Fraction(bits) for i, (_, bits, _) in enumerate(sends)}
+    now, ended = Fraction(0), {}
+    while left:
+        present = [i for i in left if sends[i][0] <= now]
+        later = [Fraction(sends[i][0]) - now for i in left if sends[i][0] > now]
+        rate = 1 / sum((1 / Fraction(sends[i][2]) for i in present), Fraction(0)) if present else Fraction(0)
+        step = min([left[i] / rate for i in present] + later)
+        now += step
+        for i in present:
+            left[i] -= rate * step
+            if left[i] == 0:
+                ended[i] = now
+                del left[i]
+    return [float(ended[i]) for i in range(len(sends))]
+
+
+whole = st.integers(1, 50)
+
+
+@given(st.lists(st.tuples(st.integers(0, 20), whole, whole), min_size=1, max_size=7))
+def test_equal_rates_from_event_to_event(sends):
+    np.testing.assert_allclose(ends(RateFair, sends), by_hand(sends), rtol=1e-9)
+
+
+def test_stations_lose_time_to_one_another():
+    """n stations with equal bits end together, after the time of one channel over S(n) / S(1)."""
+    channel = Contention(2e-3, 118e-6, 9e-6, 16, 6)
+    for stations in (1, 5, 40):
+        together = ends(Dcf, [(0, 8.0, 4.0)] * stations)
+        share = channel.carried_share(stations) / channel.carried_share(1)
+        np.testing.assert_allclose(together, stations * 2.0 / share, rtol=1e-9)
+
+
+@pytest.mark.parametrize("rule", [RateFair, Dcf, lambda: Dcf(frame_s=1e-4, window=32)])
+def test_the_contract_is_kept(rule):
+    check_discipline(rule, jobs=5)
+
+
+def mean_round_s(**network):
+    scenario = Scenario(
+        name="wifi",
+        crowd={"clients": 20, "placement": {"kind": "disc", "radius_m": 15.0}},
+        learning={"kind": "none", "model_bits": 1e6, "samples_per_client": 1},
+        network=network,
+        devices={"compute": "zero"},
+        rounds={"count": 2, "policy": "wait-for-all"},
+        selector={"kind": "uniform", "cohort": 20},
+        results={"audit": True},
+    )
+    return simulate(scenario).column("rounds", "duration_s").mean()
+
+
+def test_a_scenario_names_them():
+    fair, contended, hasty = (
+        mean_round_s(kind="wifi-dcf", uplink={"sharing": sharing})
+        for sharing in ("rate-fair", "dcf", {"kind": "dcf", "window": 2, "doublings": 0})
+    )
+    assert fair < contended < hasty
+    assert contended == mean_round_s(kind="wifi-dcf")

@@ -1,0 +1,128 @@
+"""Satellites: windows by stepping through time, Kepler's orbit and slant ranges by hand, files."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fedsim.errors import DataError
+from fedsim.network import NETWORKS
+from fedsim.network.satellite.passes import EARTH_M, Constellation, WindowFile
+from fedsim.network.satellite.windows import Windows
+from fedsim.streams import Streams
+from fedsim.testing import check_network
+
+ONLY = np.array([0])
+
+
+def stepped(windows, period, start, contact):
+    """Return the whole seconds from a start until there have been so many seconds of contact."""
+    inside = np.zeros(period, dtype=bool)
+    for first, length in windows:
+        inside[first : first + length] = True
+    now, had = start, 0
+    while had < contact:
+        had += inside[now % period]
+        now += 1
+    return now - start
+
+
+@st.composite
+def some_windows(draw):
+    edges = sorted(draw(st.lists(st.integers(0, 60), min_size=2, max_size=8, unique=True)))
+    pairs = list(zip(edges[::2], edges[1::2], strict=False))
+    return [(first, end - first) for first, end in pairs]
+
+
+@given(windows=some_windows(), start=st.integers(0, 500), contact=st.integers(1, 200))
+def test_contact_is_counted_as_by_stepping_through_time(windows, start, contact):
+    start_s, length_s = (np.array([column], dtype=float) for column in zip(*windows, strict=True))
+    found = Windows(start_s, length_s, 60.0)
+    assert found.until_s(ONLY, np.array([float(start)]), float(contact))[0] == pytest.approx(
+        stepped(windows, 60, start, contact), abs=1e-9
+    )
+
+
+@given(windows=some_windows(), contact=st.floats(0.01, 200.0))
+def test_the_mean_is_that_over_all_starts(windows, contact):
+    start_s, length_s = (np.array([column], dtype=float) for column in zip(*windows, strict=True))
+    found = Windows(start_s, length_s, 60.0)
+    starts_s = (np.arange(6000) + 0.5) / 100
+    took_s = found.until_s(np.zeros(6000, dtype=np.int64), starts_s, contact)
+    # The midpoint rule errs by at most a step at each jump: as many as windows, each of at most a period.
+    assert found.mean_until_s(contact)[0] == pytest.approx(took_s.mean(), abs=0.02 * len(windows) + 0.01)
+
+
+def test_the_mean_wait_for_a_window_by_hand():
+    """A window of 20 s in 60: two thirds of all starts wait, for 20 s on average."""
+    windows = Windows(np.array([[10.0]]), np.array([[20.0]]), 60.0)
+    assert windows.mean_until_s(1e-9)[0] == pytest.approx(2 / 3 * 20, abs=1e-6)
+
+
+def test_no_window_is_no_contact():
+    windows = Windows(np.array([[60.0]]), np.array([[0.0]]), 60.0)
+    assert windows.until_s(ONLY, np.zeros(1), 1.0)[0] == windows.mean_until_s(1.0)[0] == np.inf
+
+
+def test_an_orbit_by_hand():
+    """550 km: 95.5 min by Kepler; at 25 degrees the range is sqrt(R^2 sin^2 + h^2 + 2 R h) - R sin = 1,123 km."""
+    orbit = Constellation()
+    assert orbit.orbit_s == pytest.approx(95.5 * 60, rel=2e-3)
+    contacts = Constellation(off_track=0.0).build(3, Streams(0))
+    sine = np.sin(np.radians(25.0))
+    edge_m = np.sqrt((EARTH_M * sine) ** 2 + 550e3**2 + 2 * EARTH_M * 550e3) - EARTH_M * sine
+    half_s = contacts.windows.total_s / 2
+    np.testing.assert_allclose(contacts.range_m(np.arange(3), half_s), edge_m, rtol=1e-9)
+    np.testing.assert_allclose(contacts.range_m(np.arange(3), np.zeros(3)), 550e3, rtol=1e-9)
+    # Overhead, a pass lasts for twice the widest angle of the orbit.
+    np.testing.assert_allclose(contacts.windows.total_s, orbit.orbit_s * orbit.widest / np.pi)
+    # The delay at the very middle of a pass, some periods later.
+    later_s = contacts.middle_s + 7 * contacts.windows.period_s
+    np.testing.assert_allclose(contacts.delay_s(np.arange(3), later_s) * 299_792_458, 550e3, rtol=1e-6)
+
+
+def test_passes_off_the_track_are_shorter_and_farther():
+    contacts = Constellation(off_track=0.9).build(50, Streams(1))
+    order = np.argsort(contacts.nearest)
+    assert np.all(np.diff(contacts.windows.total_s[order]) < 0)
+    assert np.all(np.diff(contacts.range_m(order, np.zeros(50))) > 0)
+
+
+def test_many_satellites_leave_no_gap():
+    contacts = Constellation(satellites=60, off_track=0.5).build(20, Streams(1))
+    np.testing.assert_allclose(contacts.windows.total_s, contacts.windows.period_s)
+
+
+def test_a_message_goes_on_in_the_next_pass(tmp_path):
+    """Client 0 has 10 s in every 100, at 1 Mbit/s; 25 Mbit from 105 s on: 5, 10 and 10 s."""
+    path = tmp_path / "windows.csv"
+    path.write_text("client,start_s,end_s,note\n0,0,10,x\n1,50,60,y\n1,20,30,z\n")
+    network = {"kind": "satellite", "uplink_bps": 1e6, "passes": {"kind": "file", "path": str(path), "period_s": 100.0}}
+    links = NETWORKS.make(network).build(np.zeros((3, 2)), Streams(0))
+    took_s = links.uplink_s(np.array([0, 1, 2]), 1, np.array([105.0, 25.0, 0.0]), 25e6)
+    assert took_s.tolist() == pytest.approx([310 - 105 + 0.005, 130 - 25 + 0.005, np.inf])
+    assert links.uplink_s(np.array([1]), 1, np.array([0.0]), 0.0)[0] == pytest.approx(20.005, abs=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("client,start_s\n0,1\n", "no column end_s"),
+        ("client,start_s,end_s\n0,1,x\n", "line 2"),
+        ("client,start_s,end_s\n0,5,4\n", "from 5.0 to 4.0 s of client 0"),
+        ("client,start_s,end_s\n0,1,4\n0,3,8\n", "do not overlap"),
+        ("client,start_s,end_s\n9,1,4\n", "clients 0 to 2"),
+        ("client,start_s,end_s\n", "must have windows"),
+        ("client,start_s,end_s\n0,1,inf\n", "line 2"),
+    ],
+)
+def test_wrong_files_are_refused(tmp_path, text, why):
+    path = tmp_path / "windows.csv"
+    path.write_text(text)
+    with pytest.raises(DataError, match=why):
+        WindowFile(path=str(path)).build(3, Streams(0))
+
+
+@pytest.mark.parametrize("satellites", [1, 40])
+def test_the_contract_is_kept(satellites):
+    check_network({"kind": "satellite", "passes": {"kind": "constellation", "satellites": satellites}}, draws=200)

@@ -1,0 +1,56 @@
+"""LoRa: times on air by hand, the choice of the spreading factor, messages of many packets under a duty cycle."""
+
+import numpy as np
+import pytest
+
+from fedsim.network import NETWORKS
+from fedsim.network.lora import FACTORS, LEAST_SNR_DB, LoRa, airtime_s
+from fedsim.streams import Streams
+from fedsim.testing import check_network
+from fedsim.units import db_to_linear
+
+
+@pytest.mark.parametrize(
+    ("payload", "factor", "coding_rate", "by_hand_ms"),
+    [
+        # 12.25 symbols of 1.024 ms, and 8 + ceil(176 / 28) 5 = 43.
+        (20, 7, 1, (12.25 + 43) * 1.024),
+        # 12.25 of 32.768 ms, and 8 + ceil(156 / 40) 5 = 28: above 16 ms, so that 12 - 2 bits are in a symbol.
+        (20, 12, 1, (12.25 + 28) * 32.768),
+        # 12.25 of 8.192 ms, and 8 + ceil(412 / 40) 8 = 96.
+        (51, 10, 4, (12.25 + 96) * 8.192),
+    ],
+)
+def test_time_on_air_by_hand(payload, factor, coding_rate, by_hand_ms):
+    found_s = airtime_s(np.array([payload]), np.array([factor]), 125e3, coding_rate, 8)
+    assert found_s[0] == pytest.approx(by_hand_ms / 1e3, rel=1e-12)
+
+
+def test_the_fastest_factor_with_a_margin_else_the_slowest_that_is_received():
+    network = LoRa(margin_db=10.0)
+    snr_db = np.concatenate([LEAST_SNR_DB + 10.001, LEAST_SNR_DB[-1] + np.array([5.0, 0.001, -0.001])])
+    assert network.factors(db_to_linear(snr_db)).tolist() == [*FACTORS, 12, 12, 0]
+
+
+def test_a_message_of_many_packets_waits_for_the_duty_cycle():
+    """300 bytes at SF10 are five packets of 51 bytes and one of 45; each of the five is followed by 99 times itself."""
+    network = LoRa()
+    full_s, last_s = airtime_s(np.array([64, 58]), np.array([10, 10]), 125e3, 1, 8)
+    took_s = network.message_s(2400.0, np.array([10, 0]), 0.01)
+    assert took_s.tolist() == pytest.approx([5 * full_s * 100 + last_s, np.inf])
+    assert network.message_s(0.0, np.array([7]), 0.01)[0] == airtime_s(np.array([13]), np.array([7]), 125e3, 1, 8)[0]
+
+
+def test_a_link_budget_by_hand():
+    """14 dBm, 128.95 dB at 1 km, noise -174 + 51 + 6 dBm: an SNR of 2 dB, above SF7's -7.5 by less than 10 dB."""
+    network = LoRa(shadowing_sigma_db=0.0)
+    links = network.build(np.array([[1000.0, 0.0], [500.0, 0.0], [50_000.0, 0.0]]), Streams(0))
+    # Half a kilometre has 23.2 log10(2) = 7 dB less; 50 km 39.4 dB more, an SNR of -37 dB, and of -24 dB downlink.
+    assert links.up.tolist() == [8, 7, 0]
+    assert links.down.tolist() == [7, 7, 0]
+    assert np.isinf(links.uplink_s(np.array([2]), 1, np.zeros(1), 8.0)[0])
+
+
+def test_the_contract_is_kept():
+    check_network("lora", bits=5e4, radius_m=5000.0)
+    check_network(NETWORKS.make({"kind": "lora", "path_loss": "uma", "uplink_duty_cycle": 1.0}), bits=1e4)

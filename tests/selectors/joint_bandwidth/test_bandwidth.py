@@ -1,0 +1,63 @@
+"""The division of a band: its closed form against root finding, and the earliest end against other splits."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.optimize import brentq, minimize_scalar
+
+from fedsim.selectors.joint_bandwidth.bandwidth import earliest_end, least_bandwidth_hz, rate_bps
+
+
+def capacity(band: float, snr: float) -> float:
+    """Shannon's rate, written anew."""
+    return band * np.log2(1 + snr / band)
+
+
+@given(st.floats(3, 9), st.floats(-3, 3), st.floats(3, 10))
+def test_the_least_band_carries_the_bits_in_the_time_and_no_narrower_one_does(bits, seconds, snr):
+    size, time_s, snr_hz = 10.0**bits, 10.0**seconds, 10.0**snr
+    band = float(least_bandwidth_hz(size, np.array([time_s]), np.array([snr_hz]))[0])
+    if size * np.log(2) >= time_s * snr_hz:
+        assert band == np.inf  # above the rate of an endless band
+    elif band < 1e18 and band < snr_hz * 1e6:
+        assert capacity(band, snr_hz) * time_s == pytest.approx(size, rel=1e-6)
+        assert capacity(0.99 * band, snr_hz) * time_s < size
+
+
+def test_the_closed_form_is_the_root_found_by_bisection():
+    for snr, time_s in [(1e7, 0.5), (3e5, 4.0), (1e9, 0.01)]:
+        root = brentq(lambda band, snr=snr, time_s=time_s: capacity(band, snr) * time_s - 1e6, 1.0, 1e12, xtol=1e-6)
+        assert least_bandwidth_hz(1e6, np.array([time_s]), np.array([snr]))[0] == pytest.approx(root, rel=1e-9)
+
+
+def test_no_time_needs_an_endless_band():
+    assert np.isinf(least_bandwidth_hz(1.0, np.array([0.0, -1.0]), np.array([1.0, 1e9]))).all()
+
+
+def test_two_clients_split_the_band_as_a_search_over_all_splits_does():
+    ready, snr, band = np.array([0.3, 0.0]), np.array([2e6, 4e7]), 1e6
+
+    def last(share: float) -> float:
+        return max(
+            ready[0] + 1e6 / capacity(share * band, snr[0]), ready[1] + 1e6 / capacity((1 - share) * band, snr[1])
+        )
+
+    best = minimize_scalar(last, bounds=(1e-6, 1 - 1e-6), method="bounded", options={"xatol": 1e-12})
+    end, bands = earliest_end(1e6, ready, snr, band)
+    assert end == pytest.approx(best.fun, rel=1e-7)
+    assert bands / band == pytest.approx([best.x, 1 - best.x], rel=1e-5)
+
+
+@given(st.lists(st.tuples(st.floats(0, 10), st.floats(4, 9)), min_size=1, max_size=20), st.floats(4, 8))
+def test_all_end_together_and_the_band_is_used_up(clients, width):
+    ready, snr = np.array([c[0] for c in clients]), 10.0 ** np.array([c[1] for c in clients])
+    end, bands = earliest_end(1e5, ready, snr, 10.0**width)
+    assert bands.sum() == pytest.approx(10.0**width, rel=1e-12)
+    np.testing.assert_allclose(ready + 1e5 / rate_bps(bands, snr), end, rtol=1e-6)
+
+
+def test_a_client_that_is_ready_later_or_hears_less_gets_more():
+    _, bands = earliest_end(1e6, np.array([0.0, 1.0, 0.0]), np.array([1e7, 1e7, 1e6]), 1e6)
+    assert bands[1] > bands[0]
+    assert bands[2] > bands[0]

@@ -1,0 +1,160 @@
+"""Joint selection and division of the band: against all cohorts, against a plain greedy search, and in runs."""
+
+from itertools import combinations
+
+import numpy as np
+import pytest
+
+from fedsim import Scenario, simulate
+from fedsim.errors import FedsimError
+from fedsim.selectors import Allocation, Cohort
+from fedsim.selectors.joint_bandwidth.bandwidth import earliest_end
+from fedsim.selectors.joint_bandwidth.joint_bandwidth import JointBandwidth, exact, greedy
+
+BITS, BAND = 1e6, 2e6
+
+
+def crowd(seed: int, clients: int = 8):
+    rng = np.random.default_rng(seed)
+    return rng.uniform(0, 2, clients), 10.0 ** rng.uniform(5, 8, clients)
+
+
+def end_of(members, ready, snr) -> float:
+    members = np.array(members)
+    return earliest_end(BITS, ready[members], snr[members], BAND)[0]
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_the_exact_search_finds_the_shortest_round_of_all_cohorts(seed):
+    ready, snr = crowd(seed)
+    best = min(end_of(members, ready, snr) for members in combinations(range(8), 3))
+    assert end_of(exact(BITS, ready, snr, BAND, 3), ready, snr) == pytest.approx(best, rel=1e-9)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_the_greedy_search_adds_the_client_with_which_the_round_stays_shortest(seed):
+    ready, snr = crowd(seed)
+    taken: list[int] = []
+    for _ in range(4):
+        taken.append(min(set(range(8)) - set(taken), key=lambda one: end_of([*taken, one], ready, snr)))
+    assert greedy(BITS, ready, snr, BAND, 4).tolist() == taken
+
+
+def scenario(selector, network=None, **tables):
+    """A cell in which Shannon's law holds as the plan has it: no fading, no ceiling, no waits."""
+    cell = {
+        "kind": "cell",
+        "uplink": {"bandwidth_hz": 1e6},
+        "path_loss": {"kind": "log-distance"},
+        "fading": {"kind": "none"},
+        "rate": {"kind": "shannon", "snr_gap_db": 0.0, "ceiling": "none"},
+        "access": {"kind": "none"},
+    }
+    return Scenario.model_validate(
+        {
+            "name": "allocation",
+            "seed": 3,
+            "crowd": {"clients": 12, "placement": {"kind": "disc", "radius_m": 800.0}},
+            "network": network if "kind" in (network or {}) else {**cell, **(network or {})},
+            "devices": {"compute": {"kind": "rate", "samples_per_s": 100.0, "jitter_sigma": 0.0}},
+            "selector": selector,
+            "learning": {"kind": "none", "model_bits": BITS, "samples_per_client": 50},
+            "rounds": {"count": 2},
+            **tables,
+        }
+    )
+
+
+@pytest.mark.parametrize("search", ["greedy", "exact"])
+def test_a_round_lasts_as_long_as_planned_and_all_uploads_end_together(search):
+    planned = []
+
+    class Noted(JointBandwidth):
+        def observe(self, reports):
+            planned.append(self.planned_s)
+
+    history = simulate(scenario(Noted(4, BAND, search)))
+    ends = history.column("participations", "end_s").reshape(2, 4)
+    starts = history.column("participations", "start_s").reshape(2, 4)
+    # Propagation takes up to 3 us, which the plan leaves out.
+    np.testing.assert_allclose(ends - starts, np.array(planned)[:, None].repeat(4, axis=1), atol=1e-5)
+
+
+class Prescribed:
+    """A selector of some clients with an allocation."""
+
+    def __init__(self, allocation=None) -> None:
+        self.allocation = allocation
+
+    def select(self, view, rng):
+        return Cohort(view.client[:2], allocation=self.allocation)
+
+    def observe(self, reports):
+        pass
+
+
+def phase(history, name):
+    return history.column("participations", f"{name}_s")[:2]
+
+
+def test_bands_and_powers_make_the_rate_that_shannon_gives():
+    plain = simulate(scenario(Prescribed()))
+    half = simulate(scenario(Prescribed(Allocation(bandwidth_hz=np.array([5e5, 5e5])))))
+    weak = simulate(scenario(Prescribed(Allocation(transmit_power_dbm=np.array([13.0, 13.0])))))
+    facts = plain.tables()["clients"]
+    snr = 10.0 ** (np.array(facts["uplink_snr_db"])[:2] / 10)
+    delay = np.array(facts["distance_m"])[:2] / 299_792_458
+    np.testing.assert_allclose(phase(plain, "uplink"), BITS / (1e6 * np.log2(1 + snr)) + delay, rtol=1e-9)
+    np.testing.assert_allclose(phase(half, "uplink"), BITS / (5e5 * np.log2(1 + 2 * snr)) + delay, rtol=1e-9)
+    np.testing.assert_allclose(phase(weak, "uplink"), BITS / (1e6 * np.log2(1 + snr / 10)) + delay, rtol=1e-9)
+    np.testing.assert_array_equal(phase(half, "downlink"), phase(plain, "downlink"))
+
+
+def test_a_slower_clock_takes_longer_and_saves_energy():
+    battery = {"kind": "battery", "capacity_j": 1e6, "compute_w": 5.0, "receive_j_per_bit": 0, "transmit_j_per_bit": 0}
+    devices = {"compute": {"kind": "rate", "samples_per_s": 100.0, "jitter_sigma": 0.0}, "energy": battery}
+    tables = {"devices": devices, "rounds": {"count": 2, "policy": {"kind": "deadline", "deadline_s": 60.0}}}
+    full = simulate(scenario(Prescribed(), **tables))
+    slow = simulate(scenario(Prescribed(Allocation(cpu_frequency=np.array([0.5, 0.8]))), **tables))
+    np.testing.assert_allclose(phase(slow, "compute"), phase(full, "compute") / [0.5, 0.8], rtol=1e-12)
+    spent = slow.column("participations", "energy_j")[:2] / full.column("participations", "energy_j")[:2]
+    np.testing.assert_allclose(spent, [0.25, 0.64], rtol=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("allocation", "said"),
+    [
+        (Allocation(bandwidth_hz=np.array([1e6])), "bandwidth_hz"),
+        (Allocation(bandwidth_hz=np.array([1e6, 0.0])), "bandwidth_hz = 0"),
+        (Allocation(cpu_frequency=np.array([0.5, 1.5])), "cpu_frequency"),
+        (Allocation(transmit_power_dbm=np.array([10.0, 30.0])), "at most 23.0 dBm"),
+        (np.ones(2), "an Allocation"),
+    ],
+)
+def test_wrong_allocations_are_refused(allocation, said):
+    with pytest.raises(FedsimError, match=said):
+        simulate(scenario(Prescribed(allocation)))
+
+
+LATENCY = {
+    "kind": "latency",
+    "downlink": {"kind": "constant", "value_s": 1.0},
+    "uplink": {"kind": "constant", "value_s": 1.0},
+}
+
+
+@pytest.mark.parametrize("network", [{"uplink": {"sharing": "equal"}}, LATENCY])
+def test_networks_without_bands_to_give_refuse_them(network):
+    allocation = Allocation(bandwidth_hz=np.full(2, 1e5))
+    with pytest.raises(FedsimError, match="dedicated"):
+        simulate(scenario(Prescribed(allocation), network))
+
+
+def test_without_radio_the_clients_of_least_declared_duration_are_taken():
+    network = {**LATENCY, "spread_sigma": 0.5}
+    selector = {"kind": "joint-bandwidth", "cohort": 3, "bandwidth_hz": BAND}
+    taken = simulate(scenario(selector, network)).column("participations", "client")[:3]
+    everyone = simulate(scenario({"kind": "all"}, network))
+    took_s = sum(everyone.column("participations", f"{name}_s")[:12] for name in ("downlink", "compute", "uplink"))
+    fastest = everyone.column("participations", "client")[:12][took_s.argsort()[:3]]
+    assert sorted(taken.tolist()) == sorted(fastest.tolist())
