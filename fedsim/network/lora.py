@@ -19,6 +19,7 @@ from fedsim.network.radio.contracts import PathLoss
 from fedsim.network.radio.link_budget import NoiseFigureDb
 from fedsim.network.radio.path_loss import PATH_LOSSES, LogDistance
 from fedsim.network.radio.shadowing import SHADOWINGS, IndependentShadowing, Shadowing
+from fedsim.per_client import values_of
 from fedsim.registry import Component, Slot
 from fedsim.streams import Streams
 from fedsim.units import SPEED_OF_LIGHT_M_PER_S, linear_to_db
@@ -75,7 +76,7 @@ class LoRa(Component):
     Attributes
     ----------
     path_loss, shadowing, shadowing_sigma_db : as in a cell
-    uplink_power_dbm, downlink_power_dbm : antenna gains included
+    uplink_power_dbm, downlink_power_dbm : antenna gains included; one for all, or a value for each client
     noise_figure_db : of both receivers
     bandwidth_hz : of a channel
     coding_rate : 1 for 4/5 to 4 for 4/8
@@ -106,8 +107,15 @@ class LoRa(Component):
         radio = Cell(path_loss=self.path_loss, shadowing=self.shadowing, shadowing_sigma_db=self.shadowing_sigma_db)
         distance_m, loss_db = radio.losses(positions_m, np.zeros((1, 2)), streams)
         down, up = (
-            self.factors(mean_snr(power_dbm, loss_db[:, 0], self.bandwidth_hz, self.noise_figure_db))
-            for power_dbm in (self.downlink_power_dbm, self.uplink_power_dbm)
+            self.factors(
+                mean_snr(
+                    values_of(self, name, len(positions_m), streams, "network"),
+                    loss_db[:, 0],
+                    self.bandwidth_hz,
+                    self.noise_figure_db,
+                )
+            )
+            for name in ("downlink_power_dbm", "uplink_power_dbm")
         )
         return LoRaLinks(self, down, up, distance_m[:, 0] / SPEED_OF_LIGHT_M_PER_S)
 

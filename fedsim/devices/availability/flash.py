@@ -320,8 +320,9 @@ class FlashSojourns:
             session_s = self._session.mean_s(self._session_mean(client, first))
             length_s[candidate] = session_s + self._gap.mean_s(self._gap_mean(client, first))
         share = np.cumsum(length_s, axis=0) / length_s.sum(axis=0)
-        passed = (share <= self._streams.uniform("availability-met", client)).sum(axis=0)
-        return np.asarray(np.minimum(passed, _CANDIDATES - 1), dtype=np.int64)
+        passed = np.count_nonzero(share <= self._streams.uniform("availability-met", client), axis=0)
+        met: IntArray = np.minimum(passed, _CANDIDATES - 1).astype(np.int64)
+        return met
 
     def _normal(self, client: IntArray, number: IntArray) -> FloatArray:
         return normal_quantile(self._streams.uniform("availability-sojourn", client, number))

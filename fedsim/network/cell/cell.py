@@ -149,7 +149,7 @@ class Cell(Component):
                 streams,
                 radio.rate,
                 delay_spread_s=self.delay_spread_s,
-                own_hz=_own(radio.downlink.bandwidth_hz),
+                widths_hz=_own(radio.downlink.bandwidth_hz),
             ),
             Channel(
                 up,
@@ -160,7 +160,7 @@ class Cell(Component):
                 radio.rate,
                 densest,
                 delay_spread_s=self.delay_spread_s,
-                own_hz=_own(radio.uplink.bandwidth_hz),
+                widths_hz=_own(radio.uplink.bandwidth_hz),
             ),
             distance_m / SPEED_OF_LIGHT_M_PER_S,
             serving,

@@ -70,8 +70,10 @@ class CellLinks(Links):
 
     def uplink_snr_hz(self, client: IntArray, time_s: float) -> FloatArray:
         """Return the mean SNR of the uplinks times their bands; clients do not move."""
-        own_hz = self.uplink.own_hz
-        return np.asarray(self.uplink.snr[client] * (self.uplink.bandwidth_hz if own_hz is None else own_hz[client]))
+        widths_hz = self.uplink.widths_hz
+        return np.asarray(
+            self.uplink.snr[client] * (self.uplink.bandwidth_hz if widths_hz is None else widths_hz[client])
+        )
 
     def allocated(
         self, client: IntArray, bandwidth_hz: FloatArray | None, transmit_power_dbm: FloatArray | None

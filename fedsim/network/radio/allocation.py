@@ -33,7 +33,7 @@ class AllocatedChannel:
     ) -> None:
         order = np.argsort(client)
         ids = client[order]
-        before_hz = np.full(ids.size, channel.bandwidth_hz) if channel.own_hz is None else channel.own_hz[ids]
+        before_hz = np.full(ids.size, channel.bandwidth_hz) if channel.widths_hz is None else channel.widths_hz[ids]
         width_hz = before_hz if bandwidth_hz is None else bandwidth_hz[order]
         snr = channel.snr[ids] * (before_hz / width_hz)
         if power_change_db is not None:
@@ -44,7 +44,7 @@ class AllocatedChannel:
             part = np.flatnonzero(octave == one)
             rates = channel.octave_band(one) if channel.delay_spread_s else None
             self._parts.append(
-                replace(channel, snr=snr[part], ids=ids[part], own_hz=width_hz[part], band_rates=rates, densest=None)
+                replace(channel, snr=snr[part], ids=ids[part], widths_hz=width_hz[part], band_rates=rates, densest=None)
             )
 
     def transfer_s(self, client: IntArray, start_s: FloatArray, bits: float) -> FloatArray:

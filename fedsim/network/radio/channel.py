@@ -75,8 +75,8 @@ class Channel:
     densest : greatest density of each client's power in a share of the bandwidth, >= 1, shape (K,), as in
         `fedsim.network.radio.power_control`; None for 1, a sender that spreads its power
     delay_spread_s : root mean square delay spread, by which a band is faded in parts; 0 for flat fading
-    own_hz : share of each client where they differ, shape (K,), in the place of `bandwidth_hz`
     ids : ids of the clients where they are not 0..K-1, ascending, shape (K,); the methods then take positions in it
+    widths_hz : share of each client where they differ, shape (K,); None for the bandwidth
     band_rates : rates of a share in fading blocks where they are known; None to derive them from the bandwidth
     """
 
@@ -88,8 +88,8 @@ class Channel:
     rate: RateLaw = SHANNON_LIMIT
     densest: FloatArray | None = None
     delay_spread_s: float = 0.0
-    own_hz: FloatArray | None = None
     ids: IntArray | None = None
+    widths_hz: FloatArray | None = None
     band_rates: BandRates | None = None
 
     def rate_bps(self, client: ArrayLike, block: ArrayLike) -> FloatArray:
@@ -105,7 +105,7 @@ class Channel:
         ids = np.asarray(client)
         u = self.streams.uniform(self.stream, ids if self.ids is None else self.ids[ids], block)
         if self._band is None:
-            width_hz = self.bandwidth_hz if self.own_hz is None else self.own_hz[ids]
+            width_hz = self.bandwidth_hz if self.widths_hz is None else self.widths_hz[ids]
             return width_hz * self.rate.efficiency(self.snr[ids] * self.fading.gain_quantile(u))
         rates, row = self._band
         return np.asarray(self.ergodic_rate_bps[ids] * rates.share_of_mean(row[ids], u))
@@ -151,7 +151,7 @@ class Channel:
     @cached_property
     def ergodic_rate_bps(self) -> FloatArray:
         """Mean rate of every client over its fading, shape (K,)."""
-        width_hz = self.bandwidth_hz if self.own_hz is None else self.own_hz
+        width_hz = self.bandwidth_hz if self.widths_hz is None else self.widths_hz
         return width_hz * self.rate.mean_efficiency(self.snr, self.fading)
 
     @cached_property

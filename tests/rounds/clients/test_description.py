@@ -24,7 +24,7 @@ TABLES = {
         "fading": "none",
         "shadowing_sigma_db": 0.0,
         "path_loss": {"kind": "log-distance", "exponent": 2.0, "reference_loss_db": 60.0, "reference_distance_m": 1.0},
-        "rate": {"kind": "shannon", "snr_gap_db": 0.0},
+        "rate": {"kind": "shannon", "snr_gap_db": 0.0, "ceiling": "none"},
         "uplink": {"bandwidth_hz": 2e6},
     },
     "devices": {"compute": {"kind": "rate", "samples_per_s": [1.0, 2.0, 4.0]}},
