@@ -236,7 +236,9 @@ def build_server(
     dispatcher = Dispatcher(env, context.clients)
     checks = None
     if audit:
-        checks = Audit(context.learner.samples.size, dispatcher.medium, context.clients.batteries)
+        checks = Audit(
+            context.learner.samples.size, dispatcher.medium, context.clients.batteries, context.clients.links
+        )
         recorder.accounts = checks.accounts
     workload = context.clients.workload
     recorder.audit = TableAudit(

@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 
 from fedsim.calibration.log import Log
-from fedsim.history.outcomes import COMPUTE, PHASES, Outcome
+from fedsim.errors import DataError
+from fedsim.history.outcomes import PHASES, Outcome
 
 
 @dataclass(frozen=True)
@@ -47,7 +48,9 @@ def presence(log: Log, clients: int) -> Presence:
     spent_s = np.nan_to_num(log.spent_s)
     lost = log.outcome == Outcome.DROPPED
     number, total_s = int(lost.sum()), float(spent_s.sum())
-    rate = number / total_s if total_s > 0 else 0.0
+    if number and total_s == 0:
+        raise DataError("outcome: clients were lost, and no participation took time: there is no rate of losses")
+    rate = number / total_s if number else 0.0
     share = None if log.candidates is None or not log.candidates.size else float(log.candidates.mean()) / clients
     always, never = {"kind": "always"}, {"kind": "never"}
     if share is not None and share < 1:
@@ -63,9 +66,10 @@ def presence(log: Log, clients: int) -> Presence:
     if not number:
         return Presence(always, never, {}, share, 0, notes)
     in_phase_s, lost_in = spent_s.sum(axis=1), np.bincount(log.cut_in[lost].clip(0), minlength=len(PHASES))
-    # Akaike's criterion of one rate for each phase, and of one for all.
-    apart = sum(n * math.log(n / time_s) for n, time_s in zip(lost_in, in_phase_s, strict=True) if n)
-    if 2 * (apart - number * math.log(rate)) > 2 * (np.count_nonzero(in_phase_s) - 1):
+    # Akaike's criterion of one rate for each phase, and of one for all; a loss in a phase without time has no rate.
+    known = bool(np.all(in_phase_s[lost_in > 0] > 0))
+    apart = sum(n * math.log(n / time_s) for n, time_s in zip(lost_in, in_phase_s, strict=True) if n and time_s > 0)
+    if known and 2 * (apart - number * math.log(rate)) > 2 * (np.count_nonzero(in_phase_s) - 1):
         rates = {
             f"{phase}_per_s": float(n / time_s) if time_s > 0 else 0.0
             for phase, n, time_s in zip(PHASES, lost_in, in_phase_s, strict=True)
@@ -91,8 +95,3 @@ def _off_error(log: Log, clients: int, on_s: float, off_s: float, lost: int) -> 
     looks = max(1.0, min(log.candidates_asked, length_s / (2 * memory_s))) * clients
     odds_error = math.sqrt(share * (1 - share) / looks) / share**2
     return off_s * math.sqrt(1 / lost + (odds_error / ((1 - share) / share)) ** 2)
-
-
-def computes(log: Log) -> bool:
-    """Return whether a log tells of work that took time."""
-    return bool(np.nan_to_num(log.spent_s[COMPUTE]).max(initial=0.0) > 0)

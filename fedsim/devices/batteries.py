@@ -24,6 +24,7 @@ class Prices:
     Attributes
     ----------
     receive_j_per_bit, transmit_j_per_bit : energy of a bit of the downlink and of the uplink
+    receive_w, transmit_w : power of the radio during the downlink and during the uplink, beside the energy of bits
     sample_j : energy of the operations on one sample; 0 where the cost of work follows from its time
     compute_w : power of work; 0 where the cost of work follows from its operations
     """
@@ -32,6 +33,8 @@ class Prices:
     transmit_j_per_bit: Values
     sample_j: Values
     compute_w: Values
+    receive_w: Values = 0.0
+    transmit_w: Values = 0.0
 
     def of(self, client: IntArray) -> "Prices":
         """Return the prices of some clients, shape (n,) where they differ."""
@@ -40,6 +43,8 @@ class Prices:
             transmit_j_per_bit=at(self.transmit_j_per_bit, client),
             sample_j=at(self.sample_j, client),
             compute_w=at(self.compute_w, client),
+            receive_w=at(self.receive_w, client),
+            transmit_w=at(self.transmit_w, client),
         )
 
 
@@ -51,47 +56,91 @@ class EnergyDemand:
     ----------
     client : ids, shape (n,)
     charge_j : charge at the beginning, shape (n,)
-    cost_j : energy of downlink, work and uplink if they are completed, shape (3, n)
+    cost_j : energy of the bits down, of the work and of the bits up if they are completed, shape (3, n)
     samples : samples passed in the complete work, shape (n,)
+    power_w : power of the radio during each phase, shape (3, n); None where no time on the air costs energy
+    frequency : share of the full clock frequency at which each member works, shape (n,); None for all of it
     """
 
     client: IntArray
     charge_j: FloatArray
     cost_j: FloatArray
     samples: FloatArray
+    power_w: FloatArray | None = None
+    frequency: FloatArray | None = None
 
-    def runs_empty(self) -> tuple[IntArray, FloatArray]:
-        """Return the phase in which each battery runs empty, and the share of that phase that its charge covers.
+    def of(self, part: IntArray) -> "EnergyDemand":
+        """Return the demand of some members, by their positions, shape (k,)."""
+        power_w = None if self.power_w is None else self.power_w[:, part]
+        frequency = None if self.frequency is None else self.frequency[part]
+        cost_j = self.cost_j[:, part]
+        return EnergyDemand(self.client[part], self.charge_j[part], cost_j, self.samples[part], power_w, frequency)
+
+    def runs_empty(self, planned_s: FloatArray | None = None) -> tuple[IntArray, FloatArray]:
+        """Return the phase in which each battery runs empty, and the share of its energy that the charge covers.
 
         A charge that falls short by rounding alone is enough.
+
+        Parameters
+        ----------
+        planned_s : durations of the phases, shape (3, n), inf where unknown: such a phase costs its bits alone; read
+            where time on the air costs energy
 
         Returns
         -------
         phase : 0, 1, 2 or `NEVER_EMPTY`, shape (n,)
         share : in [0, 1], shape (n,); 1 where the battery lasts
         """
-        left_j = self.charge_j
+        left_j, due_j = self.charge_j, self.cost_j
+        if self.power_w is not None and planned_s is not None:
+            due_j = due_j + self.power_w * np.where(np.isinf(planned_s), 0.0, planned_s)
         slack_j = _SLACK_ULPS * np.spacing(self.charge_j)
         phase = np.full(self.client.size, NEVER_EMPTY)
         share = np.ones(self.client.size)
-        for number, cost_j in enumerate(self.cost_j):
+        for number, cost_j in enumerate(due_j):
             short = (phase == NEVER_EMPTY) & (cost_j > left_j + slack_j)
             share[short] = left_j[short] / cost_j[short]
             phase[short] = number
             left_j = np.maximum(left_j - cost_j, 0.0)
         return phase, share
 
-    def spent_j(self, members: IntArray, done: FloatArray, emptied: BoolArray) -> FloatArray:
+    def radio_w(self, i: int, phase: int) -> float:
+        """Return the power of the radio of a member in a phase."""
+        return 0.0 if self.power_w is None else float(self.power_w[phase, i])
+
+    def per_bit_j(self, i: int, phase: int, bits: float) -> float:
+        """Return the energy of a bit of a member's message of a size in a phase."""
+        return float(self.cost_j[phase, i]) / bits if bits > 0 else 0.0
+
+    def phase_j(self, i: int, phase: int, planned_s: float) -> float:
+        """Return the energy of a whole phase of a member; of unknown duration, inf, that of its bits alone."""
+        radio_w = self.radio_w(i, phase)
+        return float(self.cost_j[phase, i]) + (radio_w * planned_s if radio_w > 0 and planned_s < np.inf else 0.0)
+
+    def left_j(self, i: int, phase: int, spent_s: FloatArray) -> float:
+        """Return what is left of a member's charge after the phases before one, whose seconds are given, shape (3,)."""
+        before = sum(self.phase_j(i, at, float(spent_s[at])) for at in range(phase))
+        return max(float(self.charge_j[i]) - before, 0.0)
+
+    def slack_j(self, i: int) -> float:
+        """Return by how much a member's charge may fall short and yet be enough."""
+        return _SLACK_ULPS * float(np.spacing(self.charge_j[i]))
+
+    def spent_j(self, members: IntArray, done: FloatArray, emptied: BoolArray, spent_s: FloatArray) -> FloatArray:
         """Return the energy in joules that some members have spent, shape (m,).
 
         Parameters
         ----------
         members : positions in the cohort, shape (m,)
-        done : completed share of each phase, shape (3, m)
+        done : completed share of each phase's bits or work, shape (3, m)
         emptied : whether the battery ran empty, shape (m,)
+        spent_s : seconds of each phase, shape (3, m)
         """
         charge_j = self.charge_j[members]
-        spent_j = np.minimum(np.sum(self.cost_j[:, members] * done, axis=0), charge_j)
+        due_j = self.cost_j[:, members] * done
+        if self.power_w is not None:
+            due_j += self.power_w[:, members] * spent_s
+        spent_j = np.minimum(np.sum(due_j, axis=0), charge_j)
         return np.where(emptied, charge_j, spent_j)
 
 
@@ -185,9 +234,13 @@ class Batteries:
         else:
             cost_j[1] = (prices.sample_j * samples + prices.compute_w * compute_s * frequency) * frequency**2
         cost_j[2] = prices.transmit_j_per_bit * bits[1]
+        power_w = None
+        if np.any(np.greater(prices.receive_w, 0)) or np.any(np.greater(prices.transmit_w, 0)):
+            power_w = np.zeros((NEVER_EMPTY, client.size))
+            power_w[0], power_w[2] = prices.receive_w, prices.transmit_w
         self._charge_j[client], self._since_s[client] = charge_j, np.inf
         self._from_s[client] = np.inf
-        return EnergyDemand(client, charge_j, cost_j, samples)
+        return EnergyDemand(client, charge_j, cost_j, samples, power_w, frequency)
 
     def end(self, client: IntArray, charge_j: FloatArray, time_s: FloatArray) -> None:
         """End the participation of each client.

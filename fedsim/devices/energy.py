@@ -3,10 +3,11 @@
 Streams: ``battery-charge`` by client.
 """
 
-from typing import Annotated, ClassVar, Final, Protocol, Self
+from collections.abc import Mapping
+from typing import Annotated, Any, ClassVar, Final, Protocol, Self
 
 import numpy as np
-from pydantic import Field, model_validator
+from pydantic import Field, NonNegativeFloat, model_validator
 
 from fedsim.answers import Contract, InstanceOf, OptionalOf
 from fedsim.capabilities import FLOPS, MODEL_BITS, SAMPLES, Capable
@@ -15,6 +16,7 @@ from fedsim.errors import ScenarioError
 from fedsim.per_client import ClientValues, PerClient, Values, values_of
 from fedsim.registry import Component, Registry
 from fedsim.streams import Streams
+from fedsim.units import db_to_linear
 
 ENERGIES: Final = Registry(
     "energy law",
@@ -71,20 +73,25 @@ class NoEnergy(Component):
 class Battery(Component):
     """Every device has a battery that transfers and work discharge, and that recharges between participations.
 
-    A participation costs ``bits * J/bit`` for the messages received and sent and, for its work, either the operations
-    times `compute_j_per_flop` or the seconds times `compute_w`; exactly one of the two is given. The power of work is
-    constant over its time, and so is that of a transfer over a dedicated link. Waiting in a queue costs nothing. When
-    the battery is empty the client drops out at that instant. A transfer over shared links is opened for the bits that
-    the battery can pay, and the client drops out when the last of them has arrived. So the rule
-    ``"minimum-makespan"``, which splits by size, counts only these bits, and of a multicast the client receives only
-    the beginning. Between two participations the charge changes by ``charge_w - idle_w`` watts and stays within 0 and
-    the capacity.
+    A participation costs, for the messages received and sent, ``bits * J/bit`` and the seconds on the air times the
+    power of the radio, and for its work either the operations times `compute_j_per_flop` or the seconds times
+    `compute_w`; exactly one of the two is given. Seconds on the air are those of the transfer with its access; waiting
+    in a queue costs nothing. When the battery is empty the client drops out at that instant. A transfer over shared
+    links is opened for the bits that the battery can pay, and the client drops out when the last of them has arrived.
+    So the rule ``"minimum-makespan"``, which splits by size, counts only these bits, and of a multicast the client
+    receives only the beginning. Between two participations the charge changes by ``charge_w - idle_w`` watts and stays
+    within 0 and the capacity.
 
-    The defaults of the radio are the slopes of the LTE power model of Huang, Qian, Gerber, Mao, Sen and Spatscheck,
-    "A close examination of performance and power characteristics of 4G LTE networks", MobiSys 2012: 51.97 mW for
-    every Mbit/s down and 438.39 mW for every Mbit/s up. Their base power of 1.29 W while the radio is on is not in
-    them; at a rate r it adds ``1.29 / r`` J/bit. The capacity and the price of work differ between devices and have no
-    default: a phone's 3,000 mAh at 3.85 V are 41.6 kJ.
+    The defaults of the radio are the slopes of the LTE power model of Huang, Qian, Gerber, Mao, Sen and Spatscheck, "A
+    close examination of performance and power characteristics of 4G LTE networks", MobiSys 2012: 51.97 mW for every
+    Mbit/s down and 438.39 mW for every Mbit/s up. Their base power of 1.29 W while the radio is on is not in them; at
+    a rate r it adds ``1.29 / r`` J/bit. With these prices a client far from its base station pays what one beside it
+    pays. Where distance matters, state a power: `receive_w` and `transmit_w`, or for a sender the radiated
+    `transmit_power_dbm`, whose power is ``P / amplifier_efficiency + circuit_w`` (Auer et al., "How much energy is
+    needed to run a wireless network?", IEEE Wireless Communications 18(5), 2011, without load dependence). A direction
+    with a power has no price of a bit by default; both together, as in the whole model of Huang et al., need links of
+    known durations: a shared direction allows one of the two. The capacity and the price of work differ between
+    devices and have no default: a phone's 3,000 mAh at 3.85 V are 41.6 kJ.
 
     Powers, prices, the capacity and the least charge may have a value for each client (`fedsim.per_client`).
 
@@ -92,7 +99,12 @@ class Battery(Component):
     ----------
     capacity_j : energy of a full battery
     initial_from, initial_to : charge at time 0 as a share of the capacity, drawn uniformly for each client
-    receive_j_per_bit, transmit_j_per_bit : energy of a bit of the downlink and of the uplink
+    receive_j_per_bit, transmit_j_per_bit : energy of a bit of the downlink and of the uplink; the defaults hold where
+        the direction has no power
+    receive_w, transmit_w : power of the radio while it receives, and while it sends
+    transmit_power_dbm : radiated power while it sends, in place of `transmit_w`
+    amplifier_efficiency : radiated power over the power that the amplifier draws
+    circuit_w : power of a sender beside its amplifier
     compute_j_per_flop : energy of an operation; the learner counts the operations, see `fedsim.learning.models.flops`
     compute_w : power of work
     idle_w : power of a client that takes no part in a round
@@ -109,11 +121,26 @@ class Battery(Component):
     initial_to: Share = 1.0
     receive_j_per_bit: NonNegative = 5.197e-8
     transmit_j_per_bit: NonNegative = 4.3839e-7
+    receive_w: NonNegative = 0.0
+    transmit_w: NonNegative = 0.0
+    transmit_power_dbm: float | None = None
+    amplifier_efficiency: Annotated[float, Field(gt=0, le=1)] = 0.35
+    circuit_w: NonNegativeFloat = 0.0
     compute_j_per_flop: NonNegative | None = None
     compute_w: NonNegative | None = None
     idle_w: NonNegative = 0.0
     charge_w: NonNegative = 0.0
     least_charge: Annotated[ClientValues, PerClient(gt=0, le=1)] = 0.15
+
+    @model_validator(mode="before")
+    @classmethod
+    def _power_in_place_of_bits(cls, value: Any) -> Any:
+        """Let the default price of a bit hold only where its direction has no power."""
+        if not isinstance(value, Mapping):
+            return value
+        powers = {"receive_j_per_bit": ("receive_w",), "transmit_j_per_bit": ("transmit_w", "transmit_power_dbm")}
+        free = {price: 0.0 for price, names in powers.items() if any(value.get(name) for name in names)}
+        return {**free, **value}
 
     @property
     def requires(self) -> frozenset[str]:
@@ -126,6 +153,8 @@ class Battery(Component):
         if (self.compute_j_per_flop is None) == (self.compute_w is None):
             given = "neither" if self.compute_w is None else "both"
             raise ValueError(f"{given} of compute_j_per_flop and compute_w is given; allowed: exactly one of the two")
+        if self.transmit_power_dbm is not None and self.transmit_w != 0.0:
+            raise ValueError("both of transmit_w and transmit_power_dbm are given; allowed: one of the two")
         if self.initial_from > self.initial_to:
             raise ValueError(
                 f"initial_from = {self.initial_from} is not allowed; it must be at most initial_to = {self.initial_to}"
@@ -148,7 +177,12 @@ class Battery(Component):
         def of(name: str) -> Values:
             return values_of(self, name, clients, streams, "devices.energy")
 
+        transmit_w: Values = of("transmit_w")
+        if self.transmit_power_dbm is not None:
+            transmit_w = db_to_linear(self.transmit_power_dbm) * 1e-3 / self.amplifier_efficiency + self.circuit_w
         prices = Prices(
+            receive_w=of("receive_w"),
+            transmit_w=transmit_w,
             receive_j_per_bit=of("receive_j_per_bit"),
             transmit_j_per_bit=of("transmit_j_per_bit"),
             sample_j=0.0 if self.compute_j_per_flop is None else of("compute_j_per_flop") * (flops_per_sample or 0.0),

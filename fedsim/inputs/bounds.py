@@ -78,6 +78,8 @@ BY_NAME: Final[Mapping[str, Bound]] = {
     "coherence_s": Bound(1e-6, LONGEST_S),
     "delay_spread_s": Bound(1e-12, 1e-3),
     "block_s": Bound(1e-6, LONGEST_S),
+    "mean_good_s": Bound(1e-3, LONGEST_S),
+    "mean_bad_s": Bound(1e-3, LONGEST_S),
     "measured_every_s": Bound(1e-3, 3600.0),
     "time_to_trigger_s": Bound(1e-3, 60.0),
     "reselect_after_s": Bound(1e-3, 3600.0),

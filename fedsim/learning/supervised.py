@@ -83,7 +83,7 @@ class SupervisedLearner:
 
     Attributes
     ----------
-    samples, classes : training samples and different labels of every client, shape (K,)
+    samples : training samples of every client, shape (K,)
     store : where results of trainings and probes are kept
     executor_used : description of the executor
     """
@@ -108,9 +108,7 @@ class SupervisedLearner:
     ) -> None:
         data = setup.data
         self.samples = np.array([part.size for part in rows], dtype=np.int64)
-        owner = np.repeat(np.arange(self.samples.size), self.samples)
-        labelled = np.unique(owner * data.classes + data.train_y[np.concatenate(rows)])
-        self.classes: IntArray = np.bincount(labelled // data.classes, minlength=self.samples.size)
+        self._rows = rows
         # Models in a store that no other run shares would never be read.
         self.store: Store = MemoryStore(0) if store is None else store
         self._messages = Messages(layout, streams, mechanism, compressor or NoCompression())
@@ -154,6 +152,14 @@ class SupervisedLearner:
     def data_digest(self) -> str:
         """Digest of the data set."""
         return self._setup.data.digest
+
+    @cached_property
+    def classes(self) -> IntArray:
+        """Different labels in the training data of every client, shape (K,)."""
+        data, clients = self._setup.data, self.samples.size
+        owner = np.repeat(np.arange(clients), self.samples)
+        labelled = np.unique(owner * data.classes + data.train_y[np.concatenate(self._rows)])
+        return np.bincount(labelled // data.classes, minlength=clients)
 
     @cached_property
     def flops_per_sample(self) -> float:
@@ -220,7 +226,9 @@ class SupervisedLearner:
             )
             if remembers and training.state is not None:
                 states[one] = training.state
-            updates.append(UpdateHandle(messages.digest(training, release), training, release))
+            as_it_is = messages.lossless and release is None
+            digest = training.digest if as_it_is else messages.digest(training, release)
+            updates.append(UpdateHandle(digest, training, release))
         return updates
 
     def aggregate(

@@ -233,6 +233,33 @@ class Links(ABC):
     def uplink_s(self, client: IntArray, draw: int, start_s: FloatArray, bits: float) -> FloatArray:
         """Return the duration of each client's message to the server, shape (n,); parameters as in `downlink_s`."""
 
+    def carried_bits(
+        self, client: IntArray, draw: int, start_s: FloatArray, elapsed_s: FloatArray, bits: float, *, up: bool
+    ) -> FloatArray:
+        """Return how many bits of a dedicated transfer have been carried some time after its start.
+
+        By default in proportion to the time, as links of constant rate carry them. Links whose rate changes during a
+        transfer have a method of their own. It never falls with time, and is all bits from the end of the transfer on.
+
+        Parameters
+        ----------
+        client, draw, start_s, bits : as in `downlink_s`
+        elapsed_s : seconds since each client's transfer has started, at most its duration, shape (n,)
+        up : whether it is the message to the server
+
+        Returns
+        -------
+        array of shape (n,), in [0, bits]
+        """
+        duration_s = (self.uplink_s if up else self.downlink_s)(client, draw, start_s, bits)
+        part = np.divide(elapsed_s, duration_s, out=np.ones(client.size), where=duration_s > elapsed_s)
+        return np.asarray(bits * part)
+
+    @property
+    def steady(self) -> bool:
+        """Whether dedicated transfers carry their bits in proportion to time; False with an own `carried_bits`."""
+        return type(self).carried_bits is Links.carried_bits
+
     @abstractmethod
     def expected_downlink_s(self, bits: float) -> FloatArray:
         """Return the expected duration of a downlink for every client, in seconds, shape (K,)."""
@@ -332,6 +359,8 @@ LINKS: Final = Contract(
     {
         "downlink_s": _DURATIONS,
         "uplink_s": _DURATIONS,
+        "carried_bits": Numbers(same_shape("client"), least=0),
+        "steady": InstanceOf(bool),
         "expected_downlink_s": _EXPECTED,
         "expected_uplink_s": _EXPECTED,
         "uplink_snr_hz": OptionalOf(Numbers(same_shape("client"), least=0, infinite=True)),

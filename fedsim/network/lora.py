@@ -16,7 +16,7 @@ from fedsim.network.cell.cell import Cell
 from fedsim.network.contracts import Links
 from fedsim.network.radio.channel import mean_snr
 from fedsim.network.radio.contracts import PathLoss
-from fedsim.network.radio.link_budget import NoiseFigureDb, PowerDbm
+from fedsim.network.radio.link_budget import NoiseFigureDb
 from fedsim.network.radio.path_loss import PATH_LOSSES, LogDistance
 from fedsim.network.radio.shadowing import SHADOWINGS, IndependentShadowing, Shadowing
 from fedsim.registry import Component, Slot
@@ -91,8 +91,8 @@ class LoRa(Component):
     )
     shadowing: Annotated[Shadowing, Slot(SHADOWINGS)] = IndependentShadowing()
     shadowing_sigma_db: Annotated[float, Field(ge=0, le=50)] = 7.8
-    uplink_power_dbm: PowerDbm = 14.0
-    downlink_power_dbm: PowerDbm = 27.0
+    uplink_power_dbm: Annotated[float, Field(ge=-100, le=100)] = 14.0
+    downlink_power_dbm: Annotated[float, Field(ge=-100, le=100)] = 27.0
     noise_figure_db: NoiseFigureDb = 6.0
     bandwidth_hz: PositiveFloat = 125e3
     coding_rate: Annotated[int, Field(ge=1, le=4)] = 1

@@ -14,6 +14,7 @@ from fedsim.registry import Component, Recipe, nested, suggest
 from fedsim.rounds import BACKHAULS, CLOUD_RULES, GROUPINGS, LATE, POLICIES, Edges
 from fedsim.scenario.sections import Crowd, Rounds, ScenarioTables
 from fedsim.selectors import SelectorPort
+from fedsim.selectors.adapter import numbers_of_clients
 
 Problem = tuple[tuple[str, ...], object, str]
 """Path of a field, its value, and what is wrong and what is allowed."""
@@ -170,6 +171,16 @@ def _about_sizes(crowd: Crowd, rounds: Rounds, selector: Recipe) -> Iterator[Pro
             cohort,
             f"a cohort cannot be larger than the crowd; allowed: 1 to crowd.clients = {crowd.clients}",
         )
+    # Each edge server numbers its clients from 0; how many it has is known when the run is built.
+    of_clients = numbers_of_clients(selector.factory) if rounds.edges is None else ()
+    for name in of_clients:
+        given = selector.options.get(name)
+        if given is not None and len(given) != crowd.clients:
+            yield (
+                ("selector", name),
+                given,
+                f"{len(given)} numbers; allowed: one for each client, crowd.clients = {crowd.clients}",
+            )
     most = rounds.policy.traits.buffer_size
     if most is not None and rounds.minimum_updates > most:
         yield (

@@ -201,3 +201,10 @@ def _named_in_the_crowd(members: IntArray) -> Iterator[None]:
     except PartError as error:
         error.rename_clients(members)
         raise
+
+
+def numbers_of_clients(factory: Callable[..., object]) -> tuple[str, ...]:
+    """Return the options of a selector's class that hold one number for each client of the server."""
+    if isinstance(factory, type) and issubclass(factory, PublishedSelector):
+        return factory.numbers_of_clients
+    return ()

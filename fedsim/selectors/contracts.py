@@ -307,8 +307,10 @@ class PublishedSelector:
     oracle : whether the views are `OracleView`
     communication : messages besides the cohort's models and updates: ``"a number up per update"``
     uses_features : whether clients declare features
+    numbers_of_clients : options that hold one number for each client of the server, or None
     """
 
+    numbers_of_clients: ClassVar[tuple[str, ...]] = ()
     paper: ClassVar[str] = ""
     needs: ClassVar[tuple[str, ...]] = ()
     oracle: ClassVar[bool] = False

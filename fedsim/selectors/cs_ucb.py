@@ -93,6 +93,8 @@ class CsUcbQ(CsUcb):
         clients from 0 and needs one number for each of them.
     """
 
+    numbers_of_clients = ("rates",)
+
     def __init__(
         self,
         cohort: int,

@@ -71,6 +71,7 @@ def check_network(
         checked.shapes(way)
         checked.purity(way)
         checked.sizes(way)
+        checked.carried(way)
         checked.mean(way, draws, rtol)
     checked.medium()
 
@@ -136,6 +137,26 @@ class _Checked(Examination):
                 self.law(more[client] >= less[client] * (1 - _SLACK), fault)
             needs = MODEL_BITS in self.network.requires or all(np.array_equal(one, took[0]) for one in took)
             self.law(needs, f"{what} depends on the bits, though requires does not name {MODEL_BITS!r}")
+
+    def carried(self, way: str) -> None:
+        """Check that bits carried of a transfer never fall with time, and are all bits at its end."""
+        took_s, start_s = self._ask(self.links, way, self.client, 1), np.full(self.client.size, _STARTS_APART_S)
+        can = np.flatnonzero(np.isfinite(took_s))
+        up = way == "uplink"
+        if can.size and not self.links.shared[up]:
+            before = np.zeros(can.size)
+            for part in (0.0, 0.25, 0.5, 1.0):
+                arguments = self.client[can], 1, start_s[can], part * took_s[can], self.bits
+                bits = self.ask("carried_bits", partial(self.links.carried_bits, up=up), *arguments)
+                if not fits(bits, np.float64, (can.size,)) or not np.all(np.isfinite(bits)):
+                    raise self.fault(
+                        f"carried_bits returned {bits!r}; it must be finite, float64 of shape ({can.size},)"
+                    )
+                grows = np.all(bits >= before * (1 - _SLACK)) and np.all(bits <= self.bits * (1 + _SLACK))
+                self.law(bool(grows), f"carried_bits of the {way} fell with time, or exceeded its {self.bits} bits")
+                before = bits
+            whole = bool(np.all(before >= self.bits * (1 - _SLACK)))
+            self.law(whole, f"carried_bits of the {way} is less than {self.bits} bits at the end of the transfer")
 
     def mean(self, way: str, draws: int, rtol: float) -> None:
         """Compare the mean of many durations with what is expected."""

@@ -172,7 +172,7 @@ def proportional_fair(effort: float) -> Iterator[Row]:
         carried = np.where(served == client, rate[:, client], 0.0)
         yield mean_of(f"proportional fair, 0 to 20 dB, rate of the {name}", carried, float(equilibrium[client]))
     env = Environment()
-    medium = DrawnSpectrum(env, channel, FairTime(channel, 300.0))
+    medium = DrawnSpectrum(env, channel, FairTime(channel, blocks / 40))
     flows = [medium.send(client, 1e12) for client in range(snr.size)]
     seconds = blocks // 4
     ends = []

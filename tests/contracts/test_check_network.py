@@ -125,6 +125,18 @@ class Optimist(Sound):
         return super().expected_uplink_s(bits) / 2
 
 
+class Forgetful(Sound):
+    """Carries all bits at first."""
+
+    def carried_bits(self, client, draw, start_s, elapsed_s, bits, *, up):
+        return bits - super().carried_bits(client, draw, start_s, elapsed_s, bits, up=up)
+
+
+class Short(Sound):
+    def carried_bits(self, client, draw, start_s, elapsed_s, bits, *, up):
+        return super().carried_bits(client, draw, start_s, elapsed_s, bits, up=up) / 2
+
+
 class Deaf(Sound):
     """Carries nothing for one client, and expects it to be carried."""
 
@@ -189,6 +201,8 @@ class Relentless(Pipe):
         (Unseeded, r"downlink_s is .* of links built again from the same seed"),
         (Backwards, r"expected_downlink_s is .* and more for fewer"),
         (Optimist, r"expected_uplink_s is .* for client \d+, but the mean of 48 durations is"),
+        (Forgetful, r"carried_bits of the downlink fell with time"),
+        (Short, r"carried_bits of the downlink is less than .* bits at the end of the transfer"),
         (Deaf, r"downlink_s and expected_downlink_s are infinite for different clients"),
         (Writing, r"uplink_s failed with ValueError: .*read-only; it must not change the arrays"),
         (Unopened, r"Own.build returned a Unopened that shares a direction"),

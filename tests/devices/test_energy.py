@@ -34,9 +34,26 @@ def test_defaults_are_the_slopes_of_huang_et_al():
     assert (law.initial_from, law.initial_to, law.idle_w, law.charge_w, law.least_charge) == (1.0, 1.0, 0.0, 0.0, 0.15)
 
 
+def test_a_direction_with_a_power_has_no_price_of_a_bit_unless_it_is_given():
+    law = Battery(capacity_j=1.0, compute_w=0.0, transmit_power_dbm=23.0, amplifier_efficiency=0.4, circuit_w=0.1)
+    assert (law.receive_j_per_bit, law.transmit_j_per_bit) == (5.197e-8, 0.0)
+    prices = law.build(2, Streams(0)).prices
+    # 23 dBm are 10 ** 2.3 mW.
+    assert prices.transmit_w == pytest.approx(10**2.3 * 1e-3 / 0.4 + 0.1)
+    assert prices.receive_w == 0.0
+    whole = Battery(capacity_j=1.0, compute_w=0.0, receive_w=1.29, receive_j_per_bit=5.197e-8, transmit_w=[1.0, 2.0])
+    assert (whole.receive_j_per_bit, whole.transmit_j_per_bit) == (5.197e-8, 0.0)
+    assert whole.build(2, Streams(0)).prices.transmit_w.tolist() == [1.0, 2.0]
+    assert Battery(**law.model_dump(exclude={"kind"})) == law
+
+
 @pytest.mark.parametrize(
     ("options", "said"),
     [
+        (
+            {"compute_w": 1.0, "transmit_w": 1.0, "transmit_power_dbm": 23.0},
+            "both of transmit_w and transmit_power_dbm",
+        ),
         ({}, "neither of compute_j_per_flop and compute_w is given; allowed: exactly one"),
         ({"compute_w": 1.0, "compute_j_per_flop": 1e-9}, "both of compute_j_per_flop and compute_w"),
         ({"compute_w": 1.0, "initial_from": 0.9, "initial_to": 0.3}, "initial_from = 0.9 is not allowed"),
@@ -138,7 +155,9 @@ def test_a_charge_that_falls_short_by_rounding_pays():
     assert 0.1 + 0.2 + 0.3 > 0.6
     draw = EnergyDemand(np.array([0]), np.array([0.6]), costs, np.ones(1))
     assert draw.runs_empty()[0].tolist() == [NEVER_EMPTY]
-    assert draw.spent_j(np.array([0]), np.ones((3, 1)), np.array([False])).tolist() == [0.6], "never more than there is"
+    assert draw.spent_j(np.array([0]), np.ones((3, 1)), np.array([False]), np.zeros((3, 1))).tolist() == [0.6], (
+        "never more than there is"
+    )
     assert EnergyDemand(np.array([0]), np.array([0.6 - 1e-9]), costs, np.ones(1)).runs_empty()[0].tolist() == [2]
 
 
@@ -177,5 +196,5 @@ def test_a_battery_runs_empty_where_exact_arithmetic_says(charge, costs):
     done = np.array([[float(number < phase)] for number in range(3)])
     if phase < NEVER_EMPTY:
         done[phase] = share
-    spent = draw.spent_j(np.array([0]), done, np.array([phase < NEVER_EMPTY]))[0]
+    spent = draw.spent_j(np.array([0]), done, np.array([phase < NEVER_EMPTY]), np.zeros((3, 1)))[0]
     assert spent == pytest.approx(min(charge, sum(costs)))

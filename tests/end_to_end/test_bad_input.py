@@ -60,6 +60,43 @@ GRAPH = {
     "delay_s = 0.0}, backhaul = {capacity_bps = 1e6, delay_s = 0.0}}",
 }
 SETTINGS = {
+    "a radius of 1e300 m": (
+        {"crowd.placement": "{kind = 'disc', radius_m = 1e300}"},
+        "crowd.placement.radius_m: 1e+300 is not allowed; allowed: absolute values from 1e-06 to 1e+09",
+    ),
+    "a time to trigger of 1e12 s": (
+        {**GRAPH, "network.topology": GRAPH["network.topology"] % 2, "network.handover": "{time_to_trigger_s = 1e12}"},
+        "network.handover.time_to_trigger_s: 1000000000000.0 is not allowed; allowed: absolute values from 0.001 to 60",
+    ),
+    "sojourns of a nanosecond": (
+        {"devices.availability": "{kind = 'markov', mean_on_s = 1e-9, mean_off_s = 1e-9}"},
+        "devices.availability.mean_on_s: 1e-09 is not allowed; input should be greater than or equal to 0.001",
+    ),
+    "bursts of a nanosecond": (
+        {
+            **GRAPH,
+            "network.topology": GRAPH["network.topology"] % 2,
+            "network.trouble": "[{kind = 'outage-bursts', mean_good_s = 1e-9, mean_bad_s = 1e-9}]",
+        },
+        "network.trouble.0.mean_good_s: 1e-09 is not allowed; allowed: absolute values from 0.001 to 1e+10",
+    ),
+    "a speed of 1e12 m/s": (
+        {
+            **GRAPH,
+            "network.topology": GRAPH["network.topology"] % 2,
+            "network.mobility": "{kind = 'random-waypoint', radius_m = 50.0, slowest_m_per_s = 1e12, "
+            "fastest_m_per_s = 1e12}",
+        },
+        "network.mobility.fastest_m_per_s: 1000000000000.0 is not allowed; allowed: absolute values from 1e-06 to",
+    ),
+    "a column that no table has": (
+        {"learning.samples_per_client": "{column = 'n', path = 'missing.csv'}"},
+        "missing.csv: cannot be read: No such file",
+    ),
+    "no rates": (
+        {"network": "{kind = 'rate-traces', downlink = {path = 'tiny.toml'}, uplink = {path = 'x'}, delay_s = 0.0}"},
+        "tiny.toml: line 1: 'name' is not allowed; a packet-delivery file has whole milliseconds",
+    ),
     "a mean of 1e300 s": (
         {"rounds.faults.client_crash": "{mean_up_s = 1e300, mean_down_s = 1.0}"},
         "mean_up_s: 1e+300",

@@ -5,7 +5,8 @@ import math
 import numpy as np
 import pytest
 
-from fedsim.errors import SelectorError
+from fedsim import Scenario
+from fedsim.errors import ScenarioError, SelectorError
 from fedsim.selectors.cs_ucb import CsUcb, CsUcbQ
 from tests.support.views import reports_of, view_of
 
@@ -139,6 +140,22 @@ def test_promises_are_kept_in_the_long_run():
         selector.observe(reports_of(chosen, speed_s[chosen], number=number))
     assert np.all(taken / rounds > np.array(rates) - 0.02)
     assert taken[4] > taken[2]  # what is left goes to the fastest
+
+
+def test_a_scenario_refuses_rates_that_do_not_fit_the_crowd():
+    tables = {
+        "name": "rates",
+        "crowd": {"clients": 3},
+        "learning": "none",
+        "network": "pause-two-speed",
+        "devices": {"compute": "zero"},
+        "rounds": {"count": 1},
+    }
+    with pytest.raises(
+        ScenarioError, match=r"selector.rates: .*2 numbers; allowed: one for each client, crowd.clients = 3"
+    ):
+        Scenario(**tables, selector={"kind": "cs-ucb-q", "cohort": 1, "rates": [0.1, 0.2]})
+    assert Scenario(**tables, selector={"kind": "cs-ucb-q", "cohort": 1, "rates": [0.1, 0.2, 0.3]})
 
 
 def test_refuses_rates_that_do_not_fit_the_crowd():

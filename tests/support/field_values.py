@@ -83,6 +83,7 @@ OPTIONS: Final[dict[str, Tables]] = {
     "data set cifar-10": {"train_limit": 120},
     "data set idx-files": {"name": "one", "train_limit": 120},
     "split dirichlet": {"alpha": 5.0},
+    "split sizes": {"samples": 15},
     "split quantity-skew": {"concentration": 3.0},
     "learner supervised": LEARNING,
     "learner none": {"model_bits": 1e6, "samples_per_client": 10, "flops_per_sample": 1e3},
@@ -107,6 +108,7 @@ OPTIONS: Final[dict[str, Tables]] = {
     "placement file": {"path": "one/places.csv"},
     "placement given": {"positions_m": [[10.0 * (number + 1), 5.0] for number in range(6)]},
     "network rate-traces": {"downlink": RATES, "uplink": RATES, "delay_s": 0.01},
+    "satellite pass file": {"path": "one/windows.csv"},
     "network graph": {"topology": TWO_TIER, "access": CONSTANT_ACCESS},
     "network latency": {"downlink": LAW, "uplink": LAW},
     "topology file": {"path": "one/graph.json"},
@@ -131,7 +133,7 @@ OPTIONS: Final[dict[str, Tables]] = {
     "availability diurnal": {"share_by_hour": [0.5] * 24, "mean_session_s": 600.0},
     "availability traces": {"path": "one/traces.csv"},
     "law of clients uniform": {"least": 0.05, "greatest": 0.3},
-    "law of clients log-normal": {"median": 100.0, "sigma": 0.1, "least": 1e-3, "greatest": 0.45},
+    "law of clients log-normal": {"median": 0.2, "sigma": 0.1, "least": 1e-3, "greatest": 0.45},
     "law of clients normal": {"mean": 0.3, "std": 0.1, "least": 0.1, "greatest": 0.45},
     "law of clients choice": {"of": [0.1, 0.4], "weights": [1.0, 2.0]},
     "law of clients column": {"column": "load", "path": "one/clients.csv"},
@@ -192,11 +194,18 @@ OTHERS: Final[dict[str, Any]] = {
     "network.delay_spread_s": 1e-7,
     "name": "others",
     "learning.data.name": "two",
+    "learning.split.samples": 12,
+    "learning.samples_per_client": 12,
+    "network.downlink.bandwidth_hz.column": "other",
+    "network.downlink.bandwidth_hz.path": "two/clients.csv",
+    "devices.compute.samples_per_s.column": "other",
+    "devices.compute.samples_per_s.path": "two/clients.csv",
     "learning.data.digest": OWN_SETS["one"].digest,
     "privacy.budget": {"kind": "geometric", "epsilon": 20.0},
     "crowd.placement.path": "two/places.csv",
     "crowd.placement.positions_m": [[9.0 * (number + 1), 5.0] for number in range(6)],
     "network.path": "two/capacities.csv",
+    "network.passes.path": "two/windows.csv",
     "network.downlink.path": "two/rates.csv",
     "network.downlink.rate": "again_bps",
     "network.downlink.time": "again_s",
@@ -250,8 +259,12 @@ ONE_VALUE: Final = {
 }
 """Fields that a kind has by descent and of which it allows one value: TR 38.901 has one kind of rural buildings."""
 
-NOT_THERE: Final = {("rounds.edges.merging.staleness", "deviation")}
-"""Kinds of a catalogue that a slot refuses."""
+_LAWS: Final = ("uniform", "log-normal", "normal", "choice", "column")
+NOT_THERE: Final = {
+    ("rounds.edges.merging.staleness", "deviation"),
+    *((field, law) for field in ("learning.split.samples", "learning.samples_per_client") for law in _LAWS),
+}
+"""Kinds of a catalogue that a slot refuses, with the options of this module."""
 
 
 def write_files(folder: Path) -> None:
@@ -265,10 +278,11 @@ def write_files(folder: Path) -> None:
             header = struct.pack(f">4B{array.ndim}I", 0, 0, 8, array.ndim, *array.shape)
             (place / "raw" / file).write_bytes(header + array.astype(np.uint8).tobytes())
         _csv(place / "places.csv", "x_m,y_m", ((10 * row + 5 + number, 7) for row in rows))
-        _csv(place / "clients.csv", "client,load", ((row, 0.1 + 0.01 * row + 0.1 * number) for row in rows))
+        _csv(place / "clients.csv", "client,load,other", ((row, 0.1 + 0.01 * row + 0.1 * number, 0.2) for row in rows))
         _csv(place / "capacities.csv", "computation,communication", ((20 + row, 5000 + number) for row in rows))
         header = "device,time_s,again_s,rate_bps,again_bps"
         _csv(place / "rates.csv", header, ((0, row, 2 * row, 1e6 + row + number, 2e6) for row in rows))
+        _csv(place / "windows.csv", "client,start_s,end_s", ((row, row, 5 + row + number) for row in rows))
         _csv(place / "walks.csv", "client,time_s,x_m,y_m", ((row, 0, 5, number) for row in rows))
         _csv(place / "traces.csv", "device,start_s,end_s,period_s", ((row, number, 50, 100) for row in rows))
         lines = [{**line, "delay_s": 0.01 * (1 + number)} for line in LINES]

@@ -96,9 +96,27 @@ def available_in(*rows, period_s=1000.0):
     return TraceAvailability(Intervals.of(owner, start, end, [period_s] * len(rows)), np.arange(len(rows)))
 
 
-def batteries(charge_j, *, receive=0.0, sample=0.0, work_w=0.0, send=0.0, capacity=100.0, gain_w=0.0, least=1e-9):
-    """Return batteries with the charges given; prices are per bit, per sample and per second of work."""
-    prices = Prices(receive_j_per_bit=receive, transmit_j_per_bit=send, sample_j=sample, compute_w=work_w)
+def batteries(
+    charge_j,
+    *,
+    receive=0.0,
+    sample=0.0,
+    work_w=0.0,
+    send=0.0,
+    capacity=100.0,
+    gain_w=0.0,
+    least=1e-9,
+    radio_w=(0.0, 0.0),
+):
+    """Return batteries with the charges given; prices are per bit, sample, second of work, second of the radio."""
+    prices = Prices(
+        receive_j_per_bit=receive,
+        transmit_j_per_bit=send,
+        sample_j=sample,
+        compute_w=work_w,
+        receive_w=radio_w[0],
+        transmit_w=radio_w[1],
+    )
     charge = np.asarray(charge_j, float)
     return Batteries(prices, capacity_j=capacity, idle_gain_w=gain_w, least_j=least, charge_j=charge)
 

@@ -244,6 +244,7 @@ PARTITIONS: Final = Registry(
     {
         "equal": "fedsim.learning.data.partitions:EqualPartition",
         "dirichlet": "fedsim.learning.data.partitions:DirichletPartition",
+        "sizes": "fedsim.learning.data.given_sizes:SizesPartition",
         "quantity-skew": "fedsim.learning.data.partitions:QuantitySkewPartition",
     },
 )

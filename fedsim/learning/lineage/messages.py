@@ -30,6 +30,7 @@ class Messages:
 
     Attributes
     ----------
+    lossless : whether the server reads the very update, or its release, out of a message
     remembers : whether clients add what compression took from their messages to later ones
     bits : of a message
     """
@@ -37,9 +38,9 @@ class Messages:
     def __init__(self, layout: ModelLayout, streams: Streams, mechanism: Any, compressor: Compressor) -> None:
         self._layout, self._streams, self._mechanism = layout, streams, mechanism
         self._compressor = COMPRESSOR.checked(compressor)
-        self._lossless = self._compressor.lossless
+        self.lossless: Final = self._compressor.lossless
         self._tensors = layout.tensors
-        self.remembers: Final = not self._lossless and self._compressor.remembers
+        self.remembers: Final = not self.lossless and self._compressor.remembers
         self._identities = identity(mechanism), identity(compressor)
         buffers = BITS_PER_FLOAT32 * (layout.initial.size - layout.parameters)
         self.bits: Final = self._compressor.bits(self._tensors) + buffers
@@ -50,7 +51,7 @@ class Messages:
         if release is not None:
             noise = self._streams.digest("privacy-noise", training.client, release.index)
             digest = digest_of("release", digest, self._identities[0], release.epsilon, noise)
-        if self._lossless:
+        if self.lossless:
             return digest
         draws = self._streams.digest("compression", training.client, training.base.version, training.repeat)
         return digest_of("compressed", digest, self._identities[1], draws)
@@ -68,7 +69,7 @@ class Messages:
         if training.difference is None:
             raise RuntimeError(f"the difference of training {training.digest} is not in memory")
         released = self._released(training, training.difference, update.release)
-        return released if self._lossless else self._compressed(training, released)
+        return released if self.lossless else self._compressed(training, released)
 
     def settle(self, training: Training, difference: Vector) -> OptimizerState:
         """Work out the message of a client that remembers what was left out; return its memory after that, by name.

@@ -4,10 +4,10 @@ Streams: ``fading-downlink`` and ``fading-uplink`` by (client, block), separate 
 different carriers (frequency-division duplex). Path loss and shadowing are common to both.
 """
 
-from typing import Annotated, ClassVar
+from typing import Annotated, ClassVar, Self
 
 import numpy as np
-from pydantic import Field, NonNegativeFloat, PositiveFloat
+from pydantic import Field, NonNegativeFloat, model_validator
 
 from fedsim.arrays import FloatArray
 from fedsim.capabilities import MODEL_BITS, SITES
@@ -18,12 +18,13 @@ from fedsim.network.medium.cell import SHARINGS, FadingInShares, Sharing, Sharin
 from fedsim.network.radio.channel import Channel
 from fedsim.network.radio.contracts import Fading, PathLoss
 from fedsim.network.radio.fading import FADINGS, Rayleigh
-from fedsim.network.radio.link_budget import CellLink, ClientLink, LinkBudget, NoiseFigureDb, PowerDbm
+from fedsim.network.radio.link_budget import BandwidthHz, CellLink, ClientLink, LinkBudget, NoiseFigureDb, PowerDbm
 from fedsim.network.radio.path_loss import PATH_LOSSES, LogDistance
 from fedsim.network.radio.shadowing import SHADOWINGS, IndependentShadowing, Shadowing
 from fedsim.network.radio.sites import Sites
 from fedsim.network.radio.spectral_efficiency import RATES, RateLaw, Shannon
 from fedsim.network.transport.transport import TRANSPORT, TRANSPORTS, NoTransport, Transport
+from fedsim.per_client import Values, one_number
 from fedsim.registry import Component, Slot
 from fedsim.streams import Streams
 from fedsim.units import SPEED_OF_LIGHT_M_PER_S
@@ -49,7 +50,7 @@ class Downlink(CellLink):
         Sharing, SharingSlot(SHARINGS, recipe=True, words=("dedicated", "multicast", "multicast-rateless"))
     ] = "dedicated"
     fading_in_shares: FadingInShares = "drawn"
-    bandwidth_hz: PositiveFloat = 1e6
+    bandwidth_hz: BandwidthHz = 1e6
     transmit_power_dbm: PowerDbm = 36.0
     noise_figure_db: NoiseFigureDb = 9.0
 
@@ -68,7 +69,7 @@ class Uplink(ClientLink):
 
     sharing: Annotated[Sharing, SharingSlot(SHARINGS, recipe=True)] = "dedicated"
     fading_in_shares: FadingInShares = "drawn"
-    bandwidth_hz: PositiveFloat = 1e6
+    bandwidth_hz: BandwidthHz = 1e6
     transmit_power_dbm: PowerDbm = 23.0
     noise_figure_db: NoiseFigureDb = 5.0
 
@@ -114,6 +115,16 @@ class Cell(Component):
     access: Annotated[AccessLatency, Slot(ACCESS_LATENCIES)] = GrantAccess()
     transport: Annotated[Transport, Slot(TRANSPORTS)] = NoTransport()
 
+    @model_validator(mode="after")
+    def _bandwidths_are_dedicated(self) -> Self:
+        for name, link in (("downlink", self.downlink), ("uplink", self.uplink)):
+            if not one_number(link.bandwidth_hz) and (link.sharing != "dedicated" or self.delay_spread_s):
+                raise ValueError(
+                    f"{name}.bandwidth_hz: a value for each client is not allowed where spectrum is shared or with a "
+                    "delay_spread_s; allowed: one number for all"
+                )
+        return self
+
     def build(self, positions_m: FloatArray, streams: Streams) -> Links:
         """Return the links of one run for clients at positions of shape (K, 2).
 
@@ -122,7 +133,8 @@ class Cell(Component):
         ScenarioError
             If the path loss at some client's distance is no finite number.
         """
-        radio = LinkBudget(self, np.zeros((1, 2)) if self.sites is None else self.sites.positions_m(), streams)
+        sites_m = np.zeros((1, 2)) if self.sites is None else self.sites.positions_m()
+        radio = LinkBudget(self, sites_m, streams, len(positions_m))
         distance_m, loss_db = radio.losses(positions_m)
         serving = np.argmin(loss_db[:, : 1 if self.sites is None else self.sites.serving], axis=1)
         down, up = radio.snrs(loss_db, serving)
@@ -131,22 +143,24 @@ class Cell(Component):
         links = CellLinks(
             Channel(
                 down,
-                self.downlink.bandwidth_hz,
+                float(np.mean(radio.downlink.bandwidth_hz)),
                 radio.fading,
                 "fading-downlink",
                 streams,
                 radio.rate,
                 delay_spread_s=self.delay_spread_s,
+                own_hz=_own(radio.downlink.bandwidth_hz),
             ),
             Channel(
                 up,
-                self.uplink.bandwidth_hz,
+                float(np.mean(radio.uplink.bandwidth_hz)),
                 radio.fading,
                 "fading-uplink",
                 streams,
                 radio.rate,
                 densest,
                 delay_spread_s=self.delay_spread_s,
+                own_hz=_own(radio.uplink.bandwidth_hz),
             ),
             distance_m / SPEED_OF_LIGHT_M_PER_S,
             serving,
@@ -155,7 +169,7 @@ class Cell(Component):
             positions_m,
             distance_m,
             (self.downlink.fading_in_shares, self.uplink.fading_in_shares),
-            self.uplink.transmit_power_dbm,
+            radio.uplink.power_dbm,
         )
         return TRANSPORT.checked(self.transport).over(links, streams)
 
@@ -168,4 +182,9 @@ class Cell(Component):
         sites_m : of the sites in metres, shape (S, 2)
         streams : random streams of the run
         """
-        return LinkBudget(self, sites_m, streams).losses(positions_m)
+        return LinkBudget(self, sites_m, streams, len(positions_m)).losses(positions_m)
+
+
+def _own(bandwidth_hz: Values) -> FloatArray | None:
+    """Return the bandwidths of clients that differ; None for one bandwidth."""
+    return None if isinstance(bandwidth_hz, float) else bandwidth_hz

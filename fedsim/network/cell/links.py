@@ -55,7 +55,7 @@ class CellLinks(Links):
         self.sharing, self.fading = sharing, fading
         self.access = AccessDelays() if access is None else access
         self.shared = Directions(*(rule != "dedicated" for rule in sharing))
-        self.broadcast = sharing[0] == "multicast"
+        self.broadcast = sharing[0] in ("multicast", "multicast-rateless")
         if self.access.setup_s > 0 and self.access.inactivity_s < math.inf:
             self.connection = Connection(self.access.inactivity_s, self.access.setup_s, not self.broadcast)
 
@@ -70,7 +70,8 @@ class CellLinks(Links):
 
     def uplink_snr_hz(self, client: IntArray, time_s: float) -> FloatArray:
         """Return the mean SNR of the uplinks times their bands; clients do not move."""
-        return np.asarray(self.uplink.snr[client] * self.uplink.bandwidth_hz)
+        own_hz = self.uplink.own_hz
+        return np.asarray(self.uplink.snr[client] * (self.uplink.bandwidth_hz if own_hz is None else own_hz[client]))
 
     def allocated(
         self, client: IntArray, bandwidth_hz: FloatArray | None, transmit_power_dbm: FloatArray | None
@@ -125,6 +126,18 @@ class CellLinks(Links):
         before_s, after_s = self.access.before_uplink_s, self.access.after_uplink_s
         air_s = self._uplink_transfers.transfer_s(client, start_s + before_s, bits)
         return air_s + (self.delay_s[client] + (before_s + after_s))
+
+    def carried_bits(
+        self, client: IntArray, draw: int, start_s: FloatArray, elapsed_s: FloatArray, bits: float, *, up: bool
+    ) -> FloatArray:
+        """Return the bits that the fading blocks have carried since the end of access, shape (n,).
+
+        They are counted as they are sent: the propagation of the last of them carries nothing more.
+        """
+        before_s = self.access.before_uplink_s if up else self.access.before_downlink_s
+        air_s = np.maximum(elapsed_s - before_s, 0.0)
+        channel = self.uplink if up else self.downlink
+        return np.minimum(channel.carried_bits(client, start_s + before_s, air_s), bits)
 
     def expected_downlink_s(self, bits: float) -> FloatArray:
         """Return access and the fluid value ``bits / ergodic rate + delay``: see `Channel.expected_s`."""

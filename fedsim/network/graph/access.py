@@ -199,6 +199,11 @@ class RadioAccess(Component):
                     f"cell.{name}.sharing = {link.sharing!r} is not allowed in a graph, whose flows share max-min "
                     "fairly; it must be 'dedicated', with spectrum = 'shared' for spectrum that clients share"
                 )
+            if not link.alike:
+                raise ValueError(
+                    f"cell.{name}: a value of transmit_power_dbm or bandwidth_hz for each client is not allowed in a "
+                    "graph; allowed: one number for all"
+                )
         return self
 
     def build(self, sites_m: FloatArray, places_m: FloatArray, moves: bool, streams: Streams) -> "RadioCoverage":
@@ -256,8 +261,8 @@ class RadioView:
 
     def rates_bps(self, station: IntArray) -> FloatArray:
         """Return bandwidth times mean spectral efficiency in bit/s, shape (n, 2)."""
-        cell, efficiency = self.radio.cell, self.radio.effective.efficiency
+        efficiency = self.radio.effective.efficiency
         down, up = self.radio.snrs(self.loss_db, station)
         return np.column_stack(
-            [cell.downlink.bandwidth_hz * efficiency(down), cell.uplink.bandwidth_hz * efficiency(up)]
+            [self.radio.downlink.bandwidth_hz * efficiency(down), self.radio.uplink.bandwidth_hz * efficiency(up)]
         )

@@ -33,8 +33,9 @@ class AllocatedChannel:
     ) -> None:
         order = np.argsort(client)
         ids = client[order]
-        width_hz = np.full(ids.size, channel.bandwidth_hz) if bandwidth_hz is None else bandwidth_hz[order]
-        snr = channel.snr[ids] * (channel.bandwidth_hz / width_hz)
+        before_hz = np.full(ids.size, channel.bandwidth_hz) if channel.own_hz is None else channel.own_hz[ids]
+        width_hz = before_hz if bandwidth_hz is None else bandwidth_hz[order]
+        snr = channel.snr[ids] * (before_hz / width_hz)
         if power_change_db is not None:
             snr = snr * db_to_linear(power_change_db[order])
         octave = np.rint(np.log2(width_hz)).astype(np.int64) if channel.delay_spread_s else np.zeros(ids.size, np.int64)
@@ -43,7 +44,7 @@ class AllocatedChannel:
             part = np.flatnonzero(octave == one)
             rates = channel.octave_band(one) if channel.delay_spread_s else None
             self._parts.append(
-                replace(channel, snr=snr[part], ids=ids[part], widths_hz=width_hz[part], band_rates=rates, densest=None)
+                replace(channel, snr=snr[part], ids=ids[part], own_hz=width_hz[part], band_rates=rates, densest=None)
             )
 
     def transfer_s(self, client: IntArray, start_s: FloatArray, bits: float) -> FloatArray:

@@ -15,12 +15,14 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from fedsim.arrays import FloatArray, IntArray
+from fedsim.network.radio.carried import Blocks
 from fedsim.network.radio.contracts import Fading
 from fedsim.network.radio.fair_gain import FairGain
 from fedsim.network.radio.multiuser_diversity import DiversityGain, ShareGain
 from fedsim.network.radio.selectivity import BandRates
 from fedsim.network.radio.share_rates import ShareRates
 from fedsim.network.radio.spectral_efficiency import RateLaw, Shannon
+from fedsim.per_client import Values
 from fedsim.streams import Streams
 from fedsim.units import db_to_linear, thermal_noise_dbm
 
@@ -36,9 +38,9 @@ _ELEMENTS: Final = 2**13
 
 
 def mean_snr(
-    power_dbm: float,
+    power_dbm: Values,
     loss_db: ArrayLike,
-    bandwidth_hz: float,
+    bandwidth_hz: Values,
     noise_figure_db: float,
     interference_mw: ArrayLike = 0.0,
 ) -> FloatArray:
@@ -73,8 +75,8 @@ class Channel:
     densest : greatest density of each client's power in a share of the bandwidth, >= 1, shape (K,), as in
         `fedsim.network.radio.power_control`; None for 1, a sender that spreads its power
     delay_spread_s : root mean square delay spread, by which a band is faded in parts; 0 for flat fading
+    own_hz : share of each client where they differ, shape (K,), in the place of `bandwidth_hz`
     ids : ids of the clients where they are not 0..K-1, ascending, shape (K,); the methods then take positions in it
-    widths_hz : share of each client where they differ, shape (K,); None for the bandwidth
     band_rates : rates of a share in fading blocks where they are known; None to derive them from the bandwidth
     """
 
@@ -86,8 +88,8 @@ class Channel:
     rate: RateLaw = SHANNON_LIMIT
     densest: FloatArray | None = None
     delay_spread_s: float = 0.0
+    own_hz: FloatArray | None = None
     ids: IntArray | None = None
-    widths_hz: FloatArray | None = None
     band_rates: BandRates | None = None
 
     def rate_bps(self, client: ArrayLike, block: ArrayLike) -> FloatArray:
@@ -103,7 +105,7 @@ class Channel:
         ids = np.asarray(client)
         u = self.streams.uniform(self.stream, ids if self.ids is None else self.ids[ids], block)
         if self._band is None:
-            width_hz = self.bandwidth_hz if self.widths_hz is None else self.widths_hz[ids]
+            width_hz = self.bandwidth_hz if self.own_hz is None else self.own_hz[ids]
             return width_hz * self.rate.efficiency(self.snr[ids] * self.fading.gain_quantile(u))
         rates, row = self._band
         return np.asarray(self.ergodic_rate_bps[ids] * rates.share_of_mean(row[ids], u))
@@ -149,7 +151,7 @@ class Channel:
     @cached_property
     def ergodic_rate_bps(self) -> FloatArray:
         """Mean rate of every client over its fading, shape (K,)."""
-        width_hz = self.bandwidth_hz if self.widths_hz is None else self.widths_hz
+        width_hz = self.bandwidth_hz if self.own_hz is None else self.own_hz
         return width_hz * self.rate.mean_efficiency(self.snr, self.fading)
 
     @cached_property
@@ -225,6 +227,21 @@ class Channel:
         for part in np.split(counted[order], np.searchsorted(drawn, np.arange(_ELEMENTS, drawn[-1:].sum(), _ELEMENTS))):
             took[part] = self._integrate(client[part], start_s[part], bits)
         return took
+
+    def carried_bits(self, client: IntArray, start_s: FloatArray, elapsed_s: FloatArray) -> FloatArray:
+        """Return the bits that a transfer without end has carried some time after its start, shape (n,).
+
+        Exact up to rounding over at most `MOST_BLOCKS` blocks, and at the ergodic rate after them, as `transfer_s`.
+
+        Parameters
+        ----------
+        client : ids, shape (n,)
+        start_s : instant at which each transfer starts, shape (n,)
+        elapsed_s : seconds since then, finite, shape (n,)
+        """
+        coherence_s = self.fading.coherence_s
+        blocks = Blocks(self.rate_bps, self.ergodic_rate_bps, coherence_s, MOST_BLOCKS, LAST_BLOCK * coherence_s)
+        return blocks.carried_bits(client, start_s, elapsed_s)
 
     def _integrate(self, client: IntArray, start_s: FloatArray, bits: float, draw: int | None = None) -> FloatArray:
         """Integrate over the blocks in chunks of (clients whose transfers go on, blocks).

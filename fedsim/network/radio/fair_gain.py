@@ -6,14 +6,14 @@ import numpy as np
 
 from fedsim.arrays import FloatArray
 from fedsim.network.radio.contracts import Fading
-from fedsim.network.radio.multiuser_diversity import GainTable
+from fedsim.network.radio.multiuser_diversity import GainTable, fewer_users
 from fedsim.network.radio.spectral_efficiency import RateLaw
 from fedsim.units import db_to_linear, linear_to_db
 
-_CLIENTS: Final = 24
-_NODES: Final = 192
-_TURNS: Final = 200
-_CLOSE: Final = 1e-6
+_CLIENTS: Final = 20
+_NODES: Final = 128
+_TURNS: Final = 120
+_FIRST_TURN: Final = 6
 _LEAST: Final = 1e-300
 
 
@@ -32,8 +32,9 @@ class FairGain(GainTable):
 
     Notes
     -----
-    The cell's clients count as 24 quantiles of their SNRs, and fading as 192 of the gain; T is found by a fixed point,
-    started from the next smaller number of clients that was asked for.
+    The cell's clients count as 20 quantiles of their SNRs, and fading as 128 of the gain. At 0 to 20 dB rates are those
+    of a scheduler that looks at every block to 2 %; where hundreds of clients always have the highest efficiency, they
+    err by about 10 %.
     """
 
     def __init__(self, rate: RateLaw, fading: Fading, snr: FloatArray) -> None:
@@ -48,6 +49,8 @@ class FairGain(GainTable):
         self._efficiency = rate.efficiency(db_to_linear(self._client_db)[:, None] * gain)
         self._mass = (alike[:, None] / _CLIENTS * self._weight).ravel()
         self._mean = np.maximum(self._efficiency @ self._weight, _LEAST)
+        # Clients that all have the highest efficiency are alike; a step would tell them apart.
+        _, self._group, self._size = np.unique(np.round(np.log(self._mean), 2), return_inverse=True, return_counts=True)
         self._known: dict[int, FloatArray] = {1: self._mean}
 
     def efficiency(self, users: int) -> FloatArray:
@@ -58,19 +61,13 @@ class FairGain(GainTable):
     def _averages(self, users: int) -> FloatArray:
         """Return the average rate of the cell's clients in a hertz, shape (clients,)."""
         if users not in self._known:
-            fewer = max(known for known in self._known if known < users)
-            average = self._known[fewer] * (fewer / users)
-            # The rates do not change with a common factor of the averages, but steeply with one client's own.
-            step, before = 0.5, np.inf
-            for _ in range(_TURNS):
-                change = np.log(self._served(users, average) / average)
-                common = float(change.mean())
-                apart = float(np.abs(change - common).max())
-                step = 0.5 * step if apart > before else min(0.5, 1.2 * step)
-                before = apart
-                average = average * np.exp(common + step * (change - common))
-                if max(abs(common), apart) < _CLOSE:
-                    break
+            fewer = fewer_users(users)
+            average = self._averages(fewer) * (fewer / users)
+            # Steps of Frank and Wolfe's method for the sum of the logarithms, which is concave in the rates: serving
+            # the largest ratios is the best direction from the present averages.
+            for turn in range(_TURNS):
+                average += 2.0 / (turn + _FIRST_TURN) * (self._served(users, average) - average)
+                average = (np.bincount(self._group, average) / self._size)[self._group]
             self._known[users] = average
         return self._known[users]
 

@@ -1,12 +1,12 @@
 """Link budgets: losses between clients and sites, and the SNR of every link with interference."""
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Annotated, Any, Final, Protocol
+from typing import Annotated, Any, Final, Protocol, Self
 
 import numpy as np
-from pydantic import Field, PositiveFloat, ValidationError, model_validator
+from pydantic import Field, ValidationError, model_validator
 from pydantic_core import InitErrorDetails
 
 from fedsim.arrays import FloatArray, IntArray
@@ -19,6 +19,7 @@ from fedsim.network.radio.power_control import POWER_CONTROL, POWER_CONTROLS, Fu
 from fedsim.network.radio.shadowing import SHADOWING, BuildingShadowing, Shadowing
 from fedsim.network.radio.sites import Sites
 from fedsim.network.radio.spectral_efficiency import RATE_LAW, RateLaw
+from fedsim.per_client import ClientValues, PerClient, Values, one_number, values_of
 from fedsim.registry import Settings, Slot, refusal
 from fedsim.streams import Streams
 from fedsim.units import db_to_linear, thermal_noise_dbm
@@ -26,7 +27,8 @@ from fedsim.units import db_to_linear, thermal_noise_dbm
 _USUAL_SIGMA_DB: Final = 8.0
 
 
-PowerDbm = Annotated[float, Field(ge=-100, le=100)]
+PowerDbm = Annotated[ClientValues, PerClient(ge=-100, le=100)]
+BandwidthHz = Annotated[ClientValues, PerClient(gt=0)]
 AntennaGainDbi = Annotated[float, Field(ge=-50, le=100)]
 NoiseFigureDb = Annotated[float, Field(ge=0, le=50)]
 
@@ -41,12 +43,13 @@ class CellLink(Settings):
         whole cell's in this direction, shared by the transfers in progress: ``"equal"``, ``"proportional-fair"``,
         ``"max-relative-snr"``, ``"first-come"``, ``"minimum-makespan"`` or a discipline of your own
     bandwidth_hz : each client's dedicated share, or the whole cell's where it is shared
-    transmit_power_dbm : power that the sender feeds into its antenna within that bandwidth
+        A share may have a value for each client (`fedsim.per_client`).
+    transmit_power_dbm : power that the sender feeds into its antenna within that bandwidth; or a value for each client
     transmit_gain_dbi, receive_gain_dbi : gains of the two antennas towards each other; 0 for isotropic ones
     noise_figure_db : of the receiver
     """
 
-    bandwidth_hz: PositiveFloat
+    bandwidth_hz: BandwidthHz
     transmit_power_dbm: PowerDbm
     transmit_gain_dbi: AntennaGainDbi = 0.0
     receive_gain_dbi: AntennaGainDbi = 0.0
@@ -66,9 +69,14 @@ class CellLink(Settings):
         return value
 
     @property
-    def effective_power_dbm(self) -> float:
-        """Transmit power plus the gains of both antennas."""
-        return self.transmit_power_dbm + self.transmit_gain_dbi + self.receive_gain_dbi
+    def gains_dbi(self) -> float:
+        """Gains of both antennas."""
+        return self.transmit_gain_dbi + self.receive_gain_dbi
+
+    @property
+    def alike(self) -> bool:
+        """Whether all clients have the same power and bandwidth."""
+        return one_number(self.transmit_power_dbm) and one_number(self.bandwidth_hz)
 
 
 class ClientLink(CellLink):
@@ -126,6 +134,27 @@ class RadioSettings(Protocol):
         ...
 
 
+@dataclass(frozen=True)
+class LinkValues:
+    """Power and bandwidth of one direction in a run: a number for all clients, or one for each, shape (K,).
+
+    Attributes
+    ----------
+    power_dbm : without antenna gains
+    bandwidth_hz : dedicated to a client, or the whole cell's
+    """
+
+    power_dbm: Values
+    bandwidth_hz: Values
+
+    @classmethod
+    def of(cls, link: CellLink, name: str, clients: int, streams: Streams) -> Self:
+        """Return those of a direction of a cell with some clients."""
+        path = f"network.{name}"
+        power_dbm = values_of(link, "transmit_power_dbm", clients, streams, path)
+        return cls(power_dbm, values_of(link, "bandwidth_hz", clients, streams, path))
+
+
 class LinkBudget:
     """The radio of a cell among sites at given places.
 
@@ -134,13 +163,17 @@ class LinkBudget:
     cell : powers, bandwidths and laws; of its `sites` the load and the options of the neighbours' uplinks
     sites_m : positions of the sites in metres, shape (S, 2)
     streams : random streams of the run
+    clients : number of clients, where they may have powers and bandwidths of their own: then `snrs` is asked for all
 
     Attributes
     ----------
     fading, rate : laws of the cell; a user's own is checked
+    downlink, uplink : power and bandwidth of the two directions
     """
 
-    def __init__(self, cell: RadioSettings, sites_m: FloatArray, streams: Streams) -> None:
+    def __init__(self, cell: RadioSettings, sites_m: FloatArray, streams: Streams, clients: int = 0) -> None:
+        self.downlink = LinkValues.of(cell.downlink, "downlink", clients, streams)
+        self.uplink = LinkValues.of(cell.uplink, "uplink", clients, streams)
         self.cell, self.sites_m, self._streams = cell, sites_m, streams
         self.fading, self.rate = FADING.checked(cell.fading), RATE_LAW.checked(cell.rate)
         self._shadowing, self._path_loss = SHADOWING.checked(cell.shadowing), PATH_LOSS.checked(cell.path_loss)
@@ -187,7 +220,8 @@ class LinkBudget:
         serving : the site that serves each client, shape (n,)
         """
         own = np.arange(serving.size), serving
-        received, up = _snr(self.cell.downlink, loss_db), _snr(self.cell.uplink, loss_db[own])
+        received = _snr(self.cell.downlink, self.downlink, loss_db)
+        up = _snr(self.cell.uplink, self.uplink, loss_db[own])
         up *= np.minimum(self.densest(loss_db, serving), 1.0)
         down = received[own]
         sites = self.cell.sites
@@ -202,7 +236,7 @@ class LinkBudget:
         """Return the greatest density of each client's power in the uplink, shape (n,); parameters as in `snrs`."""
         link, own_db = self.cell.uplink, loss_db[np.arange(serving.size), serving]
         coupling_db = own_db - link.transmit_gain_dbi - link.receive_gain_dbi
-        return self._power_control.densest(coupling_db, link.transmit_power_dbm, link.bandwidth_hz)
+        return self._power_control.densest(coupling_db, self.uplink.power_dbm, self.uplink.bandwidth_hz)
 
     @cached_property
     def effective(self) -> EffectiveSnr:
@@ -216,7 +250,10 @@ class LinkBudget:
 
     @cached_property
     def _uplink(self) -> CommonInterference | None:
-        """Interference of clients of other cells, equal for all uplinks; None without other cells."""
+        """Interference of clients of other cells, equal for all uplinks; None without other cells.
+
+        Where clients differ, those of other cells have their mean power in dBm and their mean bandwidth.
+        """
         sites, link = self.cell.sites, self.cell.uplink
         if sites is None or not sites.rings:
             return None
@@ -226,8 +263,10 @@ class LinkBudget:
             drawn = self._towards(distance_m, site, Streams(0))
             return drawn.loss_db, drawn.sigma_db
 
-        received_mw = sites.uplink_states_mw(link.effective_power_dbm, towards, self.fading)
-        return CommonInterference(self.effective, received_mw / _noise_mw(link))
+        power_dbm, hertz = (float(np.mean(values)) for values in (self.uplink.power_dbm, self.uplink.bandwidth_hz))
+        received_mw = sites.uplink_states_mw(power_dbm + link.gains_dbi, towards, self.fading)
+        noise_mw = float(db_to_linear(thermal_noise_dbm(hertz, link.noise_figure_db)))
+        return CommonInterference(self.effective, received_mw / noise_mw)
 
     def _all_towards(self, distance_m: FloatArray) -> LargeScale:
         """Return the large-scale propagation of the clients 0..n-1 towards every site, arrays of shape (n, S)."""
@@ -267,9 +306,10 @@ class LinkBudget:
         return drawn if sigma is None else replace(drawn, sigma_db=np.full_like(distance_m, sigma))
 
 
-def _noise_mw(link: CellLink) -> float:
-    return float(db_to_linear(thermal_noise_dbm(link.bandwidth_hz, link.noise_figure_db)))
-
-
-def _snr(link: CellLink, loss_db: FloatArray) -> FloatArray:
-    return mean_snr(link.effective_power_dbm, loss_db, link.bandwidth_hz, link.noise_figure_db)
+def _snr(link: CellLink, values: LinkValues, loss_db: FloatArray) -> FloatArray:
+    """Return the linear SNR without interference at losses of clients, shape (n,), or towards sites too, (n, S)."""
+    power_dbm, hertz = (
+        value if isinstance(value, float) or loss_db.ndim == 1 else value[:, None]
+        for value in (values.power_dbm, values.bandwidth_hz)
+    )
+    return mean_snr(power_dbm + link.gains_dbi, loss_db, hertz, link.noise_figure_db)

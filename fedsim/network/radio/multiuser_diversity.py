@@ -203,6 +203,12 @@ def _users(place: int) -> int:
     return place + 1 if place < _EXACT_USERS else round(_EXACT_USERS * _USERS_PER_STEP ** (place + 1 - _EXACT_USERS))
 
 
+def fewer_users(users: int) -> int:
+    """Return the next smaller number of clients at a place, for a number above 1."""
+    place, more = _place(users)
+    return _users(place) if more > 0 else _users(place - 1)
+
+
 def _place(users: int) -> tuple[int, float]:
     """Return the last place with at most as many clients, and the weight of the next place's gains beside its own."""
     if users < _EXACT_USERS:

@@ -6,7 +6,6 @@ times the power's density over that of all power spread over the whole band, ``m
 is a number of each client.
 """
 
-import math
 from typing import Annotated, Final, Protocol
 
 import numpy as np
@@ -14,6 +13,7 @@ from pydantic import Field
 
 from fedsim.answers import Contract, Numbers, same_shape
 from fedsim.arrays import FloatArray
+from fedsim.per_client import Values
 from fedsim.registry import Component, Registry
 from fedsim.units import db_to_linear
 
@@ -35,7 +35,7 @@ RESOURCE_BLOCK_HZ: Final = 180e3
 class PowerControl(Protocol):
     """A rule for the power of clients in their shares of an uplink."""
 
-    def densest(self, loss_db: FloatArray, power_dbm: float, bandwidth_hz: float) -> FloatArray:
+    def densest(self, loss_db: FloatArray, power_dbm: Values, bandwidth_hz: Values) -> FloatArray:
         """Return the greatest density of each client's power, 1 for all of it over the whole band; of the same shape.
 
         `inf` where a client always has all its power in its share.
@@ -43,8 +43,8 @@ class PowerControl(Protocol):
         Parameters
         ----------
         loss_db : path loss and shadowing of clients towards their site, less antenna gains, any shape
-        power_dbm : power of a client without antenna gains
-        bandwidth_hz : of the whole band
+        power_dbm : power of a client without antenna gains, one for all or of the same shape
+        bandwidth_hz : of the whole band, or each client's own, one for all or of the same shape
         """
         ...
 
@@ -57,7 +57,7 @@ POWER_CONTROL: Final = Contract(
 class FullPower(Component):
     """All power of a client in its share, however small the share is."""
 
-    def densest(self, loss_db: FloatArray, power_dbm: float, bandwidth_hz: float) -> FloatArray:
+    def densest(self, loss_db: FloatArray, power_dbm: Values, bandwidth_hz: Values) -> FloatArray:
         """Return `inf`, of the shape of loss_db."""
         return np.full_like(loss_db, np.inf)
 
@@ -65,7 +65,7 @@ class FullPower(Component):
 class SpreadPower(Component):
     """The power of one client over the whole band, of which a share carries its part: all clients radiate as one."""
 
-    def densest(self, loss_db: FloatArray, power_dbm: float, bandwidth_hz: float) -> FloatArray:
+    def densest(self, loss_db: FloatArray, power_dbm: Values, bandwidth_hz: Values) -> FloatArray:
         """Return ones, of the shape of loss_db."""
         return np.ones_like(loss_db)
 
@@ -86,7 +86,7 @@ class FractionalPower(Component):
     p0_dbm: Annotated[float, Field(ge=-202, le=24)] = -80.0
     alpha: Annotated[float, Field(ge=0, le=1)] = 0.8
 
-    def densest(self, loss_db: FloatArray, power_dbm: float, bandwidth_hz: float) -> FloatArray:
+    def densest(self, loss_db: FloatArray, power_dbm: Values, bandwidth_hz: Values) -> FloatArray:
         """Return the density above which the rule does not raise it, of the shape of loss_db."""
-        blocks_db = 10 * math.log10(bandwidth_hz / RESOURCE_BLOCK_HZ)
+        blocks_db = 10 * np.log10(bandwidth_hz / RESOURCE_BLOCK_HZ)
         return np.asarray(db_to_linear(self.p0_dbm + blocks_db + self.alpha * loss_db - power_dbm))

@@ -63,6 +63,16 @@ class SatelliteLinks(Links):
         """Return waits for passes, time within them, and propagation, shape (n,); the draw has no effect."""
         return self._took_s(client, start_s, bits / self.uplink_bps)
 
+    def carried_bits(
+        self, client: IntArray, draw: int, start_s: FloatArray, elapsed_s: FloatArray, bits: float, *, up: bool
+    ) -> FloatArray:
+        """Return the bits that passes have carried since the start, shape (n,); waits and propagation carry none."""
+        windows, rate_bps = self.contacts.windows, self.uplink_bps if up else self.downlink_bps
+        ends_s, totals_s = start_s + elapsed_s, windows.total_s[client]
+        (begun, phase_s), (ended, end_s) = (np.divmod(at_s, windows.period_s) for at_s in (start_s, ends_s))
+        contact_s = windows.contact_s(client, end_s) - windows.contact_s(client, phase_s) + (ended - begun) * totals_s
+        return np.clip(contact_s * rate_bps, 0.0, bits)
+
     def expected_downlink_s(self, bits: float) -> FloatArray:
         """Return the mean over all instants of a period at which a transfer may start, propagation as at its middle."""
         return self._mean_s(bits / self.downlink_bps)

@@ -134,6 +134,14 @@ class TraceLinks(Links):
         """Return the time in which the rates add up to the bits, and the delay, shape (n,)."""
         return self._up.transfer_s(client, start_s, bits) + at(self._delay_s, client)
 
+    def carried_bits(
+        self, client: IntArray, draw: int, start_s: FloatArray, elapsed_s: FloatArray, bits: float, *, up: bool
+    ) -> FloatArray:
+        """Return the bits that the traces have carried since the start, shape (n,); the delay carries nothing more."""
+        way = self._up if up else self._down
+        begin_s = start_s + way.offset_s[client]
+        return np.minimum(way.rates.between_bits(way.trace[client], begin_s, begin_s + elapsed_s), bits)
+
     def expected_downlink_s(self, bits: float) -> FloatArray:
         """Return the bits over the mean rate, exact for transfers that are long against the trace, and the delay."""
         return bits / self._down.mean_bps + self._delay_s

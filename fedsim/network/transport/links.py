@@ -116,6 +116,16 @@ class TransportLinks(Links):
 
         return plan.before_s[client] + _limited(alone_s, plan.bits, self.capacities[1])
 
+    def carried_bits(
+        self, client: IntArray, draw: int, start_s: FloatArray, elapsed_s: FloatArray, bits: float, *, up: bool
+    ) -> FloatArray:
+        """Return the share of the message in what the network's link has carried, headers included, shape (n,)."""
+        plan = (self._up if up else self._down)(bits)
+        before_s = plan.before_s[client]
+        left_s = elapsed_s - before_s
+        carried = self.links.carried_bits(client, draw, start_s + before_s, np.maximum(left_s, 0.0), plan.bits, up=up)
+        return np.where(left_s > 0, carried, 0.0) * (bits / plan.bits if plan.bits > 0 else 1.0)
+
     def expected_downlink_s(self, bits: float) -> FloatArray:
         """Return the mean of `downlink_s`."""
         plan = self._down(bits)

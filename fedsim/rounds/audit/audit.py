@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 from fedsim.devices import Batteries
 from fedsim.errors import AuditError
 from fedsim.history.outcomes import DOWNLINK, PHASES, UPLINK
-from fedsim.network.contracts import SharedMedium, SpectrumBook
+from fedsim.network.contracts import Links, SharedMedium, SpectrumBook
+from fedsim.rounds.audit.carried import CarriedBits
 from fedsim.rounds.audit.energy import EnergyBook
 from fedsim.rounds.audit.refusal import refuse
 from fedsim.rounds.clients.records import ParticipationRecords
@@ -31,17 +32,25 @@ class Audit:
     clients : K
     medium : shared medium on the clock of the run, whose books are checked; None without one
     batteries : of the run, before the first round; None without energy
+    links : of the run, whose dedicated transfers are checked; None for no check of them
 
     Attributes
     ----------
     time_s : seconds of every client by `USES`, up to the end of its last participation, shape (6, K)
     """
 
-    def __init__(self, clients: int, medium: SharedMedium | None, batteries: Batteries | None = None) -> None:
+    def __init__(
+        self,
+        clients: int,
+        medium: SharedMedium | None,
+        batteries: Batteries | None = None,
+        links: Links | None = None,
+    ) -> None:
         self.time_s = np.zeros((len(USES), clients))
         self._now_s, self._ended_s = 0.0, np.zeros(clients)
         self._medium = medium
         self._energy = None if batteries is None else EnergyBook(batteries)
+        self._carried = None if links is None else CarriedBits(links)
 
     def accounts(self) -> dict[str, NDArray[Any]]:
         """Return the seconds of every client by use, columns of shape (K,); they add up to the last instant checked."""
@@ -65,6 +74,8 @@ class Audit:
         self._now_s = max(self._now_s, records.now_s)
         self._check_time(number, records)
         self._check_bits(number, records)
+        if self._carried is not None:
+            self._carried.check(number, records)
         if self._energy is not None:
             self._energy.check(number, records)
         for name, book in ({} if self._medium is None else self._medium.books()).items():

@@ -6,7 +6,7 @@ import numpy as np
 
 from fedsim.arrays import FloatArray, IntArray
 from fedsim.devices import Batteries, EnergyDemand
-from fedsim.history.outcomes import COMPUTE, PHASES, Outcome
+from fedsim.history.outcomes import COMPUTE, DOWNLINK, PHASES, UPLINK, Outcome
 from fedsim.per_client import at
 from fedsim.rounds.audit.refusal import refuse
 from fedsim.rounds.clients.records import ParticipationRecords
@@ -41,8 +41,8 @@ class EnergyBook:
         """Account for participations that have ended, and check them.
 
         For every client, ``charge before + recharged - drained - spent = charge after``, the charge stays within the
-        battery, ``spent = bits * J/bit + operations * J/operation`` (or seconds of work times watts), and a battery
-        that ran empty is empty.
+        battery, ``spent = bits * J/bit + seconds on the air * watts + operations * J/operation`` (or seconds of work
+        times watts), and a battery that ran empty is empty.
 
         Parameters
         ----------
@@ -109,8 +109,12 @@ class EnergyBook:
         part = np.divide(worked_s, planned_s, out=np.zeros(size), where=planned_s > 0)
         part = np.where(reached > COMPUTE, 1.0, part)
         cost_j = prices.receive_j_per_bit * down_bits + prices.transmit_j_per_bit * up_bits
-        cost_j += prices.compute_w * worked_s + prices.sample_j * demand.samples * part
+        cost_j += prices.receive_w * records.spent_s[DOWNLINK] + prices.transmit_w * records.spent_s[UPLINK]
+        frequency = 1.0 if demand.frequency is None else demand.frequency
+        cost_j += (prices.compute_w * worked_s * frequency + prices.sample_j * demand.samples * part) * frequency**2
         tick_s = _ULPS * np.spacing(records.ended_s)
         blur = np.divide(tick_s, planned_s, out=np.ones(size), where=planned_s > tick_s)
         blur_j = np.where(records.emptied & (reached == COMPUTE), blur * demand.cost_j[COMPUTE], 0.0)
+        # An instant is known to the resolution of the clock, and so is the time on the air up to it.
+        blur_j = blur_j + np.where(records.emptied, tick_s * (prices.receive_w + prices.transmit_w), 0.0)
         return cost_j - blur_j, cost_j + blur_j

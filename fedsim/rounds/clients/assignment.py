@@ -56,6 +56,7 @@ class Assignment(NamedTuple):
     mean_uplink_s : mean duration of each client's message up, by which work is shortened, shape (n,); None for no
         shortening
     waits_for_all : whether the server waits for every answer without a limit
+    why_all : what waits so, and what is allowed, in words
     links : those of the cohort where a selector has allocated bands or powers; None for the run's
     cpu_frequency : share of the full clock frequency at which each client works, shape (n,); None for all of it
     """
@@ -72,5 +73,6 @@ class Assignment(NamedTuple):
     least_share: float = 1.0
     mean_uplink_s: FloatArray | None = None
     waits_for_all: bool = False
+    why_all: str = "the policy waits for every client; choose one with a deadline"
     links: Links | None = None
     cpu_frequency: FloatArray | None = None

@@ -55,6 +55,15 @@ class Connections:
             return np.full(silent_s.size, self.connection.setup_s)
         return self._setup_s(silent_s)
 
+    def idle_before_uplink(self, silent_s: float) -> bool:
+        """Return whether a client sets up a connection before an uplink.
+
+        Parameters
+        ----------
+        silent_s : seconds between the end of its downlink and the start of its uplink
+        """
+        return not self.connection.by_downlink or bool(silent_s > self.connection.inactivity_s)
+
     def ended(self, client: IntArray, participations: Participations, members: IntArray) -> None:
         """Note the last messages of participations that have ended.
 

@@ -3,6 +3,8 @@
 from dataclasses import dataclass
 from functools import cached_property
 
+import numpy as np
+
 from fedsim.arrays import FloatArray, IntArray
 from fedsim.devices import Availability, Batteries, ComputeTimes, Dropout
 from fedsim.devices.availability.on_off import OnOffProcess
@@ -48,6 +50,11 @@ class ClientContext:
         connection = self.links.connection
         return None if connection is None else Connections(connection, self.workload.samples.size)
 
+    @property
+    def steady(self) -> bool:
+        """Whether dedicated transfers carry their bits in proportion to time: nothing is carried during a set-up."""
+        return self.links.steady and self.connections is None
+
     def downlink_s(self, client: IntArray, draw: int, start_s: FloatArray, bits: float) -> FloatArray:
         """Return the durations of dedicated downlinks, the set-up of connections included, shape (n,).
 
@@ -82,3 +89,32 @@ class ClientContext:
             return links.uplink_s(client, draw, start_s, bits)
         setup_s = self.connections.before_uplink_s(silent_s)
         return setup_s + links.uplink_s(client, draw, start_s + setup_s, bits)
+
+    def carried_bits(
+        self,
+        client: IntArray,
+        draw: int,
+        start_s: FloatArray,
+        elapsed_s: FloatArray,
+        bits: float,
+        silent_s: FloatArray | None = None,
+        links: Links | None = None,
+    ) -> FloatArray:
+        """Return the bits that dedicated transfers have carried, shape (n,), none while a connection is set up.
+
+        Parameters
+        ----------
+        client, draw, start_s, elapsed_s, bits : as for `Links.carried_bits`
+        silent_s : for uplinks, seconds since the end of each client's downlink, shape (n,); None for downlinks
+        links : of their cohort under an allocation; None for the run's
+        """
+        up, links = silent_s is not None, links or self.links
+        if self.connections is None:
+            return links.carried_bits(client, draw, start_s, elapsed_s, bits, up=up)
+        if silent_s is None:
+            setup_s = self.connections.before_downlink_s(client, start_s)
+        else:
+            setup_s = self.connections.before_uplink_s(silent_s)
+        left_s = elapsed_s - setup_s
+        carried = links.carried_bits(client, draw, start_s + setup_s, np.maximum(left_s, 0.0), bits, up=up)
+        return np.where(left_s > 0, carried, 0.0)

@@ -8,17 +8,19 @@ import numpy as np
 from simpy import Environment
 
 from fedsim.arrays import BoolArray, FloatArray, IntArray, filled
+from fedsim.devices import Prices
 from fedsim.errors import ScenarioError
 from fedsim.history.outcomes import COMPUTE, DOWNLINK, PHASES, UPLINK
 from fedsim.learning import Release
-from fedsim.network.contracts import SharedMedium
+from fedsim.network.contracts import Directions, SharedMedium
 from fedsim.network.medium.delayed import Delay
 from fedsim.rounds.clients.assignment import Assignment
 from fedsim.rounds.clients.context import ClientContext
-from fedsim.rounds.clients.interruptions import BatteryEmpty, Interruptions
+from fedsim.rounds.clients.draining import Drain
+from fedsim.rounds.clients.interruptions import BatteryEmpty, Carried, Interruptions
 from fedsim.rounds.clients.link_outages import LinkOutages
 from fedsim.rounds.clients.participation import OnEnd, Participations, PhaseHook
-from fedsim.rounds.clients.phases import DeferredUplinks, PhaseHooks, runs_empty, shorten
+from fedsim.rounds.clients.phases import DeferredUplinks, PhaseHooks, shorten
 
 
 class Dispatcher:
@@ -39,6 +41,8 @@ class Dispatcher:
         links, bits = context.links, context.workload.down_bits
         self.medium: SharedMedium | None = None
         if any(links.shared):
+            if context.batteries is not None:
+                _refuse_both_prices(context.batteries.prices, links.shared)
             self.medium = links.open(env)
             # Whether the downlink and the uplink of each client carry nothing, shape (2, K).
             self._unreachable = np.isinf([links.expected_downlink_s(bits), links.expected_uplink_s(bits)])
@@ -63,7 +67,7 @@ class Dispatcher:
         on_end : called at the end of each participation; None for nothing
         """
         context, client, draw = self.context, assignment.client, assignment.draw
-        shared = context.links.shared
+        shared, steady = context.links.shared, context.steady
         planned_s = known_s = self._plan(assignment, work)
         outages = None
         if context.links_up is not None:
@@ -83,14 +87,19 @@ class Dispatcher:
             endurance = context.dropout.endurance(client, draw, context.streams).tolist()
         elif context.dropout.possible:
             leaves_after_s.append(context.dropout.time_to_dropout_s(client, draw, context.streams, planned_s))
-        demand, empties = None, {}
+        carried = self._carried(assignment, planned_s)
+        demand, drain, empties = None, None, {}
         if context.batteries is not None:
             samples = assignment.samples * work
             demand = context.batteries.begin(
                 client, self.env.now, assignment.bits, samples, planned_s[COMPUTE], assignment.cpu_frequency
             )
-            empties = runs_empty(demand)
-        interruptions = self._interruptions(endurance, empties, outages)
+            drain = Drain(demand, assignment.bits, None if steady else carried)
+            empties = drain.planned(planned_s, self.env.now)
+        # Where the start or the duration of a transfer is unknown, so is how long a battery lasts in it.
+        unknown = self.medium is not None or outages is not None
+        metered = unknown and demand is not None and (demand.power_w is not None or not (steady or shared.up))
+        interruptions = self._interruptions(endurance, empties, outages, metered=metered)
         hooks: Mapping[int, PhaseHook] = {}
         if self.medium is not None or outages is not None or (context.accountant is not None and releases is not None):
             hooks = PhaseHooks(
@@ -103,11 +112,13 @@ class Dispatcher:
                 planned_s=planned_s,
                 interruptions=interruptions,
                 demand=demand,
+                drain=drain,
+                carried=carried,
                 deferred=self._deferred_uplinks(assignment, planned_s) if shared.down and not shared.up else None,
                 outages=outages,
                 setup=self._setup,
             ).by_phase()
-        return Participations(
+        participations = Participations(
             self.env,
             known_s,
             reduce(np.minimum, leaves_after_s) if leaves_after_s else None,
@@ -117,9 +128,16 @@ class Dispatcher:
             interruptions,
             still_available,
             demand,
+            carried,
             on_end,
+            drain=drain if metered else None,
+            draw=draw,
+            links=assignment.links,
             all_awaited=assignment.waits_for_all and assignment.deadline_s == math.inf,
         )
+        if drain is not None:
+            drain.spent_s = participations.spent_s
+        return participations
 
     def finalize(self, client: IntArray, participations: Participations, members: IntArray | None = None) -> None:
         """Note the last messages of participations that have ended, and let batteries pay; their clients are idle then.
@@ -131,12 +149,14 @@ class Dispatcher:
         members : positions of the participations, shape (m,); None for the whole cohort
         """
         chosen = np.arange(client.size) if members is None else members
+        participations.count_bits()  # as long as it is known who had to set up a connection
         if self.context.connections is not None:
             self.context.connections.ended(client, participations, chosen)
         batteries, demand = self.context.batteries, participations.demand
         if batteries is not None and demand is not None:
             drained, ended_s = demand.client[chosen], participations.ended_s[chosen]
-            spent_j = demand.spent_j(chosen, participations.done(chosen), participations.emptied[chosen])
+            done, emptied = participations.done(chosen), participations.emptied[chosen]
+            spent_j = demand.spent_j(chosen, done, emptied, participations.spent_s[:, chosen])
             batteries.end(drained, demand.charge_j[chosen] - spent_j, ended_s)
             participations.energy_j[chosen] = spent_j
             participations.left_j[chosen] = batteries.charge_j(drained, ended_s)
@@ -166,11 +186,28 @@ class Dispatcher:
         self._check_times(assignment, client, planned_s, never)
         return planned_s
 
+    def _carried(self, assignment: Assignment, planned_s: FloatArray) -> Carried:
+        """Return what tells how many bits dedicated transfers of a cohort have carried."""
+        client, context = assignment.client, self.context
+
+        def carried(phase: int, member: IntArray, start_s: FloatArray, elapsed_s: FloatArray) -> FloatArray:
+            silent_s = planned_s[COMPUTE, member] if phase == UPLINK else None
+            bits = assignment.bits[phase // 2]
+            links = assignment.links
+            return context.carried_bits(client[member], assignment.draw, start_s, elapsed_s, bits, silent_s, links)
+
+        return carried
+
     def _interruptions(
-        self, endurance: list[float] | None, empties: dict[int, BatteryEmpty], outages: LinkOutages | None
+        self,
+        endurance: list[float] | None,
+        empties: dict[int, BatteryEmpty],
+        outages: LinkOutages | None,
+        *,
+        metered: bool,
     ) -> Interruptions | None:
         """Return what ends phases early; None for nothing."""
-        if endurance is None and not empties and outages is None:
+        if endurance is None and not empties and outages is None and not metered:
             return None
         unplanned = (DOWNLINK, UPLINK) if self.context.links.shared.down else (UPLINK,)
         return Interruptions(self._hazards or (0.0, 0.0, 0.0), endurance, empties, outages, unplanned)
@@ -254,8 +291,21 @@ class Dispatcher:
         if wrong.any():
             row, i = (int(index[0]) for index in np.nonzero(wrong))
             waits = assignment.waits_for_all and never[row, i]
-            why = "the policy waits for every client; choose one with a deadline" if waits else "times are at least 0"
+            why = assignment.why_all if waits else "times are at least 0"
             raise ScenarioError(
                 f"round {assignment.number}: the {PHASES[first + row]} of client {client[i]} would take "
                 f"{times_s[row, i]} s; {why}"
+            )
+
+
+def _refuse_both_prices(prices: Prices, shared: Directions) -> None:
+    """Refuse a price of bits and a power in a shared direction: when a battery is empty would be known too late."""
+    for name, is_shared, per_bit_j, power_w in (
+        ("receive", shared.down, prices.receive_j_per_bit, prices.receive_w),
+        ("transmit", shared.up, prices.transmit_j_per_bit, prices.transmit_w),
+    ):
+        if is_shared and np.any((np.asarray(per_bit_j) > 0) & (np.asarray(power_w) > 0)):
+            raise ScenarioError(
+                f"devices.energy: {name}_j_per_bit and {name}_w are both above 0, and clients share the direction; "
+                "allowed: one of the two, or dedicated links"
             )

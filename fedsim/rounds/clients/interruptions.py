@@ -1,22 +1,43 @@
 """What ends a phase early: an empty battery, a hazard of the phase, a failed link.
 
-A battery pays for a share of the phase in which it runs empty. The share is known when the participation begins: part
-of a planned wait, or part of the bits of a transfer. A hazard of the phase is planned together with the waits if their
-durations are known at the start of the round. After a shared downlink they are not, and the seconds since the start of
-the phase count, queues included. A failed link ends the uplink, and a downlink of unknown duration; a planned downlink
-is planned together with the outages.
+A battery pays for a share of the phase in which it runs empty: part of a planned wait, or part of the bits of a
+transfer. The share is known when the participation begins, or, after a downlink of unknown duration whose time costs
+energy, when the phase begins. A hazard of the phase is planned together with the waits if their durations are known at
+the start of the round. After a shared downlink they are not, and the seconds since the start of the phase count,
+queues included. A failed link ends the uplink, and a downlink of unknown duration; a planned downlink is planned
+together with the outages.
 """
 
 import math
-from collections.abc import Mapping, Sequence
-from typing import Final
+from collections.abc import Callable, Mapping, Sequence
+from typing import Final, NamedTuple
 
+from fedsim.arrays import FloatArray, IntArray
 from fedsim.rounds.clients.link_outages import LinkOutages
 
-BatteryEmpty = tuple[int, float]
-"""Phase in which a battery runs empty, and the share of it that the battery pays for."""
+Carried = Callable[[int, IntArray, FloatArray, FloatArray], FloatArray]
+"""Returns the bits that dedicated transfers have carried, shape (m,).
+
+Its arguments are a phase, the positions of clients in their cohort, the starts of their transfers and the seconds since
+then, each of shape (m,).
+"""
 
 _WHOLE: Final = 1.0
+
+
+class BatteryEmpty(NamedTuple):
+    """Where a battery runs empty.
+
+    Attributes
+    ----------
+    phase : `DOWNLINK`, `COMPUTE` or `UPLINK`
+    of_time : share of the phase's planned duration that the battery lasts for
+    of_bits : share of the phase's bits, or of its work, that the battery pays for
+    """
+
+    phase: int
+    of_time: float
+    of_bits: float
 
 
 class Interruptions:
@@ -61,13 +82,13 @@ class Interruptions:
         return min(vanishes_s, self._outages.fails_after_s(i))
 
     def paid_share(self, i: int, phase: int) -> float:
-        """Return the share of a phase that the battery of client i pays for."""
-        empty_in, share = self._empties.get(i, (phase, _WHOLE))
-        return share if phase == empty_in else _WHOLE
+        """Return the share of a phase's bits that the battery of client i pays for."""
+        empty = self._empties.get(i)
+        return _WHOLE if empty is None or empty.phase != phase else empty.of_bits
 
     def runs_empty(self, i: int, phase: int) -> bool:
         """Return whether the battery of client i runs empty in a phase."""
-        return i in self._empties and self._empties[i][0] == phase
+        return i in self._empties and self._empties[i].phase == phase
 
     def first_cut(self, i: int, first: int, durations_s: Sequence[float]) -> tuple[float, BatteryEmpty | None] | None:
         """Return when a wait through phases of known durations ends early; None if it does not.
@@ -105,9 +126,9 @@ class Interruptions:
     def _empty_after_s(self, i: int, first: int, durations_s: Sequence[float]) -> float:
         """Return the seconds from the start of a wait until the battery of client i is empty; inf if it lasts."""
         empty = self._empties.get(i)
-        if empty is None or not 0 <= empty[0] - first < len(durations_s):
+        if empty is None or not 0 <= empty.phase - first < len(durations_s):
             return math.inf
-        phase, share = empty[0] - first, empty[1]
+        phase, share = empty.phase - first, empty.of_time
         # A share of 0 takes no time, even of a phase of infinite duration.
         return sum(durations_s[:phase]) + (share * durations_s[phase] if share > 0 else 0.0)
 

@@ -85,13 +85,22 @@ class DeferredTransfer(Transfer):
     env : Environment
     wait_s : seconds until the link is back
     start : starts the transfer
-    bits : size of a transfer of known duration
+    bits : returns the size of a transfer of known duration
+    carried : returns the bits that such a transfer has carried, for the instant of its start and the seconds since then
     """
 
-    def __init__(self, env: Environment, wait_s: float, start: Callable[[], PhaseStart], bits: float) -> None:
+    def __init__(
+        self,
+        env: Environment,
+        wait_s: float,
+        start: Callable[[], PhaseStart],
+        bits: Callable[[], float],
+        carried: Callable[[float, float], float],
+    ) -> None:
         self.done: Event = env.event()
         self._env, self._since_s, self._wait_s, self._bits = env, env.now, wait_s, bits
-        self._start, self._duration_s = start, math.inf
+        self._start, self._bits_carried = start, carried
+        self._began_s = math.inf
         self._transfer: Transfer | None = None
         self._process = env.process(self._carry())
 
@@ -103,12 +112,15 @@ class DeferredTransfer(Transfer):
             self._process.interrupt()
 
     def sent_bits(self) -> float:
-        """Return the number of bits carried so far, for a known duration in proportion to the time."""
+        """Return the number of bits carried so far."""
         if self._transfer is not None:
             return self._transfer.sent_bits()
         if self.done.triggered:
-            return self._bits
-        return self._bits * max(0.0, (self._env.now - self._since_s - self._wait_s) / self._duration_s)
+            return self._bits()
+        if self._began_s == math.inf:
+            return 0.0
+        elapsed_s = max(0.0, self._env.now - self._since_s - self._wait_s)
+        return min(self._bits(), self._bits_carried(self._began_s, elapsed_s))
 
     def queued_s(self) -> float:
         """Return the seconds of waiting for the link and, after that, for a free medium."""
@@ -118,8 +130,9 @@ class DeferredTransfer(Transfer):
     def _carry(self) -> Generator[Event, Any, None]:
         try:
             yield self._env.timeout(self._wait_s)
-            self._transfer, self._duration_s = self._start()
-            yield self._env.timeout(self._duration_s) if self._transfer is None else self._transfer.done
+            self._transfer, duration_s = self._start()
+            self._began_s = self._env.now
+            yield self._env.timeout(duration_s) if self._transfer is None else self._transfer.done
         except Interrupt:
             return
         self.done.succeed()

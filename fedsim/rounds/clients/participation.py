@@ -21,14 +21,17 @@ from fedsim.arrays import BoolArray, FloatArray, IntArray
 from fedsim.clock import call_after, call_next
 from fedsim.devices import EnergyDemand
 from fedsim.history.outcomes import COMPUTE, DOWNLINK, NOT_CUT, PHASES, UPLINK, Outcome
-from fedsim.network.contracts import Transfer
-from fedsim.rounds.clients.interruptions import BatteryEmpty, Interruptions
+from fedsim.network.contracts import Links, Transfer
+from fedsim.rounds.clients.cut_transfers import CutTransfers
+from fedsim.rounds.clients.draining import Drain
+from fedsim.rounds.clients.interruptions import BatteryEmpty, Carried, Interruptions
 from fedsim.rounds.clients.link_outages import PhaseStart
 from fedsim.rounds.clients.records import ParticipationRecords
 
 PhaseHook = Callable[[int], PhaseStart]
 """Called with a client's position in the cohort at the start of a phase."""
 _DELIVERED: Final = int(Outcome.DELIVERED)
+_SLACK_ULPS: Final = 8
 OnEnd = Callable[[int, bool], None]
 """Called with a client's position, and whether it has delivered, at the end of its participation."""
 
@@ -51,14 +54,18 @@ class Participations:
     interruptions : what else ends phases early, batteries among them; None for nothing
     still_available : called with a client's position at the end of its task; whether the client is still available
     demand : energy that the clients draw from their batteries; None without energy
+    carried : tells how many bits dedicated transfers have carried that were cut short
     on_end : called at the end of each participation; None for nothing
+    drain : finds where batteries run empty in phases of unknown start or duration; None if all are known in advance
+    draw : key of the random numbers of the transfers, for the audit
+    links : of the cohort under an allocation, for the audit; None for the run's
     all_awaited : whether the server waits for every client without a limit
 
     Attributes
     ----------
     spent_s : array of shape (3, n), seconds in each phase, without waiting in queues
     queue_s : array of shape (n,), seconds of waiting for a free medium
-    sent_bits : array of shape (2, n), bits carried down and up; of a planned wait cut short, in proportion to time
+    sent_bits : array of shape (2, n), bits carried down and up
     outcome : array of shape (n,) of `Outcome`
     cut_in : array of shape (n,), phase in which a participation was cut short, `NOT_CUT` for the others
     emptied : array of shape (n,), whether a client's battery ran empty
@@ -79,17 +86,23 @@ class Participations:
         interruptions: Interruptions | None,
         still_available: Callable[[int], bool] | None,
         demand: EnergyDemand | None,
+        carried: Carried,
         on_end: OnEnd | None,
         *,
+        drain: Drain | None = None,
+        draw: int = 0,
+        links: Links | None = None,
         all_awaited: bool = False,
     ) -> None:
         size = planned_s.shape[1]
         self.env, self.start_s, self.bits, self.demand, self._on_end = env, env.now, bits, demand, on_end
+        self._cuts, self.draw = CutTransfers(carried), draw
+        self.links = links
         # What an uninterrupted participation will have spent and sent; an interruption corrects it.
         self.spent_s = planned_s.copy()
         amounts = np.zeros((5, size))
-        self.sent_bits = amounts[:2]
-        self.sent_bits[0], self.sent_bits[1] = bits
+        self._sent_bits = amounts[:2]
+        self._sent_bits[0], self._sent_bits[1] = bits
         self.queue_s, self.energy_j, self.left_j = amounts[2], amounts[3], amounts[4]
         self.outcome = np.empty(size, dtype=np.int8)
         self.cut_in = np.empty(size, dtype=np.int8)
@@ -97,8 +110,9 @@ class Participations:
         self.cut_in.fill(NOT_CUT)
         self.emptied = np.zeros(size, dtype=np.bool_)
         self.planned_compute_s = planned_compute_s
-        self._interruptions, self._still_available = interruptions, still_available
+        self._interruptions, self._still_available, self._drain = interruptions, still_available, drain
         self._hazards: dict[int, Event] = {}
+        self._drained: dict[int, Event] = {}
         self._delivered, self._in_flight = 0, size
         self._milestones: dict[int, Event] = {}
         self._ends_s = [math.nan] * size
@@ -154,6 +168,16 @@ class Participations:
         uncut: BoolArray = self.cut_in == NOT_CUT
         return uncut if not self._in_flight else self.ended & uncut
 
+    @property
+    def sent_bits(self) -> FloatArray:
+        """Bits carried down and up, shape (2, n)."""
+        self.count_bits()
+        return self._sent_bits
+
+    def count_bits(self) -> None:
+        """Work out the bits of the dedicated transfers that were cut short since the last call."""
+        self._cuts.count(self._sent_bits)
+
     def done(self, members: IntArray) -> FloatArray:
         """Return the share of each phase's bits or work that was done, shape (3, m).
 
@@ -182,6 +206,8 @@ class Participations:
         """
         records = ParticipationRecords(
             client,
+            self.draw,
+            self.links,
             self.start_s,
             self.env.now,
             self.bits,
@@ -270,9 +296,12 @@ class Participations:
             self._place[i], self._began_s[i] = place, self.env.now
             (phase, end, hook), wait_s, transfer = waits[place], self._waits_s[place][i], None
             if hook is not None:
+                self._meter(i, phase, end, math.inf)
                 transfer, wait_s = hook(i)
                 if transfer is None:
                     self.spent_s[phase, i] = wait_s
+            if transfer is None:
+                self._meter(i, phase, end, wait_s)
             if transfer is not None:
                 self._carry(i, phase, transfer)
                 return
@@ -308,11 +337,29 @@ class Participations:
         """Wait for a transfer that has started."""
         if self._interruptions is not None and (lost_s := self._interruptions.lost_after_s(i, phase)) < math.inf:
             self._hazards[i] = call_after(self.env, lost_s, self._vanish, i)
+        if self._drain is not None and (lasts_s := self._drain.lasts_s(i, phase)) < math.inf:
+            self._drained[i] = call_after(self.env, lasts_s, partial(self._run_down, i, phase, lasts_s))
         self._transfers[i], self._awaited[i] = transfer, transfer.done
         if transfer.done.callbacks is None:
             self._carried(i, phase, transfer.done)
         else:
             transfer.done.callbacks.append(partial(self._carried, i, phase))
+
+    def _meter(self, i: int, phase: int, end: int, wait_s: float) -> None:
+        """Find where the battery of client i runs empty in a phase that begins; of unknown duration, by its bits."""
+        if self._drain is not None and self._interruptions is not None and end == phase + 1:
+            self._interruptions.set_empty(i, self._drain.begins(i, phase, self.env.now, wait_s))
+
+    def _run_down(self, i: int, phase: int, lasts_s: float, event: Event) -> None:
+        """Drop client i if its battery has been empty since now; waits for a free medium have cost nothing."""
+        transfer = self._transfers.get(i)
+        if transfer is None or self._drained.get(i) is not event:
+            return
+        left_s = lasts_s - (self.env.now - self._began_s[i] - transfer.queued_s())
+        if left_s > _SLACK_ULPS * np.spacing(self.env.now):
+            self._drained[i] = call_after(self.env, left_s, partial(self._run_down, i, phase, lasts_s))
+        else:
+            self._drop(i, empty=True)
 
     def _carried(self, i: int, phase: int, event: Event) -> None:
         if self._awaited[i] is not event:
@@ -330,11 +377,12 @@ class Participations:
         transfer = self._transfers.pop(i)
         transfer.cancel()
         self._hazards.pop(i, None)
+        self._drained.pop(i, None)
         queued_s = transfer.queued_s()
         if queued_s:
             self.queue_s[i] += queued_s
         self.spent_s[phase, i] = max(0.0, self.env.now - self._began_s[i] - queued_s)
-        self.sent_bits[phase // 2, i] = transfer.sent_bits()
+        self._sent_bits[phase // 2, i] = transfer.sent_bits()
 
     def _watch(self, i: int, phase: int, end: int, wait_s: float, interruptions: Interruptions) -> None:
         """Wait for what was planned, or until an interruption that comes before."""
@@ -354,17 +402,19 @@ class Participations:
             self._go_on(i)
 
     def _correct(self, i: int, phase: int, elapsed_s: float, empty: BatteryEmpty | None) -> None:
-        """Correct the plan of a client that was interrupted in a wait; bits are in proportion to time."""
+        """Correct the plan of a client that was interrupted in a wait."""
         last = next(end for first, end, _ in self._waits if first == phase) - 1
-        while phase < last and (elapsed_s >= self.spent_s[phase, i] if empty is None else phase < empty[0]):
+        while phase < last and (elapsed_s >= self.spent_s[phase, i] if empty is None else phase < empty.phase):
             elapsed_s = max(0.0, elapsed_s - self.spent_s[phase, i])
             phase += 1
         planned_s = self.spent_s[phase, i]
-        share = elapsed_s / planned_s if elapsed_s < planned_s else 1.0
         self.spent_s[phase, i] = min(elapsed_s, planned_s)
         if phase != COMPUTE:
-            self.sent_bits[phase // 2, i] *= share if empty is None else empty[1]
-        self.spent_s[phase + 1 :, i] = self.sent_bits[phase // 2 + 1 :, i] = 0.0
+            if empty is not None:
+                self._sent_bits[phase // 2, i] *= empty.of_bits
+            elif elapsed_s < planned_s:
+                self._cuts.add(phase, i, self.env.now - elapsed_s, elapsed_s)
+        self.spent_s[phase + 1 :, i] = self._sent_bits[phase // 2 + 1 :, i] = 0.0
         self.cut_in[i] = phase
 
     def _leave(self, event: Event) -> None:

@@ -10,7 +10,7 @@ import numpy as np
 from simpy import Environment
 
 from fedsim.arrays import FloatArray, IntArray
-from fedsim.devices import NEVER_EMPTY, EnergyDemand
+from fedsim.devices import EnergyDemand
 from fedsim.history.outcomes import COMPUTE, DOWNLINK, UPLINK
 from fedsim.learning import Release
 from fedsim.network.contracts import SharedMedium, Transfer
@@ -18,7 +18,8 @@ from fedsim.network.medium.delayed import Delay, DelayedTransfer
 from fedsim.rounds.clients.assignment import Assignment
 from fedsim.rounds.clients.connections import Connections
 from fedsim.rounds.clients.context import ClientContext
-from fedsim.rounds.clients.interruptions import BatteryEmpty, Interruptions
+from fedsim.rounds.clients.draining import Drain
+from fedsim.rounds.clients.interruptions import Carried, Interruptions
 from fedsim.rounds.clients.link_outages import DeferredTransfer, LinkOutages, PhaseStart
 from fedsim.rounds.clients.participation import PhaseHook
 
@@ -92,6 +93,8 @@ class PhaseHooks:
     planned_s : durations of the phases, shape (3, n); that of the work falls if it is shortened
     interruptions : what ends phases early; None for nothing
     demand : energy that the clients draw from their batteries; None without energy
+    drain : finds where batteries run empty; None without energy
+    carried : tells how many bits dedicated transfers have carried
     deferred : dedicated uplinks whose start is unknown in advance; None if there are none
     outages : of the clients' links; None for none
     setup : delays a transfer by the set-up of a connection; None where clients stay connected
@@ -106,6 +109,8 @@ class PhaseHooks:
     planned_s: FloatArray
     interruptions: Interruptions | None
     demand: EnergyDemand | None
+    drain: Drain | None
+    carried: Carried
     deferred: DeferredUplinks | None
     outages: LinkOutages | None
     setup: Delay | None
@@ -147,8 +152,8 @@ class PhaseHooks:
         """Start the uplink of client i, or return its duration; an uplink waits for a link that is down."""
         wait_s = 0.0 if self.outages is None else self.outages.wait_s(i)
         if wait_s:
-            bits = self.assignment.bits[1] * self._paid_share(i, UPLINK)
-            return DeferredTransfer(self.env, wait_s, partial(self._start_late_uplink, i, wait_s), bits), inf
+            start, carried = partial(self._start_late_uplink, i, wait_s), partial(self._late_bits, i)
+            return DeferredTransfer(self.env, wait_s, start, partial(self._paid_bits, i), carried), inf
         self._charge(i)
         if self.context.links.shared.up:
             return self._transfer(UPLINK, i), inf
@@ -163,7 +168,19 @@ class PhaseHooks:
         silent_s = self.planned_s[COMPUTE, i : i + 1] + wait_s
         bits, links = self.assignment.bits[1], self.assignment.links
         duration_s = self.context.uplink_s(only, self.assignment.draw, now_s, bits, silent_s, links)
-        return None, float(duration_s[0]) * self._paid_share(i, UPLINK)
+        if self.drain is None or self.interruptions is None:
+            return None, float(duration_s[0])
+        empty = self.drain.begins(i, UPLINK, float(self.env.now), float(duration_s[0]))
+        self.interruptions.set_empty(i, empty)
+        return None, float(duration_s[0]) * (1.0 if empty is None else empty.of_time)
+
+    def _paid_bits(self, i: int) -> float:
+        """Return the bits of the uplink of client i that its battery pays for."""
+        return self.assignment.bits[1] * self._paid_share(i, UPLINK)
+
+    def _late_bits(self, i: int, start_s: float, elapsed_s: float) -> float:
+        """Return the bits that a dedicated uplink of client i has carried."""
+        return float(self.carried(UPLINK, np.array([i]), np.array([start_s]), np.array([elapsed_s]))[0])
 
     def _charge(self, i: int) -> None:
         """Charge the privacy budget of client i for its upload."""
@@ -190,10 +207,13 @@ class PhaseHooks:
         client, bits = self.assignment.client.tolist(), self.assignment.bits[phase // 2]
         if (setup := self.setup) is None:
             return lambda i: (start(client[i], bits), inf)
-        env = self.env
+        env, sets_up = self.env, self._sets_up
+        if phase == DOWNLINK:  # all start now
+            connections = cast(Connections, self.context.connections)
+            setup_s = connections.before_downlink_s(self.assignment.client, float(env.now)).tolist()
 
         def begin(i: int) -> PhaseStart:
-            if self._sets_up(phase, i):
+            if setup_s[i] if phase == DOWNLINK else sets_up(phase, i):
                 return setup.hold(DelayedTransfer(env, partial(start, client[i], bits))), inf
             return start(client[i], bits), inf
 
@@ -209,10 +229,9 @@ class PhaseHooks:
         waited_s : seconds between the end of its work and its uplink
         """
         connections = cast(Connections, self.context.connections)
-        if phase == DOWNLINK:
-            setup_s = connections.before_downlink_s(self.assignment.client[i : i + 1], float(self.env.now))
-        else:
-            setup_s = connections.before_uplink_s(self.planned_s[COMPUTE, i : i + 1] + waited_s)
+        if phase == UPLINK:
+            return connections.idle_before_uplink(self.planned_s[COMPUTE, i] + waited_s)
+        setup_s = connections.before_downlink_s(self.assignment.client[i : i + 1], float(self.env.now))
         return bool(setup_s[0] > 0)
 
     def _shorten(self, i: int) -> None:
@@ -224,8 +243,9 @@ class PhaseHooks:
         if kept < 1.0 and self.demand is not None:
             self.demand.cost_j[COMPUTE, i] *= kept
             self.demand.samples[i] *= kept
-            if self.interruptions is not None:
-                self.interruptions.set_empty(i, runs_empty(self.demand).get(i))
+            if self.interruptions is not None and self.drain is not None:
+                begun_s = float(self.env.now) - float(self.planned_s[DOWNLINK, i])
+                self.interruptions.set_empty(i, self.drain.planned(self.planned_s, begun_s).get(i))
 
 
 def shorten(
@@ -251,10 +271,3 @@ def shorten(
         wished = np.clip(fits, assignment.least_share * share, share)
         steps = context.workload.learner.whole_steps(assignment.client[members], wished, up=False)
         work[members] = np.where(late, np.minimum(share, steps), share)
-
-
-def runs_empty(demand: EnergyDemand) -> dict[int, BatteryEmpty]:
-    """Return where batteries that do not last run empty, by position in the cohort."""
-    phase, share = demand.runs_empty()
-    member = np.flatnonzero(phase < NEVER_EMPTY)
-    return dict(zip(member.tolist(), zip(phase[member].tolist(), share[member].tolist(), strict=True), strict=True))

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from fedsim.arrays import BoolArray, FloatArray, IntArray
 from fedsim.devices import EnergyDemand
 from fedsim.history.outcomes import NOT_CUT
+from fedsim.network.contracts import Links
 
 T = TypeVar("T", bound=np.generic)
 
@@ -18,12 +19,16 @@ class ParticipationRecords(NamedTuple):
     Attributes
     ----------
     client : ids, shape (m,)
+    draw : key of the random numbers of the transfers
+    links : of the cohort under an allocation; None for the run's
     start_s, now_s : start of the participations, and instant of the record
     bits : sizes of the message down and of the message up
     demand : energy that the clients drew from their batteries; None without energy
     """
 
     client: IntArray
+    draw: int
+    links: Links | None
     start_s: float
     now_s: float
     bits: tuple[float, float]
@@ -47,11 +52,7 @@ class ParticipationRecords(NamedTuple):
 
     def of(self, part: IntArray) -> "ParticipationRecords":
         """Return copies of the records at some positions, shape (k,)."""
-        demand = self.demand
-        if demand is not None:
-            demand = EnergyDemand(
-                demand.client[part], demand.charge_j[part], demand.cost_j[:, part], demand.samples[part]
-            )
+        demand = None if self.demand is None else self.demand.of(part)
         return self._replace(
             client=self.client[part],
             ended_s=self.ended_s[part],

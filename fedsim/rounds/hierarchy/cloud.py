@@ -10,7 +10,7 @@ from simpy import Environment, Event, Interrupt, Process
 
 from fedsim.arrays import FloatArray
 from fedsim.clock import Waiting, rest_of_instant
-from fedsim.errors import PartError
+from fedsim.errors import FedsimError
 from fedsim.history.outcomes import RoundEnd
 from fedsim.history.recorder import Recorder
 from fedsim.learning import Model
@@ -142,7 +142,7 @@ class Cloud:
         self._log.close(*round_, self.env.now, candidates, self.model.version, RoundEnd.RESTART)
         return True
 
-    def waits_in_vain(self) -> PartError | None:
+    def waits_in_vain(self) -> FedsimError | None:
         """Return the error about an edge server's policy that waits although no client is in flight; None if one is."""
         found = (edge.coordinator.waits_in_vain() for edge in self._edges)
         return next((error for error in found if error is not None), None)

@@ -13,7 +13,7 @@ from simpy import Environment, Event
 from fedsim.answers import unchecked
 from fedsim.arrays import IntArray
 from fedsim.clock import Waiting
-from fedsim.errors import PartError
+from fedsim.errors import FedsimError, PartError, ScenarioError
 from fedsim.history.outcomes import RoundEnd
 from fedsim.learning import Model
 from fedsim.rounds.clients.cohort import CohortRun
@@ -117,11 +117,17 @@ class Coordinator:
         yield from self._stop()
         self._runs.finalize_all()
 
-    def waits_in_vain(self) -> PartError | None:
-        """Return the error about a policy that waits although no client is in flight; None if one is."""
+    def waits_in_vain(self) -> FedsimError | None:
+        """Return the error about a question without answers, or a policy that waits for no client; None for neither."""
         round_ = self._round
         if round_ is None or self._runs.any_in_flight:
             return None
+        if self._prober.unanswered:
+            return ScenarioError(
+                f"selector: the question of {self.context.selector.name} in round {round_.number}, at "
+                f"{self._start_s:.9g} s, waits for ever: {self._prober.unanswered} of the clients asked can never "
+                "answer, since their links carry nothing; allowed: a wait_s for answers, or faster links"
+            )
         policy = POLICIES.kind_of(unchecked(self.context.policy))
         delivered = 0 if round_.cohort_run is None else int(round_.cohort_run.participations.arrived.sum())
         error = PartError(

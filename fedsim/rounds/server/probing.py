@@ -36,11 +36,15 @@ class Prober:
     context : ServerContext
     dispatcher : Dispatcher
     log : records what the questions cost
+
+    Attributes
+    ----------
+    unanswered : number of clients that have not answered the present question
     """
 
     def __init__(self, env: Environment, context: ServerContext, dispatcher: Dispatcher, log: RoundLog) -> None:
         self.env, self.context, self._dispatcher, self._log = env, context, dispatcher, log
-        self._number = self._before = 0
+        self._number = self._before = self.unanswered = 0
 
     def ask(self, number: int, model: Model, probe: Probe, availability_draw: int) -> Generator[Event, Any, Answers]:
         """Ask clients at the beginning of a round, and return the answers at the end of the server's wait.
@@ -68,12 +72,15 @@ class Prober:
             samples=samples,
             compute_s=context.clients.compute.duration_s(client, draw, samples) if asks_loss else np.zeros(client.size),
             waits_for_all=probe.wait_s is None,
+            why_all="the selector's question waits for every answer; choose a wait_s",
         )
         over, running = self.env.event(), client.size
+        self.unanswered = running
 
         def ended(*_: object) -> None:
             nonlocal running
             running -= 1
+            self.unanswered = running
             if not running:
                 over.succeed()
 
@@ -94,6 +101,7 @@ class Prober:
         """Cancel clients that have not answered, and record what the question has cost."""
         if asked.cancel():
             yield self.env.timeout(0)
+        self.unanswered = 0
         self._dispatcher.finalize(client, asked)
         self._log.probed(number, sent, asked.records(client))
 

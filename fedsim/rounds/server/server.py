@@ -14,7 +14,7 @@ from simpy import Environment, Event, Interrupt
 
 from fedsim.answers import attributing
 from fedsim.clock import Waiting
-from fedsim.errors import PartError, ScenarioError
+from fedsim.errors import FedsimError, PartError, ScenarioError
 from fedsim.history.recorder import Recorder
 from fedsim.inputs.bounds import LATEST_S
 from fedsim.learning import Evaluation, Model, PendingEvaluation
@@ -100,7 +100,7 @@ class RoundRunner(Protocol):
         """Lose clients in flight and updates that wait, as the run is over."""
         ...
 
-    def waits_in_vain(self) -> PartError | None:
+    def waits_in_vain(self) -> FedsimError | None:
         """Return the error about a policy that waits although no client is in flight; None if one is."""
         ...
 

@@ -171,6 +171,6 @@ def test_what_matters_to_a_network_is_declared():
         "pause-two-speed": frozenset(),
         **dict.fromkeys(("cell", "fedscale", "graph", "rate-traces"), frozenset({"model-bits"})),
         **dict.fromkeys(("urban-macro", "indoor-office", "wifi", "wifi-dcf"), frozenset({"model-bits"})),
-        **dict.fromkeys(("nb-iot", "5g-midband", "lora", "satellite"), frozenset({"model-bits"})),
+        **dict.fromkeys(("nb-iot", "5g-midband", "lora", "satellite", "rate-traces"), frozenset({"model-bits"})),
     }
     assert NETWORKS.make("wifi").provides == {"sites"}

@@ -47,7 +47,7 @@ def test_an_unknown_rule_is_refused_with_the_names_of_all():
     assert (error["loc"], error["type"], error["input"]) == (("uplink", "sharing"), "unknown_kind", "fastest")
     assert error["msg"] == (
         "input should be 'dedicated', 'equal', 'proportional-fair', 'max-relative-snr', 'first-come', "
-        "'minimum-makespan' or 'module:Class'"
+        "'minimum-makespan', 'rate-fair', 'dcf' or 'module:Class'"
     )
 
 

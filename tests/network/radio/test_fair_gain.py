@@ -62,3 +62,14 @@ def test_gains_do_not_depend_on_the_order_in_which_numbers_of_clients_are_asked_
     for users in (3, 8, 50, 400):
         one.efficiency(users)
     np.testing.assert_allclose(other.efficiency(400), one.efficiency(400), rtol=1e-4)
+
+
+@pytest.mark.parametrize("users", [10, 1200])
+def test_clients_at_the_ceiling_have_their_equal_share_of_time(users):
+    """Of a crowd from -12 to 92 dB most always have 7.4 bit/s/Hz, the ceiling of the rate law, and gain nothing."""
+    snr = 10 ** (np.linspace(-12.0, 92.0, 200) / 10)
+    found = FairGain(Shannon(), Rayleigh(), snr)
+    gain = found.efficiency(users) / found.alone
+    np.testing.assert_allclose(gain[found.level_db > 60], 1.0, atol=0.1)
+    assert gain.min() > 0.8
+    assert gain[0] > 1.5

@@ -299,7 +299,7 @@ def test_planned_waits_pass_the_audit_whatever_is_cut(lines, deadline_s):
 
 
 @pytest.mark.parametrize(
-    "network", ["pause-two-speed", {"kind": "cell"}, {"kind": "cell", "uplink": {"sharing": "equal"}}]
+    "network", ["pause-two-speed", {"kind": "cell"}, {"kind": "cell", "uplink": {"sharing": "equal"}, "access": "none"}]
 )
 def test_runs_pass_their_audit(network):
     history = simulate(

@@ -44,6 +44,72 @@ def test_a_battery_that_lasts_to_some_point_of_2_s_down_4_s_work_and_8_s_up(char
     assert history.column("rounds", "duration_s").tolist() == [14.0 if row[7] == "delivered" else 50.0]
 
 
+BY_TIME = [
+    # 2 s down at 1 W, 4 s of work for 5 J, 8 s up at 0.5 W: 11 J in all.
+    (1.5, (1.5, 0.0, 0.0, 1.5, 0.75, 0.0, 1.5, "dropped", "downlink")),
+    (4.5, (2.0, 2.0, 0.0, 4.0, 1.0, 0.0, 4.5, "dropped", "compute")),
+    (10.0, (2.0, 4.0, 6.0, 12.0, 1.0, 0.75, 10.0, "dropped", "uplink")),
+    (20.0, (2.0, 4.0, 8.0, 14.0, 1.0, 1.0, 11.0, "delivered", None)),
+]
+
+
+@pytest.mark.parametrize(("charge_j", "expected"), BY_TIME)
+def test_a_battery_that_pays_for_the_time_on_the_air(charge_j, expected):
+    power = batteries([charge_j], sample=0.5, radio_w=(1.0, 0.5))
+    history, *_ = serve(Deadline(deadline_s=50), [2], [4], [8], batteries=power)
+    (row,) = rows(history.participations, *ROW)
+    assert row[:7] == pytest.approx(expected[:7])
+    assert row[7:] == expected[7:]
+
+
+def test_bits_and_time_together_as_in_a_base_power_with_a_slope():
+    """3 J for the bit and 2 s at 1 W down, 5 J of work, 4 J and 8 s at 0.5 W up; 12 J leave 2 of 8 J for the uplink."""
+    power = batteries([12.0], **PRICES, radio_w=(1.0, 0.5))
+    history, *_ = serve(Deadline(deadline_s=50), [2], [4], [8], batteries=power)
+    assert rows(history.participations, *ROW) == [(2.0, 4.0, 2.0, 8.0, 1.0, 0.25, 12.0, "dropped", "uplink")]
+
+
+def test_a_client_far_away_pays_for_its_longer_time_and_a_late_one_for_what_it_was_on():
+    power = batteries([90.0] * 3, radio_w=(1.0, 0.5))
+    history, *_ = serve(Deadline(deadline_s=50), [2, 2, 2], [4] * 3, [1, 40, 100], batteries=power)
+    assert rows(history.participations, "energy_j", "outcome") == [
+        (2.5, "delivered"),
+        (22.0, "delivered"),
+        (24.0, "late"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("rule", "expected"),
+    [
+        # Two uplinks of 1 bit over 1 bit/s, from 0 s on, at 0.5 W; client 1 has 0.75 J for 1.5 s.
+        # Shares of a half: client 0 has 0.25 bit to go at 1.5 s, and the pipe to itself.
+        (EqualSharing, [(1.75, 0.0, 1.0, 0.875, "delivered"), (1.5, 0.0, 0.75, 0.75, "dropped")]),
+        # Client 1 waits 1 s, which costs nothing, and sends for 1 s.
+        (FirstCome, [(1.0, 0.0, 1.0, 0.5, "delivered"), (1.0, 1.0, 1.0, 0.5, "delivered")]),
+    ],
+)
+def test_time_on_a_shared_medium_is_paid_and_its_queue_is_not(rule, expected):
+    power = batteries([9.0, 0.75], radio_w=(0.0, 0.5))
+    links = Pipe([0, 0], [1, 1], up=rule)
+    history, *_ = serve(Deadline(deadline_s=50), [0] * 2, [0] * 2, [1] * 2, links=links, batteries=power)
+    columns = ("uplink_s", "queue_s", "uplink_bits", "energy_j", "outcome")
+    found = rows(history.participations, *columns)
+    assert [row[:4] for row in found] == [pytest.approx(row[:4]) for row in expected]
+    assert [row[4] for row in found] == [row[4] for row in expected]
+
+
+def test_after_a_shared_downlink_the_rest_of_the_charge_pays_for_work_and_a_dedicated_uplink():
+    """Two downlinks share 1 bit/s: 2 s at 1 W. Client 0 has 3 J left for 5 J of work, client 1 7 J: 2 J for 4 s up."""
+    power = batteries([5.0, 9.0], sample=0.5, radio_w=(1.0, 0.5))
+    links = Pipe([1, 1], [8, 8], down=EqualSharing)
+    history, *_ = serve(Deadline(deadline_s=50), [1] * 2, [4] * 2, [8] * 2, links=links, batteries=power)
+    assert rows(history.participations, *ROW) == [
+        (2.0, pytest.approx(2.4), 0.0, pytest.approx(4.4), 1.0, 0.0, 5.0, "dropped", "compute"),
+        (2.0, 4.0, 4.0, 10.0, 1.0, 0.5, 9.0, "dropped", "uplink"),
+    ]
+
+
 def test_privacy_is_charged_only_to_those_whose_battery_reaches_the_upload():
     power = batteries([7.9, 10.0, 12.0], **PRICES)
     budget = GeometricBudget(epsilon=20.0, eta=0.1)
@@ -238,17 +304,17 @@ def forget(self, client, charge_j, time_s, original=Batteries.end):
     original(self, client, charge_j + 1.0, time_s)
 
 
-def overcharge(self, members, done, emptied, original=EnergyDemand.spent_j):
-    return original(self, members, done, emptied) * 1.01
+def overcharge(self, members, done, emptied, spent_s, original=EnergyDemand.spent_j):
+    return original(self, members, done, emptied, spent_s) * 1.01
 
 
-def charge_at_work(self, client, time_s, bits, samples, compute_s, original=Batteries.begin):
-    draw = original(self, client, time_s, bits, samples, compute_s)
+def charge_at_work(self, client, time_s, bits, samples, compute_s, frequency=None, original=Batteries.begin):
+    draw = original(self, client, time_s, bits, samples, compute_s, frequency)
     return EnergyDemand(draw.client, draw.charge_j + 0.1, draw.cost_j, draw.samples)
 
 
-def forget_the_work(self, client, time_s, bits, samples, compute_s, original=Batteries.begin):
-    draw = original(self, client, time_s, bits, samples, compute_s)
+def forget_the_work(self, client, time_s, bits, samples, compute_s, frequency=None, original=Batteries.begin):
+    draw = original(self, client, time_s, bits, samples, compute_s, frequency)
     return EnergyDemand(draw.client, draw.charge_j, draw.cost_j * [[1.0], [0.0], [1.0]], draw.samples)
 
 

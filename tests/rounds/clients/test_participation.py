@@ -21,6 +21,15 @@ never = st.just(math.inf)
 clients = st.lists(st.tuples(quarters, quarters, quarters, quarters | never), min_size=1, max_size=6)
 
 
+def steadily(planned_s):
+    """Return what tells the bits of transfers that carry them in proportion to time."""
+
+    def carried(phase, member, _start_s, elapsed_s):
+        return BITS[phase // 2] * elapsed_s / planned_s[phase, member]
+
+    return carried
+
+
 def run(lines, stops_s, interruptions=None):
     """Return the participations of clients, and their ends in order; the server stops waiting at an instant."""
     env, ended = Environment(initial_time=1.0), []
@@ -36,6 +45,7 @@ def run(lines, stops_s, interruptions=None):
         interruptions,
         None,
         None,
+        steadily(planned_s),
         lambda i, delivered: ended.append((i, delivered, env.now)),
     )
     everyone = participations.delivered(len(lines))
@@ -87,7 +97,9 @@ def test_one_wait_is_the_same_as_waits_that_are_watched(lines, stops_s):
 def test_milestones_come_with_the_delivery_that_reaches_them():
     env, seen = Environment(), []
     planned_s = np.array([[0.0, 0.0, 0.0], [3.0, 1.0, 2.0], [0.0, 0.0, 0.0]])
-    participations = Participations(env, planned_s, None, {}, BITS, planned_s[1], None, None, None, None)
+    participations = Participations(
+        env, planned_s, None, {}, BITS, planned_s[1], None, None, None, steadily(planned_s), None
+    )
     for count in (1, 2, 3):
         participations.delivered(count).callbacks.append(lambda _, count=count: seen.append((count, env.now)))
     env.run()
@@ -122,7 +134,18 @@ def awaited(lines, stops_s, asks, *, all_awaited):
     env, reached = Environment(initial_time=1.0), []
     planned_s = np.array(lines).T[:3]
     participations = Participations(
-        env, planned_s, None, {}, BITS, planned_s[1], None, None, None, None, all_awaited=all_awaited
+        env,
+        planned_s,
+        None,
+        {},
+        BITS,
+        planned_s[1],
+        None,
+        None,
+        None,
+        steadily(planned_s),
+        None,
+        all_awaited=all_awaited,
     )
     everyone = participations.delivered(len(lines))
     if asks is not None:
@@ -161,7 +184,9 @@ def test_what_has_ended_by_an_instant_is_known_before_the_one_event():
     """Ends at 1 s + (0.5 s, 2 s, 0.75 s): at 1.6 s the first, at 2 s the first and the third, at 3 s all."""
     env = Environment(initial_time=1.0)
     planned_s = np.array([[0.25, 1.0, 0.25], [0.25, 0.5, 0.25], [0.0, 0.5, 0.25]])
-    members = Participations(env, planned_s, None, {}, BITS, planned_s[1], None, None, None, None, all_awaited=True)
+    members = Participations(
+        env, planned_s, None, {}, BITS, planned_s[1], None, None, None, steadily(planned_s), None, all_awaited=True
+    )
     everyone, seen = members.delivered(3), []
     for at_s in (0.6, 1.0):
         call_after(env, at_s, lambda _: seen.append((members.ended_s.tolist(), members.all_delivered)))

@@ -13,6 +13,7 @@ from fedsim.rounds.policies.safa import Safa
 from fedsim.rounds.server.oracle import OracleKnowledge
 from fedsim.rounds.server.selection import answers_of
 from fedsim.selectors import Answers, OracleView, Probe
+from tests.support import lies
 from tests.support.stories import rows
 from tests.support.worlds import CountingLearner, Everybody, available_in, batteries, serve
 
@@ -301,3 +302,41 @@ def test_the_audit_takes_a_cut_before_the_question_at_the_same_instant():
         (client, start_s, end_s, pytest.approx(0.2 + 1 / 3))
         for client, start_s, end_s in [(0, 0.0, 0.0), (1, 0.0, 10.0), (0, 10.0, 10.0), (1, 10.0, 20.0)]
     ]
+
+
+def test_a_question_that_is_never_answered_is_named():
+    """The uplink of client 1 takes for ever: the server may wait for the cohort, and not for the answers."""
+    with pytest.raises(
+        ScenarioError, match=r"client 1 would take inf s; the selector's question waits for every answer"
+    ):
+        serve(Deadline(deadline_s=9.0), [1, 1], [1, 1], [1, np.inf], selector=Asking(client=ids(0, 1)))
+
+
+class Silent(lies.HonestTransfer):
+    """A transfer that never ends."""
+
+    def __init__(self, env):
+        self.done = env.event()
+
+
+class SilentMedium(lies.HonestMedium):
+    transfer = Silent
+
+
+class SilentLinks(lies.SharedLinks):
+    medium = SilentMedium
+
+
+def test_a_question_over_shared_links_that_carry_nothing_is_named():
+    """The policy has a deadline, and the question to three of four clients has none."""
+    tables = {
+        **lies.network_of(SilentLinks),
+        "learning": {"kind": "none", "samples_per_client": 5, "model_bits": 8.0},
+        "rounds": {"policy": {"kind": "deadline", "deadline_s": 5.0}},
+        "selector": {"kind": "fedcs", "deadline_s": 5.0, "share": 0.75},
+    }
+    with pytest.raises(
+        ScenarioError,
+        match="the question of FedCs in round 1, at 0 s, waits for ever: 3 of the clients asked can never",
+    ):
+        simulate(Scenario(**lies.merged(lies.BASE, tables)), store=False)

@@ -1,0 +1,43 @@
+"""Independent and identically distributed samples, as many for each client as are asked for."""
+
+from typing import Annotated
+
+import numpy as np
+
+from fedsim.arrays import IntArray
+from fedsim.errors import ScenarioError
+from fedsim.per_client import ClientValues, PerClient, values_of
+from fedsim.registry import Component
+from fedsim.streams import Streams
+
+
+class SizesPartition(Component):
+    """A random permutation in slices of given sizes; what is left over belongs to no client.
+
+    Attributes
+    ----------
+    samples : int >= 1
+        Samples of each client: one number for all, or a value for each (`fedsim.per_client`). Together they are at most
+        the training samples of the data set.
+    """
+
+    samples: Annotated[ClientValues, PerClient(ge=1, whole=True)]
+
+    def assign(self, labels: IntArray, classes: int, clients: int, streams: Streams) -> list[IntArray]:
+        """Return the samples of each client, arrays of their sizes.
+
+        Raises
+        ------
+        ScenarioError
+            If the training set has fewer samples.
+        """
+        sizes = np.empty(clients, dtype=np.int64)
+        sizes[:] = values_of(self, "samples", clients, streams, "learning.split")
+        ends = np.cumsum(sizes)
+        if ends[-1] > labels.size:
+            raise ScenarioError(
+                f"learning.split.samples: {ends[-1]} samples for {clients} clients are not allowed; the training set "
+                f"has {labels.size}"
+            )
+        order: IntArray = streams.generator("split").permutation(labels.size)
+        return np.split(order[: ends[-1]], ends[:-1])

@@ -1,0 +1,106 @@
+"""Where batteries run empty in the planned phases of a cohort, by the price of bits, of work and of time on the air."""
+
+import math
+from collections.abc import Callable
+from typing import Final
+
+import numpy as np
+
+from fedsim.arrays import FloatArray
+from fedsim.devices import NEVER_EMPTY, EnergyDemand
+from fedsim.history.outcomes import COMPUTE
+from fedsim.rounds.clients.interruptions import BatteryEmpty, Carried
+
+_HALVINGS: Final = 64
+"""More than the bits of a float's fraction."""
+
+
+class Drain:
+    """The energy that the participations of one cohort draw, phase by phase.
+
+    Parameters
+    ----------
+    demand : energy that the clients draw
+    bits : sizes of the message down and of the message up
+    carried : tells how many bits dedicated transfers have carried; None where they carry them in proportion to time
+
+    Attributes
+    ----------
+    spent_s : seconds in each phase, shape (3, n); of phases that have not ended, what is planned
+    """
+
+    spent_s: FloatArray
+
+    def __init__(self, demand: EnergyDemand, bits: tuple[float, float], carried: Carried | None) -> None:
+        self._demand, self._bits, self._carried = demand, bits, carried
+
+    def planned(self, planned_s: FloatArray, start_s: float) -> dict[int, BatteryEmpty]:
+        """Return where batteries run empty that do not last, by position in the cohort.
+
+        A phase of unknown duration costs its bits alone here.
+
+        Parameters
+        ----------
+        planned_s : durations of the phases, shape (3, n); inf where unknown
+        start_s : instant at which the first of them begins
+        """
+        phase, share = self._demand.runs_empty(planned_s)
+        member = np.flatnonzero(phase < NEVER_EMPTY)
+        found = {}
+        for i, at, of_energy in zip(member.tolist(), phase[member].tolist(), share[member].tolist(), strict=True):
+            begins_s = start_s + float(planned_s[:at, i].sum())
+            found[i] = self._empty(i, at, of_energy, begins_s, float(planned_s[at, i]))
+        return found
+
+    def begins(self, i: int, phase: int, start_s: float, planned_s: float) -> BatteryEmpty | None:
+        """Return where the battery of client i runs empty in a phase that begins; None if it lasts.
+
+        Parameters
+        ----------
+        i, phase : position of the client, and phase
+        start_s : instant at which the phase begins
+        planned_s : its duration; inf where that is unknown
+        """
+        left_j, cost_j = self._demand.left_j(i, phase, self.spent_s[:, i]), self._demand.phase_j(i, phase, planned_s)
+        if cost_j <= left_j + self._demand.slack_j(i):
+            return None
+        return self._empty(i, phase, left_j / cost_j, start_s, planned_s)
+
+    def lasts_s(self, i: int, phase: int) -> float:
+        """Return for how many seconds on the air the battery of client i lasts in a transfer; inf for ever.
+
+        Parameters
+        ----------
+        i, phase : as for `begins`
+        """
+        power_w = self._demand.radio_w(i, phase)
+        if power_w == 0:
+            return math.inf
+        return (self._demand.left_j(i, phase, self.spent_s[:, i]) + self._demand.slack_j(i)) / power_w
+
+    def _empty(self, i: int, phase: int, of_energy: float, start_s: float, planned_s: float) -> BatteryEmpty:
+        """Return where a battery runs empty that pays for a share of a phase's energy."""
+        if self._carried is None or phase == COMPUTE or math.isinf(planned_s) or not of_energy > 0:
+            return BatteryEmpty(phase, of_energy, of_energy)
+        bits, members = self._bits[phase // 2], np.array([i], dtype=np.int64)
+        carried = self._carried
+        per_bit_j, power_w = self._demand.per_bit_j(i, phase, bits), self._demand.radio_w(i, phase)
+        left_j = of_energy * (per_bit_j * bits + power_w * planned_s)
+
+        def bits_at(elapsed_s: float) -> float:
+            return float(carried(phase, members, np.array([start_s]), np.array([elapsed_s]))[0])
+
+        elapsed_s = first_at_least(lambda at_s: per_bit_j * bits_at(at_s) + power_w * at_s, left_j, planned_s)
+        return BatteryEmpty(phase, elapsed_s / planned_s, min(1.0, bits_at(elapsed_s) / bits) if bits > 0 else 1.0)
+
+
+def first_at_least(grows: Callable[[float], float], least: float, longest_s: float) -> float:
+    """Return the first instant in [0, longest_s] at which a function that never falls reaches a value."""
+    low_s, high_s = 0.0, longest_s
+    for _ in range(_HALVINGS):
+        middle_s = 0.5 * (low_s + high_s)
+        if grows(middle_s) >= least:
+            high_s = middle_s
+        else:
+            low_s = middle_s
+    return high_s
