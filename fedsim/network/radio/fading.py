@@ -14,7 +14,7 @@ from pydantic import Field, PositiveFloat, model_validator
 
 from fedsim.arrays import FloatArray
 from fedsim.inputs.bounds import out_of_bounds
-from fedsim.network.radio.capacity import rayleigh_efficiency, spectral_efficiency
+from fedsim.network.radio.rates.capacity import rayleigh_efficiency, spectral_efficiency
 from fedsim.registry import Component, Registry
 from fedsim.units import SPEED_OF_LIGHT_M_PER_S
 

@@ -10,9 +10,9 @@ from pydantic import BeforeValidator, Field, PositiveFloat
 
 from fedsim.answers import Contract, Numbers, same_shape
 from fedsim.arrays import FloatArray
-from fedsim.network.radio.capacity import spectral_efficiency
-from fedsim.network.radio.ceilings import mean_below_ceiling
 from fedsim.network.radio.contracts import Fading
+from fedsim.network.radio.rates.capacity import spectral_efficiency
+from fedsim.network.radio.rates.ceilings import mean_below_ceiling
 from fedsim.registry import Component, Registry, refusal
 from fedsim.units import db_to_linear, linear_to_db
 

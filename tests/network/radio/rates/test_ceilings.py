@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from scipy import integrate, special, stats
 
 from fedsim.network import Nakagami, NoFading, Rayleigh, Rician
-from fedsim.network.radio.ceilings import mean_below_ceiling
+from fedsim.network.radio.rates.ceilings import mean_below_ceiling
 
 LAWS = {
     "rayleigh": (Rayleigh(), stats.expon()),

@@ -5,8 +5,8 @@ from typing import Final
 import numpy as np
 
 from fedsim.arrays import FloatArray
-from fedsim.network.radio.capacity import spectral_efficiency
 from fedsim.network.radio.contracts import Fading
+from fedsim.network.radio.rates.capacity import spectral_efficiency
 from fedsim.units import db_to_linear, linear_to_db
 
 _TAIL: Final = 2.0**-52
