@@ -3,8 +3,8 @@
 **Fading.** ``"drawn"``, the default: the bits of a share are the integral of its rate over the fading blocks of its own
 client, the draws that a dedicated bandwidth has (`fedsim.network.medium.drawn`). ``"mean"``: a share carries its hertz
 times the client's mean spectral efficiency over fading. That is the law of large numbers for transfers that are long
-against the coherence time, and a change costs O(log n); all uploads of a client under the same conditions take the
-same time. The rules of Wi-Fi, ``"rate-fair"`` and ``"dcf"``, and those of the user's own count work in Hz s and have the mean
+against the coherence time, and a change costs O(log n); all uploads of a client under the same conditions take the same
+time. The rules of Wi-Fi, ``"rate-fair"`` and ``"dcf"``, and those of the user count work in Hz s and have the mean
 reading always.
 
 **Power.** A base station spreads its power evenly over the whole band: the SNR is the same in every share. A phone has

@@ -88,5 +88,5 @@ class FractionalPower(Component):
 
     def densest(self, loss_db: FloatArray, power_dbm: Values, bandwidth_hz: Values) -> FloatArray:
         """Return the density above which the rule does not raise it, of the shape of loss_db."""
-        blocks_db = 10 * np.log10(bandwidth_hz / RESOURCE_BLOCK_HZ)
-        return np.asarray(db_to_linear(self.p0_dbm + blocks_db + self.alpha * loss_db - power_dbm))
+        blocks_db = 10 * np.log10(np.asarray(bandwidth_hz) / RESOURCE_BLOCK_HZ)
+        return np.asarray(db_to_linear(self.p0_dbm + blocks_db + self.alpha * loss_db - np.asarray(power_dbm)))
