@@ -10,9 +10,9 @@ from fedsim.network.cell.cell import Cell
 from fedsim.network.cell.presets import NarrowbandCell
 from fedsim.network.fedscale import RateLinks
 from fedsim.network.lora import airtime_s
+from fedsim.network.medium.contention import Contention
 from fedsim.network.medium.spectrum import SharedSpectrum
 from fedsim.network.medium.wifi import RateFair
-from fedsim.network.radio.contention import Contention
 from fedsim.network.satellite.passes import EARTH_M, Constellation
 from fedsim.network.transport.tcp import TcpPath
 from fedsim.network.transport.transport import ServerLink, Tcp

@@ -7,8 +7,8 @@ from typing import Annotated
 
 from pydantic import Field
 
+from fedsim.network.medium.contention import Contention
 from fedsim.network.medium.disciplines import Discipline, Job
-from fedsim.network.radio.contention import Contention
 
 _DENOMINATOR_BITS = 1074
 
