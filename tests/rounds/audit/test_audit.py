@@ -299,9 +299,10 @@ def test_planned_waits_pass_the_audit_whatever_is_cut(lines, deadline_s):
 
 
 @pytest.mark.parametrize(
-    "network", ["pause-two-speed", {"kind": "cell"}, {"kind": "cell", "uplink": {"sharing": "equal"}, "access": "none"}]
+    ("network", "deadline_s"),
+    [("pause-two-speed", 0.5), ({"kind": "cell"}, 0.5), ({"kind": "cell", "uplink": {"sharing": "equal"}}, 1.4)],
 )
-def test_runs_pass_their_audit(network):
+def test_runs_pass_their_audit(network, deadline_s):
     history = simulate(
         Scenario(
             name="audited",
@@ -309,7 +310,7 @@ def test_runs_pass_their_audit(network):
             learning={"kind": "none", "model_bits": 1e6, "samples_per_client": 10},
             network=network,
             devices={"dropout": {"kind": "hazard", "rate_per_s": 0.3}},
-            rounds={"count": 10, "policy": {"kind": "deadline", "deadline_s": 0.5}},
+            rounds={"count": 10, "policy": {"kind": "deadline", "deadline_s": deadline_s}},
             selector={"kind": "uniform", "cohort": 12},
             results={"audit": True},
         )
