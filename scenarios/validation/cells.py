@@ -15,7 +15,7 @@ from fedsim.network.cell.links import CellLinks
 from fedsim.network.medium.drawn import DrawnSpectrum
 from fedsim.network.medium.drawn_rules import EqualBand, FairTime
 from fedsim.network.radio.channel import SHANNON_LIMIT, Channel
-from fedsim.network.radio.multiuser_diversity import efficiency_of_best
+from fedsim.network.radio.shares.multiuser_diversity import efficiency_of_best
 from fedsim.registry import Component
 from fedsim.streams import Streams
 from fedsim.units import thermal_noise_dbm

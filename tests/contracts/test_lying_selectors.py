@@ -111,16 +111,19 @@ class FreshArrays:
 class SameArrays(FreshArrays):
     """The same selector with one set of arrays for all rounds."""
 
+    columns = ("client", "draws", "weights", "work")
+
     def __init__(self):
         super().__init__()
         self.kept = {}
 
     def select(self, view, rng):
         cohort = super().select(view, rng)
-        for name, values in vars(cohort).items():
+        for name in self.columns:
+            values = getattr(cohort, name)
             kept = self.kept.setdefault(name, np.zeros(3, values.dtype))
             kept[: values.size] = values
-        return Cohort(**{name: self.kept[name][: cohort.client.size] for name in vars(cohort)})
+        return Cohort(**{name: self.kept[name][: cohort.client.size] for name in self.columns})
 
 
 STALE = {

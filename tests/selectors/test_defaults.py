@@ -39,6 +39,7 @@ DEFAULTS = {
         "samples_per_round": None,
     },
     "importance": {"draw": "independent", "weights": "unbiased", "floor": 0.1},
+    "joint-bandwidth": {"bandwidth_hz": 10e6, "search": "greedy", "snr_gap_db": 0.0},
     "loss-proportional": {"data_exponent": 0.0},
     "oort": {
         **OORT,

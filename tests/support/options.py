@@ -50,6 +50,7 @@ SELECTOR_OPTIONS = {
         {"cohort": 2, "basis": 3, "kernel": "matern52", "fill": "none", "when_disjoint": "collapse", "rho": 0.9},
     ],
     "importance": [{"cohort": 5}, {"cohort": 4, "draw": "systematic", "weights": "samples", "floor": 0.0}],
+    "joint-bandwidth": [{"cohort": 5}, {"cohort": 3, "bandwidth_hz": 1e5, "search": "exact"}],
     "loss-proportional": [{"cohort": 5}, {"cohort": 3, "data_exponent": 0.5}],
     "oort": [{"cohort": 5}, {"cohort": 4, "window": 2, "pacer_step_s": 0.2, "blacklist_after": 3, "silent": "mean"}],
     "oort-fedscale": [{"cohort": 5}, {"cohort": 4, "pacer_step": 2, "blacklist_after": 3, "silent": "zero"}],

@@ -64,7 +64,7 @@ class Uplink(ClientLink):
     Attributes
     ----------
     power_control : ``"full"``, ``"fractional"`` or ``"spread"``: power of a client in its share of a band that clients
-        share; fractional also where its band is its own (`fedsim.network.radio.power_control`)
+        share; fractional also where its band is its own (`fedsim.network.radio.shares.power_control`)
     """
 
     sharing: Annotated[Sharing, SharingSlot(SHARINGS, recipe=True)] = "dedicated"

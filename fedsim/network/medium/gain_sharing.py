@@ -11,7 +11,7 @@ import numpy as np
 from fedsim.arrays import Seconds, numbers_of
 from fedsim.network.medium.disciplines import Discipline, Job
 from fedsim.network.radio.channel import Channel
-from fedsim.network.radio.multiuser_diversity import GainTable
+from fedsim.network.radio.shares.multiuser_diversity import GainTable
 
 _BELOW: Final = 8
 _ABOVE: Final = 2

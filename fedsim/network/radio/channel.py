@@ -17,10 +17,10 @@ from numpy.typing import ArrayLike
 from fedsim.arrays import FloatArray, IntArray
 from fedsim.network.radio.carried import Blocks
 from fedsim.network.radio.contracts import Fading
-from fedsim.network.radio.fair_gain import FairGain
-from fedsim.network.radio.multiuser_diversity import DiversityGain, ShareGain
 from fedsim.network.radio.selectivity import BandRates
-from fedsim.network.radio.share_rates import ShareRates
+from fedsim.network.radio.shares.fair_gain import FairGain
+from fedsim.network.radio.shares.multiuser_diversity import DiversityGain, ShareGain
+from fedsim.network.radio.shares.share_rates import ShareRates
 from fedsim.network.radio.spectral_efficiency import RateLaw, Shannon
 from fedsim.per_client import Values
 from fedsim.streams import Streams
@@ -73,7 +73,7 @@ class Channel:
     streams : random streams of the run
     rate : law of the spectral efficiency; Shannon's limit by default
     densest : greatest density of each client's power in a share of the bandwidth, >= 1, shape (K,), as in
-        `fedsim.network.radio.power_control`; None for 1, a sender that spreads its power
+        `fedsim.network.radio.shares.power_control`; None for 1, a sender that spreads its power
     delay_spread_s : root mean square delay spread, by which a band is faded in parts; 0 for flat fading
     ids : ids of the clients where they are not 0..K-1, ascending, shape (K,); the methods then take positions in it
     widths_hz : share of each client where they differ, shape (K,); None for the bandwidth

@@ -15,8 +15,8 @@ from fedsim.inputs.bounds import check_pairs
 from fedsim.network.radio.channel import mean_snr
 from fedsim.network.radio.contracts import FADING, PATH_LOSS, Fading, LargeScale, PathLoss, RandomPathLoss
 from fedsim.network.radio.interference import CommonInterference, EffectiveSnr, interference_states
-from fedsim.network.radio.power_control import POWER_CONTROL, POWER_CONTROLS, FullPower, PowerControl
 from fedsim.network.radio.shadowing import SHADOWING, BuildingShadowing, Shadowing
+from fedsim.network.radio.shares.power_control import POWER_CONTROL, POWER_CONTROLS, FullPower, PowerControl
 from fedsim.network.radio.sites import Sites
 from fedsim.network.radio.spectral_efficiency import RATE_LAW, RateLaw
 from fedsim.per_client import ClientValues, PerClient, Values, one_number, values_of

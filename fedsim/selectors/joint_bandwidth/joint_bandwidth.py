@@ -31,7 +31,7 @@ class JointBandwidth(CohortSelector):
     cohort : int >= 1
         Number of clients per round; all candidates with a channel if there are no more than that.
     bandwidth_hz : float > 0
-        Band of the uplink that the clients of a round share.
+        Band of the uplink that the clients of a round share; 10 MHz by default, a carrier of LTE.
     search : ``"greedy"`` or ``"exact"``
         The paper's greedy scheduling: one client after the other is added, always the one with which the round stays
         shortest. Or the shortest round of all cohorts of that size, which is found directly: within t seconds m
@@ -57,7 +57,7 @@ class JointBandwidth(CohortSelector):
     def __init__(
         self,
         cohort: int,
-        bandwidth_hz: float,
+        bandwidth_hz: float = 10e6,
         search: Literal["greedy", "exact"] = "greedy",
         snr_gap_db: float = 0.0,
     ) -> None:
@@ -76,7 +76,7 @@ class JointBandwidth(CohortSelector):
         if not able.size or not view.up_bits > 0:
             expected_s = view.features[:, :3].sum(axis=1)
             return Cohort(view.client[np.sort(lowest(expected_s, self.cohort_size(view), rng))])
-        ready_s = view.features[able, 0] + view.features[able, 1]
+        ready_s = view.features[able, :2].sum(axis=1)
         size = min(self.cohort_size(view), able.size)
         find = greedy if self.search == "greedy" else exact
         # Ties in random order.

@@ -14,7 +14,7 @@ from fedsim.network.medium.disciplines import DISCIPLINE, EqualSharing, FirstCom
 from fedsim.network.medium.gain_sharing import GainSharing
 from fedsim.network.medium.multicast import Multicast
 from fedsim.network.medium.spectrum import SharedSpectrum
-from fedsim.network.radio.multiuser_diversity import Window
+from fedsim.network.radio.shares.multiuser_diversity import Window
 from fedsim.rounds.audit.audit import check_book
 
 PRIMES = (97, 101, 103, 107, 109, 113, 127, 131)

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fedsim.network import Cell, NoFading, Rayleigh, Shannon
-from fedsim.network.radio.multiuser_diversity import ShareGain
-from fedsim.network.radio.power_control import POWER_CONTROLS, FractionalPower, FullPower, SpreadPower
+from fedsim.network.radio.shares.multiuser_diversity import ShareGain
+from fedsim.network.radio.shares.power_control import POWER_CONTROLS, FractionalPower, FullPower, SpreadPower
 from fedsim.streams import Streams
 
 

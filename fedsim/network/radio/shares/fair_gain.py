@@ -6,7 +6,7 @@ import numpy as np
 
 from fedsim.arrays import FloatArray
 from fedsim.network.radio.contracts import Fading
-from fedsim.network.radio.multiuser_diversity import GainTable, fewer_users
+from fedsim.network.radio.shares.multiuser_diversity import GainTable, fewer_users
 from fedsim.network.radio.spectral_efficiency import RateLaw
 from fedsim.units import db_to_linear, linear_to_db
 

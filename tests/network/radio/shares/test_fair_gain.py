@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from fedsim.network import ModulationAndCoding, Rayleigh, Shannon
-from fedsim.network.radio.fair_gain import FairGain
-from fedsim.network.radio.multiuser_diversity import DiversityGain
+from fedsim.network.radio.shares.fair_gain import FairGain
+from fedsim.network.radio.shares.multiuser_diversity import DiversityGain
 
 
 def scheduled(law, snr, blocks=20_000, window=2000):

@@ -22,9 +22,9 @@ POWER_CONTROLS: Final = Registry(
     "fedsim.power_controls",
     ("densest",),
     {
-        "full": "fedsim.network.radio.power_control:FullPower",
-        "fractional": "fedsim.network.radio.power_control:FractionalPower",
-        "spread": "fedsim.network.radio.power_control:SpreadPower",
+        "full": "fedsim.network.radio.shares.power_control:FullPower",
+        "fractional": "fedsim.network.radio.shares.power_control:FractionalPower",
+        "spread": "fedsim.network.radio.shares.power_control:SpreadPower",
     },
 )
 

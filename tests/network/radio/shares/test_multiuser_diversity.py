@@ -8,7 +8,7 @@ import simpy
 from scipy.integrate import quad
 
 from fedsim.network import Cell, ModulationAndCoding, Nakagami, NoFading, Rayleigh, Shannon
-from fedsim.network.radio.multiuser_diversity import DiversityGain, Window, efficiency_of_best
+from fedsim.network.radio.shares.multiuser_diversity import DiversityGain, Window, efficiency_of_best
 from fedsim.streams import Streams
 
 LIMIT = Shannon(snr_gap_db=0.0, ceiling="none")

@@ -141,7 +141,7 @@ class DiversityGain(GainTable):
 class ShareGain(GainTable):
     """The gain of a client that has the n-th part of the band and more power in each of its hertz.
 
-    Its SNR there is ``min(n, densest)`` times that of the whole band (`fedsim.network.radio.power_control`).
+    Its SNR there is ``min(n, densest)`` times that of the whole band (`fedsim.network.radio.shares.power_control`).
 
     Parameters
     ----------
