@@ -4,10 +4,11 @@ A message names the field, the value and what is allowed, so that it can be show
 """
 
 from collections.abc import Sequence
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-import numpy as np
-from numpy.typing import NDArray
+if TYPE_CHECKING:  # errors are at hand before anything heavy is loaded
+    import numpy as np
+    from numpy.typing import NDArray
 
 _CLIENTS_SHOWN: Final = 5
 
@@ -68,7 +69,7 @@ class PartError(ContractError):
             self.round, self.time_s = number, time_s
             self._keep()
 
-    def name_clients(self, clients: Sequence[int] | NDArray[np.int64]) -> None:
+    def name_clients(self, clients: "Sequence[int] | NDArray[np.int64]") -> None:
         """Note the clients that the call was about, unless they are known.
 
         Parameters
@@ -85,7 +86,7 @@ class PartError(ContractError):
             self.clients, self.of = tuple(int(one) for one in clients[:_CLIENTS_SHOWN]), len(clients)
         self._keep()
 
-    def rename_clients(self, ids: NDArray[np.int64]) -> None:
+    def rename_clients(self, ids: "NDArray[np.int64]") -> None:
         """Replace each client that is noted, a position among some clients, by its id.
 
         Parameters

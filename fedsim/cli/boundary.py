@@ -20,7 +20,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
-from fedsim.answers import attributed
 from fedsim.errors import FedsimError
 
 VARIABLE: Final = "FEDSIM_TRACEBACK"
@@ -71,6 +70,8 @@ def _told(error: BaseException) -> int:
         _say("fedsim: interrupted\n")
         return _INTERRUPTED
     if isinstance(error, Exception) and not isinstance(error, FedsimError | MemoryError | OSError):
+        from fedsim.answers import attributed
+
         error = attributed(error) or error
     if isinstance(error, FedsimError):
         _say(f"fedsim: {error}\n")
