@@ -327,6 +327,7 @@ def build_context(
             expected.features if expected is not None and selector.uses_features else None,
             workload.up_bits,
             links.uplink_snr_hz,
+            links.allocates,
         ),
         expected_duration_s=expected.duration_s if expected is not None and selector.oracle else None,
         server_restart=faults.server_restart,

@@ -50,6 +50,7 @@ SELECTORS: dict[str, dict[str, Any]] = {
     "rpow-d": {"cohort": COHORT},
     "divfl": {"cohort": COHORT},
     "fedcs": {"deadline_s": DEADLINE_S, "share": 0.25},
+    "joint-bandwidth": {"cohort": COHORT},
     "tifl": {"cohort": COHORT},
     "oort": {"cohort": COHORT},
     "oort-fedscale": {"cohort": COHORT},

@@ -201,6 +201,7 @@ class Links(ABC):
 
     Attributes
     ----------
+    allocates : whether `allocated` gives bands and powers to a cohort's uplinks
     connection : what a client pays besides after it has been idle; None if it stays connected
     broadcast : whether one message reaches all clients of a downlink that starts at one instant
     shared : directions in which clients share a medium
@@ -210,6 +211,7 @@ class Links(ABC):
     shared: Directions = Directions()
     serving: IntArray | None = None
     connection: Connection | None = None
+    allocates: bool = False
     broadcast: bool = False
 
     @abstractmethod
@@ -365,6 +367,7 @@ LINKS: Final = Contract(
         "expected_uplink_s": _EXPECTED,
         "uplink_snr_hz": OptionalOf(Numbers(same_shape("client"), least=0, infinite=True)),
         "allocated": InstanceOf(Links),
+        "allocates": Flag(),
         "serving": OptionalOf(Numbers(shaped("clients"), least=0, dtype=np.int64)),
         "connection": OptionalOf(InstanceOf(Connection)),
         "broadcast": Flag(),

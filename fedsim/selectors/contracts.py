@@ -106,6 +106,8 @@ class RoundView:
         Channel of each candidate's uplink as the base station knows it from the client's last report: the mean power
         received of a client at full power over the density of noise and interference, in Hz. In a band of b Hz its mean
         SNR is ``snr_hz / b``.
+    allocates : bool
+        Whether the network takes an `Allocation` of bands and powers.
     answers : Answers or None
         Answers to the selector's probe; None if there was no probe.
     """
@@ -125,6 +127,7 @@ class RoundView:
     features: FloatArray
     up_bits: float = 0.0
     snr_hz: FloatArray | None = None
+    allocates: bool = False
     answers: Answers | None = None
 
     @property

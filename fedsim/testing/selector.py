@@ -4,11 +4,9 @@ import inspect
 from collections.abc import Callable, Iterator
 from typing import Any, cast
 
-import numpy as np
-
 from fedsim.errors import SelectorError
 from fedsim.selectors import Selector, SelectorInfo, SelectorPort
-from fedsim.testing.examination import at_least_two, maker
+from fedsim.testing.examination import alike, at_least_two, maker
 from fedsim.testing.server import Answered, AsynchronousServer, Server, Trial
 
 
@@ -101,7 +99,7 @@ def _compare(server: Server, answered: list[Answered], expected: list[Answered],
     for number, (one, other) in enumerate(zip(answered, expected, strict=True), start=1):
         server.place = f"in the trial with {server.trial.name}, round {number}"
         for method, column, left, right in _pairs(one, other):
-            if (left is None) != (right is None) or not np.array_equal(left, right, equal_nan=False):
+            if (left is None) != (right is None) or not alike(left, right):
                 thing = "cohort" if method == "select" else "question"
                 raise server.fault(
                     f"{method}: the {thing}'s {column} {fault}, {left!r} against {right!r}; with the same rng and "

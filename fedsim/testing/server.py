@@ -176,6 +176,7 @@ class Server(Examination):
             privacy_budget=budget,
             features=self.features[client],
             up_bits=1e6 * trial.radio,
+            allocates=trial.radio,
             snr_hz=self.snr_hz[client] if trial.radio else None,
         )
         return self._oracle_view(view, outcomes) if self.selector.oracle else view

@@ -89,13 +89,13 @@ def server(_effort: float) -> Iterator[Row]:
         yield exact(f"server of 1 Mbit/s, {len(rates)} uploads of 1 Mbit, first in s", env.now, ends_s, 1e-3)
 
 
-def contention(effort: float) -> Iterator[Row]:
+def contention(_effort: float) -> Iterator[Row]:
     """Yield Bianchi's saturation throughput beside stations slot by slot, and the performance anomaly."""
     channel = Contention(2e-3, 118e-6, 9e-6, 16, 6)
     for stations in (1, 5, 20):
         yield exact(
             f"DCF, share of payload of {stations} stations, slot by slot",
-            slot_by_slot(stations, channel, round(8000 * effort)),
+            slot_by_slot(stations, channel, 20_000),
             channel.carried_share(stations),
             0.02,
         )

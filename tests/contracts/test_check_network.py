@@ -11,6 +11,7 @@ from fedsim.network import NETWORKS, Links
 from fedsim.network.contracts import Directions, SharedMedium, Transfer
 from fedsim.network.medium.cell import SHARINGS
 from fedsim.testing import check_network
+from tests.support.options import NETWORK_OPTIONS
 
 GRAPH = {
     "kind": "graph",
@@ -18,7 +19,7 @@ GRAPH = {
     "access": {"downlink_bps": 1e7, "uplink_bps": 5e6, "delay_s": 0.001},
 }
 LATENCY = {"kind": "latency", "downlink": "zero", "uplink": {"kind": "shifted-exponential", "shift_s": 1, "scale_s": 2}}
-TABLES = {"graph": GRAPH, "latency": LATENCY}
+TABLES = {"graph": GRAPH, "latency": LATENCY, "rate-traces": {"kind": "rate-traces", **NETWORK_OPTIONS["rate-traces"]}}
 
 
 @pytest.mark.parametrize("kind", NETWORKS.builtin)

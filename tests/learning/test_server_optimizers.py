@@ -183,7 +183,7 @@ def test_a_state_is_kept_as_it_was_returned() -> None:
 
 def test_steps_that_break_the_contract_are_refused() -> None:
     for rule, error, message in (
-        (Shortened(), ContractError, r"Shortened\.step returned .* of shape \(1,\); allowed: .* of shape \(2,\)"),
+        (Shortened(), ContractError, r"Shortened\.step returned .* of shape \(1,\)\n  allowed: .* of shape \(2,\)"),
         (InPlace(), ContractError, "failed with ValueError: .*read-only"),
     ):
         learner, _ = half_way_learner(TARGETS, server=rule)

@@ -46,6 +46,7 @@ def test_a_finished_run_holds_everything(tmp_path):
         "run.json",
         "summary.json",
         "model.safetensors",
+        "clients.parquet",
         "participations.parquet",
         "rounds.parquet",
         "evaluations.parquet",

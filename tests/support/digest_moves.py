@@ -167,7 +167,6 @@ _NETWORK: Final[list[Row]] = [
     ("network fedscale", TIMES, "median_kbps sigma lowest_kbps highest_kbps path mapping transport"),
     ("network rate-traces", TIMES, "sharing mapping offset delay_s"),
     ("network.downlink", TIMES, "path rate unit time time_unit step_s trace"),
-    ("network.uplink", TIMES, "path rate unit time time_unit step_s trace"),
     (
         "network lora",
         TIMES,
@@ -252,6 +251,7 @@ _SELECTORS: Final[list[Row]] = [
     ("selector fedcs", WHO, "deadline_s share uploads overhead_s down_bits up_bits wait_s"),
     ("selector fedsuv", WHO, "cohort rho elimination keep fill delta ridge scaling kernel length_scale"),
     ("selector fedsuv", WHO, "noise basis utility_scale negative_gain when_disjoint samples_per_round"),
+    ("selector joint-bandwidth", WHO, "cohort bandwidth_hz search snr_gap_db"),
     ("selector importance", WHO, "cohort draw weights floor"),
     ("selector loss-proportional", WHO, "cohort data_exponent"),
     ("selector md", WHO, "cohort"),

@@ -282,7 +282,11 @@ def write_files(folder: Path) -> None:
         _csv(place / "capacities.csv", "computation,communication", ((20 + row, 5000 + number) for row in rows))
         header = "device,time_s,again_s,rate_bps,again_bps"
         _csv(place / "rates.csv", header, ((0, row, 2 * row, 1e6 + row + number, 2e6) for row in rows))
-        _csv(place / "windows.csv", "client,start_s,end_s", ((row, row, 5 + row + number) for row in rows))
+        _csv(
+            place / "windows.csv",
+            "client,start_s,end_s",
+            ((row, 0.1 * row, 0.1 * row + 0.4 + number / 99) for row in rows[:6]),
+        )
         _csv(place / "walks.csv", "client,time_s,x_m,y_m", ((row, 0, 5, number) for row in rows))
         _csv(place / "traces.csv", "device,start_s,end_s,period_s", ((row, number, 50, 100) for row in rows))
         lines = [{**line, "delay_s": 0.01 * (1 + number)} for line in LINES]

@@ -14,6 +14,8 @@ NETWORK_OPTIONS = {
     "latency": {"downlink": LAW, "uplink": LAW},
     # Without waits and in a wide channel, for models of some hundred kilobits.
     "lora": {"uplink_duty_cycle": 1.0, "downlink_duty_cycle": 1.0, "bandwidth_hz": 5e6},
+    # As many as keep one in sight, for runs of seconds.
+    "satellite": {"passes": {"kind": "constellation", "satellites": 200}},
     "rate-traces": {"downlink": {**DRIVE, "rate": "downlink_mbps"}, "uplink": DRIVE, "delay_s": 0.03},
     "graph": {
         "topology": {

@@ -56,6 +56,7 @@ class CellLinks(Links):
         self.access = AccessDelays() if access is None else access
         self.shared = Directions(*(rule != "dedicated" for rule in sharing))
         self.broadcast = sharing[0] in ("multicast", "multicast-rateless")
+        self.allocates = not self.shared.up
         if self.access.setup_s > 0 and self.access.inactivity_s < math.inf:
             self.connection = Connection(self.access.inactivity_s, self.access.setup_s, not self.broadcast)
 

@@ -8,10 +8,10 @@ time. The rules of Wi-Fi, ``"rate-fair"`` and ``"dcf"``, and those of the user c
 reading always.
 
 **Power.** A base station spreads its power evenly over the whole band: the SNR is the same in every share. A phone has
-what its link's `power_control` says (`fedsim.network.radio.shares.power_control`), by default all its power in its
-own share, where noise and interference are as much less as the share is smaller. That holds for the rules that divide the band,
-``"equal"`` and ``"minimum-makespan"``. Under the other rules of this page a client that is served has the whole band,
-and a rule of the user's own counts work at the SNR of the whole band.
+what its link's `power_control` says (`fedsim.network.radio.shares.power_control`), by default all its power in its own
+share, where noise and interference are as much less as the share is smaller. That holds for the rules that divide the
+band, ``"equal"`` and ``"minimum-makespan"``. Under the other rules of this page a client that is served has the whole
+band, and a rule of the user's own counts work at the SNR of the whole band.
 
 The page `fedsim/network/README.md` lists the rules by which a direction is shared.
 """

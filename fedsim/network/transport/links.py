@@ -87,6 +87,7 @@ class TransportLinks(Links):
     ) -> None:
         self.links, self.path, self.capacities = links, path, capacities
         self.serving, self.connection, self.broadcast = links.serving, links.connection, links.broadcast
+        self.allocates = links.allocates
         limited = (capacity is not None for capacity in capacities)
         self.shared = Directions(*(shared or limit for shared, limit in zip(links.shared, limited, strict=True)))
         handshakes_s = 0.0 if links.broadcast else path.handshakes * path.rtt_s

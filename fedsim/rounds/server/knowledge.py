@@ -28,6 +28,7 @@ class Knowledge:
     up_bits : size of an update, 0 if the learner states none
     channel : returns what a base station measures of clients' uplinks at an instant (`Links.uplink_snr_hz`); all have
         been measured at instant 0, and a client is measured again when its update arrives
+    allocates : whether the links take an allocation of bands and powers
 
     Attributes
     ----------
@@ -44,6 +45,7 @@ class Knowledge:
         features: FloatArray | None = None,
         up_bits: float = 0.0,
         channel: Callable[[IntArray, float], FloatArray | None] | None = None,
+        allocates: bool = False,
     ) -> None:
         self.samples, self.accountant = samples, accountant
         clients = samples.size
@@ -54,7 +56,7 @@ class Knowledge:
         self.participations = np.zeros(clients, dtype=np.int64)
         self.last_duration_s = np.full(clients, np.nan)
         self.last_loss = np.full(clients, np.nan)
-        self._up_bits, self._channel = up_bits, channel
+        self._up_bits, self._channel, self._allocates = up_bits, channel, allocates
         measured = None if channel is None else channel(self._client, 0.0)
         self.snr_hz = None if measured is None else np.array(measured)
         self._whole: RoundView | None = None
@@ -108,6 +110,7 @@ class Knowledge:
             privacy_budget=None if accountant is None else accountant.budget.total,
             features=features,
             up_bits=self._up_bits,
+            allocates=self._allocates,
             snr_hz=self._channel_of(candidates),
         )
         if candidates is None:
@@ -143,6 +146,7 @@ class Knowledge:
             total_samples=self._total_samples,
             privacy_budget=None if accountant is None else accountant.budget.total,
             up_bits=self._up_bits,
+            allocates=self._allocates,
         )
 
     def sent(self, client: IntArray) -> None:

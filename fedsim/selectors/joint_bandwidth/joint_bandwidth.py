@@ -41,8 +41,8 @@ class JointBandwidth(CohortSelector):
 
     Notes
     -----
-    Without a report of any channel, as on links that are no radio, there is no band to divide: the clients of least
-    declared duration are taken. The paper adds clients until its bound on the loss begins to rise; here their number is
+    On links that are no radio, and where the network itself shares the band, there is no band to divide: the clients of
+    least declared duration are taken. The paper adds clients until its bound on the loss begins to rise; here their number is
     given. Its rates are Shannon's over the mean channel, and so are the plan's. The rates in a run are those of the
     scenario's network: fading, a ceiling or steps of the rate make uploads end at different instants.
     """
@@ -73,7 +73,7 @@ class JointBandwidth(CohortSelector):
         channel = np.zeros(view.client.size) if view.snr_hz is None else view.snr_hz
         snr_hz = channel / float(db_to_linear(self.snr_gap_db))
         able = np.flatnonzero(snr_hz > 0)
-        if not able.size or not view.up_bits > 0:
+        if not (able.size and view.allocates and view.up_bits > 0):
             expected_s = view.features[:, :3].sum(axis=1)
             return Cohort(view.client[np.sort(lowest(expected_s, self.cohort_size(view), rng))])
         ready_s = view.features[able, :2].sum(axis=1)

@@ -95,7 +95,7 @@ def test_shared_spectrum_is_shared_by_time_at_each_clients_own_rate():
 
 
 def test_a_burst_takes_more_airtime_for_the_same_bits():
-    burst = {"kind": "outage-bursts", "mean_good_s": 1e-9, "mean_bad_s": 1e9, "bad_factor": 0.25}
+    burst = {"kind": "outage-bursts", "mean_good_s": 1e-3, "mean_bad_s": 1e9, "bad_factor": 0.25}
     trouble = [{**burst, "edges": [["client-0", "bs-0"]]}]
     links = Graph(topology=STAR, access=radio(spectrum="shared"), trouble=trouble).build(
         np.array([[300.0, 0.0], [300.0, 0.0]]), Streams(0)

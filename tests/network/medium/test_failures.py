@@ -139,7 +139,7 @@ def test_a_burst_slows_by_its_factor():
     network = Graph(
         topology=STAR,
         access=ACCESS,
-        trouble=[{"kind": "outage-bursts", "mean_good_s": 1e-9, "mean_bad_s": 1e9, "bad_factor": 0.25}],
+        trouble=[{"kind": "outage-bursts", "mean_good_s": 1e-3, "mean_bad_s": 1e9, "bad_factor": 0.25}],
     )
     air, env = opened(network, [[0.0, 0.0]])
     assert finish(env, air.uplink(0, 1e6)) == pytest.approx([4.0])
