@@ -42,9 +42,9 @@ class JointBandwidth(CohortSelector):
     Notes
     -----
     On links that are no radio, and where the network itself shares the band, there is no band to divide: the clients of
-    least declared duration are taken. The paper adds clients until its bound on the loss begins to rise; here their number is
-    given. Its rates are Shannon's over the mean channel, and so are the plan's. The rates in a run are those of the
-    scenario's network: fading, a ceiling or steps of the rate make uploads end at different instants.
+    least declared duration are taken. The paper adds clients until its bound on the loss begins to rise; here their
+    number is given. Its rates are Shannon's over the mean channel, and so are the plan's. The rates in a run are those
+    of the scenario's network: fading, a ceiling or steps of the rate make uploads end at different instants.
     """
 
     paper = (
