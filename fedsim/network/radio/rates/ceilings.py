@@ -16,6 +16,8 @@ _MOST_LEVELS: Final = 4096
 _ROWS: Final = 64
 _STEP: Final = 1 / 16
 _REACH: Final = 3.2
+_BEYOND_REACH: Final = 300.0
+"""A ceiling that no signal reaches: it stands for an SNR of 900 dB."""
 
 
 def mean_below_ceiling(snr: FloatArray, ceiling: float, fading: Fading) -> FloatArray:
@@ -35,6 +37,8 @@ def mean_below_ceiling(snr: FloatArray, ceiling: float, fading: Fading) -> Float
     """
     from scipy.interpolate import PchipInterpolator
 
+    if ceiling > _BEYOND_REACH:
+        return fading.mean_spectral_efficiency(snr)
     least, lower, upper, most = fading.gain_quantile(np.array([_TAIL, 0.25, 0.75, 1.0 - _TAIL])).tolist()
     if least == most:
         return np.minimum(spectral_efficiency(snr * most), ceiling)

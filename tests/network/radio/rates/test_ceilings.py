@@ -77,3 +77,11 @@ def test_a_client_does_not_change_the_mean_of_another():
     snr = np.geomspace(1e-3, 1e6, 50)
     alone = [mean_below_ceiling(snr[i : i + 1], 7.4, Rayleigh())[0] for i in (0, 20, 49)]
     np.testing.assert_array_equal(mean_below_ceiling(snr, 7.4, Rayleigh())[[0, 20, 49]], alone)
+
+
+@pytest.mark.parametrize("ceiling", [301.0, 1e12])
+def test_a_ceiling_beyond_all_signals_is_none(ceiling):
+    snr = np.array([0.0, 1.0, 1e12])
+    np.testing.assert_array_equal(
+        mean_below_ceiling(snr, ceiling, Rayleigh()), Rayleigh().mean_spectral_efficiency(snr)
+    )
