@@ -235,9 +235,12 @@ def _raise_rates(value: Any) -> None:
     for inner in value if isinstance(value, list) else ():
         _raise_rates(inner)
     for name, inner in list(value.items()) if isinstance(value, dict) else ():
-        if name.endswith("_bps") and isinstance(inner, float) and 0 < inner < _LEAST_BPS:
+        slow = isinstance(inner, float) and 0 < inner < _LEAST_BPS
+        # The laws of clients' values draw below 1.
+        if name.endswith("_bps") and (slow or isinstance(inner, dict)):
             value[name] = _LEAST_BPS
-        _raise_rates(inner)
+        else:
+            _raise_rates(inner)
 
 
 def _set(tables: Tables, path: str, value: Any) -> Tables:
