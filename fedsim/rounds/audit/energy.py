@@ -13,6 +13,7 @@ from fedsim.rounds.clients.records import ParticipationRecords
 
 _TOLERANCE: Final = 1e-9
 _ULPS: Final = 8
+_BITS_KNOWN_TO: Final = 1e-5
 _MESSAGE_ROUNDING: Final = 32 * float(np.finfo(np.float64).eps)
 _SMALLEST: Final = float(np.finfo(np.float64).smallest_subnormal)
 
@@ -118,7 +119,8 @@ class EnergyBook:
         blur_j = np.where(records.emptied & (reached == COMPUTE), blur * demand.cost_j[COMPUTE], 0.0)
         # An instant is known to the resolution of the clock, and so is the time on the air up to it.
         blur_j = blur_j + np.where(records.emptied, tick_s * (prices.receive_w + prices.transmit_w), 0.0)
-        # The bits of a message cut short are known to the rounding of the whole message.
+        # The bits of a message cut short are known to the rounding of the whole message, and to that of the clock.
         message_j = demand.cost_j[DOWNLINK] + demand.cost_j[UPLINK]
-        blur_j = blur_j + np.where(records.emptied, _MESSAGE_ROUNDING * message_j, 0.0)
+        bit_j = prices.receive_j_per_bit + prices.transmit_j_per_bit
+        blur_j = blur_j + np.where(records.emptied, _MESSAGE_ROUNDING * message_j + _BITS_KNOWN_TO * bit_j, 0.0)
         return cost_j - blur_j, cost_j + blur_j
