@@ -174,3 +174,15 @@ def test_an_audited_run_keeps_its_accounts_in_the_folder(tmp_path):
     assert read_run(tmp_path / "plain").accounts is None
     run(scenario(results={"audit": False}), tmp_path / "audited", replace=True)
     assert not (tmp_path / "audited" / "accounts.parquet").exists(), "nothing of another run is left"
+
+
+@pytest.mark.parametrize("way", ["receive_j_per_bit", "transmit_j_per_bit"])
+@pytest.mark.parametrize("kind", ["rate-traces", "satellite"])
+def test_a_battery_that_pays_part_of_a_bit_is_no_alarm(kind, way):
+    """The clock knows the end of a cut message to an ulp, in which a fast link carries more than rounding."""
+    battery = {"kind": "battery", "capacity_j": 0.2, "initial_from": 0.5, "compute_w": 0.0, way: 0.3}
+    network = {"kind": kind, **NETWORK_OPTIONS[kind]}
+    learning = {"kind": "none", "model_bits": 1e6, "samples_per_client": 10}
+    for seed in range(5):
+        history = simulate(scenario(network=network, devices={"energy": battery}, learning=learning, seed=seed))
+        assert set(history.column("participations", "outcome").tolist()) <= {"dropped", "late"}
