@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import brentq, minimize_scalar
 
-from fedsim.selectors.joint_bandwidth.bandwidth import earliest_end, least_bandwidth_hz, rate_bps
+from fedsim.selectors.joint_bandwidth.bandwidth import earliest_end, least_bandwidth_hz
 
 
 def capacity(band: float, snr: float) -> float:
@@ -54,7 +54,8 @@ def test_all_end_together_and_the_band_is_used_up(clients, width):
     ready, snr = np.array([c[0] for c in clients]), 10.0 ** np.array([c[1] for c in clients])
     end, bands = earliest_end(1e5, ready, snr, 10.0**width)
     assert bands.sum() == pytest.approx(10.0**width, rel=1e-12)
-    np.testing.assert_allclose(ready + 1e5 / rate_bps(bands, snr), end, rtol=1e-6)
+    ends = [one + 1e5 / capacity(band, heard) for one, band, heard in zip(ready, bands, snr, strict=True)]
+    np.testing.assert_allclose(ends, end, rtol=1e-6)
 
 
 def test_a_client_that_is_ready_later_or_hears_less_gets_more():
