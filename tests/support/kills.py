@@ -12,6 +12,8 @@ import json
 import os
 import signal
 import sys
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -62,18 +64,34 @@ def main() -> None:
         import torch  # noqa: F401
     points = [int(point) for point in sys.argv[4:] if point != "--replace"]
     for i, point in enumerate([*points, 0]):
-        child = os.fork()
-        if not child:
-            run_and_die(scenario, folder, sys.argv[3] or None, point, replace=not i and "--replace" in sys.argv)
-            os._exit(0)
-        ended = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
-        try:
-            rounds = read_run(folder).rounds.num_rows
-        except RunError:
-            rounds = -1
-        state = folder / "run.json"
-        status = json.loads(state.read_text())["status"] if state.exists() else None
-        print(json.dumps({"ended": ended, "rounds": rounds, "status": status}))  # noqa: T201
+        replace = not i and "--replace" in sys.argv
+        ended = in_a_fork(partial(run_and_die, scenario, folder, sys.argv[3] or None, point, replace=replace))
+        if in_a_fork(partial(print_what_is_left, folder, ended)):
+            sys.exit("the folder could not be read")
+
+
+def in_a_fork(act: Callable[[], None]) -> int:
+    """Act in a forked process, and return how it ended.
+
+    The parent reads no tables: the threads with which Arrow reads do not survive a fork.
+    """
+    child = os.fork()
+    if not child:
+        act()
+        sys.stdout.flush()
+        os._exit(0)
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+
+
+def print_what_is_left(folder: Path, ended: int) -> None:
+    """Print how a process ended, and the rounds and the status that it has left in the folder."""
+    try:
+        rounds = read_run(folder).rounds.num_rows
+    except RunError:
+        rounds = -1
+    state = folder / "run.json"
+    status = json.loads(state.read_text())["status"] if state.exists() else None
+    print(json.dumps({"ended": ended, "rounds": rounds, "status": status}))  # noqa: T201
 
 
 if __name__ == "__main__":

