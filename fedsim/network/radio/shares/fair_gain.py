@@ -35,8 +35,8 @@ class FairGain(GainTable):
     Notes
     -----
     The cell's clients count as 20 quantiles of their SNRs, and fading as 128 of the gain. At 0 to 20 dB rates are those
-    of a scheduler that looks at every block to 2 %. Where hundreds of clients have the highest efficiency in most blocks,
-    they err by up to 3 %.
+    of a scheduler that looks at every block to 2 %. Where hundreds of clients have the highest efficiency in most
+    blocks, they err by up to 3 %.
     """
 
     def __init__(self, rate: RateLaw, fading: Fading, snr: FloatArray) -> None:
