@@ -250,12 +250,12 @@ class SharedSpectrum:
 
         A timer that fires too early (transfers have started since) plans anew, so that a start costs no event.
         """
-        self._fire_after(now_s, left / self._rate_hz if left > 0.0 else 0.0)
+        delay_s = left / self._rate_hz if left > 0.0 else 0.0
+        if now_s + delay_s < self._fires_s:
+            self._fire_after(now_s, delay_s)
 
     def _fire_after(self, now_s: float, delay_s: float) -> None:
-        fires_s = now_s + delay_s
-        if fires_s < self._fires_s:
-            self._timer, self._fires_s = call_after(self.env, delay_s, self._on_time), fires_s
+        self._timer, self._fires_s = call_after(self.env, delay_s, self._on_time), now_s + delay_s
 
     def _plan_join(self, transfer: SpectrumTransfer, now_s: float) -> None:
         """Plan for a join that brings no other end forward at once, and for others after all joins of one event."""
@@ -265,7 +265,8 @@ class SharedSpectrum:
             call_next(self.env, self._plan_joined)
         else:
             self._rate_changed = True
-            self._fire_after(now_s, delay_s)
+            if now_s + delay_s < self._fires_s:
+                self._fire_after(now_s, delay_s)
 
     def _plan_joined(self, _event: Event) -> None:
         """Plan after all joins of one event."""
