@@ -29,7 +29,7 @@ from fedsim.arrays import FloatArray, IntArray
 from fedsim.network.contracts import SharedMedium, SpectrumBook, Transfer
 from fedsim.network.medium.delayed import Delay, DelayedReception
 from fedsim.network.medium.disciplines import DISCIPLINE, Discipline, MakespanWithPower
-from fedsim.network.medium.drawn import DrawnSpectrum, DrawnTransfer
+from fedsim.network.medium.drawn import DrawnSpectrum
 from fedsim.network.medium.drawn_rules import (
     BandRule,
     BestGainTime,
@@ -39,6 +39,7 @@ from fedsim.network.medium.drawn_rules import (
     MakespanBand,
     TimeRule,
 )
+from fedsim.network.medium.drawn_transfer import DrawnTransfer
 from fedsim.network.medium.gain_sharing import EqualWithPower, ProportionalFair
 from fedsim.network.medium.multicast import Multicast
 from fedsim.network.medium.spectrum import SharedSpectrum, SpectrumTransfer

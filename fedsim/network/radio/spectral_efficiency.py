@@ -3,6 +3,7 @@
 A law gives the efficiency at an instantaneous SNR, and its mean over fading.
 """
 
+from functools import lru_cache
 from typing import Annotated, Any, Final, Literal, Protocol
 
 import numpy as np
@@ -74,6 +75,11 @@ def _positive_or_none(value: Any) -> Any:
     return value
 
 
+@lru_cache(maxsize=128)
+def _ratio(gap_db: float) -> float:
+    return float(db_to_linear(gap_db))
+
+
 class Shannon(Component):
     """``log2(1 + snr / gap)``, up to a ceiling.
 
@@ -92,7 +98,7 @@ class Shannon(Component):
 
     def efficiency(self, snr: FloatArray) -> FloatArray:
         """Return the efficiency in bit/s/Hz at each linear SNR, of the shape of snr."""
-        free = spectral_efficiency(snr / db_to_linear(self.snr_gap_db))
+        free = spectral_efficiency(snr / _ratio(self.snr_gap_db))
         return free if self.ceiling == "none" else np.minimum(free, self.ceiling)
 
     def mean_efficiency(self, snr: FloatArray, fading: Fading) -> FloatArray:
