@@ -108,7 +108,12 @@ class Simulation:
             with Watchdog(Standing), attributing():
                 self.context = build_context(scenario, data_dir, store, chosen, keeping)
                 of = self.context.clients
-                self.recorder.clients = described(of.links, of.compute, self.context.learner, of.batteries)
+                flops = (
+                    self.context.learner.flops_per_sample
+                    if FLOPS in COMPUTE_TIME.checked(scenario.devices.compute).requires
+                    else None
+                )
+                self.recorder.clients = described(of.links, of.compute, self.context.learner, of.batteries, flops)
                 self._server = build_server(
                     self.context,
                     stopping,

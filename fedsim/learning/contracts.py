@@ -218,8 +218,8 @@ class Learner(Protocol):
         ...
 
     @property
-    def classes(self) -> IntArray | None:
-        """Number of different labels in the training data of every client, shape (K,); None without labels."""
+    def label_counts(self) -> IntArray | None:
+        """Training samples of every client with each label, shape (K, labels); None without labels."""
         ...
 
     def work_samples(self, client: IntArray, work: FloatArray | None = None) -> FloatArray:
@@ -441,6 +441,16 @@ class _EvaluationOf:
 
 
 @dataclass(frozen=True)
+class _LabelCounts:
+    """Whole numbers in a table with a row for each client."""
+
+    def __call__(self, answer: object, given: Given) -> IntArray:
+        """Return a copy."""
+        labels = np.shape(answer)[1] if isinstance(answer, np.ndarray) and answer.ndim == 2 else 1
+        return Numbers(shaped("clients", labels), least=0, dtype=np.int64)(answer, given)
+
+
+@dataclass(frozen=True)
 class _Measured:
     """One array for each measurement, with a row for each update; a number that is not known is NaN."""
 
@@ -467,7 +477,7 @@ LEARNER: Final = Contract(
         "update_bits": Number(least=0, none=True),
         "remembers": Flag(),
         "samples": Numbers(shaped("clients"), least=0, dtype=np.int64),
-        "classes": OptionalOf(Numbers(shaped("clients"), least=0, dtype=np.int64)),
+        "label_counts": OptionalOf(_LabelCounts()),
         "work_samples": Numbers(same_shape("client"), least=0),
         "whole_steps": Numbers(same_shape("client"), least=0, most=1),
         "updates": InstanceOf(list),

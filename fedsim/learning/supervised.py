@@ -154,12 +154,12 @@ class SupervisedLearner:
         return self._setup.data.digest
 
     @cached_property
-    def classes(self) -> IntArray:
-        """Different labels in the training data of every client, shape (K,)."""
+    def label_counts(self) -> IntArray:
+        """Training samples of every client with each label, shape (K, labels)."""
         data, clients = self._setup.data, self.samples.size
         owner = np.repeat(np.arange(clients), self.samples)
-        labelled = np.unique(owner * data.classes + data.train_y[np.concatenate(self._rows)])
-        return np.bincount(labelled // data.classes, minlength=clients)
+        labelled = owner * data.classes + data.train_y[np.concatenate(self._rows)]
+        return np.bincount(labelled, minlength=clients * data.classes).reshape(clients, data.classes)
 
     @cached_property
     def flops_per_sample(self) -> float:

@@ -132,7 +132,7 @@ class TimingLearner:
         return None
 
     @property
-    def classes(self) -> None:
+    def label_counts(self) -> None:
         """None: there is no data."""
         return None
 
