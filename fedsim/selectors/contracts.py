@@ -207,7 +207,8 @@ class Allocation:
     Attributes
     ----------
     bandwidth_hz : band of each client's uplink, > 0; it sends with its whole power in that band
-    transmit_power_dbm : power of each client's transmitter, at most its own
+    transmit_power_dbm : power of each client's transmitter, at most its own; with a battery whose seconds on the air
+        cost energy it draws that power over the amplifier's efficiency and the power of the circuit
     cpu_frequency : share of the device's full clock frequency at which it works, in (0, 1]; its work takes
         ``1 / share`` times as long, and ``share ** 2`` times the energy
     """

@@ -92,7 +92,13 @@ class Dispatcher:
         if context.batteries is not None:
             samples = assignment.samples * work
             demand = context.batteries.begin(
-                client, self.env.now, assignment.bits, samples, planned_s[COMPUTE], assignment.cpu_frequency
+                client,
+                self.env.now,
+                assignment.bits,
+                samples,
+                planned_s[COMPUTE],
+                assignment.cpu_frequency,
+                assignment.transmit_power_dbm,
             )
             drain = Drain(demand, assignment.bits, None if steady else carried)
             empties = drain.planned(planned_s, self.env.now)
