@@ -48,8 +48,8 @@ class JointBandwidth(CohortSelector):
     - The number of clients is given. The paper maximises the accuracy within a time for the whole training: it adds
       clients until its bound on the loss begins to rise. That bound needs constants of the loss function and of the
       data, which a server cannot know. The best number is found by a sweep over `cohort`, with real training.
-    - So the goal is the shortest round for that number. ``search = "exact"`` reaches it, the greedy scheduling need not;
-      the exact search is not in the paper.
+    - So the goal is the shortest round for that number. ``search = "exact"`` reaches it, which the greedy scheduling
+      need not; the exact search is not in the paper.
     - A client is ready after its downlink and its work, as declared in the mean. A downlink that takes no time, and
       work without a jitter, are the special case in which the plan is what happens.
     - The channel is the mean over fading that the base station measured last, not that of the round's fading block,
