@@ -5,12 +5,12 @@ from typing import Any, Final
 import numpy as np
 
 from fedsim.arrays import Vector
+from fedsim.identity import identity
 from fedsim.learning.compression.compressors import COMPRESSOR, Compressor
 from fedsim.learning.contracts import Release
 from fedsim.learning.executors.contracts import OptimizerState
 from fedsim.learning.lineage.handles import LEFT_OUT, Training, UpdateHandle, digest_of
 from fedsim.learning.models.layout import ModelLayout
-from fedsim.registry import identity
 from fedsim.streams import Streams
 from fedsim.units import BITS_PER_FLOAT32
 

@@ -8,7 +8,7 @@ from typing import ClassVar, cast
 from simpy import Environment, Event
 
 from fedsim.clock import call_after, call_when, process_now
-from fedsim.network.contracts import SharedMedium, SpectrumBook, Transfer
+from fedsim.network.transfers import SharedMedium, SpectrumBook, Transfer
 
 
 class DelayedTransfer(Transfer):

@@ -14,11 +14,11 @@ from simpy import Environment, Event
 
 from fedsim.arrays import FloatArray, IntArray
 from fedsim.clock import call_after, call_next, process_now
-from fedsim.network.contracts import SpectrumBook, Transfer
 from fedsim.network.medium.drawn_jobs import Jobs, Rows
 from fedsim.network.medium.drawn_plan import BlockPlan, BlocksPlan
 from fedsim.network.medium.drawn_rules import BandRule, TimeRule
 from fedsim.network.radio.channel import LAST_BLOCK, MOST_BLOCKS, Channel
+from fedsim.network.transfers import SpectrumBook, Transfer
 
 _SAME_INSTANT_ULPS: Final = 4
 _ELEMENTS: Final = 2**13

@@ -12,8 +12,9 @@ from fedsim.devices import Prices
 from fedsim.errors import ScenarioError
 from fedsim.history.outcomes import COMPUTE, DOWNLINK, PHASES, UPLINK
 from fedsim.learning import Release
-from fedsim.network.contracts import Directions, SharedMedium
+from fedsim.network.contracts import Directions
 from fedsim.network.medium.delayed import Delay
+from fedsim.network.transfers import SharedMedium
 from fedsim.rounds.clients.assignment import Assignment
 from fedsim.rounds.clients.context import ClientContext
 from fedsim.rounds.clients.draining import Drain

@@ -13,8 +13,8 @@ from fedsim.arrays import FloatArray, IntArray
 from fedsim.devices import EnergyDemand
 from fedsim.history.outcomes import COMPUTE, DOWNLINK, UPLINK
 from fedsim.learning import Release
-from fedsim.network.contracts import SharedMedium, Transfer
 from fedsim.network.medium.delayed import Delay, DelayedTransfer
+from fedsim.network.transfers import SharedMedium, Transfer
 from fedsim.rounds.clients.assignment import Assignment
 from fedsim.rounds.clients.connections import Connections
 from fedsim.rounds.clients.context import ClientContext
