@@ -173,6 +173,7 @@ _NETWORK: Final[list[Row]] = [
         "path_loss shadowing shadowing_sigma_db uplink_power_dbm downlink_power_dbm noise_figure_db",
     ),
     ("network lora", TIMES, "bandwidth_hz coding_rate preamble margin_db uplink_duty_cycle downlink_duty_cycle"),
+    ("network lora", TIMES, "collisions channels capture_db"),
     ("network satellite", TIMES, "passes downlink_bps uplink_bps"),
     ("network.passes constellation", TIMES, "altitude_m satellites least_elevation_deg off_track"),
     ("network.passes file", TIMES, "path period_s delay_s"),
