@@ -16,6 +16,7 @@ from fedsim.devices.availability.on_off import OnOffProcess
 from fedsim.devices.contracts import AVAILABILITY, AVAILABILITY_MODEL, COMPUTE_TIME, DROPOUT
 from fedsim.devices.energy import ENERGY
 from fedsim.errors import PartError, RunError
+from fedsim.heap import settled_heap
 from fedsim.history import History, Recorder
 from fedsim.learning import ExecutorChoice, ExecutorUsed, Keeping, Learner, MakeExecutor, Precision
 from fedsim.learning.contracts import LEARNER
@@ -139,7 +140,7 @@ class Simulation:
     def run(self) -> History:
         """Run to the end and return what happened."""
         try:
-            with Watchdog(self._standing):
+            with Watchdog(self._standing), settled_heap():
                 self._server.run()
             trained = self.trained()
             accountant = self.context.clients.accountant
