@@ -1,4 +1,4 @@
-"""A sample of the frozen scenarios about rules of rounds: policies, late updates, edge servers, faults, ends, batteries.
+"""A sample of the frozen scenarios about rules of rounds: policies, late updates, edge servers, faults, ends, charge.
 
 Networks without radio make a scenario quick; `tests/golden/test_frozen_tables.py` has a sample of all others.
 """
