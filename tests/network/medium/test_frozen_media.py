@@ -20,8 +20,13 @@ WAIT_S = (0.02, 0.0, 0.0, 0.15, 0.4, 0.0, 0.011)
 RULES = [rule for rule in sorted(SHARINGS.kinds()) if rule not in ("dedicated", "dcf")]
 MEAN = {"fading_in_shares": "mean"}
 BUSY = {"ingress_bps": 9e5, "background": {"least": 0.1, "most": 0.4, "interval_s": 0.3}}
+LOSSES = [
+    {"kind": "loss", "node": "bs-1", "from_s": 0.5, "duration_s": 1.0},
+    {"kind": "loss", "node": "bs-0", "from_s": 1.2, "duration_s": 0.4},
+]
 CASES = {
     **{name: table for name, table in freeze.NETWORKS.items() if name.startswith("graph")},
+    "graph-losses": {**freeze.NETWORKS["graph-moving"], "trouble": [*LOSSES, freeze.BURSTS]},
     **{f"cell-{rule}": freeze.cell(rule, rule) for rule in RULES},
     **{
         f"cell-{rule}-mean": {
@@ -50,6 +55,47 @@ def told(env, medium, flows):
     return [env.now, seen, books]
 
 
+def starts(medium, shared, case):
+    """Return what starts a transfer by its number."""
+    ways = [way for way, used in zip((medium.downlink, medium.uplink), shared, strict=True) if used]
+    edges, cloud = medium.edge_routes() if case == "graph-edge-servers" else ([], "")
+
+    def start(i):
+        if edges and i % 5 == 0:
+            return medium.transfer(edges[i % len(edges)], cloud, BITS[i % 7])
+        return ways[i // 3 % len(ways)](i * 5 % 6, BITS[i % 7])
+
+    return start
+
+
+def played(env, medium, start):
+    """Return what is seen of a medium in a run, and when transfers end."""
+    found, flows, ends = [], [], []
+
+    def watched(number, flow):
+        yield flow.done
+        ends.append([number, env.now])
+
+    def script():
+        for i in range(30):
+            flows.append(start(i))
+            env.process(watched(i, flows[-1]))
+            if i % 4 == 3:
+                found.append(told(env, medium, flows[-6:]))
+            if i % 6 == 5:
+                flows[i - i % 4].cancel()
+            yield env.timeout(WAIT_S[i % 7])
+        for wait_s in (0.05, 0.3, 2.0):
+            yield env.timeout(wait_s)
+            found.append(told(env, medium, flows))
+            for flow in flows[:: 1 + int(10 * wait_s)]:
+                flow.cancel()
+
+    env.process(script())
+    env.run(until=60.0)
+    return [*found, told(env, medium, flows), ends]
+
+
 @pytest.mark.parametrize("case", sorted(CASES))
 def test_a_medium_answers_as_before(case):
     links = NETWORKS.make(CASES[case]).build(POSITIONS_M, Streams(11))
@@ -63,30 +109,7 @@ def test_a_medium_answers_as_before(case):
     ]
     if any(links.shared):
         medium = links.open(env)
-        ways = [way for way, shared in zip((medium.downlink, medium.uplink), links.shared, strict=True) if shared]
-        flows, ends = [], []
-
-        def watched(number, flow):
-            yield flow.done
-            ends.append([number, env.now])
-
-        def script():
-            for i in range(30):
-                flow = ways[i // 3 % len(ways)](i * 5 % 6, BITS[i % 7])
-                flows.append(flow)
-                env.process(watched(i, flow))
-                if i % 4 == 3:
-                    found.append(told(env, medium, flows[-6:]))
-                if i % 6 == 5:
-                    flows[i - i % 4].cancel()
-                yield env.timeout(WAIT_S[i % 7])
-            for wait_s in (0.05, 0.3, 2.0):
-                yield env.timeout(wait_s)
-                found.append(told(env, medium, flows))
-                for flow in flows[:: 1 + int(10 * wait_s)]:
-                    flow.cancel()
-
-        env.process(script())
-        env.run(until=60.0)
-        found += [told(env, medium, flows), ends]
+        found += played(env, medium, starts(medium, links.shared, case))
+        if case in ("graph-moving", "graph-losses"):
+            found.append(medium.handovers)
     check_frozen("media", case, found)
