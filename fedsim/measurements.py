@@ -22,6 +22,9 @@ MEASUREMENTS: Final = ("loss", "loss_rms", "accuracy_gain", "update_norm", "upda
   all else.
 """
 
+NUMBERS: Final = frozenset({"loss", "loss_rms", "accuracy_gain"})
+"""Measurements that a client sends as numbers beside its update; the others are computed from the update."""
+
 
 def forward_passes(needs: Collection[str]) -> int:
     """Return how many extra forward passes over all its samples a client makes for measurements."""
@@ -30,7 +33,7 @@ def forward_passes(needs: Collection[str]) -> int:
 
 def numbers_up(needs: Collection[str]) -> int:
     """Return how many numbers a client sends beside its update; the server computes the rest from the update."""
-    return len({"loss", "loss_rms", "accuracy_gain"} & set(needs))
+    return len(NUMBERS & set(needs))
 
 
 def check_needs(needs: Collection[str]) -> None:
