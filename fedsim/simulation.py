@@ -41,6 +41,7 @@ from fedsim.rounds import (
 )
 from fedsim.rounds.audit.audit import Audit
 from fedsim.rounds.audit.tables import TableAudit
+from fedsim.rounds.clients.budget_left import BudgetLeft
 from fedsim.rounds.clients.description import described
 from fedsim.rounds.clients.dispatch import Dispatcher
 from fedsim.rounds.hierarchy.cloud import Cloud
@@ -325,6 +326,10 @@ def build_context(
     devices_up = None if faults.client_crash is None else faults.client_crash.build(clients, streams)
     links_up = None if faults.link_outage is None else faults.link_outage.build(clients, streams)
     availability, batteries = _availability(scenario, streams, learner, [devices_up, links_up])
+    candidacy, least = availability, None if privacy is None else privacy.least_epsilon
+    if accountant is not None and least is not None:
+        # Of the candidates alone: a client whose upload takes the last of its budget sends it to the end.
+        candidacy = EligibleClients(availability, [BudgetLeft(accountant, least)], np.arange(clients))
     clients_context = ClientContext(
         streams=streams,
         links=links,
@@ -341,7 +346,7 @@ def build_context(
     return ServerContext(
         clients=clients_context,
         streams=streams,
-        availability=availability,
+        availability=candidacy,
         learner=learner,
         selector=selector,
         policy=checked_policy(scenario.rounds.policy),
@@ -358,6 +363,7 @@ def build_context(
         expected_duration_s=expected.duration_s if expected is not None and selector.oracle else None,
         server_restart=faults.server_restart,
         side_information=side,
+        least_epsilon=least,
     )
 
 

@@ -195,3 +195,15 @@ def test_the_same_seed_twice_gives_the_same_noise():
     for first, second in zip(told()[0], told()[0], strict=True):
         for name in Curious.needs:
             np.testing.assert_array_equal(first[name], second[name])
+
+
+@pytest.mark.parametrize("policy", ["synchronous", "fedbuff"])
+def test_a_client_with_too_little_budget_left_is_no_candidate(policy):
+    """Each of 12 clients has 200 e^(-0.04 n) left after n updates: at most 3 updates begin with 180 or more left."""
+    rounds = {"count": 30, "policy": {"kind": "fedbuff", "buffer": 2, "concurrency": 4}} if policy == "fedbuff" else {}
+    history = simulate(SCENARIO.replace({"privacy.least_epsilon": 180.0, "rounds": {"count": 30, **rounds}, "seed": 3}))
+    sent = history.participations.to_pandas()
+    assert (sent.outcome == "delivered").all()
+    assert sorted(sent.groupby("client").size()) == [3] * 12
+    assert len(history.notes) == 1
+    assert "no client has 180 epsilon of its privacy budget left, the least of a candidate" in history.notes[0]
