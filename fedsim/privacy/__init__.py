@@ -6,7 +6,7 @@ from pydantic import Field
 
 from fedsim.privacy.accountant import PrivacyAccountant
 from fedsim.privacy.budget import BUDGETS, Budget, GeometricBudget
-from fedsim.privacy.mechanisms import MECHANISMS, CoordinateClampLaplace, L1ClippedLaplace, Mechanism
+from fedsim.privacy.mechanisms import MECHANISMS, CoordinateClampLaplace, L1ClippedLaplace, Mechanism, StatedNoise
 from fedsim.privacy.side_information import SIDE_INFORMATIONS, ExactNumbers, LaplaceNumbers, SideInformation
 from fedsim.registry import Settings, Slot
 
@@ -24,6 +24,7 @@ __all__ = [
     "Privacy",
     "PrivacyAccountant",
     "SideInformation",
+    "StatedNoise",
 ]
 
 
