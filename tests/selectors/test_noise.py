@@ -96,7 +96,8 @@ def test_corrected_squared_distances_are_right_on_average():
         distances.learn(reports_of(update=sent, noise_energy=[noise, noise]))
         found.append(distances.between(np.array([0]), np.array([1]))[0, 0])
     # A distance below 0 would count as 0, but 8 is beyond five standard deviations.
-    assert 0 < np.min(found) and 5 * np.std(found) < 8
+    assert np.min(found) > 0
+    assert 5 * np.std(found) < 8
     assert np.mean(found) == pytest.approx(8.0, abs=5 * np.std(found) / np.sqrt(3000))
 
 
