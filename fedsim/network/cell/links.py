@@ -9,10 +9,11 @@ from fedsim.arrays import FloatArray, IntArray
 from fedsim.clock import Environment
 from fedsim.errors import ScenarioError, SelectorError
 from fedsim.network.cell.access import AccessDelays
-from fedsim.network.contracts import Connection, Directions, LinkFacts, Links, SharedMedium
+from fedsim.network.contracts import Connection, Directions, LinkFacts, Links
 from fedsim.network.medium.cell import CellMedium, FadingInShares, Sharing
 from fedsim.network.radio.allocation import AllocatedChannel
 from fedsim.network.radio.channel import Channel
+from fedsim.network.transfers import SharedMedium
 from fedsim.per_client import at
 
 

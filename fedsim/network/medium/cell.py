@@ -26,7 +26,6 @@ from pydantic_core import core_schema
 from simpy import Environment
 
 from fedsim.arrays import FloatArray, IntArray
-from fedsim.network.contracts import SharedMedium, SpectrumBook, Transfer
 from fedsim.network.medium.delayed import Delay, DelayedReception
 from fedsim.network.medium.disciplines import DISCIPLINE, Discipline, MakespanWithPower
 from fedsim.network.medium.drawn import DrawnSpectrum
@@ -44,6 +43,7 @@ from fedsim.network.medium.gain_sharing import EqualWithPower, ProportionalFair
 from fedsim.network.medium.multicast import Multicast
 from fedsim.network.medium.spectrum import SharedSpectrum, SpectrumTransfer
 from fedsim.network.radio.channel import Channel
+from fedsim.network.transfers import SharedMedium, SpectrumBook, Transfer
 from fedsim.registry import Recipe, Registry, Slot, refusal
 
 SHARINGS: Final = Registry(

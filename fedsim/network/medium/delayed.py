@@ -7,7 +7,7 @@ from typing import ClassVar, Protocol, TypeVar, cast
 from simpy import Environment, Event
 
 from fedsim.clock import call_after, call_when, process_now
-from fedsim.network.contracts import Transfer
+from fedsim.network.transfers import Transfer
 
 
 class Held(Protocol):

@@ -6,7 +6,7 @@ from typing import Protocol
 from simpy import Environment, Event
 
 from fedsim.clock import process_now
-from fedsim.network.contracts import Transfer
+from fedsim.network.transfers import Transfer
 
 
 class Carrier(Protocol):

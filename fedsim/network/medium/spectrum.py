@@ -13,8 +13,8 @@ from typing import Final
 from simpy import Environment, Event
 
 from fedsim.clock import call_after, call_next, process_now
-from fedsim.network.contracts import SpectrumBook, Transfer
 from fedsim.network.medium.disciplines import Discipline, Job
+from fedsim.network.transfers import SpectrumBook, Transfer
 
 SAME_INSTANT_ULPS: Final = 4
 """Ends within this many units in the last place of the present instant are now: sums in another order differ so."""
