@@ -290,7 +290,15 @@ EDGE_PARTICIPATIONS: Final = TableSchema(
 PROBES: Final = TableSchema(
     "probes",
     "one client asked a question before a selection",
-    (Column("round", pa.int32(), "round of the selection"), _EDGE, _CLIENT, *_SPENT, *_ENDED, _ENERGY),
+    (
+        Column("round", pa.int32(), "round of the selection"),
+        _EDGE,
+        _CLIENT,
+        *_SPENT,
+        *_ENDED,
+        Column("epsilon", pa.float64(), "privacy charged for the answer; 0 if it is not private", "epsilon", since=5),
+        _ENERGY,
+    ),
     optional=True,
 )
 ACCOUNTS: Final = TableSchema(

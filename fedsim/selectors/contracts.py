@@ -311,6 +311,8 @@ class PublishedSelector:
     oracle : whether the views are `OracleView`
     communication : messages besides the cohort's models and updates: ``"a number up per update"``
     uses_features : whether clients declare features
+    asks_losses : whether a question of ``probe`` may be for losses, which leak; with privacy, a question for losses is
+        refused where this is not stated
     numbers_of_clients : options that hold one number for each client of the server, or None
     """
 
@@ -320,6 +322,7 @@ class PublishedSelector:
     oracle: ClassVar[bool] = False
     communication: ClassVar[str] = "nothing"
     uses_features: ClassVar[bool] = False
+    asks_losses: ClassVar[bool] = False
 
     def observe(self, reports: Reports) -> None:
         """Ignore the reports; methods with memory override this."""

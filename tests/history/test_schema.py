@@ -43,7 +43,7 @@ def test_columns_that_may_be_null_can_be_left_out():
     probes = {
         **dict.fromkeys(("round", "client", "outcome"), np.zeros(2, dtype=np.int8)),
         **dict.fromkeys(("start_s", "downlink_s", "compute_s", "uplink_s", "queue_s", "end_s"), np.zeros(2)),
-        **dict.fromkeys(("downlink_bits", "uplink_bits", "energy_j"), np.zeros(2)),
+        **dict.fromkeys(("downlink_bits", "uplink_bits", "energy_j", "epsilon"), np.zeros(2)),
     }
     recorder.add_probes(**probes)
     recorder.add_probes(**probes, edge=np.array([4, -1]), cut_in=np.array([-1, 2], dtype=np.int8))

@@ -12,6 +12,7 @@ from fedsim.clock import Waiting
 from fedsim.errors import PartError
 from fedsim.history.outcomes import Fate
 from fedsim.learning import Model
+from fedsim.measurements import NUMBERS
 from fedsim.network import Links
 from fedsim.rounds.aggregation.rules import AggregationRule
 from fedsim.rounds.clients.assignment import Assignment
@@ -114,8 +115,11 @@ class CohortRuns:
             transmit_power_dbm=given.transmit_power_dbm,
         )
         on_end = None if self.end_with_round else partial(self._client_ended, run)
+        charge, accountant = None, context.clients.accountant
+        if accountant is not None:
+            charge = partial(run.charge, accountant, not NUMBERS.isdisjoint(context.selector.needs))
         try:
-            run.participations = self._dispatcher.send(assignment, run.work, run.releases, on_end)
+            run.participations = self._dispatcher.send(assignment, run.work, charge, on_end)
         except PartError as error:
             error.name_clients(client)
             raise
