@@ -167,7 +167,8 @@ class Computation:
         for training in trainings:
             memory = {} if training.outgoing is None else self.messages.settle(training, result.difference)
             training.take(result, memory)
-            self.kept.note_state(training)
+            if training.state is not None:
+                self.kept.note_state(training)
             if self._heard is not None:
                 self._heard(training)
         return trainings
@@ -232,10 +233,6 @@ class Computation:
         """Put into the store what waits to be put there, and the results of evaluations under way."""
         self._evaluator.settle(0)
         self.kept.flush()
-
-    def sent(self, update: UpdateHandle) -> Vector:
-        """Return what the server receives, the training having run."""
-        return self.messages.sent(update)
 
     def reports(self, trainings: Sequence[Training], records: Mapping[str, Record]) -> None:
         """Give trainings the reports that are among records under their digests."""
@@ -320,11 +317,15 @@ class Computation:
                 for one in trainings
             ]
         )
-        rows = self._rows
-        return [
-            TrainingJob(one.base.vector, rows[one.client], one.work, rng, one.optimizer_state)
-            for one, rng in zip(trainings, generators, strict=True)
-        ]
+        rows, jobs = self._rows, []
+        base = vector = None
+        for one, rng in zip(trainings, generators, strict=True):
+            if base is not one.base or vector is None:
+                base = one.base
+                vector = base.vector
+            state = {} if one.previous is None else one.optimizer_state
+            jobs.append(TrainingJob(vector, rows[one.client], one.work, rng, state))
+        return jobs
 
     def _keep_evaluations(self, digests: Sequence[str]) -> Callable[[Found], None]:
         def keep(found: Found) -> None:

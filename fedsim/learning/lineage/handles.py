@@ -107,11 +107,11 @@ class Training:
     state : what a later training of the same client may go on from; None if none does
     counted : whether it counts among the trainings in use
     heir : the newest model that its update has been aggregated into, as long as there is one
+    waiting : number of models that wait for the difference
     """
 
     __slots__ = (
         "__weakref__",
-        "_waiting",
         "base",
         "client",
         "counted",
@@ -123,6 +123,7 @@ class Training:
         "repeat",
         "report",
         "state",
+        "waiting",
         "work",
     )
 
@@ -147,7 +148,7 @@ class Training:
         self.difference: Vector | None = None
         self.counted = False
         self.heir: weakref.ref[ModelHandle] | None = None
-        self._waiting = 0
+        self.waiting = 0
         self.state: Final = StateHandle(self) if leaves_state else None
         self.outgoing: Final = outgoing
 
@@ -190,18 +191,14 @@ class Training:
         if self.state is not None:
             self.state.take({**result.state, **memory} if memory else result.state)
 
-    def wait(self) -> None:
-        """Note that one more model waits for the difference."""
-        self._waiting += 1
-
     def taken(self) -> None:
         """Note that a model has the difference, or does not need it any more; the last one lets go of it."""
-        self._waiting -= 1
+        self.waiting -= 1
         self.forget_unless_awaited()
 
     def forget_unless_awaited(self) -> None:
         """Let go of a difference that no model waits for."""
-        if not self._waiting:
+        if not self.waiting:
             self.difference = None
             if self.outgoing is not None:
                 self.outgoing.sent = None
