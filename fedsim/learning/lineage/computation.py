@@ -26,7 +26,8 @@ ARITHMETIC: Final = 1
 """Number of fedsim's own arithmetic in digests: one more whenever a change of the code changes a result's bits."""
 
 _LONGEST_LINE: Final = 64
-"""Models in a row without numbers before the store is asked for each further one."""
+_FEW_WAITING: Final = 512
+"""Models in a row without numbers, and trainings on their line, before the store is asked for each further model."""
 
 _MOST_WAITING: Final = 2**18
 """Trainings on one line that may wait for their turn, in about 130 MB; more are run."""
@@ -187,7 +188,7 @@ class Computation:
         model : the newest one
         states : of optimisers, from which later trainings go on; they are taken too, as each keeps such a line alive
         """
-        if model.depth <= _LONGEST_LINE:
+        if model.depth <= _LONGEST_LINE or model.waiting <= _FEW_WAITING:
             return
         if self.kept.load(model):
             for state in states:
