@@ -21,8 +21,9 @@ from fedsim.network.contracts import Directions, Links, SharedMedium, Transfer
 from fedsim.network.medium.disciplines import EqualSharing
 from fedsim.rounds.aggregation.rules import FedAvgRule
 from fedsim.rounds.hierarchy.backhaul import Backhaul
-from fedsim.rounds.policies.contracts import RoundPolicy, ServerTraits, SynchronousPolicy
+from fedsim.rounds.policies.contracts import RoundPolicy, SynchronousPolicy
 from fedsim.rounds.policies.late import LateRule
+from fedsim.rounds.policies.server_port import ServerTraits
 from fedsim.selectors import Cohort
 
 CLIENTS, ROUNDS = 4, 3

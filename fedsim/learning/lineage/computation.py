@@ -13,7 +13,7 @@ from fedsim.learning.executors.contracts import (
     TrainingResult,
 )
 from fedsim.learning.lineage.evaluations import Evaluator, Found, Running, Waiting
-from fedsim.learning.lineage.handles import ModelHandle, Node, Report, StateHandle, Training, UpdateHandle, digest_of
+from fedsim.learning.lineage.handles import ModelHandle, Node, Report, StateHandle, Training, digest_of
 from fedsim.learning.lineage.kept import Kept
 from fedsim.learning.lineage.messages import Messages
 from fedsim.learning.lineage.order import materialize

@@ -308,7 +308,8 @@ def _ends_s(
     before = np.where(last > 0, total[row, last - 1], sent)
     block = passed + last
     begins_s = np.maximum(0.0, first_s + (block - 1) * coherence_s)
-    return np.minimum(begins_s + (bits - before) / rate[row, last], first_s + block * coherence_s)
+    ends_s: FloatArray = np.minimum(begins_s + (bits - before) / rate[row, last], first_s + block * coherence_s)
+    return ends_s
 
 
 def _blocks_to_draw(expected_blocks: ArrayLike) -> FloatArray:
