@@ -8,7 +8,7 @@ import numpy as np
 from simpy import Environment, Event
 
 from fedsim.clock import call_after
-from fedsim.network.contracts import Transfer
+from fedsim.network.transfers import Transfer
 from fedsim.rounds.clients.draining import Drain
 from fedsim.rounds.clients.interruptions import Interruptions
 
