@@ -14,6 +14,10 @@ OORT = {"alpha": 2.0, "exploration": 0.9, "exploration_decay": 0.98, "blacklist_
 LOSS = {"candidates": None, "weights": "equal"}
 REFL = {"hold_off": 5, "adaptive_target": False, "least_share": 0.0, "slot_s": None, "initial_s": 1000.0, "alpha": 0.25}
 DEFAULTS = {
+    "bn2-c": {"bandwidth_hz": 10000000.0, "upload_s": 1.0, "state": "now"},
+    "bc-bn2": {"channels": None, "state": "now"},
+    "age-based": {"alpha": 1.0, "bandwidth_hz": 10000000.0, "upload_s": 1.0, "state": "now"},
+    "best-channel": {"state": "now"},
     "bsfl": {"tau_min_s": 0.05, "alpha": 1.0, "beta": 2.0, "time_index": "paper", "confidence": "cohort"},
     "clustered-similarity": {"similarity": "angle", "matrix": "paper"},
     "cpow-d": {**LOSS, "up_bits": 32.0, "wait_s": None},

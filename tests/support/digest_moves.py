@@ -240,6 +240,12 @@ _DEVICES: Final[list[Row]] = [
 ]
 
 _SELECTORS: Final[list[Row]] = [
+    ("selector bn2-c", WHO, "cohort bandwidth_hz upload_s state"),
+    ("selector bc-bn2", WHO, "cohort channels state"),
+    ("selector bn2", WHO, "cohort"),
+    ("selector age-based", WHO, "cohort alpha bandwidth_hz upload_s state"),
+    ("selector proportional-fair", WHO, "cohort"),
+    ("selector best-channel", WHO, "cohort state"),
     ("selector bsfl", WHO, "cohort tau_min_s alpha beta time_index confidence"),
     ("selector clustered-similarity", WHO, "cohort similarity matrix"),
     ("selector clustered-size", WHO, "cohort"),

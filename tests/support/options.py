@@ -31,6 +31,12 @@ NETWORK_OPTIONS = {
 }
 # Every set of options is checked on its own.
 SELECTOR_OPTIONS = {
+    "bn2-c": [{"cohort": 5}, {"cohort": 3, "bandwidth_hz": 1000.0, "upload_s": 0.1}],
+    "bc-bn2": [{"cohort": 5}, {"cohort": 3, "channels": 4, "state": "mean"}],
+    "bn2": [{"cohort": 5}],
+    "age-based": [{"cohort": 5}, {"cohort": 3, "alpha": 2.0, "upload_s": 0.01, "state": "mean"}],
+    "proportional-fair": [{"cohort": 5}],
+    "best-channel": [{"cohort": 5}, {"cohort": 3, "state": "mean"}],
     "bsfl": [{"cohort": 5}, {"cohort": 3, "confidence": "crowd"}],
     "clustered-similarity": [
         {"cohort": 5},
