@@ -52,6 +52,8 @@ SELECTORS: dict[str, dict[str, Any]] = {
     "fedcs": {"deadline_s": DEADLINE_S, "share": 0.25},
     "joint-bandwidth": {"cohort": COHORT},
     "tifl": {"cohort": COHORT},
+    "eafl": {"cohort": COHORT},
+    "ocean": {"cohort": COHORT, "bandwidth_hz": 1000000.0, "least_hz": 10000.0},
     "bn2-c": {"cohort": COHORT, "bandwidth_hz": 1000000.0},
     "bc-bn2": {"cohort": COHORT},
     "bn2": {"cohort": COHORT},

@@ -14,6 +14,28 @@ OORT = {"alpha": 2.0, "exploration": 0.9, "exploration_decay": 0.98, "blacklist_
 LOSS = {"candidates": None, "weights": "equal"}
 REFL = {"hold_off": 5, "adaptive_target": False, "least_share": 0.0, "slot_s": None, "initial_s": 1000.0, "alpha": 0.25}
 DEFAULTS = {
+    "eafl": {
+        "utility_share": 0.25,
+        "alpha": 2.0,
+        "exploration": 0.9,
+        "exploration_decay": 0.98,
+        "exploration_least": 0.2,
+        "window": 20,
+        "pacer_step_s": None,
+    },
+    "ocean": {
+        "budget_j": 0.02,
+        "v": 0.01,
+        "pattern": "uniform",
+        "rounds": 100,
+        "frame": None,
+        "bandwidth_hz": 10000000.0,
+        "least_hz": 100000.0,
+        "upload_s": 1.0,
+        "transmit_power_dbm": 23.0,
+        "snr_gap_db": 0.0,
+        "state": "now",
+    },
     "bn2-c": {"bandwidth_hz": 10000000.0, "upload_s": 1.0, "state": "now"},
     "bc-bn2": {"channels": None, "state": "now"},
     "age-based": {"alpha": 1.0, "bandwidth_hz": 10000000.0, "upload_s": 1.0, "state": "now"},

@@ -240,6 +240,10 @@ _DEVICES: Final[list[Row]] = [
 ]
 
 _SELECTORS: Final[list[Row]] = [
+    ("selector eafl", WHO, "cohort utility_share alpha exploration exploration_decay exploration_least window"),
+    ("selector eafl", WHO, "pacer_step_s"),
+    ("selector ocean", WHO, "cohort budget_j v pattern rounds frame bandwidth_hz least_hz upload_s"),
+    ("selector ocean", WHO, "transmit_power_dbm snr_gap_db state"),
     ("selector bn2-c", WHO, "cohort bandwidth_hz upload_s state"),
     ("selector bc-bn2", WHO, "cohort channels state"),
     ("selector bn2", WHO, "cohort"),

@@ -31,6 +31,11 @@ NETWORK_OPTIONS = {
 }
 # Every set of options is checked on its own.
 SELECTOR_OPTIONS = {
+    "eafl": [{"cohort": 5}, {"cohort": 4, "utility_share": 1.0, "window": 2, "pacer_step_s": 0.2}],
+    "ocean": [
+        {"cohort": 5},
+        {"cohort": 3, "pattern": "ascending", "frame": 5, "budget_j": 0.0001, "upload_s": 0.1, "least_hz": 10.0},
+    ],
     "bn2-c": [{"cohort": 5}, {"cohort": 3, "bandwidth_hz": 1000.0, "upload_s": 0.1}],
     "bc-bn2": [{"cohort": 5}, {"cohort": 3, "channels": 4, "state": "mean"}],
     "bn2": [{"cohort": 5}],
