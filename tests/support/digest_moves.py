@@ -240,6 +240,10 @@ _DEVICES: Final[list[Row]] = [
 ]
 
 _SELECTORS: Final[list[Row]] = [
+    ("selector aocs", WHO, "cohort iterations floor"),
+    ("selector adapow-d", WHO, "cohort first until decay weights up_bits wait_s"),
+    ("selector active", WHO, "cohort alpha1 alpha2 alpha3"),
+    ("selector e3cs", WHO, "cohort quota quota_from eta draw"),
     ("selector eafl", WHO, "cohort utility_share alpha exploration exploration_decay exploration_least window"),
     ("selector eafl", WHO, "pacer_step_s"),
     ("selector ocean", WHO, "cohort budget_j v pattern rounds frame bandwidth_hz least_hz upload_s"),

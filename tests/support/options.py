@@ -31,6 +31,10 @@ NETWORK_OPTIONS = {
 }
 # Every set of options is checked on its own.
 SELECTOR_OPTIONS = {
+    "aocs": [{"cohort": 5}, {"cohort": 4, "iterations": 0, "floor": 0.0}],
+    "adapow-d": [{"cohort": 5}, {"cohort": 3, "first": 12, "until": 10, "decay": "geometric"}],
+    "active": [{"cohort": 5}, {"cohort": 3, "alpha1": 1.0, "alpha2": 1.0, "alpha3": 0.5}],
+    "e3cs": [{"cohort": 5}, {"cohort": 3, "quota": 0.0, "quota_from": 8, "draw": "exact"}],
     "eafl": [{"cohort": 5}, {"cohort": 4, "utility_share": 1.0, "window": 2, "pacer_step_s": 0.2}],
     "ocean": [
         {"cohort": 5},
