@@ -52,6 +52,7 @@ SELECTORS: dict[str, dict[str, Any]] = {
     "fedcs": {"deadline_s": DEADLINE_S, "share": 0.25},
     "joint-bandwidth": {"cohort": COHORT},
     "tifl": {"cohort": COHORT},
+    "pisces": {"cohort": COHORT},
     "aocs": {"cohort": COHORT},
     "adapow-d": {"cohort": COHORT},
     "active": {"cohort": COHORT},

@@ -85,6 +85,7 @@ SELECTORS: Final = Registry(
         "pause-enumeration": "fedsim.selectors.pause.enumeration:PauseEnumeration",
         "pause-genie": "fedsim.selectors.pause.genie:PauseGenie",
         "pause-vanilla-sa": "fedsim.selectors.pause.sa_pause:VanillaSaPause",
+        "pisces": "fedsim.selectors.adaptive.pisces:Pisces",
         "pow-d": "fedsim.selectors.power_of_choice:PowD",
         "proportional-fair": "fedsim.selectors.channel.proportional_fair:ProportionalFair",
         "refl": "fedsim.selectors.refl.refl:Refl",

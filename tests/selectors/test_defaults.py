@@ -14,6 +14,14 @@ OORT = {"alpha": 2.0, "exploration": 0.9, "exploration_decay": 0.98, "blacklist_
 LOSS = {"candidates": None, "weights": "equal"}
 REFL = {"hold_off": 5, "adaptive_target": False, "least_share": 0.0, "slot_s": None, "initial_s": 1000.0, "alpha": 0.25}
 DEFAULTS = {
+    "pisces": {
+        "beta": 0.5,
+        "window": 5,
+        "exploration": 0.9,
+        "exploration_decay": 0.98,
+        "exploration_least": 0.2,
+        "samples_per_round": None,
+    },
     "aocs": {"iterations": 4, "floor": 0.1},
     "adapow-d": {"first": None, "until": 100, "decay": "linear", "weights": "equal", "up_bits": 32.0, "wait_s": None},
     "active": {"alpha1": 0.75, "alpha2": 0.01, "alpha3": 0.1},
