@@ -88,6 +88,8 @@ _ROUNDS: Final[list[Row]] = [
     ("rounds.policy fedbuff", STEP, "staleness max_staleness buffer server_rate"),
     ("rounds.policy k-fastest", WHO, "k over_selection max_wait_s"),
     ("rounds.policy moving-average", WHO, "initial_s alpha target_share growth"),
+    ("rounds.policy pisces", WHO, "concurrency give_up_s"),
+    ("rounds.policy pisces", STEP, "bound staleness max_staleness"),
     ("rounds.policy quorum", WHO, "share min_wait_s max_wait_s"),
     ("rounds.policy safa", WHO, "max_wait_s"),
     ("rounds.policy safa", STEP, "share lag"),

@@ -132,11 +132,15 @@ class Bn2C(CohortSelector):
 
     def observe(self, reports: Reports) -> None:
         """Remember the norms of delivered updates by the number of elements sent."""
-        update = reports.measured.get("update", np.full((reports.client.size, 0), np.nan))
-        norm = np.linalg.norm(update, axis=1) if update.shape[1] else np.full(reports.client.size, np.nan)
-        self._whole.learn(reports, norm.astype(np.float64))
-        for one, values, there in zip(reports.client.tolist(), update, reports.delivered, strict=True):
-            if there and values.size and np.isfinite(values).all():
+        update = reports.measured.get("update", np.zeros(0))
+        if update.ndim != 2:
+            # A run about timing only has no updates.
+            self._whole.learn(reports, np.full(reports.client.size, np.nan))
+            return
+        norm = np.linalg.norm(update.astype(np.float64), axis=1)
+        self._whole.learn(reports, norm)
+        for one, values, known in zip(reports.client.tolist(), update, np.isfinite(norm), strict=True):
+            if known and values.size:
                 self._sparse.learn(one, values)
 
     def worth(self, view: RoundView, size: int) -> FloatArray:

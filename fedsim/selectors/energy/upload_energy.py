@@ -12,7 +12,7 @@ from scipy.special import lambertw
 
 from fedsim.arrays import FloatArray
 
-_HALVINGS: Final = 100
+_HALVINGS: Final = 64
 _LN2: Final = float(np.log(2.0))
 
 
