@@ -4,6 +4,7 @@ Streams: ``battery-charge`` by client.
 """
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Annotated, Any, ClassVar, Final, Protocol, Self
 
 import numpy as np
@@ -16,7 +17,6 @@ from fedsim.errors import ScenarioError
 from fedsim.per_client import ClientValues, PerClient, Values, values_of
 from fedsim.registry import Component, Registry
 from fedsim.streams import Streams
-from fedsim.units import db_to_linear
 
 ENERGIES: Final = Registry(
     "energy law",
@@ -90,8 +90,11 @@ class Battery(Component):
     `transmit_power_dbm`, whose power is ``P / amplifier_efficiency + circuit_w`` (Auer et al., "How much energy is
     needed to run a wireless network?", IEEE Wireless Communications 18(5), 2011, without load dependence). A direction
     with a power has no price of a bit by default; both together, as in the whole model of Huang et al., need links of
-    known durations: a shared direction allows one of the two. The capacity and the price of work differ between
-    devices and have no default: a phone's 3,000 mAh at 3.85 V are 41.6 kJ.
+    known durations: a shared direction allows one of the two. Where a selector allocates powers
+    (`fedsim.selectors.Allocation`) and seconds of sending cost energy, a client draws ``P / amplifier_efficiency +
+    circuit_w`` with the power P that it was given, in place of `transmit_w` too; a price of bits stays as it is. The
+    capacity and the price of work differ between devices and have no default: a phone's 3,000 mAh at 3.85 V are
+    41.6 kJ.
 
     Powers, prices, the capacity and the least charge may have a value for each client (`fedsim.per_client`).
 
@@ -177,17 +180,18 @@ class Battery(Component):
         def of(name: str) -> Values:
             return values_of(self, name, clients, streams, "devices.energy")
 
-        transmit_w: Values = of("transmit_w")
-        if self.transmit_power_dbm is not None:
-            transmit_w = db_to_linear(self.transmit_power_dbm) * 1e-3 / self.amplifier_efficiency + self.circuit_w
         prices = Prices(
             receive_w=of("receive_w"),
-            transmit_w=transmit_w,
+            transmit_w=of("transmit_w"),
             receive_j_per_bit=of("receive_j_per_bit"),
             transmit_j_per_bit=of("transmit_j_per_bit"),
             sample_j=0.0 if self.compute_j_per_flop is None else of("compute_j_per_flop") * (flops_per_sample or 0.0),
             compute_w=0.0 if self.compute_w is None else of("compute_w"),
+            amplifier_efficiency=self.amplifier_efficiency,
+            circuit_w=self.circuit_w,
         )
+        if self.transmit_power_dbm is not None:
+            prices = replace(prices, transmit_w=prices.sending_w(self.transmit_power_dbm))
         u = streams.uniform("battery-charge", np.arange(clients))
         initial, capacity_j = self.initial_from + (self.initial_to - self.initial_from) * u, of("capacity_j")
         return Batteries(

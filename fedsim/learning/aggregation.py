@@ -1,13 +1,17 @@
 """How a server combines what has arrived: weighted differences, whole models, and the step of its optimiser."""
 
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Any, Final, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fedsim.arrays import FloatArray, Vector
 from fedsim.learning.server_optimizers import SERVER_OPTIMIZER, ServerOptimizer, ServerState, sum_of
+
+Of = Literal["difference", "model"]
+"""What an aggregation combines: the clients' differences, or their whole models."""
+_OF: Final = get_args(Of)
 
 _SUM_TOLERANCE: Final = 1e-9
 """By how much weights of a mean may miss 1, far above the rounding of a sum of thousands."""
@@ -126,3 +130,15 @@ def _read_only(array: NDArray[Any]) -> NDArray[Any]:
     view = array.view()
     view.flags.writeable = False
     return view
+
+
+def check_of(of: str) -> None:
+    """Refuse an unknown way to aggregate.
+
+    Raises
+    ------
+    ValueError
+        Naming it and what is allowed.
+    """
+    if of not in _OF:
+        raise ValueError(f"of: {of!r} is not allowed; it must be one of {', '.join(_OF)}")

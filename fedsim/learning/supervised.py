@@ -14,19 +14,12 @@ from numpy.typing import NDArray
 
 from fedsim.arrays import FloatArray, IntArray, Vector
 from fedsim.errors import ScenarioError
-from fedsim.learning.aggregation import checked_weights, stepped, weighted_mean
+from fedsim.identity import identity
+from fedsim.learning.aggregation import Of, check_of, checked_weights, stepped, weighted_mean
 from fedsim.learning.compression.compressors import Compressor, NoCompression
-from fedsim.learning.contracts import (
-    Evaluation,
-    ExecutorUsed,
-    Model,
-    Of,
-    PendingEvaluation,
-    Release,
-    Update,
-    Work,
-    check_of,
-)
+from fedsim.learning.computing import ExecutorUsed, Work
+from fedsim.learning.contracts import Model, Release, Update
+from fedsim.learning.evaluation import Evaluation, PendingEvaluation
 from fedsim.learning.executors.contracts import Executor, TrainingSetup
 from fedsim.learning.lineage.computation import Computation
 from fedsim.learning.lineage.handles import (
@@ -49,7 +42,6 @@ from fedsim.learning.store.contracts import Store
 from fedsim.learning.store.keeping import Keeping
 from fedsim.learning.store.memory import MemoryStore
 from fedsim.learning.update_metrics import deviations, measure
-from fedsim.registry import identity
 from fedsim.streams import Streams
 from fedsim.units import BITS_PER_FLOAT32
 
@@ -154,12 +146,12 @@ class SupervisedLearner:
         return self._setup.data.digest
 
     @cached_property
-    def classes(self) -> IntArray:
-        """Different labels in the training data of every client, shape (K,)."""
+    def label_counts(self) -> IntArray:
+        """Training samples of every client with each label, shape (K, labels)."""
         data, clients = self._setup.data, self.samples.size
         owner = np.repeat(np.arange(clients), self.samples)
-        labelled = np.unique(owner * data.classes + data.train_y[np.concatenate(self._rows)])
-        return np.bincount(labelled // data.classes, minlength=clients)
+        labelled = owner * data.classes + data.train_y[np.concatenate(self._rows)]
+        return np.bincount(labelled, minlength=clients * data.classes).reshape(clients, data.classes)
 
     @cached_property
     def flops_per_sample(self) -> float:

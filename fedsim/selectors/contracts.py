@@ -261,7 +261,8 @@ class Allocation:
     Attributes
     ----------
     bandwidth_hz : band of each client's uplink, > 0; it sends with its whole power in that band
-    transmit_power_dbm : power of each client's transmitter, at most its own
+    transmit_power_dbm : power of each client's transmitter, at most its own; with a battery whose seconds on the air
+        cost energy it draws that power over the amplifier's efficiency and the power of the circuit
     cpu_frequency : share of the device's full clock frequency at which it works, in (0, 1]; its work takes
         ``1 / share`` times as long, and ``share ** 2`` times the energy
     """
@@ -364,6 +365,8 @@ class PublishedSelector:
     oracle : whether the views are `OracleView`
     communication : messages besides the cohort's models and updates: ``"a number up per update"``
     uses_features : whether clients declare features
+    asks_losses : whether a question of ``probe`` may be for losses, which leak; with privacy, a question for losses is
+        refused where this is not stated
     numbers_of_clients : options that hold one number for each client of the server, or None
     """
 
@@ -373,6 +376,7 @@ class PublishedSelector:
     oracle: ClassVar[bool] = False
     communication: ClassVar[str] = "nothing"
     uses_features: ClassVar[bool] = False
+    asks_losses: ClassVar[bool] = False
 
     def observe(self, reports: Reports) -> None:
         """Ignore the reports; methods with memory override this."""

@@ -273,6 +273,7 @@ class Server(Examination):
             "loss_rms": 1.1 * loss,
             "accuracy_gain": gain.astype(np.float64),
             "update_norm": norm.astype(np.float64),
+            "noise_energy": 0.0 * norm.astype(np.float64),
             "update": update,
         }
         for column in columns.values():

@@ -53,11 +53,11 @@ DEFAULTS = {
     "age-based": {"alpha": 1.0, "bandwidth_hz": 10000000.0, "upload_s": 1.0, "state": "now"},
     "best-channel": {"state": "now"},
     "bsfl": {"tau_min_s": 0.05, "alpha": 1.0, "beta": 2.0, "time_index": "paper", "confidence": "cohort"},
-    "clustered-similarity": {"similarity": "angle", "matrix": "paper"},
+    "clustered-similarity": {"similarity": "angle", "matrix": "paper", "noise": "as-sent"},
     "cpow-d": {**LOSS, "up_bits": 32.0, "wait_s": None},
     "cs-ucb": {"tau_max_s": 5.0},
     "cs-ucb-q": {"tau_max_s": 5.0, "weight": 0.1, "promise": 0.5, "rates": None},
-    "divfl": {"start": "everybody", "refresh_every": None, "subset": None, "weights": "samples"},
+    "divfl": {"start": "everybody", "refresh_every": None, "subset": None, "weights": "samples", "noise": "as-sent"},
     "fedcs": {"share": 0.1, "uploads": "serial", "overhead_s": 0.0, **CHEAP, "wait_s": None},
     "fedsuv": {
         "rho": 0.4,
@@ -76,7 +76,7 @@ DEFAULTS = {
         "when_disjoint": "restart",
         "samples_per_round": None,
     },
-    "importance": {"draw": "independent", "weights": "unbiased", "floor": 0.1},
+    "importance": {"draw": "independent", "weights": "unbiased", "floor": 0.1, "noise": "as-sent"},
     "joint-bandwidth": {"bandwidth_hz": 10e6, "search": "greedy", "snr_gap_db": 0.0},
     "loss-proportional": {"data_exponent": 0.0},
     "oort": {

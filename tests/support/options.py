@@ -12,8 +12,8 @@ DRIVE = {
 LAW = {"kind": "log-normal", "median_s": 1.0, "sigma": 0.5}
 NETWORK_OPTIONS = {
     "latency": {"downlink": LAW, "uplink": LAW},
-    # Without waits and in a wide channel, for models of some hundred kilobits.
-    "lora": {"uplink_duty_cycle": 1.0, "downlink_duty_cycle": 1.0, "bandwidth_hz": 5e6},
+    # Without waits and on many wide channels, for models of some hundred kilobits.
+    "lora": {"uplink_duty_cycle": 1.0, "downlink_duty_cycle": 1.0, "bandwidth_hz": 5e6, "channels": 64},
     # As many as keep one in sight, for runs of seconds.
     "satellite": {"passes": {"kind": "constellation", "satellites": 200}},
     "rate-traces": {"downlink": {**DRIVE, "rate": "downlink_mbps"}, "uplink": DRIVE, "delay_s": 0.03},

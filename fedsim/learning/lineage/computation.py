@@ -4,7 +4,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 from fedsim.arrays import IntArray, Vector
-from fedsim.learning.contracts import Evaluation, KnownEvaluation, PendingEvaluation, Work
+from fedsim.learning.computing import Work
+from fedsim.learning.evaluation import Evaluation, KnownEvaluation, PendingEvaluation
 from fedsim.learning.executors.contracts import (
     SEQUENTIAL,
     EvaluationJob,

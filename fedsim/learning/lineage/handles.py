@@ -13,7 +13,8 @@ from collections.abc import Callable, Sequence
 from typing import Final, NamedTuple, Protocol
 
 from fedsim.arrays import Vector
-from fedsim.learning.contracts import PendingEvaluation, Release
+from fedsim.learning.contracts import Release
+from fedsim.learning.evaluation import PendingEvaluation
 from fedsim.learning.executors.contracts import OptimizerState, TrainingResult
 from fedsim.learning.server_optimizers import ServerState
 

@@ -14,11 +14,11 @@ from simpy import Environment, Event
 
 from fedsim.arrays import FloatArray, IntArray
 from fedsim.clock import call_after, call_next, process_now
-from fedsim.network.contracts import SpectrumBook, Transfer
 from fedsim.network.medium.drawn_jobs import Jobs, Rows
 from fedsim.network.medium.drawn_plan import BlockPlan, BlocksPlan
 from fedsim.network.medium.drawn_rules import BandRule, TimeRule
 from fedsim.network.radio.channel import LAST_BLOCK, MOST_BLOCKS, Channel
+from fedsim.network.transfers import SpectrumBook, Transfer
 
 _SAME_INSTANT_ULPS: Final = 4
 _ELEMENTS: Final = 2**13
@@ -40,7 +40,7 @@ class DrawnTransfer(Transfer):
     bits : its size
     client : its id
     delay_s : propagation delay
-    came_s : instant of its start
+    came_s : instant of its start; `inf` before
     began_s : instant at which its service began; None before
     row : among the transfers present; -1 if it is not among them
     work_done : hertz times seconds that it had when it left the medium
@@ -65,10 +65,15 @@ class DrawnTransfer(Transfer):
     def __init__(self, medium: "DrawnSpectrum", client: int, bits: float, delay_s: float) -> None:
         self._medium, self.client, self.bits, self.delay_s = medium, client, bits, delay_s
         self.done = Event(medium.env)
-        self.came_s: float = medium.env.now
+        self.came_s = math.inf
         self.began_s: float | None = None
         self.row, self.work_done, self._sent_bits = -1, 0.0, 0.0
         self.cancelled = self.arrived = False
+
+    def begin(self) -> None:
+        """Start now, unless the transfer has been cancelled."""
+        if not self.cancelled:
+            self._medium.start(self)
 
     def cancel(self) -> None:
         """End the transfer now and free its share; nothing if it has arrived."""
@@ -81,8 +86,10 @@ class DrawnTransfer(Transfer):
         return self._sent_bits if self.row < 0 else self._medium.sent_bits(self)
 
     def queued_s(self) -> float:
-        """Return the seconds between the start of the transfer and the begin of its service, or now."""
-        return (self._medium.env.now if self.began_s is None else self.began_s) - self.came_s
+        """Return the seconds between the start of the transfer and the begin of its service, or now; 0 before both."""
+        if self.began_s is not None:
+            return self.began_s - self.came_s
+        return 0.0 if self.came_s == math.inf else self._medium.env.now - self.came_s
 
     def leave(self, sent_bits: float, work_done: float) -> None:
         """Keep what was carried when the transfer left the medium."""
@@ -126,7 +133,13 @@ class DrawnSpectrum:
         return self._jobs.n
 
     def send(self, client: int, bits: float, delay_s: float = 0.0) -> DrawnTransfer:
-        """Start a transfer now.
+        """Start a transfer now; parameters as in `make`."""
+        transfer = self.make(client, bits, delay_s)
+        self.start(transfer)
+        return transfer
+
+    def make(self, client: int, bits: float, delay_s: float = 0.0) -> DrawnTransfer:
+        """Return a transfer that has not started.
 
         Parameters
         ----------
@@ -134,19 +147,22 @@ class DrawnSpectrum:
         bits : size, >= 0; where the client's link carries nothing, bits never end and take nothing from the others
         delay_s : propagation delay, >= 0
         """
-        transfer = DrawnTransfer(self, client, bits, delay_s)
-        jobs, rule = self._jobs, self.rule
+        return DrawnTransfer(self, client, bits, delay_s)
+
+    def start(self, transfer: DrawnTransfer) -> None:
+        """Start a transfer now that this medium has made."""
+        jobs, rule, client, bits = self._jobs, self.rule, transfer.client, transfer.bits
+        transfer.came_s = now_s = self.env.now
         if bits > 0 and self._efficiency[client] > 0:
-            self._count(transfer.came_s)
+            self._count(now_s)
             if isinstance(rule, BandRule) or not rule.waits(jobs):
-                self._change(transfer.came_s)
-            self._came_s += transfer.came_s
+                self._change(now_s)
+            self._came_s += now_s
             transfer.row = jobs.add(transfer, client, bits, self._efficiency[client])
         else:
-            transfer.began_s = transfer.came_s
+            transfer.began_s = now_s
             if bits == 0:
                 self._send_on(transfer)
-        return transfer
 
     def forget(self, transfer: DrawnTransfer) -> None:
         """Remove a cancelled transfer from the medium; its share goes to the others at once."""

@@ -10,8 +10,9 @@ import numpy as np
 
 from fedsim.arrays import FloatArray, IntArray
 from fedsim.clock import Environment
-from fedsim.network.contracts import Directions, LinkFacts, Links, SharedMedium
+from fedsim.network.contracts import Directions, LinkFacts, Links
 from fedsim.network.medium.server_link import Alone, ServerCapacity, TransportMedium
+from fedsim.network.transfers import SharedMedium
 from fedsim.network.transport.tcp import TcpPath
 
 

@@ -11,9 +11,9 @@ from fedsim.arrays import BoolArray, FloatArray, IntArray, filled
 from fedsim.devices import Prices
 from fedsim.errors import ScenarioError
 from fedsim.history.outcomes import COMPUTE, DOWNLINK, PHASES, UPLINK
-from fedsim.learning import Release
-from fedsim.network.contracts import Directions, SharedMedium
+from fedsim.network.contracts import Directions
 from fedsim.network.medium.delayed import Delay
+from fedsim.network.transfers import SharedMedium
 from fedsim.rounds.clients.assignment import Assignment
 from fedsim.rounds.clients.context import ClientContext
 from fedsim.rounds.clients.draining import Drain
@@ -54,7 +54,7 @@ class Dispatcher:
         self,
         assignment: Assignment,
         work: FloatArray,
-        releases: dict[int, Release] | None = None,
+        charge: Callable[[int], None] | None = None,
         on_end: OnEnd | None = None,
     ) -> Participations:
         """Plan every client's waits as arrays, begin the first of them, and return the participations.
@@ -63,7 +63,7 @@ class Dispatcher:
         ----------
         assignment : Assignment
         work : share of its work that each client does, shape (n,); falls if a client shortens its work
-        releases : filled with the privacy release of each upload that starts, by position; None for no release
+        charge : charges the client at a position for its upload, as that starts; None if nothing is private
         on_end : called at the end of each participation; None for nothing
         """
         context, client, draw = self.context, assignment.client, assignment.draw
@@ -92,7 +92,13 @@ class Dispatcher:
         if context.batteries is not None:
             samples = assignment.samples * work
             demand = context.batteries.begin(
-                client, self.env.now, assignment.bits, samples, planned_s[COMPUTE], assignment.cpu_frequency
+                client,
+                self.env.now,
+                assignment.bits,
+                samples,
+                planned_s[COMPUTE],
+                assignment.cpu_frequency,
+                assignment.transmit_power_dbm,
             )
             drain = Drain(demand, assignment.bits, None if steady else carried)
             empties = drain.planned(planned_s, self.env.now)
@@ -101,14 +107,14 @@ class Dispatcher:
         metered = unknown and demand is not None and (demand.power_w is not None or not (steady or shared.up))
         interruptions = self._interruptions(endurance, empties, outages, metered=metered)
         hooks: Mapping[int, PhaseHook] = {}
-        if self.medium is not None or outages is not None or (context.accountant is not None and releases is not None):
+        if self.medium is not None or outages is not None or charge is not None:
             hooks = PhaseHooks(
                 env=self.env,
                 context=context,
                 medium=self.medium,
                 assignment=assignment,
                 work=work,
-                releases=releases,
+                charge=charge,
                 planned_s=planned_s,
                 interruptions=interruptions,
                 demand=demand,

@@ -10,7 +10,7 @@ from simpy import Environment, Event, Interrupt
 from fedsim.arrays import FloatArray, IntArray
 from fedsim.clock import TIE_ULPS
 from fedsim.devices.availability.on_off import OnOffProcess
-from fedsim.network.contracts import Transfer
+from fedsim.network.transfers import Transfer
 
 PhaseStart = tuple[Transfer | None, float]
 """A transfer that has started, of unknown duration (`inf`); or None and the seconds that a phase takes."""

@@ -21,7 +21,8 @@ from fedsim.arrays import BoolArray, FloatArray, IntArray
 from fedsim.clock import call_after, call_next
 from fedsim.devices import EnergyDemand
 from fedsim.history.outcomes import COMPUTE, DOWNLINK, NOT_CUT, PHASES, UPLINK, Outcome
-from fedsim.network.contracts import Links, Transfer
+from fedsim.network.contracts import Links
+from fedsim.network.transfers import Transfer
 from fedsim.rounds.clients.cut_transfers import CutTransfers
 from fedsim.rounds.clients.draining import Drain
 from fedsim.rounds.clients.interruptions import BatteryEmpty, Carried, Interruptions

@@ -10,7 +10,7 @@ from fedsim.selectors.validation import check_choice, check_whole_numbers
 
 
 class AdaPowD(PowD):
-    """adapow-d: pow-d with d from a first number down to m, a uniform-like draw at the end.
+    """adapow-d: pow-d with fewer candidates in each round, from a first d down to m.
 
     Greedy choice is fast at first, and its bias hurts later. So the number of clients that report their loss falls from
     round to round until it is the size of the cohort; from then on no client is asked.

@@ -104,6 +104,27 @@ def test_a_message_goes_on_in_the_next_pass(tmp_path):
     assert links.uplink_s(np.array([1]), 1, np.array([0.0]), 0.0)[0] == pytest.approx(20.005, abs=1e-5)
 
 
+def test_bits_of_a_message_cut_short_are_those_of_the_passes_so_far(tmp_path):
+    """10 s in every 100 at 1 Mbit/s up and 2 Mbit/s down; 25 Mbit from 105 s on end after passes of 5, 10 and 10 s."""
+    path = tmp_path / "windows.csv"
+    path.write_text("client,start_s,end_s\n0,0,10\n1,20,30\n1,50,60\n")
+    passes = {"kind": "file", "path": str(path), "period_s": 100.0}
+    network = {"kind": "satellite", "uplink_bps": 1e6, "downlink_bps": 2e6, "passes": passes}
+    links = NETWORKS.make(network).build(np.zeros((2, 2)), Streams(0))
+
+    def carried(client, start_s, elapsed_s, bits=25e6, up=True):
+        elapsed_s = np.array(elapsed_s)
+        ids, starts_s = np.full(elapsed_s.size, client), np.full(elapsed_s.size, start_s)
+        return links.carried_bits(ids, 1, starts_s, elapsed_s, bits, up=up).tolist()
+
+    # 3 s into its pass; its end; the gap; the middle and the end of the next pass; all bits.
+    assert carried(0, 105.0, [3, 5, 80, 100, 105, 205]) == pytest.approx([3e6, 5e6, 5e6, 10e6, 15e6, 25e6])
+    assert carried(0, 105.0, [3, 5], up=False) == pytest.approx([6e6, 10e6])
+    assert carried(0, 105.0, [300.0], bits=7e6) == pytest.approx([7e6]), "never more than the message"
+    # A start in a gap: 20 to 30 s and 50 to 60 s of a period, from 35 s on.
+    assert carried(1, 35.0, [10, 20, 30, 90, 165]) == pytest.approx([0.0, 5e6, 10e6, 15e6, 25e6], abs=1e-6)
+
+
 @pytest.mark.parametrize(
     ("text", "why"),
     [
