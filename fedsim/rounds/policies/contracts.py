@@ -50,6 +50,7 @@ POLICIES = Registry(
         "fedbuff": "fedsim.rounds.policies.asynchronous:FedBuff",
         "k-fastest": "fedsim.rounds.policies.count_based:KFastest",
         "moving-average": "fedsim.rounds.policies.adaptive:MovingAverage",
+        "pisces": "fedsim.rounds.policies.pisces:Pisces",
         "quorum": "fedsim.rounds.policies.count_based:Quorum",
         "safa": "fedsim.rounds.policies.safa:Safa",
         "wait-for-all": "fedsim.rounds.policies.deadline:WaitForAll",
