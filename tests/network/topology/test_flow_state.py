@@ -20,7 +20,7 @@ def test_flows_come_share_and_go_by_hand():
         table.place(row, way)
     assert table.share(10.0) == 12.0
     assert table.rate_bps[rows].tolist() == [3.0, 6.0, 3.0]
-    table.carry(2.0)
+    table.carry(2.0, 12.0)
     assert table.remaining_bits[rows].tolist() == [6.0, 0.0, 6.0]
     assert table.due(12.0) == [rows[1]]
     assert table.due(11.9) == []
