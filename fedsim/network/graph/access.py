@@ -166,8 +166,9 @@ class RadioAccess(Component):
 
     The strongest station is the one with the least path loss and shadowing. A link's capacity follows the fading of its
     client block by block (`fedsim.network.graph.fading`), or is its mean over fading in a direction of the cell that
-    has ``fading_in_shares = "mean"``. A client that moves keeps its draws towards each station: it has a line of sight where the probability at its distance is above a
-    number of its own, independent shadowing stays, and correlated shadowing follows the place.
+    has ``fading_in_shares = "mean"``. A client that moves keeps its draws towards each station: it has a line of sight
+    where the probability at its distance is above a number of its own, independent shadowing stays, and correlated
+    shadowing follows the place.
 
     Attributes
     ----------

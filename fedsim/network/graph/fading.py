@@ -6,6 +6,7 @@ keeps its draws: they belong to the client and the block, and its new station to
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 
@@ -17,8 +18,8 @@ from fedsim.network.radio.spectral_efficiency import RateLaw
 from fedsim.network.topology.coverage import Offer
 from fedsim.streams import Streams
 
-_SNRS = 10.0 ** np.arange(-4.0, 7.5, 0.5)
-"""Mean SNRs that clients may meet who move, for the tables of a band that fades in parts."""
+_BEYOND: Final = 10.0
+"""Factor by which the table of a band reaches beyond an SNR that no client has had before."""
 
 
 @dataclass(frozen=True)
@@ -52,10 +53,11 @@ class WayFading:
     def __init__(self, law: FadingLaw, stream: str, bandwidth_hz: float, mean_bps: FloatArray, snr: FloatArray) -> None:
         self._law, self._stream, self._bandwidth_hz = law, stream, bandwidth_hz
         self._mean_bps, self._snr = mean_bps.copy(), snr.copy()
+        self._met = (1.0, 1.0)
         self._band: BandRates | None = None
         if law.delay_spread_s:
-            met = np.append(snr, _SNRS)
-            self._band = BandRates(law.rate, law.fading, met, bandwidth_hz, law.delay_spread_s)
+            usable = snr[snr > 0]
+            self._band = self._table(float(usable.min(initial=1.0)), float(usable.max(initial=1.0)))
 
     def set(self, client: int, mean_bps: float, snr: float) -> bool:
         """Change mean rate and SNR of a client's link; return whether they were others."""
@@ -68,13 +70,31 @@ class WayFading:
         """Return rates in blocks over the mean rates, shape (b, n); 0 where the mean is."""
         law, snr, mean_bps = self._law, self._snr[client], self._mean_bps[client]
         u = law.streams.uniform(self._stream, client, block[:, None])
-        if self._band is None:
+        band = self._band_of(snr)
+        if band is None:
             efficiency = law.rate.efficiency(snr * law.fading.gain_quantile(u))
         else:
-            whole = law.rate.mean_efficiency(snr, law.fading)
-            efficiency = whole * self._band.share_of_mean(self._band.row(snr), u)
+            efficiency = law.rate.mean_efficiency(snr, law.fading) * band.share_of_mean(band.row(snr), u)
         rate_bps = self._bandwidth_hz * efficiency
         return np.divide(rate_bps, mean_bps, out=np.zeros_like(rate_bps), where=mean_bps > 0)
+
+    def _band_of(self, snr: FloatArray) -> BandRates | None:
+        """Return the rates of the band in a table that has the SNRs, shape (n,); None where fading is flat."""
+        if self._band is None:
+            return None
+        usable = snr[snr > 0]
+        least, most = self._met
+        if usable.size and (usable.min() < least or usable.max() > most):
+            lower, higher = float(usable.min()), float(usable.max())
+            self._band = self._table(
+                least if lower >= least else lower / _BEYOND, most if higher <= most else higher * _BEYOND
+            )
+        return self._band
+
+    def _table(self, least: float, most: float) -> BandRates:
+        """Return the rates of the band for SNRs between two."""
+        law, self._met = self._law, (least, most)
+        return BandRates(law.rate, law.fading, np.array(self._met), self._bandwidth_hz, law.delay_spread_s)
 
 
 class AccessFading:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from fedsim.arrays import BoolArray, FloatArray, IntArray
+from fedsim.arrays import FloatArray, IntArray
 from fedsim.network.topology.max_min import PAD, max_min_rates
 
 Indices = NDArray[np.intp]
@@ -45,13 +45,13 @@ class FlowsOverBlocks:
     Attributes
     ----------
     routes, weights : as in `max_min_rates`, shape (n, depth)
-    alone : whether a flow is the only one on a link of its route, shape (n, depth)
+    alone : (flows, links, weights) of the uses of links by one flow alone, for each place in a route that has any
     shared : (flow, link, weight) of each use of a link by one of several flows, arrays of shape (uses,)
     """
 
     routes: Indices
     weights: FloatArray
-    alone: BoolArray
+    alone: tuple[tuple[IntArray | slice, IntArray, FloatArray], ...]
     shared: tuple[IntArray, IntArray, FloatArray]
 
     @classmethod
@@ -64,18 +64,20 @@ class FlowsOverBlocks:
         users, capacity_bps : of the links, shape (m,)
         """
         limits = (routes != PAD) & np.isfinite(capacity_bps)[routes]
-        alone = limits & (users[routes] == 1)
-        flow, place = np.nonzero(limits & ~alone)
-        return cls(routes, weights, alone, (flow, routes[flow, place], weights[flow, place]))
+        own = limits & (users[routes] == 1)
+        alone: list[tuple[IntArray | slice, IntArray, FloatArray]] = []
+        for place in np.flatnonzero(own.any(axis=0)).tolist():
+            chosen = np.flatnonzero(own[:, place])
+            these = slice(None) if chosen.size == len(routes) else chosen
+            alone.append((these, routes[these, place], weights[these, place]))
+        flow, at = np.nonzero(limits & ~own)
+        return cls(routes, weights, tuple(alone), (flow, routes[flow, at], weights[flow, at]))
 
     def ceilings_bps(self, capacity_bps: FloatArray) -> FloatArray:
         """Return the rates that the links of each flow alone allow, shape (b, n); capacities of shape (b, m)."""
         rate_bps = np.full((len(capacity_bps), len(self.routes)), math.inf)
-        for place in range(self.routes.shape[1]):
-            flow = np.flatnonzero(self.alone[:, place])
-            if flow.size:
-                allowed = capacity_bps[:, self.routes[flow, place]] / self.weights[flow, place]
-                rate_bps[:, flow] = np.minimum(rate_bps[:, flow], allowed)
+        for flow, link, weight in self.alone:
+            rate_bps[:, flow] = np.minimum(rate_bps[:, flow], capacity_bps[:, link] / weight)
         return rate_bps
 
     def rates_bps(self, capacity_bps: FloatArray) -> FloatArray:

@@ -210,16 +210,18 @@ class FlowState:
         coherence_s, left_bits = faded.fading.coherence_s, self.remaining_bits[runs]
         routes, weights, airtimes = self._routes[runs], self._weights[runs], self._airtimes[:, runs]
         mean_bps = self._in_use.capacity_bps().copy()
+        usual_bps = None
         if np.any(airtimes != PAD):
-            parts = time_parts(routes, airtimes, max_min_rates(routes, weights, mean_bps), mean_bps)
-            mean_bps *= parts
+            usual_bps = max_min_rates(routes, weights, mean_bps)
+            mean_bps *= time_parts(routes, airtimes, usual_bps, mean_bps)
             mean_bps[airtimes[airtimes != PAD]] = math.inf
         flows = FlowsOverBlocks.of(routes, weights, self._in_use.users(), mean_bps)
         if math.isinf(coherence_s):
             blocks = expected = 1
         else:
-            ceiling_bps = flows.ceilings_bps(mean_bps[None])[0]
-            first_s = np.divide(left_bits, ceiling_bps, out=np.full(runs.size, math.inf), where=ceiling_bps > 0).min()
+            if usual_bps is None:
+                usual_bps = flows.rates_bps(mean_bps[None])[0]
+            first_s = np.divide(left_bits, usual_bps, out=np.full(runs.size, math.inf), where=usual_bps > 0).min()
             expected = int(min(first_s / coherence_s, float(_ELEMENTS))) + 1
             quiet = int(min(quiet_s / coherence_s, float(_ELEMENTS)))
             ahead = min(expected + 2 * math.isqrt(expected), 1 + quiet + _AT_LEAST // runs.size)
