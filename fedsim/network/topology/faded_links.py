@@ -107,8 +107,9 @@ class FadedLinks:
         faded = self._link >= 0
         fresh = faded & (self._first == _NEVER)
         self._first[fresh] = block
-        latest = int(self._first[faded].max(initial=block)) + self.fading.most_blocks
-        return max(0, min(latest, self.fading.last_block) - block)
+        if not faded.any():
+            return 0
+        return max(0, min(int(self._first[faded].max()) + self.fading.most_blocks, self.fading.last_block) - block)
 
     def ahead(self, block: int, wanted: int, at_once: int, numbers: int) -> FloatArray:
         """Return capacities over their means by block and number, for as many blocks as wanted or fewer.
