@@ -7,7 +7,9 @@ import numpy as np
 from fedsim.arrays import FloatArray, IntArray
 
 _FIRST_NUMBERS: Final = 16
-_NEVER: Final = -1
+_NONE: Final = -1
+_MOST_DRAWN: Final = 2**14
+"""Ratios that are drawn at most for links that join, unless they are wanted."""
 
 
 class LinkFading(Protocol):
@@ -68,11 +70,12 @@ class FadedLinks:
     def __init__(self, fading: LinkFading) -> None:
         self.fading = fading
         self.present = 0
-        self._link = np.full(_FIRST_NUMBERS, -1, dtype=np.int64)
-        self._first = np.full(_FIRST_NUMBERS, _NEVER, dtype=np.int64)
-        self._drawn = np.ones(_FIRST_NUMBERS, dtype=np.bool_)
-        self._ratios = np.ones((0, _FIRST_NUMBERS))
-        self._base = 0
+        self._link = np.full(_FIRST_NUMBERS, _NONE)
+        self._first = np.full(_FIRST_NUMBERS, _NONE)
+        # The row of each link in the ratios of the blocks from `_base` on; rows are not used again.
+        self._row = np.full(_FIRST_NUMBERS, _NONE)
+        self._ratios = np.zeros((0, 0))
+        self._base = self._rows = 0
 
     def add(self, number: int, link: int) -> None:
         """Add a link that is in use from now on.
@@ -82,64 +85,73 @@ class FadedLinks:
         number, link : its number while it is in use, and in the network
         """
         if number >= self._link.size:
-            more = self._link.size
-            self._link = np.append(self._link, np.full(more, -1))
-            self._first = np.append(self._first, np.full(more, _NEVER))
-            self._drawn = np.append(self._drawn, np.ones(more, dtype=np.bool_))
-            self._ratios = np.concatenate([self._ratios, np.ones((len(self._ratios), more))], axis=1)
+            more = np.full(self._link.size, _NONE)
+            self._link, self._first = np.append(self._link, more), np.append(self._first, more)
+            self._row = np.append(self._row, more)
         if self.fading.fades(link):
-            self._link[number], self._first[number], self._drawn[number] = link, _NEVER, False
+            self._link[number], self._first[number], self._row[number] = link, _NONE, _NONE
             self.present += 1
 
     def remove(self, number: int) -> None:
         """Remove a link that is no longer in use."""
-        if self._link[number] >= 0:
-            self._link[number], self._drawn[number] = -1, True
-            self._ratios[:, number] = 1.0
+        if self._link[number] != _NONE:
+            self._link[number] = _NONE
             self.present -= 1
 
     def changed(self, number: int) -> None:
         """Draw a link anew: its fading is another."""
-        self._drawn[number] = self._link[number] < 0
+        self._row[number] = _NONE
 
     def begin(self, block: int) -> int:
         """Let the links that are in use start to fade in a block; return for how many blocks any of them still does."""
-        faded = self._link >= 0
-        fresh = faded & (self._first == _NEVER)
-        self._first[fresh] = block
+        faded = self._link != _NONE
         if not faded.any():
             return 0
+        self._first[faded & (self._first == _NONE)] = block
         return max(0, min(int(self._first[faded].max()) + self.fading.most_blocks, self.fading.last_block) - block)
 
-    def ahead(self, block: int, wanted: int, at_once: int, numbers: int) -> FloatArray:
-        """Return capacities over their means by block and number, for as many blocks as wanted or fewer.
+    def ahead(self, block: int, wanted: int, at_once: int, numbers: IntArray) -> FloatArray:
+        """Return capacities over their means, for as many blocks as wanted or fewer, shape (blocks, n).
 
         Parameters
         ----------
         block : number of the first block
         wanted : number of blocks, >= 1
         at_once : number of blocks to draw where none is drawn yet, if that is more
-        numbers : of links in use
-
-        Returns
-        -------
-        array of shape (blocks, numbers)
-            Ones for links that do not fade.
+        numbers : of links in use, shape (n,); links that do not fade have ones
         """
+        place = np.flatnonzero(self._link[numbers] != _NONE)
+        faded = numbers[place]
+        self._draw(faded, block, wanted, max(wanted, at_once))
         passed = block - self._base
-        if not 0 <= passed < len(self._ratios):
-            self._base, passed = block, 0
-            self._ratios = np.ones((max(wanted, at_once), self._link.size))
-            self._drawn = self._link < 0
-        missing = np.flatnonzero(~self._drawn)
+        drawn = self._ratios[self._row[faded], passed : passed + wanted].T
+        found = np.ones((len(drawn), numbers.size))
+        found[:, place] = drawn
+        over = self._first[faded] + self.fading.most_blocks
+        if place.size and block + len(drawn) > over.min():
+            found[:, place] = np.where(np.arange(block, block + len(drawn))[:, None] >= over, 1.0, drawn)
+        return found
+
+    def _draw(self, faded: IntArray, block: int, wanted: int, length: int) -> None:
+        """Draw what is missing of some links from a block on, in the present window or in a new one.
+
+        Parameters
+        ----------
+        faded : numbers of the links
+        block, wanted : first of the blocks, and how many
+        length : of a new window
+        """
+        missing = faded[self._row[faded] == _NONE]
+        left = self._base + self._ratios.shape[1] - block
+        outside = block < self._base or left <= 0
+        wasteful = left > wanted and missing.size * left > _MOST_DRAWN
+        if outside or wasteful or self._rows + missing.size > len(self._ratios):
+            self._base, self._rows, left, missing = block, 0, length, faded
+            self._ratios = np.empty((2 * faded.size + _FIRST_NUMBERS, length))
+            self._row[:] = _NONE
         if missing.size:
-            blocks = np.arange(block, self._base + len(self._ratios))
-            self._ratios[passed:, missing] = self.fading.ratios(self._link[missing], blocks)
-            self._drawn[missing] = True
-        found = self._ratios[passed : passed + wanted, :numbers]
-        over = self._first + self.fading.most_blocks
-        faded = self._link >= 0
-        if block + len(found) > int(over[faded].min(initial=block + len(found))):
-            past = (np.arange(block, block + len(found))[:, None] >= over[:numbers]) & faded[:numbers]
-            found = np.where(past, 1.0, found)
-        return np.asarray(found)
+            rows = np.arange(self._rows, self._rows + missing.size)
+            ratios = self.fading.ratios(self._link[missing], np.arange(block, block + left))
+            self._ratios[rows, block - self._base :] = ratios.T
+            self._row[missing] = rows
+            self._rows += missing.size

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fedsim.arrays import FloatArray, IntArray
-from fedsim.network.topology.block_shares import BlocksAhead, FlowsOverBlocks, time_parts
+from fedsim.network.topology.block_shares import BlocksAhead, FlowsOverBlocks, Indices, time_parts
 from fedsim.network.topology.faded_links import FadedLinks, LinkFading
 from fedsim.network.topology.links_in_use import LinksInUse
 from fedsim.network.topology.max_min import PAD, max_min_rates
@@ -208,14 +208,14 @@ class FlowState:
         most : number of blocks, >= 1
         """
         coherence_s, left_bits = faded.fading.coherence_s, self.remaining_bits[runs]
-        routes, weights, airtimes = self._routes[runs], self._weights[runs], self._airtimes[:, runs]
-        mean_bps = self._in_use.capacity_bps().copy()
+        numbers, routes, airtimes = _renumbered(self._routes[runs], self._airtimes[:, runs])
+        weights, mean_bps = self._weights[runs], self._in_use.capacity_bps()[numbers]
         usual_bps = None
         if np.any(airtimes != PAD):
             usual_bps = max_min_rates(routes, weights, mean_bps)
             mean_bps *= time_parts(routes, airtimes, usual_bps, mean_bps)
             mean_bps[airtimes[airtimes != PAD]] = math.inf
-        flows = FlowsOverBlocks.of(routes, weights, self._in_use.users(), mean_bps)
+        flows = FlowsOverBlocks.of(routes, weights, self._in_use.users()[numbers], mean_bps)
         if math.isinf(coherence_s):
             blocks = expected = 1
         else:
@@ -226,7 +226,7 @@ class FlowState:
             quiet = int(min(quiet_s / coherence_s, float(_ELEMENTS)))
             ahead = min(expected + 2 * math.isqrt(expected), 1 + quiet + _AT_LEAST // runs.size)
             blocks = max(1, min(ahead, _ELEMENTS // runs.size, most))
-        ratios = faded.ahead(block, blocks, min(expected, _AT_ONCE // runs.size), mean_bps.size)
+        ratios = faded.ahead(block, blocks, min(expected, _AT_ONCE // runs.size), numbers)
         length_s = np.full(len(ratios), coherence_s)
         if coherence_s < math.inf:
             length_s[0] = max((block + 1) * coherence_s - now_s, 2 * math.ulp(now_s))
@@ -264,3 +264,14 @@ def _block(fading: LinkFading, now_s: float) -> int:
         return 0
     block = int(min(now_s / fading.coherence_s, fading.last_block))
     return block + ((block + 1) * fading.coherence_s - now_s <= _TIE_ULPS * math.ulp(now_s))
+
+
+def _renumbered(routes: Indices, airtimes: Indices) -> tuple[Indices, Indices, Indices]:
+    """Return the links of routes, and routes and airtimes by the places of links in the first; `PAD` stays."""
+    used = np.zeros(int(routes.max()) + 2, dtype=np.bool_)
+    used[routes.ravel()] = True
+    used[PAD] = False
+    numbers = np.flatnonzero(used)
+    place = np.full(used.size, PAD)
+    place[numbers] = np.arange(numbers.size)
+    return numbers, place[routes], place[airtimes]
