@@ -173,11 +173,12 @@ class DrawnSpectrum:
             rows = plan.rows
             bits, seconds = plan.carried(now_s)
             left = jobs.left[rows] - bits
-            slack = plan.present_rate_bps(now_s) * (SAME_INSTANT_ULPS * math.ulp(now_s))
-            slack += jobs.grain[rows]
-            due = left <= slack
-            if np.logical_or.reduce(due):
-                left[due], self._due = 0.0, True
+            if plan.ends(now_s):
+                slack = plan.present_rate_bps(now_s) * (SAME_INSTANT_ULPS * math.ulp(now_s))
+                slack += jobs.grain[rows]
+                due = left <= slack
+                if np.logical_or.reduce(due):
+                    left[due], self._due = 0.0, True
             jobs.left[rows] = left
             seconds *= self.bandwidth_hz
             jobs.work[rows] += seconds
@@ -264,12 +265,12 @@ class DrawnSpectrum:
     ) -> "BlockPlan | TurnPlan":
         """Return the plan of one block of some seconds; shapes (m,)."""
         if split is not None:
-            return BlockPlan(now_s, rows, rate * split, split, length_s)
+            return BlockPlan(now_s, rows, rate * split, split, length_s, 1.0)
         served, part = cast(TimeRule, self._turns).turn(self._jobs, gain, rate, length_s)
         rates = rate[served] * part
         rows = served if isinstance(rows, slice) else rows[served]
         if served.size > _FEW:
-            return BlockPlan(now_s, rows, rates, part, length_s)
+            return BlockPlan(now_s, rows, rates, part, length_s, float(part.sum()))
         return TurnPlan(now_s, rows, rows.tolist(), rates.tolist(), part.tolist(), length_s)
 
     def _horizon(self, rows: Rows, count: int, split: FloatArray | None, now_s: float) -> tuple[int, int]:
