@@ -13,9 +13,9 @@ from simpy import Environment, Event
 
 from fedsim.arrays import FloatArray
 from fedsim.clock import call_after
-from fedsim.network.contracts import Transfer
 from fedsim.network.topology.faded_links import LinkFading
 from fedsim.network.topology.flow_state import FlowState, Route
+from fedsim.network.transfers import Transfer
 
 __all__ = ["Fluid", "FluidTransfer", "Route"]
 

@@ -6,11 +6,11 @@ import numpy as np
 from simpy import Environment
 
 from fedsim.errors import ScenarioError
-from fedsim.network.contracts import RoutedMedium
 from fedsim.network.medium.association import Association, Handover
 from fedsim.network.medium.fluid import Fluid, FluidTransfer
 from fedsim.network.topology.attachment import NEAREST_SERVER, AttachedTopology
 from fedsim.network.topology.coverage import AccessChannels, Offer
+from fedsim.network.transfers import RoutedMedium
 from fedsim.streams import Streams
 
 EdgeRoutes = Callable[[], tuple[list[str], str]]

@@ -308,13 +308,13 @@ def overcharge(self, members, done, emptied, spent_s, original=EnergyDemand.spen
     return original(self, members, done, emptied, spent_s) * 1.01
 
 
-def charge_at_work(self, client, time_s, bits, samples, compute_s, frequency=None, original=Batteries.begin):
-    draw = original(self, client, time_s, bits, samples, compute_s, frequency)
+def charge_at_work(self, client, time_s, bits, samples, compute_s, *allocated, original=Batteries.begin):
+    draw = original(self, client, time_s, bits, samples, compute_s, *allocated)
     return EnergyDemand(draw.client, draw.charge_j + 0.1, draw.cost_j, draw.samples)
 
 
-def forget_the_work(self, client, time_s, bits, samples, compute_s, frequency=None, original=Batteries.begin):
-    draw = original(self, client, time_s, bits, samples, compute_s, frequency)
+def forget_the_work(self, client, time_s, bits, samples, compute_s, *allocated, original=Batteries.begin):
+    draw = original(self, client, time_s, bits, samples, compute_s, *allocated)
     return EnergyDemand(draw.client, draw.charge_j, draw.cost_j * [[1.0], [0.0], [1.0]], draw.samples)
 
 
