@@ -74,6 +74,7 @@ SELECTORS: Final = Registry(
         "fastest": "fedsim.selectors.oracles:Fastest",
         "fedcs": "fedsim.selectors.fedcs:FedCs",
         "fedsuv": "fedsim.selectors.fedsuv.fedsuv:FedSuv",
+        "fedzero": "fedsim.selectors.energy.fedzero:FedZero",
         "importance": "fedsim.selectors.importance:ImportanceSampling",
         "joint-bandwidth": "fedsim.selectors.joint_bandwidth.joint_bandwidth:JointBandwidth",
         "loss-proportional": "fedsim.selectors.loss_proportional:LossProportional",

@@ -247,6 +247,7 @@ _DEVICES: Final[list[Row]] = [
 ]
 
 _SELECTORS: Final[list[Row]] = [
+    ("selector fedzero", WHO, "cohort step_s longest_s reserve alpha"),
     ("selector pisces", WHO, "cohort beta window exploration exploration_decay exploration_least samples_per_round"),
     ("selector aocs", WHO, "cohort iterations floor"),
     ("selector adapow-d", WHO, "cohort first until decay weights up_bits wait_s"),
