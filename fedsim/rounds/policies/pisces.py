@@ -13,8 +13,9 @@ from fedsim.learning import Learner, Model
 from fedsim.registry import Slot
 from fedsim.rounds.aggregation.rules import Aggregated, AggregationRule, Arrivals, discount, fresh_enough
 from fedsim.rounds.aggregation.staleness import STALENESS, Polynomial, StalenessLaw
-from fedsim.rounds.policies.contracts import RoundPolicy, Running, ServerPort, ServerTraits
+from fedsim.rounds.policies.contracts import RoundPolicy, Running
 from fedsim.rounds.policies.round import PastRounds, Round
+from fedsim.rounds.policies.server_port import ServerPort, ServerTraits
 
 _ROUNDS: Final = 50
 
