@@ -132,7 +132,7 @@ class Outcome(NamedTuple):
 def scenario(name: str, seed: int, seconds: float) -> Scenario:
     """Return one selector's run on the crowd of one seed."""
     network = CROWD["network"]
-    if name == "joint-bandwidth":
+    if name in ("age-based", "joint-bandwidth", "ocean"):
         network = {**network, "uplink": {**network["uplink"], **OWN_BANDS}}
     return Scenario(
         name="compare",

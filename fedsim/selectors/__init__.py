@@ -57,6 +57,7 @@ SELECTORS: Final = Registry(
         "adapow-d": "fedsim.selectors.adaptive.adapow_d:AdaPowD",
         "age-based": "fedsim.selectors.channel.age:AgeBased",
         "all": "fedsim.selectors.baselines:All",
+        "all-compute": "fedsim.selectors.adaptive.all_compute:AllCompute",
         "aocs": "fedsim.selectors.adaptive.aocs:ApproximateSampling",
         "bc-bn2": "fedsim.selectors.channel.update_aware:BcBn2",
         "best-channel": "fedsim.selectors.channel.best_channel:BestChannel",
