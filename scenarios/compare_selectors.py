@@ -54,6 +54,7 @@ SELECTORS: dict[str, dict[str, Any]] = {
     "fedcs": {"deadline_s": DEADLINE_S, "share": 0.25},
     "joint-bandwidth": {"cohort": COHORT, "bandwidth_hz": BAND_HZ, "snr_gap_db": 3.0},
     "tifl": {"cohort": COHORT},
+    "fedzero": {"cohort": COHORT},
     "pisces": {"cohort": COHORT},
     "aocs": {"cohort": COHORT},
     "adapow-d": {"cohort": COHORT},
