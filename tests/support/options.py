@@ -49,6 +49,8 @@ SELECTOR_OPTIONS = {
     "fedsuv": [
         {"cohort": 5},
         {"cohort": 3, "utility_scale": 1.0, "scaling": "none", "elimination": "cap", "negative_gain": "keep"},
+        {"cohort": 4, "undelivered": "mean", "batch": "hallucinated"},
+        {"cohort": 4, "undelivered": "nothing", "fit": "none"},
         {"cohort": 2, "basis": 3, "kernel": "matern52", "fill": "none", "when_disjoint": "collapse", "rho": 0.9},
     ],
     "importance": [{"cohort": 5}, {"cohort": 4, "draw": "systematic", "weights": "samples", "floor": 0.0}],
