@@ -19,7 +19,14 @@ from fedsim.selectors.candidates import ask
 from fedsim.selectors.contracts import Cohort, Probe, PublishedSelector, Reports, RoundView
 from fedsim.selectors.validation import as_cohort, as_probe
 
-_DEFAULTS: Final = {"needs": (), "oracle": False, "uses_features": False, "paper": "", "communication": ""}
+_DEFAULTS: Final = {
+    "needs": (),
+    "oracle": False,
+    "uses_features": False,
+    "paper": "",
+    "communication": "",
+    "may_stall": "",
+}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,6 +42,7 @@ class SelectorInfo:
     probes : whether the selector has a method ``probe``
     paper : where the method was published; empty if not stated
     communication : messages besides the cohort's models and updates; empty if not stated
+    may_stall : why many rounds may have no delivery where half of the crowd never delivers; empty if they are few
     """
 
     name: str
@@ -44,6 +52,7 @@ class SelectorInfo:
     probes: bool = False
     paper: str = ""
     communication: str = ""
+    may_stall: str = ""
 
     @property
     def knowledge(self) -> str:

@@ -69,6 +69,7 @@ SELECTOR_OPTIONS = {
     "tifl": [
         {"cohort": 5},
         {"cohort": 3, "interval": 2, "credits": 2, "timeout_s": 1.0, "tries": 2},
+        {"cohort": 5, "interval": 3, "evaluation": "probe", "improvement": "absolute"},
         {"cohort": 4, "profiling": "rounds", "policy": "random"},
         {"cohort": 4, "tiers": 2, "policy": "slow"},
         {"cohort": 4, "tiers": 2, "probabilities": [0.9, 0.1]},

@@ -158,6 +158,8 @@ class FedSuv(CohortSelector):
         self.delta, self.ridge, self.scaling, self.kernel, self.basis = delta, ridge, scaling, kernel, basis
         self.length_scale, self.noise, self.utility_scale = length_scale, noise, utility_scale
         self.fit, self.undelivered, self.batch = fit, undelivered, batch
+        if undelivered == "nothing":
+            self.may_stall = "without an observation a client that never delivers keeps the highest optimistic utility"
         self.negative_gain, self.when_disjoint, self.samples_per_round = negative_gain, when_disjoint, samples_per_round
         self._beliefs: Beliefs | None = None
         self._rectangles = Rectangles(0, when_disjoint)

@@ -45,6 +45,9 @@ class JointBandwidth(CohortSelector):
     least declared duration are taken. The paper adds clients until its bound on the loss begins to rise; here their
     number is given. Its rates are Shannon's over the mean channel, and so are the plan's. The rates in a run are those
     of the scenario's network: fading, a ceiling or steps of the rate make uploads end at different instants.
+
+    The method plans with what clients declare and does not learn from outcomes: among clients that stay, those of the
+    best channels are taken in every round, whether they deliver or not.
     """
 
     paper = (
@@ -53,6 +56,7 @@ class JointBandwidth(CohortSelector):
     )
     communication = "the channel report of a cell, and three numbers up per client once"
     uses_features = True
+    may_stall = "it plans with declared times and channels, and does not learn who delivers"
 
     def __init__(
         self,
