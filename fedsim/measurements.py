@@ -6,7 +6,7 @@ A selector names them (``needs = ("loss",)``) and the learner takes them; this m
 from collections.abc import Collection
 from typing import Final
 
-MEASUREMENTS: Final = ("loss", "loss_rms", "accuracy_gain", "update_norm", "update")
+MEASUREMENTS: Final = ("loss", "loss_rms", "accuracy_gain", "update_norm", "noise_energy", "update")
 """Names of measurements of n updates of p parameters; `fedsim.rounds.Workload` has their cost in a run.
 
 * ``"loss"``: mean training loss over the samples passed, shape (n,)
@@ -17,10 +17,15 @@ MEASUREMENTS: Final = ("loss", "loss_rms", "accuracy_gain", "update_norm", "upda
   model gets right after local training, minus the same before. The paper does not say on which data accuracy is
   measured; here on all samples of the client, in evaluation mode. It takes the client two forward passes.
 * ``"update_norm"``: Euclidean norm of ``"update"``, shape (n,)
+* ``"noise_energy"``: expected squared Euclidean norm of the noise of privacy in ``"update"``, shape (n,); 0 without
+  noise, NaN where the mechanism does not state it. The server knows it: epsilon and the mechanism are no secrets.
 * ``"update"``: the parameters' part of what the server receives, noise of privacy included, float32 of shape (n, p).
   Buffers (running statistics, counters of batches) are left out: they are no gradients, and a counter would outweigh
   all else.
 """
+
+NUMBERS: Final = frozenset({"loss", "loss_rms", "accuracy_gain"})
+"""Measurements that a client sends as numbers beside its update; the others are computed from the update."""
 
 
 def forward_passes(needs: Collection[str]) -> int:
@@ -30,7 +35,7 @@ def forward_passes(needs: Collection[str]) -> int:
 
 def numbers_up(needs: Collection[str]) -> int:
     """Return how many numbers a client sends beside its update; the server computes the rest from the update."""
-    return len({"loss", "loss_rms", "accuracy_gain"} & set(needs))
+    return len(NUMBERS & set(needs))
 
 
 def check_needs(needs: Collection[str]) -> None:

@@ -16,7 +16,7 @@ import difflib
 import importlib
 import inspect
 import typing
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from importlib.metadata import entry_points
 from typing import Any, ClassVar, Final, Self
@@ -24,8 +24,7 @@ from typing import Any, ClassVar, Final, Self
 from pydantic import BaseModel, ConfigDict, ValidationError, create_model, model_validator
 from pydantic_core import InitErrorDetails, PydanticCustomError, core_schema
 
-from fedsim.answers import unchecked
-from fedsim.code_digest import CodeDigest, code_digest, is_builtin
+from fedsim.code_digest import is_builtin
 from fedsim.inputs.bounds import out_of_bounds
 from fedsim.inputs.plugins import PluginError, load_plugin
 
@@ -118,7 +117,7 @@ def check_bounds(title: str, options: Mapping[str, Any], *, own: bool) -> None:
         raise ValidationError.from_exception_data(title, wrong)
 
 
-_BUILTIN_KINDS: Final[dict[str, str]] = {}
+BUILTIN_KINDS: Final[dict[str, str]] = {}
 """Registry and kind of fedsim's own parts, by the places of their classes."""
 
 
@@ -178,7 +177,7 @@ class Registry:
     ) -> None:
         self.noun, self.group, self.methods, self.attributes = noun, group, methods, attributes
         self.builtin, self.default = dict(builtin), default
-        _BUILTIN_KINDS.update({place: f"{group} {kind}" for kind, place in builtin.items()})
+        BUILTIN_KINDS.update({place: f"{group} {kind}" for kind, place in builtin.items()})
 
     def kinds(self) -> dict[str, str]:
         """Return every kind by name with the place of its class, the registered ones included."""
@@ -329,49 +328,6 @@ class Slot:
     def of(cls, metadata: Iterable[object]) -> Self | None:
         """Return the slot among a field's annotations, if it has one."""
         return next((item for item in metadata if isinstance(item, cls)), None)
-
-
-def nested(value: object) -> Iterator[tuple[str, object]]:
-    """Yield name and value of each entry of a part, recipe, table, or list of parts or tables; nothing for a value."""
-    if isinstance(value, BaseModel):
-        yield from ((name, getattr(value, name)) for name in type(value).model_fields)
-    elif isinstance(value, Recipe):
-        yield from value.options.items()
-    elif isinstance(value, Mapping):
-        yield from ((str(name), inner) for name, inner in value.items())
-    elif isinstance(value, list | tuple) and any(isinstance(inner, BaseModel | Mapping) for inner in value):
-        yield from ((str(number), inner) for number, inner in enumerate(value))
-
-
-def user_code(value: object, path: str = "") -> dict[str, CodeDigest]:
-    """Return the code of each part in a value, the value included, that is not fedsim's own.
-
-    Parameters
-    ----------
-    value : a part, a recipe, or a table of parts
-    path : dotted path of the value; those of its parts begin with it
-    """
-    found: dict[str, CodeDigest] = {}
-    owner = value.factory if isinstance(value, Recipe) else type(value)
-    if isinstance(value, BaseModel | Recipe) and inspect.isclass(owner) and not is_builtin(owner):
-        found[path] = code_digest(owner)
-    for name, inner in nested(value):
-        found.update(user_code(inner, f"{path}.{name}" if path else name))
-    return found
-
-
-def identity(part: object) -> str:
-    """Return the text that stands for a part in digests: its kind, its options, and the code of users' parts.
-
-    A part that is no table speaks through its ``repr``; where that is Python's default, the text is that of the very
-    same object only.
-    """
-    part = unchecked(part)
-    owner = type(part)
-    place = f"{owner.__module__}:{owner.__qualname__}"
-    kind = _BUILTIN_KINDS.get(place, owner.__qualname__ if is_builtin(owner) else place)
-    options = part.model_dump_json() if isinstance(part, BaseModel) else repr(part)
-    return " ".join([kind, options, *(f"{path}={code.text}" for path, code in user_code(part).items())])
 
 
 def _states(part: object, name: str) -> bool:

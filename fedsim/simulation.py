@@ -3,19 +3,22 @@
 import logging
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
-from typing import Final
+from typing import Final, Literal
 
 import numpy as np
 from simpy import Environment
 
 from fedsim.answers import attributing, in_words
+from fedsim.arrays import FloatArray, IntArray
 from fedsim.capabilities import FLOPS
 from fedsim.devices import Availability, Batteries, Charge, EligibilityCriterion, EligibleClients, Working
 from fedsim.devices.availability.on_off import OnOffProcess
-from fedsim.devices.contracts import AVAILABILITY, AVAILABILITY_MODEL, COMPUTE_TIME, DROPOUT
+from fedsim.devices.contracts import AVAILABILITY, AVAILABILITY_MODEL, COMPUTE_TIME, DROPOUT, ComputeTimes
 from fedsim.devices.energy import ENERGY
 from fedsim.errors import PartError, RunError
+from fedsim.heap import settled_heap
 from fedsim.history import History, Recorder
 from fedsim.learning import ExecutorChoice, ExecutorUsed, Keeping, Learner, MakeExecutor, Precision
 from fedsim.learning.contracts import LEARNER
@@ -23,9 +26,10 @@ from fedsim.learning.models.settings import ModelPart
 from fedsim.learning.models.trained import TrainedModel
 from fedsim.learning.settings import LEARNER_SETTINGS
 from fedsim.learning.store.choice import StoreChoice
-from fedsim.network.contracts import PLACEMENT, build_links
+from fedsim.network.contracts import PLACEMENT, Links, build_links
 from fedsim.privacy import PrivacyAccountant
 from fedsim.privacy.mechanisms import MECHANISM
+from fedsim.privacy.side_information import SIDE_INFORMATION
 from fedsim.rounds import (
     ClientContext,
     ExpectedTimes,
@@ -40,12 +44,14 @@ from fedsim.rounds import (
 )
 from fedsim.rounds.audit.audit import Audit
 from fedsim.rounds.audit.tables import TableAudit
+from fedsim.rounds.clients.budget_left import BudgetLeft
 from fedsim.rounds.clients.description import described
 from fedsim.rounds.clients.dispatch import Dispatcher
 from fedsim.rounds.hierarchy.cloud import Cloud
 from fedsim.rounds.policies.contracts import checked_policy
 from fedsim.rounds.policies.late import LATE_RULE
 from fedsim.rounds.server.coordinator import Coordinator
+from fedsim.rounds.server.energies import DeclaredEnergies
 from fedsim.rounds.server.round_log import RoundLog
 from fedsim.rounds.server.server import RoundRunner
 from fedsim.scenario import Scenario
@@ -108,7 +114,12 @@ class Simulation:
             with Watchdog(Standing), attributing():
                 self.context = build_context(scenario, data_dir, store, chosen, keeping)
                 of = self.context.clients
-                self.recorder.clients = described(of.links, of.compute, self.context.learner, of.batteries)
+                flops = (
+                    self.context.learner.flops_per_sample
+                    if FLOPS in COMPUTE_TIME.checked(scenario.devices.compute).requires
+                    else None
+                )
+                self.recorder.clients = described(of.links, of.compute, self.context.learner, of.batteries, flops)
                 self._server = build_server(
                     self.context,
                     stopping,
@@ -122,9 +133,9 @@ class Simulation:
             raise
 
     @property
-    def ending(self) -> tuple[str, ...]:
-        """Sentences on why the run ended before its last round; none if it did not."""
-        return tuple(self._server.notes)
+    def remarks(self) -> tuple[str, ...]:
+        """Sentences on what the scenario leaves without privacy, and why the run ended before its last round."""
+        return (*remarks_of(self.scenario), *self._server.notes)
 
     @property
     def executor_used(self) -> ExecutorUsed | None:
@@ -134,12 +145,12 @@ class Simulation:
     def run(self) -> History:
         """Run to the end and return what happened."""
         try:
-            with Watchdog(self._standing):
+            with Watchdog(self._standing), settled_heap():
                 self._server.run()
             trained = self.trained()
             accountant = self.context.clients.accountant
             budget = None if accountant is None else float(accountant.budget.total)
-            history = replace(self.history(), ending=self.ending, budget=budget)
+            history = replace(self.history(), remarks=self.remarks, budget=budget)
         finally:
             self.context.learner.flush()
         return history if trained is None else replace(history, find_model=_Found(trained))
@@ -210,6 +221,28 @@ def simulate(
     for note in history.notes:
         _LOG.warning("fedsim: %s", note)
     return history
+
+
+def side_information_of(scenario: Scenario) -> Literal["none", "private", "exact"]:
+    """Return what protects the numbers that clients send beside updates; ``"none"`` if they send none.
+
+    They are ``"exact"`` without privacy, and with privacy if the scenario says so.
+    """
+    if not SelectorPort.of(scenario.selector.build()).numbers:
+        return "none"
+    privacy = scenario.privacy
+    return "exact" if privacy is None or not privacy.side_information.share else "private"
+
+
+def remarks_of(scenario: Scenario) -> tuple[str, ...]:
+    """Return sentences on what a scenario with privacy leaves without it; none if there is nothing."""
+    if scenario.privacy is None or side_information_of(scenario) != "exact":
+        return ()
+    numbers = ", ".join(SelectorPort.of(scenario.selector.build()).numbers)
+    return (
+        f"side information not private: clients send numbers as they are ({numbers}), and these leak without bound; "
+        "the leakage that is stated counts updates only",
+    )
 
 
 def build_server(
@@ -290,7 +323,10 @@ def build_context(
     )
     law = COMPUTE_TIME.checked(scenario.devices.compute)
     compute = law.build(clients, streams, learner.flops_per_sample if FLOPS in law.requires else None)
-    accountant = None if privacy is None else PrivacyAccountant(privacy.budget, clients)
+    side, accountant = None, None
+    if privacy is not None:
+        side = SIDE_INFORMATION.checked(privacy.side_information) if selector.numbers else None
+        accountant = PrivacyAccountant(privacy.budget, clients, 0.0 if side is None else side.share)
     workload = Workload(learner, selector.needs)
     expected = None
     if selector.oracle or selector.uses_features:
@@ -299,6 +335,10 @@ def build_context(
     devices_up = None if faults.client_crash is None else faults.client_crash.build(clients, streams)
     links_up = None if faults.link_outage is None else faults.link_outage.build(clients, streams)
     availability, batteries = _availability(scenario, streams, learner, [devices_up, links_up])
+    candidacy, least = availability, None if privacy is None else privacy.least_epsilon
+    if accountant is not None and least is not None:
+        # Of the candidates alone: a client whose upload takes the last of its budget sends it to the end.
+        candidacy = EligibleClients(availability, [BudgetLeft(accountant, least)], np.arange(clients))
     clients_context = ClientContext(
         streams=streams,
         links=links,
@@ -315,7 +355,7 @@ def build_context(
     return ServerContext(
         clients=clients_context,
         streams=streams,
-        availability=availability,
+        availability=candidacy,
         learner=learner,
         selector=selector,
         policy=checked_policy(scenario.rounds.policy),
@@ -328,10 +368,31 @@ def build_context(
             workload.up_bits,
             links.uplink_snr_hz,
             links.allocates,
+            _at_request(links, compute, workload, batteries),
         ),
         expected_duration_s=expected.duration_s if expected is not None and selector.oracle else None,
         server_restart=faults.server_restart,
+        side_information=side,
+        least_epsilon=least,
     )
+
+
+def _at_request(
+    links: Links, compute: ComputeTimes, workload: Workload, batteries: Batteries | None
+) -> dict[str, Callable[[IntArray, float], FloatArray]]:
+    """Return the columns of views that are made when a selector reads them."""
+    columns: dict[str, Callable[[IntArray, float], FloatArray]] = {}
+    if links.uplink_gain(np.zeros(1, dtype=np.int64), 0.0) is not None:
+        columns["fading_gain"] = partial(_gain, links)
+    if batteries is not None:
+        columns |= DeclaredEnergies(batteries, workload, partial(ExpectedTimes.of, links, compute, workload)).columns()
+    return columns
+
+
+def _gain(links: Links, client: IntArray, time_s: float) -> FloatArray:
+    """Return the gain of clients' fading on links that have fading."""
+    gain = links.uplink_gain(client, time_s)
+    return np.ones(client.size) if gain is None else gain
 
 
 def _availability(

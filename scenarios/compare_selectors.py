@@ -5,7 +5,8 @@ and habits (they come, go and drop out) learn handwritten digits over an uplink 
 most. SAFA selects after training, which is a policy's business: everybody works, and its policy says who counts; so it
 is with the reduced form that REFL's code compares itself with. For one seed every selector meets the same clients in
 the same places under the same sky with the same luck, so that differences between the rows are the selectors' own.
-Selectors that ask clients first pay for it on the air.
+Selectors that ask clients first pay for it on the air. ``joint-bandwidth`` divides the same band itself, into links of
+one client each.
 
     python scenarios/compare_selectors.py [--seeds N] [--seconds S] [--selectors NAME ...] [--out FOLDER]
 
@@ -32,6 +33,7 @@ CLIENTS = 60
 TARGET = 0.8
 SMOOTHING = 3
 DEADLINE_S = 2.0
+BAND_HZ = 1e6
 TIMES = {"tau_min_s": 0.3}
 SELECTORS: dict[str, dict[str, Any]] = {
     "all": {},
@@ -50,8 +52,21 @@ SELECTORS: dict[str, dict[str, Any]] = {
     "rpow-d": {"cohort": COHORT},
     "divfl": {"cohort": COHORT},
     "fedcs": {"deadline_s": DEADLINE_S, "share": 0.25},
-    "joint-bandwidth": {"cohort": COHORT},
+    "joint-bandwidth": {"cohort": COHORT, "bandwidth_hz": BAND_HZ, "snr_gap_db": 3.0},
     "tifl": {"cohort": COHORT},
+    "pisces": {"cohort": COHORT},
+    "aocs": {"cohort": COHORT},
+    "adapow-d": {"cohort": COHORT},
+    "active": {"cohort": COHORT},
+    "e3cs": {"cohort": COHORT},
+    "eafl": {"cohort": COHORT},
+    "ocean": {"cohort": COHORT, "bandwidth_hz": 1000000.0, "least_hz": 10000.0},
+    "bn2-c": {"cohort": COHORT, "bandwidth_hz": 1000000.0},
+    "bc-bn2": {"cohort": COHORT},
+    "bn2": {"cohort": COHORT},
+    "age-based": {"cohort": COHORT},
+    "proportional-fair": {"cohort": COHORT},
+    "best-channel": {"cohort": COHORT},
     "oort": {"cohort": COHORT},
     "oort-fedscale": {"cohort": COHORT},
     "refl": {"cohort": COHORT},
@@ -82,7 +97,7 @@ CROWD: dict[str, Any] = {
     "network": {
         "kind": "cell",
         "fading": {"kind": "rayleigh", "coherence_s": 0.02},
-        "uplink": {"sharing": "equal", "bandwidth_hz": 1e6, "transmit_power_dbm": 23.0, "noise_figure_db": 5.0},
+        "uplink": {"sharing": "equal", "bandwidth_hz": BAND_HZ, "transmit_power_dbm": 23.0, "noise_figure_db": 5.0},
     },
     "devices": {
         "compute": {"kind": "rate", "samples_per_s": 100.0, "spread_sigma": 0.8, "jitter_sigma": 0.2},
@@ -90,6 +105,8 @@ CROWD: dict[str, Any] = {
         "dropout": {"kind": "hazard", "rate_per_s": 0.03},
     },
 }
+# Who divides the band itself needs links of one client each; all bands together are as wide as the shared one.
+OWN_BANDS = {"sharing": "dedicated", "bandwidth_hz": BAND_HZ / COHORT}
 DEADLINE = {"kind": "deadline", "deadline_s": DEADLINE_S}
 RULES: dict[str, dict[str, Any]] = {
     "all, by SAFA": {"policy": {"kind": "safa", "share": 0.3, "max_wait_s": DEADLINE_S}},
@@ -113,12 +130,15 @@ class Outcome(NamedTuple):
 
 def scenario(name: str, seed: int, seconds: float) -> Scenario:
     """Return one selector's run on the crowd of one seed."""
+    network = CROWD["network"]
+    if name == "joint-bandwidth":
+        network = {**network, "uplink": {**network["uplink"], **OWN_BANDS}}
     return Scenario(
         name="compare",
         seed=seed,
         rounds={**RULES.get(name, {"policy": DEADLINE}), "count": 10_000, "until_s": seconds},
         selector={"kind": re.split("[ ,]", name)[0], **SELECTORS[name]},
-        **CROWD,
+        **{**CROWD, "network": network},
     )
 
 

@@ -47,7 +47,7 @@ def catalogues() -> dict[str, Any]:
     from fedsim.network.topology.mobility import MOBILITIES
     from fedsim.network.transport.transport import TRANSPORTS
     from fedsim.per_client import CLIENT_LAWS
-    from fedsim.privacy import BUDGETS, MECHANISMS
+    from fedsim.privacy import BUDGETS, MECHANISMS, SIDE_INFORMATIONS
     from fedsim.rounds import BACKHAULS, CLOUD_RULES, GROUPINGS, LATE, POLICIES
     from fedsim.rounds.aggregation.staleness import STALENESS
     from fedsim.selectors import SELECTORS
@@ -91,6 +91,7 @@ def catalogues() -> dict[str, Any]:
         "executors": EXECUTORS,
         "budgets": BUDGETS,
         "mechanisms": MECHANISMS,
+        "side-information": SIDE_INFORMATIONS,
     }
 
 
@@ -111,9 +112,17 @@ def _selectors(catalogue: Any) -> list[tuple[str, str]]:
         lines = {
             "needs to know": info.knowledge or "nothing but the round view",
             "communication": info.communication or "not stated",
+            "leaks beside updates": _leaks(info),
             "options": options,
             "paper": info.paper or "not stated",
         }
         told = "\n".join(f"[bold]{name}[/bold]: {escape(text)}" for name, text in lines.items())
         rows.append((kind, f"{escape(what)}\n{told}"))
     return rows
+
+
+def _leaks(info: Any) -> str:
+    """Return what a selector makes clients tell of their data beside their updates, in words."""
+    if not info.numbers:
+        return "nothing"
+    return f"{', '.join(info.numbers)}; with privacy, numbers with noise unless side_information is exact"

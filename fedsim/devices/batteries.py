@@ -11,6 +11,7 @@ import numpy as np
 
 from fedsim.arrays import BoolArray, FloatArray, IntArray
 from fedsim.per_client import Values, at
+from fedsim.units import db_to_linear
 
 NEVER_EMPTY: Final = 3
 """In place of a phase: the battery lasts through all phases."""
@@ -27,6 +28,7 @@ class Prices:
     receive_w, transmit_w : power of the radio during the downlink and during the uplink, beside the energy of bits
     sample_j : energy of the operations on one sample; 0 where the cost of work follows from its time
     compute_w : power of work; 0 where the cost of work follows from its operations
+    amplifier_efficiency, circuit_w : of a sender whose radiated power is known, see `sending_w`
     """
 
     receive_j_per_bit: Values
@@ -35,6 +37,8 @@ class Prices:
     compute_w: Values
     receive_w: Values = 0.0
     transmit_w: Values = 0.0
+    amplifier_efficiency: Values = 1.0
+    circuit_w: Values = 0.0
 
     def of(self, client: IntArray) -> "Prices":
         """Return the prices of some clients, shape (n,) where they differ."""
@@ -45,7 +49,13 @@ class Prices:
             compute_w=at(self.compute_w, client),
             receive_w=at(self.receive_w, client),
             transmit_w=at(self.transmit_w, client),
+            amplifier_efficiency=at(self.amplifier_efficiency, client),
+            circuit_w=at(self.circuit_w, client),
         )
+
+    def sending_w(self, radiated_dbm: Values) -> Values:
+        """Return the power that a sender draws: the radiated power over the amplifier's efficiency, and the circuit."""
+        return db_to_linear(radiated_dbm) * 1e-3 / self.amplifier_efficiency + self.circuit_w
 
 
 @dataclass(frozen=True)
@@ -60,6 +70,7 @@ class EnergyDemand:
     samples : samples passed in the complete work, shape (n,)
     power_w : power of the radio during each phase, shape (3, n); None where no time on the air costs energy
     frequency : share of the full clock frequency at which each member works, shape (n,); None for all of it
+    transmit_power_dbm : radiated power that each member was given, shape (n,); None for its own
     """
 
     client: IntArray
@@ -68,13 +79,22 @@ class EnergyDemand:
     samples: FloatArray
     power_w: FloatArray | None = None
     frequency: FloatArray | None = None
+    transmit_power_dbm: FloatArray | None = None
 
     def of(self, part: IntArray) -> "EnergyDemand":
         """Return the demand of some members, by their positions, shape (k,)."""
         power_w = None if self.power_w is None else self.power_w[:, part]
         frequency = None if self.frequency is None else self.frequency[part]
-        cost_j = self.cost_j[:, part]
-        return EnergyDemand(self.client[part], self.charge_j[part], cost_j, self.samples[part], power_w, frequency)
+        power_dbm = None if self.transmit_power_dbm is None else self.transmit_power_dbm[part]
+        return EnergyDemand(
+            self.client[part],
+            self.charge_j[part],
+            self.cost_j[:, part],
+            self.samples[part],
+            power_w,
+            frequency,
+            power_dbm,
+        )
 
     def runs_empty(self, planned_s: FloatArray | None = None) -> tuple[IntArray, FloatArray]:
         """Return the phase in which each battery runs empty, and the share of its energy that the charge covers.
@@ -211,6 +231,7 @@ class Batteries:
         samples: FloatArray,
         compute_s: FloatArray,
         frequency: FloatArray | None = None,
+        transmit_power_dbm: FloatArray | None = None,
     ) -> EnergyDemand:
         """Begin a participation of each client, which lasts until `end`, and return its energy demand.
 
@@ -224,6 +245,8 @@ class Batteries:
         frequency : share of the full clock frequency at which each works, in (0, 1], shape (n,); None for all of it
             Power grows with the cube of the frequency, as the voltage does with it, so the energy of an operation with
             its square.
+        transmit_power_dbm : radiated power that each was given for its uplink, shape (n,); None for its own
+            Where seconds on the air cost energy, `Prices.sending_w` of it takes the place of the client's own power.
         """
         charge_j = self.charge_j(client, time_s)
         prices = self.prices.of(client)
@@ -238,9 +261,11 @@ class Batteries:
         if np.any(np.greater(prices.receive_w, 0)) or np.any(np.greater(prices.transmit_w, 0)):
             power_w = np.zeros((NEVER_EMPTY, client.size))
             power_w[0], power_w[2] = prices.receive_w, prices.transmit_w
+            if transmit_power_dbm is not None:
+                power_w[2] = np.where(power_w[2] > 0, prices.sending_w(transmit_power_dbm), 0.0)
         self._charge_j[client], self._since_s[client] = charge_j, np.inf
         self._from_s[client] = np.inf
-        return EnergyDemand(client, charge_j, cost_j, samples, power_w, frequency)
+        return EnergyDemand(client, charge_j, cost_j, samples, power_w, frequency, transmit_power_dbm)
 
     def end(self, client: IntArray, charge_j: FloatArray, time_s: FloatArray) -> None:
         """End the participation of each client.

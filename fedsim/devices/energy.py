@@ -4,10 +4,11 @@ Streams: ``battery-charge`` by client.
 """
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Annotated, Any, ClassVar, Final, Protocol, Self
 
 import numpy as np
-from pydantic import Field, NonNegativeFloat, model_validator
+from pydantic import Field, model_validator
 
 from fedsim.answers import Contract, InstanceOf, OptionalOf
 from fedsim.capabilities import FLOPS, MODEL_BITS, SAMPLES, Capable
@@ -16,7 +17,6 @@ from fedsim.errors import ScenarioError
 from fedsim.per_client import ClientValues, PerClient, Values, values_of
 from fedsim.registry import Component, Registry
 from fedsim.streams import Streams
-from fedsim.units import db_to_linear
 
 ENERGIES: Final = Registry(
     "energy law",
@@ -90,10 +90,14 @@ class Battery(Component):
     `transmit_power_dbm`, whose power is ``P / amplifier_efficiency + circuit_w`` (Auer et al., "How much energy is
     needed to run a wireless network?", IEEE Wireless Communications 18(5), 2011, without load dependence). A direction
     with a power has no price of a bit by default; both together, as in the whole model of Huang et al., need links of
-    known durations: a shared direction allows one of the two. The capacity and the price of work differ between
-    devices and have no default: a phone's 3,000 mAh at 3.85 V are 41.6 kJ.
+    known durations: a shared direction allows one of the two. Where a selector allocates powers
+    (`fedsim.selectors.Allocation`) and seconds of sending cost energy, a client draws ``P / amplifier_efficiency +
+    circuit_w`` with the power P that it was given, in place of `transmit_w` too; a price of bits stays as it is. The
+    capacity and the price of work differ between devices and have no default: a phone's 3,000 mAh at 3.85 V are
+    41.6 kJ.
 
-    Powers, prices, the capacity and the least charge may have a value for each client (`fedsim.per_client`).
+    Powers, prices, efficiencies, the capacity and the least charge may have a value for each client
+    (`fedsim.per_client`).
 
     Attributes
     ----------
@@ -123,9 +127,9 @@ class Battery(Component):
     transmit_j_per_bit: NonNegative = 4.3839e-7
     receive_w: NonNegative = 0.0
     transmit_w: NonNegative = 0.0
-    transmit_power_dbm: float | None = None
-    amplifier_efficiency: Annotated[float, Field(gt=0, le=1)] = 0.35
-    circuit_w: NonNegativeFloat = 0.0
+    transmit_power_dbm: Annotated[ClientValues, PerClient(ge=-100, le=100)] | None = None
+    amplifier_efficiency: Annotated[ClientValues, PerClient(gt=0, le=1)] = 0.35
+    circuit_w: NonNegative = 0.0
     compute_j_per_flop: NonNegative | None = None
     compute_w: NonNegative | None = None
     idle_w: NonNegative = 0.0
@@ -138,8 +142,9 @@ class Battery(Component):
         """Let the default price of a bit hold only where its direction has no power."""
         if not isinstance(value, Mapping):
             return value
-        powers = {"receive_j_per_bit": ("receive_w",), "transmit_j_per_bit": ("transmit_w", "transmit_power_dbm")}
-        free = {price: 0.0 for price, names in powers.items() if any(value.get(name) for name in names)}
+        has_w = {name: value.get(name) not in (None, 0) for name in ("receive_w", "transmit_w")}
+        sends = has_w["transmit_w"] or value.get("transmit_power_dbm") is not None
+        free = dict.fromkeys(["receive_j_per_bit"] * has_w["receive_w"] + ["transmit_j_per_bit"] * sends, 0.0)
         return {**free, **value}
 
     @property
@@ -177,17 +182,18 @@ class Battery(Component):
         def of(name: str) -> Values:
             return values_of(self, name, clients, streams, "devices.energy")
 
-        transmit_w: Values = of("transmit_w")
-        if self.transmit_power_dbm is not None:
-            transmit_w = db_to_linear(self.transmit_power_dbm) * 1e-3 / self.amplifier_efficiency + self.circuit_w
         prices = Prices(
             receive_w=of("receive_w"),
-            transmit_w=transmit_w,
+            transmit_w=of("transmit_w"),
             receive_j_per_bit=of("receive_j_per_bit"),
             transmit_j_per_bit=of("transmit_j_per_bit"),
             sample_j=0.0 if self.compute_j_per_flop is None else of("compute_j_per_flop") * (flops_per_sample or 0.0),
             compute_w=0.0 if self.compute_w is None else of("compute_w"),
+            amplifier_efficiency=of("amplifier_efficiency"),
+            circuit_w=of("circuit_w"),
         )
+        if self.transmit_power_dbm is not None:
+            prices = replace(prices, transmit_w=prices.sending_w(of("transmit_power_dbm")))
         u = streams.uniform("battery-charge", np.arange(clients))
         initial, capacity_j = self.initial_from + (self.initial_to - self.initial_from) * u, of("capacity_j")
         return Batteries(

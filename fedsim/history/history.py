@@ -33,14 +33,14 @@ class History(Tables):
     ----------
     find_model : where `model` finds it; None for a history without one
     unfinished : what the run of a folder lacks to be whole, in words; None for a whole one
-    ending : sentences on why the run ended before its last round; none if it did not
+    remarks : sentences on what the scenario leaves without privacy, and why the run ended before its last round
     budget : greatest epsilon that a client may leak; None without privacy
     said : the notes of a run folder; None for a history that was not read from one
     """
 
     find_model: FindModel | None = field(default=None, repr=False, compare=False, kw_only=True)
     unfinished: str | None = field(default=None, compare=False, kw_only=True)
-    ending: tuple[str, ...] = field(default=(), compare=False, kw_only=True)
+    remarks: tuple[str, ...] = field(default=(), compare=False, kw_only=True)
     budget: float | None = field(default=None, compare=False, kw_only=True)
     said: tuple[str, ...] | None = field(default=None, compare=False, kw_only=True)
 
@@ -51,7 +51,7 @@ class History(Tables):
 
     @property
     def notes(self) -> list[str]:
-        """Sentences that a user should know: why the run ended early, and what went wrong without ending it."""
+        """Sentences that a user should know: remarks, and what went wrong without ending it."""
         rates = Rates()
         for batch in self.participations.to_batches():
             rates.see(batch)
@@ -65,7 +65,7 @@ class History(Tables):
         rates : of the participations, looked at
         budget : greatest epsilon that a client may leak; None without privacy
         """
-        return [*self.ending, *notes_of(self, rates, budget)] if self.said is None else list(self.said)
+        return [*self.remarks, *notes_of(self, rates, budget)] if self.said is None else list(self.said)
 
     def model(self, model: ModelPart | str | None = None, *, after_round: int | None = None) -> "Module":
         """Return the final model of the run as a ``torch.nn.Module`` in evaluation mode.

@@ -13,6 +13,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from fedsim.arrays import IntArray
 from fedsim.errors import RunError
 from fedsim.history.outcomes import NO_VALUE, Coded, Fate, Outcome, Phase, RoundEnd
 
@@ -49,7 +50,9 @@ class Column:
     since: int = _FIRST_NUMBERED
 
     def from_codes(self, values: NDArray[Any]) -> pa.Array:
-        """Return an Arrow array of numbers or codes, shape (n,), in which no value is null."""
+        """Return an Arrow array of numbers or codes in which no value is null, shape (n,); (n, m) for lists of m."""
+        if pa.types.is_list(self.type):
+            return self._lists(np.full(len(values), values.shape[1]), values.ravel(), None)
         none = None
         if self.null:
             none = np.isnan(values) if values.dtype.kind == "f" else values < 0
@@ -63,8 +66,22 @@ class Column:
         if self.labels is not None:
             return self.from_codes(np.array([NO_VALUE if value is None else value for value in values], dtype=np.int8))
         none = np.array([value is None for value in values], dtype=bool)
+        if pa.types.is_list(self.type):
+            parts = [np.asarray([] if value is None else value, dtype=np.int64) for value in values]
+            return self._lists(
+                np.array([part.size for part in parts], dtype=np.int64),
+                np.concatenate([[], *parts]).astype(np.int64),
+                none,
+            )
         numbers = np.array([0 if value is None else value for value in values])
         return self._array(numbers, self.type, none if none.any() else None)
+
+    def _lists(self, sizes: IntArray, values: NDArray[Any], none: NDArray[np.bool_] | None) -> pa.Array:
+        """Return an Arrow array of lists, whose sizes and values are given one after another."""
+        ends = pa.py_buffer(np.concatenate([[0], np.cumsum(sizes)]).astype(np.int32))
+        valid = None if none is None else pa.py_buffer(np.packbits(~none, bitorder="little"))
+        children = [self._array(values, self.type.value_type, None)]
+        return pa.Array.from_buffers(self.type, sizes.size, [valid, ends], children=children)
 
     def _array(self, values: NDArray[Any], kind: pa.DataType, none: NDArray[np.bool_] | None) -> pa.Array:
         """Return an Arrow array of numbers; `pyarrow.array` imports pandas, where that is installed, for any array."""
@@ -273,7 +290,15 @@ EDGE_PARTICIPATIONS: Final = TableSchema(
 PROBES: Final = TableSchema(
     "probes",
     "one client asked a question before a selection",
-    (Column("round", pa.int32(), "round of the selection"), _EDGE, _CLIENT, *_SPENT, *_ENDED, _ENERGY),
+    (
+        Column("round", pa.int32(), "round of the selection"),
+        _EDGE,
+        _CLIENT,
+        *_SPENT,
+        *_ENDED,
+        Column("epsilon", pa.float64(), "privacy charged for the answer; 0 if it is not private", "epsilon", since=5),
+        _ENERGY,
+    ),
     optional=True,
 )
 ACCOUNTS: Final = TableSchema(
@@ -292,6 +317,9 @@ ACCOUNTS: Final = TableSchema(
 )
 _NO_RADIO: Final = "no radio"
 _NO_PLACES: Final = "places have no effect"
+_NOTHING_LEARNED: Final = "nothing is learned"
+_LABELLED: Final = 5
+"""The first format in which the table of clients has their labels and their operations per second."""
 CLIENTS: Final = TableSchema(
     "clients",
     "one client, as it is before the first round",
@@ -306,8 +334,23 @@ CLIENTS: Final = TableSchema(
         Column("downlink_bps", pa.float64(), "mean rate of a client alone on the medium", "bit/s", null="no rates"),
         Column("uplink_bps", pa.float64(), "mean rate of a client alone on the medium", "bit/s", null="no rates"),
         Column("samples_per_s", pa.float64(), "samples of a pass over their mean time", "1/s", null="no time"),
+        Column(
+            "flops_per_s",
+            pa.float64(),
+            "operations of a pass over their mean time",
+            "1/s",
+            null="the law of times counts no operations",
+            since=_LABELLED,
+        ),
         Column("samples", pa.int32(), "training samples", null="not known"),
-        Column("classes", pa.int32(), "different labels in its training data", null="nothing is learned"),
+        Column("classes", pa.int32(), "different labels in its training data", null=_NOTHING_LEARNED),
+        Column(
+            "labels",
+            pa.list_(pa.int32()),
+            "training samples of each label, from label 0 on",
+            null=_NOTHING_LEARNED,
+            since=_LABELLED,
+        ),
         Column("capacity_j", pa.float64(), "energy of its full battery", "J", null="no batteries"),
         Column("charge_j", pa.float64(), "energy in its battery at time 0", "J", null="no batteries"),
     ),

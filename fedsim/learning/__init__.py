@@ -6,21 +6,12 @@ Handles and settings: `Learner`, `Model`, `Update`, `Release`, `Evaluation`; `Su
 What a server can be told of updates: `MEASUREMENTS`.
 """
 
+from fedsim.learning.aggregation import Of
 from fedsim.learning.compression.compressors import COMPRESSORS, Compressor, NoCompression
 from fedsim.learning.compression.quantization import QSGD
 from fedsim.learning.compression.sparsification import RandomK, TopK
-from fedsim.learning.contracts import (
-    Evaluation,
-    ExecutorUsed,
-    KnownEvaluation,
-    Learner,
-    Model,
-    Of,
-    PendingEvaluation,
-    Release,
-    Update,
-    Work,
-)
+from fedsim.learning.computing import ExecutorUsed, Work
+from fedsim.learning.contracts import Learner, Model, Release, Update
 from fedsim.learning.data.datasets import DATASETS, Dataset, Digits, data_folder
 from fedsim.learning.data.own_files import IdxFiles
 from fedsim.learning.data.partitions import (
@@ -31,6 +22,7 @@ from fedsim.learning.data.partitions import (
     QuantitySkewPartition,
 )
 from fedsim.learning.data.published import CIFAR10, MNIST, FashionMNIST
+from fedsim.learning.evaluation import Evaluation, KnownEvaluation, PendingEvaluation
 from fedsim.learning.executors.catalogue import EXECUTORS
 from fedsim.learning.executors.choice import ExecutorChoice, MakeExecutor
 from fedsim.learning.executors.contracts import (

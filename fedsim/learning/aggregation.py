@@ -1,13 +1,17 @@
 """How a server combines what has arrived: weighted differences, whole models, and the step of its optimiser."""
 
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Any, Final, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fedsim.arrays import FloatArray, Vector
 from fedsim.learning.server_optimizers import SERVER_OPTIMIZER, ServerOptimizer, ServerState, sum_of
+
+Of = Literal["difference", "model"]
+"""What an aggregation combines: the clients' differences, or their whole models."""
+_OF: Final = get_args(Of)
 
 _SUM_TOLERANCE: Final = 1e-9
 """By how much weights of a mean may miss 1, far above the rounding of a sum of thousands."""
@@ -30,9 +34,10 @@ class WeightedSum:
     def add(self, difference: Vector, weight: float) -> None:
         """Add an update of shape (d,)."""
         # Cast first: a product of arrays of two types is worked out in pieces, through a buffer.
-        np.copyto(self._weighted, difference)
-        self._weighted *= weight
-        self._total += self._weighted
+        weighted = self._weighted
+        weighted[:] = difference
+        weighted *= weight
+        self._total += weighted
 
     def stepped(self, parameters: int, model: Vector, state: ServerState | None) -> tuple[Vector, ServerState | None]:
         """Return the next model and state of the server.
@@ -115,7 +120,7 @@ def checked_weights(weights: FloatArray, count: int, what: str, *, of_a_mean: bo
         Unless they are ``count`` finite numbers; for a mean, at least 0 and of sum 1.
     """
     chosen = np.array(weights, dtype=np.float64)
-    if chosen.shape != (count,) or not np.all(np.isfinite(chosen)):
+    if chosen.shape != (count,) or not np.isfinite(chosen).all():
         raise ValueError(f"weights: {weights!r}; one finite number for each of {count} {what}")
     if of_a_mean and (np.any(chosen < 0) or abs(chosen.sum() - 1) > _SUM_TOLERANCE):
         raise ValueError(f"weights: {weights!r}; for a mean of {what} they are at least 0 and sum to 1")
@@ -126,3 +131,15 @@ def _read_only(array: NDArray[Any]) -> NDArray[Any]:
     view = array.view()
     view.flags.writeable = False
     return view
+
+
+def check_of(of: str) -> None:
+    """Refuse an unknown way to aggregate.
+
+    Raises
+    ------
+    ValueError
+        Naming it and what is allowed.
+    """
+    if of not in _OF:
+        raise ValueError(f"of: {of!r} is not allowed; it must be one of {', '.join(_OF)}")

@@ -18,7 +18,8 @@ import numpy as np
 
 from fedsim.arrays import IntArray
 from fedsim.errors import FedsimError
-from fedsim.learning.contracts import ExecutorUsed
+from fedsim.identity import identity
+from fedsim.learning.computing import ExecutorUsed
 from fedsim.learning.executors.catalogue import AUTO, EXECUTORS
 from fedsim.learning.executors.choice import ExecutorChoice
 from fedsim.learning.executors.contracts import Executor, TrainingSetup
@@ -26,7 +27,6 @@ from fedsim.learning.executors.deferred import DeferredExecutor
 from fedsim.learning.lineage.handles import digest_of
 from fedsim.learning.models.layout import Entry, ModelLayout
 from fedsim.learning.store.contracts import Arrays, Store
-from fedsim.registry import identity
 from fedsim.user_cache import user_cache
 
 _FORMAT: Final = 1

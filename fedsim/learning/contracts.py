@@ -5,8 +5,8 @@ needed, for the updates that were delivered; an update that is never used is nev
 """
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
-from typing import Any, Final, Literal, Protocol, Self, get_args
+from dataclasses import dataclass
+from typing import Any, Final, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,13 +27,11 @@ from fedsim.answers import (
     shaped,
 )
 from fedsim.arrays import FloatArray, IntArray
-from fedsim.errors import FedsimError
+from fedsim.learning.aggregation import Of
+from fedsim.learning.computing import ExecutorUsed, Work
+from fedsim.learning.evaluation import PENDING_EVALUATION, Evaluation, PendingEvaluation
 from fedsim.learning.models.settings import Architecture
 from fedsim.learning.server_optimizers import ServerOptimizer
-
-Of = Literal["difference", "model"]
-"""What an aggregation combines: the clients' differences, or their whole models."""
-_OF: Final = get_args(Of)
 
 
 class Model(Protocol):
@@ -73,96 +71,6 @@ class Release:
 
     epsilon: float
     index: int
-
-
-@dataclass(frozen=True)
-class ExecutorUsed:
-    """Which executor computes a run, as the folder of the run records it.
-
-    Attributes
-    ----------
-    kind : of `fedsim.learning.EXECUTORS`, never ``"auto"``, or ``"module:Class"``
-    device : in torch's words
-    precision : of the arithmetic inside layers
-    fingerprint : what the bits of its results are equal to
-    """
-
-    kind: str
-    device: str
-    precision: str
-    fingerprint: str
-
-    def to_json(self) -> dict[str, str]:
-        """Return its values by name."""
-        return asdict(self)
-
-    @classmethod
-    def from_json(cls, table: object) -> Self:
-        """Return what `to_json` described.
-
-        Raises
-        ------
-        FedsimError
-            If the table is not such a description.
-        """
-        names = [field.name for field in fields(cls)]
-        if not (isinstance(table, Mapping) and all(isinstance(table.get(name), str) for name in names)):
-            raise FedsimError(f"executor: {table!r} is not allowed; it must be a table of the texts {', '.join(names)}")
-        return cls(**{name: table[name] for name in names})
-
-
-@dataclass(frozen=True)
-class Evaluation:
-    """Share of right answers and mean loss of a model on some samples."""
-
-    accuracy: float
-    loss: float
-
-
-class PendingEvaluation(Protocol):
-    """An evaluation that may still run while the simulation goes on."""
-
-    def done(self) -> bool:
-        """Return whether its result is there."""
-        ...
-
-    def result(self) -> Evaluation:
-        """Return the evaluation, waiting for it if need be; raise what it has raised."""
-        ...
-
-
-@dataclass(frozen=True)
-class KnownEvaluation:
-    """A `PendingEvaluation` whose result is there from the start."""
-
-    evaluation: Evaluation
-
-    def done(self) -> bool:
-        """Return True."""
-        return True
-
-    def result(self) -> Evaluation:
-        """Return the evaluation."""
-        return self.evaluation
-
-
-@dataclass(frozen=True)
-class Work:
-    """What a learner has computed so far, and what it did not need to, since a store had it.
-
-    Attributes
-    ----------
-    trained, trainings_found : local trainings that updates in use needed
-    evaluated, evaluations_found : evaluations of models on the test set
-    probed, probes_found : evaluations of models on clients' own data
-    """
-
-    trained: int = 0
-    trainings_found: int = 0
-    evaluated: int = 0
-    evaluations_found: int = 0
-    probed: int = 0
-    probes_found: int = 0
 
 
 class Learner(Protocol):
@@ -218,8 +126,8 @@ class Learner(Protocol):
         ...
 
     @property
-    def classes(self) -> IntArray | None:
-        """Number of different labels in the training data of every client, shape (K,); None without labels."""
+    def label_counts(self) -> IntArray | None:
+        """Training samples of every client with each label, shape (K, labels); None without labels."""
         ...
 
     def work_samples(self, client: IntArray, work: FloatArray | None = None) -> FloatArray:
@@ -427,17 +335,13 @@ class Learner(Protocol):
 
 
 @dataclass(frozen=True)
-class _EvaluationOf:
-    """An evaluation; a model that is no number may have a loss that is none."""
+class _LabelCounts:
+    """Whole numbers in a table with a row for each client."""
 
-    def __call__(self, answer: object, given: Given) -> Evaluation:
-        """Return a checked copy."""
-        if not isinstance(answer, Evaluation):
-            raise AnswerError(in_words(answer), "an Evaluation")
-        one = shaped()
-        accuracy = Numbers(one, least=0, most=1, nan=True)(answer.accuracy, given)
-        loss = Numbers(one, infinite=True, nan=True)(answer.loss, given)
-        return Evaluation(float(accuracy), float(loss))
+    def __call__(self, answer: object, given: Given) -> IntArray:
+        """Return a copy."""
+        labels = np.shape(answer)[1] if isinstance(answer, np.ndarray) and answer.ndim == 2 else 1
+        return Numbers(shaped("clients", labels), least=0, dtype=np.int64)(answer, given)
 
 
 @dataclass(frozen=True)
@@ -457,7 +361,6 @@ class _Measured:
         return found
 
 
-PENDING_EVALUATION: Final = Contract("evaluation", PendingEvaluation, {"done": Flag(), "result": _EvaluationOf()})
 LEARNER: Final = Contract(
     "learner",
     Learner,
@@ -467,7 +370,7 @@ LEARNER: Final = Contract(
         "update_bits": Number(least=0, none=True),
         "remembers": Flag(),
         "samples": Numbers(shaped("clients"), least=0, dtype=np.int64),
-        "classes": OptionalOf(Numbers(shaped("clients"), least=0, dtype=np.int64)),
+        "label_counts": OptionalOf(_LabelCounts()),
         "work_samples": Numbers(same_shape("client"), least=0),
         "whole_steps": Numbers(same_shape("client"), least=0, most=1),
         "updates": InstanceOf(list),
@@ -485,15 +388,3 @@ LEARNER: Final = Contract(
         "export": OptionalOf(InstanceOf(Mapping)),
     },
 )
-
-
-def check_of(of: str) -> None:
-    """Refuse an unknown way to aggregate.
-
-    Raises
-    ------
-    ValueError
-        Naming it and what is allowed.
-    """
-    if of not in _OF:
-        raise ValueError(f"of: {of!r} is not allowed; it must be one of {', '.join(_OF)}")

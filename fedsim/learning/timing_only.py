@@ -10,18 +10,10 @@ from pydantic import Field
 
 from fedsim.arrays import FloatArray, IntArray
 from fedsim.capabilities import FLOPS, MODEL_BITS, SAMPLES
-from fedsim.learning.contracts import (
-    Evaluation,
-    ExecutorUsed,
-    Learner,
-    Model,
-    Of,
-    PendingEvaluation,
-    Release,
-    Update,
-    Work,
-    check_of,
-)
+from fedsim.learning.aggregation import Of, check_of
+from fedsim.learning.computing import ExecutorUsed, Work
+from fedsim.learning.contracts import Learner, Model, Release, Update
+from fedsim.learning.evaluation import Evaluation, PendingEvaluation
 from fedsim.learning.executors.choice import ExecutorChoice
 from fedsim.learning.local_training import probe_samples
 from fedsim.learning.server_optimizers import ServerOptimizer
@@ -132,7 +124,7 @@ class TimingLearner:
         return None
 
     @property
-    def classes(self) -> None:
+    def label_counts(self) -> None:
         """None: there is no data."""
         return None
 

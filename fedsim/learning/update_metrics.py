@@ -154,6 +154,8 @@ class _Measured:
         return np.array([self._value(need, i) for i in range(len(self._updates))], dtype=np.float64)
 
     def _value(self, need: str, i: int) -> float:
+        if need == "noise_energy":
+            return self._results.messages.noise_energy(self._updates[i].release)
         if need == "update_norm":
             return self._records[self._norms[i]]["norm"]
         if need == "accuracy_gain":
@@ -188,7 +190,7 @@ class _Measured:
 
 
 def _parameters_sent(results: Computation, update: UpdateHandle) -> Vector:
-    return results.sent(update)[: results.layout.parameters]
+    return results.messages.sent(update)[: results.layout.parameters]
 
 
 def _square_sum(vector: NDArray[np.floating[Any]]) -> float:

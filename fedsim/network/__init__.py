@@ -6,16 +6,7 @@ beside this file describes the kinds, and how to write a network or a sharing di
 """
 
 from fedsim.network.cell.cell import Cell, Downlink, Uplink
-from fedsim.network.contracts import (
-    Directions,
-    LinkFacts,
-    Links,
-    Network,
-    Placement,
-    RoutedMedium,
-    SharedMedium,
-    Transfer,
-)
+from fedsim.network.contracts import Directions, LinkFacts, Links, Network, Placement
 from fedsim.network.distributions import (
     LATENCY_LAWS,
     Constant,
@@ -41,6 +32,7 @@ from fedsim.network.radio.spectral_efficiency import RATES, RateLaw, Shannon
 from fedsim.network.radio.tr38901.indoor import IndoorFactory, IndoorOffice
 from fedsim.network.radio.tr38901.outdoor import UrbanMacro, UrbanMicro
 from fedsim.network.radio.tr38901.rural import RuralMacro
+from fedsim.network.transfers import RoutedMedium, SharedMedium, Transfer
 from fedsim.registry import Registry
 
 NETWORKS = Registry(

@@ -1,13 +1,13 @@
-"""The contracts of a network: its settings, the links of one run, a shared medium and one transfer over it.
+"""The contracts of a network: its settings, and the links of one run.
 
-Derive from `Links`, `SharedMedium` and `Transfer`: members that a network has nothing to say about have defaults.
+Derive from `Links`: members that a network has nothing to say about have defaults. `fedsim.network.transfers` has the
+contracts of shared media.
 """
 
-import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar, Final, NamedTuple, Protocol
+from typing import Final, NamedTuple, Protocol
 
 import numpy as np
 
@@ -19,7 +19,6 @@ from fedsim.answers import (
     Given,
     InstanceOf,
     Kind,
-    Number,
     Numbers,
     OptionalOf,
     PartOf,
@@ -29,8 +28,9 @@ from fedsim.answers import (
 )
 from fedsim.arrays import FloatArray, IntArray
 from fedsim.capabilities import Capable
-from fedsim.clock import Environment, Event
+from fedsim.clock import Environment
 from fedsim.errors import PartError, ScenarioError
+from fedsim.network.transfers import SHARED_MEDIUM, SharedMedium
 from fedsim.streams import Streams
 
 
@@ -54,123 +54,6 @@ class Connection(NamedTuple):
     inactivity_s: float
     setup_s: float
     by_downlink: bool = True
-
-
-class Transfer(ABC):
-    """One transfer over a shared medium.
-
-    Attributes
-    ----------
-    done : event that triggers when the last bit has arrived; never if the link carries nothing
-    announces_arrival : whether `arrives_s` is finite before `done` triggers
-    """
-
-    __slots__ = ()
-
-    announces_arrival: ClassVar[bool] = False
-
-    done: Event
-
-    @abstractmethod
-    def cancel(self) -> None:
-        """End the transfer now and free its share of the medium; `done` never triggers then.
-
-        After the end of the transfer, or a second time, the call has no effect.
-        """
-
-    @abstractmethod
-    def sent_bits(self) -> float:
-        """Return the number of bits carried so far."""
-
-    def queued_s(self) -> float:
-        """Return the seconds for which the transfer has waited for a free medium; 0 on media without a queue."""
-        return 0.0
-
-    def arrives_s(self) -> float:
-        """Return the instant at which the last bit arrives; `inf` while it is unknown."""
-        return math.inf
-
-
-@dataclass(frozen=True)
-class SpectrumBook:
-    """The work of a medium up to now, each entry counted on its own; work in Hz s.
-
-    Attributes
-    ----------
-    carried : work done, counted on the medium's clock
-    received, lost, under_way : work done for transfers that have ended, were cancelled, or are in progress
-    most : work that the bandwidth would have allowed
-    presence_s : integral over time of the number of transfers in progress
-    sojourn_s : sum over all transfers of the time for which they have been in progress
-    rounding : bound on how far rounding can have moved the work of transfers; large where much is left of a transfer
-        compared with what was done, since a medium knows the work done as a difference
-    """
-
-    carried: float
-    received: float
-    lost: float
-    under_way: float
-    most: float
-    presence_s: float
-    sojourn_s: float
-    rounding: float = 0.0
-
-
-class SharedMedium(ABC):
-    """Shared links on the clock of one run. A transfer starts when the method is called.
-
-    Only the directions that `Links.shared` names are used.
-    """
-
-    @abstractmethod
-    def downlink(self, client: int, bits: float) -> Transfer:
-        """Start a transfer from the server to a client.
-
-        Parameters
-        ----------
-        client : id in 0..K-1
-        bits : size of the message, >= 0
-        """
-
-    @abstractmethod
-    def uplink(self, client: int, bits: float) -> Transfer:
-        """Start a transfer from a client to the server; parameters as in `downlink`."""
-
-    def books(self) -> Mapping[str, SpectrumBook]:
-        """Return the work of each part of the medium by its name, for the audit; empty without spectrum."""
-        return {}
-
-    def routed(self) -> "RoutedMedium | None":
-        """Return the medium as one that joins any two nodes; None where only clients and the server send."""
-        return None
-
-
-class RoutedMedium(SharedMedium):
-    """A shared medium that joins any two nodes of a network."""
-
-    @abstractmethod
-    def transfer(self, source: str, target: str, bits: float) -> Transfer:
-        """Start a transfer between two nodes.
-
-        Parameters
-        ----------
-        source, target : names of the nodes
-        bits : size of the message, >= 0
-        """
-
-    @abstractmethod
-    def edge_routes(self) -> tuple[list[str], str]:
-        """Return the names of the edge servers that serve clients, in the order of their numbers, and of the cloud.
-
-        Raises
-        ------
-        ScenarioError
-            If there is not exactly one cloud, or no route between it and one of the edge servers.
-        """
-
-    def routed(self) -> "RoutedMedium":
-        """Return the medium itself."""
-        return self
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -287,6 +170,13 @@ class Links(ABC):
         """
         return None
 
+    def uplink_gain(self, client: IntArray, time_s: float) -> FloatArray | None:
+        """Return the power gain of the fading of clients' uplinks at an instant, shape (n,); None without radio.
+
+        Its mean is 1. Parameters as in `uplink_snr_hz`.
+        """
+        return None
+
     def allocated(
         self, client: IntArray, bandwidth_hz: FloatArray | None, transmit_power_dbm: FloatArray | None
     ) -> "Links":
@@ -313,21 +203,6 @@ class Links(ABC):
         raise NotImplementedError(f"{type(self).__name__} shares no direction, so it has no medium to open")
 
 
-TRANSFER: Final = Contract(
-    "transfer",
-    Transfer,
-    {
-        "done": InstanceOf(Event),
-        "sent_bits": Number(least=0),
-        "queued_s": Number(least=0),
-        "arrives_s": Number(least=0, infinite=True),
-    },
-)
-SHARED_MEDIUM: Final = Contract(
-    "shared medium",
-    SharedMedium,
-    {"downlink": PartOf(Transfer, TRANSFER), "uplink": PartOf(Transfer, TRANSFER)},
-)
 _DURATIONS: Final = Numbers(same_shape("client"), least=0, infinite=True)
 _EXPECTED: Final = Numbers(shaped("clients"), least=0, infinite=True)
 _FACTS: Final[Mapping[str, Kind]] = {
@@ -366,6 +241,7 @@ LINKS: Final = Contract(
         "expected_downlink_s": _EXPECTED,
         "expected_uplink_s": _EXPECTED,
         "uplink_snr_hz": OptionalOf(Numbers(same_shape("client"), least=0, infinite=True)),
+        "uplink_gain": OptionalOf(Numbers(same_shape("client"), least=0)),
         "allocated": InstanceOf(Links),
         "allocates": Flag(),
         "serving": OptionalOf(Numbers(shaped("clients"), least=0, dtype=np.int64)),

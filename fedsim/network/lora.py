@@ -4,22 +4,26 @@ Streams: those of the path loss and of the shadowing.
 """
 
 import math
-from dataclasses import dataclass
-from typing import Annotated, ClassVar, Final
+from dataclasses import dataclass, replace
+from functools import cached_property, lru_cache, partial
+from typing import Annotated, ClassVar, Final, Literal, Self
 
 import numpy as np
-from pydantic import Field, PositiveFloat
+from pydantic import Field, PositiveFloat, model_validator
 
 from fedsim.arrays import FloatArray, IntArray
 from fedsim.capabilities import MODEL_BITS
+from fedsim.clock import Environment
 from fedsim.network.cell.cell import Cell
-from fedsim.network.contracts import Links
+from fedsim.network.contracts import Directions, LinkFacts, Links
+from fedsim.network.medium.aloha import AlohaMedium, Stations
 from fedsim.network.radio.channel import mean_snr
 from fedsim.network.radio.contracts import PathLoss
 from fedsim.network.radio.link_budget import NoiseFigureDb
 from fedsim.network.radio.path_loss import PATH_LOSSES, LogDistance
 from fedsim.network.radio.shadowing import SHADOWINGS, IndependentShadowing, Shadowing
-from fedsim.per_client import values_of
+from fedsim.network.transfers import SharedMedium
+from fedsim.per_client import ClientValues, PerClient, values_of
 from fedsim.registry import Component, Slot
 from fedsim.streams import Streams
 from fedsim.units import SPEED_OF_LIGHT_M_PER_S, linear_to_db
@@ -66,8 +70,15 @@ class LoRa(Component):
 
     Each direction of a client has the fastest spreading factor whose SNR it exceeds by a margin, or the slowest that it
     can be received with. A message is cut into packets, the next of which is sent when the duty cycle allows it. What a
-    client waits after the last packet is not counted, since another message follows after longer than that. Packets of
-    unlike clients do not collide; each downlink has a channel of its own.
+    client waits after the last packet is not counted, since another message follows after longer than that.
+
+    Uplinks of the same spreading factor collide as in pure ALOHA (Bor, Roedig, Voigt and Alonso, "Do LoRa low-power
+    wide-area networks scale?", ACM MSWiM 2016): of two packets that overlap on a channel both are lost, unless one is
+    received 6 dB above the other; a lost one is sent again when the duty cycle allows it. With d for the duty cycle, c
+    channels and h clients that can destroy a client's packets, ``(1 - 2 d / c)^h`` of them get through, and a message
+    takes as many times longer on average. Time counts with this mean. Spreading factors are orthogonal, and downlinks
+    have a channel of their own each. What is simpler than in that study: a packet that overlaps only with the first
+    symbols of another's preamble is lost too.
 
     Path loss and shadowing: Petajajarvi et al., "On the coverage of LPWANs", ITST 2015 (868 MHz, Oulu, on land).
     Powers and duty cycles: 14 dBm with 1 % for sensors, and 27 dBm with 10 % for the gateway (ERC Recommendation
@@ -83,6 +94,9 @@ class LoRa(Component):
     preamble : symbols of the preamble
     margin_db : above the least SNR, where a faster factor is chosen
     uplink_duty_cycle, downlink_duty_cycle : greatest share of time in which packets are sent
+    collisions : ``"aloha"``, or ``"none"`` for uplinks that do one another no harm
+    channels : among which each packet of an uplink chooses; three are common to all networks of the band
+    capture_db : by how much the stronger of two packets must exceed the other to be received
     """
 
     requires: ClassVar[frozenset[str]] = frozenset({MODEL_BITS})
@@ -92,8 +106,8 @@ class LoRa(Component):
     )
     shadowing: Annotated[Shadowing, Slot(SHADOWINGS)] = IndependentShadowing()
     shadowing_sigma_db: Annotated[float, Field(ge=0, le=50)] = 7.8
-    uplink_power_dbm: Annotated[float, Field(ge=-100, le=100)] = 14.0
-    downlink_power_dbm: Annotated[float, Field(ge=-100, le=100)] = 27.0
+    uplink_power_dbm: Annotated[ClientValues, PerClient(ge=-100, le=100)] = 14.0
+    downlink_power_dbm: Annotated[ClientValues, PerClient(ge=-100, le=100)] = 27.0
     noise_figure_db: NoiseFigureDb = 6.0
     bandwidth_hz: PositiveFloat = 125e3
     coding_rate: Annotated[int, Field(ge=1, le=4)] = 1
@@ -101,23 +115,41 @@ class LoRa(Component):
     margin_db: Annotated[float, Field(ge=0, le=50)] = 10.0
     uplink_duty_cycle: Annotated[float, Field(ge=1e-4, le=1)] = 0.01
     downlink_duty_cycle: Annotated[float, Field(ge=1e-4, le=1)] = 0.1
+    collisions: Literal["aloha", "none"] = "aloha"
+    channels: Annotated[int, Field(ge=1, le=1000)] = 3
+    capture_db: Annotated[float, Field(ge=0, le=100)] = 6.0
+
+    @model_validator(mode="after")
+    def _leaves_gaps(self) -> Self:
+        if self.collisions == "aloha" and self.overlap >= 1.0:
+            raise ValueError(
+                f"uplink_duty_cycle = {self.uplink_duty_cycle} is not allowed with 1 channel, on which two clients of "
+                "one spreading factor would destroy all packets of each other; allowed: below 0.5, more channels, or "
+                "collisions = 'none'"
+            )
+        return self
+
+    @property
+    def overlap(self) -> float:
+        """Probability that packets of two clients of one spreading factor overlap on a channel."""
+        return min(2.0 * self.uplink_duty_cycle, 1.0) / self.channels
 
     def build(self, positions_m: FloatArray, streams: Streams) -> "LoRaLinks":
         """Return the links of one run for clients at positions of shape (K, 2), the gateway at the origin."""
         radio = Cell(path_loss=self.path_loss, shadowing=self.shadowing, shadowing_sigma_db=self.shadowing_sigma_db)
         distance_m, loss_db = radio.losses(positions_m, np.zeros((1, 2)), streams)
-        down, up = (
-            self.factors(
-                mean_snr(
-                    values_of(self, name, len(positions_m), streams, "network"),
-                    loss_db[:, 0],
-                    self.bandwidth_hz,
-                    self.noise_figure_db,
-                )
+        snr = [
+            mean_snr(
+                values_of(self, name, len(positions_m), streams, "network"),
+                loss_db[:, 0],
+                self.bandwidth_hz,
+                self.noise_figure_db,
             )
             for name in ("downlink_power_dbm", "uplink_power_dbm")
-        )
-        return LoRaLinks(self, down, up, distance_m[:, 0] / SPEED_OF_LIGHT_M_PER_S)
+        ]
+        down, up = (self.factors(of) for of in snr)
+        facts = LinkFacts(positions_m=positions_m, distance_m=distance_m[:, 0], snr=np.stack(snr))
+        return LoRaLinks(self, down, up, facts, Directions(up=self.collisions == "aloha"))
 
     def factors(self, snr: FloatArray) -> IntArray:
         """Return the spreading factor of each client, 0 for those that are not received at all, shape (K,).
@@ -140,16 +172,29 @@ class LoRa(Component):
         factor : spreading factors, any shape
         duty_cycle : share of time in which packets are sent
         """
+        before_s, last_s = self._packets_s(bits, factor, duty_cycle)
+        return before_s + last_s
+
+    def periods_s(self, bits: float, factor: IntArray, duty_cycle: float) -> tuple[FloatArray, FloatArray]:
+        """Return the periods of a message's packets, and the part of the last one after it; as in `message_s`."""
+        before_s, last_s = self._packets_s(bits, factor, duty_cycle)
+        return before_s + last_s / duty_cycle, last_s / duty_cycle - last_s
+
+    def full_packet_s(self, factor: IntArray) -> FloatArray:
+        """Return the time on air of the largest packet of each factor, of the shape of the factors."""
+        known = np.maximum(factor, FACTORS[0])
+        size = MOST_BYTES[known - FACTORS[0]] + _MAC_BYTES
+        return airtime_s(size, known, self.bandwidth_hz, self.coding_rate, self.preamble)
+
+    def _packets_s(self, bits: float, factor: IntArray, duty_cycle: float) -> tuple[FloatArray, FloatArray]:
+        """Return the periods of all packets but the last, `inf` for a factor of 0, and the time on air of the last."""
         known = np.maximum(factor, FACTORS[0])
         whole = MOST_BYTES[known - FACTORS[0]]
         size = math.ceil(bits / 8)
         packets = np.maximum(1, -(-size // whole))
         last = size - (packets - 1) * whole
-        full_s, last_s = (
-            airtime_s(part + _MAC_BYTES, known, self.bandwidth_hz, self.coding_rate, self.preamble)
-            for part in (whole, last)
-        )
-        return np.where(factor > 0, (packets - 1) * (full_s / duty_cycle) + last_s, np.inf)
+        last_s = airtime_s(last + _MAC_BYTES, known, self.bandwidth_hz, self.coding_rate, self.preamble)
+        return np.where(factor > 0, (packets - 1) * (self.full_packet_s(factor) / duty_cycle), np.inf), last_s
 
 
 @dataclass(frozen=True)
@@ -160,13 +205,20 @@ class LoRaLinks(Links):
     ----------
     network : LoRa
     down, up : spreading factor of each client's downlink and uplink, 0 for none, shape (K,)
-    delay_s : propagation delay of each client, shape (K,)
+    facts : places, distances and SNRs
+    shared : whether uplinks collide
     """
 
     network: LoRa
     down: IntArray
     up: IntArray
-    delay_s: FloatArray
+    facts: LinkFacts
+    shared: Directions
+
+    @cached_property
+    def delay_s(self) -> FloatArray:
+        """Propagation delay of each client, shape (K,)."""
+        return np.asarray(self.facts.distance_m) / SPEED_OF_LIGHT_M_PER_S
 
     def downlink_s(self, client: IntArray, draw: int, start_s: FloatArray, bits: float) -> FloatArray:
         """Return packets, waits of the duty cycle and propagation, shape (n,); start and draw have no effect."""
@@ -185,3 +237,27 @@ class LoRaLinks(Links):
     def expected_uplink_s(self, bits: float) -> FloatArray:
         """Return the duration of every client's uplink."""
         return self.network.message_s(bits, self.up, self.network.uplink_duty_cycle) + self.delay_s
+
+    def describe(self) -> LinkFacts:
+        """Return places, distances, mean SNRs, and the rates of full packets under the duty cycle."""
+        network, rates = self.network, []
+        for factor, duty in ((self.down, network.downlink_duty_cycle), (self.up, network.uplink_duty_cycle)):
+            bits = 8.0 * MOST_BYTES[np.maximum(factor, FACTORS[0]) - FACTORS[0]]
+            full_s = network.full_packet_s(factor)
+            rates.append(np.where(factor > 0, bits / full_s * duty, 0.0))
+        return replace(self.facts, rate_bps=np.stack(rates))
+
+    def open(self, env: Environment) -> SharedMedium:
+        """Return the gateway's channels on the clock of one run."""
+        network, snr = self.network, np.asarray(self.facts.snr)
+        with np.errstate(divide="ignore"):
+            level_db = linear_to_db(snr[1])
+        down, up = (
+            Stations(factor, level_db, self.delay_s, lru_cache(4)(partial(_periods_s, network, factor, duty)))
+            for factor, duty in ((self.down, network.downlink_duty_cycle), (self.up, network.uplink_duty_cycle))
+        )
+        return AlohaMedium(env, down, up, network.overlap, network.capture_db)
+
+
+def _periods_s(network: LoRa, factor: IntArray, duty_cycle: float, bits: float) -> tuple[FloatArray, FloatArray]:
+    return network.periods_s(bits, factor, duty_cycle)

@@ -1,22 +1,30 @@
-"""Local differential privacy of uploads: budgets, mechanisms and the accountant."""
+"""Local differential privacy of uploads: budgets, mechanisms, randomisers of side information and the accountant."""
 
 from typing import Annotated
 
+from pydantic import Field
+
 from fedsim.privacy.accountant import PrivacyAccountant
 from fedsim.privacy.budget import BUDGETS, Budget, GeometricBudget
-from fedsim.privacy.mechanisms import MECHANISMS, CoordinateClampLaplace, L1ClippedLaplace, Mechanism
+from fedsim.privacy.mechanisms import MECHANISMS, CoordinateClampLaplace, L1ClippedLaplace, Mechanism, StatedNoise
+from fedsim.privacy.side_information import SIDE_INFORMATIONS, ExactNumbers, LaplaceNumbers, SideInformation
 from fedsim.registry import Settings, Slot
 
 __all__ = [
     "BUDGETS",
     "MECHANISMS",
+    "SIDE_INFORMATIONS",
     "Budget",
     "CoordinateClampLaplace",
+    "ExactNumbers",
     "GeometricBudget",
     "L1ClippedLaplace",
+    "LaplaceNumbers",
     "Mechanism",
     "Privacy",
     "PrivacyAccountant",
+    "SideInformation",
+    "StatedNoise",
 ]
 
 
@@ -27,7 +35,11 @@ class Privacy(Settings):
     ----------
     budget : division of a client's epsilon among its uploads
     mechanism : clipping and noise of an update
+    side_information : noise of the numbers that a selector asks for beside updates
+    least_epsilon : a client with less epsilon left than this is no candidate; None for no limit
     """
 
     budget: Annotated[Budget, Slot(BUDGETS)]
     mechanism: Annotated[Mechanism, Slot(MECHANISMS)]
+    side_information: Annotated[SideInformation, Slot(SIDE_INFORMATIONS)] = LaplaceNumbers()
+    least_epsilon: Annotated[float | None, Field(gt=0)] = None

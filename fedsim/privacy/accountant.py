@@ -1,10 +1,15 @@
 """Epsilon that each client has spent, and the cost of its next upload."""
 
+from typing import TypeVar
+
 import numpy as np
+from numpy.typing import NDArray
 
 from fedsim.arrays import FloatArray, IntArray
 from fedsim.errors import ScenarioError
 from fedsim.privacy.budget import BUDGET, Budget
+
+T = TypeVar("T", bound=np.generic)
 
 
 class PrivacyAccountant:
@@ -13,34 +18,41 @@ class PrivacyAccountant:
     An upload that is cut off later is charged all the same, because its bits were sent. Terms add up by the
     composition theorem (PAUSE, Theorem 2). The state is the number of releases; the sum follows from it.
 
+    Where clients also send numbers, beside an update or as an answer, the budget is divided: a share of each term pays
+    for releases of numbers, which are counted apart, and the rest for releases of updates. The sum of both stays below
+    the total for any number of either.
+
     Parameters
     ----------
     budget : costs of the successive releases of one client, the same for all
     clients : number of clients K, >= 0
+    numbers_share : share of the budget that pays for numbers, in [0, 1); 0 where none are sent
 
     Attributes
     ----------
-    releases : uploads that each client has started, shape (K,); a read-only view of the present state
+    releases : updates whose upload each client has started, shape (K,); a read-only view of the present state
+    numbers : uploads of numbers that each client has started, shape (K,); a read-only view
     spent : epsilon that each client has spent, shape (K,), never above the budget; a read-only view
     largest : the largest epsilon that any client has spent
     """
 
-    def __init__(self, budget: Budget, clients: int) -> None:
+    def __init__(self, budget: Budget, clients: int, numbers_share: float = 0.0) -> None:
         if clients < 0:
             raise ValueError(f"clients: {clients!r} is not allowed; it must be at least 0")
-        self.budget = BUDGET.checked(budget)
-        self._releases = np.zeros(clients, dtype=np.int64)
+        if not 0 <= numbers_share < 1:
+            raise ValueError(f"numbers_share: {numbers_share!r} is not allowed; it must be in [0, 1)")
+        self.budget, self.numbers_share = BUDGET.checked(budget), numbers_share
+        self._releases, self._numbers = np.zeros(clients, dtype=np.int64), np.zeros(clients, dtype=np.int64)
         self._spent = np.zeros(clients)
-        self.releases: IntArray = self._releases.view()
-        self.spent: FloatArray = self._spent.view()
-        self.releases.setflags(write=False)
-        self.spent.setflags(write=False)
+        self.releases: IntArray = _read_only(self._releases)
+        self.numbers: IntArray = _read_only(self._numbers)
+        self.spent: FloatArray = _read_only(self._spent)
         self.largest = 0.0
         # Cost and sum of each release that any client has made: a term depends on its number alone.
         self._terms: list[tuple[float, float]] = []
 
     def charge(self, client: int) -> tuple[float, int]:
-        """Charge a client for the upload that it starts now.
+        """Charge a client for the update whose upload it starts now.
 
         Returns
         -------
@@ -54,15 +66,29 @@ class PrivacyAccountant:
         ScenarioError
             If the terms of the budget policy exceed its total.
         """
-        if not 0 <= client < self._releases.size:
-            raise IndexError(f"client: {client!r} is not one of the {self._releases.size} in the accountant")
-        index = int(self._releases[client]) + 1
-        if index > len(self._terms):
-            self._terms.append(self._term(index))
-        epsilon, spent = self._terms[index - 1]
-        self._releases[client], self._spent[client] = index, spent
+        return self._charge(client, self._releases, 1.0 - self.numbers_share)
+
+    def charge_numbers(self, client: int) -> tuple[float, int]:
+        """Charge a client for the numbers whose upload it starts now; returns and errors as of `charge`."""
+        return self._charge(client, self._numbers, self.numbers_share)
+
+    def _charge(self, client: int, counts: IntArray, share: float) -> tuple[float, int]:
+        if not 0 <= client < counts.size:
+            raise IndexError(f"client: {client!r} is not one of the {counts.size} in the accountant")
+        index = int(counts[client]) + 1
+        while index > len(self._terms):
+            self._terms.append(self._term(len(self._terms) + 1))
+        counts[client] = index
+        spent = self._leaked(int(self._releases[client]))
+        if self.numbers_share:
+            spent = (1.0 - self.numbers_share) * spent + self.numbers_share * self._leaked(int(self._numbers[client]))
+        self._spent[client] = spent
         self.largest = max(self.largest, spent)
-        return epsilon, index
+        return share * self._terms[index - 1][0], index
+
+    def _leaked(self, releases: int) -> float:
+        """Return the sum of the first terms, which have been asked for before."""
+        return self._terms[releases - 1][1] if releases else 0.0
 
     def _term(self, index: int) -> tuple[float, float]:
         """Return the cost of a client's release of this number, and the sum up to it."""
@@ -73,3 +99,9 @@ class PrivacyAccountant:
                 f"{self.budget.total!r}"
             )
         return float(self.budget.term(index)), spent
+
+
+def _read_only(array: NDArray[T]) -> NDArray[T]:
+    view = array.view()
+    view.setflags(write=False)
+    return view

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from fedsim.answers import Contract, Numbers, same_shape
+from fedsim.answers import Contract, Number, Numbers, same_shape
 from fedsim.arrays import Mask, Vector
 from fedsim.registry import Component, Registry
 
@@ -39,10 +39,31 @@ class Mechanism(Protocol):
         ...
 
 
+class StatedNoise(Protocol):
+    """A mechanism that states how much noise it adds, so that a server may correct for it."""
+
+    def noise_energy(self, epsilon: float, buffers: Mask) -> float:
+        """Return the expected squared Euclidean norm of the noise of a release.
+
+        Parameters
+        ----------
+        epsilon : cost of the release, >= 0
+        buffers : coordinates that a mechanism may exempt, boolean, shape (d,)
+        """
+        ...
+
+
+class _StatingMechanism(Mechanism, StatedNoise, Protocol):
+    """All that a mechanism may answer."""
+
+
 MECHANISM: Final = Contract(
     "privacy mechanism",
-    Mechanism,
-    {"release": Numbers(same_shape("update"), most=_LARGEST, least=-_LARGEST, dtype=np.float32)},
+    _StatingMechanism,
+    {
+        "release": Numbers(same_shape("update"), most=_LARGEST, least=-_LARGEST, dtype=np.float32),
+        "noise_energy": Number(least=0, infinite=True),
+    },
 )
 
 
@@ -84,6 +105,10 @@ class L1ClippedLaplace(Component):
         clipped = values * (self.clip / norm) if norm > self.clip else values
         return _noised(update, clipped, 2.0 * self.clip, epsilon, clear, rng)
 
+    def noise_energy(self, epsilon: float, buffers: Mask) -> float:
+        """Return ``2 (2 clip / epsilon)^2`` for each coordinate with noise, the variance of Laplace noise."""
+        return _energy(2.0 * self.clip, epsilon, buffers & self.exempt_buffers)
+
 
 class CoordinateClampLaplace(Component):
     """The clamp of the paper's published code: epsilon for each coordinate, not for the update.
@@ -112,6 +137,10 @@ class CoordinateClampLaplace(Component):
         clamped = np.clip(values, -self.delta_f / 2, self.delta_f / 2)
         return _noised(update, clamped, self.delta_f, epsilon, clear, rng)
 
+    def noise_energy(self, epsilon: float, buffers: Mask) -> float:
+        """Return ``2 (delta_f / epsilon)^2`` for each coordinate with noise, the variance of Laplace noise."""
+        return _energy(self.delta_f, epsilon, buffers & self.exempt_buffers)
+
 
 def _finite(update: Vector, epsilon: float, buffers: Mask) -> NDArray[np.float64]:
     """Return the update in float64 without NaN and infinities, after a check of the arguments."""
@@ -132,9 +161,18 @@ def _noised(
 ) -> Vector:
     """Return the bounded values with Laplace noise, and the update itself at the coordinates in clear."""
     # Noise is drawn for every coordinate, so that an exemption leaves the noise of the others as it is.
-    scale = min(sensitivity / max(epsilon, _SMALLEST_EPSILON), np.finfo(np.float64).max / 1e3)
+    scale = _scale(sensitivity, epsilon)
     noisy = np.clip(bounded + rng.laplace(0.0, scale, bounded.size), -_LARGEST, _LARGEST)
     return np.where(clear, update, noisy.astype(np.float32))
+
+
+def _scale(sensitivity: float, epsilon: float) -> float:
+    return float(min(sensitivity / max(epsilon, _SMALLEST_EPSILON), np.finfo(np.float64).max / 1e3))
+
+
+def _energy(sensitivity: float, epsilon: float, clear: Mask) -> float:
+    with np.errstate(over="ignore"):
+        return float(np.count_nonzero(~clear) * 2.0 * np.square(_scale(sensitivity, epsilon)))
 
 
 MECHANISMS: Final = Registry(

@@ -21,7 +21,7 @@ from fedsim.results.summary import summarise
 from fedsim.results.tables import read_run
 from fedsim.rounds import Progress
 from fedsim.scenario import Scenario
-from fedsim.simulation import Simulation
+from fedsim.simulation import Simulation, remarks_of, side_information_of
 
 
 def run(
@@ -132,7 +132,9 @@ def write_results(
     """
     settings = scenario.results
     budget = None if scenario.privacy is None else float(scenario.privacy.budget.total)
-    summary = summarise(history, settings.target_accuracy, settings.smoothing, participations, budget)
+    summary = summarise(
+        history, settings.target_accuracy, settings.smoothing, participations, budget, side_information_of(scenario)
+    )
     write_json(place / SUMMARY, summary)
     draw([history], "round", "duration", out=place / "round_durations.png")
     if history.evaluations.num_rows:
@@ -156,7 +158,7 @@ def _finished_before(folder: RunFolder) -> History:
         raise RunError(f"{folder.path}: lacks {', '.join(lost)}, which its run wrote; --force runs the scenario again")
     if gone:
         if SUMMARY in gone:
-            history = with_fields(history, ending=_ended_early(folder.scenario, history))
+            history = with_fields(history, remarks=remarks_of(folder.scenario) + _ended_early(folder.scenario, history))
         write_results(folder.path, folder.scenario, history)
         folder.written_again()
     return history

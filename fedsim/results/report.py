@@ -11,6 +11,19 @@ from fedsim.history.what_if import arrivals_s
 
 _QUANTILES: Final = (0.5, 0.75, 0.9, 0.95, 0.99)
 _NAMED_CLIENTS: Final = 5
+_OF_CLIENTS: Final = {
+    "distance m": ("distance_m", 1.0),
+    "downlink SNR dB": ("downlink_snr_db", 1.0),
+    "uplink SNR dB": ("uplink_snr_db", 1.0),
+    "downlink Mbit/s": ("downlink_bps", 1e-6),
+    "uplink Mbit/s": ("uplink_bps", 1e-6),
+    "samples per s": ("samples_per_s", 1.0),
+    "Gflop/s": ("flops_per_s", 1e-9),
+    "training samples": ("samples", 1.0),
+    "different labels": ("classes", 1.0),
+    "battery J": ("capacity_j", 1.0),
+}
+"""Line of the page of the clients: column and unit."""
 
 
 class Page(NamedTuple):
@@ -38,6 +51,8 @@ def report(history: History, deadlines_s: Sequence[float] = (), *, every_round: 
         pages.append(_causes("causes of the lengths of the cloud's rounds", cloud, "phase_s"))
     if any(cause == "client" for cause in critical.column("cause").to_pylist()):
         pages.append(_slowest(critical))
+    if history.clients is not None:
+        pages.append(_clients(history.clients))
     arrival_s = arrivals_s(history)
     wanted_s = deadlines_s if arrival_s.size else ()
     if arrival_s.size and not deadlines_s:
@@ -111,6 +126,19 @@ def _slowest(critical: pa.Table) -> Page:
         mean_s = sum(row["phase_s"] for row in mine if row["phase"] == often) / phases.count(often)
         lines.append((str(client), f"{len(mine):,}", often, f"{mean_s:.3f}"))
     return Page("clients that ended most rounds", ("client", "rounds", "phase", "mean s"), lines)
+
+
+def _clients(clients: pa.Table) -> Page:
+    """Return the least, the median and the greatest value of each column that is known."""
+    known = {title: clients.column(name).drop_null().to_numpy() * unit for title, (name, unit) in _OF_CLIENTS.items()}
+    labels = clients.column("labels").drop_null().to_pylist()
+    known["share of the commonest label"] = np.array([max(counts) / sum(counts) for counts in labels if any(counts)])
+    lines = [
+        (title, *(f"{value:,.4g}" for value in (values.min(), np.median(values), values.max())))
+        for title, values in known.items()
+        if values.size
+    ]
+    return Page("clients before the first round", ("", "least", "median", "greatest"), lines)
 
 
 def _deadlines(history: History, deadlines_s: Iterable[float]) -> Page:

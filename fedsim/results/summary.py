@@ -23,6 +23,7 @@ def summarise(
     smoothing: int = 1,
     participations: Iterable[pa.RecordBatch] | None = None,
     budget: float | None = None,
+    side_information: str = "none",
 ) -> dict[str, Any]:
     """Return the summary of a run by the names of its quantities; None for one that does not exist.
 
@@ -33,6 +34,7 @@ def summarise(
     smoothing : window of the causal mean over evaluations
     participations : the participations batch by batch, where they are too many for memory
     budget : greatest epsilon that a client may leak; None without privacy, where no leakage is stated
+    side_information : ``"none"``, ``"private"`` or ``"exact"``: how the numbers beside updates are sent
     """
     durations_s = history.column("rounds", "duration_s")
     ends_s = history.column("rounds", "end_s")
@@ -59,6 +61,7 @@ def summarise(
         "wasted_bits_share": wasted_bits,
         "clients_reached": len(reached),
         "privacy": budget is not None,
+        "side_information": side_information,
         "largest_leakage": float(leakage[-1]) if leakage.size and budget is not None else None,
         "notes": history.told(rates, budget),
     }
@@ -98,6 +101,8 @@ def rows(summary: dict[str, Any]) -> list[tuple[str, str]]:
     leakage = (
         shown(summary["largest_leakage"], "{:.4g} epsilon") if summary.get("privacy", True) else "no privacy mechanism"
     )
+    if summary.get("privacy", True) and summary.get("side_information") == "exact":
+        leakage += " by updates; side information not private"
     target = f"time to {100 * summary['target_accuracy']:g} % accuracy"
     return [
         ("rounds", shown(summary["rounds"], "{:,}")),

@@ -8,9 +8,10 @@ from dataclasses import dataclass
 from typing import Final
 
 from fedsim import capabilities as names
+from fedsim.identity import nested
 from fedsim.learning import LEARNERS
 from fedsim.network import NETWORKS, Network
-from fedsim.registry import Component, Recipe, nested, suggest
+from fedsim.registry import Component, Recipe, suggest
 from fedsim.rounds import BACKHAULS, CLOUD_RULES, GROUPINGS, LATE, POLICIES, Edges
 from fedsim.scenario.sections import Crowd, Rounds, ScenarioTables
 from fedsim.selectors import SelectorPort

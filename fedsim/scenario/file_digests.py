@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from fedsim.errors import DataError
+from fedsim.identity import nested
 from fedsim.inputs.files import MAX_BYTES, read_bytes
-from fedsim.registry import nested
 
 
 def contents(value: object) -> dict[str, str]:

@@ -14,7 +14,8 @@ from pydantic.fields import FieldInfo
 from pydantic_core import PydanticCustomError
 
 from fedsim.errors import ScenarioError
-from fedsim.registry import Component, Recipe, Registry, Slot, nested
+from fedsim.identity import nested
+from fedsim.registry import Component, Recipe, Registry, Slot
 from fedsim.scenario.toml import DEEPEST, NoTomlError, parse_toml
 
 

@@ -16,8 +16,9 @@ from pydantic_core import InitErrorDetails
 from fedsim.answers import attributing
 from fedsim.code_digest import CodeDigest
 from fedsim.errors import ScenarioError
+from fedsim.identity import nested, user_code
 from fedsim.inputs.files import read_text
-from fedsim.registry import nested, refusal, user_code
+from fedsim.registry import refusal
 from fedsim.scenario.compatibility import problems
 from fedsim.scenario.file_digests import contents
 from fedsim.scenario.messages import explain

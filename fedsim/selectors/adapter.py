@@ -14,7 +14,7 @@ import numpy as np
 from fedsim.answers import asked
 from fedsim.arrays import IntArray
 from fedsim.errors import PartError, SelectorError
-from fedsim.measurements import MEASUREMENTS
+from fedsim.measurements import MEASUREMENTS, NUMBERS
 from fedsim.selectors.candidates import ask
 from fedsim.selectors.contracts import Cohort, Probe, PublishedSelector, Reports, RoundView
 from fedsim.selectors.validation import as_cohort, as_probe
@@ -23,6 +23,7 @@ _DEFAULTS: Final = {
     "needs": (),
     "oracle": False,
     "uses_features": False,
+    "asks_losses": False,
     "paper": "",
     "communication": "",
     "may_stall": "",
@@ -39,6 +40,7 @@ class SelectorInfo:
     needs : measurements of delivered updates that the server must supply, some of `fedsim.measurements.MEASUREMENTS`
     oracle : whether its views are `OracleView`
     uses_features : whether clients declare features to the selector
+    asks_losses : whether a question may be for losses
     probes : whether the selector has a method ``probe``
     paper : where the method was published; empty if not stated
     communication : messages besides the cohort's models and updates; empty if not stated
@@ -49,6 +51,7 @@ class SelectorInfo:
     needs: tuple[str, ...] = ()
     oracle: bool = False
     uses_features: bool = False
+    asks_losses: bool = False
     probes: bool = False
     paper: str = ""
     communication: str = ""
@@ -62,6 +65,12 @@ class SelectorInfo:
         parts += ["answers to its questions"] * self.probes
         parts += ["durations and availability of the future (an oracle)"] * self.oracle
         return "; ".join(parts)
+
+    @property
+    def numbers(self) -> tuple[str, ...]:
+        """Names of the numbers that clients compute from their data and send beside updates or as answers."""
+        sent = tuple(need for need in self.needs if need in NUMBERS)
+        return (*sent, "loss of the model, as an answer") if self.asks_losses else sent
 
     @classmethod
     def of(cls, selector: object) -> "SelectorInfo":

@@ -13,6 +13,7 @@ server at that moment and never the future. A method that needs more sets ``orac
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any, ClassVar, Literal, Protocol, runtime_checkable
 
 import numpy as np
@@ -112,6 +113,10 @@ class RoundView:
         Longest time that the server waits for the coming cohort, in seconds; None without a limit.
     answers : Answers or None
         Answers to the selector's probe; None if there was no probe.
+    at_request : functions without arguments by name
+        Each makes a column when it is first read: `fading_gain`, `charge_j`, `capacity_j`, `charging_w` and
+        `participation_j`, of shape (n,). A column without a function is None. A function holds during the selection;
+        what is read later may be younger.
     """
 
     round: int
@@ -132,6 +137,47 @@ class RoundView:
     allocates: bool = False
     deadline_s: float | None = None
     answers: Answers | None = None
+    at_request: Mapping[str, Callable[[], FloatArray]] = field(default_factory=dict)
+
+    @cached_property
+    def fading_gain(self) -> FloatArray | None:
+        """Power gain of each uplink's fading now, of mean 1, as sounding signals show it; None without radio.
+
+        The instantaneous SNR of a candidate in a band of b Hz is ``snr_hz * fading_gain / b``. It holds for a coherence
+        time, and an upload begins only after the download and the work.
+        """
+        return self._made("fading_gain")
+
+    @cached_property
+    def charge_j(self) -> FloatArray | None:
+        """Joules in each candidate's battery, as it declares when it checks in; None without batteries."""
+        return self._made("charge_j")
+
+    @cached_property
+    def capacity_j(self) -> FloatArray | None:
+        """Joules of each candidate's full battery; None without batteries."""
+        return self._made("capacity_j")
+
+    @cached_property
+    def charging_w(self) -> FloatArray | None:
+        """Power of each candidate's charger less that of its idle device; None without batteries."""
+        return self._made("charging_w")
+
+    @cached_property
+    def participation_j(self) -> FloatArray | None:
+        """Mean joules that a participation takes from each candidate's battery; None without batteries.
+
+        The mean is over the durations that clients declare as features: downlink, work and uplink.
+        """
+        return self._made("participation_j")
+
+    def _made(self, name: str) -> FloatArray | None:
+        """Return a column of `at_request`; None without a function for it."""
+        if name not in self.at_request:
+            return None
+        column = self.at_request[name]()
+        column.flags.writeable = False
+        return column
 
     @property
     def count(self) -> int:
@@ -194,12 +240,20 @@ class OracleView(RoundView):
     coming_duration_s : callable without arguments
         Returns the seconds that a participation starting now will take each candidate, shape (n,); over a shared
         medium those of each client alone.
+    coming_uplink_s : callable without arguments
+        Returns the seconds that the upload of a participation starting now will take each candidate, shape (n,): the
+        fading that will hold then, for a client that has the medium to itself.
+    coming_energy_j : callable without arguments
+        Returns the joules that a participation starting now will take from each candidate's battery, shape (n,); None
+        without batteries.
     stays : callable of two arrays of shape (n,), in seconds after now
         Returns which candidates will be available from the first instant to the second, without a gap, shape (n,).
     """
 
     expected_duration_s: FloatArray
     coming_duration_s: Callable[[], FloatArray] | None = None
+    coming_uplink_s: Callable[[], FloatArray] | None = None
+    coming_energy_j: Callable[[], FloatArray] | None = None
     stays: Callable[[FloatArray, FloatArray], BoolArray] | None = None
 
 
@@ -210,7 +264,8 @@ class Allocation:
     Attributes
     ----------
     bandwidth_hz : band of each client's uplink, > 0; it sends with its whole power in that band
-    transmit_power_dbm : power of each client's transmitter, at most its own
+    transmit_power_dbm : power of each client's transmitter, at most its own; with a battery whose seconds on the air
+        cost energy it draws that power over the amplifier's efficiency and the power of the circuit
     cpu_frequency : share of the device's full clock frequency at which it works, in (0, 1]; its work takes
         ``1 / share`` times as long, and ``share ** 2`` times the energy
     """
@@ -313,6 +368,8 @@ class PublishedSelector:
     oracle : whether the views are `OracleView`
     communication : messages besides the cohort's models and updates: ``"a number up per update"``
     uses_features : whether clients declare features
+    asks_losses : whether a question of ``probe`` may be for losses, which leak; with privacy, a question for losses is
+        refused where this is not stated
     numbers_of_clients : options that hold one number for each client of the server, or None
     may_stall : why rounds without any delivery may be much more frequent than with uniform cohorts in a crowd of which
         half never delivers; empty if they are not, which `fedsim.testing.check_selector` then checks
@@ -325,6 +382,7 @@ class PublishedSelector:
     communication: ClassVar[str] = "nothing"
     uses_features: ClassVar[bool] = False
     may_stall: str = ""
+    asks_losses: bool = False
 
     def observe(self, reports: Reports) -> None:
         """Ignore the reports; methods with memory override this."""

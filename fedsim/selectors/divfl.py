@@ -11,6 +11,7 @@ import numpy as np
 from fedsim.arrays import FloatArray, IntArray
 from fedsim.selectors.contracts import Cohort, Reports, RoundView
 from fedsim.selectors.in_flight import InFlight
+from fedsim.selectors.noise import Noise
 from fedsim.selectors.sampling import CohortSelector
 from fedsim.selectors.update_distances import UpdateDistances
 from fedsim.selectors.validation import check_choice, check_whole_numbers
@@ -41,6 +42,9 @@ class DivFl(CohortSelector):
     weights : ``"samples"`` or ``"represented"``
         Aggregation weights: samples, as in the published code; or the number of clients that each member represents,
         the gamma of equation 2.
+    noise : ``"as-sent"`` or ``"corrected"``
+        Whether the noise of privacy that is expected in distances is taken from them (`UpdateDistances`). As sent, the
+        noisiest updates are the farthest from all others, and their clients are selected.
 
     Notes
     -----
@@ -55,7 +59,7 @@ class DivFl(CohortSelector):
         "Balakrishnan, Li, Zhou, Himayat, Smith and Bilmes, Diverse Client Selection for Federated Learning via "
         "Submodular Maximization, ICLR 2022"
     )
-    needs = ("update",)
+    needs = ("update", "noise_energy")
     communication = "a round with all clients at the start"
 
     def __init__(
@@ -65,14 +69,15 @@ class DivFl(CohortSelector):
         refresh_every: int | None = None,
         subset: int | None = None,
         weights: Literal["samples", "represented"] = "samples",
+        noise: Noise = "as-sent",
     ) -> None:
         super().__init__(cohort)
         check_choice("start", start, "everybody", "in-turn", "zero")
         check_choice("weights", weights, "samples", "represented")
         check_whole_numbers(1, optional=True, refresh_every=refresh_every, subset=subset)
         self.start, self.refresh_every = start, refresh_every
-        self.subset, self.weights = subset, weights
-        self._distances = UpdateDistances("euclidean")
+        self.subset, self.weights, self.noise = subset, weights, noise
+        self._distances = UpdateDistances("euclidean", noise)
         self._in_flight = InFlight()
         self._rounds, self._round = 0, -1
 

@@ -6,6 +6,7 @@ import numpy as np
 
 from fedsim.arrays import FloatArray, IntArray
 from fedsim.selectors.contracts import Cohort, Reports, RoundView
+from fedsim.selectors.noise import NOISES, Noise, stated_energy
 from fedsim.selectors.sampling import CohortSelector, data_shares, grown, never_delivered
 from fedsim.selectors.validation import check_choice, check_shares
 
@@ -28,6 +29,10 @@ class ImportanceSampling(CohortSelector):
         number of clients, the draw is systematic: the server would drop clients beyond its number.
     weights : ``"unbiased"`` or ``"samples"``
         The paper's weights, or FedAvg's, which are biased towards clients of large updates.
+    noise : ``"as-sent"`` or ``"corrected"``
+        Norms as the server receives them; or without the noise of privacy that is expected in them: the root of
+        ``|U_i|^2 - E|noise|^2``, and 0 where that is negative. The noise of late releases is the largest, so that
+        norms as sent prefer the clients that have spent most. A choice of fedsim: the paper knows no noise.
     floor : float in [0, 1]
         Norms below this share of the mean known norm are raised to it: a norm is measured only when the client takes
         part, and a small one could exclude it for the rest of the run. 0 for the paper's formula.
@@ -43,7 +48,7 @@ class ImportanceSampling(CohortSelector):
         "Chen, Horvath and Richtarik, Optimal Client Sampling for Federated Learning, Transactions on Machine Learning "
         "Research, 2022, equation (7)"
     )
-    needs = ("update_norm",)
+    needs = ("update_norm", "noise_energy")
     communication = "nothing (the paper's: a model down and a number up for all clients)"
 
     def __init__(
@@ -52,12 +57,14 @@ class ImportanceSampling(CohortSelector):
         draw: Literal["independent", "systematic"] = "independent",
         weights: Literal["unbiased", "samples"] = "unbiased",
         floor: float = 0.1,
+        noise: Noise = "as-sent",
     ) -> None:
         super().__init__(cohort)
         check_choice("draw", draw, "independent", "systematic")
         check_choice("weights", weights, "unbiased", "samples")
         check_shares(floor=floor)
-        self.draw, self.weights, self.floor = draw, weights, floor
+        check_choice("noise", noise, *NOISES)
+        self.draw, self.weights, self.floor, self.noise = draw, weights, floor, noise
         self._norm: FloatArray = np.zeros(0)
 
     def select(self, view: RoundView, rng: np.random.Generator) -> Cohort:
@@ -77,6 +84,9 @@ class ImportanceSampling(CohortSelector):
         """Remember the norms of delivered updates."""
         norm = reports.measured.get("update_norm", np.full(reports.client.size, np.nan))
         known = reports.delivered & np.isfinite(norm)
+        if self.noise == "corrected":
+            energy = stated_energy(reports, known, "ImportanceSampling")
+            norm = np.sqrt(np.maximum(np.square(norm) - energy, 0.0))
         self._norm = grown(self._norm, int(reports.client.max(initial=-1)) + 1, np.nan)
         self._norm[reports.client[known]] = norm[known]
 

@@ -78,6 +78,7 @@ class PowD(CohortSelector):
 
     paper = PAPER
     communication = "a model down and a number up for d candidates"
+    asks_losses = True
 
     def __init__(
         self,

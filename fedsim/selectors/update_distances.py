@@ -11,8 +11,11 @@ from numpy.typing import NDArray
 from scipy.spatial.distance import cdist
 
 from fedsim.arrays import BoolArray, FloatArray, IntArray
+from fedsim.errors import SelectorError
 from fedsim.selectors.contracts import Reports
+from fedsim.selectors.noise import NOISES, Noise, stated_energy
 from fedsim.selectors.sampling import grown
+from fedsim.selectors.validation import check_choice
 
 Metric = Literal["angle", "euclidean", "squared-euclidean", "manhattan"]
 
@@ -29,6 +32,10 @@ class UpdateDistances:
     ----------
     metric : ``"angle"``, ``"euclidean"``, ``"squared-euclidean"`` or ``"manhattan"``
         The angle is the arccos of the cosine, and 0 if either update is zero.
+    noise : ``"as-sent"`` or ``"corrected"``
+        Updates as the server receives them; or the expected energy of the noise of privacy is taken from their squared
+        norms, on which squared distances and cosines depend. Independent noise adds nothing to inner products on
+        average. A squared norm or distance below 0 counts as 0. Not for ``"manhattan"``.
 
     Attributes
     ----------
@@ -36,8 +43,11 @@ class UpdateDistances:
         Ids of the clients that have delivered, in the order of their first updates.
     """
 
-    def __init__(self, metric: Metric) -> None:
-        self.metric = metric
+    def __init__(self, metric: Metric, noise: Noise = "as-sent") -> None:
+        check_choice("noise", noise, *NOISES)
+        if noise == "corrected" and metric == "manhattan":
+            raise SelectorError("noise: 'corrected' is not allowed for the distance 'manhattan', only 'as-sent'")
+        self.metric, self.noise = metric, noise
         self.heard: IntArray = np.zeros(0, dtype=np.int64)
         self._row: IntArray = np.zeros(0, dtype=np.int64)
         self._update: NDArray[np.float32] = np.zeros((0, 0), dtype=np.float32)
@@ -55,7 +65,8 @@ class UpdateDistances:
         update = reports.measured.get("update", np.zeros(0))
         if update.ndim != 2 or not update.shape[1]:
             return
-        known = np.flatnonzero(reports.delivered & np.isfinite(update).all(axis=1))
+        measured = reports.delivered & np.isfinite(update).all(axis=1)
+        known = np.flatnonzero(measured)
         known = known[_last_of_each(reports.client[known])]
         client = reports.client[known]
         if not client.size:
@@ -64,6 +75,8 @@ class UpdateDistances:
         row = self._row[client]
         self._update[row] = update[known]
         self._square[row] = np.einsum("ij,ij->i", update[known], update[known], dtype=np.float64)
+        if self.noise == "corrected":
+            self._square[row] -= stated_energy(reports, measured, "distances of updates")[known]
         distance = self._rows(row)
         self._distance[row, : self.heard.size] = distance
         self._distance[: self.heard.size, row] = distance.T
@@ -109,7 +122,7 @@ class UpdateDistances:
             return np.zeros(self.heard.size)
         if self.metric == "manhattan":
             return np.asarray(np.abs(self._update[: self.heard.size]).sum(axis=1, dtype=np.float64))
-        square = self._square[: self.heard.size]
+        square = np.maximum(self._square[: self.heard.size], 0.0)
         return np.asarray(square if self.metric == "squared-euclidean" else np.sqrt(square))
 
     def _rows(self, row: IntArray) -> FloatArray:
@@ -125,6 +138,7 @@ class UpdateDistances:
             return np.asarray(found)
         square = self._square[: self.heard.size]
         if self.metric == "angle":
+            square = np.maximum(square, 0.0)
             length = np.sqrt(np.outer(square[row], square))
             cosine = np.divide(found, length, out=np.ones_like(found), where=length > 0)
             angle = np.arccos(np.clip(cosine, -1.0, 1.0))

@@ -14,7 +14,8 @@ from fedsim.capabilities import MODEL_BITS, SITES
 from fedsim.clock import Environment
 from fedsim.errors import ContractError
 from fedsim.network import NETWORKS, Links, Network
-from fedsim.network.contracts import Directions, SharedMedium, Transfer, build_links
+from fedsim.network.contracts import Directions, build_links
+from fedsim.network.transfers import SharedMedium, Transfer
 from fedsim.rounds.audit.audit import check_book
 from fedsim.streams import Streams
 from fedsim.testing.examination import Examination, at_least_two, described, fits, locked

@@ -9,7 +9,8 @@ from simpy import Environment
 from fedsim.network.cell.cell import Cell
 from fedsim.network.cell.presets import NarrowbandCell
 from fedsim.network.fedscale import RateLinks
-from fedsim.network.lora import airtime_s
+from fedsim.network.lora import LoRa, airtime_s
+from fedsim.network.medium.aloha import AlohaChannel
 from fedsim.network.medium.contention import Contention
 from fedsim.network.medium.spectrum import SharedSpectrum
 from fedsim.network.medium.wifi import RateFair
@@ -131,10 +132,22 @@ def slot_by_slot(stations: int, channel: Contention, frames: int) -> float:
 
 
 def lora(_effort: float) -> Iterator[Row]:
-    """Yield times on air of 20 bytes, by hand from AN1200.13: 55.25 symbols of 1.024 ms, 40.25 of 32.768 ms."""
+    """Yield times on air of 20 bytes, by hand from AN1200.13: 55.25 symbols of 1.024 ms, 40.25 of 32.768 ms; ALOHA."""
     for factor, by_hand_s in ((7, 55.25 * 1.024e-3), (12, 40.25 * 32.768e-3)):
         found = airtime_s(np.array([20]), np.array([factor]), 125e3, 1, 8)[0]
         yield exact(f"LoRa SF{factor}, 20 bytes on air in s", found, by_hand_s)
+    # A hundred sensors of one factor begin a hundred packets each; in pure ALOHA exp(-2 G) of them get through.
+    env, network, sensors, packets = Environment(), LoRa(), 100, 100.0
+    channel = AlohaChannel(env, network.overlap, network.capture_db)
+    messages = [channel.send(1.0, packets, 0.0, 0.0, 0.0) for _ in range(sensors)]
+    env.run(until=env.all_of([message.done for message in messages]))
+    load = sensors * network.uplink_duty_cycle / network.channels
+    yield exact(
+        "LoRa, 100 sensors, share of packets not lost (exp(-2 G) within 1 %)",
+        packets / env.now,
+        math.exp(-2 * load),
+        0.01,
+    )
 
 
 def satellites(effort: float) -> Iterator[Row]:

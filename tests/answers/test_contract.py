@@ -19,8 +19,8 @@ from fedsim.answers import (
     unchecked,
 )
 from fedsim.errors import PartError, ScenarioError
+from fedsim.identity import identity
 from fedsim.network.distributions import LATENCY_LAW, Constant
-from fedsim.registry import identity
 
 
 class Law:

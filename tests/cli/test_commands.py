@@ -6,13 +6,13 @@ import signal
 import subprocess
 import sys
 import time
-from functools import partial
 from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
 
 from fedsim.cli import app
+from tests.support.interrupts import heard
 
 SCENARIO = """
 name = "tiny"
@@ -196,8 +196,6 @@ def test_every_public_name_loads_and_is_listed():
 @pytest.mark.skipif(os.name != "posix", reason="needs SIGINT")
 def test_an_interrupted_run_says_where_its_rounds_are(folder):
     command = [FEDSIM, "run", "tiny.toml", "--set", "rounds.count=1000000"]
-    # Jobs in the background of a script ignore SIGINT, and so would what they start.
-    heard = partial(signal.signal, signal.SIGINT, signal.SIG_DFL)
     with subprocess.Popen(command, cwd=folder, stderr=subprocess.PIPE, text=True, preexec_fn=heard) as process:  # noqa: S603, PLW1509
         state = folder / "runs" / "tiny" / "run.json"
         wait_until(lambda: state.exists() and json.loads(state.read_text())["rounds"] > 0)

@@ -8,8 +8,9 @@ import pytest
 from fedsim import Component
 from fedsim.errors import ContractError
 from fedsim.network import NETWORKS, Links
-from fedsim.network.contracts import Directions, SharedMedium, Transfer
+from fedsim.network.contracts import Directions
 from fedsim.network.medium.cell import SHARINGS
+from fedsim.network.transfers import SharedMedium, Transfer
 from fedsim.testing import check_network
 from tests.support.options import NETWORK_OPTIONS
 

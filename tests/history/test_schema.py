@@ -43,7 +43,7 @@ def test_columns_that_may_be_null_can_be_left_out():
     probes = {
         **dict.fromkeys(("round", "client", "outcome"), np.zeros(2, dtype=np.int8)),
         **dict.fromkeys(("start_s", "downlink_s", "compute_s", "uplink_s", "queue_s", "end_s"), np.zeros(2)),
-        **dict.fromkeys(("downlink_bits", "uplink_bits", "energy_j"), np.zeros(2)),
+        **dict.fromkeys(("downlink_bits", "uplink_bits", "energy_j", "epsilon"), np.zeros(2)),
     }
     recorder.add_probes(**probes)
     recorder.add_probes(**probes, edge=np.array([4, -1]), cut_in=np.array([-1, 2], dtype=np.int8))
@@ -85,6 +85,15 @@ def test_a_new_column_is_a_row_of_the_schema_and_a_value(monkeypatch):
     assert wider.from_columns(columns).slice(0, 1).equals(table.slice(0, 1))
 
 
+def test_lists_have_a_row_each_and_none_is_null():
+    labels = next(column for column in TABLES["clients"].columns if column.name == "labels")
+    assert labels.from_codes(np.array([[1, 0, 2], [0, 0, 3]])).to_pylist() == [[1, 0, 2], [0, 0, 3]]
+    assert labels.from_codes(np.zeros((2, 0), dtype=np.int64)).to_pylist() == [[], []]
+    assert labels.from_values([[4, 5], None, []]).to_pylist() == [[4, 5], None, []]
+    with pytest.raises(RunError, match=r"labels is given 0\.5"):
+        labels.from_codes(np.array([[0.5]]))
+
+
 def test_every_column_is_described():
     page = columns_page()
     for table in TABLES.values():
@@ -109,7 +118,7 @@ def test_tables_are_made_without_pandas_which_pyarrow_imports_where_it_is_instal
     script = (
         "import sys, numpy as np; from fedsim.history.schema import TABLES\n"
         "for table in TABLES.values():\n"
-        "    part = {column.name: np.zeros(2) for column in table.columns}\n"
+        "    part = {column.name: np.zeros((2, 3) if 'list' in str(column.type) else 2) for column in table.columns}\n"
         "    table.from_columns(part)\n"
         "    row = {column.name: None if column.null else 0 for column in table.columns}\n"
         "    table.from_rows([row]); table.from_rows([])\n"

@@ -13,12 +13,12 @@ import numpy as np
 import pytest
 
 from fedsim import Scenario
+from fedsim.identity import identity
 from fedsim.learning import MODELS, SERVER_OPTIMIZERS, ExecutorChoice, Learner, MemoryStore, Model, Release, Update
 from fedsim.learning.data.datasets import DATASETS
 from fedsim.learning.executors.sequential import SequentialExecutor
 from fedsim.learning.store.contracts import Record
 from fedsim.privacy.mechanisms import MECHANISMS
-from fedsim.registry import identity
 from fedsim.rounds.aggregation.rules import AggregationRule
 from fedsim.rounds.hierarchy.cloud_rules import EdgeStatus
 from fedsim.rounds.server.context import ServerContext

@@ -11,10 +11,11 @@ from hypothesis.extra.numpy import arrays
 from pydantic import Field
 
 from fedsim.errors import ScenarioError
+from fedsim.identity import identity
 from fedsim.learning import LEARNERS, FedAvg, Release, Supervised
 from fedsim.learning.lineage.handles import digest_of
 from fedsim.learning.supervised import SupervisedLearner
-from fedsim.registry import Component, identity
+from fedsim.registry import Component
 from fedsim.streams import Streams
 from tests.support.asking import aggregated, even, losses, one_update
 from tests.support.tiny_images import Tiny

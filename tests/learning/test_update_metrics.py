@@ -44,7 +44,9 @@ def test_updates_and_norms_are_of_the_parameters_as_they_were_sent() -> None:
 
 def test_an_unknown_need_is_refused_with_those_allowed() -> None:
     learner, _ = half_way_learner(TARGETS)
-    with pytest.raises(ValueError, match=r"needs: 'gradient'.*loss, loss_rms, accuracy_gain, update_norm, update"):
+    with pytest.raises(
+        ValueError, match=r"needs: 'gradient'.*loss, loss_rms, accuracy_gain, update_norm, noise_energy, update"
+    ):
         learner.measure([], ("loss", "gradient"))
     shapes = {need: column.shape for need, column in learner.measure([], MEASUREMENTS).items()}
     assert shapes == {**dict.fromkeys(MEASUREMENTS, (0,)), "update": (0, 2)}

@@ -93,6 +93,42 @@ def test_every_client_has_an_account_of_its_own(uploads):
     np.testing.assert_allclose(accountant.spent, 10.0 * (1 - np.exp(-0.1 * counts)), rtol=1e-12, atol=1e-15)
 
 
+@settings(deadline=None)
+@given(
+    uploads=st.lists(st.tuples(st.integers(0, 2), st.booleans()), max_size=80),
+    share=st.floats(0, 0.99),
+    eta=ETAS,
+)
+def test_updates_and_numbers_together_stay_within_the_budget(uploads, share, eta):
+    """The charges of a client add up to what it has spent, whatever the order of its updates and numbers."""
+    accountant = PrivacyAccountant(GeometricBudget(epsilon=10.0, eta=eta), 3, share)
+    charged = np.zeros(3)
+    for client, numbers in uploads:
+        charged[client] += (accountant.charge_numbers if numbers else accountant.charge)(client)[0]
+        assert accountant.spent[client] <= 10.0
+        assert accountant.largest == accountant.spent.max()
+    np.testing.assert_allclose(accountant.spent, charged, rtol=1e-9, atol=1e-12)
+    for counts, kind in ((accountant.releases, False), (accountant.numbers, True)):
+        mine = [client for client, numbers in uploads if numbers == kind]
+        np.testing.assert_array_equal(counts, np.bincount(np.array(mine, dtype=np.int64), minlength=3))
+
+
+def test_a_share_of_each_term_pays_for_numbers():
+    """Terms 20 (1 - e^-0.04) e^(-0.04 (i - 1)): a quarter for the i-th numbers, three quarters for the i-th update."""
+    accountant = PrivacyAccountant(GeometricBudget(epsilon=20.0), 1, 0.25)
+    first = 20 * (1 - math.exp(-0.04))
+    assert accountant.charge(0) == (pytest.approx(0.75 * first), 1)
+    assert accountant.charge_numbers(0) == (pytest.approx(0.25 * first), 1)
+    assert accountant.charge_numbers(0) == (pytest.approx(0.25 * first * math.exp(-0.04)), 2)
+    assert accountant.spent[0] == pytest.approx(first * (1 + 0.25 * math.exp(-0.04)))
+
+
+@pytest.mark.parametrize("share", [-0.1, 1.0, math.nan])
+def test_a_share_that_leaves_nothing_for_updates_is_refused(share):
+    with pytest.raises(ValueError, match=r"numbers_share: .* is not allowed; it must be in"):
+        PrivacyAccountant(GeometricBudget(epsilon=1.0), 1, share)
+
+
 def test_a_charge_returns_what_the_budget_asks():
     accountant = PrivacyAccountant(GeometricBudget(epsilon=20.0), 3)
     first, second = accountant.charge(2), accountant.charge(2)
@@ -140,7 +176,7 @@ def test_the_largest_sum_is_that_of_the_client_with_most_uploads():
 
 def test_the_columns_of_the_accountant_are_read_only():
     accountant = PrivacyAccountant(GeometricBudget(epsilon=1.0), 3)
-    for column in (accountant.spent, accountant.releases):
+    for column in (accountant.spent, accountant.releases, accountant.numbers):
         with pytest.raises(ValueError, match="read-only"):
             column[0] = 7
 
@@ -170,6 +206,8 @@ def test_the_table_is_read_and_written():
     table = {
         "budget": {"kind": "geometric", "epsilon": 20.0, "eta": 0.1},
         "mechanism": {"kind": "laplace-coordinate", "delta_f": 0.003, "exempt_buffers": False},
+        "side_information": {"kind": "laplace", "share": 0.2, "clip": 3.0},
+        "least_epsilon": 2.0,
     }
     assert Privacy.model_validate(table).model_dump() == table
 

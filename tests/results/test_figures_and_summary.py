@@ -80,7 +80,7 @@ def test_causal_mean_is_the_mean_of_a_growing_window(values, window):
 
 
 def test_summary_of_a_history_worked_by_hand():
-    summary = summarise(HISTORY, target_accuracy=0.6, budget=4.0)
+    summary = summarise(HISTORY, target_accuracy=0.6, budget=4.0, side_information="exact")
     assert summary == {
         "rounds": 5,
         "simulated_s": 10.0,
@@ -97,10 +97,12 @@ def test_summary_of_a_history_worked_by_hand():
         "wasted_bits_share": 1.5 / 3.5,
         "clients_reached": 3,
         "privacy": True,
+        "side_information": "exact",
         "largest_leakage": 2.5,
         "notes": [],
     }
     assert ("time to 60 % accuracy", "4.00 s") in rows(summary)
+    assert ("largest leakage", "2.5 epsilon by updates; side information not private") in rows(summary)
 
 
 def test_without_privacy_the_summary_says_so():

@@ -17,6 +17,7 @@ from fedsim import Scenario, draw, read_run, run
 from fedsim.errors import RunError
 from fedsim.learning.executors.sequential import SequentialExecutor
 from fedsim.results import recording, status_of
+from tests.support.interrupts import heard
 from tests.support.pages import ROOT
 from tests.support.run_folders import files_of, rewrite, state_of
 
@@ -135,7 +136,12 @@ def started(folder, *options):
     """Start the command line on `scenario.toml` beside the folder, with its output to pipes."""
     command = [sys.executable, "-m", "fedsim", "run", "scenario.toml", "--out", folder.name, *options]
     return subprocess.Popen(  # noqa: S603
-        command, cwd=folder.parent, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        command,
+        cwd=folder.parent,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        preexec_fn=heard,  # noqa: PLW1509
     )
 
 

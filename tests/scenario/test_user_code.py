@@ -12,8 +12,8 @@ import pytest
 
 from fedsim import Scenario
 from fedsim.errors import RunError
+from fedsim.identity import identity
 from fedsim.learning import MemoryStore
-from fedsim.registry import identity
 from fedsim.results import run
 from fedsim.simulation import Simulation
 from tests.support.tiny_images import Tiny

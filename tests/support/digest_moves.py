@@ -35,6 +35,8 @@ SHOWN: Final = _moves("", "names, measures and figures")
 STANDS_FOR: Final = _moves("", "stands for a bigger model in the times of transfers and work")
 ENOUGH: Final = _moves("", "counts by the samples that it gives to clients, and here all have enough")
 
+UNASKED: Final = _moves("", "numbers beside updates, for which the selector does not ask")
+
 CHECKED: Final = _moves("", "says what the content must be, and nothing else is accepted")
 
 Row = tuple[str, Moves, str]
@@ -71,6 +73,8 @@ _LEARNING: Final[list[Row]] = [
     ("learning.compression top-k", TRAIN, "share error_feedback"),
     ("learning.compression random-k", TRAIN, "share error_feedback shared_seed"),
     ("privacy", SEND, "budget mechanism"),
+    ("privacy", WHO, "side_information least_epsilon"),
+    ("privacy.side_information laplace", UNASKED, "share clip"),
     ("privacy.budget geometric", SEND, "epsilon eta"),
     ("privacy.mechanism laplace-l1", SEND, "clip exempt_buffers"),
     ("privacy.mechanism laplace-coordinate", SEND, "delta_f exempt_buffers"),
@@ -88,6 +92,8 @@ _ROUNDS: Final[list[Row]] = [
     ("rounds.policy fedbuff", STEP, "staleness max_staleness buffer server_rate"),
     ("rounds.policy k-fastest", WHO, "k over_selection max_wait_s"),
     ("rounds.policy moving-average", WHO, "initial_s alpha target_share growth"),
+    ("rounds.policy pisces", WHO, "concurrency give_up_s"),
+    ("rounds.policy pisces", STEP, "bound staleness max_staleness"),
     ("rounds.policy quorum", WHO, "share min_wait_s max_wait_s"),
     ("rounds.policy safa", WHO, "max_wait_s"),
     ("rounds.policy safa", STEP, "share lag"),
@@ -173,6 +179,7 @@ _NETWORK: Final[list[Row]] = [
         "path_loss shadowing shadowing_sigma_db uplink_power_dbm downlink_power_dbm noise_figure_db",
     ),
     ("network lora", TIMES, "bandwidth_hz coding_rate preamble margin_db uplink_duty_cycle downlink_duty_cycle"),
+    ("network lora", TIMES, "collisions channels capture_db"),
     ("network satellite", TIMES, "passes downlink_bps uplink_bps"),
     ("network.passes constellation", TIMES, "altitude_m satellites least_elevation_deg off_track"),
     ("network.passes file", TIMES, "path period_s delay_s"),
@@ -240,19 +247,34 @@ _DEVICES: Final[list[Row]] = [
 ]
 
 _SELECTORS: Final[list[Row]] = [
+    ("selector pisces", WHO, "cohort beta window exploration exploration_decay exploration_least samples_per_round"),
+    ("selector aocs", WHO, "cohort iterations floor"),
+    ("selector adapow-d", WHO, "cohort first until decay weights up_bits wait_s"),
+    ("selector active", WHO, "cohort alpha1 alpha2 alpha3"),
+    ("selector e3cs", WHO, "cohort quota quota_from eta draw"),
+    ("selector eafl", WHO, "cohort utility_share alpha exploration exploration_decay exploration_least window"),
+    ("selector eafl", WHO, "pacer_step_s"),
+    ("selector ocean", WHO, "cohort budget_j v pattern rounds frame bandwidth_hz least_hz upload_s"),
+    ("selector ocean", WHO, "transmit_power_dbm snr_gap_db state"),
+    ("selector bn2-c", WHO, "cohort bandwidth_hz upload_s state"),
+    ("selector bc-bn2", WHO, "cohort channels state"),
+    ("selector bn2", WHO, "cohort"),
+    ("selector age-based", WHO, "cohort alpha bandwidth_hz upload_s state"),
+    ("selector proportional-fair", WHO, "cohort"),
+    ("selector best-channel", WHO, "cohort state"),
     ("selector bsfl", WHO, "cohort tau_min_s alpha beta time_index confidence"),
-    ("selector clustered-similarity", WHO, "cohort similarity matrix"),
+    ("selector clustered-similarity", WHO, "cohort similarity matrix noise"),
     ("selector clustered-size", WHO, "cohort"),
     ("selector cpow-d", WHO, "cohort samples candidates weights up_bits wait_s"),
     ("selector cs-ucb", WHO, "cohort tau_max_s"),
     ("selector cs-ucb-q", WHO, "cohort tau_max_s weight promise rates"),
-    ("selector divfl", WHO, "cohort start refresh_every subset weights"),
+    ("selector divfl", WHO, "cohort start refresh_every subset weights noise"),
     ("selector fastest", WHO, "cohort"),
     ("selector fedcs", WHO, "deadline_s share uploads overhead_s down_bits up_bits wait_s"),
     ("selector fedsuv", WHO, "cohort rho elimination keep fill delta ridge scaling kernel length_scale"),
     ("selector fedsuv", WHO, "noise basis utility_scale negative_gain when_disjoint samples_per_round"),
     ("selector joint-bandwidth", WHO, "cohort bandwidth_hz search snr_gap_db"),
-    ("selector importance", WHO, "cohort draw weights floor"),
+    ("selector importance", WHO, "cohort draw weights floor noise"),
     ("selector loss-proportional", WHO, "cohort data_exponent"),
     ("selector md", WHO, "cohort"),
     ("selector oort", WHO, "cohort alpha exploration exploration_decay exploration_least window"),

@@ -17,12 +17,14 @@ from fedsim.errors import PartError, ScenarioError
 from fedsim.history.outcomes import RoundEnd
 from fedsim.learning import Compressor
 from fedsim.learning.server_optimizers import ServerOptimizer
-from fedsim.network.contracts import Directions, Links, SharedMedium, Transfer
+from fedsim.network.contracts import Directions, Links
 from fedsim.network.medium.disciplines import EqualSharing
+from fedsim.network.transfers import SharedMedium, Transfer
 from fedsim.rounds.aggregation.rules import FedAvgRule
 from fedsim.rounds.hierarchy.backhaul import Backhaul
-from fedsim.rounds.policies.contracts import RoundPolicy, ServerTraits, SynchronousPolicy
+from fedsim.rounds.policies.contracts import RoundPolicy, SynchronousPolicy
 from fedsim.rounds.policies.late import LateRule
+from fedsim.rounds.policies.server_port import ServerTraits
 from fedsim.selectors import Cohort
 
 CLIENTS, ROUNDS = 4, 3

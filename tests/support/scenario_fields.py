@@ -16,8 +16,9 @@ from pydantic import BaseModel
 
 from fedsim import Scenario
 from fedsim.errors import ScenarioError
+from fedsim.identity import nested
 from fedsim.network.medium.cell import SharingSlot
-from fedsim.registry import Registry, Slot, nested
+from fedsim.registry import Registry, Slot
 from fedsim.scenario.sections import ScenarioTables
 from tests.support.field_values import BESIDE, NOT_THERE, OPTIONS, OTHERS, TABLES, TOGETHER, Tables
 

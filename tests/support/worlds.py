@@ -9,9 +9,10 @@ from fedsim.devices import Always, Batteries, Charge, Dropout, EligibleClients, 
 from fedsim.devices.availability.traces import Intervals, TraceAvailability
 from fedsim.history import Recorder
 from fedsim.learning import Evaluation, KnownEvaluation
-from fedsim.network.contracts import Directions, Links, SharedMedium
+from fedsim.network.contracts import Directions, Links
 from fedsim.network.medium.multicast import Multicast
 from fedsim.network.medium.spectrum import SharedSpectrum
+from fedsim.network.transfers import SharedMedium
 from fedsim.privacy import PrivacyAccountant
 from fedsim.rounds import Cancel, ClientContext, Hierarchy, Knowledge, ServerContext, StoppingCriteria, Workload
 from fedsim.selectors import SelectorPort

@@ -15,20 +15,25 @@ The tests of a mutant run in a process of its own, those of the same room and th
 fails. The limit of a test is processor time, twenty seconds and ten times what it takes without a mutant: other work on
 the machine makes no mutant "killed". `--most-s` leaves out the tests that stand far away where there are many: a mutant
 that only they would kill then counts as a survivor.
+Mutants that no test can kill by the rules of `mutant_rules.py` are tested like all others. The shares are printed with
+them and without.
 Everything is written below `mutants/` and kept there: a second call runs only what is new.
 """
 
 import argparse
+import ast
 import json
 import random
 import re
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
+from difflib import unified_diff
 from pathlib import Path
 from typing import Any
 
+from mutant_rules import changed_function, equivalent
 from scipy.stats import binomtest
 
 ROOMS = {
@@ -74,7 +79,14 @@ def main() -> None:
 
 def make() -> None:
     """Make the mutants, and find the tests that call each function; what is known and has not changed is kept."""
-    mutmut("run", "--max-children", "1", QUICK)
+    for path in (MUTANTS / "fedsim").rglob("*.py"):
+        module = ".".join(path.relative_to(MUTANTS).with_suffix("").parts)
+        if room(module) is not None and not path.with_name(f"{path.name}.meta").exists():
+            path.unlink()  # mutmut was stopped while it wrote the file, and would take it for whole
+    words = [sys.executable, "-m", "mutmut", "run", "--max-children", "1", QUICK]
+    made = subprocess.run(words, check=False, capture_output=True, text=True)  # noqa: S603
+    if made.returncode:
+        sys.exit(f"mutmut ends with {made.returncode}:\n{made.stdout[-4000:]}\n{made.stderr[-4000:]}")
 
 
 def catalogue() -> dict[str, str]:
@@ -107,37 +119,36 @@ def results(mutants: dict[str, str]) -> dict[str, dict[str, Any]]:
 def report(mutants: dict[str, str], drawn: Sequence[str], known: dict[str, dict[str, Any]]) -> None:
     """Print the share of each room, then every mutant of the sample that no test kills."""
     tested = [name for name in drawn if name in known]
+    alive = {name for name in tested if known[name]["status"] == "survived"}
+    rule = {name: equivalent(*changed_function(MUTANTS, name)) for name in tested}
     sizes = Counter(room(name) for name in mutants)
-    weighed = total = 0.0
-    for title in ROOMS:
-        names = [name for name in tested if room(name) == title]
-        if names:
-            killed = sum(known[name]["status"] != "survived" for name in names)
-            weighed, total = weighed + sizes[title] * killed / len(names), total + sizes[title]
-            line(f"{title}, of {sizes[title]}", killed, len(names))
-    if tested:
-        line("all", sum(known[name]["status"] != "survived" for name in tested), len(tested))
-        print(f"{'all, each room by its mutants':30s} {weighed / total:6.1%}")
-        print("by time:", sum(known[name]["status"] == "timeout" for name in tested))
-    for name in sorted(name for name in tested if known[name]["status"] == "survived"):
-        changes = [text for text in mutmut("show", name).splitlines() if re.match(r"[-+](?![-+])", text)]
-        print(f"\n{name}", *changes, sep="\n")
+    for title, some in (("", tested), (" not the same by rule", [name for name in tested if rule[name] is None])):
+        weighed = total = 0.0
+        for place in ROOMS:
+            if names := [name for name in some if room(name) == place]:
+                killed = line(f"{place}, of {sizes[place]}{title}", names, alive)
+                weighed, total = weighed + sizes[place] * killed, total + sizes[place]
+        if some:
+            line(f"all{title}", some, alive)
+            print(f"{'each room by its mutants':48s} {weighed / total:6.1%}\n")
+    print("by time:", sum(known[name]["status"] == "timeout" for name in tested))
+    for name in sorted(alive):
+        old, new = (ast.unparse(tree).splitlines() for tree in changed_function(MUTANTS, name))
+        changes = [text for text in unified_diff(old, new, n=0) if re.match(r"[-+](?![-+])", text)]
+        print(f"\n{name}: {rule[name] or 'no rule'}, {known[name]['tests']} tests", *changes, sep="\n")
 
 
-def line(title: str, killed: int, of: int) -> None:
-    """Print how many mutants were killed, with the 95 % interval of the share (Wilson)."""
+def line(title: str, names: Sequence[str], alive: Set[str]) -> float:
+    """Print how many mutants are killed with the 95 % interval of the share (Wilson), and return the share."""
+    of, killed = len(names), sum(name not in alive for name in names)
     interval = binomtest(killed, of).proportion_ci(method="wilson")
-    print(f"{title:30s} {killed:5d} of {of:5d} killed: {killed / of:6.1%} ({interval.low:.1%} to {interval.high:.1%})")
+    print(f"{title:48s} {killed:5d} of {of:5d} killed: {killed / of:6.1%} ({interval.low:.1%} to {interval.high:.1%})")
+    return killed / of
 
 
 def room(name: str) -> str | None:
     """Return the room of a mutant."""
     return next((title for title, prefix in ROOMS.items() if name.startswith(prefix)), None)
-
-
-def mutmut(*words: str) -> str:
-    """Call mutmut and return what it prints."""
-    return subprocess.run([sys.executable, "-m", "mutmut", *words], check=True, capture_output=True, text=True).stdout  # noqa: S603
 
 
 if __name__ == "__main__":

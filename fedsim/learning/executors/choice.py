@@ -10,7 +10,7 @@ from pydantic_core import PydanticCustomError
 
 from fedsim.arrays import IntArray
 from fedsim.errors import ContractError, FedsimError
-from fedsim.learning.contracts import ExecutorUsed
+from fedsim.learning.computing import ExecutorUsed
 from fedsim.learning.executors.auto.auto import AutoExecutor
 from fedsim.learning.executors.catalogue import AUTO, EXECUTORS
 from fedsim.learning.executors.contracts import EXECUTOR, SEQUENTIAL, Executor, Expected, Precision, TrainingSetup

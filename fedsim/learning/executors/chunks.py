@@ -7,7 +7,7 @@ from typing import Final
 import numpy as np
 
 from fedsim.arrays import FloatArray, IntArray, Vector
-from fedsim.learning.contracts import Evaluation
+from fedsim.learning.evaluation import Evaluation
 from fedsim.learning.executors.contracts import EvaluationJob
 
 # Small enough for a chunk's activations to stay in the cache of one core.

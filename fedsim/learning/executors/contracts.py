@@ -13,8 +13,8 @@ import numpy as np
 from fedsim.answers import AnswerError, Contract, Free, Given, failed, in_words
 from fedsim.arrays import IntArray, Vector
 from fedsim.errors import FedsimError, PartError
-from fedsim.learning.contracts import Evaluation
 from fedsim.learning.data.datasets import Dataset
+from fedsim.learning.evaluation import Evaluation
 from fedsim.learning.local_training import LocalTraining
 from fedsim.learning.models.settings import ModelPart
 

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Sequence
 from threading import Lock
 
-from fedsim.learning.contracts import Evaluation
+from fedsim.learning.evaluation import Evaluation
 from fedsim.learning.executors.contracts import EvaluationJob, Executor, TrainingJob, TrainingResult
 
 

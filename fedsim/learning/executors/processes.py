@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 
 from fedsim.arrays import FloatArray, Vector
 from fedsim.errors import FedsimError
-from fedsim.learning.contracts import Evaluation
 from fedsim.learning.data.datasets import Dataset
+from fedsim.learning.evaluation import Evaluation
 from fedsim.learning.executors.chunks import Chunk, evaluated
 from fedsim.learning.executors.contracts import (
     SEQUENTIAL,

@@ -8,7 +8,7 @@ import numpy as np
 import torch
 
 from fedsim.arrays import FloatArray
-from fedsim.learning.contracts import Evaluation
+from fedsim.learning.evaluation import Evaluation
 from fedsim.learning.executors.chunks import Chunk, evaluated
 from fedsim.learning.executors.contracts import (
     SEQUENTIAL,

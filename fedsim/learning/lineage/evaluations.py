@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Final
 
-from fedsim.learning.contracts import Evaluation
+from fedsim.learning.evaluation import Evaluation
 from fedsim.learning.executors.contracts import EvaluationJob, Executor
 
 Found = Sequence[Evaluation]

@@ -1,18 +1,26 @@
 """What leaves a client: its difference, made private, with what earlier messages left out, compressed."""
 
-from typing import Any, Final
+import math
+from typing import Any, Final, Protocol, runtime_checkable
 
 import numpy as np
 
-from fedsim.arrays import Vector
+from fedsim.arrays import Mask, Vector
+from fedsim.identity import identity
 from fedsim.learning.compression.compressors import COMPRESSOR, Compressor
 from fedsim.learning.contracts import Release
 from fedsim.learning.executors.contracts import OptimizerState
 from fedsim.learning.lineage.handles import LEFT_OUT, Training, UpdateHandle, digest_of
 from fedsim.learning.models.layout import ModelLayout
-from fedsim.registry import identity
 from fedsim.streams import Streams
 from fedsim.units import BITS_PER_FLOAT32
+
+
+@runtime_checkable
+class _StatesNoise(Protocol):
+    """A privacy mechanism that tells the expected squared norm of its noise (`fedsim.privacy.StatedNoise`)."""
+
+    def noise_energy(self, epsilon: float, buffers: Mask) -> float: ...
 
 
 class Messages:
@@ -66,9 +74,10 @@ class Messages:
         training = update.training
         if training.outgoing is not None and training.outgoing.sent is not None:
             return training.outgoing.sent
-        if training.difference is None:
+        difference = training.difference
+        if difference is None:
             raise RuntimeError(f"the difference of training {training.digest} is not in memory")
-        released = self._released(training, training.difference, update.release)
+        released = difference if update.release is None else self._released(training, difference, update.release)
         return released if self.lossless else self._compressed(training, released)
 
     def settle(self, training: Training, difference: Vector) -> OptimizerState:
@@ -88,6 +97,15 @@ class Messages:
             parameters += before
         outgoing.sent = self._compressed(training, owed)
         return {LEFT_OUT: parameters - outgoing.sent[: self._layout.parameters]}
+
+    def noise_energy(self, release: Release | None) -> float:
+        """Return the expected squared norm of the noise in the parameters of a release; NaN if it is not stated."""
+        if release is None:
+            return 0.0
+        if not isinstance(self._mechanism, _StatesNoise):
+            return math.nan
+        parameters = self._layout.exempt[: self._layout.parameters]
+        return float(self._mechanism.noise_energy(release.epsilon, parameters))
 
     def _released(self, training: Training, difference: Vector, release: Release | None) -> Vector:
         if release is None:

@@ -9,11 +9,12 @@ from fedsim.arrays import FloatArray, IntArray
 from fedsim.clock import Environment
 from fedsim.errors import ScenarioError, SelectorError
 from fedsim.network.cell.access import AccessDelays
-from fedsim.network.contracts import Connection, Directions, LinkFacts, Links, SharedMedium
+from fedsim.network.contracts import Connection, Directions, LinkFacts, Links
 from fedsim.network.medium.cell import CellMedium, FadingInShares, Sharing
-from fedsim.network.medium.delayed import DelayedMedium
 from fedsim.network.radio.allocation import AllocatedChannel
 from fedsim.network.radio.channel import Channel
+from fedsim.network.radio.sounding import gain_at
+from fedsim.network.transfers import SharedMedium
 from fedsim.per_client import at
 
 
@@ -76,6 +77,10 @@ class CellLinks(Links):
             self.uplink.snr[client] * (self.uplink.bandwidth_hz if widths_hz is None else widths_hz[client])
         )
 
+    def uplink_gain(self, client: IntArray, time_s: float) -> FloatArray:
+        """Return the gain of the uplinks' present fading blocks; of a band faded in parts, its rate over the mean."""
+        return gain_at(self.uplink, client, time_s)
+
     def allocated(
         self, client: IntArray, bandwidth_hz: FloatArray | None, transmit_power_dbm: FloatArray | None
     ) -> "CellLinks":
@@ -113,11 +118,8 @@ class CellLinks(Links):
         """Return the spectrum of the cell's sites on the clock of one run."""
         access, channels = self.access, (self.downlink, self.uplink)
         arrive_s = self.delay_s, self.delay_s + access.after_uplink_s
-        medium = CellMedium(env, channels, self.sharing, self.serving, arrive_s, self.fading)
         before_s = access.before_downlink_s, access.before_uplink_s
-        if not any(before_s):
-            return medium
-        return DelayedMedium(env, medium, before_s, announces=self.broadcast)
+        return CellMedium(env, channels, self.sharing, self.serving, arrive_s, self.fading, before_s)
 
     def downlink_s(self, client: IntArray, draw: int, start_s: FloatArray, bits: float) -> FloatArray:
         """Return access, time through the fading blocks and propagation, shape (n,); the draw has no effect."""

@@ -3,10 +3,12 @@
 In a preset a table without ``kind`` changes single options of the preset's own table, and one with a ``kind``
 replaces it. A client's share is a tenth of the carrier unless said otherwise. Antennas of clients have a gain of 0 dBi.
 Clients in buildings stand on floors (TR 38.901, table 7.2-1), and their shadowing is correlated over shorter distances
-(table 7.5-6, column O2I). Delay spreads are the normal ones of table 7.7.3-2: UMa up to 6 GHz, and indoor office at 2
-(offices) and 6 GHz (Wi-Fi). Messages go by TCP, whose round-trip time is about the sum of the access of both
-directions and the way to a server in the same country; those of sensors on NB-IoT go without. The crowd's placement is
-separate: the docstring of a preset names the usual size of its cell.
+(table 7.5-6, column O2I). Delay spreads are the normal ones of table 7.7.3-2: 363 ns in UMa at 2 and 6 GHz, and 39 and
+30 ns in an indoor office at 2 and 6 GHz, of which offices at 3.5 GHz have the former and Wi-Fi at 5.25 GHz the latter.
+Messages go by TCP, whose round-trip time is about the sum of the access of both directions and the way to a server in
+the same country, an assumption; those of sensors on NB-IoT go without. The crowd's placement is separate: the docstring
+of a preset names the usual size of its cell. The page of `fedsim.network` says which waits have a source and which are
+assumptions.
 """
 
 from collections.abc import Mapping
@@ -33,9 +35,10 @@ _UMA_DELAY_SPREAD_S = 363e-9
 NR_ACCESS = GrantAccess(downlink_s=0.002, scheduling_request_s=0.003, grant_s=0.003, random_access_s=0.02)
 """Access of NR with slots of 0.5 ms.
 
-A request every 5 ms, 2.5 ms until the next and one slot to send it; two slots to decode it and grant, four to prepare
-the data (3GPP TS 38.214, section 6.4). A downlink and a data transmission stay below the 4 ms that ITU-R M.2410,
-section 4.7.1, allows one way. 20 ms from inactive to active: ITU-R M.2410, section 4.7.2.
+From inactive to active 20 ms: the requirement of ITU-R M.2410, section 4.7.2. The others are assumptions of ours. A
+request every 5 ms, 2.5 ms until the next and one slot to send it; two slots to decode it and grant, four until the
+data, for which TS 38.214, table 6.4-1, leaves a phone 12 symbols or less than one slot. A downlink takes 2 ms; it and a
+transmission of data stay below the 4 ms that ITU-R M.2410, section 4.7.1, allows one way.
 """
 
 
@@ -124,9 +127,12 @@ class WifiCell(Preset):
     (28 us), DIFS (34 us) and the mean of a first backoff window, 7.5 slots of 9 us, so that ``0.65 * 2000 / 2185.5`` is
     left. The window of a second attempt is twice as long: 8 slots more.
 
-    There is no grant. A message waits for the end of the frame that is in the air, on average half of 2 ms; the
-    contention for each frame is part of the rate. After 0.2 s without a message a station sleeps, and is next awake at
-    a beacon, on average half of 102.4 ms later.
+    The times of preamble, acknowledgement, interframe spaces and slots are those of IEEE 802.11 at 5 GHz. A frame of
+    2 ms is an assumption of ours, and so is what follows from it: there is no grant, and a message waits for the end of
+    the frame that is in the air, on average half of 2 ms; the contention for each frame is part of the rate. After
+    0.2 s without a message (an assumption) a station sleeps, and is next awake at a beacon, on average half of 102.4 ms
+    later, the usual 100 time units of 1,024 us. A delay spread of 30 ns is also that of model C of IEEE 802.11n
+    (document 11-03/0940), a small office.
     """
 
     downlink: Downlink = Downlink(bandwidth_hz=2e6, transmit_power_dbm=10.0, noise_figure_db=7.0)
@@ -166,10 +172,12 @@ class NarrowbandCell(Preset):
     159). All sensors are in buildings with
     infrared-reflecting windows and stand still, so that fading lasts for seconds. A client has the whole carrier.
 
-    There is no channel for scheduling requests: a sensor asks by a random access, whose opportunities are 160 ms apart,
-    80 ms until the next and 20 ms to send it and be answered; control messages go every 50 ms. Random access and the
-    resumption of a connection take 0.7 s at a coupling loss of 154 dB, the middle one of TR 45.820's three classes,
-    which asks for at most 10 s. A sensor is released after 20 s, one of the values of TS 36.331's timer.
+    There is no channel for scheduling requests: a sensor asks by a random access. Its waits are assumptions of ours.
+    Opportunities are 160 ms apart, one of the periods of TS 36.331, `nprach-Periodicity` (40 ms to 2.56 s): 80 ms until
+    the next and 20 ms to send a preamble of some 6 ms and be answered. Control messages go every 50 ms. Random access
+    and the resumption of a connection take 0.7 s, as for a sensor in the middle of three classes of coverage, with some
+    repetitions of each message; TR 45.820 asks for no more than 10 s in the worst one. A sensor is released after 20 s,
+    one of the values of TS 36.331's timer.
     """
 
     downlink: Downlink = Downlink(

@@ -18,6 +18,7 @@ The page `fedsim/network/README.md` lists the rules by which a direction is shar
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Final, Literal
 
 import numpy as np
@@ -25,7 +26,7 @@ from pydantic_core import core_schema
 from simpy import Environment
 
 from fedsim.arrays import FloatArray, IntArray
-from fedsim.network.contracts import SharedMedium, SpectrumBook, Transfer
+from fedsim.network.medium.delayed import Delay, DelayedReception
 from fedsim.network.medium.disciplines import DISCIPLINE, Discipline, MakespanWithPower
 from fedsim.network.medium.drawn import DrawnSpectrum
 from fedsim.network.medium.drawn_rules import (
@@ -37,10 +38,12 @@ from fedsim.network.medium.drawn_rules import (
     MakespanBand,
     TimeRule,
 )
+from fedsim.network.medium.drawn_transfer import DrawnTransfer
 from fedsim.network.medium.gain_sharing import EqualWithPower, ProportionalFair
 from fedsim.network.medium.multicast import Multicast
-from fedsim.network.medium.spectrum import SharedSpectrum
+from fedsim.network.medium.spectrum import SharedSpectrum, SpectrumTransfer
 from fedsim.network.radio.channel import Channel
+from fedsim.network.transfers import SharedMedium, SpectrumBook, Transfer
 from fedsim.registry import Recipe, Registry, Slot, refusal
 
 SHARINGS: Final = Registry(
@@ -117,6 +120,7 @@ class CellMedium(SharedMedium):
     delay_s : seconds between the last bit's transmission and its arrival, of each client's downlink and uplink, each
         of shape (K,)
     fading : how the downlink and the uplink read fading
+    before_s : waits of a downlink and of an uplink before they join their spectrum
     """
 
     def __init__(
@@ -127,10 +131,11 @@ class CellMedium(SharedMedium):
         serving: IntArray,
         delay_s: tuple[FloatArray, FloatArray],
         fading: tuple[FadingInShares, FadingInShares] = ("drawn", "drawn"),
+        before_s: tuple[float, float] = (0.0, 0.0),
     ) -> None:
         self._down, self._up = (
-            Direction(env, channel, rule, serving, way_s, read)
-            for channel, rule, way_s, read in zip(channels, sharing, delay_s, fading, strict=True)
+            Direction(env, channel, rule, serving, way_s, read, wait_s)
+            for channel, rule, way_s, read, wait_s in zip(channels, sharing, delay_s, fading, before_s, strict=True)
         )
 
     def downlink(self, client: int, bits: float) -> Transfer:
@@ -151,12 +156,14 @@ class CellMedium(SharedMedium):
         }
 
 
-Start = Callable[[int, float, float], Transfer]
-"""Starts the transfer of a client: its id, the bits, and the propagation delay."""
+Make = Callable[[int, float, float], SpectrumTransfer | DrawnTransfer | DelayedReception]
+"""Makes the transfer of a client, which has not started: its id, the bits, and the propagation delay."""
 
 
 class Direction:
     """One direction of a cell: a spectrum for each serving site; parameters and shapes as in `CellMedium`, of one way.
+
+    Transfers of one instant that wait join their spectrum in one event, in the order of the calls.
 
     Attributes
     ----------
@@ -171,8 +178,11 @@ class Direction:
         serving: IntArray,
         delay_s: FloatArray,
         fading: FadingInShares,
+        before_s: float,
     ) -> None:
-        self._start: Mapping[int, Start] = {}
+        self._env = env
+        self._before = Delay(env, before_s) if before_s else None
+        self._make: Mapping[int, Make] = {}
         self.media: Mapping[int, SharedSpectrum | DrawnSpectrum] = {}
         sites = np.unique(serving).tolist() if rule != "dedicated" else []
         if sites:
@@ -183,13 +193,13 @@ class Direction:
             heard = channel if rule == "multicast" else None
             casts = {site: Multicast(env, channel.bandwidth_hz, heard) for site in sites}
             self.media = {site: cast.medium for site, cast in casts.items()}
-            self._start = {site: self._cast(cast) for site, cast in casts.items()}
+            self._make = {site: self._cast(cast) for site, cast in casts.items()}
         elif fading == "drawn" and (drawn := _drawn_rule(rule)) is not None:
             media = {site: DrawnSpectrum(env, channel, drawn(channel)) for site in sites}
-            self.media, self._start = media, {site: medium.send for site, medium in media.items()}
+            self.media, self._make = media, {site: medium.make for site, medium in media.items()}
         elif sites:
             shared = {site: SharedSpectrum(env, channel.bandwidth_hz, _discipline(channel, rule)) for site in sites}
-            self.media, self._start = shared, {site: self._by_efficiency(medium) for site, medium in shared.items()}
+            self.media, self._make = shared, {site: self._by_efficiency(medium) for site, medium in shared.items()}
 
     def send(self, client: int, bits: float) -> Transfer:
         """Start a client's transfer.
@@ -199,19 +209,26 @@ class Direction:
         client : id
         bits : size of the message, >= 0
         """
-        if not self._start:
+        if not self._make:
             raise ValueError("this direction has dedicated bandwidth; ask the links how long a transfer takes")
-        return self._start[self._site[client]](client, bits, self._delay_s[client])
+        transfer = self._make[self._site[client]](client, bits, self._delay_s[client])
+        if self._before is None:
+            transfer.begin()
+        else:
+            self._before.hold(transfer)
+        return transfer
 
-    def _by_efficiency(self, sender: SharedSpectrum) -> Start:
-        """Return how to start a client's transfer on a medium that knows clients by their mean efficiency."""
+    def _by_efficiency(self, sender: SharedSpectrum) -> Make:
+        """Return how to make a client's transfer on a medium that knows clients by their mean efficiency."""
         efficiency = self._efficiency
-        return lambda client, bits, delay_s: sender.send(bits, efficiency[client], delay_s)
+        return lambda client, bits, delay_s: sender.make(bits, efficiency[client], delay_s)
 
-    def _cast(self, sender: Multicast) -> Start:
-        """Return how to start a client's part of a multicast."""
-        efficiency = self._efficiency
-        return lambda client, bits, delay_s: sender.send(bits, efficiency[client], delay_s, client)
+    def _cast(self, sender: Multicast) -> Make:
+        """Return how to make a client's part of a multicast."""
+        env, efficiency = self._env, self._efficiency
+        return lambda client, bits, delay_s: DelayedReception(
+            env, partial(sender.send, bits, efficiency[client], delay_s, client)
+        )
 
 
 def _drawn_rule(rule: Sharing) -> Callable[[Channel], BandRule | TimeRule] | None:

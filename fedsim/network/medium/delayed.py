@@ -1,14 +1,24 @@
 """Transfers that join a medium some time after they are asked for: access, and what a protocol adds to a message."""
 
 import math
-from collections.abc import Callable, Mapping
-from functools import partial
-from typing import ClassVar, cast
+from collections.abc import Callable
+from typing import ClassVar, Protocol, TypeVar, cast
 
 from simpy import Environment, Event
 
 from fedsim.clock import call_after, call_when, process_now
-from fedsim.network.contracts import SharedMedium, SpectrumBook, Transfer
+from fedsim.network.transfers import Transfer
+
+
+class Held(Protocol):
+    """A transfer that has not started."""
+
+    def begin(self) -> None:
+        """Start now, unless it has been cancelled."""
+        ...
+
+
+AnyHeld = TypeVar("AnyHeld", bound=Held)
 
 
 class DelayedTransfer(Transfer):
@@ -82,9 +92,9 @@ class Delay:
     def __init__(self, env: Environment, delay_s: float) -> None:
         self.env, self.delay_s = env, delay_s
         self._asked_s = -math.inf
-        self._together: list[DelayedTransfer] = []
+        self._together: list[Held] = []
 
-    def hold(self, transfer: DelayedTransfer) -> DelayedTransfer:
+    def hold(self, transfer: AnyHeld) -> AnyHeld:
         """Let a transfer begin after the delay, and return it."""
         now_s: float = self.env.now
         if now_s != self._asked_s:
@@ -94,39 +104,8 @@ class Delay:
         return transfer
 
     def _begin(self, event: Event) -> None:
-        together = cast(list[DelayedTransfer], event.value)
+        together = cast(list[Held], event.value)
         if together is self._together:
             self._asked_s = -math.inf
         for transfer in together:
             transfer.begin()
-
-
-class DelayedMedium(SharedMedium):
-    """A medium whose transfers each wait before they join it.
-
-    Parameters
-    ----------
-    env : Environment
-    medium : SharedMedium
-    before_s : waits of a downlink and of an uplink
-    announces : whether the medium's downlinks announce their arrival
-    """
-
-    def __init__(
-        self, env: Environment, medium: SharedMedium, before_s: tuple[float, float], *, announces: bool
-    ) -> None:
-        self.medium = medium
-        self._env, self._down, self._up = env, Delay(env, before_s[0]), Delay(env, before_s[1])
-        self._of_downlink = DelayedReception if announces else DelayedTransfer
-
-    def downlink(self, client: int, bits: float) -> Transfer:
-        """Start a transfer from the server to a client after the wait."""
-        return self._down.hold(self._of_downlink(self._env, partial(self.medium.downlink, client, bits)))
-
-    def uplink(self, client: int, bits: float) -> Transfer:
-        """Start a transfer from a client to the server after the wait."""
-        return self._up.hold(DelayedTransfer(self._env, partial(self.medium.uplink, client, bits)))
-
-    def books(self) -> Mapping[str, SpectrumBook]:
-        """Return the books of the medium."""
-        return self.medium.books()

@@ -56,6 +56,7 @@ class GainSharing(Discipline):
         self._clocks: dict[int, float] = {}
         self._older: list[tuple[float, Sequence[float]]] = []
         self._window = range(0)
+        self._ceiling_of: Sequence[float] = numbers_of(np.zeros(0))
         # Numbers of jobs for which the bounds hold, and a further job brings no end forward.
         self._least, self._most = math.inf, 0.0
         # Of each kind: work done that the clocks do not count, and number of jobs.
@@ -223,9 +224,12 @@ class GainSharing(Discipline):
     def _move_window(self, place: int) -> None:
         """Take the bounds of jobs from the gains around a place."""
         self._window = range(max(0, place - _BELOW), place + _ABOVE)
-        ceiling_of, self._least, self._most = self._known_gains().window(self._window.start, self._window.stop)
-        self._ceiling_of = ceiling_of
-        time, done_of = self._time, self._done_of
+        before, window = self._ceiling_of, self._known_gains().window(self._window.start, self._window.stop)
+        self._ceiling_of, self._least, self._most = window
+        if not np.any(np.asarray(self._ceiling_of) > before):
+            # Bounds by larger gains hold too.
+            return
+        ceiling_of, time, done_of = self._ceiling_of, self._time, self._done_of
         self._heap = [
             (time + (claim[2] - done_of[claim[1]]) / ceiling_of[claim[1]], claim) for claim in self._present.values()
         ]
@@ -242,6 +246,7 @@ class GainSharing(Discipline):
             kinds = self._known_gains().curves(0, 1).size
             self._done, self._count = np.zeros((2, kinds))
             self._done_of, self._count_of = numbers_of(self._done), numbers_of(self._count)
+            self._ceiling_of = numbers_of(np.zeros(kinds))
             self._turn_to(0)
         self._done.fill(0.0)
         self._heap.clear()

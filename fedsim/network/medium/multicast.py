@@ -9,11 +9,11 @@ import numpy as np
 from simpy import Environment, Event
 
 from fedsim.clock import call_after, call_when
-from fedsim.network.contracts import Transfer
 from fedsim.network.medium.disciplines import FirstCome
 from fedsim.network.medium.spectrum import SharedSpectrum, SpectrumTransfer
 from fedsim.network.radio.channel import Channel
 from fedsim.network.radio.least_rate import ConstantPace, LeastRate, Pace
+from fedsim.network.transfers import Transfer
 
 
 class Multicast:

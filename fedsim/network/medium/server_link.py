@@ -15,9 +15,9 @@ from simpy import Environment, Event
 
 from fedsim.arrays import FloatArray, IntArray
 from fedsim.clock import call_after
-from fedsim.network.contracts import RoutedMedium, SharedMedium, SpectrumBook, Transfer
 from fedsim.network.medium.delayed import DelayedReception, DelayedTransfer
 from fedsim.network.medium.fluid import Fluid, FluidTransfer, Route
+from fedsim.network.transfers import RoutedMedium, SharedMedium, SpectrumBook, Transfer
 
 _SERVER = 0
 

@@ -13,8 +13,8 @@ from typing import Final
 from simpy import Environment, Event
 
 from fedsim.clock import call_after, call_next, process_now
-from fedsim.network.contracts import SpectrumBook, Transfer
 from fedsim.network.medium.disciplines import Discipline, Job
+from fedsim.network.transfers import SpectrumBook, Transfer
 
 SAME_INSTANT_ULPS: Final = 4
 """Ends within this many units in the last place of the present instant are now: sums in another order differ so."""
@@ -28,7 +28,7 @@ class SpectrumTransfer(Transfer):
     done : event that triggers when the last bit has arrived
     bits, work : its size, and its work for the medium in Hz s
     delay_s : propagation delay
-    came_s : instant of its start
+    came_s : instant of its start; `inf` before
     began_s : instant at which its service began; None before
     work_done : work done for it when it left the medium, in Hz s
     cancelled, arrived : whether it was cancelled, or is complete at the receiver
@@ -47,12 +47,18 @@ class SpectrumTransfer(Transfer):
         "work_done",
     )
 
-    def __init__(self, medium: "SharedSpectrum", bits: float, work: float, delay_s: float, came_s: float) -> None:
-        self._medium, self.bits, self.work, self.delay_s, self.came_s = medium, bits, work, delay_s, came_s
+    def __init__(self, medium: "SharedSpectrum", bits: float, work: float, delay_s: float) -> None:
+        self._medium, self.bits, self.work, self.delay_s = medium, bits, work, delay_s
         self.done = Event(medium.env)
+        self.came_s = math.inf
         self.began_s: float | None = None
         self.work_done = 0.0
         self.cancelled = self.arrived = False
+
+    def begin(self) -> None:
+        """Start now, unless the transfer has been cancelled."""
+        if not self.cancelled:
+            self._medium.start(self)
 
     def cancel(self) -> None:
         """End the transfer now and free its share; nothing if it has arrived."""
@@ -68,8 +74,10 @@ class SpectrumTransfer(Transfer):
         return self.bits if work_done >= self.work else self.bits * max(0.0, work_done / self.work)
 
     def queued_s(self) -> float:
-        """Return the seconds between the start of the transfer and the begin of its service, or now."""
-        return (self._medium.env.now if self.began_s is None else self.began_s) - self.came_s
+        """Return the seconds between the start of the transfer and the begin of its service, or now; 0 before both."""
+        if self.began_s is not None:
+            return self.began_s - self.came_s
+        return 0.0 if self.came_s == math.inf else self._medium.env.now - self.came_s
 
     def arrive(self, _event: Event) -> None:
         """Trigger `done` as part of this event, unless the transfer was cancelled during its propagation delay."""
@@ -110,7 +118,13 @@ class SharedSpectrum:
         return len(self._present)
 
     def send(self, bits: float, efficiency: float, delay_s: float = 0.0) -> SpectrumTransfer:
-        """Start a transfer now.
+        """Start a transfer now; parameters as in `make`."""
+        transfer = self.make(bits, efficiency, delay_s)
+        self.start(transfer)
+        return transfer
+
+    def make(self, bits: float, efficiency: float, delay_s: float = 0.0) -> SpectrumTransfer:
+        """Return a transfer that has not started.
 
         Parameters
         ----------
@@ -119,35 +133,42 @@ class SharedSpectrum:
         delay_s : propagation delay, >= 0
         """
         work = (bits / efficiency if efficiency > 0 else math.inf) if bits > 0 else 0.0
-        now_s: float = self.env.now
-        transfer = SpectrumTransfer(self, bits, work, delay_s, now_s)
+        return SpectrumTransfer(self, bits, work, delay_s)
+
+    def start(self, transfer: SpectrumTransfer) -> None:
+        """Start a transfer now that this medium has made."""
+        work, now_s = transfer.work, self.env.now
+        transfer.came_s = now_s
         if 0 < work < math.inf:
-            discipline, present, waiting = self.discipline, self._present, self._waiting
             if now_s > self._seen_s:
-                self._catch_up()
+                self._catch_up(now_s)
             if self._fires_s - now_s <= 2 * SAME_INSTANT_ULPS * math.ulp(now_s):
                 self._end_due(now_s)
-            self._came_s += now_s
-            present[transfer] = transfer
-            self._heaviest, self._crowd = max(self._heaviest, work), max(self._crowd, len(present))
-            discipline.join(transfer)
-            served = discipline.in_service()
-            if transfer in served:
-                transfer.began_s = now_s
-            else:
-                waiting[transfer] = None
-            if waiting and not waiting.keys().isdisjoint(served):
-                self._begin_service(now_s)
-            if discipline.asked_at_each_join:
-                self._rate_hz = discipline.rate_hz(self.bandwidth_hz)
-                self._plan(now_s, discipline.next_end()[0])
-            elif not self._joined:
-                self._plan_join(transfer, now_s)
+            self._join(transfer, now_s)
         else:
-            transfer.began_s = transfer.came_s
+            transfer.began_s = now_s
             if work == 0:
                 self._send_on(transfer)
-        return transfer
+
+    def _join(self, transfer: SpectrumTransfer, now_s: float) -> None:
+        """Give a transfer its share from now on."""
+        discipline, present, waiting = self.discipline, self._present, self._waiting
+        self._came_s += now_s
+        present[transfer] = transfer
+        self._heaviest, self._crowd = max(self._heaviest, transfer.work), max(self._crowd, len(present))
+        discipline.join(transfer)
+        served = discipline.in_service()
+        if transfer in served:
+            transfer.began_s = now_s
+        else:
+            waiting[transfer] = None
+        if waiting and not waiting.keys().isdisjoint(served):
+            self._begin_service(now_s)
+        if discipline.asked_at_each_join:
+            self._rate_hz = discipline.rate_hz(self.bandwidth_hz)
+            self._plan(now_s, discipline.next_end()[0])
+        elif not self._joined:
+            self._plan_join(transfer, now_s)
 
     def when_begun(self, transfer: SpectrumTransfer, callback: Callable[[], None]) -> None:
         """Call a function when the service of a transfer begins; at once if it has begun.
@@ -165,7 +186,8 @@ class SharedSpectrum:
     def forget(self, transfer: SpectrumTransfer) -> None:
         """Remove a cancelled transfer from the medium; its share goes to the others at once."""
         if transfer in self._present:
-            now_s = self._catch_up()
+            now_s = self.env.now
+            self._catch_up(now_s)
             transfer.work_done = self.discipline.served(transfer)
             self._lost += transfer.work_done
             self._let_go(transfer, now_s)
@@ -181,12 +203,12 @@ class SharedSpectrum:
         """Return the work done so far for a transfer, in Hz s."""
         if transfer not in self._present:
             return transfer.work_done
-        self._catch_up()
+        self._catch_up(self.env.now)
         return self.discipline.served(transfer)
 
     def book(self) -> SpectrumBook:
         """Return the work done up to now."""
-        self._catch_up()
+        self._catch_up(self.env.now)
         under_way = math.fsum(self.discipline.served(transfer) for transfer in self._present)
         sojourn_s = self._sojourn_s + self.present * self.env.now - self._came_s
         rounding = self._crowd * self._steps * math.ulp(self._heaviest)
@@ -194,9 +216,8 @@ class SharedSpectrum:
             self._carried, self._received, self._lost, under_way, self._most, self._presence_s, sojourn_s, rounding
         )
 
-    def _catch_up(self) -> float:
-        """Do the work of the time since the last call; return the present instant."""
-        now_s = self.env.now
+    def _catch_up(self, now_s: float) -> None:
+        """Do the work of the time from the last call until now."""
         elapsed_s = now_s - self._seen_s
         if elapsed_s > 0:
             self._seen_s = now_s
@@ -210,7 +231,6 @@ class SharedSpectrum:
                 self._carried += work
                 self._steps += 1
                 self.discipline.advance(work)
-        return now_s
 
     def _look_up_rate(self) -> None:
         self._rate_hz, self._rate_changed = self.discipline.rate_hz(self.bandwidth_hz), False
@@ -230,12 +250,12 @@ class SharedSpectrum:
 
         A timer that fires too early (transfers have started since) plans anew, so that a start costs no event.
         """
-        self._fire_after(now_s, left / self._rate_hz if left > 0.0 else 0.0)
+        delay_s = left / self._rate_hz if left > 0.0 else 0.0
+        if now_s + delay_s < self._fires_s:
+            self._fire_after(now_s, delay_s)
 
     def _fire_after(self, now_s: float, delay_s: float) -> None:
-        fires_s = now_s + delay_s
-        if fires_s < self._fires_s:
-            self._timer, self._fires_s = call_after(self.env, delay_s, self._on_time), fires_s
+        self._timer, self._fires_s = call_after(self.env, delay_s, self._on_time), now_s + delay_s
 
     def _plan_join(self, transfer: SpectrumTransfer, now_s: float) -> None:
         """Plan for a join that brings no other end forward at once, and for others after all joins of one event."""
@@ -245,7 +265,8 @@ class SharedSpectrum:
             call_next(self.env, self._plan_joined)
         else:
             self._rate_changed = True
-            self._fire_after(now_s, delay_s)
+            if now_s + delay_s < self._fires_s:
+                self._fire_after(now_s, delay_s)
 
     def _plan_joined(self, _event: Event) -> None:
         """Plan after all joins of one event."""
@@ -257,7 +278,8 @@ class SharedSpectrum:
     def _on_time(self, event: Event) -> None:
         if event is self._timer:
             self._timer, self._fires_s = None, math.inf
-            now_s = self._catch_up()
+            now_s = self.env.now
+            self._catch_up(now_s)
             left = self._end_due(now_s)
             if self._present:
                 self._plan(now_s, left)

@@ -13,8 +13,8 @@ from simpy import Environment, Event
 
 from fedsim.arrays import FloatArray, IntArray
 from fedsim.clock import call_after, process_now
-from fedsim.network.contracts import SharedMedium, Transfer
 from fedsim.network.medium.disciplines import EqualSharing, Job
+from fedsim.network.transfers import SharedMedium, Transfer
 
 _FIRST: Final = np.zeros(1, dtype=np.int64)
 _SAME: Final = 1e-12

@@ -12,10 +12,11 @@ import numpy as np
 from fedsim.arrays import FloatArray, IntArray
 from fedsim.capabilities import MODEL_BITS
 from fedsim.clock import Environment
-from fedsim.network.contracts import Directions, LinkFacts, Links, SharedMedium
+from fedsim.network.contracts import Directions, LinkFacts, Links
 from fedsim.network.medium.traced import TracedMedium
 from fedsim.network.traces.capacity import Capacities
 from fedsim.network.traces.files import RateFile
+from fedsim.network.transfers import SharedMedium
 from fedsim.per_client import ClientValues, PerClient, Values, at, values_of
 from fedsim.registry import Component
 from fedsim.streams import Streams

@@ -10,8 +10,9 @@ import numpy as np
 
 from fedsim.arrays import FloatArray, IntArray
 from fedsim.clock import Environment
-from fedsim.network.contracts import Directions, LinkFacts, Links, SharedMedium
+from fedsim.network.contracts import Directions, LinkFacts, Links
 from fedsim.network.medium.server_link import Alone, ServerCapacity, TransportMedium
+from fedsim.network.transfers import SharedMedium
 from fedsim.network.transport.tcp import TcpPath
 
 
@@ -140,6 +141,10 @@ class TransportLinks(Links):
     def uplink_snr_hz(self, client: IntArray, time_s: float) -> FloatArray | None:
         """Return what a base station of the network measures."""
         return self.links.uplink_snr_hz(client, time_s)
+
+    def uplink_gain(self, client: IntArray, time_s: float) -> FloatArray | None:
+        """Return what sounding signals of the network show."""
+        return self.links.uplink_gain(client, time_s)
 
     def allocated(
         self, client: IntArray, bandwidth_hz: FloatArray | None, transmit_power_dbm: FloatArray | None

@@ -5,8 +5,9 @@ Towsley and Kurose, "Modeling TCP throughput: a simple model and its empirical v
 and messages are counted in segments. Names follow the papers: b segments are acknowledged together, so that the window
 grows by the factor gamma = 1 + 1/b in each round trip of slow start.
 
-The papers' model forgets the window that slow start has reached before the first loss. Where losses are rare and paths
-long that window is far above the steady one, and real transfers of some thousand segments are faster by up to a third.
+The papers' model forgets the window that slow start has reached before the first loss: after it the steady state begins
+at once. Where losses are rare and windows large, the window of slow start is far above the steady one, and messages of
+some thousand segments arrive sooner than the model says: the table on the page of `fedsim.network` has the figures.
 """
 
 from dataclasses import dataclass

@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 from fedsim.devices import Batteries
 from fedsim.errors import AuditError
 from fedsim.history.outcomes import DOWNLINK, PHASES, UPLINK
-from fedsim.network.contracts import Links, SharedMedium, SpectrumBook
+from fedsim.network.contracts import Links
+from fedsim.network.transfers import SharedMedium, SpectrumBook
 from fedsim.rounds.audit.carried import CarriedBits
 from fedsim.rounds.audit.energy import EnergyBook
 from fedsim.rounds.audit.refusal import refuse

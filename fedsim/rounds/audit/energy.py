@@ -101,24 +101,28 @@ class EnergyBook:
     def _priced_j(self, records: ParticipationRecords, demand: EnergyDemand) -> tuple[FloatArray, FloatArray]:
         """Return the least and the greatest energy that each client's participation can have cost, shape (m,).
 
-        They differ if a battery ran empty during work: the share of the work that was done is known up to the
+        They differ if a participation ended during work: the share of the work that was done is known up to the
         resolution of the clock, and is unknown for work that takes no time.
         """
         prices, size = self._batteries.prices.of(demand.client), demand.client.size
+        transmit_w = prices.transmit_w
+        if demand.transmit_power_dbm is not None:
+            amplifier_w = 10.0 ** (demand.transmit_power_dbm / 10.0 - 3.0) / prices.amplifier_efficiency
+            transmit_w = np.where(np.greater(transmit_w, 0), amplifier_w + prices.circuit_w, 0.0)
         reached = np.where(records.arrived, len(PHASES), records.cut_in)
         down_bits, up_bits = records.sent_bits
         planned_s, worked_s = records.planned_compute_s, records.spent_s[COMPUTE]
         part = np.divide(worked_s, planned_s, out=np.zeros(size), where=planned_s > 0)
         part = np.where(reached > COMPUTE, 1.0, part)
         cost_j = prices.receive_j_per_bit * down_bits + prices.transmit_j_per_bit * up_bits
-        cost_j += prices.receive_w * records.spent_s[DOWNLINK] + prices.transmit_w * records.spent_s[UPLINK]
+        cost_j += prices.receive_w * records.spent_s[DOWNLINK] + transmit_w * records.spent_s[UPLINK]
         frequency = 1.0 if demand.frequency is None else demand.frequency
         cost_j += (prices.compute_w * worked_s * frequency + prices.sample_j * demand.samples * part) * frequency**2
         tick_s = _ULPS * np.spacing(records.ended_s)
         blur = np.divide(tick_s, planned_s, out=np.ones(size), where=planned_s > tick_s)
-        blur_j = np.where(records.emptied & (reached == COMPUTE), blur * demand.cost_j[COMPUTE], 0.0)
+        blur_j = np.where(reached == COMPUTE, blur * demand.cost_j[COMPUTE], 0.0)
         # An instant is known to the resolution of the clock, and so is the time on the air up to it.
-        blur_j = blur_j + np.where(records.emptied, tick_s * (prices.receive_w + prices.transmit_w), 0.0)
+        blur_j = blur_j + np.where(records.emptied, tick_s * (prices.receive_w + transmit_w), 0.0)
         # The bits of a message cut short are known to the rounding of the whole message, and to that of the clock.
         message_j = demand.cost_j[DOWNLINK] + demand.cost_j[UPLINK]
         bit_j = prices.receive_j_per_bit + prices.transmit_j_per_bit

@@ -88,6 +88,8 @@ _SPENDING: Final = (
     ),
     RowRule("has sent bits before its upload", ("cut_in", "uplink_bits"), _sent_early),
     RowRule("has drawn less than 0 J", ("energy_j",), _negative("energy_j")),
+    RowRule("has spent less than no privacy", ("epsilon",), _negative("epsilon")),
+    RowRule("was charged privacy before its upload", ("cut_in", "epsilon"), _charged_early),
     RowRule(
         "was delivered although it was cut",
         ("outcome", "cut_in"),
@@ -133,8 +135,6 @@ _FATES: Final = (
     ),
     RowRule("weighs in the model although it was not used", ("fate", "weight"), _weighs_unused),
     RowRule("has a weight that is no number", ("weight",), lambda rows: ~np.isfinite(rows["weight"])),
-    RowRule("has spent less than no privacy", ("epsilon",), _negative("epsilon")),
-    RowRule("was charged privacy before its upload", ("cut_in", "epsilon"), _charged_early),
 )
 _ROUND: Final = (
     BEGINS_AT,

@@ -117,6 +117,7 @@ class TableAudit:
 
     def _check_probes(self, rows: TableRows) -> None:
         self._check_order(rows, self._probes)
+        self._check_budget(rows)
 
     def _check_order(self, rows: TableRows, following: Following) -> None:
         """Refuse rows that stand twice, and a client that does two things at once."""

@@ -59,6 +59,7 @@ class Assignment(NamedTuple):
     why_all : what waits so, and what is allowed, in words
     links : those of the cohort where a selector has allocated bands or powers; None for the run's
     cpu_frequency : share of the full clock frequency at which each client works, shape (n,); None for all of it
+    transmit_power_dbm : radiated power that each client was given for its uplink, shape (n,); None for its own
     """
 
     client: IntArray
@@ -76,3 +77,4 @@ class Assignment(NamedTuple):
     why_all: str = "the policy waits for every client; choose one with a deadline"
     links: Links | None = None
     cpu_frequency: FloatArray | None = None
+    transmit_power_dbm: FloatArray | None = None

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from fedsim.arrays import FloatArray, IntArray, filled
 from fedsim.history.outcomes import NO_VALUE, UNDECIDED, Fate, Outcome
 from fedsim.learning import Model, Release, Update
+from fedsim.privacy import PrivacyAccountant
 from fedsim.rounds.clients.participation import Participations
 from fedsim.selectors import Cohort
 
@@ -31,7 +32,8 @@ class CohortRun:
     participations : waits, times and bits of the clients; set by the dispatch
     given_up_s : instant at which the server stopped waiting for the cohort; inf before
     updates : handles of arrived updates by position in the cohort, made when first needed
-    releases : privacy releases of the uploads that have started, by position in the cohort
+    releases : privacy releases of the updates whose uploads have started, by position in the cohort
+    number_releases : those of the numbers sent beside them
     work : share of the local work that each client does, shape (n,); falls if a client shortens its work
     everyone : positions of all members, 0..n-1
     fate : `Fate` of each update, `UNDECIDED` before it is known, shape (n,)
@@ -62,6 +64,7 @@ class CohortRun:
         self.given_up_s = math.inf
         self.updates: dict[int, Update] = {}
         self.releases: dict[int, Release] = {}
+        self.number_releases: dict[int, Release] = {}
         self.work = filled(size, 1.0) if cohort.work is None else np.array(cohort.work, dtype=np.float64)
         self.fate = np.empty(size, dtype=np.int8)
         self.fate.fill(UNDECIDED)
@@ -83,6 +86,26 @@ class CohortRun:
             return self.everyone
         waiting: IntArray = ((self.fate == UNDECIDED) & self.participations.arrived).nonzero()[0]
         return waiting
+
+    @property
+    def epsilon(self) -> dict[int, float]:
+        """Privacy charged for each upload that has started, by position in the cohort."""
+        numbers = self.number_releases
+        return {i: one.epsilon + (numbers[i].epsilon if i in numbers else 0.0) for i, one in self.releases.items()}
+
+    def charge(self, accountant: PrivacyAccountant, numbers: bool, i: int) -> None:
+        """Charge the client at a position for its upload, which starts now.
+
+        Parameters
+        ----------
+        accountant : of the run
+        numbers : whether the selector asks for numbers beside updates
+        i : position in the cohort
+        """
+        client = int(self.cohort.client[i])
+        self.releases[i] = Release(*accountant.charge(client))
+        if numbers and accountant.numbers_share:
+            self.number_releases[i] = Release(*accountant.charge_numbers(client))
 
     def decide(self, members: IntArray, fate: IntArray | int) -> None:
         """Set the fate, one for all or one for each, of members whose fate was not known; positions of shape (m,)."""

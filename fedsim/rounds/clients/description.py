@@ -15,15 +15,22 @@ from fedsim.network import Links
 Columns = dict[str, NDArray[Any]]
 
 
-def described(links: Links, compute: ComputeTimes, learner: Learner, batteries: Batteries | None) -> pa.Table:
+def described(
+    links: Links,
+    compute: ComputeTimes,
+    learner: Learner,
+    batteries: Batteries | None,
+    flops_per_sample: float | None = None,
+) -> pa.Table:
     """Return the table of the clients; no value where a network, a device or a learner has no such thing.
 
     Parameters
     ----------
     links, compute, learner, batteries : of the run, before its first round
+    flops_per_sample : operations of a sample, where the compute times follow from them
     """
     everyone = np.arange(learner.samples.size)
-    known = {"client": everyone, **_of_links(links), **_of_work(compute, learner, everyone)}
+    known = {"client": everyone, **_of_links(links), **_of_work(compute, learner, everyone, flops_per_sample)}
     if batteries is not None:
         known["capacity_j"] = np.array(np.broadcast_to(batteries.capacity_j, everyone.shape))
         known["charge_j"] = batteries.charge_j(everyone, 0.0)
@@ -52,15 +59,18 @@ def _of_links(links: Links) -> Columns:
     return known
 
 
-def _of_work(compute: ComputeTimes, learner: Learner, everyone: IntArray) -> Columns:
+def _of_work(compute: ComputeTimes, learner: Learner, everyone: IntArray, flops_per_sample: float | None) -> Columns:
     samples = learner.samples
     known: Columns = {"samples": np.where(samples > 0, samples, -1)}
-    if learner.classes is not None:
-        known["classes"] = learner.classes
+    labels = learner.label_counts
+    if labels is not None:
+        known |= {"labels": labels, "classes": np.count_nonzero(labels, axis=1)}
     passed = learner.work_samples(everyone)
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         speed = passed / compute.expected_s(passed)
     known["samples_per_s"] = np.where(passed > 0, _finite(speed), np.nan)
+    if flops_per_sample is not None:
+        known["flops_per_s"] = flops_per_sample * known["samples_per_s"]
     return known
 
 

@@ -11,16 +11,17 @@ from fedsim.arrays import BoolArray, FloatArray, IntArray, filled
 from fedsim.devices import Prices
 from fedsim.errors import ScenarioError
 from fedsim.history.outcomes import COMPUTE, DOWNLINK, PHASES, UPLINK
-from fedsim.learning import Release
-from fedsim.network.contracts import Directions, SharedMedium
+from fedsim.network.contracts import Directions
 from fedsim.network.medium.delayed import Delay
+from fedsim.network.transfers import SharedMedium
 from fedsim.rounds.clients.assignment import Assignment
 from fedsim.rounds.clients.context import ClientContext
 from fedsim.rounds.clients.draining import Drain
 from fedsim.rounds.clients.interruptions import BatteryEmpty, Carried, Interruptions
-from fedsim.rounds.clients.link_outages import LinkOutages
-from fedsim.rounds.clients.participation import OnEnd, Participations, PhaseHook
+from fedsim.rounds.clients.link_outages import LinkOutages, PhaseHook
+from fedsim.rounds.clients.participation import OnEnd, Participations
 from fedsim.rounds.clients.phases import DeferredUplinks, PhaseHooks, shorten
+from fedsim.rounds.clients.records import shares_done
 
 
 class Dispatcher:
@@ -54,7 +55,7 @@ class Dispatcher:
         self,
         assignment: Assignment,
         work: FloatArray,
-        releases: dict[int, Release] | None = None,
+        charge: Callable[[int], None] | None = None,
         on_end: OnEnd | None = None,
     ) -> Participations:
         """Plan every client's waits as arrays, begin the first of them, and return the participations.
@@ -63,7 +64,7 @@ class Dispatcher:
         ----------
         assignment : Assignment
         work : share of its work that each client does, shape (n,); falls if a client shortens its work
-        releases : filled with the privacy release of each upload that starts, by position; None for no release
+        charge : charges the client at a position for its upload, as that starts; None if nothing is private
         on_end : called at the end of each participation; None for nothing
         """
         context, client, draw = self.context, assignment.client, assignment.draw
@@ -92,7 +93,13 @@ class Dispatcher:
         if context.batteries is not None:
             samples = assignment.samples * work
             demand = context.batteries.begin(
-                client, self.env.now, assignment.bits, samples, planned_s[COMPUTE], assignment.cpu_frequency
+                client,
+                self.env.now,
+                assignment.bits,
+                samples,
+                planned_s[COMPUTE],
+                assignment.cpu_frequency,
+                assignment.transmit_power_dbm,
             )
             drain = Drain(demand, assignment.bits, None if steady else carried)
             empties = drain.planned(planned_s, self.env.now)
@@ -101,14 +108,14 @@ class Dispatcher:
         metered = unknown and demand is not None and (demand.power_w is not None or not (steady or shared.up))
         interruptions = self._interruptions(endurance, empties, outages, metered=metered)
         hooks: Mapping[int, PhaseHook] = {}
-        if self.medium is not None or outages is not None or (context.accountant is not None and releases is not None):
+        if self.medium is not None or outages is not None or charge is not None:
             hooks = PhaseHooks(
                 env=self.env,
                 context=context,
                 medium=self.medium,
                 assignment=assignment,
                 work=work,
-                releases=releases,
+                charge=charge,
                 planned_s=planned_s,
                 interruptions=interruptions,
                 demand=demand,
@@ -155,8 +162,15 @@ class Dispatcher:
         batteries, demand = self.context.batteries, participations.demand
         if batteries is not None and demand is not None:
             drained, ended_s = demand.client[chosen], participations.ended_s[chosen]
-            done, emptied = participations.done(chosen), participations.emptied[chosen]
-            spent_j = demand.spent_j(chosen, done, emptied, participations.spent_s[:, chosen])
+            spent_s, emptied = participations.spent_s[:, chosen], participations.emptied[chosen]
+            done = shares_done(
+                spent_s,
+                participations.cut_in[chosen],
+                participations.sent_bits[:, chosen],
+                participations.planned_compute_s[chosen],
+                participations.bits,
+            )
+            spent_j = demand.spent_j(chosen, done, emptied, spent_s)
             batteries.end(drained, demand.charge_j[chosen] - spent_j, ended_s)
             participations.energy_j[chosen] = spent_j
             participations.left_j[chosen] = batteries.charge_j(drained, ended_s)

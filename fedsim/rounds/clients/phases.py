@@ -12,16 +12,14 @@ from simpy import Environment
 from fedsim.arrays import FloatArray, IntArray
 from fedsim.devices import EnergyDemand
 from fedsim.history.outcomes import COMPUTE, DOWNLINK, UPLINK
-from fedsim.learning import Release
-from fedsim.network.contracts import SharedMedium, Transfer
 from fedsim.network.medium.delayed import Delay, DelayedTransfer
+from fedsim.network.transfers import SharedMedium, Transfer
 from fedsim.rounds.clients.assignment import Assignment
 from fedsim.rounds.clients.connections import Connections
 from fedsim.rounds.clients.context import ClientContext
 from fedsim.rounds.clients.draining import Drain
 from fedsim.rounds.clients.interruptions import Carried, Interruptions
-from fedsim.rounds.clients.link_outages import DeferredTransfer, LinkOutages, PhaseStart
-from fedsim.rounds.clients.participation import PhaseHook
+from fedsim.rounds.clients.link_outages import DeferredTransfer, LinkOutages, PhaseHook, PhaseStart
 
 
 class DeferredUplinks:
@@ -89,7 +87,7 @@ class PhaseHooks:
     medium : shared medium on the clock of the run; None if all links are dedicated
     assignment : Assignment
     work : share of the work that each client does, shape (n,); falls if a client shortens its work
-    releases : filled with the release of each upload that starts, by position; None if nothing is released
+    charge : charges the client at a position for its upload, as that starts; None if nothing is private
     planned_s : durations of the phases, shape (3, n); that of the work falls if it is shortened
     interruptions : what ends phases early; None for nothing
     demand : energy that the clients draw from their batteries; None without energy
@@ -105,7 +103,7 @@ class PhaseHooks:
     medium: SharedMedium | None
     assignment: Assignment
     work: FloatArray
-    releases: dict[int, Release] | None
+    charge: Callable[[int], None] | None
     planned_s: FloatArray
     interruptions: Interruptions | None
     demand: EnergyDemand | None
@@ -127,7 +125,7 @@ class PhaseHooks:
             # The usual case: whole messages, of which each client starts its own.
             if shared.down and self.deferred is None:
                 hooks[DOWNLINK] = self._whole(DOWNLINK, self.medium.downlink)
-            if shared.up and (self.context.accountant is None or self.releases is None):
+            if shared.up and self.charge is None:
                 hooks[UPLINK] = self._whole(UPLINK, self.medium.uplink)
         return hooks
 
@@ -154,14 +152,16 @@ class PhaseHooks:
         if wait_s:
             start, carried = partial(self._start_late_uplink, i, wait_s), partial(self._late_bits, i)
             return DeferredTransfer(self.env, wait_s, start, partial(self._paid_bits, i), carried), inf
-        self._charge(i)
+        if self.charge is not None:
+            self.charge(i)
         if self.context.links.shared.up:
             return self._transfer(UPLINK, i), inf
         return None, float(self.planned_s[UPLINK, i]) if self.deferred is None else self.deferred.duration_s(i)
 
     def _start_late_uplink(self, i: int, wait_s: float) -> PhaseStart:
         """Start the uplink of client i, which has waited for its link, or return its duration from now."""
-        self._charge(i)
+        if self.charge is not None:
+            self.charge(i)
         if self.context.links.shared.up:
             return self._transfer(UPLINK, i, wait_s), inf
         only, now_s = self.assignment.client[i : i + 1], np.array([float(self.env.now)])
@@ -181,12 +181,6 @@ class PhaseHooks:
     def _late_bits(self, i: int, start_s: float, elapsed_s: float) -> float:
         """Return the bits that a dedicated uplink of client i has carried."""
         return float(self.carried(UPLINK, np.array([i]), np.array([start_s]), np.array([elapsed_s]))[0])
-
-    def _charge(self, i: int) -> None:
-        """Charge the privacy budget of client i for its upload."""
-        accountant, releases = self.context.accountant, self.releases
-        if accountant is not None and releases is not None:
-            releases[i] = Release(*accountant.charge(int(self.assignment.client[i])))
 
     def _paid_share(self, i: int, phase: int) -> float:
         """Return the share of a phase that the battery of client i pays for."""

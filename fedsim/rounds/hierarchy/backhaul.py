@@ -13,7 +13,7 @@ from fedsim.answers import AnswerError, Contract, Given, PartOf, asked, in_words
 from fedsim.capabilities import MODEL_BITS, ROUTES
 from fedsim.errors import PartError, ScenarioError
 from fedsim.network import Links
-from fedsim.network.contracts import TRANSFER, SharedMedium, Transfer
+from fedsim.network.transfers import TRANSFER, SharedMedium, Transfer
 from fedsim.registry import Component, Registry
 
 Carry = Callable[[int, bool], Transfer]

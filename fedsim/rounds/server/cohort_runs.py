@@ -12,6 +12,7 @@ from fedsim.clock import Waiting
 from fedsim.errors import PartError
 from fedsim.history.outcomes import Fate
 from fedsim.learning import Model
+from fedsim.measurements import NUMBERS
 from fedsim.network import Links
 from fedsim.rounds.aggregation.rules import AggregationRule
 from fedsim.rounds.clients.assignment import Assignment
@@ -92,10 +93,10 @@ class CohortRuns:
         workload = context.clients.workload
         samples = workload.samples[client]
         shortens = self._least_share < 1.0 and limit_s < math.inf
-        compute_s, links, frequency = context.clients.compute.duration_s(client, draw, samples), None, None
-        if cohort.allocation is not None:
-            links, frequency = self._allocated(cohort.client, cohort.allocation)
-            compute_s = compute_s if frequency is None else compute_s / frequency
+        compute_s = context.clients.compute.duration_s(client, draw, samples)
+        given = cohort.allocation or Allocation()
+        if given.cpu_frequency is not None:
+            compute_s = compute_s / given.cpu_frequency
         assignment = Assignment(
             client=client,
             number=number,
@@ -109,12 +110,16 @@ class CohortRuns:
             least_share=self._least_share,
             mean_uplink_s=self._mean_uplink_s[client] if shortens else None,
             waits_for_all=self._waits_for_all,
-            links=links,
-            cpu_frequency=frequency,
+            links=self._allocated(client, given),
+            cpu_frequency=given.cpu_frequency,
+            transmit_power_dbm=given.transmit_power_dbm,
         )
         on_end = None if self.end_with_round else partial(self._client_ended, run)
+        charge, accountant = None, context.clients.accountant
+        if accountant is not None:
+            charge = partial(run.charge, accountant, not NUMBERS.isdisjoint(context.selector.needs))
         try:
-            run.participations = self._dispatcher.send(assignment, run.work, run.releases, on_end)
+            run.participations = self._dispatcher.send(assignment, run.work, charge, on_end)
         except PartError as error:
             error.name_clients(client)
             raise
@@ -126,12 +131,12 @@ class CohortRuns:
         self._log.dispatched(run)
         return run
 
-    def _allocated(self, client: IntArray, allocation: Allocation) -> tuple[Links | None, FloatArray | None]:
-        """Return the links of a cohort under an allocation, None for the run's, and its clock frequencies."""
+    def _allocated(self, client: IntArray, allocation: Allocation) -> Links | None:
+        """Return the links of a cohort under an allocation, None for the run's."""
         bandwidth_hz, power_dbm = allocation.bandwidth_hz, allocation.transmit_power_dbm
         if bandwidth_hz is None and power_dbm is None:
-            return None, allocation.cpu_frequency
-        return self.context.clients.links.allocated(client, bandwidth_hz, power_dbm), allocation.cpu_frequency
+            return None
+        return self.context.clients.links.allocated(client, bandwidth_hz, power_dbm)
 
     def cancel(self, runs: Iterable[CohortRun]) -> Waiting:
         """Interrupt the clients of cohorts that are in flight, and let them stop."""

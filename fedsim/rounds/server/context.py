@@ -1,10 +1,16 @@
 """What a server step may know."""
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
-from fedsim.arrays import FloatArray
+from numpy.typing import NDArray
+
+from fedsim.arrays import FloatArray, IntArray
 from fedsim.devices import Availability
-from fedsim.learning import Learner
+from fedsim.learning import Learner, Release
+from fedsim.privacy import SideInformation
+from fedsim.privacy.side_information import released_numbers
 from fedsim.rounds.clients.context import ClientContext
 from fedsim.rounds.faults import ServerRestart
 from fedsim.rounds.policies.contracts import RoundPolicy
@@ -28,6 +34,8 @@ class ServerContext:
     minimum_updates : with fewer a round ends without a new model
     expected_duration_s : mean duration of every client's participation, shown to oracles, shape (K,); None for none
     server_restart : when the server crashes; None for never
+    side_information : makes numbers private that clients send beside updates; None for numbers sent as they are
+    least_epsilon : of its privacy budget that a candidate must have left; None for no limit
     """
 
     clients: ClientContext
@@ -41,3 +49,24 @@ class ServerContext:
     minimum_updates: int = 1
     expected_duration_s: FloatArray | None = None
     server_restart: ServerRestart | None = None
+    side_information: SideInformation | None = None
+    least_epsilon: float | None = None
+
+    def sent_numbers(
+        self, client: IntArray, releases: Sequence[Release], columns: Mapping[str, NDArray[Any]]
+    ) -> dict[str, NDArray[Any]]:
+        """Return what clients send in place of numbers beside updates, or as answers; by name, of shape (m,).
+
+        Without learning there are no numbers, and each stays NaN.
+
+        Parameters
+        ----------
+        client : ids, shape (m,)
+        releases : of the numbers of each client, m of them
+        columns : the numbers by name, each of shape (m,)
+        """
+        if self.side_information is None or self.learner.architecture is None:
+            return dict(columns)
+        keys = [(one, release.index) for one, release in zip(client.tolist(), releases, strict=True)]
+        generators = (self.clients.streams.generator("side-information", *key) for key in keys)
+        return released_numbers(self.side_information, columns, [release.epsilon for release in releases], generators)

@@ -1,14 +1,16 @@
 """A question to clients before the selection, and their answers, both with their transfers on the clock."""
 
-from collections.abc import Generator
-from typing import Any, Final
+from collections.abc import Generator, Mapping
+from typing import Any, Final, cast
 
 import numpy as np
 from simpy import Environment, Event, Interrupt
 
 from fedsim.arrays import IntArray
 from fedsim.clock import LastOfInstant, first_of
-from fedsim.learning import Model
+from fedsim.errors import SelectorError
+from fedsim.learning import Model, Release
+from fedsim.privacy import PrivacyAccountant
 from fedsim.rounds.clients.assignment import Assignment
 from fedsim.rounds.clients.dispatch import Dispatcher
 from fedsim.rounds.clients.participation import Participations
@@ -84,31 +86,58 @@ class Prober:
             if not running:
                 over.succeed()
 
-        sent = self._log.sent
-        asked = self._dispatcher.send(assignment, np.ones(client.size), on_end=ended)
+        sent, releases = self._log.sent, dict[int, Release]()
+        accountant = context.clients.accountant
+        # The expected seconds of work and upload tell nothing of a client's data.
+        if asks_loss and accountant is not None and not context.selector.asks_losses:
+            name = context.selector.name
+            raise SelectorError(
+                f"{name}.probe asks for losses in a run with privacy", f"allowed: only with {name}.asks_losses = True"
+            )
+        private = asks_loss and accountant is not None and accountant.numbers_share > 0
+
+        def charge(i: int) -> None:
+            releases[i] = Release(*cast(PrivacyAccountant, accountant).charge_numbers(int(client[i])))
+
+        asked = self._dispatcher.send(assignment, np.ones(client.size), charge if private else None, ended)
         try:
             if probe.wait_s is None:
                 yield over
             else:
                 yield from first_of(self.env, over, LastOfInstant(self.env, probe.wait_s))
         except Interrupt:
-            yield from self._close(number, sent, client, asked)
+            yield from self._close(number, sent, client, asked, releases)
             raise
-        yield from self._close(number, sent, client, asked)
-        return self._answers(probe, number, model, client[asked.arrived])
+        yield from self._close(number, sent, client, asked, releases)
+        return self._answers(probe, number, model, client, np.flatnonzero(asked.arrived), releases)
 
-    def _close(self, number: int, sent: int, client: IntArray, asked: Participations) -> Generator[Event, Any, None]:
+    def _close(
+        self, number: int, sent: int, client: IntArray, asked: Participations, releases: Mapping[int, Release]
+    ) -> Generator[Event, Any, None]:
         """Cancel clients that have not answered, and record what the question has cost."""
         if asked.cancel():
             yield self.env.timeout(0)
         self.unanswered = 0
         self._dispatcher.finalize(client, asked)
-        self._log.probed(number, sent, asked.records(client))
+        epsilon = np.zeros(client.size)
+        epsilon[list(releases)] = [release.epsilon for release in releases.values()]
+        self._log.probed(number, sent, asked.records(client), epsilon)
 
-    def _answers(self, probe: Probe, number: int, model: Model, client: IntArray) -> Answers:
-        context, unknown = self.context, np.full(client.size, np.nan)
+    def _answers(
+        self,
+        probe: Probe,
+        number: int,
+        model: Model,
+        asked: IntArray,
+        arrived: IntArray,
+        releases: Mapping[int, Release],
+    ) -> Answers:
+        context, client, unknown = self.context, asked[arrived], np.full(arrived.size, np.nan)
         if probe.asks == "loss":
             loss = context.learner.probe_losses(model, client, probe.samples, number)
+            if releases:
+                made = [releases[i] for i in arrived.tolist()]
+                loss = context.sent_numbers(client, made, {"loss": loss})["loss"]
             return Answers(client=client, loss=loss, compute_s=unknown, uplink_s=unknown)
         workload = context.clients.workload
         compute_s = context.clients.compute.expected_s(workload.samples)[client]

@@ -6,7 +6,7 @@ from typing import Final
 
 import numpy as np
 
-from fedsim.arrays import IntArray
+from fedsim.arrays import FloatArray, IntArray
 from fedsim.history.outcomes import Fate, Outcome, RoundEnd
 from fedsim.history.recorder import Recorder
 from fedsim.history.schema import Piece
@@ -63,7 +63,7 @@ class RoundLog:
         self._selected += run.cohort.client.size
         self.sent = run.order + 1
 
-    def probed(self, number: int, sent: int, records: ParticipationRecords) -> None:
+    def probed(self, number: int, sent: int, records: ParticipationRecords, epsilon: FloatArray) -> None:
         """Record what a question to clients has cost.
 
         Parameters
@@ -71,8 +71,9 @@ class RoundLog:
         number : of the round
         sent : number of cohorts that had been sent when the question was put
         records : of the clients asked
+        epsilon : privacy charged for each answer, shape (q,)
         """
-        self.recorder.add_probes(round=number, edge=self.edge, **_spent(records))
+        self.recorder.add_probes(round=number, edge=self.edge, epsilon=epsilon, **_spent(records))
         if self.audit is not None:
             # A late client may have been asked as soon as it was idle, and is recorded at the end of the round.
             self._unchecked.append((sent, number, records))
@@ -165,7 +166,8 @@ class RoundLog:
         draws, epsilon = run.cohort.draws, None
         if run.releases:
             rows = range(run.fate.size) if part is None else part.tolist()
-            epsilon = np.array([run.releases[i].epsilon if i in run.releases else 0.0 for i in rows])
+            charged = run.epsilon
+            epsilon = np.array([charged.get(i, 0.0) for i in rows])
         return {
             "round": run.number,
             "edge": self.edge,

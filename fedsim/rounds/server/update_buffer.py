@@ -10,6 +10,7 @@ from fedsim.arrays import FloatArray, IntArray, any_of
 from fedsim.clock import instants
 from fedsim.history.outcomes import NO_VALUE, Fate
 from fedsim.learning import Model, Update
+from fedsim.measurements import NUMBERS
 from fedsim.rounds.aggregation.rules import AggregationRule
 from fedsim.rounds.clients.cohort import CohortRun, Members
 from fedsim.rounds.server.arrivals import ReadyUpdates, joined
@@ -186,7 +187,12 @@ class UpdateBuffer:
         for run, members in measured:
             part = slice(done, done + members.size)
             done += members.size
-            run.measure(members, {name: column[part] for name, column in values.items()})
+            found = {name: column[part] for name, column in values.items()}
+            if run.number_releases:
+                releases = [run.number_releases[i] for i in members.tolist()]
+                told = {name: column for name, column in found.items() if name in NUMBERS}
+                found |= self.context.sent_numbers(run.cohort.client[members], releases, told)
+            run.measure(members, found)
 
     def _updates(self, run: CohortRun, members: IntArray) -> list[Update]:
         """Return the handles of members' updates, the same ones at every call."""

@@ -13,6 +13,7 @@ from scipy.spatial.distance import pdist, squareform
 from fedsim.arrays import FloatArray, IntArray
 from fedsim.selectors.clustered.bins import bins_by_cluster
 from fedsim.selectors.contracts import Cohort, Reports, RoundView
+from fedsim.selectors.noise import Noise
 from fedsim.selectors.sampling import CohortSelector, data_sizes, tally
 from fedsim.selectors.update_distances import METRICS, Metric, UpdateDistances
 from fedsim.selectors.validation import check_choice
@@ -35,6 +36,8 @@ class ClusteredBySimilarity(CohortSelector):
     matrix : ``"paper"`` or ``"reference-code"``
         Ward's rule on the distances themselves; or as in the published code, which passes the square matrix to SciPy,
         whose rows are then coordinates of n points that are clustered by their Euclidean distances.
+    noise : ``"as-sent"`` or ``"corrected"``
+        Whether the noise of privacy that is expected in distances is taken from them, see `UpdateDistances`.
 
     Notes
     -----
@@ -47,16 +50,21 @@ class ClusteredBySimilarity(CohortSelector):
         "Fraboni, Vidal, Kameni and Lorenzi, Clustered Sampling: Low-Variance and Improved Representativity for "
         "Clients Selection in Federated Learning, ICML 2021, Algorithm 2"
     )
-    needs = ("update",)
+    needs = ("update", "noise_energy")
 
     def __init__(
-        self, cohort: int, similarity: Metric = "angle", matrix: Literal["paper", "reference-code"] = "paper"
+        self,
+        cohort: int,
+        similarity: Metric = "angle",
+        matrix: Literal["paper", "reference-code"] = "paper",
+        noise: Noise = "as-sent",
     ) -> None:
         super().__init__(cohort)
         check_choice("similarity", similarity, *METRICS)
         check_choice("matrix", matrix, "paper", "reference-code")
         self.similarity, self.matrix = similarity, matrix
-        self._distances = UpdateDistances(similarity)
+        self.noise = noise
+        self._distances = UpdateDistances(similarity, noise)
 
     def select(self, view: RoundView, rng: np.random.Generator) -> Cohort:
         """Return the clients drawn, each with its draws and weight."""

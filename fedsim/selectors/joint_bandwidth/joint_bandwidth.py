@@ -41,10 +41,22 @@ class JointBandwidth(CohortSelector):
 
     Notes
     -----
-    On links that are no radio, and where the network itself shares the band, there is no band to divide: the clients of
-    least declared duration are taken. The paper adds clients until its bound on the loss begins to rise; here their
-    number is given. Its rates are Shannon's over the mean channel, and so are the plan's. The rates in a run are those
-    of the scenario's network: fading, a ceiling or steps of the rate make uploads end at different instants.
+    What is the paper's: for given clients the shortest round under the constraint of the band, where all uploads end
+    together and each band is the closed form of `bandwidth.least_bandwidth_hz`; and the greedy scheduling, which adds
+    the client with which the round stays shortest. What differs, and why:
+
+    - The number of clients is given. The paper maximises the accuracy within a time for the whole training: it adds
+      clients until its bound on the loss begins to rise. That bound needs constants of the loss function and of the
+      data, which a server cannot know. The best number is found by a sweep over `cohort`, with real training.
+    - So the goal is the shortest round for that number. ``search = "exact"`` reaches it, which the greedy scheduling
+      need not; the exact search is not in the paper.
+    - A client is ready after its downlink and its work, as declared in the mean. A downlink that takes no time, and
+      work without a jitter, are the special case in which the plan is what happens.
+    - The channel is the mean over fading that the base station measured last, not that of the round's fading block,
+      which no server knows before a transfer of many blocks. Rates of the plan are Shannon's. The rates in a run are
+      those of the scenario's network: fading, a ceiling or steps of the rate make uploads end at different instants.
+    - On links that are no radio, and where the network itself shares the band, there is no band to divide: the clients
+      of least declared duration are taken.
 
     The method plans with what clients declare and does not learn from outcomes: among clients that stay, those of the
     best channels are taken in every round, whether they deliver or not.

@@ -119,6 +119,7 @@ class Tifl(CohortSelector):
         self._credits = np.full(tiers, np.inf if credits is None else credits)
         self._before: FloatArray = np.full(tiers, np.nan)
         self._tier, self._rounds, self._next_check = -1, 0, 0
+        self.asks_losses = evaluation == "probe"
         self._adapts = policy == "adaptive" and probabilities is None
         self._evaluates = False
 

@@ -20,6 +20,7 @@ from fedsim.learning.executors.processes import ProcessesExecutor
 from fedsim.learning.executors.sequential import SequentialExecutor
 from fedsim.registry import Component
 from fedsim.testing import check_executor
+from tests.support.interrupts import heard
 from tests.support.tiny_images import Tiny
 
 ROOT = Path(__file__).parents[3]
@@ -187,6 +188,7 @@ def started(tmp_path: Path, rounds: int) -> "subprocess.Popen[str]":
     environment = {**os.environ, "FEDSIM_WORKERS": "2", "PYTHONPATH": str(ROOT), "PYTHONWARNINGS": "error"}
     return subprocess.Popen(  # noqa: S603
         [sys.executable, str(script), str(rounds)],
+        preexec_fn=heard,  # noqa: PLW1509
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,

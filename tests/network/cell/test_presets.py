@@ -133,3 +133,16 @@ def test_a_scenario_takes_a_preset_and_overrides():
     assert Scenario.from_toml(changed.to_toml()) == changed
     alone = scenario.replace({"network": {"kind": "urban-macro", "sites": {"load": 0.0}}})
     assert alone.network.sites.load == 0.0
+
+
+def test_delay_spreads_are_of_the_size_that_table_756_gives():
+    """TR 38.901, medians of table 7.5-6, frequencies below 6 GHz as 6 GHz in UMa; offices lie between LOS and NLOS."""
+    spread_s = {
+        kind: NETWORKS.make(kind).delay_spread_s for kind in ("urban-macro", "5g-midband", "indoor-office", "wifi")
+    }
+    without_sight_s = 10 ** (-6.28 - 0.204 * np.log10(6.0))
+    assert spread_s["urban-macro"] == spread_s["5g-midband"] == pytest.approx(without_sight_s, rel=0.01)
+    for kind, carrier_ghz in (("indoor-office", 3.5), ("wifi", 5.25)):
+        least_s = 10 ** (-7.692 - 0.01 * np.log10(1 + carrier_ghz))
+        most_s = 10 ** (-7.173 - 0.28 * np.log10(1 + carrier_ghz))
+        assert least_s < spread_s[kind] < most_s

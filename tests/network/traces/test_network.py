@@ -71,6 +71,21 @@ def test_a_transfer_behind_one_that_never_ends_has_the_mean_rate(folder):
     assert found == pytest.approx([1.0])
 
 
+def test_bits_of_a_transfer_cut_short_are_those_of_its_trace(folder):
+    """Trace a: 10 kbit/s until 2 s, an outage until 3 s, 30 kbit/s until 4 s, and anew; 1 kbit/s up throughout."""
+    both = links(2, mapping="sequential", offset="none", delay_s=0.25)
+
+    def carried(start_s, elapsed_s, bits, up=False):
+        elapsed_s = np.array(elapsed_s)
+        ids, starts_s = np.zeros(elapsed_s.size, dtype=np.int64), np.full(elapsed_s.size, start_s)
+        return both.carried_bits(ids, 1, starts_s, elapsed_s, bits, up=up).tolist()
+
+    assert carried(1.0, [0.0, 0.5, 1.0, 1.9, 2.5, 3.5], 1e5) == pytest.approx([0, 5e3, 10e3, 10e3, 25e3, 45e3])
+    assert carried(3.5, [0.5, 1.0, 3.5, 4.5, 8.5], 1e6) == pytest.approx([15e3, 20e3, 35e3, 65e3, 115e3])
+    assert carried(1.0, [0.5, 2.5], 12e3) == pytest.approx([5e3, 12e3]), "never more than the message"
+    assert carried(1.0, [0.5, 2.5], 12e3, up=True) == pytest.approx([500.0, 2500.0])
+
+
 @pytest.mark.parametrize("sharing", ["dedicated", "equal"])
 def test_the_contract_of_a_network(folder, sharing):
     check_network(network(sharing=sharing, delay_s=0.25), bits=1e6)

@@ -47,6 +47,31 @@ def test_a_small_window_holds_a_fast_link_back():
     assert twenty_s - ten_s == pytest.approx(1e7 / (16 * 1448 * 8 / 0.1))
 
 
+def test_bits_of_a_message_cut_short_do_not_count_waits_and_headers():
+    """1 Mbit/s: 0.1 s of handshakes before the downlink, and (1 Mbit + 800) * 1.1 bits for a message of 1 Mbit."""
+    links = over([1e6], rtt_s=0.05, overhead=0.1, header_bytes=100.0)
+
+    def carried(elapsed_s, up):
+        elapsed_s = np.array(elapsed_s)
+        only = np.zeros(elapsed_s.size, dtype=np.int64)
+        return links.carried_bits(only, 1, np.full(elapsed_s.size, 3.0), elapsed_s, 1e6, up=up).tolist()
+
+    payload = 1e6 / ((1e6 + 800) * 1.1)
+    assert carried([0.0, 0.5, 1.0], up=True) == pytest.approx([0.0, 5e5 * payload, 1e6 * payload])
+    assert carried([0.05, 0.1, 0.6, 1.1], up=False) == pytest.approx([0.0, 0.0, 5e5 * payload, 1e6 * payload])
+    assert carried([1.10088], up=True) == pytest.approx([1e6])
+
+
+def test_bits_of_a_fast_link_come_after_the_round_trips_of_slow_start():
+    """Three windows of 10, 15 and 22.5 segments take 0.3 s, of which the link at 1 Gbit/s needs the last 0.55 ms."""
+    links = over([1e9], rtt_s=0.1, overhead=0.0, header_bytes=0.0, segment_bytes=1448)
+    bits = 47.5 * 1448 * 8
+    half_s = 0.5 * bits / 1e9
+    elapsed_s = np.array([0.2, 0.3 - 2 * half_s, 0.3 - half_s, 0.3])
+    found = links.carried_bits(np.zeros(4, dtype=np.int64), 1, np.zeros(4), elapsed_s, bits, up=True)
+    assert found.tolist() == pytest.approx([0.0, 0.0, bits / 2, bits], abs=1.0)
+
+
 def ends(links, bits, starts_s, way="uplink"):
     """Return the instants at which messages of some bits, one of each client, have arrived."""
     env, done_s = Environment(), {}

@@ -42,7 +42,7 @@ PARTICIPATION = {
     "epsilon": [0.25, 0.0, 0.25, 0.25],
     "energy_j": [3.0, 1.0, 2.0, 3.0],
 }
-PROBE = {name: PARTICIPATION[name] for name in TABLES["probes"].arrow.names}
+PROBE = {name: PARTICIPATION[name] for name in TABLES["probes"].arrow.names} | {"epsilon": 0.0}
 ROUND = {
     "round": [1, 2, 3],
     "start_s": [0.0, 8.0, 12.0],
@@ -157,6 +157,12 @@ PLANTS = [
         "participations",
         "has spent less than no privacy",
         {"epsilon": {0: 0.5, 3: 0.25, 2: -0.25}, "accounts": [0, 0, -0.25, 0, 0.75]},
+    ),
+    ("probes", "has spent less than no privacy", {"epsilon": {0: -0.1, 3: 0.1}}),
+    (
+        "probes",
+        "was charged privacy before its upload",
+        {"epsilon": {1: 0.1}, "accounts": [0, 0.1, 0.25, 0, 0.5]},
     ),
     (
         "participations",

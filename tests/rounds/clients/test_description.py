@@ -1,5 +1,6 @@
 """The table of clients: what is known of them before the first round."""
 
+from collections import Counter
 from typing import ClassVar
 
 import numpy as np
@@ -7,11 +8,12 @@ import pyarrow.parquet as pq
 import pytest
 
 from fedsim import Scenario, simulate
+from fedsim.devices.heterogeneity import mean_slowdown
 from fedsim.errors import PartError
 from fedsim.history.schema import CLIENTS
 from fedsim.network import LinkFacts, Links
 from fedsim.registry import Component
-from fedsim.results import read_run, run
+from fedsim.results import read_run, report, run
 from fedsim.streams import Streams
 
 PLACES = [[30.0, 40.0], [0.0, 200.0], [600.0, 0.0]]
@@ -30,6 +32,12 @@ TABLES = {
     "devices": {"compute": {"kind": "rate", "samples_per_s": [1.0, 2.0, 4.0]}},
     "rounds": {"count": 2},
     "selector": "all",
+}
+LEARNING = {
+    "kind": "supervised",
+    "data": {"kind": "digits", "train_limit": 90},
+    "split": {"kind": "dirichlet", "alpha": 0.1},
+    "model": {"kind": "mlp", "hidden": [2]},
 }
 NOWHERE = ("x_m", "y_m", "distance_m", "downlink_snr_db", "uplink_snr_db", "downlink_bps", "uplink_bps")
 
@@ -55,7 +63,7 @@ def test_clients_of_a_cell():
         assert found[f"{direction}_bps"] == pytest.approx(rate_bps, rel=1e-3)
     assert found["samples_per_s"] == pytest.approx([1.0, 2.0, 4.0])
     assert found["samples"] == [10, 10, 10]
-    for name in ("classes", "capacity_j", "charge_j"):
+    for name in ("classes", "labels", "flops_per_s", "capacity_j", "charge_j"):
         assert found[name] == [None] * 3
 
 
@@ -82,19 +90,41 @@ def test_clients_of_a_graph():
 
 
 def test_labels_are_counted():
-    learning = {
-        "kind": "supervised",
-        "data": {"kind": "digits", "train_limit": 90},
-        "split": {"kind": "dirichlet", "alpha": 0.1},
-        "model": {"kind": "mlp", "hidden": [2]},
-    }
-    scenario = Scenario(**{**TABLES, "learning": learning})
+    scenario = Scenario(**{**TABLES, "learning": LEARNING})
     found = simulate(scenario, store=False).clients.to_pydict()
     data = scenario.learning.data.load()
 
     rows = scenario.learning.split.assign(data.train_y, 10, 3, Streams(0))
     assert found["samples"] == [part.size for part in rows]
     assert found["classes"] == [len(set(data.train_y[part].tolist())) for part in rows]
+    counted = [Counter(data.train_y[part].tolist()) for part in rows]
+    assert found["labels"] == [[of[label] for label in range(10)] for of in counted]
+
+
+def test_speeds_in_operations_are_those_of_the_law_on_an_idle_device():
+    """By hand: 2e9 operations a sample; a busy client loses load / (1 - load) of its time to other work on the mean."""
+    speeds = [1e9, 2e9, 4e9]
+    law = {"kind": "flops", "flops_per_s": speeds, "jitter": "fixed"}
+    changes = {"learning.flops_per_sample": 2e9, "devices.compute": law}
+    found = table(**changes)
+    assert found["flops_per_s"] == pytest.approx(speeds)
+    assert found["samples_per_s"] == pytest.approx([0.5, 1.0, 2.0])
+    busy = table(**{**changes, "devices.compute": {**law, "load": 0.25}})
+    assert busy["flops_per_s"] == pytest.approx([speed / float(mean_slowdown(0.25)) for speed in speeds])
+
+
+def test_a_report_describes_the_clients():
+    history = simulate(Scenario(**{**TABLES, "learning": LEARNING}), store=False)
+    page = next(page for page in report(history) if page.title == "clients before the first round")
+    lines = {title: values for title, *values in page.lines}
+    assert lines["distance m"] == ["50", "200", "600"]
+    assert lines["samples per s"] == ["1", "2", "4"]
+    counts = np.array(history.clients.column("labels").to_pylist())
+    different = sorted(np.count_nonzero(counts, axis=1))
+    assert lines["different labels"] == [str(number) for number in different]
+    share = sorted(counts.max(axis=1) / counts.sum(axis=1))
+    assert lines["share of the commonest label"] == [f"{value:.4g}" for value in share], "three clients"
+    assert "battery J" not in lines
 
 
 def test_the_table_lies_in_the_folder_and_can_be_read_as_a_table_of_clients(tmp_path):
@@ -103,6 +133,8 @@ def test_the_table_lies_in_the_folder_and_can_be_read_as_a_table_of_clients(tmp_
     assert history.clients.schema.equals(CLIENTS.arrow)
     assert pq.read_table(tmp_path / "one" / "clients.parquet").equals(history.clients)
     assert read_run(tmp_path / "one").clients.equals(history.clients)
+    labelled = run(Scenario(**{**TABLES, "learning": LEARNING}), tmp_path / "labels", store=False)
+    assert read_run(tmp_path / "labels").clients.equals(labelled.clients)
     column = {"column": "samples_per_s", "path": str(tmp_path / "one" / "clients.parquet")}
     again = first.replace({"devices.compute": {"kind": "rate", "samples_per_s": column}})
     assert simulate(again).participations.equals(history.participations)

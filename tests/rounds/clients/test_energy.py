@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from fedsim.devices import Batteries, EnergyDemand
@@ -308,13 +308,13 @@ def overcharge(self, members, done, emptied, spent_s, original=EnergyDemand.spen
     return original(self, members, done, emptied, spent_s) * 1.01
 
 
-def charge_at_work(self, client, time_s, bits, samples, compute_s, frequency=None, original=Batteries.begin):
-    draw = original(self, client, time_s, bits, samples, compute_s, frequency)
+def charge_at_work(self, client, time_s, bits, samples, compute_s, *allocated, original=Batteries.begin):
+    draw = original(self, client, time_s, bits, samples, compute_s, *allocated)
     return EnergyDemand(draw.client, draw.charge_j + 0.1, draw.cost_j, draw.samples)
 
 
-def forget_the_work(self, client, time_s, bits, samples, compute_s, frequency=None, original=Batteries.begin):
-    draw = original(self, client, time_s, bits, samples, compute_s, frequency)
+def forget_the_work(self, client, time_s, bits, samples, compute_s, *allocated, original=Batteries.begin):
+    draw = original(self, client, time_s, bits, samples, compute_s, *allocated)
     return EnergyDemand(draw.client, draw.charge_j, draw.cost_j * [[1.0], [0.0], [1.0]], draw.samples)
 
 
@@ -345,6 +345,13 @@ charges = st.floats(0.01, 30.0)
     st.sampled_from([-0.2, 0.0, 0.7]),
 )
 @settings(deadline=None, max_examples=200)
+@example(
+    [(0.0, 0.0, 0.0, 1.0, 1.0)] * 4 + [(0.29541005837452455, 6.3e-254, 1.0, 10.0, 0.29541005837452455)],
+    None,
+    None,
+    1.0,
+    -0.2,
+)
 def test_laws_of_energy_whatever_is_shared_and_cut(lines, down, up, deadline_s, gain_w):
     """The audit computes energy, bits and time independently."""
     down_s, work_s, up_s, charge_j, leaves_s = map(list, zip(*lines, strict=True))

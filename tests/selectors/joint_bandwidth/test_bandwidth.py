@@ -58,6 +58,14 @@ def test_all_end_together_and_the_band_is_used_up(clients, width):
     np.testing.assert_allclose(ends, end, rtol=1e-6)
 
 
+def test_alike_clients_have_equal_parts_and_end_as_shannon_says():
+    """In closed form: n clients of one channel have B / n each and need ``n bits / (B log2(1 + n s / B))``."""
+    for clients, snr, band in [(1, 1e7, 1e6), (4, 3e6, 2e6), (25, 1e8, 1e7)]:
+        end, bands = earliest_end(1e6, np.full(clients, 0.7), np.full(clients, snr), band)
+        assert end == pytest.approx(0.7 + clients * 1e6 / (band * np.log2(1 + clients * snr / band)), rel=1e-9)
+        np.testing.assert_allclose(bands, band / clients, rtol=1e-6)
+
+
 def test_a_client_that_is_ready_later_or_hears_less_gets_more():
     _, bands = earliest_end(1e6, np.array([0.0, 1.0, 0.0]), np.array([1e7, 1e7, 1e6]), 1e6)
     assert bands[1] > bands[0]

@@ -97,6 +97,10 @@ def phase(history, name):
     return history.column("participations", f"{name}_s")[:2]
 
 
+def joules(history):
+    return history.column("participations", "energy_j")[:2]
+
+
 def test_bands_and_powers_make_the_rate_that_shannon_gives():
     plain = simulate(scenario(Prescribed()))
     half = simulate(scenario(Prescribed(Allocation(bandwidth_hz=np.array([5e5, 5e5])))))
@@ -119,6 +123,54 @@ def test_a_slower_clock_takes_longer_and_saves_energy():
     np.testing.assert_allclose(phase(slow, "compute"), phase(full, "compute") / [0.5, 0.8], rtol=1e-12)
     spent = slow.column("participations", "energy_j")[:2] / full.column("participations", "energy_j")[:2]
     np.testing.assert_allclose(spent, [0.25, 0.64], rtol=1e-9)
+
+
+@pytest.mark.parametrize(
+    "sending", [{"transmit_power_dbm": 23.0}, {"transmit_w": 1.2}], ids=["radiated power", "power of the sender"]
+)
+def test_joules_of_a_round_at_half_the_power_and_half_the_clock(sending):
+    """By hand: seconds on the air times watts, where the amplifier radiates 40 % of what it draws; work at 2 W.
+
+    At half the clock the work takes twice as long at an eighth of the power, so that it costs a fourth.
+    """
+    battery = {
+        "kind": "battery",
+        "capacity_j": 1e5,
+        "compute_w": 2.0,
+        "receive_w": 0.9,
+        "amplifier_efficiency": 0.4,
+        "circuit_w": 0.3,
+        **sending,
+    }
+    devices = {"compute": {"kind": "rate", "samples_per_s": [100.0] * 12, "jitter_sigma": 0.0}, "energy": battery}
+    deadline = {"count": 1, "policy": {"kind": "deadline", "deadline_s": 60.0}}
+    half_dbm = 23.0 - 10.0 * np.log10(2.0)
+    half = Allocation(transmit_power_dbm=np.array([half_dbm, half_dbm]), cpu_frequency=np.array([0.5, 0.5]))
+    tables = {"devices": devices, "rounds": deadline, "results": {"audit": True}}
+    full, less = (simulate(scenario(Prescribed(given), **tables)) for given in (None, half))
+    full_w = 10.0**-0.7 / 0.4 + 0.3 if "transmit_power_dbm" in sending else 1.2
+    half_w = 0.5 * 10.0**-0.7 / 0.4 + 0.3
+    snr = 10.0 ** (np.array(full.tables()["clients"]["uplink_snr_db"])[:2] / 10)
+    delay_s = np.array(full.tables()["clients"]["distance_m"])[:2] / 299_792_458
+    for history, transmit_w, part, work_j in ((full, full_w, 1.0, 2.0 * 0.5), (less, half_w, 0.5, 2.0 * 0.5 / 4)):
+        air_s = BITS / (1e6 * np.log2(1 + part * snr)) + delay_s
+        due_j = 0.9 * phase(history, "downlink") + work_j + transmit_w * air_s
+        np.testing.assert_allclose(joules(history), due_j, rtol=1e-9)
+        np.testing.assert_allclose(phase(history, "compute"), 0.5 / part, rtol=1e-12)
+
+
+def test_a_price_of_bits_does_not_know_the_power():
+    battery = {
+        "kind": "battery",
+        "capacity_j": 1e5,
+        "compute_w": 0.0,
+        "transmit_j_per_bit": 1e-6,
+        "receive_j_per_bit": 0,
+    }
+    weak = Allocation(transmit_power_dbm=np.array([13.0, 13.0]))
+    tables = {"devices": {"energy": battery}, "results": {"audit": True}}
+    tables["rounds"] = {"count": 1, "policy": {"kind": "deadline", "deadline_s": 60.0}}
+    np.testing.assert_allclose(joules(simulate(scenario(Prescribed(weak), **tables))), 1e-6 * BITS, rtol=1e-9)
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from contextlib import suppress
 from typing import Final
 
 from fedsim.errors import FedsimError
-from fedsim.learning.contracts import Evaluation
+from fedsim.learning.evaluation import Evaluation
 from fedsim.learning.executors.auto import calibration, picks
 from fedsim.learning.executors.catalogue import AUTO, CANDIDATES, EXECUTORS
 from fedsim.learning.executors.contracts import (

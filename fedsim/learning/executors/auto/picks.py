@@ -18,9 +18,9 @@ from pathlib import Path
 
 import numpy as np
 
+from fedsim.identity import identity
 from fedsim.learning.executors.contracts import Expected, TrainingSetup
 from fedsim.learning.executors.processes import worker_count
-from fedsim.registry import identity
 from fedsim.user_cache import user_cache
 
 Key = Mapping[str, object]

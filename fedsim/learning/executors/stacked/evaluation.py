@@ -6,7 +6,7 @@ from typing import Final
 import numpy as np
 
 from fedsim.arrays import FloatArray, IntArray, Vector
-from fedsim.learning.contracts import Evaluation
+from fedsim.learning.evaluation import Evaluation
 from fedsim.learning.executors.contracts import EvaluationJob
 from fedsim.learning.executors.stacked.graph import ModuleOfSlots
 from fedsim.learning.executors.stacked.optimizers import rows_of

@@ -7,7 +7,7 @@ from typing import Final
 import torch
 
 from fedsim.errors import FedsimError
-from fedsim.learning.contracts import Evaluation
+from fedsim.learning.evaluation import Evaluation
 from fedsim.learning.executors.contracts import EvaluationJob, TrainingJob, TrainingResult, TrainingSetup
 from fedsim.learning.executors.stacked.evaluation import SlotEvaluation
 from fedsim.learning.executors.stacked.graph import Compile, ModuleOfSlots

@@ -12,8 +12,10 @@ from fedsim.units import db_to_linear, linear_to_db
 
 _CLIENTS: Final = 20
 _NODES: Final = 128
-_TURNS: Final = 120
-_FIRST_TURN: Final = 6
+_TURNS: Final = 30
+_CLOSE: Final = 1e-4
+"""Distance of the mean logarithm of the rates from its largest value that is close enough."""
+_LINE_STEPS: Final = 3
 _LEAST: Final = 1e-300
 
 
@@ -33,8 +35,8 @@ class FairGain(GainTable):
     Notes
     -----
     The cell's clients count as 20 quantiles of their SNRs, and fading as 128 of the gain. At 0 to 20 dB rates are those
-    of a scheduler that looks at every block to 2 %; where hundreds of clients always have the highest efficiency, they
-    err by about 10 %.
+    of a scheduler that looks at every block to 2 %. Where hundreds of clients have the highest efficiency in most
+    blocks, they err by up to 3 %.
     """
 
     def __init__(self, rate: RateLaw, fading: Fading, snr: FloatArray) -> None:
@@ -59,26 +61,43 @@ class FairGain(GainTable):
         return np.asarray(self.alone * np.exp(np.interp(self.level_db, self._client_db, np.log(gain))))
 
     def _averages(self, users: int) -> FloatArray:
-        """Return the average rate of the cell's clients in a hertz, shape (clients,)."""
+        """Return the average rate of the cell's clients in a hertz, shape (clients,).
+
+        Found by the method of Frank and Wolfe for the sum of the logarithms, which is concave in the rates: serving the
+        largest ratios is the best direction from the present averages, and its mean gain in ratio bounds what is still
+        to gain. The length of each step is the best one on its line, by Newton's method.
+        """
         if users not in self._known:
             fewer = fewer_users(users)
             average = self._averages(fewer) * (fewer / users)
-            # Steps of Frank and Wolfe's method for the sum of the logarithms, which is concave in the rates: serving
-            # the largest ratios is the best direction from the present averages.
-            for turn in range(_TURNS):
-                average += 2.0 / (turn + _FIRST_TURN) * (self._served(users, average) - average)
-                average = (np.bincount(self._group, average) / self._size)[self._group]
+            for _ in range(_TURNS):
+                gain = self._alike(self._served(users, average)) / average - 1.0
+                if gain.mean() < _CLOSE:
+                    break
+                step = 0.0
+                for _ in range(_LINE_STEPS):
+                    slope = gain / (1.0 + step * gain)
+                    step = min(1.0, step + float(slope.sum() / (slope @ slope)))
+                average = average * (1.0 + step * gain)
             self._known[users] = average
         return self._known[users]
+
+    def _alike(self, rates: FloatArray) -> FloatArray:
+        """Return the mean rate of the clients that are alike for each of them."""
+        return np.asarray((np.bincount(self._group, rates) / self._size)[self._group])
 
     def _served(self, users: int, average: FloatArray) -> FloatArray:
         """Return the rates of clients that are served when their ratio to some averages is the largest of n."""
         ratio = (self._efficiency / average[:, None]).ravel()
-        values, place = np.unique(ratio, return_inverse=True)
-        most = np.minimum(np.cumsum(np.bincount(place, self._mass, values.size)), 1.0)
-        least = np.concatenate([[0.0], most[:-1]])
+        # Ratios rise with the gain of each client: a sort that merges rows is several times as fast as another one.
+        order = np.argsort(ratio, kind="stable")
+        ratio = ratio[order]
+        last = np.flatnonzero(np.append(ratio[1:] != ratio[:-1], True))
+        most = np.minimum(np.cumsum(self._mass[order])[last], 1.0)
+        size, among = np.diff(most, prepend=0.0), np.diff(most**users, prepend=0.0)
         # Of n ratios drawn from these steps, the chance that one on a step is chosen, those on one step alike.
-        with np.errstate(invalid="ignore", divide="ignore"):
-            chosen = np.where(most > least, (most**users - least**users) / (users * (most - least)), 0.0)
-        served = (self._efficiency * chosen[place].reshape(self._efficiency.shape)) @ self._weight
+        chosen = np.divide(among, users * size, out=np.zeros_like(size), where=size > 0)
+        of_each = np.empty(order.size)
+        of_each[order] = np.repeat(chosen, np.diff(last, prepend=-1))
+        served = (self._efficiency * of_each.reshape(self._efficiency.shape)) @ self._weight
         return np.maximum(served, _LEAST)

@@ -70,6 +70,6 @@ def test_clients_at_the_ceiling_have_their_equal_share_of_time(users):
     snr = 10 ** (np.linspace(-12.0, 92.0, 200) / 10)
     found = FairGain(Shannon(), Rayleigh(), snr)
     gain = found.efficiency(users) / found.alone
-    np.testing.assert_allclose(gain[found.level_db > 60], 1.0, atol=0.1)
+    np.testing.assert_allclose(gain[found.level_db > 60], 1.0, atol=0.06)
     assert gain.min() > 0.8
     assert gain[0] > 1.5

@@ -1,0 +1,53 @@
+"""What a part is in digests: its kind, its options, and the code of a user's own parts."""
+
+import inspect
+from collections.abc import Iterator, Mapping
+
+from pydantic import BaseModel
+
+from fedsim.answers import unchecked
+from fedsim.code_digest import CodeDigest, code_digest, is_builtin
+from fedsim.registry import BUILTIN_KINDS, Recipe
+
+
+def nested(value: object) -> Iterator[tuple[str, object]]:
+    """Yield name and value of each entry of a part, recipe, table, or list of parts or tables; nothing for a value."""
+    if isinstance(value, BaseModel):
+        yield from ((name, getattr(value, name)) for name in type(value).model_fields)
+    elif isinstance(value, Recipe):
+        yield from value.options.items()
+    elif isinstance(value, Mapping):
+        yield from ((str(name), inner) for name, inner in value.items())
+    elif isinstance(value, list | tuple) and any(isinstance(inner, BaseModel | Mapping) for inner in value):
+        yield from ((str(number), inner) for number, inner in enumerate(value))
+
+
+def user_code(value: object, path: str = "") -> dict[str, CodeDigest]:
+    """Return the code of each part in a value, the value included, that is not fedsim's own.
+
+    Parameters
+    ----------
+    value : a part, a recipe, or a table of parts
+    path : dotted path of the value; those of its parts begin with it
+    """
+    found: dict[str, CodeDigest] = {}
+    owner = value.factory if isinstance(value, Recipe) else type(value)
+    if isinstance(value, BaseModel | Recipe) and inspect.isclass(owner) and not is_builtin(owner):
+        found[path] = code_digest(owner)
+    for name, inner in nested(value):
+        found.update(user_code(inner, f"{path}.{name}" if path else name))
+    return found
+
+
+def identity(part: object) -> str:
+    """Return the text that stands for a part in digests: its kind, its options, and the code of users' parts.
+
+    A part that is no table speaks through its ``repr``; where that is Python's default, the text is that of the very
+    same object only.
+    """
+    part = unchecked(part)
+    owner = type(part)
+    place = f"{owner.__module__}:{owner.__qualname__}"
+    kind = BUILTIN_KINDS.get(place, owner.__qualname__ if is_builtin(owner) else place)
+    options = part.model_dump_json() if isinstance(part, BaseModel) else repr(part)
+    return " ".join([kind, options, *(f"{path}={code.text}" for path, code in user_code(part).items())])

@@ -1,0 +1,233 @@
+"""Stations that send packets of their messages whenever they may, and lose those that overlap: pure ALOHA.
+
+Stations on the same code and channel destroy one another's packets, unless one of them is received so much stronger
+that it captures the receiver (Bor, Roedig, Voigt and Alonso, "Do LoRa low-power wide-area networks scale?", ACM MSWiM
+2016). A station sends one packet in each period, and a lost one again in a later period. Packets of two stations
+overlap with the probability ``2 airtime / period`` on one of some channels, whatever came before: instants and channels
+are drawn anew for each packet. So a station that h others can destroy gets each packet through with the probability
+``(1 - 2 d / c)^h`` for a duty cycle d and c channels, in the limit of many stations ALOHA's ``exp(-2 G)``. The medium
+counts with this mean. Its rates change only when a message starts, ends or is cancelled, and a code keeps one pending
+timer.
+"""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from fedsim.arrays import FloatArray, IntArray
+from fedsim.clock import Environment, Event, call_after, call_next, process_now
+from fedsim.network.transfers import SharedMedium, Transfer
+
+_SAME: Final = 1e-12
+"""Share of its periods that a message may lack at its end, by rounding."""
+Periods = Callable[[float], tuple[FloatArray, FloatArray]]
+"""Returns for a size in bits each client's periods, and the part of the last one after its packet, shape (K,) each."""
+
+
+def kept_shares(level_db: FloatArray, overlap: float, capture_db: float) -> FloatArray:
+    """Return the probability that a packet of each station gets through, shape (n,).
+
+    Parameters
+    ----------
+    level_db : power of each station's packets at the receiver, shape (n,)
+    overlap : probability that the packets of two stations overlap on the same channel
+    capture_db : by how much a packet must be stronger than another one to survive it
+    """
+    weak_db = level_db - capture_db
+    # The stations above that level, among which a station counts itself unless its packets need not be stronger at all.
+    harmful = level_db.size - np.searchsorted(np.sort(level_db), weak_db, side="right") - (level_db > weak_db)
+    return np.asarray((1.0 - overlap) ** harmful)
+
+
+class AlohaTransfer(Transfer):
+    """One message of some packets.
+
+    Attributes
+    ----------
+    done : event that triggers when the last bit has arrived
+    bits : size
+    whole_s, left_s : periods of its packets in seconds, those that have got through deducted from the latter
+    early_s : from the end of the last packet to the end of its period
+    carried : bits that have got through, on average
+    level_db : power of its packets at the receiver
+    delay_s : propagation delay
+    kept : probability that a packet gets through
+    ended : whether it has arrived or was cancelled
+    """
+
+    __slots__ = (
+        "_channel",
+        "bits",
+        "carried",
+        "delay_s",
+        "done",
+        "early_s",
+        "ended",
+        "kept",
+        "left_s",
+        "level_db",
+        "whole_s",
+    )
+
+    def __init__(
+        self, channel: "AlohaChannel", bits: float, whole_s: float, early_s: float, level_db: float, delay_s: float
+    ) -> None:
+        self._channel, self.bits, self.delay_s, self.level_db = channel, bits, delay_s, level_db
+        self.whole_s = self.left_s = whole_s
+        self.early_s, self.kept, self.carried, self.ended = early_s, 1.0, 0.0, False
+        self.done = Event(channel.env)
+
+    def cancel(self) -> None:
+        """End the message now; its packets harm no others from now on. Nothing if it has ended."""
+        if not self.ended:
+            self._channel.forget(self)
+            self.ended = True
+
+    def sent_bits(self) -> float:
+        """Return the bits in the packets that have got through so far, on average."""
+        self._channel.catch_up(self)
+        return self.carried
+
+    def until_s(self) -> float:
+        """Return the time until the last packet gets through, on average."""
+        return max(self.left_s / self.kept - self.early_s, 0.0) if self.kept > 0 else math.inf
+
+    def go_on(self, elapsed_s: float) -> None:
+        """Have some time pass, no longer than until the end."""
+        until_s = self.until_s()
+        part = min(elapsed_s / until_s, 1.0) if until_s > 0 else 1.0
+        self.carried += (self.bits - self.carried) * part
+        self.left_s -= self.kept * min(elapsed_s, until_s)
+
+    def arrive(self, _event: Event) -> None:
+        """Trigger `done` as part of this event, unless the message was cancelled during its propagation delay."""
+        if not self.ended:
+            self.ended = True
+            process_now(self.done)
+
+
+class AlohaChannel:
+    """Stations of one code, whose packets destroy one another.
+
+    Parameters
+    ----------
+    env : Environment
+    overlap : probability that the packets of two stations overlap on the same channel
+    capture_db : by how much a packet must be stronger than another one to survive it
+    """
+
+    def __init__(self, env: Environment, overlap: float, capture_db: float) -> None:
+        self.env, self._overlap, self._capture_db = env, overlap, capture_db
+        self._present: dict[AlohaTransfer, None] = {}
+        self._seen_s = float(env.now)
+        self._timer: Event | None = None
+        self._changed = False
+
+    def send(self, bits: float, whole_s: float, early_s: float, level_db: float, delay_s: float) -> AlohaTransfer:
+        """Start a message now, which never ends if its packets take for ever; parameters as in `AlohaTransfer`."""
+        transfer = AlohaTransfer(self, bits, whole_s, early_s, level_db, delay_s)
+        if whole_s < math.inf:
+            self._catch_up()
+            self._present[transfer] = None
+            self._change()
+        return transfer
+
+    def forget(self, transfer: AlohaTransfer) -> None:
+        """Remove a message that has been cancelled."""
+        if transfer in self._present:
+            self._catch_up()
+            del self._present[transfer]
+            self._change()
+
+    def catch_up(self, transfer: AlohaTransfer) -> None:
+        """Have a message know what has got through up to now."""
+        if transfer in self._present:
+            self._catch_up()
+
+    def _catch_up(self) -> None:
+        elapsed_s, self._seen_s = float(self.env.now) - self._seen_s, float(self.env.now)
+        if elapsed_s > 0:
+            for transfer in self._present:
+                transfer.go_on(elapsed_s)
+
+    def _change(self) -> None:
+        """Compute probabilities and the next end after all changes of one event."""
+        if not self._changed:
+            self._changed = True
+            call_next(self.env, self._on_change)
+
+    def _on_change(self, _event: Event) -> None:
+        self._changed, self._timer = False, None
+        if not self._present:
+            return
+        level_db = np.array([transfer.level_db for transfer in self._present])
+        for transfer, kept in zip(self._present, kept_shares(level_db, self._overlap, self._capture_db), strict=True):
+            transfer.kept = float(kept)
+        next_s = min(transfer.until_s() for transfer in self._present)
+        if next_s < math.inf:
+            self._timer = call_after(self.env, next_s, self._on_time)
+
+    def _on_time(self, event: Event) -> None:
+        if event is not self._timer:
+            return
+        self._catch_up()
+        for transfer in tuple(self._present):
+            if transfer.until_s() <= _SAME * max(transfer.whole_s, float(self.env.now)):
+                del self._present[transfer]
+                transfer.carried = transfer.bits
+                if transfer.delay_s > 0:
+                    call_after(self.env, transfer.delay_s, transfer.arrive)
+                else:
+                    transfer.ended = True
+                    transfer.done.succeed()
+        self._change()
+
+
+@dataclass(frozen=True)
+class Stations:
+    """The K clients of one direction.
+
+    Attributes
+    ----------
+    code : of each client, such as its spreading factor; unlike codes do no harm to one another, shape (K,)
+    level_db : power of each at the receiver, shape (K,)
+    delay_s : propagation delay of each, shape (K,)
+    periods : time for a message of some bits
+    """
+
+    code: IntArray
+    level_db: FloatArray
+    delay_s: FloatArray
+    periods: Periods
+
+
+class AlohaMedium(SharedMedium):
+    """Packets of the clients of a gateway, on the clock of one run.
+
+    Parameters
+    ----------
+    env : Environment
+    down, up : the clients; those of the downlink do one another no harm
+    overlap, capture_db : of uplinks, see `AlohaChannel`
+    """
+
+    def __init__(self, env: Environment, down: Stations, up: Stations, overlap: float, capture_db: float) -> None:
+        self._down, self._up = down, up
+        self._free = AlohaChannel(env, 0.0, capture_db)
+        self._of_code = {code: AlohaChannel(env, overlap, capture_db) for code in np.unique(up.code).tolist()}
+
+    def downlink(self, client: int, bits: float) -> Transfer:
+        """Start a message from the gateway to a client."""
+        return _send(self._free, self._down, client, bits)
+
+    def uplink(self, client: int, bits: float) -> Transfer:
+        """Start a message from a client to the gateway."""
+        return _send(self._of_code[int(self._up.code[client])], self._up, client, bits)
+
+
+def _send(channel: AlohaChannel, stations: Stations, client: int, bits: float) -> AlohaTransfer:
+    whole_s, early_s = (float(times_s[client]) for times_s in stations.periods(bits))
+    return channel.send(bits, whole_s, early_s, float(stations.level_db[client]), float(stations.delay_s[client]))

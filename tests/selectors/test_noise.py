@@ -1,0 +1,110 @@
+"""What selectors that read updates do about the noise of privacy in them."""
+
+import numpy as np
+import pytest
+
+from fedsim.errors import SelectorError
+from fedsim.privacy import CoordinateClampLaplace, L1ClippedLaplace
+from fedsim.selectors import Reports
+from fedsim.selectors.importance import ImportanceSampling
+from fedsim.selectors.update_distances import UpdateDistances
+from tests.support.views import view_of
+
+
+def reports_of(**measured):
+    """Return delivered updates of clients 0 to n - 1."""
+    size = len(next(iter(measured.values())))
+    return Reports(
+        round=1,
+        time_s=1.0,
+        client=np.arange(size),
+        delivered=np.ones(size, dtype=bool),
+        duration_s=np.ones(size),
+        loss=np.full(size, np.nan),
+        measured={name: np.asarray(column, dtype=float) for name, column in measured.items()},
+    )
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize(
+    ("mechanism", "epsilon", "exempt"),
+    [
+        (L1ClippedLaplace(clip=1.0), 0.5, 3),
+        (CoordinateClampLaplace(delta_f=0.1), 2.0, 5),
+        (L1ClippedLaplace(clip=2.0, exempt_buffers=True), 4.0, 5),
+    ],
+)
+def test_the_energy_that_a_mechanism_states_is_that_of_its_noise(mechanism, epsilon, exempt):
+    """The update is zero, so that a release is noise. A squared Laplace number has the variance 20 b^4: five
+
+    standard errors over 4,000 releases of 20 coordinates are allowed.
+    """
+    buffers, rng = np.arange(20) < exempt, np.random.default_rng(5)
+    zero = np.zeros(20, dtype=np.float32)
+    energy = [float(np.square(mechanism.release(zero, epsilon, buffers, rng).astype(float)).sum()) for _ in range(4000)]
+    stated = mechanism.noise_energy(epsilon, buffers)
+    noised = 20 - exempt * mechanism.exempt_buffers
+    scale_b = np.sqrt(stated / noised / 2)
+    assert np.mean(energy) == pytest.approx(stated, abs=5 * np.sqrt(20 * scale_b**4 * noised / 4000))
+    assert mechanism.noise_energy(0.0, buffers) == np.inf
+
+
+def test_importance_by_norms_without_their_noise():
+    """Squares 25, 10 and 4 with energies 9, 9 and 9: norms 4, 1 and 0."""
+    norms = {"update_norm": [5.0, np.sqrt(10.0), 2.0], "noise_energy": [9.0, 9.0, 9.0]}
+    as_sent, corrected = (ImportanceSampling(1, floor=0.0, noise=noise) for noise in ("as-sent", "corrected"))
+    for selector in (as_sent, corrected):
+        selector.observe(reports_of(**norms))
+    assert as_sent.norms(view_of(3)).tolist() == pytest.approx(norms["update_norm"])
+    assert corrected.norms(view_of(3)).tolist() == pytest.approx([4.0, 1.0, 0.0])
+
+
+def test_distances_without_their_noise():
+    """(3, 0) and (0, 4) with energies 5 and 7: lengths 2 and 3, a squared distance of 25 - 12, a cosine of 0."""
+    updates = {"update": [[3.0, 0.0], [0.0, 4.0]], "noise_energy": [5.0, 7.0]}
+    found = {}
+    for metric in ("euclidean", "squared-euclidean", "angle"):
+        distances = UpdateDistances(metric, "corrected")
+        distances.learn(reports_of(**updates))
+        found[metric] = distances.between(np.arange(3), np.arange(3))
+    assert found["squared-euclidean"][:2, :2].tolist() == [[0.0, 13.0], [13.0, 0.0]]
+    assert found["squared-euclidean"][2].tolist() == [4.0, 9.0, 0.0], "client 2 has sent nothing"
+    assert found["euclidean"].tolist() == np.sqrt(found["squared-euclidean"]).tolist()
+    assert found["angle"][0, 1] == pytest.approx(np.pi / 2)
+
+
+def test_what_is_less_than_its_noise_is_nothing():
+    """(1, 0) twice, with energies 4: a squared distance of -8, squares of -3."""
+    for metric in ("euclidean", "angle"):
+        distances = UpdateDistances(metric, "corrected")
+        distances.learn(reports_of(update=[[1.0, 0.0], [1.0, 0.0]], noise_energy=[4.0, 4.0]))
+        assert not distances.between(np.arange(3), np.arange(3)).any()
+
+
+@pytest.mark.statistical
+def test_corrected_squared_distances_are_right_on_average():
+    """Two updates of 30 numbers at the squared distance 8 with Laplace noise of scale 0.1, 3,000 times.
+
+    A difference has the variance 4 b^2 in each number; five standard errors, estimated.
+    """
+    rng, noise = np.random.default_rng(9), 30 * 2 * 0.1**2
+    one, two = np.full(30, 0.2), np.full(30, 0.2) + np.sqrt(8 / 30)
+    found = []
+    for _ in range(3000):
+        distances = UpdateDistances("squared-euclidean", "corrected")
+        sent = np.array([one, two]) + rng.laplace(0, 0.1, (2, 30))
+        distances.learn(reports_of(update=sent, noise_energy=[noise, noise]))
+        found.append(distances.between(np.array([0]), np.array([1]))[0, 0])
+    # A distance below 0 would count as 0, but 8 is beyond five standard deviations.
+    assert np.min(found) > 0
+    assert 5 * np.std(found) < 8
+    assert np.mean(found) == pytest.approx(8.0, abs=5 * np.std(found) / np.sqrt(3000))
+
+
+def test_a_mechanism_that_does_not_state_its_noise_is_refused():
+    selector = ImportanceSampling(1, noise="corrected")
+    with pytest.raises(SelectorError, match="needs a privacy mechanism that states its noise"):
+        selector.observe(reports_of(update_norm=[1.0], noise_energy=[np.nan]))
+    selector.observe(reports_of(update_norm=[np.nan], noise_energy=[np.nan]))
+    with pytest.raises(SelectorError, match="'corrected' is not allowed for the distance 'manhattan'"):
+        UpdateDistances("manhattan", "corrected")

@@ -1,0 +1,34 @@
+"""The heap before a run stands aside during it, and comes back."""
+
+import gc
+
+import pytest
+
+from fedsim.heap import settled_heap
+
+
+def test_all_objects_stand_aside_and_come_back():
+    """``gc.get_freeze_count`` counts what no search looks at; there is nothing before and after."""
+    assert gc.get_freeze_count() == 0
+    with settled_heap():
+        inside = gc.get_freeze_count()
+        with settled_heap():
+            pass
+        assert gc.get_freeze_count() == inside > 10_000
+    assert gc.get_freeze_count() == 0
+
+
+def test_they_come_back_after_an_error():
+    with pytest.raises(KeyError), settled_heap():
+        raise KeyError
+    assert gc.get_freeze_count() == 0
+
+
+def test_what_a_caller_has_put_aside_stays_there():
+    gc.freeze()
+    try:
+        with settled_heap():
+            pass
+        assert gc.get_freeze_count() > 10_000
+    finally:
+        gc.unfreeze()
