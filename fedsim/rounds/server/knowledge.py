@@ -189,7 +189,7 @@ def feedback(number: int, now_s: float, reported: Members, needs: tuple[str, ...
     reported : members of cohorts of which the server knows something
     needs : measurements of updates that the selector needs
     """
-    measured = {name: _column(name, reported) for name in needs}
+    measured: dict[str, NDArray[Any]] = {name: _column(name, reported) for name in needs}
     client = _joined([run.cohort.client[members] for run, members in reported], np.int64)
     delivered = [run.participations.outcome[members] == _DELIVERED for run, members in reported]
     return Reports(
