@@ -6,6 +6,7 @@ from typing import Any, cast
 
 from fedsim.errors import SelectorError
 from fedsim.selectors import Selector, SelectorInfo, SelectorPort
+from fedsim.testing.deliveries import check_deliveries
 from fedsim.testing.examination import alike, at_least_two, maker
 from fedsim.testing.server import Answered, AsynchronousServer, Server, Trial
 
@@ -26,7 +27,9 @@ def check_selector(
     * return the same cohorts and questions as a fresh copy with the same reports and the same ``rng``: no random
       generator of its own, no clock, no memory shared between copies,
     * not react in rounds up to r to different reports that another copy gets after round r,
-    * work with a server's knowledge, unless its class has ``oracle = True``.
+    * work with a server's knowledge, unless its class has ``oracle = True``,
+    * leave few rounds without a delivery where half of the crowd never delivers (`check_deliveries`), unless its
+      ``may_stall`` says why not.
 
     Parameters
     ----------
@@ -47,7 +50,7 @@ def check_selector(
     trials = (
         Trial("a crowd that stays", clients, features=3),
         Trial("a crowd without privacy", clients, budget=None),
-        Trial("clients that come and go", clients, present=0.4, idle_every=3),
+        Trial("clients that come and go", clients, present=0.4, idle_every=3, radio=False, batteries=False),
         Trial("a crowd of one client", 1, present=0.8),
         Trial("a crowd of two clients", 2, present=0.8),
         Trial("a crowd that never delivers", clients, delivering=0.0),
@@ -64,6 +67,7 @@ def check_selector(
         again = _server(trial, seed, fresh)
         _compare(again, again.run(rounds), cohorts, "differs between two fresh copies")
         _check_side_by_side(trial, seed, fresh, cohorts)
+    check_deliveries(fresh, clients, 2 * rounds, seed)
 
 
 def _factory(selector_or_factory: Selector | Callable[[], Selector]) -> Callable[[], Selector]:

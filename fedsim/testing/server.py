@@ -1,5 +1,6 @@
 """A small synthetic server with one selector: its views, its questions and its reports."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
@@ -14,7 +15,7 @@ from fedsim.testing.examination import Examination
 _DEADLINE_S: Final = 2.0
 _ASKING_S: Final = 0.3
 _REPORT_EVERY: Final = 6
-_ORACLES_ONLY: Final = ("expected_duration_s", "coming_duration_s", "stays")
+_ORACLES_ONLY: Final = ("expected_duration_s", "coming_duration_s", "coming_uplink_s", "coming_energy_j", "stays")
 
 
 @dataclass(frozen=True)
@@ -26,6 +27,7 @@ class Trial:
     name : of the trial, for messages
     clients : size of the crowd
     present, delivering, answering : probabilities per client and round
+    silent : share of the clients, chosen at random, that never deliver
     idle_every : period of rounds without candidates; 0 for none
     silent_every : period of rounds without answers to a probe; 0 for none
     feedback : whether the server reports outcomes
@@ -34,6 +36,7 @@ class Trial:
     budget : privacy budget; None for a run without privacy
     features : number of declared features
     radio : whether the base station knows the clients' channels
+    batteries : whether clients have batteries
     wanted : number of clients that the server asks for, in turn
     asynchronous : whether the server selects while clients are in flight
     """
@@ -43,6 +46,7 @@ class Trial:
     present: float = 1.0
     delivering: float = 0.8
     answering: float = 0.7
+    silent: float = 0.0
     idle_every: int = 0
     silent_every: int = 4
     feedback: bool = True
@@ -51,6 +55,7 @@ class Trial:
     budget: float | None = 10.0
     features: int = 0
     radio: bool = True
+    batteries: bool = True
     wanted: tuple[int | None, ...] = (None,)
     asynchronous: bool = False
 
@@ -59,7 +64,7 @@ class Trial:
 class Outcomes:
     """Outcome of each client in one round if it is selected; arrays have shape (K, ...).
 
-    ``away_s`` is the time after the start at which the client leaves, in seconds.
+    ``away_s`` is the time after the start at which the client leaves, in seconds; ``gain`` that of its fading.
     """
 
     delivers: BoolArray
@@ -68,6 +73,7 @@ class Outcomes:
     update: Vector
     answers: BoolArray
     away_s: FloatArray
+    gain: FloatArray
 
     def reversed(self) -> "Outcomes":
         """Return different outcomes, for false reports."""
@@ -107,6 +113,8 @@ class Server(Examination):
         self.samples = rng.integers(1, 200, trial.clients) * int(trial.samples)
         self.features = rng.random((trial.clients, trial.features))
         self.snr_hz = 10.0 ** rng.uniform(4.0, 9.0, trial.clients)
+        self.silent = np.random.default_rng([seed, 1]).permutation(trial.clients) < round(trial.silent * trial.clients)
+        self.capacity_j = rng.uniform(10.0, 100.0, trial.clients)
         self.participations = np.zeros(trial.clients, dtype=np.int64)
         self.last_duration_s = np.full(trial.clients, np.nan)
         self.last_loss = np.full(trial.clients, np.nan)
@@ -150,12 +158,13 @@ class Server(Examination):
         silent = trial.silent_every and number % trial.silent_every == 0
         learned = 1.0 if trial.learning else np.nan
         return Outcomes(
-            delivers=rng.random(clients) < trial.delivering,
+            delivers=(rng.random(clients) < trial.delivering) & ~self.silent,
             duration_s=np.maximum(0.0, self.mean_s + 0.1 * rng.standard_normal(clients)),
             loss=(2.0 / number + rng.random(clients)) * learned,
             update=rng.normal(0.0, 0.1, (clients, 4 * int(trial.learning))).astype(np.float32),
             answers=(rng.random(clients) < trial.answering) & (not silent),
             away_s=rng.exponential(3.0, clients),
+            gain=rng.exponential(1.0, clients),
         )
 
     def _view(self, number: int, client: IntArray, outcomes: Outcomes) -> RoundView:
@@ -178,8 +187,22 @@ class Server(Examination):
             up_bits=1e6 * trial.radio,
             allocates=trial.radio,
             snr_hz=self.snr_hz[client] if trial.radio else None,
+            at_request=self._at_request(client, outcomes),
         )
         return self._oracle_view(view, outcomes) if self.selector.oracle else view
+
+    def _at_request(self, client: IntArray, outcomes: Outcomes) -> dict[str, Callable[[], FloatArray]]:
+        """Return the columns of a view that are made when they are read."""
+        radio = {"fading_gain": lambda: outcomes.gain[client]} if self.trial.radio else {}
+        if not self.trial.batteries:
+            return radio
+        left = np.exp(-0.1 * self.participations[client])
+        return radio | {
+            "charge_j": lambda: self.capacity_j[client] * left,
+            "capacity_j": lambda: self.capacity_j[client],
+            "charging_w": lambda: self.mean_s[client] - 0.3,
+            "participation_j": lambda: 5.0 * self.mean_s[client],
+        }
 
     def _oracle_view(self, view: RoundView, outcomes: Outcomes) -> OracleView:
         client = view.client
@@ -193,6 +216,8 @@ class Server(Examination):
             **vars(view),
             expected_duration_s=self.mean_s[client],
             coming_duration_s=lambda: outcomes.duration_s[client],
+            coming_uplink_s=lambda: 0.4 * outcomes.duration_s[client],
+            coming_energy_j=(lambda: 5.0 * outcomes.duration_s[client]) if self.trial.batteries else None,
             stays=stays,
         )
 
@@ -201,12 +226,20 @@ class Server(Examination):
         client = probe.client[outcomes.answers[probe.client] & np.isin(probe.client, view.client)]
         missing = np.full(client.size, np.nan)
         asked = probe.asks == "resources"
+        norms = probe.asks == "update_norm"
         return Answers(
             client=client,
-            loss=missing if asked else outcomes.loss[client] + 0.1 / number,
+            loss=missing if asked or norms else outcomes.loss[client] + 0.1 / number,
             compute_s=0.6 * self.mean_s[client] if asked else missing,
             uplink_s=0.4 * self.mean_s[client] if asked else missing,
+            update_norm=self._measured_norms(client, outcomes) if norms else None,
         )
+
+    def _measured_norms(self, client: IntArray, outcomes: Outcomes) -> FloatArray:
+        """Return the norms of clients' updates; NaN without learning."""
+        if not self.trial.learning:
+            return np.full(client.size, np.nan)
+        return np.asarray(np.linalg.norm(outcomes.update[client], axis=1), dtype=np.float64)
 
     def _round(self, number: int) -> int:
         """Return the round of a selection: its number."""

@@ -7,7 +7,7 @@ import pytest
 
 from tests.golden import freeze
 
-EVERY = 7
+EVERY = 10
 ABOUT = (
     *("edges", "energy", "fault", "fedasync", "fedbuff", "minimum-updates", "privacy", "remaining", "rules", "safa"),
     *("staleness", "until"),

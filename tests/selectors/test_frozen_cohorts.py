@@ -15,9 +15,9 @@ CASES = {
     for number, options in enumerate(freeze.SELECTORS.get(kind, SELECTOR_OPTIONS.get(kind, [{}])))
 }
 TRIALS = (
-    (Server, Trial("some are away", 14, present=0.7, features=3), 14),
-    (Server, Trial("without privacy, few or many", 20, budget=None, features=3, wanted=(None, 2, 6)), 8),
-    (AsynchronousServer, Trial("one by one", 14, features=3, wanted=(1,), asynchronous=True), 16),
+    (Server, Trial("some are away", 11, present=0.8, features=3), 10),
+    (Server, Trial("without privacy, few or many", 14, budget=None, features=3, wanted=(None, 2, 6)), 5),
+    (AsynchronousServer, Trial("one by one", 11, features=3, wanted=(1,), asynchronous=True), 10),
 )
 
 

@@ -1,13 +1,14 @@
 """What a server learns of its clients from what they have sent, and what its selector is told."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import partial
 from typing import Any, Final, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from fedsim.arrays import FloatArray, IntArray
+from fedsim.arrays import FloatArray, IntArray, filled
 from fedsim.history.outcomes import Outcome
 from fedsim.privacy import PrivacyAccountant
 from fedsim.rounds.clients.cohort import CohortRun, Members
@@ -29,6 +30,7 @@ class Knowledge:
     channel : returns what a base station measures of clients' uplinks at an instant (`Links.uplink_snr_hz`); all have
         been measured at instant 0, and a client is measured again when its update arrives
     allocates : whether the links take an allocation of bands and powers
+    at_request : the columns of `RoundView.at_request`, each a function of ids and the instant
 
     Attributes
     ----------
@@ -46,6 +48,7 @@ class Knowledge:
         up_bits: float = 0.0,
         channel: Callable[[IntArray, float], FloatArray | None] | None = None,
         allocates: bool = False,
+        at_request: Mapping[str, Callable[[IntArray, float], FloatArray]] | None = None,
     ) -> None:
         self.samples, self.accountant = samples, accountant
         clients = samples.size
@@ -57,12 +60,18 @@ class Knowledge:
         self.last_duration_s = np.full(clients, np.nan)
         self.last_loss = np.full(clients, np.nan)
         self._up_bits, self._channel, self._allocates = up_bits, channel, allocates
+        self._at_request = {} if at_request is None else at_request
         measured = None if channel is None else channel(self._client, 0.0)
         self.snr_hz = None if measured is None else np.array(measured)
         self._whole: RoundView | None = None
 
     def view(
-        self, number: int, time_s: float, candidates: IntArray | None = None, wanted: int | None = None
+        self,
+        number: int,
+        time_s: float,
+        candidates: IntArray | None = None,
+        wanted: int | None = None,
+        deadline_s: float | None = None,
     ) -> RoundView:
         """Return what a selector may see at the start of a round.
 
@@ -73,11 +82,14 @@ class Knowledge:
         candidates : ids in ascending order, shape (n,); None for all clients
             Then the columns are read-only views of what is known, so that a round costs nothing per client.
         wanted : number of clients that the server asks for; None for the selector's own number
+        deadline_s : longest time that the server waits for the cohort; None without a limit
         """
         if candidates is None and self._whole is not None:
             # In a third of the time of making it anew: most of it is the same in every round.
             whole = object.__new__(RoundView)
-            vars(whole).update(vars(self._whole), round=number, time_s=time_s, wanted=wanted)
+            vars(whole).update(vars(self._whole), round=number, time_s=time_s, wanted=wanted, deadline_s=deadline_s)
+            if self._at_request:
+                vars(whole).update(at_request=self._columns(lambda: self._client, time_s))
             return whole
         accountant = self.accountant
         spent = self._nothing_spent if accountant is None else accountant.spent
@@ -112,12 +124,21 @@ class Knowledge:
             up_bits=self._up_bits,
             allocates=self._allocates,
             snr_hz=self._channel_of(candidates),
+            deadline_s=deadline_s,
+            at_request=self._columns(lambda: self._client if candidates is None else candidates, time_s),
         )
         if candidates is None:
             self._whole = replace(view)
         return view
 
-    def view_of(self, number: int, time_s: float, candidates: Candidates, wanted: int | None = None) -> CandidateView:
+    def view_of(
+        self,
+        number: int,
+        time_s: float,
+        candidates: Candidates,
+        wanted: int | None = None,
+        deadline_s: float | None = None,
+    ) -> CandidateView:
         """Return what a selector may see at a selection among some clients; it takes columns when they are read.
 
         Parameters
@@ -125,7 +146,7 @@ class Knowledge:
         number : round, from 1
         time_s : instant of the selection
         candidates : of that instant
-        wanted : number of clients that the server asks for; None for the selector's own number
+        wanted, deadline_s : as of `view`
         """
         accountant = self.accountant
         return CandidateView.of(
@@ -147,6 +168,8 @@ class Knowledge:
             privacy_budget=None if accountant is None else accountant.budget.total,
             up_bits=self._up_bits,
             allocates=self._allocates,
+            deadline_s=deadline_s,
+            at_request=self._columns(candidates.everyone, time_s),
         )
 
     def sent(self, client: IntArray) -> None:
@@ -173,6 +196,14 @@ class Knowledge:
         if self.snr_hz is not None and self._channel is not None and client.size:
             self.snr_hz[client] = self._channel(client, now_s)
 
+    def _columns(self, client: Callable[[], IntArray], time_s: float) -> dict[str, Callable[[], FloatArray]]:
+        """Return the columns that are made at request for some clients at an instant, by name."""
+
+        def made(make: Callable[[IntArray, float], FloatArray]) -> FloatArray:
+            return np.array(make(client(), time_s), dtype=np.float64)
+
+        return {name: partial(made, make) for name, make in self._at_request.items()}
+
     def _channel_of(self, candidates: IntArray | None) -> FloatArray | None:
         if self.snr_hz is None:
             return None
@@ -189,7 +220,7 @@ def feedback(number: int, now_s: float, reported: Members, needs: tuple[str, ...
     reported : members of cohorts of which the server knows something
     needs : measurements of updates that the selector needs
     """
-    measured = {name: _column(name, reported) for name in needs}
+    measured: dict[str, NDArray[Any]] = {name: _column(name, reported) for name in needs}
     client = _joined([run.cohort.client[members] for run, members in reported], np.int64)
     delivered = [run.participations.outcome[members] == _DELIVERED for run, members in reported]
     return Reports(
@@ -198,7 +229,7 @@ def feedback(number: int, now_s: float, reported: Members, needs: tuple[str, ...
         client=client,
         delivered=_joined(delivered, np.bool_),
         duration_s=_joined([run.duration_s(now_s)[members] for run, members in reported], np.float64),
-        loss=measured.get("loss", np.full(client.size, np.nan)),
+        loss=measured.get("loss", filled(client.size, np.nan)),
         measured=measured,
     )
 
