@@ -3,6 +3,7 @@
 import logging
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Final, Literal
 
@@ -10,10 +11,11 @@ import numpy as np
 from simpy import Environment
 
 from fedsim.answers import attributing, in_words
+from fedsim.arrays import FloatArray, IntArray
 from fedsim.capabilities import FLOPS
 from fedsim.devices import Availability, Batteries, Charge, EligibilityCriterion, EligibleClients, Working
 from fedsim.devices.availability.on_off import OnOffProcess
-from fedsim.devices.contracts import AVAILABILITY, AVAILABILITY_MODEL, COMPUTE_TIME, DROPOUT
+from fedsim.devices.contracts import AVAILABILITY, AVAILABILITY_MODEL, COMPUTE_TIME, DROPOUT, ComputeTimes
 from fedsim.devices.energy import ENERGY
 from fedsim.errors import PartError, RunError
 from fedsim.heap import settled_heap
@@ -24,7 +26,7 @@ from fedsim.learning.models.settings import ModelPart
 from fedsim.learning.models.trained import TrainedModel
 from fedsim.learning.settings import LEARNER_SETTINGS
 from fedsim.learning.store.choice import StoreChoice
-from fedsim.network.contracts import PLACEMENT, build_links
+from fedsim.network.contracts import PLACEMENT, Links, build_links
 from fedsim.privacy import PrivacyAccountant
 from fedsim.privacy.mechanisms import MECHANISM
 from fedsim.privacy.side_information import SIDE_INFORMATION
@@ -49,6 +51,7 @@ from fedsim.rounds.hierarchy.cloud import Cloud
 from fedsim.rounds.policies.contracts import checked_policy
 from fedsim.rounds.policies.late import LATE_RULE
 from fedsim.rounds.server.coordinator import Coordinator
+from fedsim.rounds.server.energies import DeclaredEnergies
 from fedsim.rounds.server.round_log import RoundLog
 from fedsim.rounds.server.server import RoundRunner
 from fedsim.scenario import Scenario
@@ -365,12 +368,31 @@ def build_context(
             workload.up_bits,
             links.uplink_snr_hz,
             links.allocates,
+            _at_request(links, compute, workload, batteries),
         ),
         expected_duration_s=expected.duration_s if expected is not None and selector.oracle else None,
         server_restart=faults.server_restart,
         side_information=side,
         least_epsilon=least,
     )
+
+
+def _at_request(
+    links: Links, compute: ComputeTimes, workload: Workload, batteries: Batteries | None
+) -> dict[str, Callable[[IntArray, float], FloatArray]]:
+    """Return the columns of views that are made when a selector reads them."""
+    columns: dict[str, Callable[[IntArray, float], FloatArray]] = {}
+    if links.uplink_gain(np.zeros(1, dtype=np.int64), 0.0) is not None:
+        columns["fading_gain"] = partial(_gain, links)
+    if batteries is not None:
+        columns |= DeclaredEnergies(batteries, workload, partial(ExpectedTimes.of, links, compute, workload)).columns()
+    return columns
+
+
+def _gain(links: Links, client: IntArray, time_s: float) -> FloatArray:
+    """Return the gain of clients' fading on links that have fading."""
+    gain = links.uplink_gain(client, time_s)
+    return np.ones(client.size) if gain is None else gain
 
 
 def _availability(

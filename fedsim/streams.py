@@ -40,6 +40,7 @@ _KEY_STEPS: Final = np.array([0x9E3779B9, 0xBB67AE85], dtype=np.uint64)
 _LOW: Final = np.uint64(0xFFFFFFFF)
 _HALF: Final = np.uint64(32)
 _WORD: Final = np.dtype("<u8")
+_TWO_WORDS: Final = struct.Struct("<QQ").unpack
 _CHUNK: Final = 2**13
 """Numbers drawn at once, so that their counters stay in a core's cache."""
 _LARGEST: Final = 2**63
@@ -218,10 +219,9 @@ class GeneratorPool:
 
     def __init__(self, start: "hashlib.blake2b") -> None:
         self._start = start
-        self._words: list[int] = [0, 0]
-        self._state: dict[str, Any] = {
+        self._state: Any = {
             "bit_generator": "Philox",
-            "state": {"counter": (0, 0, 0, 0), "key": self._words},
+            "state": {"counter": (0, 0, 0, 0), "key": (0, 0)},
             "buffer": (0, 0, 0, 0),
             "buffer_pos": 4,  # nothing of the buffer is left
             "has_uint32": 0,
@@ -236,16 +236,17 @@ class GeneratorPool:
         ----------
         keys : n of them, each the ``keys`` of `Streams.generator`, whole numbers
         """
-        found = []
+        found, pool, start, state = [], self._pool, self._start, self._state
+        inner = state["state"]
         for number, key in enumerate(keys):
-            if number == len(self._pool):
+            if number == len(pool):
                 made = np.random.Philox(cast(Any, _PhiloxKey(bytes(16))))
-                self._pool.append((np.random.Generator(made), made))
-            generator, philox = self._pool[number]
-            digest = self._start.copy()
+                pool.append((np.random.Generator(made), made))
+            generator, philox = pool[number]
+            digest = start.copy()
             digest.update(b"\x1fi%d" * len(key) % key)  # see `_text`
-            self._words[:] = struct.unpack("<QQ", digest.digest())
-            philox.state = cast(Any, self._state)
+            inner["key"] = _TWO_WORDS(digest.digest())
+            philox.state = state
             found.append(generator)
         return found
 

@@ -17,7 +17,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 
-from validation import Row, bands, capability, cells, clock, paths, presence, radio
+from validation import Row, bands, capability, cells, clock, graphs, paths, presence, radio
 
 LIMIT = 4.5  # standard errors: one table of 160 drawn rows in 1,000 goes beyond by chance
 GROUPS: dict[str, Callable[[float], Iterator[Row]]] = {
@@ -39,6 +39,7 @@ GROUPS: dict[str, Callable[[float], Iterator[Row]]] = {
     "Multicast, in bit/s/Hz": cells.multicast,
     "Shared medium, load 0.6": clock.queues,
     "Shared links": clock.shares,
+    "Radio access of graphs": graphs.access,
     "Outage bursts": clock.bursts,
     "Access of cells": paths.access,
     "Transport": paths.transport,

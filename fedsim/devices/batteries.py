@@ -37,8 +37,8 @@ class Prices:
     compute_w: Values
     receive_w: Values = 0.0
     transmit_w: Values = 0.0
-    amplifier_efficiency: float = 1.0
-    circuit_w: float = 0.0
+    amplifier_efficiency: Values = 1.0
+    circuit_w: Values = 0.0
 
     def of(self, client: IntArray) -> "Prices":
         """Return the prices of some clients, shape (n,) where they differ."""
@@ -49,11 +49,11 @@ class Prices:
             compute_w=at(self.compute_w, client),
             receive_w=at(self.receive_w, client),
             transmit_w=at(self.transmit_w, client),
-            amplifier_efficiency=self.amplifier_efficiency,
-            circuit_w=self.circuit_w,
+            amplifier_efficiency=at(self.amplifier_efficiency, client),
+            circuit_w=at(self.circuit_w, client),
         )
 
-    def sending_w(self, radiated_dbm: float | FloatArray) -> Values:
+    def sending_w(self, radiated_dbm: Values) -> Values:
         """Return the power that a sender draws: the radiated power over the amplifier's efficiency, and the circuit."""
         return db_to_linear(radiated_dbm) * 1e-3 / self.amplifier_efficiency + self.circuit_w
 

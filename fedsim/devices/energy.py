@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Annotated, Any, ClassVar, Final, Protocol, Self
 
 import numpy as np
-from pydantic import Field, NonNegativeFloat, model_validator
+from pydantic import Field, model_validator
 
 from fedsim.answers import Contract, InstanceOf, OptionalOf
 from fedsim.capabilities import FLOPS, MODEL_BITS, SAMPLES, Capable
@@ -96,7 +96,8 @@ class Battery(Component):
     capacity and the price of work differ between devices and have no default: a phone's 3,000 mAh at 3.85 V are
     41.6 kJ.
 
-    Powers, prices, the capacity and the least charge may have a value for each client (`fedsim.per_client`).
+    Powers, prices, efficiencies, the capacity and the least charge may have a value for each client
+    (`fedsim.per_client`).
 
     Attributes
     ----------
@@ -126,9 +127,9 @@ class Battery(Component):
     transmit_j_per_bit: NonNegative = 4.3839e-7
     receive_w: NonNegative = 0.0
     transmit_w: NonNegative = 0.0
-    transmit_power_dbm: float | None = None
-    amplifier_efficiency: Annotated[float, Field(gt=0, le=1)] = 0.35
-    circuit_w: NonNegativeFloat = 0.0
+    transmit_power_dbm: Annotated[ClientValues, PerClient(ge=-100, le=100)] | None = None
+    amplifier_efficiency: Annotated[ClientValues, PerClient(gt=0, le=1)] = 0.35
+    circuit_w: NonNegative = 0.0
     compute_j_per_flop: NonNegative | None = None
     compute_w: NonNegative | None = None
     idle_w: NonNegative = 0.0
@@ -141,8 +142,9 @@ class Battery(Component):
         """Let the default price of a bit hold only where its direction has no power."""
         if not isinstance(value, Mapping):
             return value
-        powers = {"receive_j_per_bit": ("receive_w",), "transmit_j_per_bit": ("transmit_w", "transmit_power_dbm")}
-        free = {price: 0.0 for price, names in powers.items() if any(value.get(name) for name in names)}
+        has_w = {name: value.get(name) not in (None, 0) for name in ("receive_w", "transmit_w")}
+        sends = has_w["transmit_w"] or value.get("transmit_power_dbm") is not None
+        free = dict.fromkeys(["receive_j_per_bit"] * has_w["receive_w"] + ["transmit_j_per_bit"] * sends, 0.0)
         return {**free, **value}
 
     @property
@@ -187,11 +189,11 @@ class Battery(Component):
             transmit_j_per_bit=of("transmit_j_per_bit"),
             sample_j=0.0 if self.compute_j_per_flop is None else of("compute_j_per_flop") * (flops_per_sample or 0.0),
             compute_w=0.0 if self.compute_w is None else of("compute_w"),
-            amplifier_efficiency=self.amplifier_efficiency,
-            circuit_w=self.circuit_w,
+            amplifier_efficiency=of("amplifier_efficiency"),
+            circuit_w=of("circuit_w"),
         )
         if self.transmit_power_dbm is not None:
-            prices = replace(prices, transmit_w=prices.sending_w(self.transmit_power_dbm))
+            prices = replace(prices, transmit_w=prices.sending_w(of("transmit_power_dbm")))
         u = streams.uniform("battery-charge", np.arange(clients))
         initial, capacity_j = self.initial_from + (self.initial_to - self.initial_from) * u, of("capacity_j")
         return Batteries(

@@ -34,9 +34,10 @@ class WeightedSum:
     def add(self, difference: Vector, weight: float) -> None:
         """Add an update of shape (d,)."""
         # Cast first: a product of arrays of two types is worked out in pieces, through a buffer.
-        np.copyto(self._weighted, difference)
-        self._weighted *= weight
-        self._total += self._weighted
+        weighted = self._weighted
+        weighted[:] = difference
+        weighted *= weight
+        self._total += weighted
 
     def stepped(self, parameters: int, model: Vector, state: ServerState | None) -> tuple[Vector, ServerState | None]:
         """Return the next model and state of the server.
@@ -119,7 +120,7 @@ def checked_weights(weights: FloatArray, count: int, what: str, *, of_a_mean: bo
         Unless they are ``count`` finite numbers; for a mean, at least 0 and of sum 1.
     """
     chosen = np.array(weights, dtype=np.float64)
-    if chosen.shape != (count,) or not np.all(np.isfinite(chosen)):
+    if chosen.shape != (count,) or not np.isfinite(chosen).all():
         raise ValueError(f"weights: {weights!r}; one finite number for each of {count} {what}")
     if of_a_mean and (np.any(chosen < 0) or abs(chosen.sum() - 1) > _SUM_TOLERANCE):
         raise ValueError(f"weights: {weights!r}; for a mean of {what} they are at least 0 and sum to 1")

@@ -197,29 +197,21 @@ class SupervisedLearner:
         shares = [1.0] * len(clients) if work is None else np.asarray(work, dtype=np.float64).tolist()
         start = blake2b(f"{self._task} {base.digest} {base.version} {repeat}".encode(), digest_size=16)
         states, shards, messages, remembers = self._states, self._results.shards, self._messages, self.remembers
-        leaves_state = remembers or self._local.keep_optimizer_state
+        leaves_state, lossless = remembers or self._local.keep_optimizer_state, messages.lossless
         updates: list[Update] = []
         for i, (one, share) in enumerate(zip(clients, shares, strict=True)):
             previous, hashed = states.get(one), start.copy()
             before = "" if previous is None else previous.digest
             hashed.update(f"{one} {shards[one]} {share!r} {before}".encode())
             release = made.get(i) if made else None
+            outgoing = None
             if remembers:
                 hashed.update(messages.memory_digest(release).encode())
-            training = Training(
-                hashed.hexdigest(),
-                base,
-                one,
-                share,
-                repeat,
-                previous,
-                leaves_state=leaves_state,
-                outgoing=Outgoing(release) if remembers else None,
-            )
+                outgoing = Outgoing(release)
+            training = Training(hashed.hexdigest(), base, one, share, repeat, previous, leaves_state, outgoing)
             if remembers and training.state is not None:
                 states[one] = training.state
-            as_it_is = messages.lossless and release is None
-            digest = training.digest if as_it_is else messages.digest(training, release)
+            digest = training.digest if lossless and release is None else messages.digest(training, release)
             updates.append(UpdateHandle(digest, training, release))
         return updates
 
@@ -232,7 +224,7 @@ class SupervisedLearner:
         ``model``, rounded to float32.
         """
         check_of(of)
-        current, delivered = cast(ModelHandle, model), [cast(UpdateHandle, update) for update in updates]
+        current, delivered = cast(ModelHandle, model), cast(Sequence[UpdateHandle], updates)
         chosen = checked_weights(weights, len(delivered), "updates")
         self._keep_states(delivered)
         # With every base the model itself both ways give the same numbers, and so get the same digest.
@@ -247,7 +239,7 @@ class SupervisedLearner:
         )
         results = self._results
         recipe = Aggregation(
-            self._server, results.layout.parameters, current, delivered, chosen, results.sent, moved=moved
+            self._server, results.layout.parameters, current, delivered, chosen, self._messages.sent, moved=moved
         )
         trainings = [update.training for update in delivered]
         results.count(trainings)
@@ -277,7 +269,7 @@ class SupervisedLearner:
         self._keep_states([sent])
 
         def combine() -> Combined:
-            return (start.vector.astype(np.float64) + self._results.sent(sent)).astype(np.float32), None
+            return (start.vector.astype(np.float64) + self._messages.sent(sent)).astype(np.float32), None
 
         digest = digest_of("trained", start.digest, sent.digest)
         self._results.count([sent.training])

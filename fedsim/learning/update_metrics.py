@@ -190,7 +190,7 @@ class _Measured:
 
 
 def _parameters_sent(results: Computation, update: UpdateHandle) -> Vector:
-    return results.sent(update)[: results.layout.parameters]
+    return results.messages.sent(update)[: results.layout.parameters]
 
 
 def _square_sum(vector: NDArray[np.floating[Any]]) -> float:

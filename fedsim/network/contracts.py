@@ -170,6 +170,13 @@ class Links(ABC):
         """
         return None
 
+    def uplink_gain(self, client: IntArray, time_s: float) -> FloatArray | None:
+        """Return the power gain of the fading of clients' uplinks at an instant, shape (n,); None without radio.
+
+        Its mean is 1. Parameters as in `uplink_snr_hz`.
+        """
+        return None
+
     def allocated(
         self, client: IntArray, bandwidth_hz: FloatArray | None, transmit_power_dbm: FloatArray | None
     ) -> "Links":
@@ -234,6 +241,7 @@ LINKS: Final = Contract(
         "expected_downlink_s": _EXPECTED,
         "expected_uplink_s": _EXPECTED,
         "uplink_snr_hz": OptionalOf(Numbers(same_shape("client"), least=0, infinite=True)),
+        "uplink_gain": OptionalOf(Numbers(same_shape("client"), least=0)),
         "allocated": InstanceOf(Links),
         "allocates": Flag(),
         "serving": OptionalOf(Numbers(shaped("clients"), least=0, dtype=np.int64)),

@@ -4,8 +4,8 @@ Streams: those of the path loss and of the shadowing.
 """
 
 import math
-from dataclasses import dataclass
-from functools import lru_cache, partial
+from dataclasses import dataclass, replace
+from functools import cached_property, lru_cache, partial
 from typing import Annotated, ClassVar, Final, Literal, Self
 
 import numpy as np
@@ -15,7 +15,7 @@ from fedsim.arrays import FloatArray, IntArray
 from fedsim.capabilities import MODEL_BITS
 from fedsim.clock import Environment
 from fedsim.network.cell.cell import Cell
-from fedsim.network.contracts import Directions, Links
+from fedsim.network.contracts import Directions, LinkFacts, Links
 from fedsim.network.medium.aloha import AlohaMedium, Stations
 from fedsim.network.radio.channel import mean_snr
 from fedsim.network.radio.contracts import PathLoss
@@ -23,7 +23,7 @@ from fedsim.network.radio.link_budget import NoiseFigureDb
 from fedsim.network.radio.path_loss import PATH_LOSSES, LogDistance
 from fedsim.network.radio.shadowing import SHADOWINGS, IndependentShadowing, Shadowing
 from fedsim.network.transfers import SharedMedium
-from fedsim.per_client import values_of
+from fedsim.per_client import ClientValues, PerClient, values_of
 from fedsim.registry import Component, Slot
 from fedsim.streams import Streams
 from fedsim.units import SPEED_OF_LIGHT_M_PER_S, linear_to_db
@@ -106,8 +106,8 @@ class LoRa(Component):
     )
     shadowing: Annotated[Shadowing, Slot(SHADOWINGS)] = IndependentShadowing()
     shadowing_sigma_db: Annotated[float, Field(ge=0, le=50)] = 7.8
-    uplink_power_dbm: Annotated[float, Field(ge=-100, le=100)] = 14.0
-    downlink_power_dbm: Annotated[float, Field(ge=-100, le=100)] = 27.0
+    uplink_power_dbm: Annotated[ClientValues, PerClient(ge=-100, le=100)] = 14.0
+    downlink_power_dbm: Annotated[ClientValues, PerClient(ge=-100, le=100)] = 27.0
     noise_figure_db: NoiseFigureDb = 6.0
     bandwidth_hz: PositiveFloat = 125e3
     coding_rate: Annotated[int, Field(ge=1, le=4)] = 1
@@ -138,7 +138,7 @@ class LoRa(Component):
         """Return the links of one run for clients at positions of shape (K, 2), the gateway at the origin."""
         radio = Cell(path_loss=self.path_loss, shadowing=self.shadowing, shadowing_sigma_db=self.shadowing_sigma_db)
         distance_m, loss_db = radio.losses(positions_m, np.zeros((1, 2)), streams)
-        down, up = (
+        snr = [
             mean_snr(
                 values_of(self, name, len(positions_m), streams, "network"),
                 loss_db[:, 0],
@@ -146,12 +146,10 @@ class LoRa(Component):
                 self.noise_figure_db,
             )
             for name in ("downlink_power_dbm", "uplink_power_dbm")
-        )
-        with np.errstate(divide="ignore"):
-            level_db = linear_to_db(up)
-        delay_s = distance_m[:, 0] / SPEED_OF_LIGHT_M_PER_S
-        shared = Directions(up=self.collisions == "aloha")
-        return LoRaLinks(self, self.factors(down), self.factors(up), delay_s, level_db, shared)
+        ]
+        down, up = (self.factors(of) for of in snr)
+        facts = LinkFacts(positions_m=positions_m, distance_m=distance_m[:, 0], snr=np.stack(snr))
+        return LoRaLinks(self, down, up, facts, Directions(up=self.collisions == "aloha"))
 
     def factors(self, snr: FloatArray) -> IntArray:
         """Return the spreading factor of each client, 0 for those that are not received at all, shape (K,).
@@ -182,6 +180,12 @@ class LoRa(Component):
         before_s, last_s = self._packets_s(bits, factor, duty_cycle)
         return before_s + last_s / duty_cycle, last_s / duty_cycle - last_s
 
+    def full_packet_s(self, factor: IntArray) -> FloatArray:
+        """Return the time on air of the largest packet of each factor, of the shape of the factors."""
+        known = np.maximum(factor, FACTORS[0])
+        size = MOST_BYTES[known - FACTORS[0]] + _MAC_BYTES
+        return airtime_s(size, known, self.bandwidth_hz, self.coding_rate, self.preamble)
+
     def _packets_s(self, bits: float, factor: IntArray, duty_cycle: float) -> tuple[FloatArray, FloatArray]:
         """Return the periods of all packets but the last, `inf` for a factor of 0, and the time on air of the last."""
         known = np.maximum(factor, FACTORS[0])
@@ -189,11 +193,8 @@ class LoRa(Component):
         size = math.ceil(bits / 8)
         packets = np.maximum(1, -(-size // whole))
         last = size - (packets - 1) * whole
-        full_s, last_s = (
-            airtime_s(part + _MAC_BYTES, known, self.bandwidth_hz, self.coding_rate, self.preamble)
-            for part in (whole, last)
-        )
-        return np.where(factor > 0, (packets - 1) * (full_s / duty_cycle), np.inf), last_s
+        last_s = airtime_s(last + _MAC_BYTES, known, self.bandwidth_hz, self.coding_rate, self.preamble)
+        return np.where(factor > 0, (packets - 1) * (self.full_packet_s(factor) / duty_cycle), np.inf), last_s
 
 
 @dataclass(frozen=True)
@@ -204,17 +205,20 @@ class LoRaLinks(Links):
     ----------
     network : LoRa
     down, up : spreading factor of each client's downlink and uplink, 0 for none, shape (K,)
-    delay_s : propagation delay of each client, shape (K,)
-    level_db : mean SNR of each client's uplink, shape (K,)
+    facts : places, distances and SNRs
     shared : whether uplinks collide
     """
 
     network: LoRa
     down: IntArray
     up: IntArray
-    delay_s: FloatArray
-    level_db: FloatArray
+    facts: LinkFacts
     shared: Directions
+
+    @cached_property
+    def delay_s(self) -> FloatArray:
+        """Propagation delay of each client, shape (K,)."""
+        return np.asarray(self.facts.distance_m) / SPEED_OF_LIGHT_M_PER_S
 
     def downlink_s(self, client: IntArray, draw: int, start_s: FloatArray, bits: float) -> FloatArray:
         """Return packets, waits of the duty cycle and propagation, shape (n,); start and draw have no effect."""
@@ -234,11 +238,22 @@ class LoRaLinks(Links):
         """Return the duration of every client's uplink."""
         return self.network.message_s(bits, self.up, self.network.uplink_duty_cycle) + self.delay_s
 
+    def describe(self) -> LinkFacts:
+        """Return places, distances, mean SNRs, and the rates of full packets under the duty cycle."""
+        network, rates = self.network, []
+        for factor, duty in ((self.down, network.downlink_duty_cycle), (self.up, network.uplink_duty_cycle)):
+            bits = 8.0 * MOST_BYTES[np.maximum(factor, FACTORS[0]) - FACTORS[0]]
+            full_s = network.full_packet_s(factor)
+            rates.append(np.where(factor > 0, bits / full_s * duty, 0.0))
+        return replace(self.facts, rate_bps=np.stack(rates))
+
     def open(self, env: Environment) -> SharedMedium:
         """Return the gateway's channels on the clock of one run."""
-        network = self.network
+        network, snr = self.network, np.asarray(self.facts.snr)
+        with np.errstate(divide="ignore"):
+            level_db = linear_to_db(snr[1])
         down, up = (
-            Stations(factor, self.level_db, self.delay_s, lru_cache(4)(partial(_periods_s, network, factor, duty)))
+            Stations(factor, level_db, self.delay_s, lru_cache(4)(partial(_periods_s, network, factor, duty)))
             for factor, duty in ((self.down, network.downlink_duty_cycle), (self.up, network.uplink_duty_cycle))
         )
         return AlohaMedium(env, down, up, network.overlap, network.capture_db)

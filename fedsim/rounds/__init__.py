@@ -12,13 +12,12 @@ from fedsim.rounds.policies.contracts import (
     POLICIES,
     AsynchronousPolicy,
     RoundPolicy,
-    ServerPort,
-    ServerTraits,
     SynchronousPolicy,
 )
 from fedsim.rounds.policies.deadline import Deadline, WaitForAll
 from fedsim.rounds.policies.late import LATE, Cancel, LateRule
 from fedsim.rounds.policies.round import PastRounds, Round
+from fedsim.rounds.policies.server_port import ServerPort, ServerTraits
 from fedsim.rounds.server.context import ServerContext
 from fedsim.rounds.server.knowledge import Knowledge
 from fedsim.rounds.server.server import Progress, Server, StoppingCriteria

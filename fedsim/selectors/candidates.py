@@ -114,6 +114,8 @@ class CandidateView(RoundView):
         """Take all columns now."""
         for column in fields(self):
             getattr(self, column.name)
+        for name in self.at_request:
+            getattr(self, name)
         vars(self).update(_candidates=None, _crowd={})
 
     @cached_property

@@ -13,6 +13,7 @@ server at that moment and never the future. A method that needs more sets ``orac
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any, ClassVar, Literal, Protocol, runtime_checkable
 
 import numpy as np
@@ -110,6 +111,10 @@ class RoundView:
         Whether the network takes an `Allocation` of bands and powers.
     answers : Answers or None
         Answers to the selector's probe; None if there was no probe.
+    at_request : functions without arguments by name
+        Each makes a column when it is first read: `fading_gain`, `charge_j`, `capacity_j`, `charging_w` and
+        `participation_j`, of shape (n,). A column without a function is None. A function holds during the selection;
+        what is read later may be younger.
     """
 
     round: int
@@ -129,6 +134,47 @@ class RoundView:
     snr_hz: FloatArray | None = None
     allocates: bool = False
     answers: Answers | None = None
+    at_request: Mapping[str, Callable[[], FloatArray]] = field(default_factory=dict)
+
+    @cached_property
+    def fading_gain(self) -> FloatArray | None:
+        """Power gain of each uplink's fading now, of mean 1, as sounding signals show it; None without radio.
+
+        The instantaneous SNR of a candidate in a band of b Hz is ``snr_hz * fading_gain / b``. It holds for a coherence
+        time, and an upload begins only after the download and the work.
+        """
+        return self._made("fading_gain")
+
+    @cached_property
+    def charge_j(self) -> FloatArray | None:
+        """Joules in each candidate's battery, as it declares when it checks in; None without batteries."""
+        return self._made("charge_j")
+
+    @cached_property
+    def capacity_j(self) -> FloatArray | None:
+        """Joules of each candidate's full battery; None without batteries."""
+        return self._made("capacity_j")
+
+    @cached_property
+    def charging_w(self) -> FloatArray | None:
+        """Power of each candidate's charger less that of its idle device; None without batteries."""
+        return self._made("charging_w")
+
+    @cached_property
+    def participation_j(self) -> FloatArray | None:
+        """Mean joules that a participation takes from each candidate's battery; None without batteries.
+
+        The mean is over the durations that clients declare as features: downlink, work and uplink.
+        """
+        return self._made("participation_j")
+
+    def _made(self, name: str) -> FloatArray | None:
+        """Return a column of `at_request`; None without a function for it."""
+        if name not in self.at_request:
+            return None
+        column = self.at_request[name]()
+        column.flags.writeable = False
+        return column
 
     @property
     def count(self) -> int:
@@ -191,12 +237,20 @@ class OracleView(RoundView):
     coming_duration_s : callable without arguments
         Returns the seconds that a participation starting now will take each candidate, shape (n,); over a shared
         medium those of each client alone.
+    coming_uplink_s : callable without arguments
+        Returns the seconds that the upload of a participation starting now will take each candidate, shape (n,): the
+        fading that will hold then, for a client that has the medium to itself.
+    coming_energy_j : callable without arguments
+        Returns the joules that a participation starting now will take from each candidate's battery, shape (n,); None
+        without batteries.
     stays : callable of two arrays of shape (n,), in seconds after now
         Returns which candidates will be available from the first instant to the second, without a gap, shape (n,).
     """
 
     expected_duration_s: FloatArray
     coming_duration_s: Callable[[], FloatArray] | None = None
+    coming_uplink_s: Callable[[], FloatArray] | None = None
+    coming_energy_j: Callable[[], FloatArray] | None = None
     stays: Callable[[FloatArray, FloatArray], BoolArray] | None = None
 
 

@@ -24,8 +24,9 @@ from fedsim.rounds.clients.assignment import Workload
 from fedsim.rounds.clients.cohort import CohortRun
 from fedsim.rounds.clients.context import ClientContext
 from fedsim.rounds.clients.dispatch import Dispatcher
-from fedsim.rounds.policies.contracts import RoundPolicy, Running, ServerPort, ServerTraits
+from fedsim.rounds.policies.contracts import RoundPolicy, Running
 from fedsim.rounds.policies.round import PastRounds, Round
+from fedsim.rounds.policies.server_port import ServerPort, ServerTraits
 from fedsim.rounds.server.context import ServerContext
 from fedsim.rounds.server.coordinator import Coordinator
 from fedsim.rounds.server.knowledge import Knowledge

@@ -47,7 +47,7 @@ def check_selector(
     trials = (
         Trial("a crowd that stays", clients, features=3),
         Trial("a crowd without privacy", clients, budget=None),
-        Trial("clients that come and go", clients, present=0.4, idle_every=3),
+        Trial("clients that come and go", clients, present=0.4, idle_every=3, radio=False, batteries=False),
         Trial("a crowd of one client", 1, present=0.8),
         Trial("a crowd of two clients", 2, present=0.8),
         Trial("a crowd that never delivers", clients, delivering=0.0),

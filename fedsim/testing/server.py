@@ -1,5 +1,6 @@
 """A small synthetic server with one selector: its views, its questions and its reports."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
@@ -14,7 +15,7 @@ from fedsim.testing.examination import Examination
 _DEADLINE_S: Final = 2.0
 _ASKING_S: Final = 0.3
 _REPORT_EVERY: Final = 6
-_ORACLES_ONLY: Final = ("expected_duration_s", "coming_duration_s", "stays")
+_ORACLES_ONLY: Final = ("expected_duration_s", "coming_duration_s", "coming_uplink_s", "coming_energy_j", "stays")
 
 
 @dataclass(frozen=True)
@@ -34,6 +35,7 @@ class Trial:
     budget : privacy budget; None for a run without privacy
     features : number of declared features
     radio : whether the base station knows the clients' channels
+    batteries : whether clients have batteries
     wanted : number of clients that the server asks for, in turn
     asynchronous : whether the server selects while clients are in flight
     """
@@ -51,6 +53,7 @@ class Trial:
     budget: float | None = 10.0
     features: int = 0
     radio: bool = True
+    batteries: bool = True
     wanted: tuple[int | None, ...] = (None,)
     asynchronous: bool = False
 
@@ -59,7 +62,7 @@ class Trial:
 class Outcomes:
     """Outcome of each client in one round if it is selected; arrays have shape (K, ...).
 
-    ``away_s`` is the time after the start at which the client leaves, in seconds.
+    ``away_s`` is the time after the start at which the client leaves, in seconds; ``gain`` that of its fading.
     """
 
     delivers: BoolArray
@@ -68,6 +71,7 @@ class Outcomes:
     update: Vector
     answers: BoolArray
     away_s: FloatArray
+    gain: FloatArray
 
     def reversed(self) -> "Outcomes":
         """Return different outcomes, for false reports."""
@@ -107,6 +111,7 @@ class Server(Examination):
         self.samples = rng.integers(1, 200, trial.clients) * int(trial.samples)
         self.features = rng.random((trial.clients, trial.features))
         self.snr_hz = 10.0 ** rng.uniform(4.0, 9.0, trial.clients)
+        self.capacity_j = rng.uniform(10.0, 100.0, trial.clients)
         self.participations = np.zeros(trial.clients, dtype=np.int64)
         self.last_duration_s = np.full(trial.clients, np.nan)
         self.last_loss = np.full(trial.clients, np.nan)
@@ -156,6 +161,7 @@ class Server(Examination):
             update=rng.normal(0.0, 0.1, (clients, 4 * int(trial.learning))).astype(np.float32),
             answers=(rng.random(clients) < trial.answering) & (not silent),
             away_s=rng.exponential(3.0, clients),
+            gain=rng.exponential(1.0, clients),
         )
 
     def _view(self, number: int, client: IntArray, outcomes: Outcomes) -> RoundView:
@@ -178,8 +184,22 @@ class Server(Examination):
             up_bits=1e6 * trial.radio,
             allocates=trial.radio,
             snr_hz=self.snr_hz[client] if trial.radio else None,
+            at_request=self._at_request(client, outcomes),
         )
         return self._oracle_view(view, outcomes) if self.selector.oracle else view
+
+    def _at_request(self, client: IntArray, outcomes: Outcomes) -> dict[str, Callable[[], FloatArray]]:
+        """Return the columns of a view that are made when they are read."""
+        radio = {"fading_gain": lambda: outcomes.gain[client]} if self.trial.radio else {}
+        if not self.trial.batteries:
+            return radio
+        left = np.exp(-0.1 * self.participations[client])
+        return radio | {
+            "charge_j": lambda: self.capacity_j[client] * left,
+            "capacity_j": lambda: self.capacity_j[client],
+            "charging_w": lambda: self.mean_s[client] - 0.3,
+            "participation_j": lambda: 5.0 * self.mean_s[client],
+        }
 
     def _oracle_view(self, view: RoundView, outcomes: Outcomes) -> OracleView:
         client = view.client
@@ -193,6 +213,8 @@ class Server(Examination):
             **vars(view),
             expected_duration_s=self.mean_s[client],
             coming_duration_s=lambda: outcomes.duration_s[client],
+            coming_uplink_s=lambda: 0.4 * outcomes.duration_s[client],
+            coming_energy_j=(lambda: 5.0 * outcomes.duration_s[client]) if self.trial.batteries else None,
             stays=stays,
         )
 

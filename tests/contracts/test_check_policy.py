@@ -20,6 +20,7 @@ POLICIES_OF_FEDSIM = {
     "fedbuff": [{"concurrency": 3, "buffer": 2, "give_up_s": 10.0}, {"concurrency": 1}],
     "k-fastest": [{"k": 2}, {"k": 2, "max_wait_s": 2.0}],
     "moving-average": [{}, {"initial_s": 2.0, "target_share": 0.5, "growth": 1.5}],
+    "pisces": [{"concurrency": 2}, {"concurrency": 3, "bound": 1, "give_up_s": 9.0, "max_staleness": 1}],
     "quorum": [{"share": 0.5, "max_wait_s": 4.0, "min_wait_s": 1.0}],
     "safa": [{"max_wait_s": 3.0, "share": 0.4}, {"max_wait_s": 2.0, "lag": 0}],
     "wait-for-all": [{}],

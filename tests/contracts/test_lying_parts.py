@@ -29,7 +29,7 @@ from fedsim.rounds.aggregation.rules import Aggregated, FedAvgRule
 from fedsim.rounds.aggregation.staleness import Constant as ConstantStaleness
 from fedsim.rounds.hierarchy.cloud_rules import Synchronous
 from fedsim.rounds.hierarchy.grouping import ByOrder
-from fedsim.rounds.policies.contracts import ServerTraits
+from fedsim.rounds.policies.server_port import ServerTraits
 from tests.support import lies
 from tests.support.lies import (
     BAD_NUMBERS,

@@ -34,6 +34,31 @@ def test_defaults_are_the_slopes_of_huang_et_al():
     assert (law.initial_from, law.initial_to, law.idle_w, law.charge_w, law.least_charge) == (1.0, 1.0, 0.0, 0.0, 0.15)
 
 
+def test_a_radiated_power_of_one_milliwatt_is_one():
+    """0 dBm is 1 mW, of which an amplifier with 0.35 draws 2.86 mW."""
+    law = Battery(capacity_j=1.0, compute_w=0.0, transmit_power_dbm=0.0)
+    assert law.transmit_j_per_bit == 0.0
+    assert law.build(1, Streams(0)).prices.transmit_w == pytest.approx(1e-3 / 0.35)
+
+
+def test_amplifiers_may_differ_between_clients():
+    """20 and 23 dBm are 100 and 200 mW."""
+    law = ENERGIES.make(
+        {
+            "kind": "battery",
+            "capacity_j": 1.0,
+            "compute_w": 0.0,
+            "transmit_power_dbm": [20.0, 10 * np.log10(200.0).item()],
+            "amplifier_efficiency": [0.5, 0.25],
+            "circuit_w": {"kind": "choice", "of": [0.3]},
+        }
+    )
+    prices = law.build(2, Streams(0)).prices
+    assert prices.transmit_w == pytest.approx([0.2 + 0.3, 0.8 + 0.3])
+    # An allocation of 100 mW to the second client alone.
+    assert prices.of(np.array([1])).sending_w(np.array([20.0])) == pytest.approx([0.4 + 0.3])
+
+
 def test_a_direction_with_a_power_has_no_price_of_a_bit_unless_it_is_given():
     law = Battery(capacity_j=1.0, compute_w=0.0, transmit_power_dbm=23.0, amplifier_efficiency=0.4, circuit_w=0.1)
     assert (law.receive_j_per_bit, law.transmit_j_per_bit) == (5.197e-8, 0.0)

@@ -22,6 +22,7 @@ POLICY_OPTIONS = {
     "fedbuff": {"concurrency": 3, "buffer": 2, "max_staleness": 1, "give_up_s": 5.0},
     "k-fastest": {"k": 2, "max_wait_s": 20.0},
     "moving-average": {"initial_s": 2.0, "target_share": 0.7, "growth": 1.5},
+    "pisces": {"concurrency": 3, "bound": 2, "give_up_s": 5.0},
     "quorum": {"share": 0.5, "min_wait_s": 0.5, "max_wait_s": 3.0},
     "safa": {"share": 0.4, "max_wait_s": 3.0, "lag": 1},
     "wait-for-all": {},
@@ -77,9 +78,9 @@ def rules():
 
 
 def test_all_rules_meet():
-    """Six policies take four late rules, but for partial work where nobody is late; three have their own."""
+    """Six policies take four late rules, but for partial work where nobody is late; four have their own."""
     assert set(POLICY_OPTIONS) == set(POLICIES.builtin)
-    assert len(rules()) == 6 * 4 - 1 + 3
+    assert len(rules()) == 6 * 4 - 1 + 4
 
 
 def check(network, kind, chosen):
@@ -101,7 +102,7 @@ every_selector = pytest.mark.parametrize("kind", sorted(SELECTORS.builtin))
 def test_a_share_of_all_combinations_runs_without_a_violation(network, kind):
     """Every network meets every selector, and every rule meets every network and every selector."""
     first = (sorted(NETWORKS).index(network) + sorted(SELECTORS.builtin).index(kind)) % SHARE
-    assert "used" in check(network, kind, rules()[first::SHARE])
+    assert {"used", "stale-used"} & check(network, kind, rules()[first::SHARE])
 
 
 @pytest.mark.slow

@@ -83,6 +83,20 @@ def test_unlike_factors_and_much_stronger_clients_do_not_suffer():
     assert ends_s[1] == pytest.approx(alone_s[1] + 0.02 / 3 * air_s, rel=1e-6)
 
 
+def test_powers_may_differ_and_clients_are_described():
+    """14 dB less at 500 m: SNRs of 9 and -5 dB, of which SF7 needs 2.5 with the margin; 222 bytes of 400 ms at 1 %."""
+    network = NETWORKS.make({"kind": "lora", "shadowing_sigma_db": 0.0, "uplink_power_dbm": [14.0, 0.0]})
+    links = network.build(np.array([[500.0, 0.0], [300.0, 400.0]]), Streams(0))
+    assert links.up.tolist() == [7, 10]
+    assert links.down.tolist() == [7, 7]
+    facts = links.describe()
+    assert facts.distance_m == pytest.approx([500.0, 500.0])
+    uplink_db = 10 * np.log10(facts.snr[1])
+    assert uplink_db[0] - uplink_db[1] == pytest.approx(14.0)
+    air_s = airtime_s(np.array([222 + 13, 51 + 13]), np.array([7, 10]), 125e3, 1, 8)
+    assert facts.rate_bps[1] == pytest.approx(8 * np.array([222, 51]) / air_s * 0.01)
+
+
 def test_without_collisions_uplinks_are_dedicated():
     links = LoRa(collisions="none").build(np.ones((2, 2)), Streams(0))
     assert not any(links.shared)

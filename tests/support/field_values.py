@@ -75,6 +75,7 @@ OPTIONS: Final[dict[str, Tables]] = {
     "policy fedbuff": {"concurrency": 3, "buffer": 2},
     "policy k-fastest": {"k": 2},
     "policy moving-average": {"initial_s": 1.0},
+    "policy pisces": {"concurrency": 3},
     "policy quorum": {"share": 0.5, "max_wait_s": 5.0},
     "policy safa": {"share": 0.5, "max_wait_s": 5.0, "lag": 0},
     "data set digits": {"train_limit": 120},

@@ -22,8 +22,9 @@ from fedsim.network.medium.disciplines import EqualSharing
 from fedsim.network.transfers import SharedMedium, Transfer
 from fedsim.rounds.aggregation.rules import FedAvgRule
 from fedsim.rounds.hierarchy.backhaul import Backhaul
-from fedsim.rounds.policies.contracts import RoundPolicy, ServerTraits, SynchronousPolicy
+from fedsim.rounds.policies.contracts import RoundPolicy, SynchronousPolicy
 from fedsim.rounds.policies.late import LateRule
+from fedsim.rounds.policies.server_port import ServerTraits
 from fedsim.selectors import Cohort
 
 CLIENTS, ROUNDS = 4, 3

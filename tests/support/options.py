@@ -31,6 +31,22 @@ NETWORK_OPTIONS = {
 }
 # Every set of options is checked on its own.
 SELECTOR_OPTIONS = {
+    "pisces": [{"cohort": 5}, {"cohort": 3, "beta": 2.0, "window": 1, "exploration": 0.1, "samples_per_round": 10}],
+    "aocs": [{"cohort": 5}, {"cohort": 4, "iterations": 0, "floor": 0.0}],
+    "adapow-d": [{"cohort": 5}, {"cohort": 3, "first": 12, "until": 10, "decay": "geometric"}],
+    "active": [{"cohort": 5}, {"cohort": 3, "alpha1": 1.0, "alpha2": 1.0, "alpha3": 0.5}],
+    "e3cs": [{"cohort": 5}, {"cohort": 3, "quota": 0.0, "quota_from": 8, "draw": "exact"}],
+    "eafl": [{"cohort": 5}, {"cohort": 4, "utility_share": 1.0, "window": 2, "pacer_step_s": 0.2}],
+    "ocean": [
+        {"cohort": 5},
+        {"cohort": 3, "pattern": "ascending", "frame": 5, "budget_j": 0.0001, "upload_s": 0.1, "least_hz": 10.0},
+    ],
+    "bn2-c": [{"cohort": 5}, {"cohort": 3, "bandwidth_hz": 1000.0, "upload_s": 0.1}],
+    "bc-bn2": [{"cohort": 5}, {"cohort": 3, "channels": 4, "state": "mean"}],
+    "bn2": [{"cohort": 5}],
+    "age-based": [{"cohort": 5}, {"cohort": 3, "alpha": 2.0, "upload_s": 0.01, "state": "mean"}],
+    "proportional-fair": [{"cohort": 5}],
+    "best-channel": [{"cohort": 5}, {"cohort": 3, "state": "mean"}],
     "bsfl": [{"cohort": 5}, {"cohort": 3, "confidence": "crowd"}],
     "clustered-similarity": [
         {"cohort": 5},

@@ -1,8 +1,12 @@
 """Round views, answers and reports for selectors that a test asks by hand; what a test does not name has a default."""
 
+from functools import partial
+
 import numpy as np
 
 from fedsim.selectors import Answers, OracleView, Reports, RoundView
+
+AT_REQUEST = ("fading_gain", "charge_j", "capacity_j", "charging_w", "participation_j")
 
 
 def view_of(client=4, *, clients=None, features=None, oracle=None, **columns):
@@ -14,8 +18,10 @@ def view_of(client=4, *, clients=None, features=None, oracle=None, **columns):
     clients : number of clients of the server; by default the highest candidate and all below it
     features : rows of all clients, from which those of the candidates are taken
     oracle : columns that only an oracle sees; with them the view is an `OracleView`
-    columns : every other field of `RoundView`, by default those of clients with one sample that never took part
+    columns : every other field of `RoundView`, by default those of clients with one sample that never took part, and
+        the columns of its `at_request`
     """
+    asked = {name: columns.pop(name) for name in AT_REQUEST if name in columns}
     client = np.arange(client) if np.isscalar(client) else np.asarray(client, dtype=np.int64)
     n, clients = client.size, max(int(client.max(initial=-1)) + 1, 1) if clients is None else clients
     declared = np.zeros((clients, 0)) if features is None else np.asarray(features, dtype=float).reshape(clients, -1)
@@ -33,6 +39,7 @@ def view_of(client=4, *, clients=None, features=None, oracle=None, **columns):
         "privacy_spent": np.zeros(n),
         "privacy_budget": None,
         "features": declared[client],
+        "at_request": {name: partial(np.array, value, dtype=float) for name, value in asked.items()},
     }
     known |= {name: np.asarray(value) if isinstance(value, list) else value for name, value in columns.items()}
     return (

@@ -14,7 +14,7 @@ from fedsim.learning.executors.contracts import (
     TrainingResult,
 )
 from fedsim.learning.lineage.evaluations import Evaluator, Found, Running, Waiting
-from fedsim.learning.lineage.handles import ModelHandle, Node, Report, StateHandle, Training, UpdateHandle, digest_of
+from fedsim.learning.lineage.handles import ModelHandle, Node, Report, StateHandle, Training, digest_of
 from fedsim.learning.lineage.kept import Kept
 from fedsim.learning.lineage.messages import Messages
 from fedsim.learning.lineage.order import materialize
@@ -27,7 +27,8 @@ ARITHMETIC: Final = 1
 """Number of fedsim's own arithmetic in digests: one more whenever a change of the code changes a result's bits."""
 
 _LONGEST_LINE: Final = 64
-"""Models in a row without numbers before the store is asked for each further one."""
+_FEW_WAITING: Final = 512
+"""Models in a row without numbers, and trainings on their line, before the store is asked for each further model."""
 
 _MOST_WAITING: Final = 2**18
 """Trainings on one line that may wait for their turn, in about 130 MB; more are run."""
@@ -168,7 +169,8 @@ class Computation:
         for training in trainings:
             memory = {} if training.outgoing is None else self.messages.settle(training, result.difference)
             training.take(result, memory)
-            self.kept.note_state(training)
+            if training.state is not None:
+                self.kept.note_state(training)
             if self._heard is not None:
                 self._heard(training)
         return trainings
@@ -187,7 +189,7 @@ class Computation:
         model : the newest one
         states : of optimisers, from which later trainings go on; they are taken too, as each keeps such a line alive
         """
-        if model.depth <= _LONGEST_LINE:
+        if model.depth <= _LONGEST_LINE or model.waiting <= _FEW_WAITING:
             return
         if self.kept.load(model):
             for state in states:
@@ -233,10 +235,6 @@ class Computation:
         """Put into the store what waits to be put there, and the results of evaluations under way."""
         self._evaluator.settle(0)
         self.kept.flush()
-
-    def sent(self, update: UpdateHandle) -> Vector:
-        """Return what the server receives, the training having run."""
-        return self.messages.sent(update)
 
     def reports(self, trainings: Sequence[Training], records: Mapping[str, Record]) -> None:
         """Give trainings the reports that are among records under their digests."""
@@ -321,11 +319,15 @@ class Computation:
                 for one in trainings
             ]
         )
-        rows = self._rows
-        return [
-            TrainingJob(one.base.vector, rows[one.client], one.work, rng, one.optimizer_state)
-            for one, rng in zip(trainings, generators, strict=True)
-        ]
+        rows, jobs = self._rows, []
+        base = vector = None
+        for one, rng in zip(trainings, generators, strict=True):
+            if base is not one.base or vector is None:
+                base = one.base
+                vector = base.vector
+            state = {} if one.previous is None else one.optimizer_state
+            jobs.append(TrainingJob(vector, rows[one.client], one.work, rng, state))
+        return jobs
 
     def _keep_evaluations(self, digests: Sequence[str]) -> Callable[[Found], None]:
         def keep(found: Found) -> None:

@@ -25,12 +25,17 @@ Combined = tuple[Vector, ServerState | None]
 """Numbers of a model, shape (d,), and the state of the server optimiser that made it; None for none."""
 
 
+_KINDS: Final = {kind: kind.__name__.encode() for kind in (str, bytes, int, float, type(None))}
+
+
 def digest_of(*ingredients: str | bytes | float | None) -> str:
     """Return a hash of ingredients in their order, 32 hexadecimal digits."""
     parts = []
     for item in ingredients:
+        kind = type(item)
         encoded = item if isinstance(item, bytes) else repr(item).encode()
-        parts.append(b"%s%d:%s" % (type(item).__name__.encode(), len(encoded), encoded))
+        name = _KINDS[kind] if kind in _KINDS else kind.__name__.encode()
+        parts.append(b"%s%d:%s" % (name, len(encoded), encoded))
     return hashlib.blake2b(b"".join(parts), digest_size=16).hexdigest()
 
 
@@ -108,11 +113,11 @@ class Training:
     state : what a later training of the same client may go on from; None if none does
     counted : whether it counts among the trainings in use
     heir : the newest model that its update has been aggregated into, as long as there is one
+    waiting : number of models that wait for the difference
     """
 
     __slots__ = (
         "__weakref__",
-        "_waiting",
         "base",
         "client",
         "counted",
@@ -124,6 +129,7 @@ class Training:
         "repeat",
         "report",
         "state",
+        "waiting",
         "work",
     )
 
@@ -148,7 +154,7 @@ class Training:
         self.difference: Vector | None = None
         self.counted = False
         self.heir: weakref.ref[ModelHandle] | None = None
-        self._waiting = 0
+        self.waiting = 0
         self.state: Final = StateHandle(self) if leaves_state else None
         self.outgoing: Final = outgoing
 
@@ -191,18 +197,14 @@ class Training:
         if self.state is not None:
             self.state.take({**result.state, **memory} if memory else result.state)
 
-    def wait(self) -> None:
-        """Note that one more model waits for the difference."""
-        self._waiting += 1
-
     def taken(self) -> None:
         """Note that a model has the difference, or does not need it any more; the last one lets go of it."""
-        self._waiting -= 1
+        self.waiting -= 1
         self.forget_unless_awaited()
 
     def forget_unless_awaited(self) -> None:
         """Let go of a difference that no model waits for."""
-        if not self._waiting:
+        if not self.waiting:
             self.difference = None
             if self.outgoing is not None:
                 self.outgoing.sent = None

@@ -74,9 +74,10 @@ class Messages:
         training = update.training
         if training.outgoing is not None and training.outgoing.sent is not None:
             return training.outgoing.sent
-        if training.difference is None:
+        difference = training.difference
+        if difference is None:
             raise RuntimeError(f"the difference of training {training.digest} is not in memory")
-        released = self._released(training, training.difference, update.release)
+        released = difference if update.release is None else self._released(training, difference, update.release)
         return released if self.lossless else self._compressed(training, released)
 
     def settle(self, training: Training, difference: Vector) -> OptimizerState:

@@ -39,29 +39,32 @@ class Aggregation:
         self._updates, self._weights, self._sent, self._moved = updates, weights.tolist(), sent, moved
         self._sum: WeightedSum | None = None
         self._added = 0
+        self._parents: Sequence[Node] = [current, *[update.training for update in updates]]
         for update in updates:
-            update.training.wait()
+            update.training.waiting += 1
 
     def parents(self) -> Sequence[Node]:
         """Return the model and the trainings of the updates."""
-        return [self._current, *[update.training for update in self._updates]]
+        return self._parents
 
     def take(self) -> None:
         """Add the next updates that are there; the first that is not there stops it, as the order counts."""
         if not self._current.materialized:
             return
         current = self._current.vector
-        if self._sum is None:
-            self._sum = WeightedSum(self._optimizer, current)
-        for place in range(self._added, len(self._updates)):
-            update = self._updates[place]
+        total = self._sum
+        if total is None:
+            total = self._sum = WeightedSum(self._optimizer, current)
+        updates, weights, sent_of = self._updates, self._weights, self._sent
+        for place in range(self._added, len(updates)):
+            update = updates[place]
             training = update.training
             if training.difference is None:
                 return
-            sent = self._sent(update)
+            sent = sent_of(update)
             if self._moved:
                 sent = difference_from(current, training.base.vector, sent)
-            self._sum.add(sent, self._weights[place])
+            total.add(sent, weights[place])
             self._added += 1
             training.taken()
 
@@ -93,7 +96,7 @@ class Combination:
     ) -> None:
         self._models, self._combine, self._training = models, combine, training
         if training is not None:
-            training.wait()
+            training.waiting += 1
 
     def parents(self) -> Sequence[Node]:
         """Return the models, and the training if there is one."""

@@ -13,6 +13,7 @@ from fedsim.network.contracts import Connection, Directions, LinkFacts, Links
 from fedsim.network.medium.cell import CellMedium, FadingInShares, Sharing
 from fedsim.network.radio.allocation import AllocatedChannel
 from fedsim.network.radio.channel import Channel
+from fedsim.network.radio.sounding import gain_at
 from fedsim.network.transfers import SharedMedium
 from fedsim.per_client import at
 
@@ -75,6 +76,10 @@ class CellLinks(Links):
         return np.asarray(
             self.uplink.snr[client] * (self.uplink.bandwidth_hz if widths_hz is None else widths_hz[client])
         )
+
+    def uplink_gain(self, client: IntArray, time_s: float) -> FloatArray:
+        """Return the gain of the uplinks' present fading blocks; of a band faded in parts, its rate over the mean."""
+        return gain_at(self.uplink, client, time_s)
 
     def allocated(
         self, client: IntArray, bandwidth_hz: FloatArray | None, transmit_power_dbm: FloatArray | None

@@ -5,6 +5,7 @@ A client is attached to one station at a time: the strongest when a transfer sta
 """
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated, ClassVar, Final, Literal, Protocol, Self
 
@@ -14,6 +15,8 @@ from pydantic import NonNegativeFloat, PositiveFloat, model_validator
 from fedsim.answers import Contract, Flag, Number, PartOf
 from fedsim.arrays import BoolArray, FloatArray, IntArray
 from fedsim.network.cell.cell import Cell
+from fedsim.network.graph.fading import AccessFading, FadingLaw, WayFading
+from fedsim.network.radio.fading import NoFading
 from fedsim.network.radio.link_budget import LinkBudget
 from fedsim.network.topology.coverage import COVERAGE, Coverage
 from fedsim.per_client import ClientValues, PerClient, Values, at, values_of
@@ -159,12 +162,13 @@ class ConstantView:
 
 
 class RadioAccess(Component):
-    """Links of the mean rate of a cell's radio, between clients and base stations at their positions.
+    """Links with a cell's radio, between clients and base stations at their positions.
 
-    The strongest station is the one with the least path loss and shadowing. A link's capacity is its bandwidth times
-    the mean spectral efficiency over fading (`fedsim.network.medium.cell` describes this approximation). A client that
-    moves keeps its draws towards each station: it has a line of sight where the probability at its distance is above a
-    number of its own, independent shadowing stays, and correlated shadowing follows the place.
+    The strongest station is the one with the least path loss and shadowing. A link's capacity follows the fading of its
+    client block by block (`fedsim.network.graph.fading`), or is its mean over fading in a direction of the cell that
+    has ``fading_in_shares = "mean"``. A client that moves keeps its draws towards each station: it has a line of sight
+    where the probability at its distance is above a number of its own, independent shadowing stays, and correlated
+    shadowing follows the place.
 
     Attributes
     ----------
@@ -172,8 +176,9 @@ class RadioAccess(Component):
         The base stations of the graph take the place of its sites: of `sites` count the load, with which other
         stations disturb a downlink, and the grid of neighbours and the back-off in the uplink.
     spectrum : ``"dedicated"``, each client with the bandwidth of the cell to itself, or ``"shared"``
-        Shared, the clients of a station share its time in each direction: a transfer of r bit/s over a link of capacity
-        C takes ``r / C`` of it, and the rates are max-min fair.
+        Shared, the clients of a station share its time in each direction: a transfer of mean rate r over a link of mean
+        capacity C takes ``r / C`` of it, the mean rates are max-min fair, and time that is left is divided in the same
+        proportion. Within a fading block a transfer has its part of the time at the rate of the block.
     delay_s : propagation delay, processing included
     step_m : distance that a client moves before the rates of its links are updated
     least_snr_db : least SNR of the downlink of another station for a client whose own is lost; -6 dB
@@ -214,7 +219,7 @@ class RadioAccess(Component):
         ScenarioError
             If a path loss is no finite number, or clients move and the shadowing is no function of the place.
         """
-        return RadioCoverage(self, LinkBudget(self.cell, sites_m, streams), None if moves else places_m)
+        return RadioCoverage(self, LinkBudget(self.cell, sites_m, streams), None if moves else places_m, streams)
 
 
 class RadioCoverage:
@@ -225,18 +230,45 @@ class RadioCoverage:
     settings : of the access
     radio : of the stations
     places_m : positions in metres of clients that never move, shape (K, 2); None where clients move
+    streams : random streams of the run
     """
 
-    def __init__(self, settings: RadioAccess, radio: LinkBudget, places_m: FloatArray | None) -> None:
+    def __init__(self, settings: RadioAccess, radio: LinkBudget, places_m: FloatArray | None, streams: Streams) -> None:
         self.step_m = settings.step_m
+        self._settings, self._streams = settings, streams
         self._least_snr, self._radio = float(db_to_linear(settings.least_snr_db)), radio
         self._standing_db = None if places_m is None else radio.losses(places_m)[1]
+
+    @property
+    def uplink_hz(self) -> float:
+        """Bandwidth of a client's uplink in hertz."""
+        return float(np.mean(self._radio.uplink.bandwidth_hz))
 
     def view(self, client: IntArray, places_m: FloatArray) -> "RadioView":
         """Return the signals and rates by path loss and shadowing at places of shape (n, 2)."""
         standing_db = self._standing_db
         loss_db = self._radio.losses(places_m, client)[1] if standing_db is None else standing_db[client]
         return RadioView(self._radio, loss_db, self._least_snr)
+
+    def channels(
+        self, access: Sequence[tuple[int, int]], rates_bps: FloatArray, snr: FloatArray
+    ) -> AccessFading | None:
+        """Return the fading of access links from mean rates and SNRs of shape (2, K); None where means count."""
+        cell, radio = self._settings.cell, self._radio
+        if isinstance(radio.fading, NoFading):
+            return None
+        ways = (
+            ("fading-downlink", cell.downlink.fading_in_shares, radio.downlink),
+            ("fading-uplink", cell.uplink.fading_in_shares, radio.uplink),
+        )
+        law = FadingLaw(radio.rate, radio.fading, cell.delay_spread_s, self._streams)
+        drawn = [
+            WayFading(law, stream, float(np.mean(values.bandwidth_hz)), rates_bps[way], snr[way])
+            if read == "drawn"
+            else None
+            for way, (stream, read, values) in enumerate(ways)
+        ]
+        return AccessFading(law, access, (drawn[0], drawn[1])) if any(drawn) else None
 
 
 @dataclass(frozen=True)
@@ -259,10 +291,14 @@ class RadioView:
         down, _ = self.radio.snrs(np.repeat(self.loss_db, stations, axis=0), every)
         return np.asarray(down.reshape(places, stations) >= self.least_snr)
 
+    def snrs(self, station: IntArray) -> FloatArray:
+        """Return the linear mean SNRs of downlink and uplink, interference included, shape (n, 2)."""
+        return np.column_stack(self.radio.snrs(self.loss_db, station))
+
     def rates_bps(self, station: IntArray) -> FloatArray:
         """Return bandwidth times mean spectral efficiency in bit/s, shape (n, 2)."""
         efficiency = self.radio.effective.efficiency
-        down, up = self.radio.snrs(self.loss_db, station)
+        down, up = self.snrs(station).T
         return np.column_stack(
             [self.radio.downlink.bandwidth_hz * efficiency(down), self.radio.uplink.bandwidth_hz * efficiency(up)]
         )

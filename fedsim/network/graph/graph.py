@@ -122,7 +122,8 @@ class Graph(Component):
             coverage = own.build(sites_m, places_m, moves, streams)
             first = InitialAccess.strongest(coverage, places_m, own.delay_s, own.shares_airtime)
             apart_m = places_m - sites_m[first.station]
-            facts = LinkFacts(positions_m=places_m, distance_m=np.hypot(apart_m[:, 0], apart_m[:, 1]))
+            distance_m = np.hypot(apart_m[:, 0], apart_m[:, 1])
+            facts = LinkFacts(positions_m=places_m, distance_m=distance_m, snr=first.snr)
             access = StationAccess(coverage, first, walk_of, moves, self.handover, self.interruption_s, facts)
         links = GraphLinks(graph, self.server, len(positions_m), access, self.trouble, streams)
         return TRANSPORT.checked(self.transport).over(links, streams)

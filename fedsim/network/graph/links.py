@@ -15,7 +15,7 @@ from fedsim.network.medium.association import Association
 from fedsim.network.medium.failures import FAILURE, Failure
 from fedsim.network.medium.graph import GraphMedium
 from fedsim.network.topology.attachment import NEAREST_SERVER, AttachedTopology, InitialAccess
-from fedsim.network.topology.coverage import Coverage
+from fedsim.network.topology.coverage import AccessChannels, Coverage, FadedCoverage, FadedView
 from fedsim.network.topology.handover import HandoverRule
 from fedsim.network.topology.mobility import Walk
 from fedsim.streams import Streams
@@ -43,6 +43,29 @@ class StationAccess:
     handover: HandoverRule
     interruption_s: float
     facts: LinkFacts
+
+    def channels(self, links: Sequence[tuple[int, int]]) -> AccessChannels | None:
+        """Return the fading of access links, (downlink, uplink) of each client; None where none fades."""
+        if not isinstance(self.coverage, FadedCoverage) or self.first.snr is None:
+            return None
+        return self.coverage.channels(links, np.stack([self.first.downlink_bps, self.first.uplink_bps]), self.first.snr)
+
+    def uplink_snr_hz(self, client: IntArray, place_m: FloatArray | None) -> FloatArray | None:
+        """Return mean SNRs of uplinks to the strongest stations times the bandwidth, shape (n,); None without radio.
+
+        Parameters
+        ----------
+        client : ids, shape (n,)
+        place_m : of these clients, shape (n, 2); None for those at time 0
+        """
+        if not isinstance(self.coverage, FadedCoverage) or self.first.snr is None:
+            return None
+        if place_m is None:
+            return np.asarray(self.first.snr[1, client] * self.coverage.uplink_hz)
+        view = self.coverage.view(client, place_m)
+        if not isinstance(view, FadedView):
+            return None
+        return np.asarray(view.snrs(np.argmax(view.signal_db, axis=1))[:, 1] * self.coverage.uplink_hz)
 
     def changes_stations(self, stations: int) -> bool:
         """Return whether a client's access may change among this number of base stations."""
@@ -83,6 +106,7 @@ class GraphLinks(Links):
         self._failures, self._streams = failures, streams
         self.shared = Directions(down=True, up=True)
         self.serving = self._serving()
+        self._walks: dict[int, tuple[Walk, float]] = {}
 
     def attach(self) -> AttachedTopology:
         """Return the topology as it is at time 0, newly built."""
@@ -92,7 +116,8 @@ class GraphLinks(Links):
     def open(self, env: Environment) -> GraphMedium:
         """Return the shared links on the clock of one run, with its association and failures started."""
         attached, access = self.attach(), self.access
-        medium = GraphMedium(env, attached, self._streams, self.edge_routes)
+        channels = None if access is None else access.channels(attached.access)
+        medium = GraphMedium(env, attached, self._streams, self.edge_routes, channels)
         if access is not None and access.changes_stations(len(attached.stations)):
             medium.association = Association(
                 medium,
@@ -111,6 +136,22 @@ class GraphLinks(Links):
         """Return places and distances at time 0, if clients have any, and the rates of clients alone."""
         known = LinkFacts() if self.access is None else self.access.facts
         return replace(known, rate_bps=np.stack([self._alone(ends)[0] for ends in (_down, _up)]))
+
+    def uplink_snr_hz(self, client: IntArray, time_s: float) -> FloatArray | None:
+        """Return what the strongest stations measure of clients at their places at an instant; None without radio.
+
+        It is the station with which a transfer of the client would start then. One that is handed over during a
+        transfer may have another for a while; the hysteresis of handovers bounds how much stronger that one is.
+        """
+        access = self.access
+        if access is None or access.first.snr is None:
+            return None
+        if not access.moves or time_s == 0:
+            return access.uplink_snr_hz(client, None)
+        places = np.concatenate(
+            [self._place_m(access.walk_of, number, time_s) for number in client.tolist()] or [np.zeros((0, 2))]
+        )
+        return access.uplink_snr_hz(client, places)
 
     def downlink_s(self, client: IntArray, draw: int, start_s: FloatArray, bits: float) -> FloatArray:
         """Return the durations, shape (n,), of clients alone in a network without failures; on the clock use `open`."""
@@ -153,6 +194,14 @@ class GraphLinks(Links):
                     f"{topology.where}: edge server {names[server]!r} has no route to and from the cloud"
                 )
         return [names[server] for server in servers], names[clouds[0]]
+
+    def _place_m(self, walk_of: Callable[[int], Walk], client: int, time_s: float) -> FloatArray:
+        """Return the place of a client that moves, shape (1, 2)."""
+        known = self._walks.get(client)
+        if known is None or known[1] > time_s:
+            known = walk_of(client), time_s
+        self._walks[client] = known[0], time_s
+        return known[0].at(np.array([time_s]), time_s)
 
     def _serving(self) -> IntArray:
         """Return the index of the server of each client at time 0, refusing a client without a route each way."""

@@ -6,7 +6,7 @@ the client: it computes its next measurements and waits for the first that chang
 """
 
 import math
-from collections.abc import Callable, Generator, Iterable, Sequence
+from collections.abc import Callable, Generator, Iterable
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple, Protocol
 
@@ -16,7 +16,7 @@ from simpy import Environment, Event
 from fedsim.arrays import BoolArray, FloatArray, IntArray
 from fedsim.network.medium.fluid import FluidTransfer
 from fedsim.network.topology.attachment import AttachedTopology
-from fedsim.network.topology.coverage import Coverage, View
+from fedsim.network.topology.coverage import Coverage, Offer, View, offers
 from fedsim.network.topology.handover import HandoverRule, Watch
 from fedsim.network.topology.mobility import Walk
 
@@ -42,14 +42,14 @@ class Outlook:
     watch : of its neighbours
     places_m : its positions in metres, shape (n, 2)
     rows : measurements after which its rates are updated, and the last one computed
-    rates_bps : capacities of its downlink and uplink at these rows, from its present station
+    offers : of its present station at these rows
     target : new station at the last of the rows; None without a handover
     """
 
     watch: Watch
     places_m: FloatArray
     rows: list[int]
-    rates_bps: list[list[float]]
+    offers: list[Offer]
     target: int | None
 
     @property
@@ -68,8 +68,8 @@ class AccessLinks(Protocol):
 
     env: Environment
 
-    def join(self, client: int, station: int, rates_bps: Sequence[float]) -> bool:
-        """Let the access of a client lead to a base station from now on; return whether anything has changed."""
+    def join(self, client: int, station: int, offer: Offer) -> bool:
+        """Let the access of a client lead to a base station from now on; return whether its routes have changed."""
         ...
 
     def find_routes(self, transfers: Iterable[FluidTransfer]) -> None:
@@ -158,7 +158,7 @@ class Association:
                 yield self._news
                 seen_s = self._env.now
                 continue
-            for row, rates_bps in zip(ahead.rows, ahead.rates_bps, strict=True):
+            for row, offer in zip(ahead.rows, ahead.offers, strict=True):
                 until_s = float(ahead.watch.times_s[row])
                 timer = self._env.timeout(max(0.0, until_s - self._env.now))
                 yield timer | self._news
@@ -166,7 +166,7 @@ class Association:
                 if not (timer.processed and self._goes_on(client, token)):
                     break
                 seen_m = ahead.places_m[row]
-                self._join(client, self._station[client], rates_bps)
+                self._join(client, self._station[client], offer)
             since_s = ahead.watch.since_at(seen_s, since_s)
             took_over = ahead.target if seen_s >= ahead.ends_s and self._goes_on(client, token) else None
             if took_over is not None and self._usable()[took_over]:
@@ -188,8 +188,8 @@ class Association:
                 rows.append(row)
                 seen_m = places_m[row]
         rows.append(last)
-        rates_bps = view.rates_bps(np.full(len(times_s), station))[rows]
-        return Outlook(watch, places_m, rows, rates_bps.tolist(), target)
+        found = offers(view, np.full(len(times_s), station), rows)
+        return Outlook(watch, places_m, rows, found, target)
 
     def _look_for_another(self, client: int, token: object) -> Process:
         """Wait until a client's lost station works again, or another one is found."""
@@ -226,12 +226,12 @@ class Association:
         self._medium.find_routes(self._under_way(client))
 
     def _attach(self, client: int, station: int, view: View) -> None:
-        """Join a client to a station at the rates of its place."""
-        self._join(client, station, view.rates_bps(np.array([station]))[0].tolist())
+        """Join a client to a station with what it offers at its place."""
+        self._join(client, station, offers(view, np.array([station]))[0])
 
-    def _join(self, client: int, station: int, rates_bps: list[float]) -> None:
+    def _join(self, client: int, station: int, offer: Offer) -> None:
         self._station[client] = station
-        if self._medium.join(client, self._attached.stations[station], rates_bps):
+        if self._medium.join(client, self._attached.stations[station], offer):
             self._medium.find_routes(self._under_way(client))
 
     def _record(self, client: int, station: int) -> None:

@@ -28,7 +28,7 @@ from simpy import Environment
 from fedsim.arrays import FloatArray, IntArray
 from fedsim.network.medium.delayed import Delay, DelayedReception
 from fedsim.network.medium.disciplines import DISCIPLINE, Discipline, MakespanWithPower
-from fedsim.network.medium.drawn import DrawnSpectrum, DrawnTransfer
+from fedsim.network.medium.drawn import DrawnSpectrum
 from fedsim.network.medium.drawn_rules import (
     BandRule,
     BestGainTime,
@@ -38,6 +38,7 @@ from fedsim.network.medium.drawn_rules import (
     MakespanBand,
     TimeRule,
 )
+from fedsim.network.medium.drawn_transfer import DrawnTransfer
 from fedsim.network.medium.gain_sharing import EqualWithPower, ProportionalFair
 from fedsim.network.medium.multicast import Multicast
 from fedsim.network.medium.spectrum import SharedSpectrum, SpectrumTransfer

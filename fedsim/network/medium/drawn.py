@@ -7,99 +7,30 @@ end, or for the end of these blocks.
 """
 
 import math
-from typing import Final
+from typing import Final, cast
 
 import numpy as np
 from simpy import Environment, Event
 
 from fedsim.arrays import FloatArray, IntArray
-from fedsim.clock import call_after, call_next, process_now
+from fedsim.clock import call_after, call_next
 from fedsim.network.medium.drawn_jobs import Jobs, Rows
-from fedsim.network.medium.drawn_plan import BlockPlan, BlocksPlan
+from fedsim.network.medium.drawn_plan import SAME_INSTANT_ULPS, BlockPlan, BlocksPlan, Plan, TurnPlan
 from fedsim.network.medium.drawn_rules import BandRule, TimeRule
+from fedsim.network.medium.drawn_transfer import DrawnTransfer
 from fedsim.network.radio.channel import LAST_BLOCK, MOST_BLOCKS, Channel
-from fedsim.network.transfers import SpectrumBook, Transfer
+from fedsim.network.transfers import SpectrumBook
 
-_SAME_INSTANT_ULPS: Final = 4
 _ELEMENTS: Final = 2**13
 """Rates computed at once, few enough that they stay in a core's cache."""
 _AT_LEAST: Final = 2**8
 """Rates that cost about as little as one."""
 _AT_ONCE: Final = 400
 """Gains that are drawn in about the time of a fourth of them."""
+_MANY: Final = 16
+"""Transfers beyond which gains are drawn ahead of the first end."""
 _FEW: Final = 3
 """Blocks that are looked at one after the other in less time than together."""
-
-
-class DrawnTransfer(Transfer):
-    """One transfer over a `DrawnSpectrum`.
-
-    Attributes
-    ----------
-    done : event that triggers when the last bit has arrived
-    bits : its size
-    client : its id
-    delay_s : propagation delay
-    came_s : instant of its start; `inf` before
-    began_s : instant at which its service began; None before
-    row : among the transfers present; -1 if it is not among them
-    work_done : hertz times seconds that it had when it left the medium
-    cancelled, arrived : whether it was cancelled, or is complete at the receiver
-    """
-
-    __slots__ = (
-        "_medium",
-        "_sent_bits",
-        "arrived",
-        "began_s",
-        "bits",
-        "came_s",
-        "cancelled",
-        "client",
-        "delay_s",
-        "done",
-        "row",
-        "work_done",
-    )
-
-    def __init__(self, medium: "DrawnSpectrum", client: int, bits: float, delay_s: float) -> None:
-        self._medium, self.client, self.bits, self.delay_s = medium, client, bits, delay_s
-        self.done = Event(medium.env)
-        self.came_s = math.inf
-        self.began_s: float | None = None
-        self.row, self.work_done, self._sent_bits = -1, 0.0, 0.0
-        self.cancelled = self.arrived = False
-
-    def begin(self) -> None:
-        """Start now, unless the transfer has been cancelled."""
-        if not self.cancelled:
-            self._medium.start(self)
-
-    def cancel(self) -> None:
-        """End the transfer now and free its share; nothing if it has arrived."""
-        if not (self.cancelled or self.arrived):
-            self.cancelled = True
-            self._medium.forget(self)
-
-    def sent_bits(self) -> float:
-        """Return the number of bits carried so far."""
-        return self._sent_bits if self.row < 0 else self._medium.sent_bits(self)
-
-    def queued_s(self) -> float:
-        """Return the seconds between the start of the transfer and the begin of its service, or now; 0 before both."""
-        if self.began_s is not None:
-            return self.began_s - self.came_s
-        return 0.0 if self.came_s == math.inf else self._medium.env.now - self.came_s
-
-    def leave(self, sent_bits: float, work_done: float) -> None:
-        """Keep what was carried when the transfer left the medium."""
-        self.row, self._sent_bits, self.work_done = -1, sent_bits, work_done
-
-    def arrive(self, _event: Event) -> None:
-        """Trigger `done` as part of this event, unless the transfer was cancelled during its propagation delay."""
-        if not self.cancelled:
-            self.arrived = True
-            process_now(self.done)
 
 
 class DrawnSpectrum:
@@ -117,10 +48,13 @@ class DrawnSpectrum:
 
     def __init__(self, env: Environment, channel: Channel, rule: BandRule | TimeRule) -> None:
         self.env, self.channel, self.rule = env, channel, rule
+        self._band = rule if isinstance(rule, BandRule) else None
+        self._turns = rule if isinstance(rule, TimeRule) else None
         self.bandwidth_hz = channel.bandwidth_hz
         self._efficiency: list[float] = (channel.ergodic_rate_bps / channel.bandwidth_hz).tolist()
-        self._jobs = Jobs(channel)
-        self._plan: BlockPlan | BlocksPlan | None = None
+        # The rate in a hertz is that in the whole band where time is divided, or power is spread and fading flat.
+        self._jobs = Jobs(channel, rates=self._band is None or (channel.densest is None and channel.share_rates.flat))
+        self._plan: Plan | None = None
         self._timer: Event | None = None
         self._planning = self._due = False
         self._seen_s = self._changed_s = env.now
@@ -151,11 +85,11 @@ class DrawnSpectrum:
 
     def start(self, transfer: DrawnTransfer) -> None:
         """Start a transfer now that this medium has made."""
-        jobs, rule, client, bits = self._jobs, self.rule, transfer.client, transfer.bits
+        jobs, turns, client, bits = self._jobs, self._turns, transfer.client, transfer.bits
         transfer.came_s = now_s = self.env.now
         if bits > 0 and self._efficiency[client] > 0:
             self._count(now_s)
-            if isinstance(rule, BandRule) or not rule.waits(jobs):
+            if turns is None or not turns.waits(jobs):
                 self._change(now_s)
             self._came_s += now_s
             transfer.row = jobs.add(transfer, client, bits, self._efficiency[client])
@@ -229,22 +163,27 @@ class DrawnSpectrum:
 
     def _carry_out(self, now_s: float) -> None:
         """Give the transfers what they have had of the plan until now."""
-        plan, jobs, rule = self._plan, self._jobs, self.rule
+        plan, jobs, turns = self._plan, self._jobs, self._turns
         if plan is None:
             return
         self._plan = None
-        block, rest_s = plan.passed(now_s)
-        bits, seconds = plan.carried(now_s)
-        left = jobs.left[plan.rows] - bits
-        slack = plan.present_rate_bps(now_s) * (_SAME_INSTANT_ULPS * math.ulp(now_s)) + jobs.grain[plan.rows]
-        due = left <= slack
-        if due.any():
-            left[due], self._due = 0.0, True
-        jobs.left[plan.rows] = left
-        jobs.work[plan.rows] += self.bandwidth_hz * seconds
+        if isinstance(plan, TurnPlan):
+            self._due |= plan.carry_out(jobs, now_s, self.bandwidth_hz)
+        else:
+            rows = plan.rows
+            bits, seconds = plan.carried(now_s)
+            left = jobs.left[rows] - bits
+            slack = plan.present_rate_bps(now_s) * (SAME_INSTANT_ULPS * math.ulp(now_s))
+            slack += jobs.grain[rows]
+            due = left <= slack
+            if np.logical_or.reduce(due):
+                left[due], self._due = 0.0, True
+            jobs.left[rows] = left
+            seconds *= self.bandwidth_hz
+            jobs.work[rows] += seconds
         self._carried += self.bandwidth_hz * plan.busy_s(now_s)
-        if isinstance(rule, TimeRule):
-            rule.went_on(jobs, block, rest_s)
+        if turns is not None:
+            turns.went_on(jobs, *plan.passed(now_s))
 
     def _go_on(self, now_s: float) -> None:
         """End the transfers whose bits are sent, and plan for the others."""
@@ -267,22 +206,22 @@ class DrawnSpectrum:
         if delay_s < math.inf:
             self._timer = call_after(self.env, delay_s, self._on_time)
 
-    def _look_ahead(self, now_s: float) -> BlockPlan | BlocksPlan:
+    def _look_ahead(self, now_s: float) -> Plan:
         """Return the rates of the next blocks."""
-        jobs, channel, rule = self._jobs, self.channel, self.rule
+        jobs, channel, turns = self._jobs, self.channel, self._turns
         coherence_s = channel.fading.coherence_s
         block = 0 if math.isinf(coherence_s) else int(min(now_s / coherence_s, LAST_BLOCK))
-        if (block + 1) * coherence_s - now_s <= _SAME_INSTANT_ULPS * math.ulp(now_s):
+        if (block + 1) * coherence_s - now_s <= SAME_INSTANT_ULPS * math.ulp(now_s):
             block += 1
-        rows: Rows = slice(0, jobs.n) if isinstance(rule, BandRule) else rule.rows(jobs)
+        rows: Rows = slice(0, jobs.n) if turns is None else turns.rows(jobs)
         jobs.begin(rows, block, now_s)
         snr = jobs.snr[rows]
-        split = np.full(snr.size, 1.0 / snr.size)
-        if isinstance(rule, BandRule):
-            split = rule.split(jobs)
-            snr = snr * np.minimum(1.0 / split, jobs.densest[rows])
-        expected = self._blocks_to_end(jobs.left[rows] / (jobs.efficiency[rows] * split))
-        blocks = self._blocks(expected, snr.size, now_s)
+        split: FloatArray | None = None
+        if self._band is not None:
+            split = self._band.split(jobs)
+            if channel.densest is not None:
+                snr = snr * np.minimum(1.0 / split, jobs.densest[rows])
+        expected, blocks = self._horizon(rows, snr.size, split, now_s)
         blocks = max(1, min(blocks, MOST_BLOCKS - (block - jobs.oldest_block)))
         faded = None
         if block - jobs.oldest_block >= MOST_BLOCKS or block >= LAST_BLOCK:
@@ -292,23 +231,64 @@ class DrawnSpectrum:
                 coherence_s, blocks = math.inf, 1
             else:
                 blocks = min(blocks, MOST_BLOCKS - (block - int(first[faded].min())))
-        gain = jobs.gains(rows, block, blocks, min(expected, _AT_ONCE // snr.size))
-        length_s = np.full(len(gain), coherence_s)
+        gain, known = jobs.gains(
+            rows, block, blocks, max(min(expected, _AT_ONCE // snr.size), self._ahead(rows, block))
+        )
+        rate = channel.share_rates.rate_bps(snr, jobs.efficiency[rows], gain, split) if known is None else known
+        first_s = coherence_s
         if coherence_s < math.inf:
-            length_s[0] = max((block + 1) * coherence_s - now_s, 2 * math.ulp(now_s))
-        of_band = split if isinstance(rule, BandRule) else None
-        rate = channel.share_rates.rate_bps(snr, jobs.efficiency[rows], gain, of_band)
+            first_s = max((block + 1) * coherence_s - now_s, 2 * math.ulp(now_s))
         if faded is not None:
-            rate[:, ~faded] = channel.bandwidth_hz * channel.rate.mean_efficiency(snr[~faded], channel.fading)
+            rate = np.where(faded, rate, channel.bandwidth_hz * channel.rate.mean_efficiency(snr, channel.fading))
             gain = np.where(faded, gain, channel.share_rates.typical)
-        parts = rule.turns(jobs, gain, rate, length_s) if isinstance(rule, TimeRule) else split[None]
-        rate = rate * parts
         if len(rate) == 1:
-            return BlockPlan(now_s, rows, rate[0], parts[0], float(length_s[0]))
-        if len(parts) == 1:
-            parts = np.broadcast_to(parts, rate.shape)
+            return self._plan_block(rows, gain[0], rate[0], split, first_s, now_s)
+        length_s = np.full(len(gain), coherence_s)
+        length_s[0] = first_s
+        if turns is None:
+            parts = np.broadcast_to(cast(FloatArray, split), rate.shape)
+        else:
+            parts = turns.turns(jobs, gain, rate, length_s)
+        rate = rate * parts
         sent = np.cumsum(rate * length_s[:, None], axis=0)
         return BlocksPlan(now_s, rows, rate, parts, np.cumsum(length_s), sent)
+
+    def _plan_block(
+        self,
+        rows: Rows,
+        gain: FloatArray,
+        rate: FloatArray,
+        split: FloatArray | None,
+        length_s: float,
+        now_s: float,
+    ) -> "BlockPlan | TurnPlan":
+        """Return the plan of one block of some seconds; shapes (m,)."""
+        if split is not None:
+            return BlockPlan(now_s, rows, rate * split, split, length_s)
+        served, part = cast(TimeRule, self._turns).turn(self._jobs, gain, rate, length_s)
+        rates = [bps * own for bps, own in zip(rate[served].tolist(), part, strict=True)]
+        rows = served if isinstance(rows, slice) else rows[served]
+        return TurnPlan(now_s, rows, rows.tolist(), rates, part, length_s)
+
+    def _horizon(self, rows: Rows, count: int, split: FloatArray | None, now_s: float) -> tuple[int, int]:
+        """Return in about how many blocks the first transfer ends, and for how many to look ahead."""
+        few, jobs = self._few(count, now_s), self._jobs
+        if few <= _FEW and count > _AT_ONCE // 2:
+            # The first end does not count: one block is looked at, and its gains alone are drawn for it.
+            return 1, 1
+        expected = self._blocks_to_end(
+            jobs.left[rows] / (jobs.efficiency[rows] * (1.0 / count if split is None else split))
+        )
+        return expected, self._blocks(expected, count, few)
+
+    def _ahead(self, rows: Rows, block: int) -> int:
+        """Return for how many blocks the gains of many transfers are drawn at once: few of them will have ended."""
+        jobs = self._jobs
+        if jobs.n <= _MANY or isinstance(rows, np.ndarray) or jobs.holds(block):
+            return 1
+        work = jobs.left[rows] / jobs.efficiency[rows]
+        last = float(work.sum()) / (self.bandwidth_hz * self.channel.fading.coherence_s)
+        return 1 + int(min(last / 2, _ELEMENTS // (2 * jobs.n)))
 
     def _blocks_to_end(self, work: FloatArray) -> int:
         """Return in about how many blocks the first transfer ends.
@@ -320,13 +300,18 @@ class DrawnSpectrum:
         blocks = float(work.min()) / (self.bandwidth_hz * self.channel.fading.coherence_s)
         return int(min(blocks, float(_ELEMENTS))) + 1
 
-    def _blocks(self, expected: int, rows: int, now_s: float) -> int:
+    def _few(self, rows: int, now_s: float) -> float:
+        """Return the blocks until about the next change by others, or that cost little."""
+        coherence_s = self.channel.fading.coherence_s
+        if math.isinf(coherence_s):
+            return 1.0
+        quiet_s = max(self.env.peek() - now_s, 2 * (now_s - self._changed_s))
+        return 1 + min(quiet_s / coherence_s, float(_ELEMENTS)) + _AT_LEAST // rows
+
+    def _blocks(self, expected: int, rows: int, few: float) -> int:
         """Return for how many blocks to look ahead: about until the next end, or the next change by others."""
         if math.isinf(self.channel.fading.coherence_s):
             return 1
-        quiet_s = max(self.env.peek() - now_s, 2 * (now_s - self._changed_s))
-        quiet = min(quiet_s / self.channel.fading.coherence_s, float(_ELEMENTS))
-        few = 1 + quiet + _AT_LEAST // rows
         blocks = int(min(expected + 2 * math.sqrt(expected), few, _ELEMENTS // rows))
         return blocks if blocks > _FEW else 1
 

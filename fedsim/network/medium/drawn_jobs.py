@@ -34,6 +34,7 @@ class Jobs:
     Parameters
     ----------
     channel : radio of the clients
+    rates : whether rates with the whole band are kept beside the gains
 
     Attributes
     ----------
@@ -48,13 +49,14 @@ class Jobs:
     owner : what sends each transfer
     """
 
-    def __init__(self, channel: Channel) -> None:
+    def __init__(self, channel: Channel, *, rates: bool) -> None:
         self.channel = channel
         self.n = 0
         self.owner: list[Owner] = []
         self._numbers = np.zeros((8, _FIRST_ROWS))
         self._counts = np.zeros((3, _FIRST_ROWS), dtype=np.int64)
         self._gains, self._drawn = np.zeros((0, _FIRST_ROWS)), np.zeros(_FIRST_ROWS, dtype=np.bool_)
+        self._rates = np.zeros((0, _FIRST_ROWS)) if rates else None
         self._base = self._joined = self._missing = self.oldest_block = 0
         self._unbegun: list[Owner] = []
         self._name_columns()
@@ -99,6 +101,8 @@ class Jobs:
         self._numbers[:, row] = self._numbers[:, last]
         self._counts[:, row] = self._counts[:, last]
         self._gains[:, row], self._drawn[row] = self._gains[:, last], self._drawn[last]
+        if self._rates is not None:
+            self._rates[:, row] = self._rates[:, last]
         return moved
 
     def begin(self, rows: Rows, block: int, now_s: float) -> None:
@@ -117,8 +121,14 @@ class Jobs:
                 owner.began_s = now_s
                 self.first_block[owner.row] = block
 
-    def gains(self, rows: Rows, block: int, wanted: int, at_once: int) -> FloatArray:
+    def holds(self, block: int) -> bool:
+        """Return whether gains of a block are drawn for those of the transfers that were present then."""
+        return 0 <= block - self._base < len(self._gains)
+
+    def gains(self, rows: Rows, block: int, wanted: int, at_once: int) -> tuple[FloatArray, FloatArray | None]:
         """Return the gains of some transfers from a block on, for as many blocks as wanted or fewer, shape (blocks, m).
+
+        Beside them stand the rates with the whole band in bit/s, of the same shape, where they are kept.
 
         Parameters
         ----------
@@ -127,26 +137,35 @@ class Jobs:
         wanted : number of blocks, >= 1
         at_once : number of blocks to draw at once where none is drawn yet, if that is more
         """
-        passed = block - self._base
-        if not 0 <= passed < len(self._gains):
-            self._base, passed = block, 0
+        if not self.holds(block):
+            self._base = block
             self._gains = np.empty((max(wanted, at_once), self.left.size))
+            if self._rates is not None:
+                self._rates = np.empty_like(self._gains)
             self._drawn[: self.n] = False
             self._missing = self.n
+        passed = block - self._base
         if self._missing:
             missing = _rows_of(~self._drawn[rows], rows)
             if missing.size:
                 blocks = np.arange(block, self._base + len(self._gains))
-                self._gains[passed:, missing] = self.channel.share_rates.draw(self.client[missing], blocks[:, None])
+                drawn = self.channel.share_rates.draw(self.client[missing], blocks[:, None])
+                self._gains[passed:, missing] = drawn
+                if self._rates is not None:
+                    rate = self.channel.share_rates.rate_bps(self.snr[missing], self.efficiency[missing], drawn)
+                    self._rates[passed:, missing] = rate
                 self._drawn[missing] = True
                 self._missing -= missing.size
-        return self._gains[passed : passed + wanted, rows]
+        chosen = slice(passed, passed + wanted), rows
+        return self._gains[chosen], None if self._rates is None else self._rates[chosen]
 
     def _grow(self) -> None:
         more = self.left.size
         self._numbers = np.concatenate([self._numbers, np.zeros((len(self._numbers), more))], axis=1)
         self._counts = np.concatenate([self._counts, np.zeros((len(self._counts), more), dtype=np.int64)], axis=1)
         self._gains = np.concatenate([self._gains, np.empty((len(self._gains), more))], axis=1)
+        if self._rates is not None:
+            self._rates = np.concatenate([self._rates, np.empty((len(self._rates), more))], axis=1)
         self._drawn = np.concatenate([self._drawn, np.zeros(more, dtype=np.bool_)])
         self._name_columns()
 

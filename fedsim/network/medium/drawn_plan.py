@@ -2,14 +2,75 @@
 
 import math
 from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 
-from fedsim.arrays import FloatArray
-from fedsim.network.medium.drawn_jobs import Rows
+from fedsim.arrays import FloatArray, IntArray
+from fedsim.network.medium.drawn_jobs import Jobs, Rows
+
+SAME_INSTANT_ULPS: Final = 4
+"""Ends within this many units in the last place of the present instant are now: sums in another order differ so."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
+class TurnPlan:
+    """Rates of the few transfers that are served until the end of the present block; methods as in `BlocksPlan`.
+
+    Attributes
+    ----------
+    since_s : instant from which it holds
+    rows, served : the transfers, m of them
+    rates_bps, parts : of each, and of the band or the time that each has
+    length_s : seconds from `since_s` until the end of the block
+    """
+
+    since_s: float
+    rows: IntArray
+    served: list[int]
+    rates_bps: list[float]
+    parts: list[float]
+    length_s: float
+
+    @property
+    def rate_bps(self) -> FloatArray:
+        """Rates, shape (m,)."""
+        return np.array(self.rates_bps)
+
+    def passed(self, now_s: float) -> tuple[int, float]:
+        """Return 0 and the seconds of this block."""
+        return 0, now_s - self.since_s
+
+    def carried(self, now_s: float) -> tuple[FloatArray, FloatArray]:
+        """Return the bits and the seconds of the whole band that each transfer has had, shapes (m,)."""
+        passed_s = now_s - self.since_s
+        return self.rate_bps * passed_s, np.array(self.parts) * passed_s
+
+    def carry_out(self, jobs: Jobs, now_s: float, bandwidth_hz: float) -> bool:
+        """Give the transfers what they have had until now; return whether the bits of one are sent."""
+        passed_s, slack_s, due = now_s - self.since_s, SAME_INSTANT_ULPS * math.ulp(now_s), False
+        for row, rate_bps, part in zip(self.served, self.rates_bps, self.parts, strict=True):
+            left = jobs.left.item(row) - rate_bps * passed_s
+            if left <= rate_bps * slack_s + jobs.grain.item(row):
+                left, due = 0.0, True
+            jobs.left[row] = left
+            jobs.work[row] += bandwidth_hz * (part * passed_s)
+        return due
+
+    def busy_s(self, now_s: float) -> float:
+        """Return the seconds for which the whole band was in use."""
+        return sum(self.parts) * (now_s - self.since_s)
+
+    def next_end(self, left: FloatArray) -> float:
+        """Return the seconds until the first end; `inf` if none ends within the block."""
+        ends_s = [
+            bits / rate_bps for bits, rate_bps in zip(left.tolist(), self.rates_bps, strict=True) if rate_bps > 0.0
+        ]
+        first_s = min(ends_s, default=math.inf)
+        return first_s if first_s <= self.length_s else math.inf
+
+
+@dataclass(slots=True)
 class BlockPlan:
     """Rates until the end of the present block, while the transfers present stay the same; methods as in `BlocksPlan`.
 
@@ -43,12 +104,12 @@ class BlockPlan:
 
     def busy_s(self, now_s: float) -> float:
         """Return the seconds for which the whole band was in use."""
-        return float(self.part.sum()) * (now_s - self.since_s)
+        return float(np.add.reduce(self.part)) * (now_s - self.since_s)
 
     def next_end(self, left: FloatArray) -> float:
         """Return the seconds until the first end; `inf` if none ends within the block."""
         with np.errstate(divide="ignore"):
-            first_s = float((left / self.rate_bps).min())
+            first_s = float(np.minimum.reduce(left / self.rate_bps, initial=math.inf))
         return first_s if first_s <= self.length_s else math.inf
 
 
@@ -122,3 +183,6 @@ class BlocksPlan:
         begins_s = np.where(block > 0, self.ends_s[block - 1], 0.0)
         ends_s = begins_s + (wanted - before) / self.rate_bps[block, ending]
         return float(np.minimum(ends_s, self.ends_s[block]).min())
+
+
+Plan = BlockPlan | BlocksPlan | TurnPlan

@@ -10,12 +10,14 @@ from typing import Final
 
 import numpy as np
 
-from fedsim.arrays import FloatArray
+from fedsim.arrays import FloatArray, IntArray
 from fedsim.network.medium.drawn_jobs import Jobs, Rows
 from fedsim.network.radio.channel import Channel
 from fedsim.network.radio.makespan_split import MakespanSplit
 
 _LEAST_BPS: Final = 1e-200
+_ONLY: Final = np.zeros(1, dtype=np.int64)
+_NONE: Final = np.zeros(0, dtype=np.int64)
 
 
 class BandRule(ABC):
@@ -48,12 +50,22 @@ class TimeRule(ABC):
         length_s : of the blocks, shape (blocks,)
         """
 
+    @abstractmethod
+    def turn(self, jobs: Jobs, gain: FloatArray, rate_bps: FloatArray, seconds: float) -> tuple[IntArray, list[float]]:
+        """Return which of the `rows` are served in one block, and the part of the time that each of them has.
+
+        Parameters
+        ----------
+        jobs, gain, rate_bps : as in `turns`, of the one block, shapes (m,)
+        seconds : length of the block
+        """
+
     def went_on(self, jobs: Jobs, block: int, passed_s: float) -> None:
         """Learn that time has passed as planned: some whole blocks, and seconds of the next; by default nothing.
 
         Parameters
         ----------
-        jobs : as in the last call of `turns`
+        jobs : as in the last call of `turns` or `turn`
         block : number of whole blocks of that call
         passed_s : seconds of the block after them
         """
@@ -68,7 +80,9 @@ class EqualBand(BandRule):
 
     def split(self, jobs: Jobs) -> FloatArray:
         """Return the n-th part for each."""
-        return np.full(jobs.n, 1.0 / jobs.n)
+        parts = np.empty(jobs.n)
+        parts.fill(1.0 / jobs.n)
+        return parts
 
 
 class MakespanBand(BandRule):
@@ -108,6 +122,10 @@ class FirstComeTime(TimeRule):
         """Return all of the time."""
         return np.ones_like(rate_bps)
 
+    def turn(self, jobs: Jobs, gain: FloatArray, rate_bps: FloatArray, seconds: float) -> tuple[IntArray, list[float]]:
+        """Return all of the time."""
+        return _ONLY, [1.0]
+
 
 class BestGainTime(TimeRule):
     """Each block for the transfer whose gain is the largest against its own mean; equal ones share it."""
@@ -119,6 +137,11 @@ class BestGainTime(TimeRule):
         """Return all of the time for the largest gain."""
         best = np.asarray(gain == gain.max(axis=1, keepdims=True), dtype=np.float64)
         return np.asarray(best / best.sum(axis=1, keepdims=True))
+
+    def turn(self, jobs: Jobs, gain: FloatArray, rate_bps: FloatArray, seconds: float) -> tuple[IntArray, list[float]]:
+        """Return all of the time for the largest gain."""
+        best = np.equal(gain, gain[gain.argmax()]).nonzero()[0]
+        return best, [1.0 / best.size] * best.size
 
 
 class FairTime(TimeRule):
@@ -138,37 +161,59 @@ class FairTime(TimeRule):
 
     def __init__(self, channel: Channel, window_s: float) -> None:
         self._bandwidth_hz, self._window_s = channel.bandwidth_hz, window_s
+        # Of each block of the last look: averages before it, which transfers are served, and their rates.
         self._before_bps: list[FloatArray] = []
-        self._served_bps: list[FloatArray] = []
+        self._served: list[tuple[IntArray, FloatArray]] = []
 
     def turns(self, jobs: Jobs, gain: FloatArray, rate_bps: FloatArray, length_s: FloatArray) -> FloatArray:
         """Return the water over the levels, block by block."""
-        n, parts = jobs.n, np.zeros_like(rate_bps)
-        average = jobs.average_bps[:n]
-        fresh = average == 0.0
-        average[fresh] = jobs.efficiency[:n][fresh] * self._bandwidth_hz / n
-        self._before_bps, self._served_bps = [], []
+        parts = np.zeros_like(rate_bps)
+        self._begin(jobs)
         for block, seconds in enumerate(length_s.tolist()):
-            rate = rate_bps[block]
-            kept, new = math.exp(-seconds / self._window_s), -math.expm1(-seconds / self._window_s)
-            level = np.divide(kept * average, rate, out=np.full(n, math.inf), where=rate > 0)
-            part = _water(level, new)
-            self._before_bps.append(average)
-            served = part * rate
-            self._served_bps.append(served)
-            average = np.maximum(kept * average + new * served, _LEAST_BPS)
-            parts[block] = part
+            low, part = self._divide(rate_bps[block], seconds)
+            parts[block, low] = part
+            self._before_bps.append(self._after(block, seconds, -math.expm1(-seconds / self._window_s)))
         return parts
+
+    def turn(self, jobs: Jobs, gain: FloatArray, rate_bps: FloatArray, seconds: float) -> tuple[IntArray, list[float]]:
+        """Return the water over the levels."""
+        self._begin(jobs)
+        low, part = self._divide(rate_bps, seconds)
+        return low, part.tolist()
 
     def went_on(self, jobs: Jobs, block: int, passed_s: float) -> None:
         """Bring the averages up to date."""
-        kept = math.exp(-passed_s / self._window_s)
-        average = kept * self._before_bps[block] + (1.0 - kept) * self._served_bps[block]
-        jobs.average_bps[: average.size] = np.maximum(average, _LEAST_BPS)
+        average = self._after(block, passed_s, 1.0 - math.exp(-passed_s / self._window_s))
+        jobs.average_bps[: average.size] = average
+
+    def _begin(self, jobs: Jobs) -> None:
+        """Take the averages as they are now; that of a fresh transfer is its part of the time at its mean rate."""
+        average = jobs.average_bps[: jobs.n]
+        fresh = (average == 0.0).nonzero()[0]
+        if fresh.size:
+            average[fresh] = jobs.efficiency[fresh] * self._bandwidth_hz / jobs.n
+        self._before_bps, self._served = [average], []
+
+    def _divide(self, rate: FloatArray, seconds: float) -> tuple[IntArray, FloatArray]:
+        """Return which transfers are served in the next block, and their parts of its time."""
+        level = np.empty(rate.size)
+        level.fill(math.inf)
+        average = self._before_bps[len(self._served)]
+        np.divide(math.exp(-seconds / self._window_s) * average, rate, out=level, where=rate > 0)
+        low, part = _water(level, -math.expm1(-seconds / self._window_s))
+        self._served.append((low, part * rate[low]))
+        return low, part
+
+    def _after(self, block: int, seconds: float, new: float) -> FloatArray:
+        """Return the averages some seconds after the begin of a block, of which a part is new."""
+        low, served = self._served[block]
+        average = math.exp(-seconds / self._window_s) * self._before_bps[block]
+        average[low] += new * served
+        return np.maximum(average, _LEAST_BPS, out=average)
 
 
-def _water(level: FloatArray, amount: float) -> FloatArray:
-    """Return the parts x >= 0 of one in all for which ``level + amount * x`` is the same wherever x > 0.
+def _water(level: FloatArray, amount: float) -> tuple[IntArray, FloatArray]:
+    """Return the parts x > 0 of one in all for which ``level + amount * x`` is the same, and less than where x = 0.
 
     A level of `inf` has nothing; where all have, nothing is given.
 
@@ -177,17 +222,20 @@ def _water(level: FloatArray, amount: float) -> FloatArray:
     level : >= 0, shape (n,)
     amount : of all water, in (0, 1]
     """
-    parts = np.zeros(level.size)
-    lowest = level.min()
+    lowest = np.minimum.reduce(level)
     if lowest == math.inf:
-        return parts
-    low = np.flatnonzero(level <= lowest + amount)
-    order = np.sort(level[low])
+        return _NONE, np.zeros(0)
+    low = (level <= lowest + amount).nonzero()[0]
+    if low.size == 1:
+        return low, np.ones(1)
+    levels = level[low]
+    order = np.sort(levels)
     surface = (np.cumsum(order) + amount) / np.arange(1, order.size + 1)
     # The surface is above as many levels as it is computed from.
     count = int(np.count_nonzero(surface > order))
-    parts[low] = np.maximum(0.0, surface[max(count, 1) - 1] - level[low])
+    parts = np.maximum(0.0, surface[max(count, 1) - 1] - levels)
     if not parts.any():
         # The water is finer than the rounding of the levels.
-        parts[int(np.argmin(level))] = 1.0
-    return np.asarray(parts / parts.sum())
+        parts[int(np.argmin(levels))] = 1.0
+    given = parts.nonzero()[0]
+    return low[given], parts[given] / parts.sum()

@@ -1,7 +1,8 @@
-"""Fluid transfers on the clock: rates are constant between the starts and ends of transfers.
+"""Fluid transfers on the clock: rates are known between the starts and ends of transfers.
 
-The next end is therefore known, and one event waits for it. The rates after all changes of one instant are computed
-together, once.
+They are constant, or where links fade constant within each block, and computed for some blocks ahead. The next end is
+therefore known, and one event waits for it, or for the end of these blocks. The rates after all changes of one instant
+are computed together, once.
 """
 
 import math
@@ -12,6 +13,7 @@ from simpy import Environment, Event
 
 from fedsim.arrays import FloatArray
 from fedsim.clock import call_after
+from fedsim.network.topology.faded_links import LinkFading
 from fedsim.network.topology.flow_state import FlowState, Route
 from fedsim.network.transfers import Transfer
 
@@ -57,7 +59,7 @@ class FluidTransfer(Transfer):
 
     def rate_bps(self) -> float:
         """Return the present rate, 0 when all bits are sent."""
-        return 0.0 if self.slot is None else self._fluid.rate_of(self)
+        return self._fluid.rate_of(self)
 
     def all_sent(self) -> None:
         """Let the last bit arrive after the propagation delay of the route."""
@@ -77,7 +79,8 @@ class Fluid:
     ----------
     env : Environment
     capacity_bps : array of shape (m,)
-        Capacity of each link at the start.
+        Capacity of each link at the start, the mean of one that fades.
+    fading : of the links; None where none fades
 
     Attributes
     ----------
@@ -85,13 +88,13 @@ class Fluid:
     recomputed : number of times that rates were computed
     """
 
-    def __init__(self, env: Environment, capacity_bps: FloatArray) -> None:
+    def __init__(self, env: Environment, capacity_bps: FloatArray, fading: LinkFading | None = None) -> None:
         self.env = env
         self.recomputed = 0
         self.transfers: dict[int, FluidTransfer] = {}
-        self._table = FlowState(capacity_bps)
+        self._table = FlowState(capacity_bps, fading)
         self._awaited: dict[int, list[Event]] = {}
-        self._last_s = env.now
+        self._last_s = self._changed_s = env.now
         self._changed = False
         self._wakes_s = math.inf
         self._wake: Event | None = None
@@ -126,8 +129,10 @@ class Fluid:
         self._finish_due()
         if transfer.slot is not None:
             self._pass_time()
-            self._table.lift(transfer.route)
+            # Placed before it is lifted: a link of both routes stays in use, and its fading goes on.
+            left = transfer.route
             self._place(transfer, transfer.slot, route)
+            self._table.lift(left)
             self._change()
 
     def remove(self, transfer: FluidTransfer) -> None:
@@ -147,6 +152,11 @@ class Fluid:
         if self._table.set_capacity(link, capacity_bps):
             self._change()
 
+    def fading_changed(self, link: int) -> None:
+        """Let a link fade in another way from now on."""
+        if self._table.fading_changed(link):
+            self._change()
+
     def in_use(self, links: Sequence[int]) -> Event:
         """Return an event that triggers as soon as a transfer uses one of the links, now if one does already."""
         event = self.env.event()
@@ -164,10 +174,10 @@ class Fluid:
         return float(self._table.remaining_bits[transfer.slot])
 
     def rate_of(self, transfer: FluidTransfer) -> float:
-        """Return the present rate of a transfer, after all changes of this instant."""
+        """Return the present rate of a transfer, after all changes of this instant; 0 when all bits are sent."""
         if self._changed:
             self._share()
-        return float(self._table.rate_bps[transfer.slot])
+        return 0.0 if transfer.slot is None else self._table.rate_at(transfer.slot, self.env.now)
 
     def load_bps(self) -> FloatArray:
         """Return the present load of each link in bit/s, shape (m,)."""
@@ -200,13 +210,13 @@ class Fluid:
         """Send bits for the time since the last change, at constant rates."""
         now_s = self.env.now
         if now_s > self._last_s:
-            self._table.carry(now_s - self._last_s)
+            self._table.carry(now_s - self._last_s, now_s)
             self._last_s = now_s
 
     def _change(self) -> None:
         """Compute the rates after all changes of this instant."""
         if not self._changed:
-            self._changed = True
+            self._changed, self._changed_s = True, self.env.now
             call_after(self.env, 0.0, self._compute_rates)
 
     def _compute_rates(self, _event: Event) -> None:
@@ -218,7 +228,10 @@ class Fluid:
         self._pass_time()
         self._changed = False
         self.recomputed += 1
-        self._wake_at(self._table.share(self.env.now))
+        now_s = self.env.now
+        # About as long as it has lasted since the last change, or until the next event of all.
+        quiet_s = max(self.env.peek() - now_s, 2 * (now_s - self._changed_s))
+        self._wake_at(self._table.share(now_s, quiet_s))
 
     def _wake_at(self, time_s: float) -> None:
         # An event that is too early sets the next one, so that a later end needs no new event.
@@ -232,7 +245,10 @@ class Fluid:
         self._wakes_s = math.inf
         self._finish_due()
         if not self._changed:
-            self._wake_at(self._table.next_finish_s())
+            if self._table.known_until_s <= self.env.now + 2 * math.ulp(self.env.now):
+                self._share()
+            else:
+                self._wake_at(min(self._table.next_finish_s(), self._table.known_until_s))
 
     def _finish_due(self) -> None:
         """End the transfers whose last bit is sent by now."""

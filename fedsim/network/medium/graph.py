@@ -9,6 +9,7 @@ from fedsim.errors import ScenarioError
 from fedsim.network.medium.association import Association, Handover
 from fedsim.network.medium.fluid import Fluid, FluidTransfer
 from fedsim.network.topology.attachment import NEAREST_SERVER, AttachedTopology
+from fedsim.network.topology.coverage import AccessChannels, Offer
 from fedsim.network.transfers import RoutedMedium
 from fedsim.streams import Streams
 
@@ -24,6 +25,7 @@ class GraphMedium(RoutedMedium):
     attached : the topology with its clients as of time 0; the medium changes it
     streams : random streams of the run
     edge_routes : returns the names of the edge servers that serve clients, and of the cloud
+    channels : fading of the clients' access links; None where none fades
 
     Attributes
     ----------
@@ -32,11 +34,19 @@ class GraphMedium(RoutedMedium):
     association : of clients that may change their base station; None if none does
     """
 
-    def __init__(self, env: Environment, attached: AttachedTopology, streams: Streams, edge_routes: EdgeRoutes) -> None:
+    def __init__(
+        self,
+        env: Environment,
+        attached: AttachedTopology,
+        streams: Streams,
+        edge_routes: EdgeRoutes,
+        channels: AccessChannels | None = None,
+    ) -> None:
         self.env, self.streams, self._attached, self._edge_routes = env, streams, attached, edge_routes
         self.topology = attached.topology
         self._capacity_bps = self.topology.resources_bps()
-        self.fluid = Fluid(env, self._capacity_bps)
+        self._channels = channels
+        self.fluid = Fluid(env, self._capacity_bps, channels)
         self._factors: dict[int, dict[int, float]] = {}
         self.association: Association | None = None
 
@@ -103,21 +113,24 @@ class GraphMedium(RoutedMedium):
                 if self.topology.shares_airtime(link):  # the routes over it have other weights now
                     self.find_routes(transfer for transfer in self.fluid.transfers.values() if transfer.uses(link))
 
-    def join(self, client: int, station: int, rates_bps: Sequence[float]) -> bool:
-        """Let a client's access lead to a base station from now on; return whether anything has changed.
+    def join(self, client: int, station: int, offer: Offer) -> bool:
+        """Let a client's access lead to a base station from now on; return whether routes over it have changed.
 
         Parameters
         ----------
         client : id
         station : number of the station's node
-        rates_bps : capacities of the downlink and of the uplink
+        offer : of the station at the client's place
         """
         own, (down, up) = self.topology.client_node[client], self._attached.access[client]
         changed = self.topology.links[up].head != station
         if changed:
             self.topology.turn(down, station, own)
             self.topology.turn(up, own, station)
-        for link, rate_bps in zip((down, up), rates_bps, strict=True):
+        if self._channels is not None and self._channels.join(client, offer):
+            for link in (down, up):
+                self.fluid.fading_changed(link)
+        for link, rate_bps in zip((down, up), offer.rates_bps, strict=True):
             if self._capacity_bps[link] != rate_bps:
                 changed = True
                 self._capacity_bps[link] = rate_bps

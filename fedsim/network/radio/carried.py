@@ -42,6 +42,9 @@ class Blocks(NamedTuple):
         if np.isinf(self.coherence_s):
             carried[counted] = self.rate_bps(client[counted], np.zeros_like(counted)) * elapsed_s[counted]
             return carried
+        if counted.size == 1:
+            carried[counted] = self._integral(client[counted], start_s[counted], elapsed_s[counted])
+            return carried
         # Integrals over about equally many blocks are done together, so that few gains are drawn in vain.
         counted = counted[np.argsort(elapsed_s[counted], kind="stable")]
         blocks = np.minimum(elapsed_s[counted] / self.coherence_s + 2, self.most)
@@ -63,6 +66,6 @@ class Blocks(NamedTuple):
             total = self.rate_bps(client[:, None], first[:, None] + number) * np.maximum(ends_s - begins_s, 0.0)
             total[:, 0] += carried
             # A sequential sum, as that of a transfer's duration.
-            carried = np.cumsum(total, axis=1)[:, -1]
+            carried = np.add.accumulate(total, axis=1)[:, -1]
         rest_s = np.maximum(elapsed_s - (first_s + (most - 1) * coherence_s), 0.0) if most == self.most else 0.0
         return np.asarray(carried + self.mean_bps[client] * rest_s)

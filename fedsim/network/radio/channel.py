@@ -14,7 +14,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import ArrayLike
 
-from fedsim.arrays import FloatArray, IntArray
+from fedsim.arrays import BoolArray, FloatArray, IntArray
 from fedsim.network.radio.carried import Blocks
 from fedsim.network.radio.contracts import Fading
 from fedsim.network.radio.selectivity import BandRates
@@ -214,9 +214,9 @@ class Channel:
         if not client.size:
             return took
         coherence, last_s = self.fading.coherence_s, LAST_BLOCK * self.fading.coherence_s
-        longest_s = took.max()
-        if took.min() > 0 and longest_s < np.inf and start_s.max() < last_s:
-            most = int(_blocks_to_draw(longest_s / coherence))
+        longest_s = float(np.maximum.reduce(took))
+        if longest_s < np.inf and np.minimum.reduce(took) > 0 and np.maximum.reduce(start_s) < last_s:
+            most = _few_blocks_to_draw(longest_s / coherence)
             if client.size * most <= _ELEMENTS:
                 return self._integrate(client, start_s, bits, most)
         counted = np.flatnonzero((start_s < last_s) & (took > 0) & (took < np.inf))
@@ -252,43 +252,76 @@ class Channel:
         draw : number of blocks of the first chunk; None for about the mean of what the transfers need
         """
         coherence = self.fading.coherence_s
-        took = np.empty(client.size)
-        going = np.arange(client.size)
+        took, going = np.empty(client.size), np.arange(client.size)
         first = np.floor(start_s / coherence).astype(np.int64)
         first_s = np.minimum(np.maximum((first + 1) * coherence - start_s, 0.0), coherence)
-        mean_rate, sent, passed = self.ergodic_rate_bps[client], np.zeros(client.size), 0
+        sent, passed = np.zeros(client.size), 0
         while client.size and passed < MOST_BLOCKS:
             if draw is None:
-                draw = int(_blocks_to_draw(np.mean((bits - sent) / mean_rate) / coherence))
+                expected = (bits - sent) / self.ergodic_rate_bps[client]
+                draw = _few_blocks_to_draw(float(np.mean(expected)) / coherence)
             most = min(max(1, _ELEMENTS // client.size), MOST_BLOCKS - passed)
             rate = self.rate_bps(client[:, None], first[:, None] + np.arange(passed, passed + min(draw, most)))
             total = rate * coherence
             if passed == 0:
                 np.multiply(rate[:, 0], first_s, out=total[:, 0])
-            total[:, 0] += sent
+            else:
+                total[:, 0] += sent
             # A sequential sum: the result does not depend on where one chunk ends and the next begins.
-            np.cumsum(total, axis=1, out=total)
+            np.add.accumulate(total, axis=1, out=total)
             reached = total >= bits
-            done = reached[:, -1].nonzero()[0]
-            last = reached.argmax(axis=1)[done]
-            before = np.where(last > 0, total[done, last - 1], sent[done])
-            blocks_s = (passed + last) * coherence
-            begins = np.maximum(0.0, first_s[done] + (passed + last - 1) * coherence)
-            took[going[done]] = np.minimum(begins + (bits - before) / rate[done, last], first_s[done] + blocks_s)
-            passed += total.shape[1]
-            if done.size == client.size:
+            done = reached[:, -1]
+            if done.all():
+                took[going] = _ends_s(rate, total, reached, bits, sent, first_s, passed, coherence)
                 return took
-            left, draw = (~reached[:, -1]).nonzero()[0], None
-            going, client, first, first_s = going[left], client[left], first[left], first_s[left]
-            mean_rate, sent = mean_rate[left], total[left, -1]
-        took[going] = first_s + (passed - 1) * coherence + (bits - sent) / mean_rate
+            took[going[done]] = _ends_s(
+                rate[done], total[done], reached[done], bits, sent[done], first_s[done], passed, coherence
+            )
+            passed += total.shape[1]
+            left, draw = ~done, None
+            going, client, first, first_s, sent = going[left], client[left], first[left], first_s[left], total[left, -1]
+        took[going] = first_s + (passed - 1) * coherence + (bits - sent) / self.ergodic_rate_bps[client]
         return took
+
+
+def _ends_s(
+    rate: FloatArray,
+    total: FloatArray,
+    reached: BoolArray,
+    bits: float,
+    sent: FloatArray,
+    first_s: FloatArray,
+    passed: int,
+    coherence_s: float,
+) -> FloatArray:
+    """Return the durations of transfers that end within a chunk of blocks, shape (n,).
+
+    Parameters
+    ----------
+    rate, total : rate in each block, and bits up to its end, shape (n, blocks)
+    reached : whether these are all bits, shape (n, blocks), true at the last
+    bits, passed, coherence_s : size, number of blocks before the chunk, and length of a block
+    sent : bits before the chunk, shape (n,)
+    first_s : seconds of the transfer's first block, shape (n,)
+    """
+    row, last = np.arange(sent.size), reached.argmax(axis=1)
+    before = np.where(last > 0, total[row, last - 1], sent)
+    block = passed + last
+    begins_s = np.maximum(0.0, first_s + (block - 1) * coherence_s)
+    ends_s: FloatArray = np.minimum(begins_s + (bits - before) / rate[row, last], first_s + block * coherence_s)
+    return ends_s
 
 
 def _blocks_to_draw(expected_blocks: ArrayLike) -> FloatArray:
     """Return the number of blocks to draw for transfers with an expected number of blocks: a few more."""
     expected = np.minimum(expected_blocks, MOST_BLOCKS)
     return np.asarray(expected + 2 * np.sqrt(expected) + 2)
+
+
+def _few_blocks_to_draw(expected_blocks: float) -> int:
+    """Return `_blocks_to_draw` of one number, rounded down."""
+    expected = min(expected_blocks, float(MOST_BLOCKS))
+    return int(expected + 2 * math.sqrt(expected) + 2)
 
 
 def _ratio(bits: float, rate_bps: FloatArray) -> FloatArray:

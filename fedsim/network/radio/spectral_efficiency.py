@@ -3,6 +3,7 @@
 A law gives the efficiency at an instantaneous SNR, and its mean over fading.
 """
 
+from functools import lru_cache
 from typing import Annotated, Any, Final, Literal, Protocol
 
 import numpy as np
@@ -74,6 +75,12 @@ def _positive_or_none(value: Any) -> Any:
     return value
 
 
+@lru_cache
+def _gap(snr_gap_db: float) -> float:
+    """Return a gap in dB as a ratio; it is asked for with each transfer."""
+    return float(db_to_linear(snr_gap_db))
+
+
 class Shannon(Component):
     """``log2(1 + snr / gap)``, up to a ceiling.
 
@@ -92,12 +99,12 @@ class Shannon(Component):
 
     def efficiency(self, snr: FloatArray) -> FloatArray:
         """Return the efficiency in bit/s/Hz at each linear SNR, of the shape of snr."""
-        free = spectral_efficiency(snr / db_to_linear(self.snr_gap_db))
+        free = spectral_efficiency(snr / _gap(self.snr_gap_db))
         return free if self.ceiling == "none" else np.minimum(free, self.ceiling)
 
     def mean_efficiency(self, snr: FloatArray, fading: Fading) -> FloatArray:
         """Return the fading law's own mean without a ceiling, else `mean_below_ceiling`, of the shape of snr."""
-        usable = snr / db_to_linear(self.snr_gap_db)
+        usable = snr / _gap(self.snr_gap_db)
         if self.ceiling == "none":
             return fading.mean_spectral_efficiency(usable)
         return mean_below_ceiling(usable, self.ceiling, fading)

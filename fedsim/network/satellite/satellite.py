@@ -4,12 +4,12 @@ from dataclasses import dataclass
 from typing import Annotated, ClassVar, Final
 
 import numpy as np
-from pydantic import PositiveFloat
 
 from fedsim.arrays import FloatArray, IntArray
 from fedsim.capabilities import MODEL_BITS
-from fedsim.network.contracts import Links
+from fedsim.network.contracts import LinkFacts, Links
 from fedsim.network.satellite.passes import CONTACTS, PASSES, Constellation, Contacts, Passes
+from fedsim.per_client import ClientValues, PerClient, Values, at, values_of
 from fedsim.registry import Component, Slot
 from fedsim.streams import Streams
 
@@ -26,19 +26,21 @@ class SatelliteNetwork(Component):
     Attributes
     ----------
     passes : when each client is in contact
-    downlink_bps, uplink_bps : rates within a pass
+    downlink_bps, uplink_bps : rates within a pass, one for all or a value for each client
     """
 
     requires: ClassVar[frozenset[str]] = frozenset({MODEL_BITS})
 
     passes: Annotated[Passes, Slot(PASSES)] = Constellation()
-    downlink_bps: PositiveFloat = 1e7
-    uplink_bps: PositiveFloat = 1e6
+    downlink_bps: Annotated[ClientValues, PerClient(gt=0)] = 1e7
+    uplink_bps: Annotated[ClientValues, PerClient(gt=0)] = 1e6
 
     def build(self, positions_m: FloatArray, streams: Streams) -> "SatelliteLinks":
         """Return the links of one run for the clients at positions of shape (K, 2), which matter no further."""
-        contacts: Contacts = CONTACTS.checked(self.passes).build(len(positions_m), streams)
-        return SatelliteLinks(contacts, self.downlink_bps, self.uplink_bps)
+        clients = len(positions_m)
+        contacts: Contacts = CONTACTS.checked(self.passes).build(clients, streams)
+        down, up = (values_of(self, name, clients, streams, "network") for name in ("downlink_bps", "uplink_bps"))
+        return SatelliteLinks(contacts, down, up)
 
 
 @dataclass(frozen=True)
@@ -48,26 +50,31 @@ class SatelliteLinks(Links):
     Attributes
     ----------
     contacts : of all clients
-    downlink_bps, uplink_bps : rates within a pass
+    downlink_bps, uplink_bps : rates within a pass, one for all or shape (K,)
     """
 
     contacts: Contacts
-    downlink_bps: float
-    uplink_bps: float
+    downlink_bps: Values
+    uplink_bps: Values
+
+    def describe(self) -> LinkFacts:
+        """Return the mean rates over a period, passes and gaps."""
+        share = self.contacts.windows.total_s / self.contacts.windows.period_s
+        return LinkFacts(rate_bps=np.stack([share * self.downlink_bps, share * self.uplink_bps]))
 
     def downlink_s(self, client: IntArray, draw: int, start_s: FloatArray, bits: float) -> FloatArray:
         """Return waits for passes, time within them, and propagation, shape (n,); the draw has no effect."""
-        return self._took_s(client, start_s, bits / self.downlink_bps)
+        return self._took_s(client, start_s, bits / at(self.downlink_bps, client))
 
     def uplink_s(self, client: IntArray, draw: int, start_s: FloatArray, bits: float) -> FloatArray:
         """Return waits for passes, time within them, and propagation, shape (n,); the draw has no effect."""
-        return self._took_s(client, start_s, bits / self.uplink_bps)
+        return self._took_s(client, start_s, bits / at(self.uplink_bps, client))
 
     def carried_bits(
         self, client: IntArray, draw: int, start_s: FloatArray, elapsed_s: FloatArray, bits: float, *, up: bool
     ) -> FloatArray:
         """Return the bits that passes have carried since the start, shape (n,); waits and propagation carry none."""
-        windows, rate_bps = self.contacts.windows, self.uplink_bps if up else self.downlink_bps
+        windows, rate_bps = self.contacts.windows, at(self.uplink_bps if up else self.downlink_bps, client)
         ends_s, totals_s = start_s + elapsed_s, windows.total_s[client]
         (begun, phase_s), (ended, end_s) = (np.divmod(at_s, windows.period_s) for at_s in (start_s, ends_s))
         contact_s = windows.contact_s(client, end_s) - windows.contact_s(client, phase_s) + (ended - begun) * totals_s
@@ -81,15 +88,15 @@ class SatelliteLinks(Links):
         """Return the mean over all instants of a period at which a transfer may start, propagation as at its middle."""
         return self._mean_s(bits / self.uplink_bps)
 
-    def _took_s(self, client: IntArray, start_s: FloatArray, contact_s: float) -> FloatArray:
+    def _took_s(self, client: IntArray, start_s: FloatArray, contact_s: Values) -> FloatArray:
         known_s = np.where(np.isfinite(start_s), start_s, 0.0)
-        took_s = self.contacts.windows.until_s(client, known_s, max(contact_s, _LEAST_CONTACT_S))
+        took_s = self.contacts.windows.until_s(client, known_s, np.maximum(contact_s, _LEAST_CONTACT_S))
         took_s = np.where(np.isfinite(start_s), took_s, np.inf)
         ends_s = np.where(np.isfinite(took_s), known_s + took_s, 0.0)
         return took_s + self.contacts.delay_s(client, ends_s)
 
-    def _mean_s(self, contact_s: float) -> FloatArray:
+    def _mean_s(self, contact_s: Values) -> FloatArray:
         windows = self.contacts.windows
         ids = np.arange(windows.total_s.size)
         middle_s = windows.start_s[:, 0] + windows.length_s[:, 0] / 2
-        return windows.mean_until_s(max(contact_s, _LEAST_CONTACT_S)) + self.contacts.delay_s(ids, middle_s)
+        return windows.mean_until_s(np.maximum(contact_s, _LEAST_CONTACT_S)) + self.contacts.delay_s(ids, middle_s)

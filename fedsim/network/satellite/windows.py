@@ -6,6 +6,7 @@ from functools import cached_property
 import numpy as np
 
 from fedsim.arrays import FloatArray, IntArray
+from fedsim.per_client import Values
 
 
 @dataclass(frozen=True)
@@ -63,20 +64,20 @@ class Windows:
         end_s = self.start_s[client][own, window] + np.minimum(left_s - before_s[own, window], length_s[own, window])
         return np.where(total_s > 0, periods * self.period_s + end_s, np.inf)
 
-    def until_s(self, client: IntArray, time_s: FloatArray, contact_s: float) -> FloatArray:
+    def until_s(self, client: IntArray, time_s: FloatArray, contact_s: Values) -> FloatArray:
         """Return how long clients take from an instant to have some seconds of contact, shape (n,).
 
         Parameters
         ----------
         client : ids, shape (n,)
         time_s : instants >= 0, shape (n,)
-        contact_s : above 0
+        contact_s : above 0, one for all or shape (n,)
         """
         phase_s = np.mod(time_s, self.period_s)
         reached_s = self.reached_s(client, self.contact_s(client, phase_s) + contact_s)
         return np.maximum(reached_s - phase_s, contact_s)
 
-    def mean_until_s(self, contact_s: float) -> FloatArray:
+    def mean_until_s(self, contact_s: Values) -> FloatArray:
         """Return the mean of `until_s` over all instants of a period, of every client, shape (K,).
 
         With F(x) the instant at which x seconds of contact are reached and T the contact of a period P, a start within
@@ -85,7 +86,7 @@ class Windows:
 
         Parameters
         ----------
-        contact_s : s, above 0
+        contact_s : s, above 0, one for all or shape (K,)
         """
         clients, windows = self.start_s.shape
         ids = np.arange(clients)

@@ -8,7 +8,7 @@ import numpy as np
 
 from fedsim.arrays import FloatArray, IntArray
 from fedsim.errors import ScenarioError
-from fedsim.network.topology.coverage import Coverage
+from fedsim.network.topology.coverage import Coverage, FadedView
 from fedsim.network.topology.flow_state import Route
 from fedsim.network.topology.topology import Node, Topology, read_graph
 
@@ -26,6 +26,7 @@ class InitialAccess:
     downlink_bps, uplink_bps : capacities of its link in bit/s, shape (K,)
     delay_s : propagation delay of the link
     shares_airtime : whether the clients of a station share its time
+    snr : linear mean SNRs of downlinks and uplinks, shape (2, K); None without radio
     """
 
     station: IntArray
@@ -33,6 +34,7 @@ class InitialAccess:
     uplink_bps: FloatArray
     delay_s: float
     shares_airtime: bool
+    snr: FloatArray | None = None
 
     @classmethod
     def strongest(cls, coverage: Coverage, places_m: FloatArray, delay_s: float, shares_airtime: bool) -> Self:
@@ -47,7 +49,8 @@ class InitialAccess:
         view = coverage.view(np.arange(len(places_m)), places_m)
         station = np.argmax(view.signal_db, axis=1)
         down_bps, up_bps = view.rates_bps(station).T
-        return cls(station, down_bps, up_bps, delay_s, shares_airtime)
+        snr = np.ascontiguousarray(view.snrs(station).T) if isinstance(view, FadedView) else None
+        return cls(station, down_bps, up_bps, delay_s, shares_airtime, snr)
 
 
 def station_sites_m(graph: "nx.Graph[Any]") -> FloatArray:

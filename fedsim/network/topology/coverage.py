@@ -1,9 +1,11 @@
 """The contract of coverage: the signals and rates that base stations offer at a place."""
 
-from typing import Final, Protocol
+from collections.abc import Sequence
+from typing import Final, NamedTuple, Protocol, runtime_checkable
 
 from fedsim.answers import Contract, Mask, Number, Numbers, PartOf, shaped
 from fedsim.arrays import BoolArray, FloatArray, IntArray
+from fedsim.network.topology.faded_links import LinkFading
 
 
 class View(Protocol):
@@ -53,6 +55,90 @@ class Coverage(Protocol):
         ----------
         client : ids, shape (n,)
         places_m : of the clients in metres, shape (n, 2)
+        """
+        ...
+
+
+@runtime_checkable
+class FadedView(View, Protocol):
+    """The offers of stations over radio."""
+
+    def snrs(self, station: IntArray) -> FloatArray:
+        """Return the linear mean SNRs of the downlink and the uplink at each place, shape (n, 2).
+
+        Parameters
+        ----------
+        station : number of the station of each place, shape (n,)
+        """
+        ...
+
+
+class Offer(NamedTuple):
+    """What a station offers to a client at a place.
+
+    Attributes
+    ----------
+    rates_bps : capacities of the downlink and of the uplink, means over fading
+    snr : linear mean SNRs of the two; None without radio
+    """
+
+    rates_bps: tuple[float, float]
+    snr: tuple[float, float] | None = None
+
+
+def offers(view: View, station: IntArray, rows: Sequence[int] | None = None) -> list[Offer]:
+    """Return what stations offer at places.
+
+    Parameters
+    ----------
+    view : of the places
+    station : number of the station of each place, shape (n,)
+    rows : of the places that are wanted; None for all
+    """
+    chosen = slice(None) if rows is None else rows
+    rates_bps: list[tuple[float, float]] = view.rates_bps(station)[chosen].tolist()
+    if not isinstance(view, FadedView):
+        return [Offer(rates) for rates in rates_bps]
+    return [Offer(*both) for both in zip(rates_bps, view.snrs(station)[chosen].tolist(), strict=True)]
+
+
+class AccessChannels(LinkFading, Protocol):
+    """Fading access links of clients that may change their station."""
+
+    def join(self, client: int, offer: Offer) -> bool:
+        """Let a client's links be what a station offers from now on; return whether their fading is another then.
+
+        Parameters
+        ----------
+        client : id
+        offer : of its station at its place
+        """
+        ...
+
+
+@runtime_checkable
+class FadedCoverage(Coverage, Protocol):
+    """Stations whose links fade.
+
+    Attributes
+    ----------
+    uplink_hz : bandwidth of a client's uplink
+    """
+
+    @property
+    def uplink_hz(self) -> float:
+        """Bandwidth of a client's uplink in hertz."""
+        ...
+
+    def channels(
+        self, access: Sequence[tuple[int, int]], rates_bps: FloatArray, snr: FloatArray
+    ) -> AccessChannels | None:
+        """Return the fading of the clients' access links in one run; None where mean rates count.
+
+        Parameters
+        ----------
+        access : numbers of the downlink and the uplink of each client
+        rates_bps, snr : mean rates, and linear mean SNRs of downlinks and uplinks at time 0, shape (2, K)
         """
         ...
 

@@ -10,56 +10,20 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from fedsim.arrays import FloatArray
+from fedsim.arrays import FloatArray, IntArray
+from fedsim.network.topology.block_shares import BlocksAhead, FlowsOverBlocks, Indices, time_parts
+from fedsim.network.topology.faded_links import FadedLinks, LinkFading
+from fedsim.network.topology.links_in_use import LinksInUse
 from fedsim.network.topology.max_min import PAD, max_min_rates
-
-
-class LinksInUse:
-    """The links that flows use, numbered without gaps, so that idle links cost nothing."""
-
-    def __init__(self) -> None:
-        self._number: dict[int, int] = {}
-        self._holders: dict[int, int] = {}
-        self._free: list[int] = []
-        self._capacity_bps = np.zeros(16)
-
-    def holds(self, link: int) -> bool:
-        """Return whether any flow uses a link."""
-        return link in self._number
-
-    def hold(self, link: int, capacity_bps: float) -> int:
-        """Return the number of a link with one more user; a link without users is given a number."""
-        number = self._number.get(link)
-        if number is None:
-            number = self._free.pop() if self._free else len(self._number)
-            if number == self._capacity_bps.size:
-                self._capacity_bps = np.append(self._capacity_bps, np.zeros(number))
-            self._number[link], self._holders[link] = number, 0
-            self._capacity_bps[number] = capacity_bps
-        self._holders[link] += 1
-        return number
-
-    def release(self, link: int) -> None:
-        """Remove one user of a link, and free its number after the last."""
-        self._holders[link] -= 1
-        if not self._holders[link]:
-            del self._holders[link]
-            self._free.append(self._number.pop(link))
-
-    def set_capacity(self, link: int, capacity_bps: float) -> bool:
-        """Change the capacity of a link; return whether any flow uses it."""
-        number = self._number.get(link)
-        if number is not None:
-            self._capacity_bps[number] = capacity_bps
-        return number is not None
-
-    def capacity_bps(self) -> FloatArray:
-        """Return the capacities by number in bit/s; values at unused numbers have no meaning."""
-        return self._capacity_bps[: len(self._number) + len(self._free)]
-
 
 # The same instant reached by different sums may differ in the last digits.
 _TIE_ULPS: Final = 8
+_ELEMENTS: Final = 2**13
+"""Rates computed at once, few enough that they stay in a core's cache."""
+_AT_LEAST: Final = 2**8
+"""Rates that cost about as little as one."""
+_AT_ONCE: Final = 400
+"""Ratios that are drawn in about the time of a fourth of them."""
 
 
 @dataclass(frozen=True)
@@ -71,11 +35,14 @@ class Route:
     links : their numbers, none twice
     weights : capacity of each link that a flow takes per bit/s of its rate
     delay_s : propagation delay of the whole route
+    airtimes : for some of the links, by their place in `links`, the airtimes that they share at their begin and at
+        their end, which are among the links; -1 for none
     """
 
     links: tuple[int, ...]
     weights: tuple[float, ...]
     delay_s: float
+    airtimes: tuple[tuple[int, int], ...] = ()
 
 
 class FlowState:
@@ -84,16 +51,19 @@ class FlowState:
     Parameters
     ----------
     capacity_bps : array of shape (m,)
-        Capacity of each link at the start.
+        Capacity of each link at the start, the mean of one that fades.
+    fading : of the links; None where none fades
 
     Attributes
     ----------
-    remaining_bits, rate_bps : by row; bits as of the last call of `carry`
+    remaining_bits, rate_bps : by row; bits as of the last call of `carry`, rates as of the last call of `share`
     """
 
-    def __init__(self, capacity_bps: FloatArray) -> None:
+    def __init__(self, capacity_bps: FloatArray, fading: LinkFading | None = None) -> None:
         self._capacity_bps: list[float] = capacity_bps.tolist()
-        self._in_use = LinksInUse()
+        self._faded = None if fading is None else FadedLinks(fading)
+        self._in_use = LinksInUse(self._faded)
+        self._ahead: BlocksAhead | None = None
         self._free: list[int] = []
         self.remaining_bits = np.zeros(0)
         self.rate_bps = np.zeros(0)
@@ -101,6 +71,7 @@ class FlowState:
         self._runs = np.zeros(0, dtype=bool)
         self._routes: NDArray[np.intp] = np.zeros((0, 1), dtype=np.intp)
         self._weights = np.zeros((0, 1))
+        self._airtimes: NDArray[np.intp] = np.zeros((2, 0, 1), dtype=np.intp)
 
     @property
     def links(self) -> int:
@@ -138,9 +109,15 @@ class FlowState:
             more = ((0, 0), (0, depth - self._routes.shape[1]))
             self._routes = np.pad(self._routes, more, constant_values=PAD)
             self._weights = np.pad(self._weights, more)
+            self._airtimes = np.pad(self._airtimes, ((0, 0), *more), constant_values=PAD)
+        numbers = {link: self._in_use.hold(link, self._capacity_bps[link]) for link in route.links}
         self._routes[row] = PAD
-        self._routes[row, :depth] = [self._in_use.hold(link, self._capacity_bps[link]) for link in route.links]
+        self._routes[row, :depth] = list(numbers.values())
         self._weights[row, :depth] = route.weights
+        if self._faded is not None:
+            self._airtimes[:, row] = PAD
+            for place, ends in enumerate(route.airtimes):
+                self._airtimes[:, row, place] = [numbers.get(airtime, PAD) for airtime in ends]
 
     def lift(self, route: Route | None) -> None:
         """Remove a flow from the links of its route."""
@@ -156,23 +133,104 @@ class FlowState:
         self._capacity_bps[link] = capacity_bps
         return self._in_use.set_capacity(link, capacity_bps)
 
-    def carry(self, elapsed_s: float) -> None:
-        """Send for some seconds at the present rates."""
+    def fading_changed(self, link: int) -> bool:
+        """Let a link fade in another way from now on; return whether any flow uses it."""
+        number = self._in_use.number(link)
+        if number is None or self._faded is None:
+            return False
+        self._faded.changed(number)
+        return True
+
+    def carry(self, elapsed_s: float, now_s: float) -> None:
+        """Send bits at the shared rates until an instant.
+
+        Parameters
+        ----------
+        elapsed_s : seconds since the last call
+        now_s : present instant
+        """
+        if self._ahead is not None:
+            self.remaining_bits[self._ahead.rows] = self._ahead.left_at(now_s)
+            return
         self.remaining_bits -= self.rate_bps * elapsed_s
         np.maximum(self.remaining_bits, 0.0, out=self.remaining_bits)
 
-    def share(self, now_s: float) -> float:
-        """Compute the max-min fair rates of all flows, and return the instant of the first end."""
+    def rate_at(self, row: int, now_s: float) -> float:
+        """Return the rate of a flow at an instant after the last call of `share`."""
+        if self._ahead is not None:
+            self.rate_bps[self._ahead.rows] = self._ahead.rates_at(now_s)
+        return float(self.rate_bps[row])
+
+    def share(self, now_s: float, quiet_s: float = 0.0) -> float:
+        """Compute the max-min fair rates of all flows, and return the instant until which they are to be waited for.
+
+        That is the first end, or the end of the fading blocks for which rates are computed.
+
+        Parameters
+        ----------
+        now_s : present instant
+        quiet_s : time for which flows probably stay the same, if none of them ends
+        """
         runs = np.flatnonzero(self._runs)
         self.rate_bps[:] = 0.0
         self._finish_s[:] = math.inf
+        self._ahead = None
         if runs.size:
+            faded = self._faded
+            if faded is not None and faded.present and (left := faded.begin(block := _block(faded.fading, now_s))):
+                self._ahead = self._look_ahead(faded, runs, now_s, block, quiet_s, left)
+                self._finish_s[runs] = self._ahead.finish_s()
+                self.rate_bps[runs] = self._ahead.rate_bps[0]
+                return min(self.next_finish_s(), self._ahead.until_s)
             rates = max_min_rates(self._routes[runs], self._weights[runs], self._in_use.capacity_bps())
-            left = self.remaining_bits[runs]
+            left_bits = self.remaining_bits[runs]
             with np.errstate(divide="ignore", invalid="ignore"):
-                self._finish_s[runs] = np.where(left > 0, now_s + left / rates, now_s)
+                self._finish_s[runs] = np.where(left_bits > 0, now_s + left_bits / rates, now_s)
             self.rate_bps[runs] = rates
         return self.next_finish_s()
+
+    @property
+    def known_until_s(self) -> float:
+        """Instant until which rates are known while the flows stay the same."""
+        return math.inf if self._ahead is None else self._ahead.until_s
+
+    def _look_ahead(
+        self, faded: FadedLinks, runs: IntArray, now_s: float, block: int, quiet_s: float, most: int
+    ) -> BlocksAhead:
+        """Return the rates of the flows in the next blocks.
+
+        Parameters
+        ----------
+        faded : the links in use that fade
+        runs : rows of the flows
+        now_s, block : present instant and its block
+        quiet_s : as in `share`
+        most : number of blocks, >= 1
+        """
+        coherence_s, left_bits = faded.fading.coherence_s, self.remaining_bits[runs]
+        numbers, routes, airtimes = _renumbered(self._routes[runs], self._airtimes[:, runs])
+        weights, mean_bps = self._weights[runs], self._in_use.capacity_bps()[numbers]
+        usual_bps = None
+        if np.any(airtimes != PAD):
+            usual_bps = max_min_rates(routes, weights, mean_bps)
+            mean_bps *= time_parts(routes, airtimes, usual_bps, mean_bps)
+            mean_bps[airtimes[airtimes != PAD]] = math.inf
+        flows = FlowsOverBlocks.of(routes, weights, self._in_use.users()[numbers], mean_bps)
+        if math.isinf(coherence_s):
+            blocks = expected = 1
+        else:
+            if usual_bps is None:
+                usual_bps = flows.rates_bps(mean_bps[None])[0]
+            first_s = np.divide(left_bits, usual_bps, out=np.full(runs.size, math.inf), where=usual_bps > 0).min()
+            expected = int(min(first_s / coherence_s, float(_ELEMENTS))) + 1
+            quiet = int(min(quiet_s / coherence_s, float(_ELEMENTS)))
+            ahead = min(expected + 2 * math.isqrt(expected), 1 + quiet + _AT_LEAST // runs.size)
+            blocks = max(1, min(ahead, _ELEMENTS // runs.size, most))
+        ratios = faded.ahead(block, blocks, min(expected, _AT_ONCE // runs.size), numbers)
+        length_s = np.full(len(ratios), coherence_s)
+        if coherence_s < math.inf:
+            length_s[0] = max((block + 1) * coherence_s - now_s, 2 * math.ulp(now_s))
+        return BlocksAhead.over(now_s, runs, left_bits, flows.rates_bps(mean_bps * ratios), length_s)
 
     def next_finish_s(self) -> float:
         """Return the instant at which the first flow has sent its last bit, at the present rates."""
@@ -197,3 +255,23 @@ class FlowState:
         self._runs = np.append(self._runs, np.zeros(more, dtype=bool))
         self._routes = np.pad(self._routes, ((0, more), (0, 0)), constant_values=PAD)
         self._weights = np.pad(self._weights, ((0, more), (0, 0)))
+        self._airtimes = np.pad(self._airtimes, ((0, 0), (0, more), (0, 0)), constant_values=PAD)
+
+
+def _block(fading: LinkFading, now_s: float) -> int:
+    """Return the number of the present block; at its last instant that of the next one."""
+    if math.isinf(fading.coherence_s):
+        return 0
+    block = int(min(now_s / fading.coherence_s, fading.last_block))
+    return block + ((block + 1) * fading.coherence_s - now_s <= _TIE_ULPS * math.ulp(now_s))
+
+
+def _renumbered(routes: Indices, airtimes: Indices) -> tuple[Indices, Indices, Indices]:
+    """Return the links of routes, and routes and airtimes by the places of links in the first; `PAD` stays."""
+    used = np.zeros(int(routes.max()) + 2, dtype=np.bool_)
+    used[routes.ravel()] = True
+    used[PAD] = False
+    numbers = np.flatnonzero(used)
+    place = np.full(used.size, PAD)
+    place[numbers] = np.arange(numbers.size)
+    return numbers, place[routes], place[airtimes]

@@ -266,15 +266,20 @@ class Topology:
 
     def _as_route(self, path: list[Link]) -> Route:
         weights: dict[int, float] = {link.number: 1.0 for link in path}
+        airtimes = []
         for link in path:
-            for node in (link.tail, link.head) if link.wireless else ():
+            shared = [-1, -1]
+            for end, node in enumerate((link.tail, link.head) if link.wireless else ()):
                 if self.nodes[node].radio_bps is not None:
                     radio = len(self.links) + node
                     weights[radio] = weights.get(radio, 0.0) + 1.0
                 if node in self._airtime and link.capacity_bps > 0:
-                    airtime = len(self.links) + len(self.nodes) + self._airtime[node] + (node == link.head)
+                    airtime = len(self.links) + len(self.nodes) + self._airtime[node] + end
                     weights[airtime] = weights.get(airtime, 0.0) + 1.0 / link.capacity_bps
-        return Route(tuple(weights), tuple(weights.values()), sum(link.delay_s for link in path))
+                    shared[end] = airtime
+            airtimes.append((shared[0], shared[1]))
+        delay_s = sum(link.delay_s for link in path)
+        return Route(tuple(weights), tuple(weights.values()), delay_s, tuple(airtimes) if self._airtime else ())
 
 
 def read_graph(graph: "nx.Graph[Any]", topology: Topology) -> None:

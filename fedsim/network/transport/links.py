@@ -142,6 +142,10 @@ class TransportLinks(Links):
         """Return what a base station of the network measures."""
         return self.links.uplink_snr_hz(client, time_s)
 
+    def uplink_gain(self, client: IntArray, time_s: float) -> FloatArray | None:
+        """Return what sounding signals of the network show."""
+        return self.links.uplink_gain(client, time_s)
+
     def allocated(
         self, client: IntArray, bandwidth_hz: FloatArray | None, transmit_power_dbm: FloatArray | None
     ) -> "TransportLinks":

@@ -101,7 +101,7 @@ class EnergyBook:
     def _priced_j(self, records: ParticipationRecords, demand: EnergyDemand) -> tuple[FloatArray, FloatArray]:
         """Return the least and the greatest energy that each client's participation can have cost, shape (m,).
 
-        They differ if a battery ran empty during work: the share of the work that was done is known up to the
+        They differ if a participation ended during work: the share of the work that was done is known up to the
         resolution of the clock, and is unknown for work that takes no time.
         """
         prices, size = self._batteries.prices.of(demand.client), demand.client.size
@@ -120,7 +120,7 @@ class EnergyBook:
         cost_j += (prices.compute_w * worked_s * frequency + prices.sample_j * demand.samples * part) * frequency**2
         tick_s = _ULPS * np.spacing(records.ended_s)
         blur = np.divide(tick_s, planned_s, out=np.ones(size), where=planned_s > tick_s)
-        blur_j = np.where(records.emptied & (reached == COMPUTE), blur * demand.cost_j[COMPUTE], 0.0)
+        blur_j = np.where(reached == COMPUTE, blur * demand.cost_j[COMPUTE], 0.0)
         # An instant is known to the resolution of the clock, and so is the time on the air up to it.
         blur_j = blur_j + np.where(records.emptied, tick_s * (prices.receive_w + transmit_w), 0.0)
         # The bits of a message cut short are known to the rounding of the whole message, and to that of the clock.

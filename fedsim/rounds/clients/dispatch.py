@@ -18,9 +18,10 @@ from fedsim.rounds.clients.assignment import Assignment
 from fedsim.rounds.clients.context import ClientContext
 from fedsim.rounds.clients.draining import Drain
 from fedsim.rounds.clients.interruptions import BatteryEmpty, Carried, Interruptions
-from fedsim.rounds.clients.link_outages import LinkOutages
-from fedsim.rounds.clients.participation import OnEnd, Participations, PhaseHook
+from fedsim.rounds.clients.link_outages import LinkOutages, PhaseHook
+from fedsim.rounds.clients.participation import OnEnd, Participations
 from fedsim.rounds.clients.phases import DeferredUplinks, PhaseHooks, shorten
+from fedsim.rounds.clients.records import shares_done
 
 
 class Dispatcher:
@@ -161,8 +162,15 @@ class Dispatcher:
         batteries, demand = self.context.batteries, participations.demand
         if batteries is not None and demand is not None:
             drained, ended_s = demand.client[chosen], participations.ended_s[chosen]
-            done, emptied = participations.done(chosen), participations.emptied[chosen]
-            spent_j = demand.spent_j(chosen, done, emptied, participations.spent_s[:, chosen])
+            spent_s, emptied = participations.spent_s[:, chosen], participations.emptied[chosen]
+            done = shares_done(
+                spent_s,
+                participations.cut_in[chosen],
+                participations.sent_bits[:, chosen],
+                participations.planned_compute_s[chosen],
+                participations.bits,
+            )
+            spent_j = demand.spent_j(chosen, done, emptied, spent_s)
             batteries.end(drained, demand.charge_j[chosen] - spent_j, ended_s)
             participations.energy_j[chosen] = spent_j
             participations.left_j[chosen] = batteries.charge_j(drained, ended_s)

@@ -14,6 +14,8 @@ from fedsim.network.transfers import Transfer
 
 PhaseStart = tuple[Transfer | None, float]
 """A transfer that has started, of unknown duration (`inf`); or None and the seconds that a phase takes."""
+PhaseHook = Callable[[int], PhaseStart]
+"""Called with a client's position in the cohort at the start of a phase."""
 
 _EPSILON: Final = float(np.finfo(np.float64).eps)
 

@@ -20,19 +20,17 @@ from simpy import Environment, Event
 from fedsim.arrays import BoolArray, FloatArray, IntArray
 from fedsim.clock import call_after, call_next
 from fedsim.devices import EnergyDemand
-from fedsim.history.outcomes import COMPUTE, DOWNLINK, NOT_CUT, PHASES, UPLINK, Outcome
+from fedsim.history.outcomes import COMPUTE, DOWNLINK, NOT_CUT, PHASES, Outcome
 from fedsim.network.contracts import Links
 from fedsim.network.transfers import Transfer
 from fedsim.rounds.clients.cut_transfers import CutTransfers
 from fedsim.rounds.clients.draining import Drain
 from fedsim.rounds.clients.interruptions import BatteryEmpty, Carried, Interruptions
-from fedsim.rounds.clients.link_outages import PhaseStart
+from fedsim.rounds.clients.link_outages import PhaseHook
+from fedsim.rounds.clients.on_air import OnAir
 from fedsim.rounds.clients.records import ParticipationRecords
 
-PhaseHook = Callable[[int], PhaseStart]
-"""Called with a client's position in the cohort at the start of a phase."""
 _DELIVERED: Final = int(Outcome.DELIVERED)
-_SLACK_ULPS: Final = 8
 OnEnd = Callable[[int, bool], None]
 """Called with a client's position, and whether it has delivered, at the end of its participation."""
 
@@ -111,9 +109,8 @@ class Participations:
         self.cut_in.fill(NOT_CUT)
         self.emptied = np.zeros(size, dtype=np.bool_)
         self.planned_compute_s = planned_compute_s
-        self._interruptions, self._still_available, self._drain = interruptions, still_available, drain
-        self._hazards: dict[int, Event] = {}
-        self._drained: dict[int, Event] = {}
+        self._interruptions, self._still_available = interruptions, still_available
+        self._on_air = OnAir(env, interruptions, drain)
         self._delivered, self._in_flight = 0, size
         self._milestones: dict[int, Event] = {}
         self._ends_s = [math.nan] * size
@@ -122,7 +119,6 @@ class Participations:
         self._waits = _waits(hooks)
         self._place, self._began_s = [-1] * size, [self.start_s] * size
         self._awaited: list[Event | None] = [None] * size
-        self._transfers: dict[int, Transfer] = {}
         task_s: FloatArray = np.add.reduce(planned_s)
         self._waits_s: list[list[float]] = (
             [planned_s[first:end].sum(axis=0).tolist() for first, end, _ in self._waits] if hooks else [task_s.tolist()]
@@ -179,23 +175,6 @@ class Participations:
         """Work out the bits of the dedicated transfers that were cut short since the last call."""
         self._cuts.count(self._sent_bits)
 
-    def done(self, members: IntArray) -> FloatArray:
-        """Return the share of each phase's bits or work that was done, shape (3, m).
-
-        Parameters
-        ----------
-        members : positions of participations that have ended, shape (m,)
-        """
-        planned_s, worked_s = self.planned_compute_s[members], self.spent_s[COMPUTE, members]
-        cut_in = self.cut_in[members]
-        done: FloatArray = ((cut_in == NOT_CUT) | (cut_in > np.arange(len(PHASES))[:, None])).astype(np.float64)
-        cut = (cut_in == COMPUTE) & (planned_s > 0)
-        done[COMPUTE, cut] = worked_s[cut] / planned_s[cut]
-        for phase, sent_bits, bits in zip((DOWNLINK, UPLINK), self.sent_bits, self.bits, strict=True):
-            if bits > 0:
-                done[phase] = sent_bits[members] / bits
-        return done
-
     def records(self, client: IntArray, part: IntArray | None = None) -> ParticipationRecords:
         """Return the records of participations that have ended.
 
@@ -205,24 +184,10 @@ class Participations:
         part : positions of the participations, shape (m,); None for the whole cohort, which needs no copies: nothing
             changes participations that have ended
         """
+        spent = self.ended_s, self.spent_s, self.queue_s, self.sent_bits, self.outcome, self.cut_in
+        paid = self.planned_compute_s, self.emptied, self.energy_j, self.left_j, self.demand
         records = ParticipationRecords(
-            client,
-            self.draw,
-            self.links,
-            self.start_s,
-            self.env.now,
-            self.bits,
-            self.ended_s,
-            self.spent_s,
-            self.queue_s,
-            self.sent_bits,
-            self.outcome,
-            self.cut_in,
-            self.planned_compute_s,
-            self.emptied,
-            self.energy_j,
-            self.left_j,
-            self.demand,
+            client, self.draw, self.links, self.start_s, self.env.now, self.bits, *spent, *paid
         )
         return records if part is None else records.of(part)
 
@@ -296,16 +261,17 @@ class Participations:
         while (place := self._place[i] + 1) < len(waits):
             self._place[i], self._began_s[i] = place, self.env.now
             (phase, end, hook), wait_s, transfer = waits[place], self._waits_s[place][i], None
+            alone = end == phase + 1
             if hook is not None:
-                self._meter(i, phase, end, math.inf)
+                if alone:
+                    self._on_air.meter(i, phase, math.inf)
                 transfer, wait_s = hook(i)
-                if transfer is None:
-                    self.spent_s[phase, i] = wait_s
-            if transfer is None:
-                self._meter(i, phase, end, wait_s)
-            if transfer is not None:
-                self._carry(i, phase, transfer)
-                return
+                if transfer is not None:
+                    self._carry(i, phase, transfer)
+                    return
+                self.spent_s[phase, i] = wait_s
+            if alone:
+                self._on_air.meter(i, phase, wait_s)
             if self._interruptions is not None:
                 self._watch(i, phase, end, wait_s, self._interruptions)
                 return
@@ -336,31 +302,12 @@ class Participations:
 
     def _carry(self, i: int, phase: int, transfer: Transfer) -> None:
         """Wait for a transfer that has started."""
-        if self._interruptions is not None and (lost_s := self._interruptions.lost_after_s(i, phase)) < math.inf:
-            self._hazards[i] = call_after(self.env, lost_s, self._vanish, i)
-        if self._drain is not None and (lasts_s := self._drain.lasts_s(i, phase)) < math.inf:
-            self._drained[i] = call_after(self.env, lasts_s, partial(self._run_down, i, phase, lasts_s))
-        self._transfers[i], self._awaited[i] = transfer, transfer.done
+        self._on_air.open(i, phase, transfer, self._drop)
+        self._awaited[i] = transfer.done
         if transfer.done.callbacks is None:
             self._carried(i, phase, transfer.done)
         else:
             transfer.done.callbacks.append(partial(self._carried, i, phase))
-
-    def _meter(self, i: int, phase: int, end: int, wait_s: float) -> None:
-        """Find where the battery of client i runs empty in a phase that begins; of unknown duration, by its bits."""
-        if self._drain is not None and self._interruptions is not None and end == phase + 1:
-            self._interruptions.set_empty(i, self._drain.begins(i, phase, self.env.now, wait_s))
-
-    def _run_down(self, i: int, phase: int, lasts_s: float, event: Event) -> None:
-        """Drop client i if its battery has been empty since now; waits for a free medium have cost nothing."""
-        transfer = self._transfers.get(i)
-        if transfer is None or self._drained.get(i) is not event:
-            return
-        left_s = lasts_s - (self.env.now - self._began_s[i] - transfer.queued_s())
-        if left_s > _SLACK_ULPS * np.spacing(self.env.now):
-            self._drained[i] = call_after(self.env, left_s, partial(self._run_down, i, phase, lasts_s))
-        else:
-            self._drop(i, empty=True)
 
     def _carried(self, i: int, phase: int, event: Event) -> None:
         if self._awaited[i] is not event:
@@ -375,10 +322,7 @@ class Participations:
 
     def _close_transfer(self, i: int, phase: int) -> None:
         """Free the medium, however the wait for a transfer has ended, and record what was carried."""
-        transfer = self._transfers.pop(i)
-        transfer.cancel()
-        self._hazards.pop(i, None)
-        self._drained.pop(i, None)
+        transfer = self._on_air.close(i)
         queued_s = transfer.queued_s()
         if queued_s:
             self.queue_s[i] += queued_s
@@ -423,11 +367,6 @@ class Participations:
         if self._awaited[i] is not None:
             self._drop(i)
 
-    def _vanish(self, event: Event) -> None:
-        i = cast(int, event.value)
-        if self._hazards.get(i) is event:
-            self._drop(i)
-
     def _drop(self, i: int, *, empty: bool = False, cause: BatteryEmpty | None = None) -> None:
         self.outcome[i], self.emptied[i] = Outcome.DROPPED, empty
         self._cut(i, cause)
@@ -440,7 +379,7 @@ class Participations:
     def _cut(self, i: int, empty: BatteryEmpty | None) -> None:
         """End the participation of client i in its present wait."""
         (phase, end, _), elapsed_s = self._waits[self._place[i]], self.env.now - self._began_s[i]
-        if i in self._transfers:
+        if i in self._on_air:
             self._close_transfer(i, phase)
         elif self._interruptions is not None and empty is None and not self.emptied[i]:
             empty = self._interruptions.empty_by(i, phase, self.spent_s[phase:end, i].tolist(), elapsed_s)

@@ -19,8 +19,7 @@ from fedsim.rounds.clients.connections import Connections
 from fedsim.rounds.clients.context import ClientContext
 from fedsim.rounds.clients.draining import Drain
 from fedsim.rounds.clients.interruptions import Carried, Interruptions
-from fedsim.rounds.clients.link_outages import DeferredTransfer, LinkOutages, PhaseStart
-from fedsim.rounds.clients.participation import PhaseHook
+from fedsim.rounds.clients.link_outages import DeferredTransfer, LinkOutages, PhaseHook, PhaseStart
 
 
 class DeferredUplinks:

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from fedsim.arrays import BoolArray, FloatArray, IntArray
 from fedsim.devices import EnergyDemand
-from fedsim.history.outcomes import NOT_CUT
+from fedsim.history.outcomes import COMPUTE, DOWNLINK, NOT_CUT, PHASES, UPLINK
 from fedsim.network.contracts import Links
 
 T = TypeVar("T", bound=np.generic)
@@ -67,6 +67,29 @@ class ParticipationRecords(NamedTuple):
             left_j=self.left_j[part],
             demand=demand,
         )
+
+
+def shares_done(
+    spent_s: FloatArray,
+    cut_in: NDArray[np.int8],
+    sent_bits: FloatArray,
+    planned_compute_s: FloatArray,
+    bits: tuple[float, float],
+) -> FloatArray:
+    """Return the share of each phase's bits or work that m participations have done, shape (3, m).
+
+    Parameters
+    ----------
+    spent_s, cut_in, sent_bits, planned_compute_s, bits : of participations that have ended, as in
+        `ParticipationRecords`
+    """
+    done: FloatArray = ((cut_in == NOT_CUT) | (cut_in > np.arange(len(PHASES))[:, None])).astype(np.float64)
+    cut = (cut_in == COMPUTE) & (planned_compute_s > 0)
+    done[COMPUTE, cut] = spent_s[COMPUTE, cut] / planned_compute_s[cut]
+    for phase, sent, whole in zip((DOWNLINK, UPLINK), sent_bits, bits, strict=True):
+        if whole > 0:
+            done[phase] = sent / whole
+    return done
 
 
 def taken(column: NDArray[T], part: IntArray | None) -> NDArray[T]:

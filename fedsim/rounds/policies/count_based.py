@@ -9,8 +9,9 @@ from simpy import Event
 from fedsim.arrays import Seconds
 from fedsim.clock import LastOfInstant
 from fedsim.registry import refusal
-from fedsim.rounds.policies.contracts import ServerTraits, SynchronousPolicy
+from fedsim.rounds.policies.contracts import SynchronousPolicy
 from fedsim.rounds.policies.round import PastRounds, Round, at_least
+from fedsim.rounds.policies.server_port import ServerTraits
 
 
 class KFastest(SynchronousPolicy):

@@ -5,8 +5,9 @@ from typing import ClassVar
 from simpy import Event
 
 from fedsim.arrays import Seconds
-from fedsim.rounds.policies.contracts import ServerTraits, SynchronousPolicy
+from fedsim.rounds.policies.contracts import SynchronousPolicy
 from fedsim.rounds.policies.round import PastRounds, Round
+from fedsim.rounds.policies.server_port import ServerTraits
 
 
 class WaitForAll(SynchronousPolicy):

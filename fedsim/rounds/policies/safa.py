@@ -14,8 +14,9 @@ from fedsim.clock import rest_of_instant
 from fedsim.learning import Learner
 from fedsim.rounds.aggregation.model_cache import ModelCache
 from fedsim.rounds.aggregation.rules import AggregationRule
-from fedsim.rounds.policies.contracts import RoundPolicy, Running, ServerPort, ServerTraits
+from fedsim.rounds.policies.contracts import RoundPolicy, Running
 from fedsim.rounds.policies.round import PastRounds, Round, at_least
+from fedsim.rounds.policies.server_port import ServerPort, ServerTraits
 
 
 class Safa(RoundPolicy):

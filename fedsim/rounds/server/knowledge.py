@@ -1,7 +1,8 @@
 """What a server learns of its clients from what they have sent, and what its selector is told."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import partial
 from typing import Any, Final, TypeVar
 
 import numpy as np
@@ -29,6 +30,7 @@ class Knowledge:
     channel : returns what a base station measures of clients' uplinks at an instant (`Links.uplink_snr_hz`); all have
         been measured at instant 0, and a client is measured again when its update arrives
     allocates : whether the links take an allocation of bands and powers
+    at_request : the columns of `RoundView.at_request`, each a function of ids and the instant
 
     Attributes
     ----------
@@ -46,6 +48,7 @@ class Knowledge:
         up_bits: float = 0.0,
         channel: Callable[[IntArray, float], FloatArray | None] | None = None,
         allocates: bool = False,
+        at_request: Mapping[str, Callable[[IntArray, float], FloatArray]] | None = None,
     ) -> None:
         self.samples, self.accountant = samples, accountant
         clients = samples.size
@@ -57,6 +60,7 @@ class Knowledge:
         self.last_duration_s = np.full(clients, np.nan)
         self.last_loss = np.full(clients, np.nan)
         self._up_bits, self._channel, self._allocates = up_bits, channel, allocates
+        self._at_request = {} if at_request is None else at_request
         measured = None if channel is None else channel(self._client, 0.0)
         self.snr_hz = None if measured is None else np.array(measured)
         self._whole: RoundView | None = None
@@ -78,6 +82,8 @@ class Knowledge:
             # In a third of the time of making it anew: most of it is the same in every round.
             whole = object.__new__(RoundView)
             vars(whole).update(vars(self._whole), round=number, time_s=time_s, wanted=wanted)
+            if self._at_request:
+                vars(whole).update(at_request=self._columns(lambda: self._client, time_s))
             return whole
         accountant = self.accountant
         spent = self._nothing_spent if accountant is None else accountant.spent
@@ -112,6 +118,7 @@ class Knowledge:
             up_bits=self._up_bits,
             allocates=self._allocates,
             snr_hz=self._channel_of(candidates),
+            at_request=self._columns(lambda: self._client if candidates is None else candidates, time_s),
         )
         if candidates is None:
             self._whole = replace(view)
@@ -147,6 +154,7 @@ class Knowledge:
             privacy_budget=None if accountant is None else accountant.budget.total,
             up_bits=self._up_bits,
             allocates=self._allocates,
+            at_request=self._columns(candidates.everyone, time_s),
         )
 
     def sent(self, client: IntArray) -> None:
@@ -172,6 +180,14 @@ class Knowledge:
             self.last_loss[client[known]] = loss[known]
         if self.snr_hz is not None and self._channel is not None and client.size:
             self.snr_hz[client] = self._channel(client, now_s)
+
+    def _columns(self, client: Callable[[], IntArray], time_s: float) -> dict[str, Callable[[], FloatArray]]:
+        """Return the columns that are made at request for some clients at an instant, by name."""
+
+        def made(make: Callable[[IntArray, float], FloatArray]) -> FloatArray:
+            return np.array(make(client(), time_s), dtype=np.float64)
+
+        return {name: partial(made, make) for name, make in self._at_request.items()}
 
     def _channel_of(self, candidates: IntArray | None) -> FloatArray | None:
         if self.snr_hz is None:

@@ -6,6 +6,7 @@ import numpy as np
 
 from fedsim.arrays import BoolArray, FloatArray, IntArray
 from fedsim.rounds.server.context import ServerContext
+from fedsim.rounds.server.energies import participation_j
 from fedsim.selectors import OracleView, RoundView
 
 
@@ -27,6 +28,8 @@ def with_future(context: ServerContext, view: RoundView, availability_draw: int)
         **vars(view),
         expected_duration_s=expected_duration_s,
         coming_duration_s=future.duration_s,
+        coming_uplink_s=future.uplink_s,
+        coming_energy_j=None if context.clients.batteries is None else future.energy_j,
         stays=future.stays,
     )
 
@@ -48,15 +51,33 @@ class OracleKnowledge:
 
     def duration_s(self) -> FloatArray:
         """Return the duration of each candidate's participation that starts now, shape (n,); means on shared media."""
+        return np.asarray(self._phases_s().sum(axis=0))
+
+    def uplink_s(self) -> FloatArray:
+        """Return the duration of each candidate's upload of that participation, shape (n,); means on shared media."""
+        return np.asarray(self._phases_s()[2])
+
+    def energy_j(self) -> FloatArray:
+        """Return the joules that this participation takes from each candidate's battery, shape (n,).
+
+        Where a link carries nothing, it is `inf` if time on the air costs energy.
+        """
+        clients = self.context.clients
+        if clients.batteries is None:
+            raise ValueError("an oracle of energy needs batteries; this run has none")
+        return participation_j(clients.batteries, clients.workload, self.view.client, self._phases_s())
+
+    def _phases_s(self) -> FloatArray:
+        """Return the seconds of downlink, work and uplink of each candidate, shape (3, n)."""
         client, number = self.view.client, self.view.round
         if self.context.policy.traits.concurrency is None:
             return self._draw_s(client, number)
         # An asynchronous server sends each client with the draw of its own next participation.
-        draws, duration_s = self.view.participations + 1, np.zeros(client.size)
+        draws, phases_s = self.view.participations + 1, np.zeros((3, client.size))
         for draw in np.unique(draws).tolist():
             with_draw = np.flatnonzero(draws == draw)
-            duration_s[with_draw] = self._draw_s(client[with_draw], draw)
-        return duration_s
+            phases_s[:, with_draw] = self._draw_s(client[with_draw], draw)
+        return phases_s
 
     def stays(self, from_s: FloatArray, to_s: FloatArray) -> BoolArray:
         """Return which candidates are available throughout a time, shape (n,).
@@ -77,7 +98,7 @@ class OracleKnowledge:
         return stays
 
     def _draw_s(self, client: IntArray, draw: int) -> FloatArray:
-        """Return the durations of clients' participations with one draw, shape (n,)."""
+        """Return the phases of clients' participations with one draw, shape (3, n)."""
         context, now_s = self.context, np.full(client.size, self.view.time_s)
         links, workload = context.clients.links, context.clients.workload
         downlink_s = (
@@ -91,4 +112,4 @@ class OracleKnowledge:
             if links.shared.up
             else context.clients.uplink_s(client, draw, now_s + downlink_s + compute_s, workload.up_bits, compute_s)
         )
-        return np.asarray(downlink_s + compute_s + uplink_s)
+        return np.stack([downlink_s, compute_s, uplink_s])

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from fedsim.arrays import FloatArray, IntArray
+from fedsim.arrays import FloatArray, IntArray, filled
 from fedsim.selectors.sampling import grown
 
 
@@ -27,7 +27,7 @@ class Rewards:
     def mean(self, client: IntArray) -> FloatArray:
         """Return the mean reward of each client, shape of ``client``; NaN without observations."""
         count = self.count(client)
-        return np.asarray(np.divide(self._sum[client], count, out=np.full(client.size, np.nan), where=count > 0))
+        return np.asarray(np.divide(self._sum[client], count, out=filled(client.size, np.nan), where=count > 0))
 
     def _grow(self, client: IntArray) -> None:
         clients = int(client.max(initial=-1)) + 1

@@ -12,7 +12,7 @@ from typing import Literal
 
 import numpy as np
 
-from fedsim.arrays import FloatArray, IntArray
+from fedsim.arrays import FloatArray, IntArray, filled
 from fedsim.selectors.contracts import Cohort, Reports, RoundView
 from fedsim.selectors.pause.bandit import Rewards
 from fedsim.selectors.sampling import CohortSelector
@@ -214,7 +214,7 @@ class PauseBandit(PauseEnergy):
         tried = (self._rewards.count(view.client) > 0) & (view.participations > 0)
         mean = self._rewards.mean(view.client[tried])
         confidence = self.exploration(view) * math.log(self._time(view))
-        ucb = np.full(view.client.size, np.inf)
+        ucb = filled(view.client.size, np.inf)
         ucb[tried] = self.zeta * mean + np.sqrt(confidence / view.participations[tried])
         return ucb
 

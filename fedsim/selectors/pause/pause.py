@@ -82,9 +82,9 @@ def _check_arguments(ucb: FloatArray, bonus: FloatArray, m: int) -> tuple[FloatA
     check_whole_numbers(1, m=m)
     if m > values.size:
         raise ValueError(f"m: {m!r} is not allowed; it must be at most the number of clients, {values.size}")
-    if not np.all(values > -np.inf):
+    if not (values > -np.inf).all():
         raise ValueError("ucb: NaN and -inf are not allowed; values must be finite or +inf")
-    if not np.all(np.isfinite(bonuses)):
+    if not np.isfinite(bonuses).all():
         raise ValueError("bonus: NaN and infinities are not allowed; values must be finite")
     return values, bonuses
 

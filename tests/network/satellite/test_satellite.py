@@ -104,6 +104,26 @@ def test_a_message_goes_on_in_the_next_pass(tmp_path):
     assert links.uplink_s(np.array([1]), 1, np.array([0.0]), 0.0)[0] == pytest.approx(20.005, abs=1e-5)
 
 
+def test_rates_may_differ_and_are_described(tmp_path):
+    """10 s of contact in 100: a tenth of the rates on average; 5 Mbit take 5 s at 1 Mbit/s and 2.5 s at 2 Mbit/s."""
+    path = tmp_path / "windows.csv"
+    path.write_text("client,start_s,end_s\n0,0,10\n1,0,10\n")
+    passes = {"kind": "file", "path": str(path), "period_s": 100.0, "delay_s": 0.0}
+    network = {"kind": "satellite", "uplink_bps": [1e6, 2e6], "downlink_bps": 4e6, "passes": passes}
+    links = NETWORKS.make(network).build(np.zeros((2, 2)), Streams(0))
+    both = np.arange(2)
+    assert links.uplink_s(both, 1, np.zeros(2), 5e6).tolist() == pytest.approx([5.0, 2.5])
+    assert links.uplink_s(both[1:], 1, np.zeros(1), 5e6).tolist() == pytest.approx([2.5])
+    np.testing.assert_allclose(links.describe().rate_bps, [[4e5, 4e5], [1e5, 2e5]])
+    # The mean over all starts, on a grid.
+    starts_s = (np.arange(10_000) + 0.5) / 100
+    for client in both:
+        took_s = links.uplink_s(np.full(10_000, client), 1, starts_s, 5e6)
+        assert links.expected_uplink_s(5e6)[client] == pytest.approx(took_s.mean(), abs=0.02)
+    found = links.carried_bits(both, 1, np.zeros(2), np.full(2, 2.0), 5e6, up=True)
+    assert found.tolist() == pytest.approx([2e6, 4e6])
+
+
 def test_bits_of_a_message_cut_short_are_those_of_the_passes_so_far(tmp_path):
     """10 s in every 100 at 1 Mbit/s up and 2 Mbit/s down; 25 Mbit from 105 s on end after passes of 5, 10 and 10 s."""
     path = tmp_path / "windows.csv"

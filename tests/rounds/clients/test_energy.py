@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from fedsim.devices import Batteries, EnergyDemand
@@ -345,6 +345,13 @@ charges = st.floats(0.01, 30.0)
     st.sampled_from([-0.2, 0.0, 0.7]),
 )
 @settings(deadline=None, max_examples=200)
+@example(
+    [(0.0, 0.0, 0.0, 1.0, 1.0)] * 4 + [(0.29541005837452455, 6.3e-254, 1.0, 10.0, 0.29541005837452455)],
+    None,
+    None,
+    1.0,
+    -0.2,
+)
 def test_laws_of_energy_whatever_is_shared_and_cut(lines, down, up, deadline_s, gain_w):
     """The audit computes energy, bits and time independently."""
     down_s, work_s, up_s, charge_j, leaves_s = map(list, zip(*lines, strict=True))

@@ -7,6 +7,7 @@ import numpy as np
 from fedsim.arrays import FloatArray
 from fedsim.network.radio.contracts import Fading
 from fedsim.network.radio.rates.capacity import spectral_efficiency
+from fedsim.network.radio.rates.monotone_cubic import monotone_cubic
 from fedsim.units import db_to_linear, linear_to_db
 
 _TAIL: Final = 2.0**-52
@@ -35,8 +36,6 @@ def mean_below_ceiling(snr: FloatArray, ceiling: float, fading: Fading) -> Float
     ceiling : greatest efficiency in bit/s/Hz, > 0
     fading : law of the gain
     """
-    from scipy.interpolate import PchipInterpolator
-
     if ceiling > _BEYOND_REACH:
         return fading.mean_spectral_efficiency(snr)
     least, lower, upper, most = fading.gain_quantile(np.array([_TAIL, 0.25, 0.75, 1.0 - _TAIL])).tolist()
@@ -49,10 +48,10 @@ def mean_below_ceiling(snr: FloatArray, ceiling: float, fading: Fading) -> Float
     levels = min(max(8, int(np.ceil((last_db - first_db) / min(max(apart_db, 0.002), 0.25)))), _MOST_LEVELS)
     grid_db = np.linspace(first_db, last_db, levels)
     grid = db_to_linear(grid_db)
-    mean = np.concatenate([_mean(grid[low : low + _ROWS], ceiling, reached, fading) for low in range(0, levels, _ROWS)])
+    mean = _mean(grid, ceiling, reached, fading)
     with np.errstate(divide="ignore"):
         level_db = linear_to_db(snr)
-    between = PchipInterpolator(grid_db, mean)(np.clip(level_db, first_db, last_db))
+    between = monotone_cubic(grid_db, mean, np.clip(level_db, first_db, last_db))
     free = fading.mean_spectral_efficiency(snr)
     return np.where(level_db <= first_db, np.minimum(free, ceiling), np.where(level_db < last_db, between, ceiling))
 
@@ -65,8 +64,13 @@ def _mean(snr: FloatArray, ceiling: float, reached: float, fading: Fading) -> Fl
         below = snr * fading.gain_quantile(np.clip(middle, _TAIL, 1.0 - _TAIL)) < reached
         low, high = np.where(below, middle, low), np.where(below, high, middle)
     node, weight = _nodes()
-    gain = fading.gain_quantile(np.clip(low[:, None] * node, _TAIL, 1.0 - _TAIL))
-    return np.asarray(low * (spectral_efficiency(snr[:, None] * gain) @ weight) + ceiling * (1.0 - low))
+    mean = np.empty(snr.size)
+    for first in range(0, snr.size, _ROWS):
+        part = slice(first, first + _ROWS)
+        gain = fading.gain_quantile(np.clip(low[part, None] * node, _TAIL, 1.0 - _TAIL))
+        free = spectral_efficiency(snr[part, None] * gain) @ weight
+        mean[part] = low[part] * free + ceiling * (1.0 - low[part])
+    return mean
 
 
 def _nodes() -> tuple[FloatArray, FloatArray]:

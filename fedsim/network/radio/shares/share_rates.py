@@ -36,6 +36,7 @@ class ShareRates:
 
     Attributes
     ----------
+    flat : whether a band fades as a whole
     typical : number in the place of a draw for a client whose fading is not drawn
     """
 
@@ -52,6 +53,7 @@ class ShareRates:
     ) -> None:
         self._rate, self._fading, self._bandwidth_hz, self._spread_s = rate, fading, bandwidth_hz, delay_spread_s
         self._streams, self._stream = streams, stream
+        self.flat = not delay_spread_s
         self.typical = 0.5 if delay_spread_s else 1.0
         self._bands: dict[int, BandRates | None] = {}
         if delay_spread_s:

@@ -1,0 +1,175 @@
+"""Rates of flows over links that fade, block by block: the time of stations, and max-min fair shares of the wires."""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fedsim.arrays import FloatArray, IntArray
+from fedsim.network.topology.max_min import PAD, max_min_rates
+
+Indices = NDArray[np.intp]
+
+
+def time_parts(routes: Indices, airtimes: Indices, rate_bps: FloatArray, capacity_bps: FloatArray) -> FloatArray:
+    """Return which part of its stations' time each link has, shape (m,); 1 for links that share no time.
+
+    A transfer at its mean rate r over a link of mean capacity C takes ``r / C`` of a station's time. Time that is left
+    is divided in the same proportion, so that the parts of a station are 1 in all.
+
+    Parameters
+    ----------
+    routes : links of each flow, shape (n, depth); `PAD` where a route is shorter
+    airtimes : for each of these links the airtime that it shares at its begin and at its end, shape (2, n, depth);
+        `PAD` for none
+    rate_bps : mean rate of each flow, shape (n,)
+    capacity_bps : mean capacities, of airtimes in s/s, shape (m,)
+    """
+    parts = np.ones(capacity_bps.size)
+    for airtime in airtimes:
+        flow, place = np.nonzero(airtime != PAD)
+        link, air = routes[flow, place], airtime[flow, place]
+        used = np.divide(rate_bps[flow], capacity_bps[link], out=np.zeros(flow.size), where=capacity_bps[link] > 0)
+        in_all = np.bincount(air, used, minlength=capacity_bps.size)
+        own = np.divide(used, in_all[air], out=np.zeros(flow.size), where=in_all[air] > 0)
+        of_links = np.bincount(link, own, minlength=capacity_bps.size)
+        parts[link] = np.minimum(parts[link], of_links[link])
+    return parts
+
+
+@dataclass(frozen=True)
+class FlowsOverBlocks:
+    """Flows whose links have another capacity in each block.
+
+    Attributes
+    ----------
+    routes, weights : as in `max_min_rates`, shape (n, depth)
+    alone : (flows, links, weights) of the uses of links by one flow alone, for each place in a route that has any
+    shared : (flow, link, weight) of each use of a link by one of several flows, arrays of shape (uses,)
+    """
+
+    routes: Indices
+    weights: FloatArray
+    alone: tuple[tuple[IntArray | slice, IntArray, FloatArray], ...]
+    shared: tuple[IntArray, IntArray, FloatArray]
+
+    @classmethod
+    def of(cls, routes: Indices, weights: FloatArray, users: IntArray, capacity_bps: FloatArray) -> "FlowsOverBlocks":
+        """Return flows over links with some users; links of endless capacity play no part.
+
+        Parameters
+        ----------
+        routes, weights : shape (n, depth)
+        users, capacity_bps : of the links, shape (m,)
+        """
+        limits = (routes != PAD) & np.isfinite(capacity_bps)[routes]
+        own = limits & (users[routes] == 1)
+        alone: list[tuple[IntArray | slice, IntArray, FloatArray]] = []
+        for place in np.flatnonzero(own.any(axis=0)).tolist():
+            chosen = np.flatnonzero(own[:, place])
+            these = slice(None) if chosen.size == len(routes) else chosen
+            alone.append((these, routes[these, place], weights[these, place]))
+        flow, at = np.nonzero(limits & ~own)
+        return cls(routes, weights, tuple(alone), (flow, routes[flow, at], weights[flow, at]))
+
+    def ceilings_bps(self, capacity_bps: FloatArray) -> FloatArray:
+        """Return the rates that the links of each flow alone allow, shape (b, n); capacities of shape (b, m)."""
+        rate_bps = np.full((len(capacity_bps), len(self.routes)), math.inf)
+        for flow, link, weight in self.alone:
+            rate_bps[:, flow] = np.minimum(rate_bps[:, flow], capacity_bps[:, link] / weight)
+        return rate_bps
+
+    def rates_bps(self, capacity_bps: FloatArray) -> FloatArray:
+        """Return the max-min fair rates in each block, shape (b, n).
+
+        Where the links that flows share can carry all that the others allow, nothing is left to be divided.
+
+        Parameters
+        ----------
+        capacity_bps : of each link in each block, shape (b, m)
+        """
+        rate_bps = self.ceilings_bps(capacity_bps)
+        flow, link, weight = self.shared
+        if not flow.size:
+            return rate_bps
+        blocks, links = capacity_bps.shape
+        at = link + links * np.arange(blocks)[:, None]
+        load = np.bincount(at.ravel(), (rate_bps[:, flow] * weight).ravel(), minlength=blocks * links)
+        full = np.flatnonzero((load.reshape(blocks, links) > capacity_bps).any(axis=1))
+        if full.size:
+            # The blocks are networks of their own beside one another, filled together.
+            apart = links * np.arange(full.size)[:, None, None]
+            routes = np.where(self.routes == PAD, PAD, self.routes + apart).reshape(-1, self.routes.shape[1])
+            weights = np.tile(self.weights, (full.size, 1))
+            filled = max_min_rates(routes, weights, capacity_bps[full].ravel())
+            rate_bps[full] = filled.reshape(full.size, -1)
+        return rate_bps
+
+
+@dataclass(frozen=True, slots=True)
+class BlocksAhead:
+    """Rates for some blocks ahead, while the flows and their links stay the same.
+
+    Attributes
+    ----------
+    since_s : instant from which they hold
+    rows : flows, n of them
+    left_bits : of each at that instant, shape (n,)
+    rate_bps : of each in each block, shape (b, n)
+    ends_s : end of each block in seconds from `since_s`, shape (b,)
+    sent_bits : of each by the end of each block, shape (b, n)
+    """
+
+    since_s: float
+    rows: IntArray
+    left_bits: FloatArray
+    rate_bps: FloatArray
+    ends_s: FloatArray
+    sent_bits: FloatArray
+
+    @classmethod
+    def over(
+        cls, since_s: float, rows: IntArray, left_bits: FloatArray, rate_bps: FloatArray, length_s: FloatArray
+    ) -> "BlocksAhead":
+        """Return the plan of rates over blocks of some lengths, shape (b,); the others as the attributes."""
+        with np.errstate(invalid="ignore"):
+            sent = np.where(rate_bps > 0, rate_bps * length_s[:, None], 0.0)
+        return cls(since_s, rows, left_bits, rate_bps, np.cumsum(length_s), np.cumsum(sent, axis=0))
+
+    @property
+    def until_s(self) -> float:
+        """Instant until which rates are known."""
+        return self.since_s + float(self.ends_s[-1])
+
+    def left_at(self, now_s: float) -> FloatArray:
+        """Return the bits that are left of each flow at an instant, shape (n,)."""
+        block, rest_s = self._passed(now_s)
+        sent = self.rate_bps[block] * rest_s
+        if block:
+            sent += self.sent_bits[block - 1]
+        return np.asarray(np.maximum(self.left_bits - sent, 0.0))
+
+    def rates_at(self, now_s: float) -> FloatArray:
+        """Return the rates at an instant, shape (n,)."""
+        present: FloatArray = self.rate_bps[self._passed(now_s)[0]]
+        return present
+
+    def finish_s(self) -> FloatArray:
+        """Return the instant of each flow's last bit, shape (n,); `inf` if that is after the last block."""
+        finish = np.full(self.rows.size, math.inf)
+        ending = np.flatnonzero(self.sent_bits[-1] >= self.left_bits)
+        if ending.size:
+            left = self.left_bits[ending]
+            block = np.argmax(self.sent_bits[:, ending] >= left, axis=0)
+            before = np.where(block > 0, self.sent_bits[block - 1, ending], 0.0)
+            begins_s = np.where(block > 0, self.ends_s[block - 1], 0.0)
+            rate = self.rate_bps[block, ending]
+            took_s = np.divide(left - before, rate, out=np.zeros(ending.size), where=rate > 0)
+            finish[ending] = self.since_s + np.minimum(begins_s + took_s, self.ends_s[block])
+        return finish
+
+    def _passed(self, now_s: float) -> tuple[int, float]:
+        passed_s = now_s - self.since_s
+        block = min(int(np.searchsorted(self.ends_s, passed_s, side="right")), self.ends_s.size - 1)
+        return block, passed_s - (float(self.ends_s[block - 1]) if block else 0.0)

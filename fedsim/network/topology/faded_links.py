@@ -1,0 +1,157 @@
+"""Links whose capacity changes from one fading block to the next, as arrays of blocks and links."""
+
+from typing import Final, Protocol
+
+import numpy as np
+
+from fedsim.arrays import FloatArray, IntArray
+
+_FIRST_NUMBERS: Final = 16
+_NONE: Final = -1
+_MOST_DRAWN: Final = 2**14
+"""Ratios that are drawn at most for links that join, unless they are wanted."""
+
+
+class LinkFading(Protocol):
+    """The fading of some links of a network: what their capacity is in a block, over its mean.
+
+    Attributes
+    ----------
+    coherence_s : length of a block
+    most_blocks : blocks in a row for which a link that is in use fades; later ones have the mean
+    last_block : blocks from this one on have the mean
+    """
+
+    @property
+    def coherence_s(self) -> float:
+        """Length of a block in seconds."""
+        ...
+
+    @property
+    def most_blocks(self) -> int:
+        """Blocks in a row that fade."""
+        ...
+
+    @property
+    def last_block(self) -> int:
+        """The first block that has the mean for all links."""
+        ...
+
+    def fades(self, link: int) -> bool:
+        """Return whether the capacity of a link changes from block to block."""
+        ...
+
+    def ratios(self, link: IntArray, block: IntArray) -> FloatArray:
+        """Return capacities over their means, >= 0, shape (b, n).
+
+        Parameters
+        ----------
+        link : numbers of links that fade, shape (n,)
+        block : numbers of blocks, shape (b,)
+        """
+        ...
+
+
+class FadedLinks:
+    """The capacities of the links in use in the blocks ahead, over their means; drawn once for each link and block.
+
+    Links are known by the number that they have while they are in use.
+
+    Parameters
+    ----------
+    fading : of the network's links
+
+    Attributes
+    ----------
+    fading : of the network's links
+    present : number of links in use that fade
+    """
+
+    def __init__(self, fading: LinkFading) -> None:
+        self.fading = fading
+        self.present = 0
+        self._link = np.full(_FIRST_NUMBERS, _NONE)
+        self._first = np.full(_FIRST_NUMBERS, _NONE)
+        # The row of each link in the ratios of the blocks from `_base` on; rows are not used again.
+        self._row = np.full(_FIRST_NUMBERS, _NONE)
+        self._ratios = np.zeros((0, 0))
+        self._base = self._rows = 0
+
+    def add(self, number: int, link: int) -> None:
+        """Add a link that is in use from now on.
+
+        Parameters
+        ----------
+        number, link : its number while it is in use, and in the network
+        """
+        if number >= self._link.size:
+            more = np.full(self._link.size, _NONE)
+            self._link, self._first = np.append(self._link, more), np.append(self._first, more)
+            self._row = np.append(self._row, more)
+        if self.fading.fades(link):
+            self._link[number], self._first[number], self._row[number] = link, _NONE, _NONE
+            self.present += 1
+
+    def remove(self, number: int) -> None:
+        """Remove a link that is no longer in use."""
+        if self._link[number] != _NONE:
+            self._link[number] = _NONE
+            self.present -= 1
+
+    def changed(self, number: int) -> None:
+        """Draw a link anew: its fading is another."""
+        self._row[number] = _NONE
+
+    def begin(self, block: int) -> int:
+        """Let the links that are in use start to fade in a block; return for how many blocks any of them still does."""
+        faded = self._link != _NONE
+        if not faded.any():
+            return 0
+        self._first[faded & (self._first == _NONE)] = block
+        return max(0, min(int(self._first[faded].max()) + self.fading.most_blocks, self.fading.last_block) - block)
+
+    def ahead(self, block: int, wanted: int, at_once: int, numbers: IntArray) -> FloatArray:
+        """Return capacities over their means, for as many blocks as wanted or fewer, shape (blocks, n).
+
+        Parameters
+        ----------
+        block : number of the first block
+        wanted : number of blocks, >= 1
+        at_once : number of blocks to draw where none is drawn yet, if that is more
+        numbers : of links in use, shape (n,); links that do not fade have ones
+        """
+        place = np.flatnonzero(self._link[numbers] != _NONE)
+        faded = numbers[place]
+        self._draw(faded, block, wanted, max(wanted, at_once))
+        passed = block - self._base
+        drawn = self._ratios[self._row[faded], passed : passed + wanted].T
+        found = np.ones((len(drawn), numbers.size))
+        found[:, place] = drawn
+        over = self._first[faded] + self.fading.most_blocks
+        if place.size and block + len(drawn) > over.min():
+            found[:, place] = np.where(np.arange(block, block + len(drawn))[:, None] >= over, 1.0, drawn)
+        return found
+
+    def _draw(self, faded: IntArray, block: int, wanted: int, length: int) -> None:
+        """Draw what is missing of some links from a block on, in the present window or in a new one.
+
+        Parameters
+        ----------
+        faded : numbers of the links
+        block, wanted : first of the blocks, and how many
+        length : of a new window
+        """
+        missing = faded[self._row[faded] == _NONE]
+        left = self._base + self._ratios.shape[1] - block
+        outside = block < self._base or left <= 0
+        wasteful = left > wanted and missing.size * left > _MOST_DRAWN
+        if outside or wasteful or self._rows + missing.size > len(self._ratios):
+            self._base, self._rows, left, missing = block, 0, length, faded
+            self._ratios = np.empty((2 * faded.size + _FIRST_NUMBERS, length))
+            self._row[:] = _NONE
+        if missing.size:
+            rows = np.arange(self._rows, self._rows + missing.size)
+            ratios = self.fading.ratios(self._link[missing], np.arange(block, block + left))
+            self._ratios[rows, block - self._base :] = ratios.T
+            self._row[missing] = rows
+            self._rows += missing.size

@@ -1,0 +1,67 @@
+"""What clients declare of their batteries, and what a participation takes from them."""
+
+from collections.abc import Callable
+from functools import cached_property
+
+import numpy as np
+
+from fedsim.arrays import FloatArray, IntArray
+from fedsim.devices import Batteries
+from fedsim.per_client import Values, at
+from fedsim.rounds.clients.assignment import Workload
+from fedsim.rounds.clients.expected_times import ExpectedTimes
+
+
+class DeclaredEnergies:
+    """The columns of a view about batteries, each a function of ids and the instant.
+
+    Parameters
+    ----------
+    batteries : of the run
+    workload : bits and samples of a participation
+    expected : returns the mean durations of every client; asked once, when a selector first reads `participation_j`
+    """
+
+    def __init__(self, batteries: Batteries, workload: Workload, expected: Callable[[], ExpectedTimes]) -> None:
+        self._batteries, self._workload, self._expected = batteries, workload, expected
+
+    def columns(self) -> dict[str, Callable[[IntArray, float], FloatArray]]:
+        """Return the functions by the names of their columns."""
+        return {
+            "charge_j": self._batteries.charge_j,
+            "capacity_j": lambda client, _: _each(at(self._batteries.capacity_j, client), client),
+            "charging_w": lambda client, _: _each(at(self._batteries.idle_gain_w, client), client),
+            "participation_j": lambda client, _: self._mean_j[client],
+        }
+
+    @cached_property
+    def _mean_j(self) -> FloatArray:
+        """Mean joules of a participation of every client, shape (K,)."""
+        everyone = np.arange(self._batteries.clients, dtype=np.int64)
+        return participation_j(self._batteries, self._workload, everyone, self._expected().features[:, :3].T)
+
+
+def participation_j(batteries: Batteries, workload: Workload, client: IntArray, phases_s: FloatArray) -> FloatArray:
+    """Return the joules that whole participations take from clients' batteries, shape (n,).
+
+    Parameters
+    ----------
+    batteries : of the run
+    workload : bits and samples of a participation
+    client : ids, shape (n,)
+    phases_s : seconds of downlink, work and uplink, shape (3, n); `inf` counts only where time costs energy
+    """
+    prices, (downlink_s, compute_s, uplink_s) = batteries.prices.of(client), phases_s
+    radio_j = prices.receive_j_per_bit * workload.down_bits + prices.transmit_j_per_bit * workload.up_bits
+    air_j = _paid_j(prices.receive_w, downlink_s) + _paid_j(prices.transmit_w, uplink_s)
+    work_j = prices.sample_j * workload.samples[client] + _paid_j(prices.compute_w, compute_s)
+    return _each(radio_j + air_j + work_j, client)
+
+
+def _paid_j(power_w: Values, seconds: FloatArray) -> FloatArray:
+    """Return power times seconds; no power costs nothing, however long it takes."""
+    return np.multiply(power_w, seconds, out=np.zeros(seconds.size), where=np.greater(power_w, 0))
+
+
+def _each(values: FloatArray | float, client: IntArray) -> FloatArray:
+    return np.broadcast_to(np.asarray(values, dtype=np.float64), client.shape)

@@ -1,0 +1,1 @@
+"""Selection by the channels of the clients' uplinks."""

@@ -1,0 +1,153 @@
+"""Scheduling by the norms of updates, alone and together with the channels: BN2, BC-BN2 and BN2-C.
+
+Amiri, Gunduz, Kulkarni and Poor, "Convergence of Update Aware Device Scheduling for Federated Learning at the Wireless
+Edge", IEEE Transactions on Wireless Communications 2021.
+"""
+
+import numpy as np
+
+from fedsim.arrays import FloatArray
+from fedsim.selectors.channel.best_channel import AMIRI
+from fedsim.selectors.channel.norms import LastNorms
+from fedsim.selectors.channel.sparse_norms import SparseNorms
+from fedsim.selectors.channel.state import State, known_snr_hz
+from fedsim.selectors.contracts import Cohort, Reports, RoundView
+from fedsim.selectors.sampling import CohortSelector, lowest
+from fedsim.selectors.validation import check_choice, check_numbers, check_whole_numbers
+
+
+class Bn2(CohortSelector):
+    """Take the m candidates whose last updates have the greatest norms: BN2, the best l2 norm.
+
+    Parameters
+    ----------
+    cohort : int >= 1
+        Number of clients per round (m); all candidates if there are no more than that.
+
+    Notes
+    -----
+    In the paper all devices compute their updates in each round and send the norms before the selection. Here only the
+    cohort computes: the norm is that of a client's last delivered update. Clients that were never selected come first,
+    and each failure since the last delivery halves a client's norm (`norms.LastNorms`); ties are broken at random.
+    """
+
+    paper = AMIRI + ", policy BN2"
+    needs = ("update_norm",)
+    communication = "nothing (the paper's: all clients compute, and send a number each)"
+
+    def __init__(self, cohort: int) -> None:
+        super().__init__(cohort)
+        self._norms = LastNorms()
+
+    def select(self, view: RoundView, rng: np.random.Generator) -> Cohort:
+        """Return the m candidates of the greatest norms."""
+        best = lowest(-self._norms.worth(view), self.cohort_size(view), rng)
+        return Cohort(view.client[np.sort(best)])
+
+    def observe(self, reports: Reports) -> None:
+        """Remember the norms of delivered updates."""
+        self._norms.learn(reports, reports.measured.get("update_norm", np.full(reports.client.size, np.nan)))
+
+
+class BcBn2(Bn2):
+    """Among the candidates of the best channels take the m whose last updates have the greatest norms: BC-BN2.
+
+    Parameters
+    ----------
+    cohort : int >= 1
+        Number of clients per round (m); all candidates if there are no more than that.
+    channels : int >= 1 or None
+        Number of candidates with the best channels (the paper's K_c), at least m; None for 2 m, a choice of fedsim.
+    state : ``"now"`` or ``"mean"``
+        Channels in the present fading as in the paper, or means of the last reports.
+
+    Notes
+    -----
+    Norms and their age are as in `Bn2`; without radio all channels are equal, and the first choice is a draw.
+    """
+
+    paper = AMIRI + ", policy BC-BN2"
+    communication = "sounding signals of all candidates (the paper's: also, the best channels' clients compute)"
+
+    def __init__(self, cohort: int, channels: int | None = None, state: State = "now") -> None:
+        super().__init__(cohort)
+        check_whole_numbers(1, optional=True, channels=channels)
+        check_choice("state", state, "now", "mean")
+        self.channels, self.state = channels, state
+
+    def select(self, view: RoundView, rng: np.random.Generator) -> Cohort:
+        """Return the m clients of the greatest norms among those of the best channels."""
+        size = self.cohort_size(view)
+        wide = min(max(2 * size if self.channels is None else self.channels, size), view.client.size)
+        best = lowest(-known_snr_hz(view, self.state), wide, rng)
+        among = best[lowest(-self._norms.worth(view)[best], size, rng)]
+        return Cohort(view.client[np.sort(among)])
+
+
+class Bn2C(CohortSelector):
+    """Take the m candidates of the greatest norms of updates that are compressed to what their channels carry: BN2-C.
+
+    If m clients share the band equally, client k can send ``R_k = upload_s (B / m) log2(1 + m snr_hz / B)`` bits. Its
+    update is compressed to them: only the q greatest or only the q smallest elements are sent, all with their mean, and
+    q is the greatest number for which ``log2 C(d, q) + 33`` bits are enough (d elements, 32 bits for the mean and one
+    for its sign). The norm of that is compared (`sparse_norms.SparseNorms`).
+
+    Parameters
+    ----------
+    cohort : int >= 1
+        Number of clients per round (m); all candidates if there are no more than that.
+    bandwidth_hz : float > 0
+        B; 10 MHz by default, a carrier of LTE.
+    upload_s : float > 0
+        Time of an upload.
+    state : ``"now"`` or ``"mean"``
+        Channels in the present fading as in the paper, or means of the last reports.
+
+    Notes
+    -----
+    As in `Bn2` the update is a client's last delivered one. The compression is the digital scheme of Amiri and Gunduz,
+    Machine Learning at the Wireless Edge, IEEE Transactions on Signal Processing 2020; it serves the comparison alone,
+    and what clients send is what the scenario says. Without radio every channel carries the whole update's scheme, q =
+    d / 2. q is rounded down to four steps per factor of two.
+    """
+
+    paper = AMIRI + ", policy BN2-C"
+    needs = ("update",)
+    communication = (
+        "sounding signals of all candidates (the paper's: also, all clients compute, and send a number each)"
+    )
+
+    def __init__(self, cohort: int, bandwidth_hz: float = 10e6, upload_s: float = 1.0, state: State = "now") -> None:
+        super().__init__(cohort)
+        check_numbers(0, above=True, bandwidth_hz=bandwidth_hz, upload_s=upload_s)
+        check_choice("state", state, "now", "mean")
+        self.bandwidth_hz, self.upload_s, self.state = bandwidth_hz, upload_s, state
+        self._whole, self._sparse = LastNorms(), SparseNorms()
+
+    def select(self, view: RoundView, rng: np.random.Generator) -> Cohort:
+        """Return the m candidates of the greatest norms after compression."""
+        size = self.cohort_size(view)
+        best = lowest(-self.worth(view, size), size, rng)
+        return Cohort(view.client[np.sort(best)])
+
+    def observe(self, reports: Reports) -> None:
+        """Remember the norms of delivered updates by the number of elements sent."""
+        update = reports.measured.get("update", np.zeros(0))
+        if update.ndim != 2:
+            # A run about timing only has no updates.
+            self._whole.learn(reports, np.full(reports.client.size, np.nan))
+            return
+        norm = np.linalg.norm(update.astype(np.float64), axis=1)
+        self._whole.learn(reports, norm)
+        for one, values, known in zip(reports.client.tolist(), update, np.isfinite(norm), strict=True):
+            if known and values.size:
+                self._sparse.learn(one, values)
+
+    def worth(self, view: RoundView, size: int) -> FloatArray:
+        """Return the compressed norms of candidates of whom ``size`` share the band, shape (n,)."""
+        worth = self._whole.worth(view)
+        share_hz = self.bandwidth_hz / max(size, 1)
+        bits = np.full(view.client.size, np.inf)
+        if view.snr_hz is not None:
+            bits = self.upload_s * share_hz * np.log2(1.0 + known_snr_hz(view, self.state) / share_hz)
+        return np.asarray(worth * self._sparse.share(view.client, bits))

@@ -1,0 +1,1 @@
+"""Selection by the energy that participations take from clients."""

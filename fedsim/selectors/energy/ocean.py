@@ -1,0 +1,207 @@
+"""OCEAN: clients and bands by virtual queues of energy, without knowledge of the channels to come.
+
+Xu and Wang, "Client Selection and Bandwidth Allocation in Wireless Federated Learning Networks: A Long-Term
+Perspective", IEEE Transactions on Wireless Communications 20(2), 2021.
+"""
+
+from typing import Final, Literal
+
+import numpy as np
+
+from fedsim.arrays import FloatArray, IntArray
+from fedsim.selectors.channel.state import State, snr_hz_of
+from fedsim.selectors.contracts import Allocation, Cohort, RoundView
+from fedsim.selectors.energy.upload_energy import least_energy_bands, power_share
+from fedsim.selectors.joint_bandwidth.bandwidth import least_bandwidth_hz
+from fedsim.selectors.sampling import CohortSelector, grown
+from fedsim.selectors.validation import check_choice, check_numbers, check_whole_numbers
+from fedsim.units import db_to_linear
+
+_SLACK_DB: Final = 1e-9
+"""Taken from prescribed powers, so that rounding does not lift one above the client's own."""
+
+
+class Ocean(CohortSelector):
+    """Select clients of small energy queues over good channels, as many as are worth their energy: OCEAN.
+
+    Each client has an energy budget per round, and a virtual queue of what it has spent beyond it: ``q <- max(q + E -
+    budget, 0)``. A round selects the clients and the bands that maximise ``V eta n - sum of q_k E_k``, where n is the
+    number of clients and E_k the energy with which client k's upload ends exactly after `upload_s` seconds in its band.
+    Clients are ordered by ``q_k / snr_k``, smallest first, and the best beginning of this order is taken: for each, the
+    bands of least weighted energy are computed (`upload_energy.least_energy_bands`). With the bands the clients get the
+    powers of which the uploads last that long.
+
+    Parameters
+    ----------
+    cohort : int >= 1
+        Largest number of clients per round.
+    budget_j : float > 0
+        Energy of uploads that a client may spend per round on average.
+    v : float > 0
+        V, the worth of a client in J^2: greater for more clients, and a greater excess over the budgets at first.
+    pattern : ``"uniform"``, ``"ascending"`` or ``"descending"``
+        eta of a round, of mean 1: 1 throughout, or in proportion to the number of the round, or the reverse. The paper
+        finds that more clients later are better than more clients earlier.
+    rounds : int >= 1
+        Number of rounds after which eta does not change any more.
+    frame : int >= 1 or None
+        Rounds after which the queues begin again at 0; None for never.
+    bandwidth_hz : float > 0
+        Band of the uplink that the clients of a round share; 10 MHz by default, a carrier of LTE.
+    least_hz : float > 0
+        Least band of a client.
+    upload_s : float > 0
+        Time of an upload.
+    transmit_power_dbm : float >= 0
+        Full power of the clients' transmitters, of which the powers are shares; at most that of the network.
+    snr_gap_db : float >= 0
+        Loss of the coding against Shannon's limit, by which the channel is discounted.
+    state : ``"now"`` or ``"mean"``
+        Channel in the present fading as in the paper, or the mean of the last report.
+
+    Notes
+    -----
+    The objective, queues, order and choice are the paper's as its published descriptions have them; its text was not at
+    hand. Of fedsim are the limit of a power, by which a client may need more than the least band; the limit of the
+    cohort; at least one client per round; and the defaults of `budget_j`, `v`, `least_hz` and `upload_s`. The queues
+    count radiated energy as planned. Batteries count what `devices.energy` says, and their prices do not depend on the
+    power given.
+
+    Where there is no band to divide, on links that are no radio or that share it themselves, E_k is what a client
+    declares of its battery for a whole participation, 0 without batteries, and the order is by ``q_k E_k``.
+    """
+
+    paper = (
+        "Xu and Wang, Client Selection and Bandwidth Allocation in Wireless Federated Learning Networks: A Long-Term "
+        "Perspective, IEEE Transactions on Wireless Communications 2021"
+    )
+    communication = "sounding signals of all candidates"
+
+    def __init__(
+        self,
+        cohort: int,
+        budget_j: float = 0.02,
+        v: float = 0.01,
+        pattern: Literal["uniform", "ascending", "descending"] = "uniform",
+        rounds: int = 100,
+        frame: int | None = None,
+        bandwidth_hz: float = 10e6,
+        least_hz: float = 1e5,
+        upload_s: float = 1.0,
+        transmit_power_dbm: float = 23.0,
+        snr_gap_db: float = 0.0,
+        state: State = "now",
+    ) -> None:
+        super().__init__(cohort)
+        check_numbers(0, above=True, budget_j=budget_j, v=v, bandwidth_hz=bandwidth_hz, least_hz=least_hz)
+        check_numbers(0, above=True, upload_s=upload_s)
+        check_numbers(0, transmit_power_dbm=transmit_power_dbm, snr_gap_db=snr_gap_db)
+        check_whole_numbers(1, rounds=rounds)
+        check_whole_numbers(1, optional=True, frame=frame)
+        check_choice("pattern", pattern, "uniform", "ascending", "descending")
+        check_choice("state", state, "now", "mean")
+        self.budget_j, self.v, self.pattern, self.rounds, self.frame = budget_j, v, pattern, rounds, frame
+        self.bandwidth_hz, self.least_hz, self.upload_s = bandwidth_hz, least_hz, upload_s
+        self.transmit_power_dbm, self.snr_gap_db, self.state = transmit_power_dbm, snr_gap_db, state
+        self._queue: FloatArray = np.zeros(0)
+        self._round = 0
+
+    def select(self, view: RoundView, rng: np.random.Generator) -> Cohort:
+        """Return the clients, with bands and powers where the network takes them; their energy enters the queues."""
+        self._pass_to(view)
+        size = self.cohort_size(view)
+        if not size:
+            return Cohort(view.client.copy())
+        snr_hz = snr_hz_of(view, self.state)
+        if snr_hz is not None and view.allocates and view.up_bits > 0:
+            able = np.flatnonzero(np.isfinite(snr_hz) & (snr_hz > 0))
+            cohort, energy_j = self._over_radio(view, able, snr_hz[able] / self._gap, size, rng)
+            if cohort is not None:
+                self._queue[cohort.client] += energy_j
+                return cohort
+        declared_j = np.zeros(view.client.size) if view.participation_j is None else view.participation_j
+        cost = self._queue[view.client] * declared_j
+        order = rng.permutation(cost.size)
+        order = order[np.argsort(cost[order], kind="stable")][:size]
+        worth = int(np.count_nonzero(cost[order] < self.v * self.eta(view.round)))
+        taken = np.sort(order[: max(worth, 1)])
+        self._queue[view.client[taken]] += declared_j[taken]
+        return Cohort(view.client[taken])
+
+    def eta(self, round_: int) -> float:
+        """Return eta of a round: of mean 1 over the rounds of the pattern."""
+        if self.pattern == "uniform":
+            return 1.0
+        step = min(round_, self.rounds)
+        return 2.0 * (step if self.pattern == "ascending" else self.rounds + 1 - step) / (self.rounds + 1)
+
+    @property
+    def queue_j(self) -> FloatArray:
+        """Virtual queue of each client, with what the last cohort will spend, shape (K,)."""
+        return self._queue
+
+    @property
+    def _gap(self) -> float:
+        return float(db_to_linear(self.snr_gap_db))
+
+    def _pass_to(self, view: RoundView) -> None:
+        """Let the budgets of the rounds since the last selection flow off, or the queues begin again."""
+        self._queue = grown(self._queue, view.clients)
+        passed = max(view.round - max(self._round, 1), 0) if self._round else 0
+        self._queue = np.maximum(self._queue - passed * self.budget_j, 0.0)
+        if self.frame is not None and self._round and (view.round - 1) // self.frame > (self._round - 1) // self.frame:
+            self._queue = np.zeros(self._queue.size)
+        self._round = max(view.round, self._round)
+
+    def _over_radio(
+        self, view: RoundView, able: IntArray, snr_hz: FloatArray, size: int, rng: np.random.Generator
+    ) -> tuple[Cohort | None, FloatArray]:
+        """Return the cohort with its allocation, and the energy of each member; None if no client can send in time."""
+        queue = self._queue[view.client[able]]
+        least_hz = np.maximum(
+            least_bandwidth_hz(view.up_bits, np.full(able.size, self.upload_s), snr_hz) * (1 + 1e-9), self.least_hz
+        )
+        order = rng.permutation(able.size)
+        order = order[np.argsort(queue[order] / snr_hz[order], kind="stable")]
+        order = fitting(order, least_hz, self.bandwidth_hz, size)
+        if not order.size:
+            return None, np.zeros(0)
+        full_w = float(db_to_linear(self.transmit_power_dbm)) * 1e-3
+        best, best_worth = (order[:1], np.full(1, self.bandwidth_hz), np.zeros(1)), -np.inf
+        for count in range(1, order.size + 1):
+            part = order[:count]
+            band = least_energy_bands(
+                view.up_bits, self.upload_s, snr_hz[part], queue[part], least_hz[part], self.bandwidth_hz
+            )
+            share = np.minimum(power_share(view.up_bits, self.upload_s, snr_hz[part], band), 1.0)
+            energy_j = self.upload_s * full_w * share
+            worth = self.v * self.eta(view.round) * count - float(queue[part] @ energy_j)
+            if worth > best_worth:
+                best, best_worth = (part, band, share), worth
+        part, band, share = best
+        ascending = np.argsort(part)
+        power_dbm = self.transmit_power_dbm + 10.0 * np.log10(np.maximum(share, 1e-9)) - _SLACK_DB
+        allocation = Allocation(bandwidth_hz=band[ascending], transmit_power_dbm=power_dbm[ascending])
+        client = view.client[able[part[ascending]]]
+        return Cohort(client, allocation=allocation), self.upload_s * full_w * share[ascending]
+
+
+def fitting(order: IntArray, least_hz: FloatArray, bandwidth_hz: float, size: int) -> IntArray:
+    """Return the clients of an order whose least bands fit into a band, one after the other; others are passed over.
+
+    Parameters
+    ----------
+    order : positions, shape (n,)
+    least_hz : of each position
+    bandwidth_hz : for all of them
+    size : largest number
+    """
+    taken: list[int] = []
+    left = bandwidth_hz
+    for place in order[least_hz[order] <= bandwidth_hz].tolist():
+        if least_hz[place] <= left:
+            taken.append(place)
+            left -= least_hz[place]
+        if len(taken) == size:
+            break
+    return np.array(taken, dtype=np.int64)

@@ -1,0 +1,1 @@
+"""Selection of clients that often fail to deliver."""

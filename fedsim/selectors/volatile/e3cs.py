@@ -1,0 +1,111 @@
+"""E3CS: an adversarial bandit over clients that may fail, with a least probability of selection for each."""
+
+from typing import Literal
+
+import numpy as np
+
+from fedsim.arrays import BoolArray, FloatArray, IntArray
+from fedsim.selectors.contracts import Cohort, Reports, RoundView
+from fedsim.selectors.sampling import CohortSelector, draw_distinct, grown
+from fedsim.selectors.validation import check_choice, check_numbers, check_shares, check_whole_numbers
+from fedsim.selectors.volatile.prob_alloc import prob_alloc
+
+
+class E3cs(CohortSelector):
+    """Draw clients with probabilities that grow with successful deliveries, none below a fairness quota: E3CS.
+
+    Client i is selected with the probability ``p_i = sigma + (k - K sigma) w_i / sum of w``, of which none may be above
+    1 (`prob_alloc`). After a round the weight of each client that was not cut to 1 is multiplied by ``exp((k - K sigma)
+    eta x_i / K)``, where x_i is 1 / p_i if it was selected and delivered, and 0 otherwise (Exp3 with several draws).
+
+    Parameters
+    ----------
+    cohort : int >= 1
+        Number of clients per round (k); all candidates if there are no more than that.
+    quota : float in [0, 1]
+        sigma over k / K: 0 for no fairness, 1 for a uniform draw; 0, 0.5 and 0.8 in the paper's experiments.
+    quota_from : int >= 1 or None
+        Round from which sigma is k / K, before which it is as above; the paper's E3CS-inc has no quota in the first
+        quarter of the rounds. None for never.
+    eta : float > 0
+        Learning rate (0.5 in the paper).
+    draw : ``"multinomial"`` or ``"exact"``
+        Draws one after the other with probabilities in proportion to p, as in the paper, by which the chance of a
+        client is not exactly p_i; or systematic draws of the candidates in random order (Madow, 1949), by which it is.
+
+    Notes
+    -----
+    K is the number of candidates of the round. A client that is not there keeps its weight. Weights are kept as
+    logarithms. At an asynchronous server k is the number of clients asked for, and the probability that counts is that
+    of the client's last selection. A crowd that never delivers is drawn uniformly.
+    """
+
+    paper = (
+        "Huang, Lin, Shen and Zomaya, Stochastic Client Selection for Federated Learning With Volatile Clients, IEEE "
+        "Internet of Things Journal 2022"
+    )
+
+    def __init__(
+        self,
+        cohort: int,
+        quota: float = 0.5,
+        quota_from: int | None = None,
+        eta: float = 0.5,
+        draw: Literal["multinomial", "exact"] = "multinomial",
+    ) -> None:
+        super().__init__(cohort)
+        check_shares(quota=quota)
+        check_whole_numbers(1, optional=True, quota_from=quota_from)
+        check_numbers(0, above=True, eta=eta)
+        check_choice("draw", draw, "multinomial", "exact")
+        self.quota, self.quota_from, self.eta, self.draw = quota, quota_from, eta, draw
+        self._log_weight: FloatArray = np.zeros(0)
+        self._step: FloatArray = np.zeros(0)
+
+    def select(self, view: RoundView, rng: np.random.Generator) -> Cohort:
+        """Return k distinct candidates."""
+        size, n = self.cohort_size(view), view.client.size
+        self._log_weight, self._step = grown(self._log_weight, view.clients), grown(self._step, view.clients)
+        if not size:
+            return Cohort(view.client.copy())
+        sigma = self.sigma(view.round) * size / n
+        chance, overflown = prob_alloc(size, sigma, self._log_weight[view.client])
+        taken = np.sort(systematic(chance, rng) if self.draw == "exact" else draw_distinct(chance, size, rng))
+        gain = (size - n * sigma) * self.eta / (n * chance[taken])
+        self._step[view.client[taken]] = np.where(overflown[taken], 0.0, gain)
+        return Cohort(view.client[taken])
+
+    def observe(self, reports: Reports) -> None:
+        """Let the weights of delivered clients grow."""
+        client = reports.client[reports.delivered]
+        self._log_weight = grown(self._log_weight, int(reports.client.max(initial=-1)) + 1)
+        self._step = grown(self._step, self._log_weight.size)
+        np.add.at(self._log_weight, client, self._step[client])
+        self._log_weight -= self._log_weight.max(initial=-np.inf) if self._log_weight.size else 0.0
+
+    def sigma(self, round_: int) -> float:
+        """Return the fairness quota of a round over k / K."""
+        return 1.0 if self.quota_from is not None and round_ >= self.quota_from else self.quota
+
+
+def systematic(chance: FloatArray, rng: np.random.Generator) -> IntArray:
+    """Return the positions at equal steps from a random start along the candidates in random order.
+
+    Parameters
+    ----------
+    chance : probabilities, in [0, 1], their sum a whole number k, shape (n,)
+
+    Returns
+    -------
+    array of shape (k,)
+    """
+    shuffled = rng.permutation(chance.size)
+    ends = np.cumsum(chance[shuffled])
+    size = round(float(ends[-1]))
+    places = np.searchsorted(ends, (rng.random() + np.arange(size)) * (ends[-1] / size), side="right")
+    taken: BoolArray = np.zeros(chance.size, dtype=np.bool_)
+    taken[np.minimum(places, chance.size - 1)] = True
+    # Rounding may let two steps meet one client of probability 1: the place goes to the next free one.
+    for free in np.flatnonzero(~taken)[: size - int(taken.sum())]:
+        taken[free] = True
+    return np.asarray(shuffled[taken])

@@ -1,0 +1,85 @@
+"""Rates over blocks: time parts by hand, wires against the textbook's filling, and what is carried between blocks."""
+
+import math
+
+import numpy as np
+import pytest
+
+from fedsim.network.topology.block_shares import BlocksAhead, FlowsOverBlocks, time_parts
+from fedsim.network.topology.max_min import PAD, max_min_rates
+
+
+def test_time_that_is_left_is_divided_in_proportion():
+    # Links 0 and 1 of 4 and 2 bit/s share airtime 3, link 2 has one of its own and a wire that leaves it a half.
+    routes = np.array([[0, 3], [1, 3], [2, 4]])
+    airtimes = np.array([[[3, PAD], [3, PAD], [PAD, PAD]], [[PAD, PAD], [PAD, PAD], [4, PAD]]])
+    capacity = np.array([4.0, 2.0, 8.0, 1.0, 1.0])
+    parts = time_parts(routes, airtimes, np.array([1.0, 1.0, 4.0]), capacity)
+    # A quarter and a half of the time are used: a third and two thirds. Who is alone has all of the time.
+    np.testing.assert_allclose(parts, [1 / 3, 2 / 3, 1.0, 1.0, 1.0])
+
+
+def test_two_flows_over_one_link_have_its_part_together_and_nothing_has_none():
+    routes = np.array([[0, 2], [0, 2], [1, 2]])
+    airtimes = np.stack([np.array([[2, PAD]] * 3), np.full((3, 2), PAD)])
+    parts = time_parts(routes, airtimes, np.array([1.0, 1.0, 2.0]), np.array([4.0, 4.0, 1.0]))
+    np.testing.assert_allclose(parts, [0.5, 0.5, 1.0])
+    none = time_parts(routes, airtimes, np.zeros(3), np.array([4.0, 0.0, 1.0]))
+    assert none[:2].tolist() == [0.0, 0.0]
+
+
+def test_a_link_between_two_stations_has_the_lesser_of_their_times():
+    # Link 0 shares airtime 2 with link 1, half and half, and is alone on airtime 3.
+    routes = np.array([[0, 2, 3], [1, 2, PAD]])
+    airtimes = np.array([[[2, PAD, PAD], [2, PAD, PAD]], [[3, PAD, PAD], [PAD, PAD, PAD]]])
+    parts = time_parts(routes, airtimes, np.array([1.0, 1.0]), np.array([2.0, 2.0, 1.0, 1.0]))
+    np.testing.assert_allclose(parts[:2], [0.5, 0.5])
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_each_block_is_filled_as_if_it_were_alone(seed):
+    """Own links of random capacity in each block, two wires and a trunk, some of which bind in some blocks."""
+    rng = np.random.default_rng(seed)
+    n, blocks = int(rng.integers(1, 9)), 12
+    wire = n + rng.integers(0, 2, n)
+    routes = np.column_stack([np.arange(n), wire, np.full(n, n + 2)])
+    routes[rng.random(n) < 0.2, 2] = PAD
+    weights = np.where(rng.random(routes.shape) < 0.3, 2.0, 1.0)
+    fixed = np.append(np.ones(n), rng.uniform(1.0, 8.0, 3))
+    capacity = fixed * np.where(np.arange(n + 3) < n, rng.exponential(2.0, (blocks, n + 3)), 1.0)
+    users = np.bincount(routes[routes != PAD], minlength=n + 3)
+    found = FlowsOverBlocks.of(routes, weights, users, fixed).rates_bps(capacity)
+    for block in range(blocks):
+        np.testing.assert_allclose(found[block], max_min_rates(routes, weights, capacity[block]), rtol=1e-12)
+
+
+def test_links_without_end_play_no_part():
+    routes, weights = np.array([[0, 1], [2, 1]]), np.ones((2, 2))
+    flows = FlowsOverBlocks.of(routes, weights, np.array([1, 2, 1]), np.array([3.0, math.inf, 5.0]))
+    assert flows.rates_bps(np.array([[3.0, math.inf, 5.0]])).tolist() == [[3.0, 5.0]]
+
+
+def ahead(left):
+    """Return two flows over three blocks of 1 s, the first of which has half a second left."""
+    rates = np.array([[2.0, 0.0], [4.0, 1.0], [0.0, 3.0]])
+    return BlocksAhead.over(10.0, np.array([3, 5]), np.array(left), rates, np.array([0.5, 1.0, 1.0]))
+
+
+def test_bits_and_ends_over_blocks_by_hand():
+    plan = ahead([3.0, 5.0])
+    assert plan.until_s == 12.5
+    # The first has 1 bit by 10.5 s and its other 2 half a second later; the second would have 4 of its 5 by the end.
+    assert plan.finish_s().tolist() == [11.0, math.inf]
+    assert plan.left_at(10.25).tolist() == [2.5, 5.0]
+    assert plan.left_at(11.0).tolist() == [0.0, 4.5]
+    assert plan.left_at(12.5).tolist() == [0.0, 1.0]
+    assert plan.rates_at(10.0).tolist() == [2.0, 0.0]
+    assert plan.rates_at(10.5).tolist() == [4.0, 1.0]
+    assert ahead([0.0, 4.0]).finish_s().tolist() == [10.0, 12.5]
+
+
+def test_a_block_without_end():
+    plan = BlocksAhead.over(1.0, np.arange(2), np.array([4.0, 4.0]), np.array([[2.0, 0.0]]), np.array([math.inf]))
+    assert plan.finish_s().tolist() == [3.0, math.inf]
+    assert plan.until_s == math.inf
+    assert plan.left_at(2.0).tolist() == [2.0, 4.0]

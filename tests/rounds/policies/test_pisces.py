@@ -1,0 +1,66 @@
+"""Pisces' pace, worked by hand."""
+
+import math
+
+import numpy as np
+import pytest
+
+from fedsim.rounds.policies.pisces import Pisces
+from fedsim.rounds.policies.round import PastRounds
+from tests.support.stories import timeline, told
+from tests.support.worlds import FirstWanted, serve
+
+# Three clients that take 3, 5 and 8 s; the selector takes the lowest ids that are free.
+THREE = ([1, 1, 2], [1, 2, 3], [1, 2, 3])
+
+
+def test_intervals_follow_the_slowest_client():
+    """Intervals of 0, then half of 3 s, half of 5 s and half of 5 s; nothing has arrived when the second is over."""
+    history, _, learner, _ = serve(Pisces(concurrency=2, bound=2), *THREE, count=4, selector=FirstWanted())
+    assert timeline(history) == told("""
+         0 round 1 begins
+         0 client 0 starts from 0
+         0 client 1 starts from 0
+         3 client 0 arrives: used
+         3 round 1 ends with model 1
+         3 round 2 begins
+         3 client 0 starts from 1
+         5 client 1 arrives: stale-used
+         5 round 2 ends with model 2
+         5 round 3 begins
+         5 client 1 starts from 2
+         6 client 0 arrives: stale-used
+         6 client 0 starts from 2
+         7.5 round 3 ends with model 3
+         7.5 round 4 begins
+         9 client 0 arrives: stale-used
+         9 client 0 starts from 3
+        10 client 0 is cut off: wasted-late
+        10 client 1 arrives: stale-used
+        10 round 4 ends with model 4
+    """)
+    stale = 1 / math.sqrt(2)
+    samples = learner.samples[[0, 1]] / learner.samples[[0, 1]].sum()
+    assert learner.aggregated[:3] == [([0], [1.0]), ([1], [pytest.approx(stale)]), ([0], [pytest.approx(stale)])]
+    clients, weights = learner.aggregated[3]
+    assert sorted(clients) == [0, 1]
+    assert sorted(weights) == pytest.approx(sorted(samples * stale))
+
+
+def test_clients_that_did_not_deliver_have_no_part_in_the_interval():
+    past = PastRounds(durations_s=[np.array([2.0, np.inf]), np.array([4.0])])
+    assert Pisces(concurrency=1, bound=4).interval_s(past) == 1.0
+    assert Pisces(concurrency=1).interval_s(PastRounds()) == 0.0
+
+
+@pytest.mark.parametrize("bound", [1, 3])
+def test_staleness_stays_near_the_bound(bound):
+    """Twenty clients of 1 to 4 s, a dozen in flight: an update misses about as many models as the bound."""
+    seconds = np.linspace(0.5, 2.0, 20)
+    history, _, _, _ = serve(
+        Pisces(concurrency=12, bound=bound), list(seconds), [0.0] * 20, list(seconds), count=40, selector=FirstWanted()
+    )
+    rows = [row for row in history.participations.to_pylist() if row["fate"] in ("used", "stale-used")]
+    made_s = history.column("rounds", "end_s")
+    later = [np.sum((made_s > row["start_s"]) & (made_s < row["end_s"])) for row in rows if row["round"] > 10]
+    assert max(later) <= bound + 1

@@ -1,0 +1,121 @@
+"""OCEAN: queues, order and objective by hand, all beginnings of the order by a plain loop, and in a run."""
+
+from itertools import combinations
+
+import numpy as np
+import pytest
+
+from fedsim import Scenario, simulate
+from fedsim.selectors.energy.ocean import Ocean, fitting
+from fedsim.selectors.energy.upload_energy import least_energy_bands, power_share
+from tests.support.views import rng, view_of
+
+# 30 dBm are 1 W; with 1e6 bits in 1 s in 1 MHz the SNR needed is 1.
+PLAIN = {"bandwidth_hz": 1e6, "least_hz": 1e4, "transmit_power_dbm": 30.0, "budget_j": 0.1}
+
+
+def radio(*snr_hz, **more):
+    return {"snr_hz": list(snr_hz), "up_bits": 1e6, "allocates": True, **more}
+
+
+def test_one_client_by_hand():
+    selector = Ocean(1, **PLAIN)
+    cohort = selector.select(view_of(1, **radio(4e6)), rng())
+    # The whole band, an SNR of 1 of 4: a quarter of 1 W, 6.02 dB below 30 dBm, for a second.
+    assert cohort.allocation.bandwidth_hz.tolist() == [1e6]
+    np.testing.assert_allclose(cohort.allocation.transmit_power_dbm, [30 - 10 * np.log10(4)], rtol=1e-9)
+    np.testing.assert_allclose(selector.queue_j, [0.25])
+    selector.select(view_of(1, round=2, **radio(4e6)), rng())
+    np.testing.assert_allclose(selector.queue_j, [0.25 - 0.1 + 0.25])
+    # Two rounds without a selection pay 0.2 J back, then a third one.
+    selector.select(view_of(0, clients=1, round=5), rng())
+    np.testing.assert_allclose(selector.queue_j, [0.4 - 0.3])
+
+
+def test_a_frame_begins_with_empty_queues():
+    selector = Ocean(1, frame=2, **PLAIN)
+    for number in (1, 2, 3):
+        selector.select(view_of(1, round=number, **radio(4e6)), rng())
+    np.testing.assert_allclose(selector.queue_j, [0.25])
+
+
+@pytest.mark.parametrize(("pattern", "eta"), [("uniform", 1.0), ("ascending", 0.4), ("descending", 1.6)])
+def test_eta_by_hand(pattern, eta):
+    """Of four rounds 0.4, 0.8, 1.2, 1.6; the mean is 1."""
+    selector = Ocean(1, pattern=pattern, rounds=4)
+    assert selector.eta(1) == pytest.approx(eta)
+    assert np.mean([selector.eta(number) for number in range(1, 5)]) == pytest.approx(1.0)
+    assert selector.eta(9) == selector.eta(4)
+
+
+def test_as_many_clients_as_are_worth_their_energy():
+    """Queues 0, 0.2 and 0.2 J, SNR 4 MHz each. V = 1 J^2 takes all, V = 0.01 J^2 the first alone."""
+    for v, expected in ((1.0, [0, 1, 2]), (0.01, [0])):
+        selector = Ocean(3, v=v, **PLAIN)
+        selector.select(view_of(0, clients=3), rng())
+        selector.queue_j[:] = [0.0, 0.2, 0.2]
+        assert selector.select(view_of(3, **radio(8e6, 8e6, 8e6)), rng()).client.tolist() == expected
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_the_best_beginning_of_the_order_is_the_best_of_all_sets(seed):
+    """Five clients, 31 sets: the theorem of the paper that an optimal set is a beginning, for clients that all fit."""
+    draws = np.random.default_rng(seed)
+    snr, queue = 10.0 ** draws.uniform(6.7, 8, 5), draws.uniform(0, 1, 5)
+    selector = Ocean(5, v=0.05, **PLAIN)
+    selector.select(view_of(0, clients=5), rng())
+    selector.queue_j[:] = queue
+    chosen = selector.select(view_of(5, **radio(*snr)), rng()).client.tolist()
+
+    def worth(members):
+        part = np.array(members)
+        least = np.full(part.size, 1e4)
+        band = least_energy_bands(1e6, 1.0, snr[part], queue[part], least, 1e6)
+        share = power_share(1e6, 1.0, snr[part], band)
+        return -np.inf if np.any(share > 1) else 0.05 * part.size - float(queue[part] @ share)
+
+    sets = [members for count in range(1, 6) for members in combinations(range(5), count)]
+    assert worth(chosen) == pytest.approx(max(map(worth, sets)), rel=1e-9)
+
+
+def test_clients_that_cannot_send_in_time_are_passed_over():
+    # An SNR of 1 needs 1 MHz for 1e6 bits; 0.9e6 / ln 2 Hz carry less than 1.3 Mbit/s in any band.
+    assert Ocean(3, **PLAIN).select(view_of(3, **radio(1e5, 1e8, 0.0)), rng()).client.tolist() == [1]
+    assert fitting(np.array([2, 0, 1]), np.array([3.0, 9.0, 5.0]), 8.5, 3).tolist() == [2, 0]
+    # No client can: declared energies decide, all 0 without batteries.
+    assert Ocean(1, **PLAIN).select(view_of(2, **radio(1e5, 1e5)), rng()).allocation is None
+
+
+def test_without_bands_declared_joules_are_the_energy():
+    selector, columns = Ocean(2, budget_j=1.0, v=10.0), {"participation_j": [4.0, 1.0, 2.0]}
+    assert selector.select(view_of(3, **columns), rng()).client.size == 2
+    selector.queue_j[:] = [1.0, 9.0, 8.0]
+    # Costs 4, 9 and 16 J^2 against 10 J^2, after no round has passed.
+    assert selector.select(view_of(3, **columns), rng()).client.tolist() == [0, 1]
+    selector.queue_j[:] = [9.0, 90.0, 80.0]
+    assert selector.select(view_of(3, **columns), rng()).client.tolist() == [0]
+
+
+def test_in_a_run_uploads_take_the_planned_time():
+    cell = {
+        "kind": "cell",
+        "uplink": {"bandwidth_hz": 1e6, "transmit_power_dbm": 23.0},
+        "path_loss": {"kind": "log-distance"},
+        "fading": {"kind": "rayleigh", "coherence_s": 1e6},
+        "rate": {"kind": "shannon", "snr_gap_db": 0.0, "ceiling": "none"},
+        "access": {"kind": "none"},
+    }
+    history = simulate(
+        Scenario.model_validate(
+            {
+                "name": "ocean",
+                "crowd": {"clients": 12, "placement": {"kind": "disc", "radius_m": 500.0}},
+                "network": cell,
+                "selector": {"kind": "ocean", "cohort": 4, "upload_s": 2.0, "bandwidth_hz": 1e6, "least_hz": 1e4},
+                "learning": {"kind": "none", "model_bits": 1e5, "samples_per_client": 50},
+                "rounds": {"count": 4},
+            }
+        )
+    )
+    # Propagation takes up to 2 us.
+    np.testing.assert_allclose(history.column("participations", "uplink_s"), 2.0, atol=1e-5)
