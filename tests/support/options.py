@@ -31,6 +31,12 @@ NETWORK_OPTIONS = {
 }
 # Every set of options is checked on its own.
 SELECTOR_OPTIONS = {
+    "all-compute": [
+        {"cohort": 5},
+        {"cohort": 3, "rule": "approximate", "iterations": 2},
+        {"cohort": 3, "rule": "greatest"},
+    ],
+    "fedzero": [{"cohort": 5}, {"cohort": 3, "step_s": 0.1, "longest_s": 100.0, "reserve": 0.5, "alpha": 0.0}],
     "pisces": [{"cohort": 5}, {"cohort": 3, "beta": 2.0, "window": 1, "exploration": 0.1, "samples_per_round": 10}],
     "aocs": [{"cohort": 5}, {"cohort": 4, "iterations": 0, "floor": 0.0}],
     "adapow-d": [{"cohort": 5}, {"cohort": 3, "first": 12, "until": 10, "decay": "geometric"}],
@@ -65,6 +71,8 @@ SELECTOR_OPTIONS = {
     "fedsuv": [
         {"cohort": 5},
         {"cohort": 3, "utility_scale": 1.0, "scaling": "none", "elimination": "cap", "negative_gain": "keep"},
+        {"cohort": 4, "undelivered": "mean", "batch": "hallucinated"},
+        {"cohort": 4, "undelivered": "nothing", "fit": "none"},
         {"cohort": 2, "basis": 3, "kernel": "matern52", "fill": "none", "when_disjoint": "collapse", "rho": 0.9},
     ],
     "importance": [{"cohort": 5}, {"cohort": 4, "draw": "systematic", "weights": "samples", "floor": 0.0}],
@@ -83,6 +91,7 @@ SELECTOR_OPTIONS = {
     "tifl": [
         {"cohort": 5},
         {"cohort": 3, "interval": 2, "credits": 2, "timeout_s": 1.0, "tries": 2},
+        {"cohort": 5, "interval": 3, "evaluation": "probe", "improvement": "absolute"},
         {"cohort": 4, "profiling": "rounds", "policy": "random"},
         {"cohort": 4, "tiers": 2, "policy": "slow"},
         {"cohort": 4, "tiers": 2, "probabilities": [0.9, 0.1]},

@@ -7,6 +7,8 @@ OORT = {"alpha": 2.0, "exploration": 0.9, "exploration_decay": 0.98, "blacklist_
 LOSS = {"candidates": None, "weights": "equal"}
 REFL = {"hold_off": 5, "adaptive_target": False, "least_share": 0.0, "slot_s": None, "initial_s": 1000.0, "alpha": 0.25}
 DEFAULTS = {
+    "all-compute": {"rule": "optimal", "iterations": 4, "up_bits": 32.0, "wait_s": None},
+    "fedzero": {"step_s": 300.0, "longest_s": 3600.0, "reserve": 1.0, "alpha": 1.0},
     "pisces": {
         "beta": 0.5,
         "window": 5,
@@ -63,8 +65,11 @@ DEFAULTS = {
         "kernel": "rbf",
         "length_scale": None,
         "noise": 0.1,
+        "fit": "likelihood",
         "basis": 1024,
         "utility_scale": None,
+        "undelivered": "zero",
+        "batch": "top",
         "negative_gain": "zero",
         "when_disjoint": "restart",
         "samples_per_round": None,
@@ -77,6 +82,7 @@ DEFAULTS = {
         "exploration_least": 0.2,
         "window": 20,
         "pacer_step_s": None,
+        "preferred": "crowd",
         "clip": 0.95,
         "cut_off": 0.95,
         "blacklist_after": 10,
@@ -113,6 +119,8 @@ DEFAULTS = {
         "credits": None,
         "profiling": "probe",
         "tries": 1,
+        "evaluation": "losses",
+        "improvement": "relative",
         "timeout_s": None,
         **CHEAP,
     },
