@@ -26,6 +26,7 @@ _DEFAULTS: Final = {
     "asks_losses": False,
     "paper": "",
     "communication": "",
+    "may_stall": "",
 }
 
 
@@ -43,6 +44,7 @@ class SelectorInfo:
     probes : whether the selector has a method ``probe``
     paper : where the method was published; empty if not stated
     communication : messages besides the cohort's models and updates; empty if not stated
+    may_stall : why many rounds may have no delivery where half of the crowd never delivers; empty if they are few
     """
 
     name: str
@@ -53,6 +55,7 @@ class SelectorInfo:
     probes: bool = False
     paper: str = ""
     communication: str = ""
+    may_stall: str = ""
 
     @property
     def knowledge(self) -> str:

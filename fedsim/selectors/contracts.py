@@ -114,6 +114,8 @@ class RoundView:
         SNR is ``snr_hz / b``.
     allocates : bool
         Whether the network takes an `Allocation` of bands and powers.
+    deadline_s : float or None
+        Longest time that the server waits for the coming cohort, in seconds; None without a limit.
     answers : Answers or None
         Answers to the selector's probe; None if there was no probe.
     at_request : functions without arguments by name
@@ -138,6 +140,7 @@ class RoundView:
     up_bits: float = 0.0
     snr_hz: FloatArray | None = None
     allocates: bool = False
+    deadline_s: float | None = None
     answers: Answers | None = None
     at_request: Mapping[str, Callable[[], FloatArray]] = field(default_factory=dict)
 
@@ -377,6 +380,8 @@ class PublishedSelector:
     asks_losses : whether a question of ``probe`` may be for losses, which leak; with privacy, a question for losses is
         refused where this is not stated
     numbers_of_clients : options that hold one number for each client of the server, or None
+    may_stall : why rounds without any delivery may be much more frequent than with uniform cohorts in a crowd of which
+        half never delivers; empty if they are not, which `fedsim.testing.check_selector` then checks
     """
 
     numbers_of_clients: ClassVar[tuple[str, ...]] = ()
@@ -385,7 +390,8 @@ class PublishedSelector:
     oracle: ClassVar[bool] = False
     communication: ClassVar[str] = "nothing"
     uses_features: ClassVar[bool] = False
-    asks_losses: ClassVar[bool] = False
+    may_stall: str = ""
+    asks_losses: bool = False
 
     def observe(self, reports: Reports) -> None:
         """Ignore the reports; methods with memory override this."""

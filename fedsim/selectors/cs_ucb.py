@@ -32,12 +32,19 @@ class CsUcb(CohortSelector):
     tau_max_s : float > 0
         Least duration of reward 0 (0.1 s and 5 s in the re-implementation). The duration of a client that did not
         deliver is the time that the server waited.
+
+    Notes
+    -----
+    In a crowd of which half never delivers, a third of the rounds may be empty at first: the duration of all those
+    clients is the server's wait, so that their indices are equal and they are selected together. They are selected
+    more rarely as ln t grows, like all clients of a low reward.
     """
 
     paper = (
         "Xia et al., Multi-Armed Bandit-Based Client Scheduling for Federated Learning, "
         "IEEE Transactions on Wireless Communications 2020"
     )
+    may_stall = "clients that never deliver have one index and are selected together, ever more rarely"
 
     def __init__(self, cohort: int, tau_max_s: float = 5.0) -> None:
         super().__init__(cohort)
@@ -94,6 +101,7 @@ class CsUcbQ(CsUcb):
     """
 
     numbers_of_clients = ("rates",)
+    may_stall = ""
 
     def __init__(
         self,

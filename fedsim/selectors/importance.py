@@ -7,7 +7,7 @@ import numpy as np
 from fedsim.arrays import FloatArray, IntArray
 from fedsim.selectors.contracts import Cohort, Reports, RoundView
 from fedsim.selectors.noise import NOISES, Noise, stated_energy
-from fedsim.selectors.sampling import CohortSelector, data_shares, grown
+from fedsim.selectors.sampling import CohortSelector, data_shares, grown, never_delivered
 from fedsim.selectors.validation import check_choice, check_shares
 
 
@@ -39,7 +39,8 @@ class ImportanceSampling(CohortSelector):
 
     Notes
     -----
-    Clients without a known norm get the largest known norm. Independent draws that give an empty cohort are repeated;
+    Clients that were never selected get the largest known norm, and clients that were selected and have not delivered
+    yet the mean of the known norms. Independent draws that give an empty cohort are repeated;
     the probabilities in the weights are then conditional on a cohort that is not empty.
     """
 
@@ -96,7 +97,8 @@ class ImportanceSampling(CohortSelector):
         if not known.any():
             return np.ones(view.client.size)
         norm = self._norm[view.client]
-        return np.asarray(np.maximum(np.where(np.isnan(norm), known.max(), norm), self.floor * known.mean()))
+        unknown = np.where(never_delivered(view), known.mean(), known.max())
+        return np.asarray(np.maximum(np.where(np.isnan(norm), unknown, norm), self.floor * known.mean()))
 
 
 def optimal_probabilities(norm: FloatArray, expected: int) -> FloatArray:

@@ -4,7 +4,7 @@ import numpy as np
 
 from fedsim.arrays import FloatArray
 from fedsim.selectors.contracts import Cohort, RoundView
-from fedsim.selectors.sampling import CohortSelector, draw_distinct
+from fedsim.selectors.sampling import CohortSelector, draw_distinct, never_delivered
 from fedsim.selectors.validation import check_numbers
 
 
@@ -21,7 +21,8 @@ class LossProportional(CohortSelector):
 
     Notes
     -----
-    A client without a finite loss so far gets the largest known loss. Probabilities are in proportion to the values
+    A client that was never selected gets the largest known loss of a candidate, and a client that was selected and has
+    not delivered yet the mean of the known losses. Probabilities are in proportion to the values
     themselves, not to a softmax of them as in Goetz et al. Updates are averaged by samples as in FedAvg, which is
     biased towards clients of high loss.
     """
@@ -46,6 +47,8 @@ class LossProportional(CohortSelector):
     def values(self, view: RoundView) -> FloatArray:
         """Return the valuations, to which probabilities are in proportion, shape (n,), at least 0."""
         known = np.isfinite(view.last_loss)
-        largest = float(view.last_loss[known].max(initial=0.0)) or 1.0
-        loss = np.where(known, np.maximum(view.last_loss, 0.0), largest)
+        last = np.maximum(view.last_loss, 0.0)
+        largest = float(last[known].max(initial=0.0)) or 1.0
+        mean = float(last[known].mean()) if known.any() else largest
+        loss = np.where(known, last, np.where(never_delivered(view), mean, largest))
         return loss if not self.data_exponent else loss * view.samples**self.data_exponent

@@ -10,7 +10,7 @@ import numpy as np
 
 from fedsim.arrays import FloatArray, IntArray
 from fedsim.selectors.contracts import Cohort, Probe, RoundView
-from fedsim.selectors.sampling import CohortSelector, data_sizes, draw_distinct, lowest
+from fedsim.selectors.sampling import CohortSelector, data_sizes, draw_distinct, lowest, never_delivered
 from fedsim.selectors.validation import check_choice, check_numbers, check_whole_numbers
 
 PAPER = (
@@ -23,7 +23,9 @@ Weights = Literal["equal", "samples"]
 class RpowD(CohortSelector):
     """rpow-d: d candidates are drawn in proportion to samples; the m of largest last reported loss are selected.
 
-    There is no question to clients: the loss is the training loss of the last delivered update, infinite before it.
+    There is no question to clients: the loss is the training loss of the last delivered update, and infinite before a
+    client's first selection. A client that was selected and has not delivered yet has lost its infinite value: it comes
+    after the clients of known loss.
 
     Parameters
     ----------
@@ -50,7 +52,8 @@ class RpowD(CohortSelector):
         """Return the m of d candidates with the largest last losses, ties in random order."""
         size = self.cohort_size(view)
         drawn = draw_distinct(data_sizes(view), pool_size(view, size, self.candidates), rng)
-        loss = np.where(np.isnan(view.last_loss[drawn]), np.inf, view.last_loss[drawn])
+        loss = np.where(np.isnan(view.last_loss), np.inf, view.last_loss)
+        loss = np.where(never_delivered(view), -np.inf, loss)[drawn]
         return cohort_of(view.client[drawn[lowest(-loss, size, rng)]], self.weights)
 
 

@@ -5,7 +5,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from fedsim.arrays import FloatArray, IntArray
+from fedsim.arrays import BoolArray, FloatArray, IntArray
 from fedsim.selectors.contracts import Cohort, PublishedSelector, RoundView
 from fedsim.selectors.validation import check_whole_numbers
 
@@ -57,6 +57,14 @@ def data_shares(view: RoundView) -> FloatArray:
     """Return p_k = n_k / sum of n over the candidates, shape (n,)."""
     sizes = data_sizes(view)
     return np.asarray(sizes / max(int(sizes.sum()), 1))
+
+
+def never_delivered(view: RoundView) -> BoolArray:
+    """Return the mask of candidates that were selected before and have not delivered yet, shape (n,).
+
+    They are not those that were never tried: in a round of methods that prefer the latter they would be asked for ever.
+    """
+    return np.asarray((view.participations > 0) & np.isnan(view.last_duration_s))
 
 
 def draw_distinct(weights: FloatArray | IntArray, size: int, rng: np.random.Generator) -> IntArray:

@@ -27,6 +27,7 @@ class Trial:
     name : of the trial, for messages
     clients : size of the crowd
     present, delivering, answering : probabilities per client and round
+    silent : share of the clients, chosen at random, that never deliver
     idle_every : period of rounds without candidates; 0 for none
     silent_every : period of rounds without answers to a probe; 0 for none
     feedback : whether the server reports outcomes
@@ -45,6 +46,7 @@ class Trial:
     present: float = 1.0
     delivering: float = 0.8
     answering: float = 0.7
+    silent: float = 0.0
     idle_every: int = 0
     silent_every: int = 4
     feedback: bool = True
@@ -111,6 +113,7 @@ class Server(Examination):
         self.samples = rng.integers(1, 200, trial.clients) * int(trial.samples)
         self.features = rng.random((trial.clients, trial.features))
         self.snr_hz = 10.0 ** rng.uniform(4.0, 9.0, trial.clients)
+        self.silent = np.random.default_rng([seed, 1]).permutation(trial.clients) < round(trial.silent * trial.clients)
         self.capacity_j = rng.uniform(10.0, 100.0, trial.clients)
         self.participations = np.zeros(trial.clients, dtype=np.int64)
         self.last_duration_s = np.full(trial.clients, np.nan)
@@ -155,7 +158,7 @@ class Server(Examination):
         silent = trial.silent_every and number % trial.silent_every == 0
         learned = 1.0 if trial.learning else np.nan
         return Outcomes(
-            delivers=rng.random(clients) < trial.delivering,
+            delivers=(rng.random(clients) < trial.delivering) & ~self.silent,
             duration_s=np.maximum(0.0, self.mean_s + 0.1 * rng.standard_normal(clients)),
             loss=(2.0 / number + rng.random(clients)) * learned,
             update=rng.normal(0.0, 0.1, (clients, 4 * int(trial.learning))).astype(np.float32),

@@ -56,6 +56,7 @@ class Played:
     candidate_rounds, selected, delivered : per client, in how many rounds it was a candidate (in FedSUV's X_t), was
         selected, delivered
     regret : per round, V(A*) - V(A_t) of section 5.3
+    shortfall : per round, the mean of validity times utility (OPT) of the best cohort, less that of the selected one
     validity_holds, utility_holds : per round, whether the rectangles of all of X_t hold the expectation (Theorem 5.3)
     """
 
@@ -63,6 +64,7 @@ class Played:
     selected: NDArray[np.int64]
     delivered: NDArray[np.int64]
     regret: list[float] = field(default_factory=list)
+    shortfall: list[float] = field(default_factory=list)
     validity_holds: list[bool] = field(default_factory=list)
     utility_holds: list[bool] = field(default_factory=list)
 
@@ -104,6 +106,8 @@ def play(selector: Selector, crowd: Crowd, rounds: int, seed: int) -> Played:
     streams, clients = Streams(seed), crowd.validity.size
     everybody = np.arange(clients)
     best = area(crowd.validity, crowd.utility)
+    worth = crowd.validity * crowd.utility
+    falling = np.sort(worth)[::-1]
     features = crowd.features if isinstance(selector, FedSuv) else crowd.declared
     played = Played(*np.zeros((3, clients), dtype=np.int64))
     for number in range(1, rounds + 1):
@@ -113,6 +117,7 @@ def play(selector: Selector, crowd: Crowd, rounds: int, seed: int) -> Played:
         played.candidate_rounds[left] += 1
         played.selected[chosen] += 1
         played.regret.append(best - area(crowd.validity[chosen], crowd.utility[chosen]))
+        played.shortfall.append(float(falling[: chosen.size].mean() - worth[chosen].mean()))
         if isinstance(selector, FedSuv):
             sides = selector.rectangle(left)
             validity, utility = crowd.validity[left], crowd.utility[left]

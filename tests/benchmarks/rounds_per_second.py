@@ -4,8 +4,9 @@
 
 prints, for all networks or those named, and for each cohort, client-rounds per second, the ratio to the skeleton, and
 the shares of SimPy, network, selection and records in the run. Speed and ratio are medians of some pairs run in turn,
-in processor time, so that a noisy machine touches both alike; the time to build a run counts. The shares are of one further run whose stack is sampled
-(`shares.py` beside this file says which files belong to which part). Not a test: it asserts nothing.
+in processor time, so that a noisy machine touches both alike; the time to build a run counts. The shares are of one
+further run whose stack is sampled (`shares.py` beside this file says which files belong to which part). Not a test:
+it asserts nothing.
 """
 
 import argparse

@@ -68,6 +68,18 @@ def test_rpow_d_takes_those_never_heard_first_and_then_the_largest_losses():
     assert RpowD(3, candidates=5).select(view, rng()).client.tolist() == [1, 2, 3]
 
 
+def test_rpow_d_takes_clients_that_were_tried_and_never_delivered_last():
+    """Client 1 was never tried; 2 was, twice; 4 delivered an update whose loss is not known, as without learning."""
+    view = view_of(
+        5,
+        last_loss=[0.4, np.nan, np.nan, 0.8, np.nan],
+        participations=[1, 0, 2, 3, 1],
+        last_duration_s=[1.0, np.nan, np.nan, 1.0, 1.0],
+    )
+    chosen = [RpowD(size, candidates=5).select(view, rng()).client.tolist() for size in (2, 3, 4)]
+    assert chosen == [[1, 4], [1, 3, 4], [0, 1, 3, 4]]
+
+
 @pytest.mark.statistical
 def test_rpow_d_only_looks_at_d_candidates():
     """m = 1 and d = 2 of four equal clients: the worst is among them half of the time, the best never wins."""

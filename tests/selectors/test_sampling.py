@@ -132,6 +132,8 @@ def test_norms_that_are_not_known_count_with_the_largest_and_small_ones_with_the
     assert selector.norms(view_of(4)).tolist() == [1.0] * 4
     selector.observe(reports_of([0, 1, 2], delivered=[True, True, False], update_norm=[6.0, 1.0, np.nan]))
     assert selector.norms(view_of(4)).tolist() == [6.0, 1.75, 6.0, 6.0]
+    # Client 2 was tried and has not delivered: the mean of 6 and 1.
+    assert selector.norms(view_of(4, participations=[1, 1, 1, 0])).tolist() == [6.0, 1.75, 3.5, 6.0]
 
 
 def test_loss_proportional_values():
@@ -139,6 +141,11 @@ def test_loss_proportional_values():
     assert LossProportional(2).values(view).tolist() == [0.5, 2.0, 2.0, 1.0]
     assert LossProportional(2, data_exponent=0.5).values(view).tolist() == [1.0, 6.0, 8.0, 1.0]
     assert LossProportional(2).values(view_of(2)).tolist() == [1.0, 1.0]
+    # Client 1 was tried and has not delivered: the mean of 0.5 and 1.
+    known = {"participations": [1, 3, 1, 0], "last_duration_s": [1.0, np.nan, 1.0, np.nan]}
+    tried = view_of(4, last_loss=[0.5, np.nan, 1.0, np.nan], **known)
+    assert LossProportional(2).values(tried).tolist() == [0.5, 0.75, 1.0, 1.0]
+    assert LossProportional(2).values(view_of(2, participations=[1, 1])).tolist() == [1.0, 1.0]
 
 
 @pytest.mark.statistical

@@ -71,6 +71,8 @@ SELECTOR_OPTIONS = {
     "fedsuv": [
         {"cohort": 5},
         {"cohort": 3, "utility_scale": 1.0, "scaling": "none", "elimination": "cap", "negative_gain": "keep"},
+        {"cohort": 4, "undelivered": "mean", "batch": "hallucinated"},
+        {"cohort": 4, "undelivered": "nothing", "fit": "none"},
         {"cohort": 2, "basis": 3, "kernel": "matern52", "fill": "none", "when_disjoint": "collapse", "rho": 0.9},
     ],
     "importance": [{"cohort": 5}, {"cohort": 4, "draw": "systematic", "weights": "samples", "floor": 0.0}],
@@ -89,6 +91,7 @@ SELECTOR_OPTIONS = {
     "tifl": [
         {"cohort": 5},
         {"cohort": 3, "interval": 2, "credits": 2, "timeout_s": 1.0, "tries": 2},
+        {"cohort": 5, "interval": 3, "evaluation": "probe", "improvement": "absolute"},
         {"cohort": 4, "profiling": "rounds", "policy": "random"},
         {"cohort": 4, "tiers": 2, "policy": "slow"},
         {"cohort": 4, "tiers": 2, "probabilities": [0.9, 0.1]},

@@ -82,9 +82,9 @@ class Coordinator:
     def run_round(self, number: int, start_s: float) -> Waiting:
         """Run a round that starts now, with clients whose availability is taken as of ``start_s``."""
         policy, past = self.context.policy, self._log.past
-        round_ = self._round = Round(
-            self.env, number, self._clients, past, policy.time_limit_s(past), self._traits.cohort_size
-        )
+        limit_s = policy.time_limit_s(past)
+        round_ = self._round = Round(self.env, number, self._clients, past, limit_s, self._traits.cohort_size)
+        self._selection.limit_s = limit_s if limit_s < np.inf else None
         self._start_s, self._refill.number = start_s, number
         try:
             self._rule.on_round_start(self.model)

@@ -8,7 +8,7 @@ from typing import Any, Final, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from fedsim.arrays import FloatArray, IntArray
+from fedsim.arrays import FloatArray, IntArray, filled
 from fedsim.history.outcomes import Outcome
 from fedsim.privacy import PrivacyAccountant
 from fedsim.rounds.clients.cohort import CohortRun, Members
@@ -66,7 +66,12 @@ class Knowledge:
         self._whole: RoundView | None = None
 
     def view(
-        self, number: int, time_s: float, candidates: IntArray | None = None, wanted: int | None = None
+        self,
+        number: int,
+        time_s: float,
+        candidates: IntArray | None = None,
+        wanted: int | None = None,
+        deadline_s: float | None = None,
     ) -> RoundView:
         """Return what a selector may see at the start of a round.
 
@@ -77,11 +82,12 @@ class Knowledge:
         candidates : ids in ascending order, shape (n,); None for all clients
             Then the columns are read-only views of what is known, so that a round costs nothing per client.
         wanted : number of clients that the server asks for; None for the selector's own number
+        deadline_s : longest time that the server waits for the cohort; None without a limit
         """
         if candidates is None and self._whole is not None:
             # In a third of the time of making it anew: most of it is the same in every round.
             whole = object.__new__(RoundView)
-            vars(whole).update(vars(self._whole), round=number, time_s=time_s, wanted=wanted)
+            vars(whole).update(vars(self._whole), round=number, time_s=time_s, wanted=wanted, deadline_s=deadline_s)
             if self._at_request:
                 vars(whole).update(at_request=self._columns(lambda: self._client, time_s))
             return whole
@@ -118,13 +124,21 @@ class Knowledge:
             up_bits=self._up_bits,
             allocates=self._allocates,
             snr_hz=self._channel_of(candidates),
+            deadline_s=deadline_s,
             at_request=self._columns(lambda: self._client if candidates is None else candidates, time_s),
         )
         if candidates is None:
             self._whole = replace(view)
         return view
 
-    def view_of(self, number: int, time_s: float, candidates: Candidates, wanted: int | None = None) -> CandidateView:
+    def view_of(
+        self,
+        number: int,
+        time_s: float,
+        candidates: Candidates,
+        wanted: int | None = None,
+        deadline_s: float | None = None,
+    ) -> CandidateView:
         """Return what a selector may see at a selection among some clients; it takes columns when they are read.
 
         Parameters
@@ -132,7 +146,7 @@ class Knowledge:
         number : round, from 1
         time_s : instant of the selection
         candidates : of that instant
-        wanted : number of clients that the server asks for; None for the selector's own number
+        wanted, deadline_s : as of `view`
         """
         accountant = self.accountant
         return CandidateView.of(
@@ -154,6 +168,7 @@ class Knowledge:
             privacy_budget=None if accountant is None else accountant.budget.total,
             up_bits=self._up_bits,
             allocates=self._allocates,
+            deadline_s=deadline_s,
             at_request=self._columns(candidates.everyone, time_s),
         )
 
@@ -205,7 +220,7 @@ def feedback(number: int, now_s: float, reported: Members, needs: tuple[str, ...
     reported : members of cohorts of which the server knows something
     needs : measurements of updates that the selector needs
     """
-    measured = {name: _column(name, reported) for name in needs}
+    measured: dict[str, NDArray[Any]] = {name: _column(name, reported) for name in needs}
     client = _joined([run.cohort.client[members] for run, members in reported], np.int64)
     delivered = [run.participations.outcome[members] == _DELIVERED for run, members in reported]
     return Reports(
@@ -214,7 +229,7 @@ def feedback(number: int, now_s: float, reported: Members, needs: tuple[str, ...
         client=client,
         delivered=_joined(delivered, np.bool_),
         duration_s=_joined([run.duration_s(now_s)[members] for run, members in reported], np.float64),
-        loss=measured.get("loss", np.full(client.size, np.nan)),
+        loss=measured.get("loss", filled(client.size, np.nan)),
         measured=measured,
     )
 

@@ -37,12 +37,14 @@ class Selection:
     selector : of the server
     candidates : number of candidates at the last selection
     looked_s : instant of which the candidates' availability was taken then
+    limit_s : longest time that the server waits for the coming cohort; None without a limit
     """
 
     def __init__(self, env: Environment, context: ServerContext, roster: Roster) -> None:
         self.env, self.context, self._roster, self.selector = env, context, roster, context.selector
         self.candidates = 0
         self.looked_s = 0.0
+        self.limit_s: float | None = None
         self._tracker = context.availability.tracker(roster.member)
         self._candidates = CandidateSet(roster.member, whole_crowd=roster.whole_crowd)
         self._round_draw = (0, 0)
@@ -190,12 +192,12 @@ class Selection:
         self.candidates = candidates.count
         if not self.candidates:
             return None
-        knowledge, now_s = self.context.knowledge, self.env.now
+        knowledge, now_s, limit_s = self.context.knowledge, self.env.now, self.limit_s
         if self.selector.oracle:
-            return with_future(self.context, knowledge.view(number, now_s, candidates.everyone(), size), draw)
+            return with_future(self.context, knowledge.view(number, now_s, candidates.everyone(), size, limit_s), draw)
         if candidates.complete and self._roster.whole_crowd:
-            return knowledge.view(number, now_s, None, size)
-        return knowledge.view_of(number, now_s, candidates, size)
+            return knowledge.view(number, now_s, None, size, limit_s)
+        return knowledge.view_of(number, now_s, candidates, size, limit_s)
 
     def _tracks_any(self, time_s: float, draw: int) -> bool:
         """Return whether any of the server's clients, idle or not, is available at an instant of a draw."""

@@ -43,6 +43,9 @@ class AgeBased(CohortSelector):
     On links that are no radio and where the network itself shares the band there are no bands to divide. The price is
     then the time that an upload takes with the whole band, or 1 without radio: the oldest come first. Ties are broken
     at random.
+
+    The age of a client that never delivers grows for ever, so that most rounds are empty where half of the crowd never
+    delivers. The paper's clients deliver whenever they are scheduled.
     """
 
     paper = (
@@ -50,6 +53,7 @@ class AgeBased(CohortSelector):
         "ICASSP 2020"
     )
     communication = "sounding signals of all candidates"
+    may_stall = "the age of a client that never delivers grows for ever"
 
     def __init__(
         self,

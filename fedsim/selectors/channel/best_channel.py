@@ -30,11 +30,13 @@ class BestChannel(CohortSelector):
     Notes
     -----
     Ties are broken at random; without radio all channels are equal. The paper also gives the channel's resources to the
-    devices scheduled; here the bands are those of the network.
+    devices scheduled; here the bands are those of the network. The method does not learn from outcomes: clients of the
+    best channels that never deliver are selected for ever where the mean channel decides.
     """
 
     paper = AMIRI + ", policy BC"
     communication = "sounding signals of all candidates"
+    may_stall = "it goes by channels alone, and does not learn who delivers"
 
     def __init__(self, cohort: int, state: Literal["now", "mean"] = "now") -> None:
         super().__init__(cohort)

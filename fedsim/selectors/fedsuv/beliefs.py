@@ -2,21 +2,28 @@
 
 import math
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, Literal
 
 import numpy as np
 
 from fedsim.arrays import BoolArray, FloatArray, IntArray
 from fedsim.errors import SelectorError
 from fedsim.selectors.fedsuv.features import Basis, KernelName, Scaler, Scaling, median_distance
+from fedsim.selectors.fedsuv.likelihood import likeliest
 from fedsim.selectors.fedsuv.rectangles import Bounds
 from fedsim.selectors.fedsuv.utility import UtilityProcess
 from fedsim.selectors.fedsuv.validity import DisjointBandit, LinearBandit
+
+Undelivered = Literal["zero", "mean", "nothing"]
+Fit = Literal["likelihood", "none"]
 
 _TOLERANCE: Final = 1e-6
 """Variance of a remainder (of the prior's 1) below which there is no further basis point."""
 _LARGEST: Final = 2**24
 """Largest number of coordinates of a crowd, 128 MiB."""
+
+_FIRST_FIT: Final = 16
+"""Number of observations of the first fit of the kernel."""
 
 
 @dataclass(frozen=True)
@@ -29,8 +36,10 @@ class Settings:
     kernel: KernelName
     length_scale: float | None
     noise: float
+    fit: Fit
     basis: int
     utility_scale: float | None
+    undelivered: Undelivered
 
 
 class Beliefs:
@@ -58,7 +67,9 @@ class Beliefs:
         self._fitted = 0
         self._features = np.zeros((clients, columns))
         self._disjoint = DisjointBandit(clients, settings.ridge, settings.delta)
-        self._process = UtilityProcess(clients, 0, settings.noise)
+        self._length_scale, self._noise = settings.length_scale, settings.noise
+        self._next_fit: float = _FIRST_FIT if settings.fit == "likelihood" and columns else math.inf
+        self._process = UtilityProcess(clients, 0, self._noise)
 
     def meet(self, client: IntArray, features: FloatArray) -> None:
         """Add candidates that are not known yet.
@@ -110,7 +121,13 @@ class Beliefs:
         heard = np.isfinite(utility)
         self._utilities += int(np.count_nonzero(heard))
         self._square_sum += float(np.sum(utility[heard] ** 2))
+        if self.settings.undelivered != "nothing":
+            mean = float(utility[heard].mean()) if heard.any() and self.settings.undelivered == "mean" else 0.0
+            utility = np.where(delivered, utility, mean)
+            heard = np.isfinite(utility)
         self._process.observe(client[heard], utility[heard])
+        if self._utilities and self._process.count.sum() >= self._next_fit:
+            self._fit_kernel()
 
     def bounds(self, client: IntArray, round_: int) -> Bounds:
         """Return Q_t (6) of known clients, the intervals (4) and (5), with t the round and |X| the crowd's size."""
@@ -118,13 +135,48 @@ class Beliefs:
             validity_low, validity_high = self._disjoint.interval(client)
         else:
             validity_low, validity_high = self._linear.interval(self._rows[client])
-        beta = 2.0 * math.log(self.clients * math.pi**2 * round_**2 / (3.0 * self.settings.delta))
         mean, deviation = self._process.posterior(client)
-        if self.settings.utility_scale is None and not self._utilities:
-            width = np.full(client.size, np.inf)
-        else:
-            width = math.sqrt(beta) * self.utility_scale() * deviation
+        width = self._width(round_) * deviation if self._heard() else np.full(client.size, np.inf)
         return Bounds(validity_low, validity_high, mean - width, mean + width)
+
+    def batch(self, client: IntArray, high: FloatArray, first: int, size: int, round_: int) -> IntArray:
+        """Return the positions of a batch in which each client is chosen as if those before had been observed.
+
+        The rule of GP-BUCB (Desautels, Krause and Burdick, "Parallelizing exploration-exploitation tradeoffs in
+        Gaussian process bandit optimization", JMLR 2014): a hallucinated observation at the posterior mean changes no
+        mean and decreases the deviations of its client and of similar ones; their upper bounds fall by the decrease.
+
+        Parameters
+        ----------
+        client : array of shape (n,), ids of known clients
+        high : array of shape (n,)
+            Upper bounds of utility.
+        first : position of the first client of the batch
+        size : int from 1 to n
+        round_ : t
+        """
+        width = self._width(round_) if self._heard() else 0.0
+        _, deviation = self._process.posterior(client)
+        variance, chosen = deviation**2, [first]
+        rows = np.zeros((size, client.size))
+        for i in range(size - 1):
+            one = chosen[-1]
+            row = self._process.covariances(int(client[one]), client) - rows[:i, one] @ rows[:i]
+            rows[i] = row / math.sqrt(max(row[one], 0.0) + self._process.noise**2)
+            variance = np.maximum(variance - rows[i] ** 2, 0.0)
+            bound = high - width * (deviation - np.sqrt(variance))
+            bound[chosen] = -np.inf
+            chosen.append(int(np.argmax(bound)))
+        return np.array(chosen)
+
+    def _heard(self) -> bool:
+        """Return whether the prior's deviation is known."""
+        return self.settings.utility_scale is not None or self._utilities > 0
+
+    def _width(self, round_: int) -> float:
+        """Return half the width of (5) over a deviation in units of the prior's."""
+        beta = 2.0 * math.log(self.clients * math.pi**2 * round_**2 / (3.0 * self.settings.delta))
+        return math.sqrt(beta) * self.utility_scale()
 
     def utility_scale(self) -> float:
         """Return the standard deviation of the prior: as set, or the root mean square of the utilities so far."""
@@ -132,24 +184,38 @@ class Beliefs:
             return self.settings.utility_scale
         return math.sqrt(self._square_sum / self._utilities) or 1.0 if self._utilities else 1.0
 
+    def _fit_kernel(self) -> None:
+        """Fit length scale and noise to all utilities so far, in units of the prior's deviation."""
+        process, unit = self._process, self.utility_scale()
+        seen = np.flatnonzero(process.count)
+        self._next_fit = 2 * float(process.count.sum())
+        self._length_scale, self._noise = likeliest(
+            self._scaler.scale(self._features[seen]),
+            self.settings.kernel,
+            process.count[seen],
+            process.total[seen] / unit,
+            process.square[seen] / unit**2,
+        )
+        self._fit()
+
     def _fit(self) -> None:
         """Compute scales, basis and both models from all known clients."""
         settings, known = self.settings, np.flatnonzero(self.known)
         self._fitted = known.size
         self._scaler = Scaler(self._features[known], settings.scaling)
         scaled = self._scaler.scale(self._features[known])
-        length_scale = median_distance(scaled) if settings.length_scale is None else settings.length_scale
+        length_scale = median_distance(scaled) if self._length_scale is None else self._length_scale
         most = min(settings.basis, _LARGEST // self.clients)
         self._basis = Basis(scaled, settings.kernel, length_scale, most, _TOLERANCE)
         rows = self._scaler.regressors(scaled)
         self._rows = np.zeros((self.clients, rows.shape[1]))
         self._linear = LinearBandit(rows.shape[1], settings.ridge, settings.delta)
         self._linear.observe(rows, self._tries[known], self._deliveries[known])
-        count, total = self._process.count, self._process.total
-        self._process = UtilityProcess(self.clients, self._basis.size, settings.noise)
+        before = self._process
+        self._process = UtilityProcess(self.clients, self._basis.size, self._noise)
         self._place(known)
-        if count.any():
-            self._process.observe_pooled(count, total)
+        if before.count.any():
+            self._process.observe_pooled(before.count, before.total, before.square)
 
     def _place(self, client: IntArray) -> None:
         scaled = self._scaler.scale(self._features[client])

@@ -74,6 +74,15 @@ def median_distance(scaled: FloatArray) -> float:
     return (float(np.median(distances)) if distances.size else 0.0) or 1.0
 
 
+def covariance(kernel: KernelName, length_scale: float, left: FloatArray, right: FloatArray) -> FloatArray:
+    """Return the kernel, of variance 1, between rows of shapes (n, f) and (m, f), shape (n, m)."""
+    distance = cdist(left, right) / length_scale
+    if kernel == "rbf":
+        return np.asarray(np.exp(-0.5 * distance**2))
+    distance *= np.sqrt(5.0)
+    return np.asarray((1.0 + distance + distance**2 / 3.0) * np.exp(-distance))
+
+
 class Basis:
     """A low-rank basis of the kernel between all clients: points among the clients, found by pivoted Cholesky.
 
@@ -111,11 +120,7 @@ class Basis:
 
     def covariance(self, left: FloatArray, right: FloatArray) -> FloatArray:
         """Return the kernel between rows of shapes (n, f) and (m, f), shape (n, m)."""
-        distance = cdist(left, right) / self.length_scale
-        if self.kernel == "rbf":
-            return np.asarray(np.exp(-0.5 * distance**2))
-        distance *= np.sqrt(5.0)
-        return np.asarray((1.0 + distance + distance**2 / 3.0) * np.exp(-distance))
+        return covariance(self.kernel, self.length_scale, left, right)
 
     def place(self, scaled: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return coordinates, shape (n, m), whose products are covariances, and variances of remainders, shape (n,)."""

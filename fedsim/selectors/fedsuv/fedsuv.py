@@ -10,7 +10,7 @@ import numpy as np
 
 from fedsim.arrays import BoolArray, FloatArray, IntArray
 from fedsim.selectors.contracts import Cohort, Reports, RoundView
-from fedsim.selectors.fedsuv.beliefs import Beliefs, Settings
+from fedsim.selectors.fedsuv.beliefs import Beliefs, Fit, Settings, Undelivered
 from fedsim.selectors.fedsuv.features import KernelName, Scaling
 from fedsim.selectors.fedsuv.rectangles import Bounds, Rectangles, WhenDisjoint, diagonal, dominated, eliminated
 from fedsim.selectors.in_flight import InFlight
@@ -60,6 +60,11 @@ class FedSuv(CohortSelector):
         Length scale of the kernel, over scaled features; None for their median distance.
     noise : float > 0
         Standard deviation of one utility around its mean, relative to that of the prior.
+    fit : ``"likelihood"`` or ``"none"``
+        Whether length scale and noise are fitted to the utilities by marginal likelihood, see `likeliest`: after 16
+        utilities and whenever their number has doubled. ``length_scale`` and ``noise`` hold before the first fit. The
+        median distance and a noise of 0.1 are over-confident over features of hardware (``scenarios/README.md``).
+        Without features there is no length scale and no fit.
     basis : int >= 1
         Largest number of basis points of the process, see `Basis`. Fewer are taken when the remainders are below 1e-6
         of the variance (the process is then practically exact), and at most 2^24 / N in a crowd of N > 16,384.
@@ -67,6 +72,16 @@ class FedSuv(CohortSelector):
         Standard deviation of the prior (which has mean 0), and the utility that is equivalent to one unit of validity
         in the diagonal. None for the root mean square of the utilities so far; rectangles are unbounded before the
         first.
+    undelivered : ``"zero"``, ``"mean"`` or ``"nothing"``
+        Utility that the process observes of a client that did not deliver: 0; the mean utility of the report's
+        deliveries, as FedScale registers stragglers (0 without a delivery); or no observation. The proof of Theorem
+        5.4, equations (24) to (26), needs an observation of every selected client. With 0 the process estimates the
+        objective (OPT), the mean of validity times utility, and a client that never delivers loses its high bound.
+        With none, line 20 asks such clients for ever; that is for studies of coverage (Theorem 5.3), as the intervals
+        (5) are those of the utility alone.
+    batch : ``"top"`` or ``"hallucinated"``
+        Rule of line 20: the K - 1 highest upper bounds, as in the paper; or one client after the other, each with
+        hallucinated observations of those before, as in GP-BUCB, so that a cohort has fewer clients alike in features.
     negative_gain : ``"zero"`` or ``"keep"``
         Value of a negative Delta. The paper's utilities lie in [0, 1], and with a negative Delta a greater L, which is
         more potential, would decrease the utility; so it is 0 by default.
@@ -86,8 +101,9 @@ class FedSuv(CohortSelector):
     The measurement of Delta is a forward pass of all samples before and after training, two thirds of the time of an
     epoch; the paper does not mention this cost.
 
-    A late or dropped client counts as not valid. A utility that was not measured does not change the process. X and the
-    rectangles include clients that are not available; a client that was never a candidate is in X without a rectangle.
+    A late or dropped client counts as not valid. The utility of a delivered update that was not measured does not
+    change the process. X and the rectangles include clients that are not available; a client that was never a candidate
+    is in X without a rectangle.
 
     An asynchronous server replaces clients one by one. K is then the number of clients in flight with those asked for,
     and one of K consecutive selections is that of the longest diagonal. t is the version of the model.
@@ -113,8 +129,11 @@ class FedSuv(CohortSelector):
         kernel: KernelName = "rbf",
         length_scale: float | None = None,
         noise: float = 0.1,
+        fit: Fit = "likelihood",
         basis: int = 1024,
         utility_scale: float | None = None,
+        undelivered: Undelivered = "zero",
+        batch: Literal["top", "hallucinated"] = "top",
         negative_gain: Literal["zero", "keep"] = "zero",
         when_disjoint: WhenDisjoint = "restart",
         samples_per_round: int | None = None,
@@ -130,11 +149,17 @@ class FedSuv(CohortSelector):
         check_choice("fill", fill, "removed", "none")
         check_choice("scaling", scaling, "rank", "range", "none")
         check_choice("kernel", kernel, "rbf", "matern52")
+        check_choice("fit", fit, "likelihood", "none")
+        check_choice("undelivered", undelivered, "zero", "mean", "nothing")
+        check_choice("batch", batch, "top", "hallucinated")
         check_choice("negative_gain", negative_gain, "zero", "keep")
         check_choice("when_disjoint", when_disjoint, "restart", "collapse")
         self.rho, self.elimination, self.keep, self.fill = rho, elimination, keep, fill
         self.delta, self.ridge, self.scaling, self.kernel, self.basis = delta, ridge, scaling, kernel, basis
         self.length_scale, self.noise, self.utility_scale = length_scale, noise, utility_scale
+        self.fit, self.undelivered, self.batch = fit, undelivered, batch
+        if undelivered == "nothing":
+            self.may_stall = "without an observation a client that never delivers keeps the highest optimistic utility"
         self.negative_gain, self.when_disjoint, self.samples_per_round = negative_gain, when_disjoint, samples_per_round
         self._beliefs: Beliefs | None = None
         self._rectangles = Rectangles(0, when_disjoint)
@@ -163,7 +188,7 @@ class FedSuv(CohortSelector):
         beliefs = self._models(view)
         self._in_flight.meet(view)
         self._prune(beliefs, view)
-        chosen = np.sort(self._choose(view, rng))
+        chosen = np.sort(self._choose(beliefs, view, rng))
         self._in_flight.sent(chosen)
         return Cohort(chosen)
 
@@ -188,8 +213,10 @@ class FedSuv(CohortSelector):
                 kernel=self.kernel,
                 length_scale=self.length_scale,
                 noise=self.noise,
+                fit=self.fit,
                 basis=self.basis,
                 utility_scale=self.utility_scale,
+                undelivered=self.undelivered,
             )
             self._beliefs = Beliefs(view.clients, view.features.shape[1], settings)
             self._rectangles = Rectangles(view.clients, self.when_disjoint)
@@ -217,7 +244,7 @@ class FedSuv(CohortSelector):
         removed.append(left[out])
         self._eliminated_in[np.concatenate(removed)] = view.round
 
-    def _choose(self, view: RoundView, rng: np.random.Generator) -> IntArray:
+    def _choose(self, beliefs: Beliefs, view: RoundView, rng: np.random.Generator) -> IntArray:
         """Return the selected clients of X (lines 19 and 20), and others for free places."""
         size = self.cohort_size(view)
         shuffled = rng.permutation(view.client)
@@ -226,10 +253,11 @@ class FedSuv(CohortSelector):
         inside = shuffled[removed_in == 0]
         if inside.size > size:
             order = np.argsort(-high[removed_in == 0], kind="stable")
-            share = self._in_flight.share(size)
-            if not self._in_flight.whole(share, share):
-                return np.asarray(inside[order[:size]])
-            first = int(np.argmax(diagonal(self._rectangles.of(inside), self.utility_unit)))
+            share, first = self._in_flight.share(size), int(order[0])
+            if self._in_flight.whole(share, share):
+                first = int(np.argmax(diagonal(self._rectangles.of(inside), self.utility_unit)))
+            if self.batch == "hallucinated":
+                return np.asarray(inside[beliefs.batch(inside, high[removed_in == 0], first, size, view.round)])
             return np.asarray(inside[np.concatenate([[first], order[order != first][: size - 1]])])
         if self.fill == "none":
             return np.asarray(inside)

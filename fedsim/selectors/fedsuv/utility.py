@@ -51,6 +51,7 @@ class UtilityProcess:
         self.noise = noise
         self.count = np.zeros(clients)
         self.total = np.zeros(clients)
+        self.square = np.zeros(clients)
         self._coordinates = np.zeros((clients, basis))
         self._remainder = np.zeros(clients)
         self._covariance = np.eye(basis)
@@ -74,8 +75,9 @@ class UtilityProcess:
         before, known = self._weights(client)
         self.count[client] += np.bincount(place)
         self.total[client] += np.bincount(place, value)
+        self.square[client] += np.bincount(place, value**2)
         if client.size > self._response.size:
-            self.observe_pooled(self.count, self.total)
+            self.observe_pooled(self.count, self.total, self.square)
             return
         after, now = self._weights(client)
         rows = self._coordinates[client]
@@ -89,9 +91,9 @@ class UtilityProcess:
         self._mean = projected[:, -1]
         self._variance -= np.einsum("nk,nk->n", projected[:, :-1], projected[:, :-1])
 
-    def observe_pooled(self, count: FloatArray, total: FloatArray) -> None:
-        """Set all observations: their number and their sum for each client of the crowd, shapes (K,)."""
-        self.count, self.total = count.copy(), total.copy()
+    def observe_pooled(self, count: FloatArray, total: FloatArray, square: FloatArray) -> None:
+        """Set all observations: number, sum and sum of squares for each client of the crowd, shapes (K,)."""
+        self.count, self.total, self.square = count.copy(), total.copy(), square.copy()
         seen = np.flatnonzero(count)
         weights, response = self._weights(seen)
         rows = self._coordinates[seen]
@@ -110,6 +112,17 @@ class UtilityProcess:
         spread = np.maximum(self._variance[client], 0.0)
         variance = (1.0 - share) ** 2 * spread + rest * noise / (rest * count + noise)
         return mean, np.sqrt(variance)
+
+    def covariances(self, one: int, client: IntArray) -> FloatArray:
+        """Return the covariances of one client's utility with others', in units of the prior's variance, shape (n,).
+
+        With the client itself among ``client`` its element is the variance.
+        """
+        ids = np.append(client, one)
+        rest = self._remainder[ids]
+        left = self.noise**2 / (rest * self.count[ids] + self.noise**2)
+        found = left[-1] * left[:-1] * (self._coordinates[client] @ (self._covariance @ self._coordinates[one]))
+        return np.asarray(np.where(client == one, found + rest[:-1] * left[:-1], found))
 
     def _weights(self, client: IntArray) -> tuple[FloatArray, FloatArray]:
         """Return each client's part of the precision, ``n / (r n + noise^2)``, and that times its mean."""

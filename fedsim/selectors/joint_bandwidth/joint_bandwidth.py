@@ -57,6 +57,9 @@ class JointBandwidth(CohortSelector):
       those of the scenario's network: fading, a ceiling or steps of the rate make uploads end at different instants.
     - On links that are no radio, and where the network itself shares the band, there is no band to divide: the clients
       of least declared duration are taken.
+
+    The method plans with what clients declare and does not learn from outcomes: among clients that stay, those of the
+    best channels are taken in every round, whether they deliver or not.
     """
 
     paper = (
@@ -65,6 +68,7 @@ class JointBandwidth(CohortSelector):
     )
     communication = "the channel report of a cell, and three numbers up per client once"
     uses_features = True
+    may_stall = "it plans with declared times and channels, and does not learn who delivers"
 
     def __init__(
         self,

@@ -16,12 +16,18 @@ class Bsfl(Pause):
         As in `fedsim.selectors.pause.energy.PauseEnergy`; alpha is 1 in the published runs.
     confidence : "cohort" or "crowd"
         Factor of log t in the UCB: m + 1, or K as in the first version of the published code.
+
+    Notes
+    -----
+    In a crowd of which half never delivers, a third of the rounds may be empty at first, as for `CsUcb`: the rewards
+    of all those clients are the same, so that they are selected together.
     """
 
     paper = (
         "Ben Ami, Cohen and Zhao, Client Selection for Generalization in Accelerated Federated Learning: A "
         "Multi-Armed Bandit Approach, IEEE Access 2025"
     )
+    may_stall = "clients that never deliver have one index and are selected together, ever more rarely"
 
     def __init__(
         self,

@@ -20,7 +20,8 @@ class Profile:
     tries : int >= 1
         Number of profiling rounds of each client, the paper's sync_rounds.
     timeout_s : float or None
-        Latency of a try without an answer, the paper's T_max; None to leave such tries out of the mean.
+        The paper's T_max: a latency above it is no answer, and a try without an answer counts with it; None for no
+        limit, and to leave tries without an answer out of the mean.
 
     Attributes
     ----------
@@ -53,7 +54,7 @@ class Profile:
 
     def learn(self, client: IntArray, latency_s: FloatArray) -> None:
         """Add one try of each client: its latency in seconds, NaN without an answer; shapes (n,)."""
-        answered = np.isfinite(latency_s)
+        answered = np.isfinite(latency_s) & (latency_s <= (np.inf if self.timeout_s is None else self.timeout_s))
         counts = answered | (self.timeout_s is not None)
         self._done[client] += 1
         self._answered[client] |= answered

@@ -14,6 +14,8 @@ from fedsim.selectors.tifl.profile import Profile
 from fedsim.selectors.validation import check_choice, check_numbers, check_whole_numbers
 
 Policy = Literal["adaptive", "uniform", "random", "fast", "slow"]
+Evaluation = Literal["probe", "losses"]
+Improvement = Literal["relative", "absolute"]
 
 _RANDOM: Final = (0.7, 0.1, 0.1, 0.05, 0.05)
 
@@ -24,7 +26,7 @@ class Tifl(CohortSelector):
     The static policies draw tiers with fixed probabilities. The adaptive policy (Algorithm 2) starts with equal
     probabilities and spends a credit of the drawn tier each round. Every I rounds, if the accuracy of the last tier has
     not risen in I rounds, the n tiers with credits get the probabilities ``(n - rank) / (n (n + 1) / 2)``, rank 0 for
-    the tier of least accuracy.
+    the tier of least accuracy; a tier of which nothing is known keeps the probability 1/n.
 
     Parameters
     ----------
@@ -45,27 +47,40 @@ class Tifl(CohortSelector):
     profiling : ``"probe"`` or ``"rounds"``
         Latency is the client's answer about its work and upload when it is first a candidate; or it is measured in
         rounds: clients with fewer than ``tries`` rounds come first, as the paper's profiler trains with all clients.
+    evaluation : ``"losses"`` or ``"probe"``
+        Source of the tiers' accuracies: the last training losses of delivered updates, a number each; or, as the paper
+        evaluates the model on data of every tier, a question to all candidates in tiers for the loss of the model on
+        their data, every I rounds. The default is as fast (``scenarios/README.md``), and asks no client.
+    improvement : ``"relative"`` or ``"absolute"``
+        Whether the accuracy of the last tier has to rise by more than the mean of all tiers, or to rise at all. The
+        paper compares test accuracies, which end rising; losses of training fall nearly always, so that with
+        ``"absolute"`` probabilities change in 2 or 3 of 57 comparisons, and with ``"relative"`` in 17.
     tries : int >= 1
         Number of profiling rounds of each client, sync_rounds.
     timeout_s : float > 0 or None
-        T_max: longest wait for an answer to a probe, and the latency of a try without an answer.
+        T_max: longest wait for an answer to a probe, the greatest latency of a client in a tier, and the latency of a
+        try without an answer. None for the round's time limit, where it has one; the question about latency then
+        waits for all clients asked.
     down_bits, up_bits : floats >= 0
-        Size of the question and of its answer; a choice of fedsim.
+        Size of the question about latency and of its answer, and ``up_bits`` also that of a loss; a choice of fedsim.
 
     Notes
     -----
-    The paper evaluates the model on test data of every tier after every round. A server without test data knows the
-    training losses of delivered updates: here a tier's accuracy is minus the mean of its clients' last losses, and a
-    tier without a known loss has the least accuracy. Both choices affect the adaptive policy only.
+    The paper evaluates the model on test data of every tier after every round. A server without test data knows losses:
+    a tier's accuracy is minus the mean loss of its clients. Evaluation affects the adaptive policy only. Questions
+    about latency come first; an evaluation waits for a round without one.
 
-    Clients without any answer during profiling are dropouts: they are selected last. Clients that left during a
-    question are asked again when they are candidates. A tier with fewer candidates than the cohort is filled up from
-    the tiers next to it in speed, the faster first.
+    Clients without any answer within T_max during profiling are dropouts: they are selected last. Clients that left
+    during a question are asked again when they are candidates. A tier with fewer candidates than the cohort is filled
+    up from the tiers next to it in speed, the faster first.
     """
 
     paper = "Chai et al., TiFL: A Tier-based Federated Learning System, HPDC 2020"
     needs = ("loss",)
-    communication = "a request down and two numbers up per client once, or profiling rounds; a number up per update"
+    communication = (
+        "a request down and two numbers up per client once, or profiling rounds; a number up per update, or a model "
+        "down and a number up for all candidates every I rounds"
+    )
 
     def __init__(
         self,
@@ -77,6 +92,8 @@ class Tifl(CohortSelector):
         credits: int | None = None,  # noqa: A002 - the paper's word
         profiling: Literal["probe", "rounds"] = "probe",
         tries: int = 1,
+        evaluation: Evaluation = "losses",
+        improvement: Improvement = "relative",
         timeout_s: float | None = None,
         down_bits: float = 256.0,
         up_bits: float = 256.0,
@@ -87,32 +104,42 @@ class Tifl(CohortSelector):
         check_choice("policy", policy, "adaptive", "uniform", "random", "fast", "slow")
         _check_probabilities(tiers, policy, probabilities)
         check_choice("profiling", profiling, "probe", "rounds")
+        check_choice("evaluation", evaluation, "probe", "losses")
+        check_choice("improvement", improvement, "relative", "absolute")
         check_numbers(0, above=True, optional=True, timeout_s=timeout_s)
         check_numbers(0, down_bits=down_bits, up_bits=up_bits)
         self.tiers, self.policy, self.probabilities = tiers, policy, probabilities
         self.interval, self.credits, self.profiling, self.tries = interval, credits, profiling, tries
-        self.timeout_s, self.down_bits, self.up_bits = timeout_s, down_bits, up_bits
+        self.improvement = improvement
+        self.evaluation, self.timeout_s, self.down_bits, self.up_bits = evaluation, timeout_s, down_bits, up_bits
         self._profile = Profile(tiers, tries, timeout_s)
         self._asked: IntArray = np.zeros(0, dtype=np.int64)
         self._loss: FloatArray = np.zeros(0)
         self._chance = _static(tiers, policy, probabilities)
         self._credits = np.full(tiers, np.inf if credits is None else credits)
         self._before: FloatArray = np.full(tiers, np.nan)
-        self._tier, self._rounds = -1, 0
+        self._tier, self._rounds, self._next_check = -1, 0, 0
+        self.asks_losses = evaluation == "probe"
+        self._adapts = policy == "adaptive" and probabilities is None
+        self._evaluates = False
 
     def probe(self, view: RoundView, rng: np.random.Generator) -> Probe | None:
-        """Return the question to candidates with fewer than ``tries`` profiling rounds."""
+        """Return the question to candidates with fewer than ``tries`` profiling rounds, or that about the loss."""
         self._make_room(view.clients)
         self._asked = view.client[:0] if self.profiling == "rounds" else view.client[self._profile.open(view.client)]
-        if not self._asked.size:
+        if self._asked.size:
+            return Probe(
+                client=self._asked,
+                asks="resources",
+                down_bits=self.down_bits,
+                up_bits=self.up_bits,
+                wait_s=self.timeout_s,
+            )
+        judges = view.client[self._profile.tier[view.client] >= 0]
+        if self.evaluation == "losses" or not self._adapts or self._rounds < self._next_check or not judges.size:
             return None
-        return Probe(
-            client=self._asked,
-            asks="resources",
-            down_bits=self.down_bits,
-            up_bits=self.up_bits,
-            wait_s=self.timeout_s,
-        )
+        self._evaluates = True
+        return Probe(client=judges, asks="loss", up_bits=self.up_bits, wait_s=self._profile.timeout_s)
 
     def select(self, view: RoundView, rng: np.random.Generator) -> Cohort:
         """Return a cohort of one tier, or of clients to be profiled."""
@@ -120,6 +147,8 @@ class Tifl(CohortSelector):
         size = self.cohort_size(view)
         if not size:
             return Cohort(view.client.copy())
+        if self.timeout_s is None:
+            self._profile.timeout_s = view.deadline_s
         self._read_answers(view)
         if self.profiling == "rounds" and self._profile.open(view.client).any():
             return Cohort(np.sort(view.client[lowest(self._profile.tries_of(view.client).astype(float), size, rng)]))
@@ -135,15 +164,16 @@ class Tifl(CohortSelector):
     def observe(self, reports: Reports) -> None:
         """Store losses, and latencies of profiling rounds."""
         self._make_room(int(reports.client.max(initial=-1)) + 1)
-        heard = reports.delivered & np.isfinite(reports.loss)
-        self._loss[reports.client[heard]] = reports.loss[heard]
+        if self.evaluation == "losses":
+            heard = reports.delivered & np.isfinite(reports.loss)
+            self._loss[reports.client[heard]] = reports.loss[heard]
         if self.profiling == "rounds":
             profiled = self._profile.open(reports.client)
             latency_s = np.where(reports.delivered, reports.duration_s, np.nan)
             self._profile.learn(reports.client[profiled], latency_s[profiled])
 
     def accuracy(self) -> FloatArray:
-        """Return minus the mean last loss of each tier's clients, which stands for test accuracy, or NaN."""
+        """Return minus the mean loss known of each tier's clients, which stands for test accuracy, or NaN."""
         known = np.flatnonzero(~np.isnan(self._loss) & (self._profile.tier >= 0))
         tier, count = self._profile.tier[known], np.zeros(self.tiers)
         np.add.at(count, tier, 1.0)
@@ -153,7 +183,11 @@ class Tifl(CohortSelector):
 
     def _read_answers(self, view: RoundView) -> None:
         """Store the answers to the last question, and missing answers."""
-        if view.answers is not None and self._asked.size:
+        if self._evaluates:
+            self._loss[:] = np.nan
+            if view.answers is not None:
+                self._loss[view.answers.client] = view.answers.loss
+        elif view.answers is not None and self._asked.size:
             latency_s = np.full(self._asked.size, np.nan)
             order = np.argsort(self._asked, kind="stable")
             places = order[np.searchsorted(self._asked[order], view.answers.client)]
@@ -165,11 +199,16 @@ class Tifl(CohortSelector):
 
     def _adapt(self) -> None:
         """Adapt the probabilities of tiers every I rounds, if the accuracy of the current tier has not risen."""
-        self._rounds += 1
-        if self.policy != "adaptive" or self.probabilities is not None or (self._rounds - 1) % self.interval:
+        checks = self._evaluates if self.evaluation == "probe" else self._rounds >= self._next_check
+        self._rounds, self._evaluates = self._rounds + 1, False
+        if not self._adapts or not checks:
             return
+        self._next_check = ((self._rounds - 1) // self.interval + 1) * self.interval
         now = self.accuracy()
-        if self._rounds > self.interval and now[self._tier] <= self._before[self._tier]:
+        common = 0.0
+        if self.improvement == "relative" and (both := ~np.isnan(now + self._before)).any():
+            common = float(np.mean((now - self._before)[both]))
+        if self._tier >= 0 and now[self._tier] - self._before[self._tier] <= common:
             self._chance = ranked(now, self._credits > 0)
         self._before = now
 
@@ -181,7 +220,7 @@ class Tifl(CohortSelector):
         if not chance.any():
             chance = (candidates > 0).astype(float)
         tier = int(rng.choice(self.tiers, p=chance / chance.sum()))
-        if self.policy == "adaptive" and self.probabilities is None:
+        if self._adapts:
             self._credits[tier] = max(self._credits[tier] - 1, 0)
         return tier
 
@@ -191,11 +230,13 @@ class Tifl(CohortSelector):
 
 
 def ranked(accuracy: FloatArray, allowed: BoolArray) -> FloatArray:
-    """Return the probabilities of tiers by ascending accuracy, NaN first: ``(n - rank) / (n (n + 1) / 2)``.
+    """Return the probabilities of tiers by ascending accuracy: ``(n - rank) / (n (n + 1) / 2)``.
+
+    A tier of unknown accuracy gets 1/n; the k others share the rest, by their ranks among themselves.
 
     Parameters
     ----------
-    accuracy : array of shape (tiers,)
+    accuracy : array of shape (tiers,), NaN where it is not known
     allowed : array of shape (tiers,)
         Mask of tiers with a probability above 0; if it is empty, all tiers are allowed.
 
@@ -204,10 +245,11 @@ def ranked(accuracy: FloatArray, allowed: BoolArray) -> FloatArray:
     array of shape (tiers,)
     """
     among = np.flatnonzero(allowed) if allowed.any() else np.arange(accuracy.size)
-    known = np.where(np.isnan(accuracy), -np.inf, accuracy)
-    n = among.size
-    chance = np.zeros(accuracy.size)
-    chance[among[np.argsort(known[among], kind="stable")]] = (n - np.arange(n)) / (n * (n + 1) / 2)
+    known = among[~np.isnan(accuracy[among])]
+    k, chance = known.size, np.zeros(accuracy.size)
+    chance[among] = 1.0 / among.size
+    rising = known[np.argsort(accuracy[known], kind="stable")]
+    chance[rising] = (k - np.arange(k)) / (k * (k + 1) / 2) * k / among.size if k else 0.0
     return chance
 
 

@@ -9,6 +9,7 @@ from fedsim import Scenario, simulate
 from fedsim.rounds.server import candidates
 from fedsim.rounds.server.candidates import CandidateSet
 from fedsim.rounds.server.selection import Selection
+from fedsim.selectors import Uniform
 
 PRESENCE = {
     "always": "always",
@@ -137,3 +138,35 @@ def test_so_it_is_with_batteries_and_failures(policy, compared):
         )
     )
     assert len(set(compared)) > 3
+
+
+@pytest.mark.parametrize("oracle", [False, True])
+@pytest.mark.parametrize("presence", ["always", "bernoulli"])
+@pytest.mark.parametrize(
+    ("policy", "deadlines_s"),
+    [
+        ({"kind": "deadline", "deadline_s": 0.9}, {0.9}),
+        ({"kind": "wait-for-all"}, {None}),
+        ({"kind": "fedbuff", "buffer": 3, "concurrency": 5, "give_up_s": 4.0}, {None}),
+    ],
+)
+def test_a_view_tells_how_long_the_server_waits(policy, deadlines_s, presence, oracle):
+    told = set()
+
+    class Reading(Uniform):
+        def select(self, view, rng):
+            told.add(view.deadline_s)
+            return super().select(view, rng)
+
+    Reading.oracle = oracle
+    run = Scenario(
+        name="deadline",
+        crowd={"clients": 8},
+        learning={"kind": "none", "model_bits": 1e4},
+        network={"kind": "latency", "downlink": LAW, "uplink": LAW},
+        devices={"compute": "zero", "availability": PRESENCE[presence]},
+        rounds={"count": 3, "policy": policy},
+        selector=Reading(3),
+    )
+    simulate(run)
+    assert told == deadlines_s

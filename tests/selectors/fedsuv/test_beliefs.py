@@ -102,6 +102,9 @@ def test_the_posterior_is_that_of_every_observation_by_itself(rounds, points_in_
     np.testing.assert_allclose(mean, across @ np.linalg.solve(within, np.array(values)), atol=1e-8)
     variance = np.diag(prior) - np.sum(across.T * np.linalg.solve(within, across.T), axis=0)
     np.testing.assert_allclose(deviation**2, variance, atol=1e-8)
+    joint = prior - across @ np.linalg.solve(within, across.T)
+    ours = np.stack([process.covariances(client, np.arange(12)) for client in range(12)])
+    np.testing.assert_allclose(ours, joint, atol=1e-8)
 
 
 @pytest.mark.parametrize(("kernel", "theirs"), [("rbf", RBF(0.5, "fixed")), ("matern52", Matern(0.5, "fixed", 2.5))])
@@ -127,7 +130,7 @@ def test_updates_do_not_drift_from_what_is_learned_at_once():
     step_by_step, at_once = at(points, basis, 0.1), at(points, basis, 0.1)
     for client, value in observations(60, 2000, seed=8):
         step_by_step.observe(client, value)
-    at_once.observe_pooled(step_by_step.count, step_by_step.total)
+    at_once.observe_pooled(step_by_step.count, step_by_step.total, step_by_step.square)
     for left, right in zip(step_by_step.posterior(np.arange(60)), at_once.posterior(np.arange(60)), strict=True):
         np.testing.assert_allclose(left, right, atol=1e-9)
 

@@ -106,12 +106,27 @@ def test_the_pacer_by_hand(asked, relaxations):
 
 def test_without_a_step_t_covers_the_fastest_tried():
     """W K = 4: T is the fourth shortest of five durations, the eighth after one relaxation: more than there are."""
-    selector = taught(Oort(2, window=2), duration_s=[9.0, 1.0, 5.0, 3.0], loss_rms=1.0)
+    selector = taught(Oort(2, window=2, preferred="cohorts"), duration_s=[9.0, 1.0, 5.0, 3.0], loss_rms=1.0)
     assert selector.preferred_s() == math.inf
     selector.observe(measured_reports_of([4], duration_s=7.0))
     assert selector.preferred_s() == 7.0
     selector._relaxed = 1
     assert selector.preferred_s() == math.inf
+
+
+@pytest.mark.parametrize(
+    ("clients", "relaxed", "preferred_s"),
+    [(13, 0, 3.0), (13, 4, 5.0), (13, 13, 9.0), (13, 14, math.inf), (14, 0, 4.0), (14, 1, 8.0), (14, 2, math.inf)],
+)
+def test_t_is_a_percentile_in_a_small_crowd_and_covers_cohorts_in_a_large_one(clients, relaxed, preferred_s):
+    """W K = 4 clients are 30 % of 13.3. Durations are 1 to 10 s: 30 % of them are 3, and 5 points more are 3.5."""
+    selector = taught(Oort(2, window=2), clients, duration_s=np.arange(10, 0, -1.0), loss_rms=1.0)
+    selector._relaxed = relaxed
+    assert selector.preferred_s() == preferred_s
+
+
+def test_the_percentile_has_at_least_one_client():
+    assert taught(Oort(2), 4, duration_s=[7.0, 5.0], loss_rms=1.0).preferred_s() == 5.0
 
 
 def exploiting(**options):

@@ -70,7 +70,9 @@ def test_ranks_worked_by_hand():
     accuracy = np.array([0.5, 0.3, 0.9])
     assert ranked(accuracy, np.ones(3, bool)) == pytest.approx(np.array([2, 3, 1]) / 6)
     assert ranked(accuracy, np.array([True, False, True])) == pytest.approx(np.array([2, 0, 1]) / 3)
-    assert ranked(np.array([0.5, np.nan]), np.ones(2, bool)) == pytest.approx(np.array([1, 2]) / 3)
+    # Of a tier nothing is known: it keeps 1/3, and the others share 2/3 in parts of two and one.
+    assert ranked(np.array([0.5, np.nan, 0.3]), np.ones(3, bool)) == pytest.approx(np.array([2, 3, 4]) / 9)
+    assert ranked(np.full(2, np.nan), np.ones(2, bool)).tolist() == [0.5, 0.5]
     assert ranked(accuracy, np.zeros(3, bool)) == pytest.approx(np.array([2, 3, 1]) / 6)
     among_equals = ranked(np.where(np.arange(40) % 2, 0.5, 0.25), np.ones(40, bool)) * 820
     assert among_equals.tolist() == pytest.approx([part for k in range(20) for part in (40 - k, 20 - k)])
@@ -104,7 +106,7 @@ def test_probabilities_change_when_the_current_tier_has_not_become_better():
 
 
 def test_while_accuracy_rises_nothing_changes():
-    selector, _ = profiled(Tifl(1, tiers=2, interval=1), [1, 2])
+    selector, _ = profiled(Tifl(1, tiers=2, interval=1, improvement="absolute"), [1, 2])
     for number in range(2, 30):
         selector.observe(reports_of([0, 1], loss=[1 / number, 5 / number], number=number))
         selector.select(view_of(2, round=number), rng(number))
@@ -214,3 +216,54 @@ def test_whoever_leaves_while_it_is_asked_is_asked_again_and_whoever_is_silent_i
     selector.select(view_of([0, 2, 3], clients=4, answers=answers), rng())
     assert selector.probe(view_of(4, round=2), rng()).client.tolist() == [1]
     assert selector._profile.tier.tolist() == [0, -1, -1, 1]
+
+
+@pytest.mark.parametrize(
+    ("improvement", "changed"), [("absolute", [False, False, True]), ("relative", [False, True, True])]
+)
+def test_a_tier_is_compared_with_itself_or_with_the_mean_of_all(improvement, changed):
+    """The fast tier alone is drawn. Its loss falls by 0.1 where the mean falls by 0.2, and then rises."""
+    selector, _ = profiled(Tifl(1, tiers=2, interval=1, improvement=improvement), [1, 2])
+    found = []
+    for number, (fast, slow) in enumerate([(1.0, 2.0), (0.9, 1.7), (1.1, 1.7)], start=2):
+        selector._chance, selector._tier = np.array([1.0, 0.0]), 0
+        selector.observe(reports_of([0, 1], loss=[fast, slow], number=number))
+        selector.select(view_of(2, round=number), rng(number))
+        found.append(selector._chance.tolist() != [1.0, 0.0])
+    assert found == changed
+
+
+def test_the_round_s_time_limit_is_t_max_unless_another_is_given():
+    """Latencies 1 to 6 and a limit of 4: clients 4 and 5 are dropouts, selected last."""
+    for options, dropouts in (({}, [4, 5]), ({"timeout_s": 2.0}, [2, 3, 4, 5]), ({"timeout_s": 9.0}, [])):
+        selector, view = Tifl(4, tiers=2, **options), view_of(6, deadline_s=4.0)
+        asked = selector.probe(view, rng()).client
+        half = (asked + 1.0) / 2
+        heard = answers_of(asked, compute_s=half, uplink_s=half)
+        client = selector.select(view_of(6, deadline_s=4.0, answers=heard), rng()).client.tolist()
+        assert np.flatnonzero(selector._profile.tier < 0).tolist() == dropouts
+        assert client == [0, 1, 2, 3] or not dropouts or len(dropouts) > 2
+
+
+def test_an_evaluation_asks_all_clients_in_tiers_every_so_many_rounds():
+    """I = 3, after a round for the profile: checks precede the second selection and those after every third one."""
+    selector, _ = profiled(Tifl(1, tiers=2, interval=3, evaluation="probe", timeout_s=8.0), [1, 2, 30])
+    asked, changed = [], []
+    for number in range(2, 9):
+        view = view_of(3, round=number)
+        probe = selector.probe(view, rng(number))
+        if probe is not None:
+            assert (probe.client.tolist(), probe.asks, probe.down_bits, probe.wait_s) == ([0, 1], "loss", None, 8.0)
+            view = view_of(3, round=number, answers=answers_of([0, 1], loss=[1.0, 2.0]))
+        selector.select(view, rng(number))
+        selector.observe(reports_of([0], loss=[9.0], number=number))  # is not used
+        asked.append(probe is not None)
+        changed.append(selector._chance.tolist() != [0.5, 0.5])
+    assert asked == [True, False, True, False, False, True, False]
+    assert changed == [False, False, True, True, True, True, True]
+    assert selector.accuracy().tolist() == [-1.0, -2.0]
+
+
+def test_only_the_adaptive_policy_evaluates():
+    selector, _ = profiled(Tifl(1, tiers=2, policy="fast", evaluation="probe"), [1, 2])
+    assert selector.probe(view_of(2, round=2), rng()) is None
