@@ -21,5 +21,10 @@ def build(kind, options):
 
 @pytest.mark.parametrize(("kind", "options"), CASES)
 def test_selector_keeps_the_contract(kind, options):
-    check_selector(build(kind, options), seed=1)
     check_selector(lambda: build(kind, options), clients=7, rounds=12, seed=2)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", sorted(SELECTORS.builtin))
+def test_selector_keeps_the_contract_in_the_usual_crowd(kind):
+    check_selector(build(kind, SELECTOR_OPTIONS.get(kind, [{"cohort": 5}])[0]), seed=1)

@@ -63,7 +63,9 @@ class BcBn2(Bn2):
 
     Notes
     -----
-    Norms and their age are as in `Bn2`; without radio all channels are equal, and the first choice is a draw.
+    Norms and their age are as in `Bn2`; without radio all channels are equal, and the first choice is a draw. With the
+    mean channels the clients of the first choice are always the same ones: if they never deliver, no round has an
+    update.
     """
 
     paper = AMIRI + ", policy BC-BN2"
@@ -74,6 +76,7 @@ class BcBn2(Bn2):
         check_whole_numbers(1, optional=True, channels=channels)
         check_choice("state", state, "now", "mean")
         self.channels, self.state = channels, state
+        self.may_stall = "the clients of the best mean channels are always the same ones" if state == "mean" else ""
 
     def select(self, view: RoundView, rng: np.random.Generator) -> Cohort:
         """Return the m clients of the greatest norms among those of the best channels."""
