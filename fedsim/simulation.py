@@ -275,7 +275,10 @@ def build_server(
         recorder.accounts = checks.accounts
     workload = context.clients.workload
     recorder.audit = TableAudit(
-        (workload.down_bits, workload.up_bits), context.clients.accountant, one_server=hierarchy is None
+        (workload.down_bits, workload.up_bits),
+        context.clients.accountant,
+        one_server=hierarchy is None,
+        asks=context.selector.probe is not None,
     )
     runner: RoundRunner
     if hierarchy is None:

@@ -5,8 +5,8 @@ and habits (they come, go and drop out) learn handwritten digits over an uplink 
 most. SAFA selects after training, which is a policy's business: everybody works, and its policy says who counts; so it
 is with the reduced form that REFL's code compares itself with. For one seed every selector meets the same clients in
 the same places under the same sky with the same luck, so that differences between the rows are the selectors' own.
-Selectors that ask clients first pay for it on the air. ``joint-bandwidth`` divides the same band itself, into links of
-one client each.
+Selectors that ask clients first pay for it on the air. ``joint-bandwidth``, ``ocean`` and ``age-based`` divide the same
+band themselves, into links of one client each.
 
     python scenarios/compare_selectors.py [--seeds N] [--seconds S] [--selectors NAME ...] [--out FOLDER]
 
@@ -54,17 +54,18 @@ SELECTORS: dict[str, dict[str, Any]] = {
     "fedcs": {"deadline_s": DEADLINE_S, "share": 0.25},
     "joint-bandwidth": {"cohort": COHORT, "bandwidth_hz": BAND_HZ, "snr_gap_db": 3.0},
     "tifl": {"cohort": COHORT},
+    "fedzero": {"cohort": COHORT},
     "pisces": {"cohort": COHORT},
     "aocs": {"cohort": COHORT},
     "adapow-d": {"cohort": COHORT},
     "active": {"cohort": COHORT},
     "e3cs": {"cohort": COHORT},
     "eafl": {"cohort": COHORT},
-    "ocean": {"cohort": COHORT, "bandwidth_hz": 1000000.0, "least_hz": 10000.0},
-    "bn2-c": {"cohort": COHORT, "bandwidth_hz": 1000000.0},
+    "ocean": {"cohort": COHORT, "bandwidth_hz": BAND_HZ, "least_hz": 1e4, "snr_gap_db": 3.0},
+    "bn2-c": {"cohort": COHORT, "bandwidth_hz": BAND_HZ},
     "bc-bn2": {"cohort": COHORT},
     "bn2": {"cohort": COHORT},
-    "age-based": {"cohort": COHORT},
+    "age-based": {"cohort": COHORT, "bandwidth_hz": BAND_HZ},
     "proportional-fair": {"cohort": COHORT},
     "best-channel": {"cohort": COHORT},
     "oort": {"cohort": COHORT},
@@ -109,6 +110,7 @@ CROWD: dict[str, Any] = {
     },
 }
 # Who divides the band itself needs links of one client each; all bands together are as wide as the shared one.
+DIVIDES = ("joint-bandwidth", "ocean", "age-based")
 OWN_BANDS = {"sharing": "dedicated", "bandwidth_hz": BAND_HZ / COHORT}
 DEADLINE = {"kind": "deadline", "deadline_s": DEADLINE_S}
 RULES: dict[str, dict[str, Any]] = {
@@ -134,7 +136,7 @@ class Outcome(NamedTuple):
 def scenario(name: str, seed: int, seconds: float) -> Scenario:
     """Return one selector's run on the crowd of one seed."""
     network = CROWD["network"]
-    if name == "joint-bandwidth":
+    if name in DIVIDES:
         network = {**network, "uplink": {**network["uplink"], **OWN_BANDS}}
     return Scenario(
         name="compare",

@@ -33,8 +33,11 @@ class Probe:
     ----------
     client : array of shape (q,)
         Distinct ids among the candidates.
-    asks : ``"loss"`` or ``"resources"``
-        The mean loss of the current model on the client's data, or the expected seconds of work and upload.
+    asks : ``"loss"``, ``"resources"`` or ``"update_norm"``
+        The mean loss of the current model on the client's data; the expected seconds of work and upload; or the norm of
+        the client's update from the current model, for which it does its whole local work. A cohort of such clients
+        has nothing to do but to send, see `Cohort.trained`. Norms are asked for by synchronous servers, and only
+        without privacy and without memory of what an update leaves out.
     down_bits : float or None
         Size of the question; None for a whole model, which a loss needs.
     up_bits : float
@@ -46,7 +49,7 @@ class Probe:
     """
 
     client: IntArray
-    asks: Literal["loss", "resources"]
+    asks: Literal["loss", "resources", "update_norm"]
     down_bits: float | None = None
     up_bits: float
     samples: int | None = None
@@ -62,12 +65,14 @@ class Answers:
     client : ids, in the probe's order
     loss : mean loss of the current model on the client's data; NaN if it was not asked for
     compute_s, uplink_s : expected seconds of the local work and of the upload; NaN if they were not asked for
+    update_norm : norm of the client's update; NaN without learning, and None if it was not asked for
     """
 
     client: IntArray
     loss: FloatArray
     compute_s: FloatArray
     uplink_s: FloatArray
+    update_norm: FloatArray | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -290,6 +295,8 @@ class Cohort:
     weights : aggregation weight of each client; by samples (FedAvg) if None
     work : share of the local work that each client does, in (0, 1]; all of it if None
     allocation : radio and computing resources of each client; those of the scenario if None
+    trained : whether all clients of the cohort have done their work for an answer of this round (`Answers.update_norm`)
+        They send the update that they have: a message without bits tells them to, and they do no work.
     """
 
     client: IntArray
@@ -297,6 +304,7 @@ class Cohort:
     weights: FloatArray | None = None
     work: FloatArray | None = None
     allocation: Allocation | None = None
+    trained: bool = False
 
     def part(self, kept: IntArray) -> "Cohort":
         """Return the members at these positions, with what is prescribed for them."""
@@ -306,6 +314,7 @@ class Cohort:
             None if self.weights is None else np.asarray(self.weights)[kept],
             None if self.work is None else np.asarray(self.work)[kept],
             None if self.allocation is None else self.allocation.part(kept),
+            self.trained,
         )
 
 

@@ -25,7 +25,7 @@ _ALLOCATION: Final[dict[str, Kind]] = {
 }
 """What a cohort's allocation may hold."""
 _PROBE: Final[dict[str, Kind]] = {
-    "asks": OneOf(("loss", "resources")),
+    "asks": OneOf(("loss", "resources", "update_norm")),
     "down_bits": OptionalOf(Number(least=0)),
     "up_bits": Number(least=0),
     "samples": OptionalOf(Number(least=1, whole=True)),
@@ -103,8 +103,9 @@ def as_cohort(chosen: object, view: RoundView, name: str) -> Cohort:
         return Cohort(_distinct_candidates(f"{name}.select", chosen, view))
     client = _distinct_candidates(f"{name}.select", chosen.client, view)
     allocation = _allocated(f"{name}.select", chosen.allocation, client)
+    trained = _has_trained(f"{name}.select", chosen.trained, client, view)
     if chosen.draws is None and chosen.weights is None and chosen.work is None:
-        return Cohort(client, allocation=allocation)
+        return Cohort(client, allocation=allocation, trained=trained)
     draws, weights, work = (
         None if value is None else _checked(f"{name}.select", column, value, client)
         for column, value in (("draws", chosen.draws), ("weights", chosen.weights), ("work", chosen.work))
@@ -112,7 +113,7 @@ def as_cohort(chosen: object, view: RoundView, name: str) -> Cohort:
     if work is not None and not work.all():
         one = int(client[work.argmin()])
         raise SelectorError(f"{name}.select returned work of 0", "allowed: leave the client out instead", client=one)
-    return Cohort(client, draws, weights, work, allocation)
+    return Cohort(client, draws, weights, work, allocation, trained)
 
 
 def as_probe(asked: object, view: RoundView, name: str) -> Probe:
@@ -135,6 +136,25 @@ def as_probe(asked: object, view: RoundView, name: str) -> Probe:
     client = _distinct_candidates(name, asked.client, view)
     values: dict[str, Any] = {what: _checked(name, what, vars(asked)[what], client) for what in _PROBE}
     return replace(asked, client=client, **values)
+
+
+def _has_trained(source: str, trained: object, client: IntArray, view: RoundView) -> bool:
+    """Return whether a cohort has its updates, after a check that all its clients have answered with their norms."""
+    if not isinstance(trained, bool):
+        raise SelectorError(f"{source} returned trained = {in_words(trained)}", "allowed: True or False")
+    if not trained:
+        return False
+    answers = view.answers
+    norms = answers is not None and answers.update_norm is not None
+    silent = client if answers is None or not norms else client[~np.isin(client, answers.client)]
+    if silent.size or not norms:
+        raise SelectorError(
+            f"{source} returned trained = True with clients that have not sent the norm of an update of this round: "
+            f"{silent[:10]!r}",
+            'allowed: clients with an answer to a question for "update_norm"',
+            client=int(silent[0]) if silent.size else None,
+        )
+    return True
 
 
 def _allocated(source: str, allocation: object, client: IntArray) -> Allocation | None:

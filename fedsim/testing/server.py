@@ -226,12 +226,20 @@ class Server(Examination):
         client = probe.client[outcomes.answers[probe.client] & np.isin(probe.client, view.client)]
         missing = np.full(client.size, np.nan)
         asked = probe.asks == "resources"
+        norms = probe.asks == "update_norm"
         return Answers(
             client=client,
-            loss=missing if asked else outcomes.loss[client] + 0.1 / number,
+            loss=missing if asked or norms else outcomes.loss[client] + 0.1 / number,
             compute_s=0.6 * self.mean_s[client] if asked else missing,
             uplink_s=0.4 * self.mean_s[client] if asked else missing,
+            update_norm=self._measured_norms(client, outcomes) if norms else None,
         )
+
+    def _measured_norms(self, client: IntArray, outcomes: Outcomes) -> FloatArray:
+        """Return the norms of clients' updates; NaN without learning."""
+        if not self.trial.learning:
+            return np.full(client.size, np.nan)
+        return np.asarray(np.linalg.norm(outcomes.update[client], axis=1), dtype=np.float64)
 
     def _round(self, number: int) -> int:
         """Return the round of a selection: its number."""

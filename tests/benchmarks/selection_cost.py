@@ -64,6 +64,16 @@ class Crowd:
             privacy_spent=np.zeros(clients),
             privacy_budget=10.0,
             features=np.exp(rng.standard_normal((clients, FEATURES))),
+            up_bits=1e6,
+            snr_hz=10.0 ** rng.uniform(5.0, 9.0, clients),
+            allocates=True,
+            at_request={
+                "fading_gain": lambda: rng.exponential(1.0, clients),
+                "charge_j": lambda: rng.uniform(10.0, 100.0, clients),
+                "capacity_j": lambda: np.full(clients, 100.0),
+                "charging_w": lambda: rng.uniform(0.0, 1.0, clients),
+                "participation_j": lambda: rng.uniform(1.0, 5.0, clients),
+            },
         )
         self.rng = rng
 
@@ -88,6 +98,7 @@ class Crowd:
             loss=nothing if asked else self.rng.random(probe.client.size),
             compute_s=self.mean_s[probe.client] if asked else nothing,
             uplink_s=0.1 * self.mean_s[probe.client] if asked else nothing,
+            update_norm=self.rng.random(probe.client.size) if probe.asks == "update_norm" else None,
         )
 
     def report(self, number: int, cohort: Cohort, needs: tuple[str, ...]) -> Reports:

@@ -14,6 +14,8 @@ OORT = {"alpha": 2.0, "exploration": 0.9, "exploration_decay": 0.98, "blacklist_
 LOSS = {"candidates": None, "weights": "equal"}
 REFL = {"hold_off": 5, "adaptive_target": False, "least_share": 0.0, "slot_s": None, "initial_s": 1000.0, "alpha": 0.25}
 DEFAULTS = {
+    "all-compute": {"rule": "optimal", "iterations": 4, "up_bits": 32.0, "wait_s": None},
+    "fedzero": {"step_s": 300.0, "longest_s": 3600.0, "reserve": 1.0, "alpha": 1.0},
     "pisces": {
         "beta": 0.5,
         "window": 5,

@@ -247,6 +247,8 @@ _DEVICES: Final[list[Row]] = [
 ]
 
 _SELECTORS: Final[list[Row]] = [
+    ("selector all-compute", WHO, "cohort rule iterations up_bits wait_s"),
+    ("selector fedzero", WHO, "cohort step_s longest_s reserve alpha"),
     ("selector pisces", WHO, "cohort beta window exploration exploration_decay exploration_least samples_per_round"),
     ("selector aocs", WHO, "cohort iterations floor"),
     ("selector adapow-d", WHO, "cohort first until decay weights up_bits wait_s"),

@@ -42,7 +42,8 @@ def plain(value):
     if isinstance(value, np.ndarray):
         value = [f"{value.dtype} {'x'.join(map(str, value.shape))}", *value.ravel().tolist()]
     elif dataclasses.is_dataclass(value):
-        value = {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
+        named = {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
+        value = {name: one for name, one in named.items() if one is not None}
     if isinstance(value, Mapping):
         return {str(key): plain(one) for key, one in value.items()}
     if isinstance(value, list | tuple):

@@ -31,6 +31,12 @@ NETWORK_OPTIONS = {
 }
 # Every set of options is checked on its own.
 SELECTOR_OPTIONS = {
+    "all-compute": [
+        {"cohort": 5},
+        {"cohort": 3, "rule": "approximate", "iterations": 2},
+        {"cohort": 3, "rule": "greatest"},
+    ],
+    "fedzero": [{"cohort": 5}, {"cohort": 3, "step_s": 0.1, "longest_s": 100.0, "reserve": 0.5, "alpha": 0.0}],
     "pisces": [{"cohort": 5}, {"cohort": 3, "beta": 2.0, "window": 1, "exploration": 0.1, "samples_per_round": 10}],
     "aocs": [{"cohort": 5}, {"cohort": 4, "iterations": 0, "floor": 0.0}],
     "adapow-d": [{"cohort": 5}, {"cohort": 3, "first": 12, "until": 10, "decay": "geometric"}],

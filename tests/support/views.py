@@ -47,7 +47,7 @@ def view_of(client=4, *, clients=None, features=None, oracle=None, **columns):
     )
 
 
-def answers_of(client, *, loss=None, compute_s=None, uplink_s=None):
+def answers_of(client, *, loss=None, compute_s=None, uplink_s=None, update_norm=None):
     """Return answers; what was not asked for is NaN."""
     silence = np.full(len(client), np.nan)
     return Answers(
@@ -55,6 +55,7 @@ def answers_of(client, *, loss=None, compute_s=None, uplink_s=None):
         loss=silence if loss is None else np.asarray(loss, dtype=float),
         compute_s=silence if compute_s is None else np.asarray(compute_s, dtype=float),
         uplink_s=silence if uplink_s is None else np.asarray(uplink_s, dtype=float),
+        update_norm=None if update_norm is None else np.asarray(update_norm, dtype=float),
     )
 
 

@@ -43,7 +43,7 @@ class Downlink(CellLink):
     Attributes
     ----------
     fading_in_shares : ``"drawn"``, the bits of a share are integrated over the client's fading blocks, or ``"mean"``,
-        its mean efficiency counts (`fedsim.network.medium.cell`); in the uplink too
+        its mean efficiency counts (`fedsim.network.medium.cell`); in the uplink too, and on the radio access of graphs
     """
 
     sharing: Annotated[

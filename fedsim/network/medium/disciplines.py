@@ -19,6 +19,7 @@ from fedsim.network.radio.channel import Channel
 from fedsim.network.radio.makespan_split import MakespanSplit
 
 _LEAST_SCALE: Final = 1e-100
+_FIRST_ROWS: Final = 16
 
 
 @runtime_checkable
@@ -307,6 +308,10 @@ class MakespanWithPower(MinimumMakespan):
         self._split: MakespanSplit | None = None
         self._rate_hz: float | None = None
         self._whole = 0.0
+        # Of each job present, one a row: bits that are left over the common scale, and SNR and density of its client.
+        self._row: dict[Job, int] = {}
+        self._in_row: list[Job] = []
+        self._columns = np.zeros((3, _FIRST_ROWS))
 
     def prepare(self, channel: Channel) -> None:
         """Take the radio of the cell."""
@@ -314,12 +319,29 @@ class MakespanWithPower(MinimumMakespan):
 
     def join(self, job: Job) -> None:
         """Add a job in O(1)."""
+        scale = self._scale
         super().join(job)
+        row = self._row[job] = len(self._in_row)
+        if row and self._scale > scale:
+            # Jobs have another common scale.
+            self._columns[0] *= scale
+        self._in_row.append(job)
+        if row == self._columns.shape[1]:
+            self._columns = np.concatenate([self._columns, np.zeros_like(self._columns)], axis=1)
+        if self._split is not None:
+            (snr,), (densest,) = self._split.radio_of(np.array([job.bits / job.work]))
+            self._columns[:, row] = job.bits / self._scale, snr, densest
         self._rate_hz, self._whole = None, self._remaining
 
     def leave(self, job: Job) -> None:
         """Remove a job in O(1)."""
         super().leave(job)
+        row = self._row.pop(job, None)
+        if row is not None:
+            last = self._in_row.pop()
+            if last is not job:
+                self._columns[:, row] = self._columns[:, len(self._in_row)]
+                self._in_row[row], self._row[last] = last, row
         self._rate_hz = None
 
     def rate_hz(self, bandwidth_hz: float) -> float:
@@ -327,7 +349,6 @@ class MakespanWithPower(MinimumMakespan):
         if self._split is None or not self._unscaled or self._remaining <= _ROUNDING * self._whole:
             return bandwidth_hz
         if self._rate_hz is None:
-            efficiency = np.array([job.bits / job.work for job in self._unscaled])
-            bits = np.array(list(self._unscaled.values())) * self._scale * efficiency
-            self._rate_hz = self._remaining / self._split.time_s(bits, *self._split.radio_of(efficiency))
+            unscaled_bits, snr, densest = self._columns[:, : len(self._in_row)]
+            self._rate_hz = self._remaining / self._split.time_s(unscaled_bits * self._scale, snr, densest)
         return self._rate_hz

@@ -30,7 +30,7 @@ _AT_ONCE: Final = 400
 _MANY: Final = 16
 """Transfers beyond which gains are drawn ahead of the first end."""
 _FEW: Final = 3
-"""Blocks that are looked at one after the other in less time than together."""
+"""Blocks, or transfers, that are looked at one after the other in less time than together."""
 
 
 class DrawnSpectrum:
@@ -173,11 +173,12 @@ class DrawnSpectrum:
             rows = plan.rows
             bits, seconds = plan.carried(now_s)
             left = jobs.left[rows] - bits
-            slack = plan.present_rate_bps(now_s) * (SAME_INSTANT_ULPS * math.ulp(now_s))
-            slack += jobs.grain[rows]
-            due = left <= slack
-            if np.logical_or.reduce(due):
-                left[due], self._due = 0.0, True
+            if plan.ends(now_s):
+                slack = plan.present_rate_bps(now_s) * (SAME_INSTANT_ULPS * math.ulp(now_s))
+                slack += jobs.grain[rows]
+                due = left <= slack
+                if np.logical_or.reduce(due):
+                    left[due], self._due = 0.0, True
             jobs.left[rows] = left
             seconds *= self.bandwidth_hz
             jobs.work[rows] += seconds
@@ -264,11 +265,13 @@ class DrawnSpectrum:
     ) -> "BlockPlan | TurnPlan":
         """Return the plan of one block of some seconds; shapes (m,)."""
         if split is not None:
-            return BlockPlan(now_s, rows, rate * split, split, length_s)
+            return BlockPlan(now_s, rows, rate * split, split, length_s, 1.0)
         served, part = cast(TimeRule, self._turns).turn(self._jobs, gain, rate, length_s)
-        rates = [bps * own for bps, own in zip(rate[served].tolist(), part, strict=True)]
+        rates = rate[served] * part
         rows = served if isinstance(rows, slice) else rows[served]
-        return TurnPlan(now_s, rows, rows.tolist(), rates, part, length_s)
+        if served.size > _FEW:
+            return BlockPlan(now_s, rows, rates, part, length_s, float(part.sum()))
+        return TurnPlan(now_s, rows, rows.tolist(), rates.tolist(), part.tolist(), length_s)
 
     def _horizon(self, rows: Rows, count: int, split: FloatArray | None, now_s: float) -> tuple[int, int]:
         """Return in about how many blocks the first transfer ends, and for how many to look ahead."""

@@ -12,6 +12,8 @@ from fedsim.network.medium.drawn_jobs import Jobs, Rows
 SAME_INSTANT_ULPS: Final = 4
 """Ends within this many units in the last place of the present instant are now: sums in another order differ so."""
 
+_NEAR: Final = 1e-3
+
 
 @dataclass(slots=True)
 class TurnPlan:
@@ -81,6 +83,8 @@ class BlockPlan:
     rate_bps : of each, shape (m,)
     part : of the band or the time that each has, shape (m,)
     length_s : seconds from `since_s` until the end of the block
+    busy : part of the band or the time that all of them have
+    first_s : seconds until the first end at these rates, after `next_end`
     """
 
     since_s: float
@@ -88,6 +92,8 @@ class BlockPlan:
     rate_bps: FloatArray
     part: FloatArray
     length_s: float
+    busy: float
+    first_s: float = 0.0
 
     def passed(self, now_s: float) -> tuple[int, float]:
         """Return 0 and the seconds of this block."""
@@ -104,12 +110,18 @@ class BlockPlan:
 
     def busy_s(self, now_s: float) -> float:
         """Return the seconds for which the whole band was in use."""
-        return float(np.add.reduce(self.part)) * (now_s - self.since_s)
+        return self.busy * (now_s - self.since_s)
+
+    def ends(self, now_s: float) -> bool:
+        """Return whether a transfer may end now."""
+        left_s = self.first_s - (now_s - self.since_s)
+        return left_s <= max(_NEAR * self.first_s, 2 * SAME_INSTANT_ULPS * math.ulp(now_s))
 
     def next_end(self, left: FloatArray) -> float:
         """Return the seconds until the first end; `inf` if none ends within the block."""
         with np.errstate(divide="ignore"):
             first_s = float(np.minimum.reduce(left / self.rate_bps, initial=math.inf))
+        self.first_s = first_s
         return first_s if first_s <= self.length_s else math.inf
 
 
@@ -165,6 +177,10 @@ class BlocksPlan:
         used = self.part.sum(axis=1)
         length_s = np.diff(self.ends_s[:block], prepend=0.0)
         return float(used[:block] @ length_s + used[block] * rest_s)
+
+    def ends(self, now_s: float) -> bool:
+        """Return whether a transfer may end now."""
+        return True
 
     def next_end(self, left: FloatArray) -> float:
         """Return the seconds from `since_s` until the first end; `inf` if none ends within the blocks.

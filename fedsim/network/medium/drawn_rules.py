@@ -17,6 +17,7 @@ from fedsim.network.radio.makespan_split import MakespanSplit
 
 _LEAST_BPS: Final = 1e-200
 _ONLY: Final = np.zeros(1, dtype=np.int64)
+_WHOLE: Final = np.ones(1)
 _NONE: Final = np.zeros(0, dtype=np.int64)
 
 
@@ -25,7 +26,7 @@ class BandRule(ABC):
 
     @abstractmethod
     def split(self, jobs: Jobs) -> FloatArray:
-        """Return the part of the band of each transfer present, shape (n,); at most 1 in all."""
+        """Return the part of the band of each transfer present, shape (n,); 1 in all."""
 
 
 class TimeRule(ABC):
@@ -51,7 +52,7 @@ class TimeRule(ABC):
         """
 
     @abstractmethod
-    def turn(self, jobs: Jobs, gain: FloatArray, rate_bps: FloatArray, seconds: float) -> tuple[IntArray, list[float]]:
+    def turn(self, jobs: Jobs, gain: FloatArray, rate_bps: FloatArray, seconds: float) -> tuple[IntArray, FloatArray]:
         """Return which of the `rows` are served in one block, and the part of the time that each of them has.
 
         Parameters
@@ -122,9 +123,9 @@ class FirstComeTime(TimeRule):
         """Return all of the time."""
         return np.ones_like(rate_bps)
 
-    def turn(self, jobs: Jobs, gain: FloatArray, rate_bps: FloatArray, seconds: float) -> tuple[IntArray, list[float]]:
+    def turn(self, jobs: Jobs, gain: FloatArray, rate_bps: FloatArray, seconds: float) -> tuple[IntArray, FloatArray]:
         """Return all of the time."""
-        return _ONLY, [1.0]
+        return _ONLY, _WHOLE
 
 
 class BestGainTime(TimeRule):
@@ -138,10 +139,10 @@ class BestGainTime(TimeRule):
         best = np.asarray(gain == gain.max(axis=1, keepdims=True), dtype=np.float64)
         return np.asarray(best / best.sum(axis=1, keepdims=True))
 
-    def turn(self, jobs: Jobs, gain: FloatArray, rate_bps: FloatArray, seconds: float) -> tuple[IntArray, list[float]]:
+    def turn(self, jobs: Jobs, gain: FloatArray, rate_bps: FloatArray, seconds: float) -> tuple[IntArray, FloatArray]:
         """Return all of the time for the largest gain."""
         best = np.equal(gain, gain[gain.argmax()]).nonzero()[0]
-        return best, [1.0 / best.size] * best.size
+        return best, _WHOLE if best.size == 1 else np.full(best.size, 1.0 / best.size)
 
 
 class FairTime(TimeRule):
@@ -175,11 +176,10 @@ class FairTime(TimeRule):
             self._before_bps.append(self._after(block, seconds, -math.expm1(-seconds / self._window_s)))
         return parts
 
-    def turn(self, jobs: Jobs, gain: FloatArray, rate_bps: FloatArray, seconds: float) -> tuple[IntArray, list[float]]:
+    def turn(self, jobs: Jobs, gain: FloatArray, rate_bps: FloatArray, seconds: float) -> tuple[IntArray, FloatArray]:
         """Return the water over the levels."""
         self._begin(jobs)
-        low, part = self._divide(rate_bps, seconds)
-        return low, part.tolist()
+        return self._divide(rate_bps, seconds)
 
     def went_on(self, jobs: Jobs, block: int, passed_s: float) -> None:
         """Bring the averages up to date."""
@@ -227,7 +227,7 @@ def _water(level: FloatArray, amount: float) -> tuple[IntArray, FloatArray]:
         return _NONE, np.zeros(0)
     low = (level <= lowest + amount).nonzero()[0]
     if low.size == 1:
-        return low, np.ones(1)
+        return low, _WHOLE
     levels = level[low]
     order = np.sort(levels)
     surface = (np.cumsum(order) + amount) / np.arange(1, order.size + 1)

@@ -1,5 +1,6 @@
 """Parts of a band with which transfers of unlike links end together, where a smaller part has more power in a hertz."""
 
+import math
 from typing import Final
 
 import numpy as np
@@ -54,35 +55,33 @@ class MakespanSplit:
         bits : that are left, > 0, shape (n,)
         snr, densest : of the clients with the whole band, and greatest density of their power, shape (n,)
         """
+        return np.exp(self._log_parts(bits, snr, densest)[0])
+
+    def _log_parts(self, bits: FloatArray, snr: FloatArray, densest: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return the logarithms of the parts, and of the efficiencies in them."""
         wish, level, limit = np.log(bits), np.log(snr), np.log(np.minimum(densest, 10 ** (_DENSEST_DB / 10)))
         part = wish - self._log_efficiency(level)[0]
         part -= _log_sum(part)
+        time: float | None = None
         for _ in range(_TURNS):
             denser = -part < limit
             log_efficiency, slope = self._log_efficiency(level + np.minimum(-part, limit))
             rise = np.maximum(np.where(denser, 1.0 - slope, 1.0), _LEAST_SLOPE)
-            aim = part + (wish - part - log_efficiency) / rise
-            # The common time for which these parts are 1 in all, by Newton's method too.
-            time = float(np.median(aim * rise))
-            for _ in range(_TURNS):
-                weight = np.exp(np.minimum(aim - time / rise, 50.0))
-                total = float(weight.sum())
-                change = np.log(total) * total / float((weight / rise).sum())
-                time += change
-                if abs(change) < _CLOSE:
-                    break
-            step = np.clip(aim - time / rise - part, -_LONGEST_STEP, _LONGEST_STEP)
+            fall = 1.0 / rise
+            aim = part + (wish - part - log_efficiency) * fall
+            if time is None:
+                time = float(np.median(aim * rise))
+            time = _time_of_one(aim, fall, time)
+            step = np.minimum(np.maximum(aim - time * fall - part, -_LONGEST_STEP), _LONGEST_STEP)
             part = part + step
             part -= _log_sum(part)
-            if float(np.abs(step).max()) < _CLOSE:
+            if max(float(step.max()), -float(step.min())) < _CLOSE:
                 break
-        return np.exp(part)
+        return part, self._log_efficiency(level + np.minimum(-part, limit))[0]
 
     def time_s(self, bits: FloatArray, snr: FloatArray, densest: FloatArray) -> float:
         """Return the seconds after which all end; parameters as in `shares`."""
-        part = np.log(self.shares(bits, snr, densest))
-        limit = np.log(np.minimum(densest, 10 ** (_DENSEST_DB / 10)))
-        log_efficiency, _ = self._log_efficiency(np.log(snr) + np.minimum(-part, limit))
+        part, log_efficiency = self._log_parts(bits, snr, densest)
         return float(np.mean(bits / np.exp(part + log_efficiency))) / self.bandwidth_hz
 
     def radio_of(self, efficiency: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -99,9 +98,21 @@ class MakespanSplit:
 
     def _log_efficiency(self, level: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return the logarithm of the mean efficiency at logarithms of SNRs, and its slope."""
-        place = np.clip(np.searchsorted(self._level, level, side="right") - 1, 0, self._level.size - 1)
+        place = np.searchsorted(self._level[1:], level, side="right")
         slope = self._slope[place]
         return self._log_mean[place] + slope * (level - self._level[place]), slope
+
+
+def _time_of_one(aim: FloatArray, fall: FloatArray, time: float) -> float:
+    """Return the time for which parts of logarithm ``aim - time * fall`` are 1 in all; Newton's method from a guess."""
+    for _ in range(_TURNS):
+        weight = np.exp(np.minimum(aim - time * fall, 50.0))
+        total = float(weight.sum())
+        change = math.log(total) * total / float(weight @ fall)
+        time += change
+        if abs(change) < _CLOSE:
+            break
+    return time
 
 
 def _log_sum(part: FloatArray) -> float:

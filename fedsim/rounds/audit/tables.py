@@ -35,6 +35,7 @@ class TableAudit:
     bits : sizes of the message down and of the message up of a participation
     accountant : of privacy; None without
     one_server : whether there are no edge servers
+    asks : whether the selector asks clients first, so that a cohort may have its updates and get no model
     rules : the rules of each row, by table
 
     Attributes
@@ -48,9 +49,11 @@ class TableAudit:
         accountant: PrivacyAccountant | None = None,
         *,
         one_server: bool = True,
+        asks: bool = False,
         rules: dict[str, tuple[RowRule, ...]] = ROW_RULES,
     ) -> None:
         self.spent_s = 0.0
+        self._asks = asks
         self._bits, self._accountant, self._one_server, self._rules = bits, accountant, one_server, rules
         self._participations, self._probes = Following(-1.0, -1.0), Following(-1.0, -1.0)
         self._rounds = {name: Following(0.0, -math.inf, 0.0, 0.0) for name in ("rounds", "edge_rounds")}
@@ -141,7 +144,11 @@ class TableAudit:
         for size, column in zip(self._bits, ("downlink_bits", "uplink_bits"), strict=True):
             sent, slack = rows[column], TOLERANCE * size
             _refuse(rows, ~(sent <= size + slack), f"has carried more than the {size} bits of the message", (column,))
-            _refuse(rows, arrived & (sent < size - slack), f"arrived without all {size} bits", (column,))
+            short = arrived & (sent < size - slack)
+            if self._asks and column == "downlink_bits":
+                # Clients that have trained for an answer are told to send, without bits, and do not work.
+                short &= (sent > 0) | (rows["compute_s"] > 0)
+            _refuse(rows, short, f"arrived without all {size} bits", (column,))
 
     def _check_budget(self, rows: TableRows) -> None:
         """Refuse clients that spend more privacy than the budget allows."""

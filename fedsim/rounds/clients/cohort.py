@@ -171,7 +171,7 @@ def cohort_weights(cohort: Cohort, samples: IntArray) -> tuple[FloatArray, float
     if cohort.weights is not None:
         prescribed = np.asarray(cohort.weights, dtype=np.float64)
         return prescribed, float(prescribed.sum())
-    counted = samples if np.count_nonzero(samples) else np.ones(samples.size)
+    counted = samples if samples.nonzero()[0].size else np.ones(samples.size)
     return (counted if cohort.draws is None else np.asarray(cohort.draws) * counted).astype(np.float64), 1.0
 
 

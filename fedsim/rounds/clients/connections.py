@@ -4,7 +4,7 @@ from typing import Final
 
 import numpy as np
 
-from fedsim.arrays import FloatArray, IntArray
+from fedsim.arrays import FloatArray, IntArray, filled
 from fedsim.history.outcomes import COMPUTE, DOWNLINK
 from fedsim.network.contracts import Connection
 from fedsim.rounds.clients.participation import Participations
@@ -52,7 +52,7 @@ class Connections:
         silent_s : seconds between the end of each client's downlink and the start of its uplink, shape (n,)
         """
         if not self.connection.by_downlink:
-            return np.full(silent_s.size, self.connection.setup_s)
+            return filled(silent_s.size, self.connection.setup_s)
         return self._setup_s(silent_s)
 
     def idle_before_uplink(self, silent_s: float) -> bool:

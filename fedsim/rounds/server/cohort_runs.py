@@ -91,9 +91,10 @@ class CohortRuns:
         if cohort.work is not None:
             run.work = context.learner.whole_steps(client, run.work, up=True)
         workload = context.clients.workload
-        samples = workload.samples[client]
-        shortens = self._least_share < 1.0 and limit_s < math.inf
-        compute_s = context.clients.compute.duration_s(client, draw, samples)
+        # A client that has trained for an answer has its update: it is told to send it, and only that.
+        samples = np.zeros(client.size) if cohort.trained else workload.samples[client]
+        shortens = self._least_share < 1.0 and limit_s < math.inf and not cohort.trained
+        compute_s = samples if cohort.trained else context.clients.compute.duration_s(client, draw, samples)
         given = cohort.allocation or Allocation()
         if given.cpu_frequency is not None:
             compute_s = compute_s / given.cpu_frequency
@@ -103,11 +104,11 @@ class CohortRuns:
             draw=draw,
             availability_s=now_s if looked_s is None else looked_s,
             availability_draw=availability_draw,
-            bits=(workload.down_bits, workload.up_bits),
+            bits=(0.0 if cohort.trained else workload.down_bits, workload.up_bits),
             samples=samples,
             compute_s=compute_s,
             deadline_s=now_s + limit_s,
-            least_share=self._least_share,
+            least_share=1.0 if cohort.trained else self._least_share,
             mean_uplink_s=self._mean_uplink_s[client] if shortens else None,
             waits_for_all=self._waits_for_all,
             links=self._allocated(client, given),

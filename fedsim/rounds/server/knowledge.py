@@ -8,7 +8,7 @@ from typing import Any, Final, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from fedsim.arrays import FloatArray, IntArray
+from fedsim.arrays import FloatArray, IntArray, filled
 from fedsim.history.outcomes import Outcome
 from fedsim.privacy import PrivacyAccountant
 from fedsim.rounds.clients.cohort import CohortRun, Members
@@ -220,7 +220,7 @@ def feedback(number: int, now_s: float, reported: Members, needs: tuple[str, ...
     reported : members of cohorts of which the server knows something
     needs : measurements of updates that the selector needs
     """
-    measured = {name: _column(name, reported) for name in needs}
+    measured: dict[str, NDArray[Any]] = {name: _column(name, reported) for name in needs}
     client = _joined([run.cohort.client[members] for run, members in reported], np.int64)
     delivered = [run.participations.outcome[members] == _DELIVERED for run, members in reported]
     return Reports(
@@ -229,7 +229,7 @@ def feedback(number: int, now_s: float, reported: Members, needs: tuple[str, ...
         client=client,
         delivered=_joined(delivered, np.bool_),
         duration_s=_joined([run.duration_s(now_s)[members] for run, members in reported], np.float64),
-        loss=measured.get("loss", np.full(client.size, np.nan)),
+        loss=measured.get("loss", filled(client.size, np.nan)),
         measured=measured,
     )
 

@@ -6,7 +6,7 @@ from typing import Any, Final, cast
 import numpy as np
 from simpy import Environment, Event, Interrupt
 
-from fedsim.arrays import IntArray
+from fedsim.arrays import FloatArray, IntArray
 from fedsim.clock import LastOfInstant, first_of
 from fedsim.errors import SelectorError
 from fedsim.learning import Model, Release
@@ -63,7 +63,7 @@ class Prober:
         context, client, draw = self.context, probe.client, PROBE_DRAWS * (1 + self._before) + number
         workload = context.clients.workload
         asks_loss = probe.asks == "loss"
-        samples = context.learner.probe_samples(client, probe.samples) if asks_loss else np.zeros(client.size)
+        samples = self._samples(probe)
         assignment = Assignment(
             client=client,
             number=number,
@@ -72,7 +72,11 @@ class Prober:
             availability_draw=availability_draw,
             bits=(workload.down_bits if probe.down_bits is None else probe.down_bits, probe.up_bits),
             samples=samples,
-            compute_s=context.clients.compute.duration_s(client, draw, samples) if asks_loss else np.zeros(client.size),
+            compute_s=(
+                np.zeros(client.size)
+                if probe.asks == "resources"
+                else context.clients.compute.duration_s(client, draw, samples)
+            ),
             waits_for_all=probe.wait_s is None,
             why_all="the selector's question waits for every answer; choose a wait_s",
         )
@@ -111,6 +115,25 @@ class Prober:
         yield from self._close(number, sent, client, asked, releases)
         return self._answers(probe, number, model, client, np.flatnonzero(asked.arrived), releases)
 
+    def _samples(self, probe: Probe) -> FloatArray:
+        """Return the samples that each client passes through its model for an answer, shape (q,)."""
+        context, client = self.context, probe.client
+        if probe.asks == "loss":
+            return context.learner.probe_samples(client, probe.samples)
+        if probe.asks == "resources":
+            return np.zeros(client.size)
+        why = ""
+        if context.clients.accountant is not None:
+            why = "in a run with privacy: norms of updates are not private"
+        elif context.learner.remembers:
+            why = "where an update depends on those before it: it would be made twice"
+        elif context.policy.traits.concurrency is not None:
+            why = "at an asynchronous server, whose model moves on meanwhile"
+        if why:
+            name = context.selector.name
+            raise SelectorError(f"{name}.probe asks for norms of updates {why}", "allowed: losses or resources")
+        return context.clients.workload.samples[client]
+
     def _close(
         self, number: int, sent: int, client: IntArray, asked: Participations, releases: Mapping[int, Release]
     ) -> Generator[Event, Any, None]:
@@ -139,6 +162,11 @@ class Prober:
                 made = [releases[i] for i in arrived.tolist()]
                 loss = context.sent_numbers(client, made, {"loss": loss})["loss"]
             return Answers(client=client, loss=loss, compute_s=unknown, uplink_s=unknown)
+        if probe.asks == "update_norm":
+            # The cohort's updates are these: nothing is computed twice.
+            updates = context.learner.updates(model, client)
+            norm = context.learner.measure(updates, ("update_norm",)).get("update_norm", unknown)
+            return Answers(client=client, loss=unknown, compute_s=unknown, uplink_s=unknown, update_norm=norm)
         workload = context.clients.workload
         compute_s = context.clients.compute.expected_s(workload.samples)[client]
         uplink_s = context.clients.links.expected_uplink_s(workload.up_bits)[client]

@@ -247,4 +247,5 @@ def _with(answers: Answers, view: RoundView | None) -> RoundView | None:
 def answers_of(answers: Answers, view: RoundView) -> Answers:
     """Return the answers of clients that are candidates now."""
     kept = np.isin(answers.client, view.client)
-    return Answers(**{name: column[kept] for name, column in vars(answers).items()})
+    columns = {name: column for name, column in vars(answers).items() if column is not None}
+    return Answers(**{name: column[kept] for name, column in columns.items()})

@@ -136,10 +136,10 @@ class UpdateBuffer:
             if run in self._buffered:
                 members = joined(self._buffered[run])
                 staleness = _repeated(version - run.model.version, members.size)
-                accepted = self._rule.accepts(staleness, run.late[members])
-                if np.count_nonzero(accepted) < members.size:
-                    run.decide(members[~accepted], Fate.WASTED_LATE)
-                    self._remove(run, members[~accepted])
+                refused = ~self._rule.accepts(staleness, run.late[members])
+                if any_of(refused):
+                    run.decide(members[refused], Fate.WASTED_LATE)
+                    self._remove(run, members[refused])
         self._version = version
         self._unchecked.clear()
 

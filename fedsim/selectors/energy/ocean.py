@@ -64,8 +64,8 @@ class Ocean(CohortSelector):
     The objective, queues, order and choice are the paper's as its published descriptions have them; its text was not at
     hand. Of fedsim are the limit of a power, by which a client may need more than the least band; the limit of the
     cohort; at least one client per round; and the defaults of `budget_j`, `v`, `least_hz` and `upload_s`. The queues
-    count radiated energy as planned. Batteries count what `devices.energy` says, and their prices do not depend on the
-    power given.
+    count radiated energy as planned. Batteries count what `devices.energy` says, which for a sender stated by its
+    radiated power follows the power given.
 
     Where there is no band to divide, on links that are no radio or that share it themselves, E_k is what a client
     declares of its battery for a whole participation, 0 without batteries, and the order is by ``q_k E_k``.

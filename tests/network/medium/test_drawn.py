@@ -173,6 +173,34 @@ def test_ends_and_bits_are_those_of_a_simulator_that_steps_block_by_block(rule, 
     check_book("uplink", medium.book())
 
 
+def crowd(count=60, seed=5):
+    """Return a script of many clients that start within some blocks of each other."""
+    rng = np.random.default_rng(seed)
+    starts_s, bits = np.sort(rng.uniform(0.0, 6 * BLOCK_S, count)), rng.uniform(1e3, 3e4, count)
+    return [(line, float(starts_s[line]), float(bits[line]), None) for line in range(count)]
+
+
+@pytest.mark.parametrize("densest", [1.0, math.inf])
+@pytest.mark.parametrize("rule", SPLITS)
+def test_many_transfers_end_as_in_a_simulator_that_steps_block_by_block(rule, densest):
+    """More transfers than those whose gains are drawn ahead, some of them at links ten thousand times as good."""
+    channel = radio(np.geomspace(0.1, 1e3, 60), densest)
+    ends, sent, medium = play(channel, RULES[rule], crowd())
+    expected, _ = by_blocks(channel, rule, crowd())
+    assert ends == pytest.approx(expected, rel=1e-9)
+    assert sent == pytest.approx({line: bits for line, _, bits, _ in crowd()})
+    check_book("uplink", medium.book())
+
+
+@pytest.mark.parametrize("rule", ["together", "fair"])
+def test_gains_that_are_drawn_ahead_change_nothing(rule, monkeypatch):
+    channel = radio(np.geomspace(0.1, 1e3, 60))
+    ends, *_ = play(channel, RULES[rule], crowd())
+    monkeypatch.setattr(drawn, "_MANY", 10**9)
+    one_by_one, *_ = play(channel, RULES[rule], crowd())
+    assert ends == pytest.approx(one_by_one, rel=1e-9)
+
+
 @pytest.mark.parametrize("rule", RULES)
 @given(lines=LINES, until_s=st.floats(0.01, 0.3))
 @settings(deadline=None, max_examples=15)

@@ -44,6 +44,7 @@ CASES = {
         "transport": {"kind": "tcp", "rtt_s": 0.03, "server": BUSY},
     },
     "wifi-dcf": {"kind": "wifi-dcf"},
+    "lora": {"kind": "lora", "uplink_duty_cycle": 0.4, "downlink_duty_cycle": 1.0, "bandwidth_hz": 5e7},
     "rate-traces": {"kind": "rate-traces", **NETWORK_OPTIONS["rate-traces"], "sharing": "equal"},
 }
 

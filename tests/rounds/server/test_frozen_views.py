@@ -32,6 +32,15 @@ RUNS = {
         "network": LATENCY,
         "rounds": {"edges": {"grouping": {"kind": "order", "count": 3}, "backhaul": freeze.WIRE, "rounds": 2}},
     },
+    "edges over a graph": {
+        "network": freeze.AT_SERVERS,
+        "devices": {"availability": freeze.AVAILABILITIES["markov-rare"]},
+        "rounds": {"edges": {"grouping": "site", "backhaul": "network", "merging": EDGES["skip"]}},
+    },
+    "server restarts": {
+        "network": LATENCY,
+        "rounds": {"faults": freeze.FAULTS["restart-at"], "policy": RULES["fedbuff"], "count": 5},
+    },
     "asynchronous cloud": {
         "network": LATENCY,
         "rounds": {

@@ -1,0 +1,122 @@
+"""The protocol in which all compute: draws by hand, times by hand, and the updates that have been made."""
+
+import numpy as np
+import pytest
+
+from fedsim import Scenario, simulate
+from fedsim.errors import SelectorError
+from fedsim.rounds import WaitForAll
+from fedsim.selectors import Cohort, Probe
+from fedsim.selectors.adaptive.all_compute import AllCompute
+from tests.support.views import answers_of, rng, view_of
+from tests.support.worlds import CountingLearner, Everybody, serve
+
+NORMS = [6.0, 2.0, 1.0, 1.0]
+
+
+def heard(norms=NORMS, **columns):
+    return view_of(len(norms), answers=answers_of(range(len(norms)), update_norm=norms), **columns)
+
+
+def test_all_are_asked_and_the_greatest_norms_send():
+    asked = AllCompute(2).probe(view_of([1, 4, 5]), rng())
+    assert (asked.client.tolist(), asked.asks, asked.up_bits) == ([1, 4, 5], "update_norm", 32.0)
+    cohort = AllCompute(2, "greatest").select(heard(), rng())
+    assert (cohort.client.tolist(), cohort.trained, cohort.weights) == ([0, 1], True, None)
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize(("rule", "iterations"), [("optimal", 4), ("approximate", 1)])
+def test_the_probabilities_and_weights_are_those_of_the_paper(rule, iterations):
+    """As in AOCS by hand: 1, 1/2, 1/4 and 1/4; the weights make the aggregate unbiased."""
+    selector, draws = AllCompute(2, rule, iterations), np.random.default_rng(5)
+    times, weights = np.zeros(4), np.zeros(4)
+    for _ in range(2000):
+        cohort = selector.select(heard(), draws)
+        assert cohort.trained
+        times[cohort.client] += 1
+        weights[cohort.client] += cohort.weights
+    np.testing.assert_allclose(times / 2000, [1, 0.5, 0.25, 0.25], atol=4 * 0.5 / np.sqrt(2000))
+    np.testing.assert_allclose(weights / 2000, 0.25, atol=4 * 0.5 / np.sqrt(2000))
+
+
+def test_without_answers_the_cohort_works_itself():
+    assert AllCompute(2).probe(view_of(4, wanted=2), rng()) is None
+    cohort = AllCompute(2).select(view_of(4), rng())
+    assert (cohort.client.size, cohort.trained) == (2, False)
+    # Without learning all norms are alike.
+    unknown = AllCompute(4, "greatest").select(heard([np.nan] * 4), rng())
+    assert unknown.client.tolist() == [0, 1, 2, 3]
+
+
+class TwoOfThree(Everybody):
+    """Asks three clients for norms; the first two send."""
+
+    def __init__(self, asks="update_norm", sends=(0, 1)):
+        super().__init__()
+        self.asks, self.sends = asks, sends
+
+    def probe(self, view, rng):
+        return Probe(client=np.arange(3), asks=self.asks, up_bits=0.0)
+
+    def select(self, view, rng):
+        super().select(view, rng)
+        return Cohort(np.array(self.sends), trained=True)
+
+
+TIMES = ([1, 1, 1], [2, 2, 2], [0.5, 4, 9])
+
+
+def test_the_cohort_does_no_work_a_second_time():
+    """The last answer comes at 1 + 2 + 9 = 12 s; then a message of 1 s tells two clients to send, for 0.5 and 4 s."""
+    learner = CountingLearner(np.full(3, 10))
+    history, selector, _, _ = serve(WaitForAll(), *TIMES, selector=TwoOfThree(), learner=learner)
+    assert history.probes.column("end_s").to_pylist() == [3.5, 7.0, 12.0]
+    assert history.column("participations", "start_s").tolist() == [12.0, 12.0]
+    assert history.column("participations", "compute_s").tolist() == [0.0, 0.0]
+    assert history.column("participations", "end_s").tolist() == [13.5, 17.0]
+    assert history.column("participations", "downlink_bits").tolist() == [0.0, 0.0]
+    assert selector.views[0].answers.update_norm.size == 3
+
+
+@pytest.mark.parametrize(
+    "selector", [TwoOfThree("resources"), TwoOfThree("loss")], ids=["of another question", "of losses"]
+)
+def test_a_cohort_without_norms_has_no_updates(selector):
+    with pytest.raises(SelectorError, match="trained = True"):
+        serve(WaitForAll(), *TIMES, selector=selector, learner=CountingLearner(np.full(3, 10)))
+
+
+FIELD = {
+    "name": "all-compute",
+    "crowd": {"clients": 6},
+    "learning": {
+        "data": "digits",
+        "model": {"kind": "mlp", "hidden": [8]},
+        "local": {"optimizer": "sgd", "learning_rate": 0.2, "epochs": 1, "batch_size": 20},
+    },
+    "network": {
+        "kind": "latency",
+        "downlink": {"kind": "constant", "value_s": 1.0},
+        "uplink": {"kind": "constant", "value_s": 1.0},
+    },
+    "selector": {"kind": "all-compute", "cohort": 6, "rule": "greatest"},
+    "rounds": {"count": 2},
+    "results": {"audit": True},
+}
+
+
+def test_the_updates_are_those_whose_norms_were_sent():
+    """If all clients send, the model is that of full participation, and each update is trained once."""
+    runs = [simulate(Scenario(**{**FIELD, "selector": selector})) for selector in (FIELD["selector"], "all")]
+    accuracy = [history.column("evaluations", "accuracy").tolist() for history in runs]
+    assert accuracy[0] == accuracy[1]
+
+
+def test_private_runs_refuse_the_question():
+    privacy = {
+        "budget": {"kind": "geometric", "epsilon": 10.0, "eta": 0.1},
+        "mechanism": {"kind": "laplace-coordinate", "delta_f": 0.01},
+    }
+    with pytest.raises(SelectorError, match="norms of updates are not private"):
+        simulate(Scenario(**FIELD, privacy=privacy))
