@@ -37,6 +37,10 @@ ENOUGH: Final = _moves("", "counts by the samples that it gives to clients, and 
 
 UNASKED: Final = _moves("", "numbers beside updates, for which the selector does not ask")
 
+SPENDS: Final = _moves(
+    "sent model cloud evaluation", "who takes part; and numbers beside updates take a share of the budget of privacy"
+)
+
 CHECKED: Final = _moves("", "says what the content must be, and nothing else is accepted")
 
 Row = tuple[str, Moves, str]
@@ -46,7 +50,7 @@ _LEARNING: Final[list[Row]] = [
     ("", START, "seed learning"),
     ("", SEND, "privacy"),
     ("", TIMES, "network"),
-    ("", WHO, "selector"),
+    ("", SPENDS, "selector"),
     ("crowd", TRAIN, "clients"),
     ("crowd", TIMES, "placement"),
     ("learning supervised", START, "data model"),
@@ -92,8 +96,8 @@ _ROUNDS: Final[list[Row]] = [
     ("rounds.policy fedbuff", STEP, "staleness max_staleness buffer server_rate"),
     ("rounds.policy k-fastest", WHO, "k over_selection max_wait_s"),
     ("rounds.policy moving-average", WHO, "initial_s alpha target_share growth"),
-    ("rounds.policy pisces", WHO, "concurrency give_up_s"),
-    ("rounds.policy pisces", STEP, "bound staleness max_staleness"),
+    ("rounds.policy pisces", WHO, "concurrency give_up_s bound"),
+    ("rounds.policy pisces", STEP, "staleness max_staleness"),
     ("rounds.policy quorum", WHO, "share min_wait_s max_wait_s"),
     ("rounds.policy safa", WHO, "max_wait_s"),
     ("rounds.policy safa", STEP, "share lag"),
