@@ -16,7 +16,7 @@ from fedsim.capabilities import MODEL_BITS
 from fedsim.clock import Environment
 from fedsim.network.cell.cell import Cell
 from fedsim.network.contracts import Directions, LinkFacts, Links
-from fedsim.network.medium.aloha import AlohaMedium, Stations
+from fedsim.network.medium.collisions.aloha import AlohaMedium, Stations
 from fedsim.network.radio.channel import mean_snr
 from fedsim.network.radio.contracts import PathLoss
 from fedsim.network.radio.link_budget import NoiseFigureDb

@@ -10,8 +10,8 @@ from fedsim.network.cell.cell import Cell
 from fedsim.network.cell.presets import NarrowbandCell
 from fedsim.network.fedscale import RateLinks
 from fedsim.network.lora import LoRa, airtime_s
-from fedsim.network.medium.aloha import AlohaChannel
-from fedsim.network.medium.contention import Contention
+from fedsim.network.medium.collisions.aloha import AlohaChannel
+from fedsim.network.medium.collisions.contention import Contention
 from fedsim.network.medium.spectrum import SharedSpectrum
 from fedsim.network.medium.wifi import RateFair
 from fedsim.network.satellite.passes import EARTH_M, Constellation

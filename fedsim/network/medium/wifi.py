@@ -7,7 +7,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from fedsim.network.medium.contention import Contention
+from fedsim.network.medium.collisions.contention import Contention
 from fedsim.network.medium.disciplines import Discipline, Job
 
 _DENOMINATOR_BITS = 1074

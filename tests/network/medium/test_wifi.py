@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from simpy import Environment
 
 from fedsim import Scenario, simulate
-from fedsim.network.medium.contention import Contention
+from fedsim.network.medium.collisions.contention import Contention
 from fedsim.network.medium.spectrum import SharedSpectrum
 from fedsim.network.medium.wifi import Dcf, RateFair
 from fedsim.testing import check_discipline

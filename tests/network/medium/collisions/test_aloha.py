@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fedsim.clock import Environment
-from fedsim.network.medium.aloha import AlohaChannel, kept_shares
+from fedsim.network.medium.collisions.aloha import AlohaChannel, kept_shares
 from tests.support.media import finish
 
 
