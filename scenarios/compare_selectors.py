@@ -274,12 +274,13 @@ def trade_off_figure(rows: Sequence[dict[str, str | float]]) -> Figure:
 
 
 def spread(rising: np.ndarray) -> np.ndarray:
-    """Return heights for labels in the order of their points, near them and far enough from each other."""
+    """Return heights for labels in the order of their points, near them, far enough apart, and none above the last."""
     if not rising.size:
         return rising
-    gap = max(float(np.ptp(rising)), 1.0) / 45
+    gap = max(float(np.ptp(rising)), 1.0) / max(45, rising.size)
     steps = gap * np.arange(rising.size)
-    return np.asarray(np.maximum.accumulate(rising - steps) + steps)
+    upwards = np.maximum.accumulate(rising - steps) + steps
+    return np.asarray(np.minimum(upwards, max(rising[-1], upwards[0]) - steps[-1] + steps))
 
 
 if __name__ == "__main__":
