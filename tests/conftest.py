@@ -82,6 +82,16 @@ def data_dir() -> Path:
     return place
 
 
+@pytest.fixture(scope="session")
+def frozen_inputs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a folder with the files that frozen scenarios read."""
+    from tests.golden import freeze
+
+    folder = tmp_path_factory.mktemp("inputs")
+    freeze.write_inputs(folder)
+    return folder
+
+
 @pytest.fixture
 def beside_scenarios(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Return an empty working directory from which the scenarios are found.

@@ -14,7 +14,7 @@ _SPREAD: Final = 4.0
 """Standard deviations above the number that uniform cohorts would leave empty."""
 
 
-def check_deliveries(fresh: Callable[[], Selector], clients: int, rounds: int, seed: int) -> None:
+def refuse_stalling(fresh: Callable[[], Selector], clients: int, rounds: int, seed: int) -> None:
     """Check the rounds without a delivery in a crowd of which half never delivers, chosen at random.
 
     In the last two thirds of the rounds there must not be many more than uniform cohorts of the same sizes would leave

@@ -6,7 +6,7 @@ from typing import Any, cast
 
 from fedsim.errors import SelectorError
 from fedsim.selectors import Selector, SelectorInfo, SelectorPort
-from fedsim.testing.deliveries import check_deliveries
+from fedsim.testing.deliveries import refuse_stalling
 from fedsim.testing.examination import alike, at_least_two, maker
 from fedsim.testing.server import Answered, AsynchronousServer, Server, Trial
 
@@ -28,7 +28,7 @@ def check_selector(
       generator of its own, no clock, no memory shared between copies,
     * not react in rounds up to r to different reports that another copy gets after round r,
     * work with a server's knowledge, unless its class has ``oracle = True``,
-    * leave few rounds without a delivery where half of the crowd never delivers (`check_deliveries`), unless its
+    * leave few rounds without a delivery where half of the crowd never delivers (`refuse_stalling`), unless its
       ``may_stall`` says why not.
 
     Parameters
@@ -67,7 +67,7 @@ def check_selector(
         again = _server(trial, seed, fresh)
         _compare(again, again.run(rounds), cohorts, "differs between two fresh copies")
         _check_side_by_side(trial, seed, fresh, cohorts)
-    check_deliveries(fresh, clients, 2 * rounds, seed)
+    refuse_stalling(fresh, clients, 2 * rounds, seed)
 
 
 def _factory(selector_or_factory: Selector | Callable[[], Selector]) -> Callable[[], Selector]:

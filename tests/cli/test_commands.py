@@ -127,7 +127,9 @@ def test_list_selectors_says_what_each_needs_and_costs(folder):
     assert (
         "needs to know: answers to its questions communication: a model down and a number up for d candidates" in text
     )
-    assert "needs to know: durations and availability of the future (an oracle) communication: nothing options" in text
+    assert "needs to know: durations and availability of the future (an oracle) communication: nothing leaks" in text
+    assert "leaks beside updates: nothing options" in text
+    assert "leaks beside updates: loss_rms; with privacy, numbers with noise unless side_information is exact" in text
     assert "paper: Fraboni, Vidal, Kameni and Lorenzi" in text
 
 

@@ -5,7 +5,7 @@ import pytest
 
 from fedsim.errors import SelectorError
 from fedsim.selectors import SELECTORS, FedSuv, SelectorInfo, Uniform
-from fedsim.testing.deliveries import check_deliveries
+from fedsim.testing.deliveries import refuse_stalling
 
 
 class NeverTried:
@@ -28,11 +28,11 @@ def test_a_selector_that_asks_the_same_silent_clients_for_ever_is_refused():
         r"sizes leave 0\.9; .* may_stall says why \(in the trial with a crowd of which half never delivers\)"
     )
     with pytest.raises(SelectorError, match=fault):
-        check_deliveries(NeverTried, clients=40, rounds=60, seed=0)
+        refuse_stalling(NeverTried, clients=40, rounds=60, seed=0)
 
 
 def test_a_reason_is_enough_and_what_it_is_must_be_a_phrase():
-    check_deliveries(Excused, clients=40, rounds=60, seed=0)
+    refuse_stalling(Excused, clients=40, rounds=60, seed=0)
     assert SelectorInfo.of(Excused).may_stall == "the test says so"
     Excused.may_stall, reason = True, Excused.may_stall
     try:
@@ -45,7 +45,7 @@ def test_a_reason_is_enough_and_what_it_is_must_be_a_phrase():
 @pytest.mark.parametrize("cohort", [1, 3, 40])
 def test_uniform_cohorts_pass_whatever_their_size(cohort):
     for seed in range(5):
-        check_deliveries(lambda: Uniform(cohort), clients=40, rounds=30, seed=seed)
+        refuse_stalling(lambda: Uniform(cohort), clients=40, rounds=30, seed=seed)
 
 
 def test_what_was_mended():
@@ -54,4 +54,4 @@ def test_what_was_mended():
     for kind in ("fedsuv", "rpow-d", "importance", "loss-proportional", "tifl", "oort"):
         make = SELECTORS.make_recipe({"kind": kind, "cohort": 5}).build
         assert make().may_stall == ""
-        check_deliveries(make, clients=40, rounds=60, seed=3)
+        refuse_stalling(make, clients=40, rounds=60, seed=3)

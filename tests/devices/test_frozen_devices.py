@@ -16,17 +16,9 @@ INSTANTS_S = np.array([0.0, 0.4, 3.0, 9.5, 30.0, 31.0, 90.0, 2.0])
 DAILY = ("diurnal", "flash", "flash-level")
 
 
-@pytest.fixture(scope="module")
-def inputs(tmp_path_factory):
-    """Return a folder with the files that laws read."""
-    folder = tmp_path_factory.mktemp("inputs")
-    freeze.write_inputs(folder)
-    return folder
-
-
 @pytest.mark.parametrize("case", sorted(freeze.AVAILABILITIES))
-def test_availability_as_before(case, inputs, monkeypatch):
-    monkeypatch.chdir(inputs)
+def test_availability_as_before(case, frozen_inputs, monkeypatch):
+    monkeypatch.chdir(frozen_inputs)
     whole = AVAILABILITIES.make(_table(freeze.AVAILABILITIES[case])).build(6, Streams(4))
     found = [whole.kind, whole.retry_s, whole.redraw(1)]
     part = whole.part(SOME)
@@ -43,8 +35,8 @@ def test_availability_as_before(case, inputs, monkeypatch):
 
 
 @pytest.mark.parametrize("case", sorted(freeze.COMPUTES))
-def test_compute_times_as_before(case, inputs, monkeypatch):
-    monkeypatch.chdir(inputs)
+def test_compute_times_as_before(case, frozen_inputs, monkeypatch):
+    monkeypatch.chdir(frozen_inputs)
     times = COMPUTE_TIMES.make(freeze.COMPUTES[case]).build(6, Streams(4), 2e5)
     samples = np.array([50.0, 1.0, 0.0, 7.5, 300.0, 64.0])
     found = [times.expected_s(samples), *(times.duration_s(IDS, draw, samples) for draw in (1, 2, 7))]

@@ -18,14 +18,6 @@ CHOSEN = sorted(SCENARIOS)[:: len(SCENARIOS) // SAMPLE]
 
 
 @pytest.fixture(scope="module")
-def inputs(tmp_path_factory):
-    """Return a folder with the files that scenarios read."""
-    folder = tmp_path_factory.mktemp("inputs")
-    freeze.write_inputs(folder)
-    return folder
-
-
-@pytest.fixture(scope="module")
 def expected():
     """Return the rows that are written, by id."""
     return freeze.read_hashes()
@@ -36,8 +28,8 @@ def test_every_scenario_is_written(expected):
 
 
 @pytest.mark.parametrize("scenario", CHOSEN)
-def test_tables_are_as_written(scenario, inputs, expected, monkeypatch):
-    monkeypatch.chdir(inputs)
+def test_tables_are_as_written(scenario, frozen_inputs, expected, monkeypatch):
+    monkeypatch.chdir(frozen_inputs)
     row = freeze.run(scenario, SCENARIOS[scenario])
     assert (row["outcome"], row["rounded"]) == (expected[scenario]["outcome"], expected[scenario]["rounded"]), (
         "another result than the frozen one; if that is meant: python tests/golden/freeze.py write"

@@ -24,21 +24,13 @@ CHOSEN = [*SCENARIOS][3::EVERY]
 
 
 @pytest.fixture(scope="module")
-def inputs(tmp_path_factory):
-    """Return a folder with the files that scenarios read."""
-    folder = tmp_path_factory.mktemp("inputs")
-    freeze.write_inputs(folder)
-    return folder
-
-
-@pytest.fixture(scope="module")
 def expected():
     """Return the rows that are written, by id."""
     return freeze.read_hashes()
 
 
 @pytest.mark.parametrize("scenario", CHOSEN)
-def test_rounds_are_as_written(scenario, inputs, expected, monkeypatch):
-    monkeypatch.chdir(inputs)
+def test_rounds_are_as_written(scenario, frozen_inputs, expected, monkeypatch):
+    monkeypatch.chdir(frozen_inputs)
     row = freeze.run(scenario, SCENARIOS[scenario])
     assert (row["outcome"], row["rounded"]) == (expected[scenario]["outcome"], expected[scenario]["rounded"])

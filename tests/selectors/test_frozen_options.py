@@ -6,8 +6,8 @@ import math
 import pytest
 
 from fedsim.selectors import SELECTORS
-from tests.selectors.test_defaults import DEFAULTS, NEEDED
 from tests.support.frozen_answers import check_frozen
+from tests.support.selector_defaults import DEFAULTS, NEEDED
 
 VALUES = (
     *(-1, 0, 1, 2, True, -0.5, 0.0, 1e-9, 0.5, 1.0, 1.0 + 1e-9, math.nan, math.inf, None),

@@ -122,9 +122,9 @@ def test_a_client_reported_twice_is_learned_twice(features):
     found, expected = (selector.rectangle(np.arange(4)) for selector in (at_once, apart))
     for side, right in zip(vars(found).values(), vars(expected).values(), strict=True):
         np.testing.assert_allclose(side, right)
-    if features is None:  # two deliveries of three tries; two utilities of mean 3 with precision 1 + 2 / 0.25
+    if features is None:  # two deliveries of three tries; utilities 2, 4 and 0 with precision 1 + 3 / 0.25
         assert found.validity_low[0] + found.validity_high[0] == pytest.approx(2 * 2 / 4)
-        assert found.utility_low[0] + found.utility_high[0] == pytest.approx(2 * 8 * 3 / 9)
+        assert found.utility_low[0] + found.utility_high[0] == pytest.approx(2 * 4 * 6 / 13)
 
 
 def test_of_a_client_reported_twice_the_last_update_counts():

@@ -20,16 +20,18 @@ STUDIES = {
     "deadline_share.py": ["--rounds", "3"],
     "deadline_whatif.py": ["--rounds", "3"],
     "edge_or_cell.py": ["--rounds", "3", "--seeds", "1"],
+    "half_deliver.py": ["--clients", "30", "--cohort", "3", "--rounds", "3", "--seeds", "1"],
     "messages.py": ["--rounds", "3", "--seeds", "1"],
     "straggler_whatif.py": ["--seconds", "4", "--seeds", "1"],
     "validate_laws.py": ["--quick"],
 }
-WITHOUT_PICTURES = {"validate_laws.py"}
+WITHOUT_PICTURES = {"half_deliver.py", "validate_laws.py"}
 LONG = {
     "compare_selectors.py",
     "deadline_share.py",
     "deadline_whatif.py",
     "edge_or_cell.py",
+    "half_deliver.py",
     "messages.py",
     "straggler_whatif.py",
 }

@@ -37,6 +37,10 @@ ENOUGH: Final = _moves("", "counts by the samples that it gives to clients, and 
 
 UNASKED: Final = _moves("", "numbers beside updates, for which the selector does not ask")
 
+SPENDS: Final = _moves(
+    "sent model cloud evaluation", "who takes part; and numbers beside updates take a share of the budget of privacy"
+)
+
 CHECKED: Final = _moves("", "says what the content must be, and nothing else is accepted")
 
 Row = tuple[str, Moves, str]
@@ -46,7 +50,7 @@ _LEARNING: Final[list[Row]] = [
     ("", START, "seed learning"),
     ("", SEND, "privacy"),
     ("", TIMES, "network"),
-    ("", WHO, "selector"),
+    ("", SPENDS, "selector"),
     ("crowd", TRAIN, "clients"),
     ("crowd", TIMES, "placement"),
     ("learning supervised", START, "data model"),
@@ -92,8 +96,8 @@ _ROUNDS: Final[list[Row]] = [
     ("rounds.policy fedbuff", STEP, "staleness max_staleness buffer server_rate"),
     ("rounds.policy k-fastest", WHO, "k over_selection max_wait_s"),
     ("rounds.policy moving-average", WHO, "initial_s alpha target_share growth"),
-    ("rounds.policy pisces", WHO, "concurrency give_up_s"),
-    ("rounds.policy pisces", STEP, "bound staleness max_staleness"),
+    ("rounds.policy pisces", WHO, "concurrency give_up_s bound"),
+    ("rounds.policy pisces", STEP, "staleness max_staleness"),
     ("rounds.policy quorum", WHO, "share min_wait_s max_wait_s"),
     ("rounds.policy safa", WHO, "max_wait_s"),
     ("rounds.policy safa", STEP, "share lag"),
@@ -274,14 +278,15 @@ _SELECTORS: Final[list[Row]] = [
     ("selector fastest", WHO, "cohort"),
     ("selector fedcs", WHO, "deadline_s share uploads overhead_s down_bits up_bits wait_s"),
     ("selector fedsuv", WHO, "cohort rho elimination keep fill delta ridge scaling kernel length_scale"),
-    ("selector fedsuv", WHO, "noise basis utility_scale negative_gain when_disjoint samples_per_round"),
+    ("selector fedsuv", WHO, "noise fit basis utility_scale undelivered batch negative_gain when_disjoint"),
+    ("selector fedsuv", WHO, "samples_per_round"),
     ("selector joint-bandwidth", WHO, "cohort bandwidth_hz search snr_gap_db"),
     ("selector importance", WHO, "cohort draw weights floor noise"),
     ("selector loss-proportional", WHO, "cohort data_exponent"),
     ("selector md", WHO, "cohort"),
     ("selector oort", WHO, "cohort alpha exploration exploration_decay exploration_least window"),
     ("selector oort", WHO, "pacer_step_s clip cut_off blacklist_after blacklist_share by_speed pacer_asked"),
-    ("selector oort", WHO, "silent samples_per_round"),
+    ("selector oort", WHO, "silent samples_per_round preferred"),
     ("selector oort-fedscale", WHO, "cohort alpha exploration exploration_decay exploration_least threshold"),
     ("selector oort-fedscale", WHO, "pacer_step pacer_delta clip cut_off sample_window blacklist_after"),
     ("selector oort-fedscale", WHO, "blacklist_share silent samples_per_round"),
@@ -300,7 +305,7 @@ _SELECTORS: Final[list[Row]] = [
     ("selector sa-pause", WHO, "cohort tau_min_s alpha beta gamma zeta iterations kappa start time_index"),
     ("selector soonest", WHO, "cohort"),
     ("selector tifl", WHO, "cohort tiers policy probabilities interval credits profiling tries timeout_s"),
-    ("selector tifl", WHO, "down_bits up_bits"),
+    ("selector tifl", WHO, "down_bits up_bits evaluation improvement"),
     ("selector uniform", WHO, "cohort"),
     ("selector weighted", WHO, "cohort weights"),
 ]

@@ -25,6 +25,7 @@ import ast
 import json
 import random
 import re
+import shutil
 import subprocess
 import sys
 from collections import Counter
@@ -45,6 +46,7 @@ ROOMS = {
 }
 MUTANTS = Path("mutants")
 RESULTS = MUTANTS / "results.json"
+BEGUN = MUTANTS / "begun.txt"
 QUICK = "fedsim.privacy.budget.xǁGeometricBudgetǁterm__mutmut_1"
 """A mutant with few tests: mutmut always runs one."""
 
@@ -79,14 +81,15 @@ def main() -> None:
 
 def make() -> None:
     """Make the mutants, and find the tests that call each function; what is known and has not changed is kept."""
-    for path in (MUTANTS / "fedsim").rglob("*.py"):
-        module = ".".join(path.relative_to(MUTANTS).with_suffix("").parts)
-        if room(module) is not None and not path.with_name(f"{path.name}.meta").exists():
-            path.unlink()  # mutmut was stopped while it wrote the file, and would take it for whole
+    if BEGUN.exists():  # mutmut was stopped while it wrote a file, and would take it for whole
+        shutil.rmtree(MUTANTS / "fedsim", ignore_errors=True)
+    MUTANTS.mkdir(exist_ok=True)
+    BEGUN.touch()
     words = [sys.executable, "-m", "mutmut", "run", "--max-children", "1", QUICK]
     made = subprocess.run(words, check=False, capture_output=True, text=True)  # noqa: S603
     if made.returncode:
         sys.exit(f"mutmut ends with {made.returncode}:\n{made.stdout[-4000:]}\n{made.stderr[-4000:]}")
+    BEGUN.unlink()
 
 
 def catalogue() -> dict[str, str]:

@@ -7,12 +7,16 @@ import numpy as np
 import pytest
 import simpy
 
+from fedsim import Scenario, simulate
 from fedsim.network import Cell, NoFading, Rayleigh, UrbanMacro
 from fedsim.network.graph.fading import AccessFading, FadingLaw, WayFading
 from fedsim.network.graph.graph import Graph
 from fedsim.network.radio.channel import Channel
 from fedsim.network.topology.coverage import Offer
+from fedsim.selectors.contracts import Cohort
 from fedsim.streams import Streams
+from fedsim.testing import check_network
+from tests.support.lies import HonestSelector
 from tests.support.media import opened
 
 WIDE = {"capacity_bps": 1e12, "delay_s": 0.0}
@@ -295,3 +299,36 @@ def test_a_report_is_that_of_the_place_at_its_instant():
         np.testing.assert_allclose(links.uplink_snr_hz(who, time_s), measured(100.0 + 10.0 * time_s))
     assert links.uplink_snr_hz(np.zeros(0, dtype=np.int64), 3.0).shape == (0,)
     assert math.isfinite(links.uplink_snr_hz(who[:1], 1e6)[0])
+
+
+@pytest.mark.parametrize("spectrum", BOTH)
+def test_the_links_of_a_fading_graph_keep_the_laws_of_links(spectrum):
+    check_network(graph(Cell(access="none"), spectrum), clients=5, bits=1e5)
+
+
+def test_a_selector_reads_what_base_stations_measured_at_the_last_reports():
+    """Client 0 walks away and reports each round; client 1 never takes part."""
+    seen = []
+
+    class Watching(HonestSelector):
+        def select(self, view, rng):
+            seen.append(view.snr_hz.copy())
+            return Cohort(np.array([0]))
+
+    walk = {"kind": "trace", "points": [[0, 0.0, 100.0, 0.0], [0, 40.0, 500.0, 0.0], [1, 0.0, 200.0, 0.0]]}
+    scenario = Scenario(
+        name="reports",
+        crowd={"clients": 2},
+        learning={"kind": "none", "model_bits": 1e6, "samples_per_client": 1},
+        network=graph(Cell(access="none", shadowing_sigma_db=0.0), "shared", mobility=walk),
+        rounds={"count": 4},
+        selector=Watching(),
+        results={"audit": True},
+    )
+    history = simulate(scenario)
+    ends_s = history.column("rounds", "end_s")
+    assert [reports[1] for reports in seen] == [seen[0][1]] * 4
+    for reports, time_s in zip(seen, [0.0, *ends_s], strict=False):
+        place = np.array([[100.0 + 10.0 * time_s, 0.0]])
+        theory = Cell(access="none", shadowing_sigma_db=0.0).build(place, Streams(0)).uplink_snr_hz(np.array([0]), 0.0)
+        assert reports[0] == pytest.approx(float(theory[0]))

@@ -65,8 +65,9 @@ class Watcher:
 
     def select(self, view, rng):
         columns = {field.name: getattr(view, field.name) for field in dataclasses.fields(view)}
+        columns |= {name: getattr(view, name) for name in columns.pop("at_request")}
         free = [name for name, column in columns.items() if isinstance(column, np.ndarray) and column.flags.writeable]
-        shown = {name: column for name, column in columns.items() if not callable(column)}
+        shown = {name: column for name, column in columns.items() if column is not None and not callable(column)}
         places = [view.count, view.pick(np.arange(view.count)[::-2]), view.below(3), view.includes(np.arange(5))]
         self.seen.append([shown, free, places])
         size = min(view.count, 3 if view.wanted is None else view.wanted + 1)

@@ -17,6 +17,7 @@ _CLOSE: Final = 1e-4
 """Distance of the mean logarithm of the rates from its largest value that is close enough."""
 _LINE_STEPS: Final = 3
 _LEAST: Final = 1e-300
+_ZERO: Final = np.zeros(1, dtype=np.int64)
 
 
 class FairGain(GainTable):
@@ -92,12 +93,13 @@ class FairGain(GainTable):
         # Ratios rise with the gain of each client: a sort that merges rows is several times as fast as another one.
         order = np.argsort(ratio, kind="stable")
         ratio = ratio[order]
-        last = np.flatnonzero(np.append(ratio[1:] != ratio[:-1], True))
-        most = np.minimum(np.cumsum(self._mass[order])[last], 1.0)
-        size, among = np.diff(most, prepend=0.0), np.diff(most**users, prepend=0.0)
+        # Where each step of equal ratios begins in the order, and the mass below it; one place more for the end of all.
+        begins = np.concatenate([_ZERO, np.flatnonzero(ratio[1:] != ratio[:-1]) + 1, [order.size]])
+        below = np.concatenate([_ZERO, np.minimum(np.cumsum(self._mass[order]), 1.0)])[begins]
+        size, among = below[1:] - below[:-1], below**users
         # Of n ratios drawn from these steps, the chance that one on a step is chosen, those on one step alike.
-        chosen = np.divide(among, users * size, out=np.zeros_like(size), where=size > 0)
+        chosen = np.divide(among[1:] - among[:-1], users * size, out=np.zeros_like(size), where=size > 0)
         of_each = np.empty(order.size)
-        of_each[order] = np.repeat(chosen, np.diff(last, prepend=-1))
+        of_each[order] = np.repeat(chosen, begins[1:] - begins[:-1])
         served = (self._efficiency * of_each.reshape(self._efficiency.shape)) @ self._weight
         return np.maximum(served, _LEAST)
