@@ -24,7 +24,7 @@ TRIALS = (
 def shown(answer):
     """Return a cohort and the question before it, without what a method leaves out."""
     parts = [{} if part is None else vars(part) for part in (answer.probe, answer.cohort)]
-    return [{name: value for name, value in part.items() if value is not None and value is not False} for part in parts]
+    return [{name: value for name, value in part.items() if value is not None} for part in parts]
 
 
 @pytest.mark.parametrize("case", sorted(CASES))
