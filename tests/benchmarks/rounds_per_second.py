@@ -1,12 +1,13 @@
 """Client-rounds per second of timing-only runs, beside a bare SimPy skeleton with the same three timeouts.
 
     python tests/benchmarks/rounds_per_second.py [NETWORK ...] [--cohort N ...] [--client-rounds N] [--pairs N]
+        [--without-build]
 
 prints, for all networks or those named, and for each cohort, client-rounds per second, the ratio to the skeleton, and
 the shares of SimPy, network, selection and records in the run. Speed and ratio are medians of some pairs run in turn,
-in processor time, so that a noisy machine touches both alike; the time to build a run counts. The shares are of one
-further run whose stack is sampled (`shares.py` beside this file says which files belong to which part). Not a test:
-it asserts nothing.
+in processor time, so that a noisy machine touches both alike. The time to build a run counts, unless
+`--without-build` says otherwise. The shares are of one further run whose stack is sampled (`shares.py` beside this
+file says which files belong to which part). Not a test: it asserts nothing.
 """
 
 import argparse
@@ -17,6 +18,7 @@ import simpy
 from shares import Shares
 
 from fedsim import Scenario, simulate
+from fedsim.simulation import Simulation
 
 PAIRS = 7
 CLIENT_ROUNDS = 50_000
@@ -85,7 +87,7 @@ def seconds(work, *arguments) -> float:
     return time.process_time() - began
 
 
-def row(network: dict, cohort: int, client_rounds: int, pairs: int) -> tuple[float, float, Shares]:
+def row(network: dict, cohort: int, client_rounds: int, pairs: int, *, build: bool) -> tuple[float, float, Shares]:
     """Return client-rounds per second, the ratio to the skeleton, and the shares."""
     rounds = client_rounds // cohort
     chosen = scenario(network, cohort, rounds)
@@ -94,7 +96,7 @@ def row(network: dict, cohort: int, client_rounds: int, pairs: int) -> tuple[flo
     ours, ratios = [], []
     for _ in range(pairs):
         bare_s = seconds(skeleton, cohort, rounds)
-        ours.append(seconds(simulate, chosen))
+        ours.append(seconds(simulate, chosen) if build else seconds(Simulation(chosen).run))
         ratios.append(bare_s / ours[-1])
     return cohort * rounds / statistics.median(ours), statistics.median(ratios), shares
 
@@ -105,12 +107,15 @@ def main() -> None:
     parser.add_argument("network", nargs="*", default=list(NETWORKS), help=", ".join(NETWORKS))
     parser.add_argument("--cohort", type=int, nargs="*", default=COHORTS, help="clients per round")
     parser.add_argument("--client-rounds", type=int, default=CLIENT_ROUNDS, help="clients times rounds of a run")
+    parser.add_argument("--without-build", action="store_true", help="count what a run takes once it is built")
     parser.add_argument("--pairs", type=int, default=PAIRS, help="runs of each kind")
     chosen = parser.parse_args()
     print(f"{'network':>24} {'cohort':>7} {'client-rounds/s':>16} {'of the skeleton':>16}  shares")
     for name in chosen.network:
         for cohort in chosen.cohort:
-            speed, ratio, shares = row(NETWORKS[name], cohort, chosen.client_rounds, chosen.pairs)
+            speed, ratio, shares = row(
+                NETWORKS[name], cohort, chosen.client_rounds, chosen.pairs, build=not chosen.without_build
+            )
             print(f"{name:>24} {cohort:>7} {speed:>16,.0f} {ratio:>16.2f}  {shares}", flush=True)
 
 

@@ -29,6 +29,7 @@ from fedsim.arrays import FloatArray, IntArray
 from fedsim.network.medium.delayed import Delay, DelayedReception
 from fedsim.network.medium.disciplines import DISCIPLINE, Discipline, MakespanWithPower
 from fedsim.network.medium.drawn import DrawnSpectrum
+from fedsim.network.medium.drawn_jobs import DrawnTransfer
 from fedsim.network.medium.drawn_rules import (
     BandRule,
     BestGainTime,
@@ -38,7 +39,6 @@ from fedsim.network.medium.drawn_rules import (
     MakespanBand,
     TimeRule,
 )
-from fedsim.network.medium.drawn_transfer import DrawnTransfer
 from fedsim.network.medium.gain_sharing import EqualWithPower, ProportionalFair
 from fedsim.network.medium.multicast import Multicast
 from fedsim.network.medium.spectrum import SharedSpectrum, SpectrumTransfer
