@@ -64,7 +64,7 @@ class FedSuv(CohortSelector):
         Whether length scale and noise are fitted to the utilities by marginal likelihood, see `likeliest`: after 16
         utilities and whenever their number has doubled. ``length_scale`` and ``noise`` hold before the first fit. The
         median distance and a noise of 0.1 are over-confident over features of hardware (``scenarios/README.md``).
-        Without features there is no length scale and no fit.
+        Without features there is no length scale and no fit. A fit computes the basis anew, as the first selection.
     basis : int >= 1
         Largest number of basis points of the process, see `Basis`. Fewer are taken when the remainders are below 1e-6
         of the variance (the process is then practically exact), and at most 2^24 / N in a crowd of N > 16,384.
