@@ -1,4 +1,7 @@
-"""Active Federated Learning: a softmax of valuations without the least valued clients, and a uniform part."""
+"""Active Federated Learning: a softmax of valuations without the least valued clients, and a uniform part.
+
+The rules come from published descriptions; the paper's text was not at hand.
+"""
 
 import numpy as np
 

@@ -1,4 +1,7 @@
-"""AOCS: the probabilities of optimal client sampling by sums alone, so that no client's norm is seen."""
+"""AOCS: the probabilities of optimal client sampling by sums alone, so that no client's norm is seen.
+
+The rules come from published descriptions; the paper's text was not at hand.
+"""
 
 import numpy as np
 

@@ -2,6 +2,8 @@
 
 Amiri, Gunduz, Kulkarni and Poor, "Convergence of Update Aware Device Scheduling for Federated Learning at the Wireless
 Edge", IEEE Transactions on Wireless Communications 2021.
+
+The rules come from published descriptions; the paper's text was not at hand.
 """
 
 import numpy as np

@@ -1,4 +1,7 @@
-"""E3CS: an adversarial bandit over clients that may fail, with a least probability of selection for each."""
+"""E3CS: an adversarial bandit over clients that may fail, with a least probability of selection for each.
+
+The rules come from published descriptions; the paper's text was not at hand.
+"""
 
 from typing import Literal
 
