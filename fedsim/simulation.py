@@ -17,7 +17,7 @@ from fedsim.devices import Availability, Batteries, Charge, EligibilityCriterion
 from fedsim.devices.availability.on_off import OnOffProcess
 from fedsim.devices.contracts import AVAILABILITY, AVAILABILITY_MODEL, COMPUTE_TIME, DROPOUT, ComputeTimes
 from fedsim.devices.energy import ENERGY
-from fedsim.errors import PartError, RunError
+from fedsim.errors import PartError, RunError, ScenarioError
 from fedsim.heap import settled_heap
 from fedsim.history import History, Recorder
 from fedsim.learning import ExecutorChoice, ExecutorUsed, Keeping, Learner, MakeExecutor, Precision
@@ -52,6 +52,7 @@ from fedsim.rounds.policies.contracts import checked_policy
 from fedsim.rounds.policies.late import LATE_RULE
 from fedsim.rounds.server.coordinator import Coordinator
 from fedsim.rounds.server.energies import DeclaredEnergies
+from fedsim.rounds.server.probing import why_no_norms
 from fedsim.rounds.server.round_log import RoundLog
 from fedsim.rounds.server.server import RoundRunner
 from fedsim.scenario import Scenario
@@ -355,7 +356,7 @@ def build_context(
         devices_up=devices_up,
         links_up=links_up,
     )
-    return ServerContext(
+    context = ServerContext(
         clients=clients_context,
         streams=streams,
         availability=candidacy,
@@ -378,6 +379,9 @@ def build_context(
         side_information=side,
         least_epsilon=least,
     )
+    if selector.asks_norms and (why := why_no_norms(context)):
+        raise ScenarioError(f"selector: {selector.name} asks for norms of updates, which cannot be had {why}")
+    return context
 
 
 def _at_request(

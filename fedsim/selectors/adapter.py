@@ -24,6 +24,7 @@ _DEFAULTS: Final = {
     "oracle": False,
     "uses_features": False,
     "asks_losses": False,
+    "asks_norms": False,
     "paper": "",
     "communication": "",
     "may_stall": "",
@@ -41,6 +42,7 @@ class SelectorInfo:
     oracle : whether its views are `OracleView`
     uses_features : whether clients declare features to the selector
     asks_losses : whether a question may be for losses
+    asks_norms : whether a question may be for norms of updates
     probes : whether the selector has a method ``probe``
     paper : where the method was published; empty if not stated
     communication : messages besides the cohort's models and updates; empty if not stated
@@ -52,6 +54,7 @@ class SelectorInfo:
     oracle: bool = False
     uses_features: bool = False
     asks_losses: bool = False
+    asks_norms: bool = False
     probes: bool = False
     paper: str = ""
     communication: str = ""

@@ -379,6 +379,8 @@ class PublishedSelector:
     uses_features : whether clients declare features
     asks_losses : whether a question of ``probe`` may be for losses, which leak; with privacy, a question for losses is
         refused where this is not stated
+    asks_norms : whether ``probe`` asks for norms of updates, which runs with privacy, servers that do not wait for
+        their rounds and compression with a memory refuse
     numbers_of_clients : options that hold one number for each client of the server, or None
     may_stall : why rounds without any delivery may be much more frequent than with uniform cohorts in a crowd of which
         half never delivers; empty if they are not, which `fedsim.testing.check_selector` then checks
@@ -392,6 +394,7 @@ class PublishedSelector:
     uses_features: ClassVar[bool] = False
     may_stall: str = ""
     asks_losses: bool = False
+    asks_norms: bool = False
 
     def observe(self, reports: Reports) -> None:
         """Ignore the reports; methods with memory override this."""

@@ -122,14 +122,7 @@ class Prober:
             return context.learner.probe_samples(client, probe.samples)
         if probe.asks == "resources":
             return np.zeros(client.size)
-        why = ""
-        if context.clients.accountant is not None:
-            why = "in a run with privacy: norms of updates are not private"
-        elif context.learner.remembers:
-            why = "where an update depends on those before it: it would be made twice"
-        elif context.policy.traits.concurrency is not None:
-            why = "at an asynchronous server, whose model moves on meanwhile"
-        if why:
+        if why := why_no_norms(context):
             name = context.selector.name
             raise SelectorError(f"{name}.probe asks for norms of updates {why}", "allowed: losses or resources")
         return context.clients.workload.samples[client]
@@ -171,3 +164,14 @@ class Prober:
         compute_s = context.clients.compute.expected_s(workload.samples)[client]
         uplink_s = context.clients.links.expected_uplink_s(workload.up_bits)[client]
         return Answers(client=client, loss=unknown, compute_s=compute_s, uplink_s=uplink_s)
+
+
+def why_no_norms(context: ServerContext) -> str:
+    """Return why clients cannot be asked for the norms of their updates; empty if they can."""
+    if context.clients.accountant is not None:
+        return "in a run with privacy: norms of updates are not private"
+    if context.learner.remembers:
+        return "where an update depends on those before it: it would be made twice"
+    if context.policy.traits.concurrency is not None:
+        return "at an asynchronous server, whose model moves on meanwhile"
+    return ""

@@ -53,7 +53,8 @@ class Ocean(CohortSelector):
     upload_s : float > 0
         Time of an upload.
     transmit_power_dbm : float >= 0
-        Full power of the clients' transmitters, of which the powers are shares; at most that of the network.
+        Full power of the clients' transmitters, of which the powers are shares. A client whose transmitter has less
+        ends the run with an error that names it.
     snr_gap_db : float >= 0
         Loss of the coding against Shannon's limit, by which the channel is discounted.
     state : ``"now"`` or ``"mean"``

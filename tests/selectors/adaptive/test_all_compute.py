@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from fedsim import Scenario, simulate
-from fedsim.errors import SelectorError
+from fedsim.errors import ScenarioError, SelectorError
 from fedsim.rounds import WaitForAll
 from fedsim.selectors import Cohort, Probe
 from fedsim.selectors.adaptive.all_compute import AllCompute
@@ -118,5 +118,5 @@ def test_private_runs_refuse_the_question():
         "budget": {"kind": "geometric", "epsilon": 10.0, "eta": 0.1},
         "mechanism": {"kind": "laplace-coordinate", "delta_f": 0.01},
     }
-    with pytest.raises(SelectorError, match="norms of updates are not private"):
+    with pytest.raises(ScenarioError, match="norms of updates are not private"):
         simulate(Scenario(**FIELD, privacy=privacy))

@@ -46,7 +46,9 @@ class ToTheLetter:
         if len(self.left) > (1 - self.rho) * len(self.x):  # lines 5 to 8
             best = max(low[k, 0] for k in self.left)
             self.left -= {k for k in self.left if high[k, 0] <= best}
-        self.low, self.high = np.maximum(self.low, low), np.minimum(self.high, high)  # line 9
+        lows, highs = np.maximum(self.low, low), np.minimum(self.high, high)  # line 9
+        apart = lows > highs  # an empty intersection, of which the paper says nothing, begins anew
+        self.low, self.high = np.where(apart, low, lows), np.where(apart, high, highs)
         for k in sorted(self.left, key=lambda k: self.high[k, 1]):  # lines 10 to 18
             if len(self.left) == self.cohort:
                 break
