@@ -22,7 +22,6 @@ from fedsim.devices.availability import on_off
 from fedsim.errors import FedsimError
 from fedsim.history.schema import TABLES
 from fedsim.network.medium import failures
-from fedsim.network.radio import spectral_efficiency
 from fedsim.results import recording, status_of
 from fedsim.rounds.server import refill, server
 
@@ -38,13 +37,12 @@ CHEAPER: Final = (
     (server, "MOST_RESTARTS", 200),
     (on_off, "MOST_SOJOURNS", 16_000),
     (failures, "MOST_SOJOURNS", 16_000),
-    (spectral_efficiency, "_NODES", 8),
     (os, "fsync", lambda _file: None),
     (typer.main, "get_command", functools.cache(typer.main.get_command)),
 )
 """Module, name and value of what makes a case short.
 
-No figures, little patience, coarse means of fading, no wait for the disk, and the command line described once.
+No figures, little patience, no wait for the disk, and the command line described once.
 """
 
 

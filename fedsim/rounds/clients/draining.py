@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Callable
-from typing import Final
 
 import numpy as np
 
@@ -10,9 +9,6 @@ from fedsim.arrays import FloatArray
 from fedsim.devices import NEVER_EMPTY, EnergyDemand
 from fedsim.history.outcomes import COMPUTE
 from fedsim.rounds.clients.interruptions import BatteryEmpty, Carried
-
-_HALVINGS: Final = 64
-"""More than the bits of a float's fraction."""
 
 
 class Drain:
@@ -97,8 +93,8 @@ class Drain:
 def first_at_least(grows: Callable[[float], float], least: float, longest_s: float) -> float:
     """Return the first instant in [0, longest_s] at which a function that never falls reaches a value."""
     low_s, high_s = 0.0, longest_s
-    for _ in range(_HALVINGS):
-        middle_s = 0.5 * (low_s + high_s)
+    # To the last digit: the longest time may be that of a band in which a message takes years.
+    while low_s < (middle_s := 0.5 * (low_s + high_s)) < high_s:
         if grows(middle_s) >= least:
             high_s = middle_s
         else:
