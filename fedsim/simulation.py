@@ -114,6 +114,9 @@ class Simulation:
         try:
             with Watchdog(Standing), attributing():
                 self.context = build_context(scenario, data_dir, store, chosen, keeping)
+                selector = self.context.selector
+                if selector.asks_norms and (why := why_no_norms(self.context)):
+                    raise ScenarioError(f"selector: {selector.name} asks for norms of updates, not to be had {why}")
                 of = self.context.clients
                 flops = (
                     self.context.learner.flops_per_sample
@@ -356,7 +359,7 @@ def build_context(
         devices_up=devices_up,
         links_up=links_up,
     )
-    context = ServerContext(
+    return ServerContext(
         clients=clients_context,
         streams=streams,
         availability=candidacy,
@@ -379,9 +382,6 @@ def build_context(
         side_information=side,
         least_epsilon=least,
     )
-    if selector.asks_norms and (why := why_no_norms(context)):
-        raise ScenarioError(f"selector: {selector.name} asks for norms of updates, which cannot be had {why}")
-    return context
 
 
 def _at_request(

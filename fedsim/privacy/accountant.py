@@ -82,6 +82,7 @@ class PrivacyAccountant:
         spent = self._leaked(int(self._releases[client]))
         if self.numbers_share:
             spent = (1.0 - self.numbers_share) * spent + self.numbers_share * self._leaked(int(self._numbers[client]))
+            spent = min(spent, self.budget.total)  # above it by rounding alone
         self._spent[client] = spent
         self.largest = max(self.largest, spent)
         return share * self._terms[index - 1][0], index
