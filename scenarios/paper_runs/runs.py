@@ -122,7 +122,7 @@ def run_all(
 
     def note(at: int, found: Ended) -> None:
         ended[at] = found
-        what = found.skipped or f"{found.wall_s:.0f} s"
+        what = "skipped, its data are absent" if found.skipped else f"{found.wall_s:.0f} s"
         asked = found.run
         tell(f"[{len(ended)}/{len(runs)}] {asked.experiment} {asked.method} seed {asked.seed}: {what}")
 

@@ -130,10 +130,17 @@ def test_tables_are_written_whole(tmp_path):
 
 
 def test_common_options(capsys):
-    parser = command.options("About.", "runs/x")
-    found = parser.parse_args(["--scale", "0.1", "--seeds", "3", "--workers", "1"])
+    parser = command.options("About.", "runs/x", ["one", "two"])
+    found = parser.parse_args(["--scale", "0.1", "--seeds", "3", "--workers", "1", "--set", "a.b=2", "--set", "c=x"])
     assert (found.scale, found.seeds, found.workers, found.executor) == (0.1, 3, 1, "auto")
-    for wrong in (["--scale", "0"], ["--seeds", "0"], ["--executor", "best"]):
+    assert found.methods == ["one", "two"]
+    assert command.changes(found) == {"a.b": 2, "c": "x"}
+    for wrong in (["--scale", "0"], ["--seeds", "0"], ["--executor", "best"], ["--methods", "three"]):
         with pytest.raises(SystemExit):
             parser.parse_args(wrong)
     assert "at least 1" in capsys.readouterr().err
+
+
+def test_the_command_of_a_table_names_no_folder_of_the_machine():
+    given = ["--store", "/a", "--scale", "0.1", "--out=/b", "--data-dir", "/c", "--set", "a.b=[1, 2]"]
+    assert command.command_line("x.py", given) == "python x.py --scale 0.1 --set 'a.b=[1, 2]'"
