@@ -24,7 +24,8 @@ class PrivacyAccountant:
     the total for any number of either.
 
     What clients declare once, before the first round, may cost epsilon of its own. It is spent from the beginning, and
-    the budget's terms shrink by the factor that leaves the rest of the total to all releases.
+    the budget's terms shrink by the factor that leaves the rest of the total to all releases. What clients answer about
+    the number of their samples is reserved in the same way, and spent as they answer.
 
     Parameters
     ----------
@@ -32,6 +33,7 @@ class PrivacyAccountant:
     clients : number of clients K, >= 0
     numbers_share : share of the budget that pays for numbers, in [0, 1); 0 where none are sent
     declared : epsilon of what each client declares once, in [0, total)
+    reserved : most epsilon that a client's answers about the number of its samples may cost, beside what is declared
     least_epsilon : an account with less than this left closes, >= 0
 
     Attributes
@@ -51,18 +53,22 @@ class PrivacyAccountant:
         numbers_share: float = 0.0,
         declared: float = 0.0,
         least_epsilon: float | None = None,
+        reserved: float = 0.0,
     ) -> None:
         if clients < 0:
             raise ValueError(f"clients: {clients!r} is not allowed; it must be at least 0")
         if not 0 <= numbers_share < 1:
             raise ValueError(f"numbers_share: {numbers_share!r} is not allowed; it must be in [0, 1)")
         self.budget, self.numbers_share, self.declared = BUDGET.checked(budget), numbers_share, declared
-        if not 0 <= declared < self.budget.total:
-            raise ValueError(
-                f"declared: {declared!r} is not allowed; it must be at least 0 and below the budget of "
-                f"{self.budget.total!r}"
-            )
-        self._left = 1.0 - declared / self.budget.total
+        for name, value in (("declared", declared), ("reserved", reserved)):
+            if not value >= 0 or not declared + reserved < self.budget.total:
+                raise ValueError(
+                    f"{name}: {value!r} is not allowed; it must be at least 0, and declared and reserved together "
+                    f"below the budget of {self.budget.total!r}"
+                )
+        self.reserved = reserved
+        self._left = 1.0 - (declared + reserved) / self.budget.total
+        self._sizes = np.zeros(clients)
         self._releases, self._numbers = np.zeros(clients, dtype=np.int64), np.zeros(clients, dtype=np.int64)
         self._spent = np.full(clients, float(declared))
         self.releases: IntArray = _read_only(self._releases)
@@ -100,6 +106,31 @@ class PrivacyAccountant:
         """Charge a client for the numbers whose upload it starts now; returns and errors as of `charge`."""
         return self._charge(client, self._numbers, self.numbers_share)
 
+    def charge_size(self, client: int, epsilon: float, *, once: bool = False) -> float:
+        """Charge a client for its answer about the number of its samples, and return what it costs.
+
+        Parameters
+        ----------
+        client : id
+        epsilon : of an answer
+        once : whether all answers of the client together cost one
+
+        Raises
+        ------
+        ScenarioError
+            If it costs more than is reserved.
+        """
+        cost = 0.0 if once and self._sizes[client] else epsilon
+        spent = float(self._sizes[client]) + cost
+        if spent > self.reserved * (1 + 1e-9):
+            raise ScenarioError(
+                f"privacy: client {client} would spend {spent!r} epsilon on its number of samples; "
+                f"{self.reserved!r} is reserved for it"
+            )
+        self._sizes[client] += cost
+        self._settle(client)
+        return cost
+
     def _charge(self, client: int, counts: IntArray, share: float) -> tuple[float, int]:
         if not 0 <= client < counts.size:
             raise IndexError(f"client: {client!r} is not one of the {counts.size} in the accountant")
@@ -107,12 +138,17 @@ class PrivacyAccountant:
         while index > len(self._terms):
             self._terms.append(self._term(len(self._terms) + 1))
         counts[client] = index
+        self._settle(client)
+        return self._left * (share * self._terms[index - 1][0]), index
+
+    def _settle(self, client: int) -> None:
+        """Work out what a client has spent, and close its account if too little is left."""
         spent = self._leaked(int(self._releases[client]))
         if self.numbers_share:
             spent = (1.0 - self.numbers_share) * spent + self.numbers_share * self._leaked(int(self._numbers[client]))
-        if self.declared:
-            spent = self.declared + self._left * spent
-        if self.numbers_share or self.declared:
+        if self.declared or self.reserved:
+            spent = self.declared + float(self._sizes[client]) + self._left * spent
+        if self.numbers_share or self.declared or self.reserved:
             spent = min(spent, self.budget.total)  # above it by rounding alone
         self._spent[client] = spent
         self.largest = max(self.largest, spent)
@@ -121,7 +157,6 @@ class PrivacyAccountant:
         ):
             self._open[client] = False
             self.closed.append(client)
-        return self._left * (share * self._terms[index - 1][0]), index
 
     @property
     def why_closed(self) -> str:
