@@ -209,12 +209,6 @@ SELECTORS = {
         {"deadline_s": 2.0, "share": 0.8, "uploads": "parallel", "overhead_s": 0.1},
         {"deadline_s": 0.01, "wait_s": 0.5, "down_bits": 1e3, "up_bits": 2e3},
     ],
-    "fedsampling": [
-        {"samples": 50},
-        {"samples": 20, "alpha": 0.5, "clip": False, "query": "once", "cohort": 4, "wait_s": 0.5},
-        {"samples": 1000, "epsilon": 0.5, "threshold": 20, "anonymous": True},
-    ],
-    "fixed-ratio": [{"ratio": 0.1}, {"ratio": 1.0}],
     "fedsuv": [
         {},
         {"utility_scale": 1.0, "scaling": "none", "elimination": "cap", "negative_gain": "keep", "keep": 4},
@@ -266,7 +260,7 @@ SELECTORS = {
     "uniform": [{"cohort": 1}, {"cohort": 4}, {"cohort": 5}],
     "weighted": [{}, {"weights": "samples"}],
 }
-WITHOUT_COHORT = ("all", "fedcs")
+WITHOUT_COHORT = ("all", "fedcs", "fixed-ratio")
 
 
 def selector(kind: str, options: Tables) -> Tables:
