@@ -23,7 +23,7 @@ from fedsim.selectors.oort.fedscale import OortFedScale
 from fedsim.selectors.oort.oort import Oort
 from fedsim.selectors.oracles import Fastest
 from fedsim.selectors.pause.pause import Pause
-from fedsim.selectors.randomized_response import RandomizedResponse
+from fedsim.selectors.questions import RandomizedResponse
 
 __all__ = [
     "SELECTORS",

@@ -31,6 +31,10 @@ STEP: Final = _moves("model cloud evaluation", "updates are the same, their weig
 MERGE: Final = _moves("cloud", "models of edge servers are the same, their shares, members or the cloud's step differ")
 TIMES: Final = _moves("", "times alone: they decide which trainings are needed, not what comes of one")
 WHO: Final = _moves("", "who takes part, and when a round is over: which trainings are needed, not what comes of one")
+ANSWERS: Final = _moves(
+    "sent model cloud evaluation",
+    "what clients answer about their sizes, and what that leaves of the budget",
+)
 DRAWS: Final = _moves("", "who takes part, and which samples its clients draw in a round: nothing of a whole training")
 SHOWN: Final = _moves("", "names, measures and figures")
 STANDS_FOR: Final = _moves("", "stands for a bigger model in the times of transfers and work")
@@ -333,8 +337,10 @@ _SELECTORS: Final[list[Row]] = [
     ("selector fastest", WHO, "cohort"),
     ("selector fedcor", WHO, "cohort warmup interval beta gamma dimension history noise mean weights up_bits wait_s"),
     ("selector fedcs", WHO, "deadline_s share uploads overhead_s down_bits up_bits wait_s"),
-    ("selector fedsampling", DRAWS, "samples threshold epsilon alpha clip query"),
-    ("selector fedsampling", WHO, "anonymous cohort up_bits down_bits wait_s"),
+    ("selector fedsampling", ANSWERS, "threshold alpha clip query anonymous"),
+    ("selector fedsampling", UNUSED, "epsilon"),
+    ("selector fedsampling", DRAWS, "samples"),
+    ("selector fedsampling", WHO, "cohort up_bits down_bits wait_s"),
     ("selector fixed-ratio", DRAWS, "ratio"),
     ("selector fedsuv", WHO, "cohort rho elimination keep fill delta ridge scaling kernel length_scale"),
     ("selector fedsuv", WHO, "noise fit basis utility_scale undelivered batch negative_gain when_disjoint"),

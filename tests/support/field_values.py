@@ -191,6 +191,8 @@ OPTIONS: Final[dict[str, Tables]] = {
     "selector cpow-d": {"cohort": 2, "samples": 10, "wait_s": 0.5},
     "selector pow-d": {"cohort": 2, "candidates": 4, "wait_s": 0.5},
     "selector rpow-d": {"cohort": 2, "candidates": 4},
+    "selector fedsampling": {"samples": 20, "alpha": 0.5, "threshold": 60, "wait_s": 0.5},
+    "selector fixed-ratio": {"ratio": 0.5},
     "selector fedcs": {"deadline_s": 3.0, "share": 0.5, "wait_s": 0.5},
     "selector cs-ucb-q": {"cohort": 2, "tau_max_s": 5.0},
     "ClientCrash": {"mean_up_s": 10.0, "mean_down_s": 1.0},

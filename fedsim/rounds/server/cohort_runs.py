@@ -152,7 +152,7 @@ class CohortRuns:
         if drew is None:
             return self._weights[client]
         count: IntArray = np.zeros(self._weights.size, dtype=np.int64)
-        count[client] = drew.drawn.count
+        count[client] = drew.drawn.taken
         return self.context.weighting.of_clients(count, self.context.clients.streams)[client]
 
     @cached_property

@@ -220,8 +220,8 @@ class UpdateBuffer:
             releases = {at: run.releases[i] for at, i in enumerate(places) if i in run.releases} if run.releases else {}
             level = None if run.level is None else run.level[alike]
             asked = run.model, run.cohort.client[alike], releases, run.work[alike], repeat, level
-            drawn = {} if run.drawn is None else {"drawn": run.drawn.part(alike)}
-            handles = self.context.learner.updates(*asked, **drawn)
+            ask = self.context.learner.updates
+            handles = ask(*asked) if run.drawn is None else ask(*asked, run.drawn.part(alike))
             made.update(zip(places, handles, strict=True))
         return [made[i] for i in members.tolist()]
 
