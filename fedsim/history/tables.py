@@ -13,7 +13,15 @@ from fedsim.errors import RunError
 X = Literal["time", "round"]
 Y = Literal["accuracy", "loss", "leakage", "duration"]
 TableName = Literal[
-    "participations", "rounds", "evaluations", "edge_rounds", "edge_participations", "probes", "accounts", "clients"
+    "participations",
+    "rounds",
+    "evaluations",
+    "edge_rounds",
+    "edge_participations",
+    "probes",
+    "releases",
+    "accounts",
+    "clients",
 ]
 _CURVES: Final[dict[Y, tuple[TableName, str, str]]] = {
     "accuracy": ("evaluations", "time_s", "accuracy"),
@@ -37,6 +45,7 @@ class Tables:
     edge_rounds : one row for each round of an edge server; None without edge servers
     edge_participations : one row for each cycle of an edge server; None without edge servers
     probes : one row for each client that was asked a question; None if none was
+    releases : one row for each private release; None without privacy
     accounts : one row for each client of an audited run; None otherwise
     clients : one row for each client, as it is before the first round; None in runs of older releases
     """
@@ -48,6 +57,7 @@ class Tables:
     edge_rounds: pa.Table | None = None
     edge_participations: pa.Table | None = None
     probes: pa.Table | None = None
+    releases: pa.Table | None = None
     accounts: pa.Table | None = None
     clients: pa.Table | None = None
 
