@@ -28,6 +28,7 @@ from fedsim.network.contracts import PLACEMENT, build_links
 from fedsim.privacy.side_information import SIDE_INFORMATION
 from fedsim.rounds import (
     ClientContext,
+    EvaluationPlan,
     ExpectedTimes,
     Faults,
     Hierarchy,
@@ -108,7 +109,10 @@ class Simulation:
             count=scenario.rounds.count,
             until_s=scenario.rounds.until_s,
             target_accuracy=scenario.rounds.target_accuracy,
-            evaluate_every=scenario.results.evaluate_every,
+        )
+        results = scenario.results
+        plan = EvaluationPlan(
+            every=results.evaluate_every, start=results.evaluate_start, of_clients=results.evaluate_clients
         )
         chosen = ExecutorChoice.of(executor, device, precision)
         try:
@@ -130,7 +134,8 @@ class Simulation:
                     self.recorder,
                     build_hierarchy(scenario, self.context),
                     on_round,
-                    audit=scenario.results.audit,
+                    plan,
+                    audit=results.audit,
                 )
         except PartError as error:
             error.place(0, 0.0)
@@ -233,6 +238,7 @@ def build_server(
     recorder: Recorder,
     hierarchy: Hierarchy | None = None,
     on_round: Callable[[Progress], None] | None = None,
+    plan: EvaluationPlan | None = None,
     *,
     audit: bool = False,
 ) -> Server:
@@ -245,6 +251,7 @@ def build_server(
     recorder : records the run
     hierarchy : edge servers between the clients and the server; None for a flat federation
     on_round : called after every round, if given
+    plan : which models are evaluated; by default the first one, and that of each round
     audit : whether to check of each participation that bits, time and energy are conserved
     """
     env = Environment()
@@ -268,7 +275,7 @@ def build_server(
         runner = Coordinator(env, context, dispatcher, RoundLog(recorder, context, checks))
     else:
         runner = Cloud(env, context, hierarchy, dispatcher, recorder, checks)
-    return Server(env, context, runner, stopping, recorder, on_round)
+    return Server(env, context, runner, stopping, recorder, plan or EvaluationPlan(), on_round)
 
 
 def build_hierarchy(scenario: Scenario, context: ServerContext) -> Hierarchy | None:

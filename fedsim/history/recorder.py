@@ -10,10 +10,12 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from fedsim.errors import AuditError, RunError, WriteError
+from fedsim.history.column import Piece, TableSchema
 from fedsim.history.history import History
 from fedsim.history.schema import (
     ACCOUNTS,
     AT_THE_END,
+    CLIENT_EVALUATIONS,
     EDGE_PARTICIPATIONS,
     EDGE_ROUNDS,
     EVALUATIONS,
@@ -22,8 +24,6 @@ from fedsim.history.schema import (
     RELEASES,
     ROUNDS,
     TABLES,
-    Piece,
-    TableSchema,
 )
 from fedsim.history.spool import ROWS_IN_A_BATCH, Spool
 
@@ -140,6 +140,10 @@ class Recorder:
         row : returns the row of `EVALUATIONS`, waiting for it if need be; called when the row is put on disk or read
         """
         self._tables[EVALUATIONS.name].add_row_later(row)
+
+    def add_client_evaluations(self, **columns: Piece) -> None:
+        """Record an evaluation on each client's samples as columns of `CLIENT_EVALUATIONS`, given as above."""
+        self._tables[CLIENT_EVALUATIONS.name].add_columns(columns)
 
     @property
     def audited_s(self) -> float:

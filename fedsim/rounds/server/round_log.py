@@ -7,9 +7,9 @@ from typing import Final
 import numpy as np
 
 from fedsim.arrays import FloatArray, IntArray
+from fedsim.history.column import Piece
 from fedsim.history.outcomes import NO_VALUE, Fate, Outcome, RoundEnd
 from fedsim.history.recorder import Recorder
-from fedsim.history.schema import Piece
 from fedsim.privacy.central import ServerNoise
 from fedsim.rounds.audit.audit import Audit
 from fedsim.rounds.clients.cohort import CohortRun, Members
@@ -138,10 +138,12 @@ class RoundLog:
     ) -> None:
         """Record a round that is over."""
         self.check_probes()
-        leakage = 0.0
+        leakage, mean_leakage = 0.0, None
         accountant = self.context.clients.accountant
         if accountant is not None:
-            leakage = accountant.largest if self._member is None else float(accountant.spent[self._member].max())
+            spent = accountant.spent if self._member is None else accountant.spent[self._member]
+            leakage = accountant.largest if self._member is None else float(spent.max())
+            mean_leakage = float(spent.mean())
         values = {
             "round": number,
             "start_s": start_s,
@@ -153,6 +155,7 @@ class RoundLog:
             "stale_used": self._stale_used,
             "model_version": version,
             "largest_leakage": leakage,
+            "mean_leakage": mean_leakage,
             "noise_to_signal": _ratio(*self._energies[:2]),
             "clipped_share": _ratio(*self._energies[2:]),
             "ended_by": ended_by,
