@@ -25,8 +25,6 @@ from fedsim.learning.models.trained import TrainedModel
 from fedsim.learning.settings import LEARNER_SETTINGS
 from fedsim.learning.store.choice import StoreChoice
 from fedsim.network.contracts import PLACEMENT, build_links
-from fedsim.privacy import PrivacyAccountant
-from fedsim.privacy.mechanisms import MECHANISM
 from fedsim.privacy.side_information import SIDE_INFORMATION
 from fedsim.rounds import (
     ClientContext,
@@ -58,6 +56,7 @@ from fedsim.rounds.server.round_log import RoundLog
 from fedsim.rounds.server.server import RoundRunner
 from fedsim.scenario import Scenario
 from fedsim.scenario.disclosure import remarks_of
+from fedsim.scenario.private_parts import sampling_rate
 from fedsim.selectors import SelectorPort
 from fedsim.streams import Streams
 from fedsim.watchdog import Standing, Watchdog
@@ -159,7 +158,7 @@ class Simulation:
                 self._server.run()
             trained = self.trained()
             accountant = self.context.clients.accountant
-            budget = None if accountant is None else float(accountant.budget.total)
+            budget = None if accountant is None else accountant.total
             history = replace(self.history(), remarks=self.remarks, budget=budget)
         finally:
             self.context.learner.flush()
@@ -305,7 +304,7 @@ def build_context(
     learner: Learner = LEARNER_SETTINGS.checked(scenario.learning).build(
         clients=clients,
         streams=streams,
-        mechanism=None if privacy is None else MECHANISM.checked(privacy.mechanism),
+        mechanism=None if privacy is None else privacy.applied(),
         store=store,
         data_dir=None if data_dir is None else Path(data_dir),
         executor=chosen,
@@ -323,7 +322,7 @@ def build_context(
         side = SIDE_INFORMATION.checked(privacy.side_information) if selector.numbers else None
         share = 0.0 if side is None else side.share
         declared = 0.0 if labels is None else labels.epsilon
-        accountant = PrivacyAccountant(privacy.budget, clients, share, declared, privacy.least_epsilon)
+        accountant = privacy.accountant(clients, share, declared, sampling_rate(scenario))
     workload = Workload(learner, selector.needs)
     expected = None
     if selector.oracle or selector.uses_features:
@@ -371,6 +370,7 @@ def build_context(
         expected_duration_s=expected.duration_s if expected is not None and selector.oracle else None,
         server_restart=faults.server_restart,
         side_information=side,
+        releases=None if privacy is None else privacy.facts(),
         noise_to_signal=scenario.results.noise_to_signal and privacy is not None and learner.architecture is not None,
     )
 

@@ -21,6 +21,7 @@ from fedsim.history.schema import (
     EVALUATIONS,
     PARTICIPATIONS,
     PROBES,
+    RELEASES,
     ROUNDS,
     TABLES,
 )
@@ -110,6 +111,10 @@ class Recorder:
     def add_probes(self, **columns: Piece) -> None:
         """Record clients that were asked a question as columns of `PROBES`, given as in `add_participations`."""
         self._tables[PROBES.name].add_columns(columns)
+
+    def add_releases(self, **columns: Piece) -> None:
+        """Record private releases as columns of `RELEASES`, given as in `add_participations`."""
+        self._tables[RELEASES.name].add_columns(columns)
 
     def add_round(self, values: Row) -> None:
         """Record a round as a row of `ROUNDS`."""

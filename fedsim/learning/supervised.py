@@ -276,6 +276,7 @@ class SupervisedLearner:
             self._messages.sent,
             moved=moved,
             sum_of=None if self._algorithm.plain else self._algorithm.sum_of(trainings),
+            noise=self._messages.server_noise(delivered, chosen),
         )
         results.count(trainings)
         following = self._made(digest, current.version + 1, recipe, [current], len(delivered))
