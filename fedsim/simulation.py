@@ -50,7 +50,7 @@ from fedsim.rounds.policies.contracts import checked_policy
 from fedsim.rounds.policies.late import LATE_RULE
 from fedsim.rounds.server.at_request import columns_at_request
 from fedsim.rounds.server.coordinator import Coordinator
-from fedsim.rounds.server.declared import DeclaredLabels
+from fedsim.rounds.server.declared import DeclaredLabels, reserved_for_sizes
 from fedsim.rounds.server.probing import why_no_norms
 from fedsim.rounds.server.round_log import RoundLog
 from fedsim.rounds.server.server import RoundRunner
@@ -269,6 +269,7 @@ def build_server(
         narrow=(workload.down_sizes[1:], workload.up_sizes[1:]),
         one_server=hierarchy is None,
         asks=context.selector.probe is not None,
+        draws=context.selector.draws_samples,
     )
     runner: RoundRunner
     if hierarchy is None:
@@ -322,7 +323,8 @@ def build_context(
         side = SIDE_INFORMATION.checked(privacy.side_information) if selector.numbers else None
         share = 0.0 if side is None else side.share
         declared = 0.0 if labels is None else labels.epsilon
-        accountant = privacy.accountant(clients, share, declared, sampling_rate(scenario))
+        reserved = reserved_for_sizes(selector, privacy, scenario.rounds.count)
+        accountant = privacy.accountant(clients, share, declared, sampling_rate(scenario), reserved)
     workload = Workload(learner, selector.needs)
     expected = None
     if selector.oracle or selector.uses_features:
