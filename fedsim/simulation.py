@@ -25,11 +25,10 @@ from fedsim.learning.models.trained import TrainedModel
 from fedsim.learning.settings import LEARNER_SETTINGS
 from fedsim.learning.store.choice import StoreChoice
 from fedsim.network.contracts import PLACEMENT, build_links
-from fedsim.privacy import PrivacyAccountant
-from fedsim.privacy.mechanisms import MECHANISM
 from fedsim.privacy.side_information import SIDE_INFORMATION
 from fedsim.rounds import (
     ClientContext,
+    EvaluationPlan,
     ExpectedTimes,
     Faults,
     Hierarchy,
@@ -57,6 +56,7 @@ from fedsim.rounds.server.round_log import RoundLog
 from fedsim.rounds.server.server import RoundRunner
 from fedsim.scenario import Scenario
 from fedsim.scenario.disclosure import remarks_of
+from fedsim.scenario.private_parts import sampling_rate
 from fedsim.selectors import SelectorPort
 from fedsim.streams import Streams
 from fedsim.watchdog import Standing, Watchdog
@@ -109,7 +109,10 @@ class Simulation:
             count=scenario.rounds.count,
             until_s=scenario.rounds.until_s,
             target_accuracy=scenario.rounds.target_accuracy,
-            evaluate_every=scenario.results.evaluate_every,
+        )
+        results = scenario.results
+        plan = EvaluationPlan(
+            every=results.evaluate_every, start=results.evaluate_start, of_clients=results.evaluate_clients
         )
         chosen = ExecutorChoice.of(executor, device, precision)
         try:
@@ -131,7 +134,8 @@ class Simulation:
                     self.recorder,
                     build_hierarchy(scenario, self.context),
                     on_round,
-                    audit=scenario.results.audit,
+                    plan,
+                    audit=results.audit,
                 )
         except PartError as error:
             error.place(0, 0.0)
@@ -154,7 +158,7 @@ class Simulation:
                 self._server.run()
             trained = self.trained()
             accountant = self.context.clients.accountant
-            budget = None if accountant is None else float(accountant.budget.total)
+            budget = None if accountant is None else accountant.total
             history = replace(self.history(), remarks=self.remarks, budget=budget)
         finally:
             self.context.learner.flush()
@@ -234,6 +238,7 @@ def build_server(
     recorder: Recorder,
     hierarchy: Hierarchy | None = None,
     on_round: Callable[[Progress], None] | None = None,
+    plan: EvaluationPlan | None = None,
     *,
     audit: bool = False,
 ) -> Server:
@@ -246,6 +251,7 @@ def build_server(
     recorder : records the run
     hierarchy : edge servers between the clients and the server; None for a flat federation
     on_round : called after every round, if given
+    plan : which models are evaluated; by default the first one, and that of each round
     audit : whether to check of each participation that bits, time and energy are conserved
     """
     env = Environment()
@@ -270,7 +276,7 @@ def build_server(
         runner = Coordinator(env, context, dispatcher, RoundLog(recorder, context, checks))
     else:
         runner = Cloud(env, context, hierarchy, dispatcher, recorder, checks)
-    return Server(env, context, runner, stopping, recorder, on_round)
+    return Server(env, context, runner, stopping, recorder, plan or EvaluationPlan(), on_round)
 
 
 def build_hierarchy(scenario: Scenario, context: ServerContext) -> Hierarchy | None:
@@ -299,7 +305,7 @@ def build_context(
     learner: Learner = LEARNER_SETTINGS.checked(scenario.learning).build(
         clients=clients,
         streams=streams,
-        mechanism=None if privacy is None else MECHANISM.checked(privacy.mechanism),
+        mechanism=None if privacy is None else privacy.applied(),
         store=store,
         data_dir=None if data_dir is None else Path(data_dir),
         executor=chosen,
@@ -318,7 +324,7 @@ def build_context(
         share = 0.0 if side is None else side.share
         declared = 0.0 if labels is None else labels.epsilon
         reserved = reserved_for_sizes(selector, privacy, scenario.rounds.count)
-        accountant = PrivacyAccountant(privacy.budget, clients, share, declared, privacy.least_epsilon, reserved)
+        accountant = privacy.accountant(clients, share, declared, sampling_rate(scenario), reserved)
     workload = Workload(learner, selector.needs)
     expected = None
     if selector.oracle or selector.uses_features:
@@ -366,6 +372,7 @@ def build_context(
         expected_duration_s=expected.duration_s if expected is not None and selector.oracle else None,
         server_restart=faults.server_restart,
         side_information=side,
+        releases=None if privacy is None else privacy.facts(),
         noise_to_signal=scenario.results.noise_to_signal and privacy is not None and learner.architecture is not None,
     )
 

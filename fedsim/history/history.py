@@ -5,13 +5,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from fedsim.errors import RunError
-from fedsim.history import accounting, critical_path, figures, what_if
+from fedsim.history import accounting, critical_path, fairness, figures, what_if
 from fedsim.history.notes import Rates, notes_of
 from fedsim.history.tables import Tables, X, Y
 from fedsim.learning.models.settings import ModelPart
 from fedsim.learning.models.trained import TrainedModel
 
 if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
     from fedsim.learning.models.trained import Module
 
 
@@ -48,6 +50,7 @@ class History(Tables):
     cloud_path = critical_path.cloud_path
     critical_path = critical_path.critical_path
     deadline_whatif = what_if.deadline_whatif
+    fairness = fairness.fairness
 
     @property
     def notes(self) -> list[str]:
@@ -84,8 +87,6 @@ class History(Tables):
             raise RunError(f"{self.name}: this history has no model: its run was about timing only, or had not ended")
         return self.find_model(model, after_round).module()
 
-    def plot(
-        self, x: X = "time", y: Y = "accuracy", *, smoothing: int = 1, out: str | Path | None = None
-    ) -> "figures.Figure":
+    def plot(self, x: X = "time", y: Y = "accuracy", *, smoothing: int = 1, out: str | Path | None = None) -> "Figure":
         """Return a figure of one quantity against seconds or rounds; see `fedsim.history.figures.draw`."""
         return figures.draw([self], x, y, smoothing=smoothing, out=out)

@@ -32,7 +32,7 @@ from fedsim.learning.data.partitions.equal import EqualPartition
 from fedsim.learning.data.partitions.quantity_skew import QuantitySkewPartition
 from fedsim.learning.data.published import CIFAR10, CIFAR100, MNIST, FashionMNIST
 from fedsim.learning.drawn_samples import Drawn, SampleDraws
-from fedsim.learning.evaluation import Evaluation, KnownEvaluation, PendingEvaluation
+from fedsim.learning.evaluation import ClientEvaluations, Evaluation, KnownEvaluation, PendingEvaluation
 from fedsim.learning.executors.catalogue import EXECUTORS
 from fedsim.learning.executors.choice import ExecutorChoice, MakeExecutor
 from fedsim.learning.executors.contracts import (
@@ -77,6 +77,7 @@ __all__ = [
     "Aggregator",
     "Architecture",
     "Batch",
+    "ClientEvaluations",
     "Compressor",
     "Dataset",
     "Digits",

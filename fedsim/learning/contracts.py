@@ -12,17 +12,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fedsim.answers import (
-    AnswerError,
     Contract,
     Flag,
     Free,
-    Given,
     InstanceOf,
     Number,
     Numbers,
     OptionalOf,
     PartOf,
-    in_words,
     same_shape,
     shaped,
 )
@@ -30,7 +27,14 @@ from fedsim.arrays import FloatArray, IntArray
 from fedsim.learning.aggregation.combining import Of
 from fedsim.learning.computing import ExecutorUsed, Work
 from fedsim.learning.drawn_samples import Drawn
-from fedsim.learning.evaluation import PENDING_EVALUATION, Evaluation, PendingEvaluation
+from fedsim.learning.evaluation import (
+    PENDING_EVALUATION,
+    ClientEvaluations,
+    Evaluation,
+    EvaluationsOfClients,
+    PendingEvaluation,
+)
+from fedsim.learning.learner_answers import LabelCounts, Measured
 from fedsim.learning.models.channels import Widths
 from fedsim.learning.models.settings import Architecture
 from fedsim.learning.server_optimizers.contracts import ServerOptimizer
@@ -336,6 +340,18 @@ class Learner(Protocol):
         """
         ...
 
+    def evaluate_clients(self, model: Model) -> ClientEvaluations | None:
+        """Return accuracy and loss of a model on the training samples of each client; None without learning.
+
+        Where a local algorithm leaves layers with the clients, each client's model is the server's with its own
+        layers, as they are at this call.
+
+        Parameters
+        ----------
+        model : trained first if it has not been
+        """
+        ...
+
     def flush(self) -> None:
         """Put into the store what has been computed and waits to be put there; called when a run is over."""
         ...
@@ -348,33 +364,6 @@ class Learner(Protocol):
         ...
 
 
-@dataclass(frozen=True)
-class _LabelCounts:
-    """Whole numbers in a table with a row for each client."""
-
-    def __call__(self, answer: object, given: Given) -> IntArray:
-        """Return a copy."""
-        labels = np.shape(answer)[1] if isinstance(answer, np.ndarray) and answer.ndim == 2 else 1
-        return Numbers(shaped("clients", labels), least=0, dtype=np.int64)(answer, given)
-
-
-@dataclass(frozen=True)
-class _Measured:
-    """One array for each measurement, with a row for each update; a number that is not known is NaN."""
-
-    def __call__(self, answer: object, given: Given) -> dict[str, NDArray[Any]]:
-        """Return copies."""
-        if not isinstance(answer, Mapping) or set(answer) != set(given["needs"]):
-            raise AnswerError(in_words(answer), f"arrays of the names {', '.join(given['needs'])}")
-        found, updates = {}, len(given["updates"])
-        for name, column in answer.items():
-            array = np.asarray(column)
-            if array.dtype.kind != "f" or array.shape[:1] != (updates,):
-                raise AnswerError(f"{name} = {in_words(array)}", f"floating-point numbers of {updates} rows")
-            found[name] = array.copy()
-        return found
-
-
 LEARNER: Final = Contract(
     "learner",
     Learner,
@@ -385,7 +374,7 @@ LEARNER: Final = Contract(
         "remembers": Flag(),
         "widths": OptionalOf(InstanceOf(Widths)),
         "samples": Numbers(shaped("clients"), least=0, dtype=np.int64),
-        "label_counts": OptionalOf(_LabelCounts()),
+        "label_counts": OptionalOf(LabelCounts()),
         "work_samples": Numbers(same_shape("client"), least=0),
         "whole_steps": Numbers(same_shape("client"), least=0, most=MOST_WORK),
         "updates": InstanceOf(list),
@@ -394,11 +383,12 @@ LEARNER: Final = Contract(
         "trained": Free(),
         "server_step": Free(),
         "with_state_of": Free(),
-        "measure": _Measured(),
+        "measure": Measured(),
         "deviations": Numbers(shaped("stale"), least=0),
         "probe_losses": Numbers(same_shape("client"), infinite=True, nan=True),
         "probe_samples": Numbers(same_shape("client"), least=0),
         "start_evaluation": PartOf(object, PENDING_EVALUATION, none=True),
+        "evaluate_clients": OptionalOf(EvaluationsOfClients()),
         "flush": Free(),
         "export": OptionalOf(InstanceOf(Mapping)),
     },

@@ -1,9 +1,10 @@
 """An evaluation of a model, also one that may still run while the simulation goes on."""
 
 from dataclasses import dataclass
-from typing import Final, Protocol
+from typing import Final, NamedTuple, Protocol
 
 from fedsim.answers import AnswerError, Contract, Flag, Given, Numbers, in_words, shaped
+from fedsim.arrays import FloatArray
 
 
 @dataclass(frozen=True)
@@ -12,6 +13,13 @@ class Evaluation:
 
     accuracy: float
     loss: float
+
+
+class ClientEvaluations(NamedTuple):
+    """A model's share of right answers and mean loss on each client's own samples, shape (K,); NaN without samples."""
+
+    accuracy: FloatArray
+    loss: FloatArray
 
 
 class PendingEvaluation(Protocol):
@@ -56,3 +64,16 @@ class _EvaluationOf:
 
 
 PENDING_EVALUATION: Final = Contract("evaluation", PendingEvaluation, {"done": Flag(), "result": _EvaluationOf()})
+
+
+@dataclass(frozen=True)
+class EvaluationsOfClients:
+    """Evaluations of each client."""
+
+    def __call__(self, answer: object, given: Given) -> ClientEvaluations:
+        """Return a checked copy."""
+        if not isinstance(answer, ClientEvaluations):
+            raise AnswerError(in_words(answer), "ClientEvaluations")
+        accuracy = Numbers(shaped("clients"), least=0, most=1, nan=True)(answer.accuracy, given)
+        loss = Numbers(shaped("clients"), infinite=True, nan=True)(answer.loss, given)
+        return ClientEvaluations(accuracy, loss)

@@ -19,11 +19,12 @@ from fedsim.learning.aggregation.combining import Of, check_enough, check_of, ch
 from fedsim.learning.aggregation.contracts import Aggregator
 from fedsim.learning.aggregation.mean import Mean
 from fedsim.learning.algorithms.plain import Plain
+from fedsim.learning.client_evaluations import evaluate_clients
 from fedsim.learning.compression.compressors import Compressor, NoCompression
 from fedsim.learning.computing import ExecutorUsed, Work
 from fedsim.learning.contracts import Model, Release, Update
 from fedsim.learning.drawn_samples import Drawn
-from fedsim.learning.evaluation import Evaluation, PendingEvaluation
+from fedsim.learning.evaluation import ClientEvaluations, Evaluation, PendingEvaluation
 from fedsim.learning.executors.contracts import Executor, TrainingSetup
 from fedsim.learning.lineage.computation import Computation
 from fedsim.learning.lineage.handles import (
@@ -262,14 +263,8 @@ class SupervisedLearner:
         self._keep_states(delivered)
         # With every base the model itself both ways give the same numbers, and so get the same digest.
         moved = of == "model" and any(update.training.base.digest != current.digest for update in delivered)
-
-        digest = digest_of(
-            "aggregate-models" if moved else "aggregate",
-            self._server_identity,
-            current.digest,
-            "".join([update.digest for update in delivered]),
-            chosen.tobytes(),
-        )
+        kind, sent = "aggregate-models" if moved else "aggregate", "".join([update.digest for update in delivered])
+        digest = digest_of(kind, self._server_identity, current.digest, sent, chosen.tobytes())
         results = self._results
         trainings = [update.training for update in delivered]
         recipe = Aggregation(
@@ -282,6 +277,7 @@ class SupervisedLearner:
             self._messages.sent,
             moved=moved,
             sum_of=None if self._algorithm.plain else self._algorithm.sum_of(trainings),
+            noise=self._messages.server_noise(delivered, chosen),
         )
         results.count(trainings)
         following = self._made(digest, current.version + 1, recipe, [current], len(delivered))
@@ -369,6 +365,10 @@ class SupervisedLearner:
     def start_evaluation(self, model: Model) -> PendingEvaluation:
         """Run the trainings that a model needs, and begin its evaluation on the test set."""
         return self._results.start_evaluation(cast(ModelHandle, model))
+
+    def evaluate_clients(self, model: Model) -> ClientEvaluations:
+        """Return accuracy and loss on the training samples of each client, with its own layers if it keeps any."""
+        return evaluate_clients(self._results, cast(ModelHandle, model), self.samples, self._algorithm, self._states)
 
     def export(self, model: Model) -> Mapping[str, NDArray[Any]]:
         """Return a model's arrays under the names in its module, training what is needed; the store has it then."""

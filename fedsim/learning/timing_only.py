@@ -14,7 +14,7 @@ from fedsim.learning.aggregation.combining import Of, check_of
 from fedsim.learning.computing import ExecutorUsed, Work
 from fedsim.learning.contracts import Learner, Model, Release, Update
 from fedsim.learning.drawn_samples import Drawn
-from fedsim.learning.evaluation import Evaluation, PendingEvaluation
+from fedsim.learning.evaluation import ClientEvaluations, Evaluation, PendingEvaluation
 from fedsim.learning.executors.choice import ExecutorChoice
 from fedsim.learning.local_training import probe_samples
 from fedsim.learning.server_optimizers.contracts import ServerOptimizer
@@ -209,6 +209,10 @@ class TimingLearner:
         return None
 
     def start_evaluation(self, model: Model) -> PendingEvaluation | None:
+        """Return None."""
+        return None
+
+    def evaluate_clients(self, model: Model) -> ClientEvaluations | None:
         """Return None."""
         return None
 

@@ -25,13 +25,10 @@ from fedsim.registry import Component, Recipe, suggest
 from fedsim.rounds import BACKHAULS, CLOUD_RULES, GROUPINGS, LATE, POLICIES, Edges
 from fedsim.rounds.aggregation.weightings import WEIGHTINGS
 from fedsim.rounds.policies.safa import Safa
+from fedsim.scenario.private_parts import Problem, private_problems
 from fedsim.scenario.sections import Crowd, Rounds, ScenarioTables
 from fedsim.selectors import SelectorPort
 from fedsim.selectors.adapter import draws_samples, numbers_of_clients
-
-Problem = tuple[tuple[str, ...], object, str]
-"""Path of a field, its value, and what is wrong and what is allowed."""
-
 
 _CATALOGUES: Final = {
     "learning": LEARNERS,
@@ -134,6 +131,7 @@ def problems(tables: ScenarioTables) -> Iterator[Problem]:
         yield from _about_transfers(rounds.edges, tables.network)
     if isinstance(tables.learning, Supervised):
         yield from _about_algorithm(tables, tables.learning.algorithm)
+    yield from private_problems(tables)
 
 
 def _about_requirements(tables: ScenarioTables) -> Iterator[Problem]:

@@ -96,6 +96,7 @@ SELECTORS: Final = Registry(
         "pause-genie": "fedsim.selectors.pause.genie:PauseGenie",
         "pause-vanilla-sa": "fedsim.selectors.pause.sa_pause:VanillaSaPause",
         "pisces": "fedsim.selectors.adaptive.pisces:Pisces",
+        "poisson": "fedsim.selectors.poisson:PoissonSampling",
         "pow-d": "fedsim.selectors.power_of_choice:PowD",
         "proportional-fair": "fedsim.selectors.channel.proportional_fair:ProportionalFair",
         "pyramidfl": "fedsim.selectors.pyramid.pyramid:PyramidFl",

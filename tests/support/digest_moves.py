@@ -187,7 +187,11 @@ _ROUNDS: Final[list[Row]] = [
     ("rounds.faults.client_crash", WHO, "mean_up_s mean_down_s"),
     ("rounds.faults.link_outage", WHO, "mean_up_s mean_down_s"),
     ("rounds.faults.server_restart", WHO, "at_s mean_up_s down_s"),
-    ("results", SHOWN, "evaluate_every smoothing target_accuracy audit noise_to_signal"),
+    (
+        "results",
+        SHOWN,
+        "evaluate_every evaluate_start evaluate_clients smoothing target_accuracy audit noise_to_signal",
+    ),
 ]
 
 _NETWORK: Final[list[Row]] = [

@@ -69,6 +69,7 @@ class TableAudit:
         self._more: dict[str, Checked] = {
             "participations": self._check_participations,
             "probes": self._check_probes,
+            "releases": self._check_releases,
             "rounds": self._check_rounds,
             "edge_rounds": self._check_rounds,
             "evaluations": self._check_evaluations,
@@ -109,7 +110,7 @@ class TableAudit:
         if self._one_server:
             _same("participations begun", self._selected, "participations", self._rows)
             _same("stale updates used", self._stale_counted, "participations", self._stale_used)
-        if self._accountant is not None:
+        if self._accountant is not None and self._accountant.adds_up:
             spent = self._accountant.spent
             counted = np.full(spent.size, self._declared)
             counted[: self._epsilon.size] += self._epsilon[: spent.size]
@@ -127,6 +128,13 @@ class TableAudit:
     def _check_probes(self, rows: TableRows) -> None:
         self._check_order(rows, self._probes)
         self._check_budget(rows)
+
+    def _check_releases(self, rows: TableRows) -> None:
+        """Refuse clients that have spent more than they may, however their releases are composed."""
+        if self._accountant is not None:
+            most = self._accountant.total
+            over = rows["spent"] > most * (1 + TOLERANCE)
+            _refuse(rows, over, f"takes its client beyond the privacy budget of {most}", ("spent",))
 
     def _check_order(self, rows: TableRows, following: Following) -> None:
         """Refuse rows that stand twice, and a client that does two things at once."""
@@ -165,9 +173,9 @@ class TableAudit:
 
     def _check_budget(self, rows: TableRows) -> None:
         """Refuse clients that spend more privacy than the budget allows."""
-        if self._accountant is None:
+        if self._accountant is None or not self._accountant.adds_up:
             return
-        client, epsilon, most = rows["client"], rows["epsilon"], self._accountant.budget.total
+        client, epsilon, most = rows["client"], rows["epsilon"], self._accountant.total
         spent: FloatArray = np.bincount(client, epsilon, minlength=self._epsilon.size).astype(np.float64)
         spent[: self._epsilon.size] += self._epsilon
         self._epsilon = spent

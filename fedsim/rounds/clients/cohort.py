@@ -34,6 +34,7 @@ class CohortRun:
     updates : handles of arrived updates by position in the cohort, made when first needed
     releases : privacy releases of the updates whose uploads have started, by position in the cohort
     number_releases : those of the numbers sent beside them
+    spent : epsilon that each of these clients had spent with its release, by position in the cohort
     work : share of the local work that each client does, shape (n,); falls if a client shortens its work
     level : place of the width that each client trains among those of the learner, shape (n,); None for the whole model
     drawn : samples that the clients have drawn to work on; None for all of their own
@@ -68,6 +69,7 @@ class CohortRun:
         self.updates: dict[int, Update] = {}
         self.releases: dict[int, Release] = {}
         self.number_releases: dict[int, Release] = {}
+        self.spent: dict[int, float] = {}
         self.work = filled(size, 1.0) if cohort.work is None else np.array(cohort.work, dtype=np.float64)
         self.level: IntArray | None = None
         self.drawn: Drawn | None = None
@@ -111,6 +113,7 @@ class CohortRun:
         self.releases[i] = Release(*accountant.charge(client))
         if numbers and accountant.numbers_share:
             self.number_releases[i] = Release(*accountant.charge_numbers(client))
+        self.spent[i] = float(accountant.spent[client])
 
     def decide(self, members: IntArray, fate: IntArray | int) -> None:
         """Set the fate, one for all or one for each, of members whose fate was not known; positions of shape (m,)."""

@@ -133,6 +133,7 @@ class CohortRuns:
         on_end = None if self.end_with_round else partial(self._client_ended, run)
         charge, accountant = None, context.clients.accountant
         if accountant is not None:
+            accountant.cohort_sent()
             charge = partial(run.charge, accountant, not NUMBERS.isdisjoint(context.selector.needs))
         try:
             run.participations = self._dispatcher.send(assignment, run.work, charge, on_end)

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from fedsim.arrays import FloatArray, IntArray
 from fedsim.devices import Availability
 from fedsim.learning import Learner, Release
-from fedsim.privacy import SideInformation
+from fedsim.privacy import ReleaseFacts, SideInformation
 from fedsim.privacy.side_information import released_numbers
 from fedsim.rounds.aggregation.weightings import BySamples, Weighting
 from fedsim.rounds.clients.context import ClientContext
@@ -37,6 +37,7 @@ class ServerContext:
     server_restart : when the server crashes; None for never
     side_information : makes numbers private that clients send beside updates; None for numbers sent as they are
     noise_to_signal : whether rounds record the noise of privacy in the updates that they used
+    releases : what the tables say of private releases; None without privacy
     weighting : by which weights updates count, under a policy without a rule of its own
     """
 
@@ -53,6 +54,7 @@ class ServerContext:
     server_restart: ServerRestart | None = None
     side_information: SideInformation | None = None
     noise_to_signal: bool = False
+    releases: ReleaseFacts | None = None
     weighting: Weighting = field(default_factory=BySamples)
 
     def sent_numbers(

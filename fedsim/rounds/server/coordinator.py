@@ -219,6 +219,7 @@ class Coordinator:
         counted = final if asynchronous else [] if own is None else [all_members(own)]
         self._log.count(counted)
         self._log.add_energies(self._buffer.energies)
+        self._log.add_server_noise(number, self._buffer.noise)
         self._log.close(number, round_.start_s, end_s, self.candidates, self.model.version, ended_by)
         self.context.knowledge.update(arrived, self.env.now)
         given_up = self._roster.take_given_up()

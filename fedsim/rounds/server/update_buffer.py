@@ -11,6 +11,7 @@ from fedsim.clock import instants
 from fedsim.history.outcomes import NO_VALUE, Fate
 from fedsim.learning import Model, Update
 from fedsim.measurements import NUMBERS
+from fedsim.privacy.central import ServerNoise
 from fedsim.rounds.aggregation.rules import AggregationRule
 from fedsim.rounds.clients.cohort import CohortRun, Members
 from fedsim.rounds.server.arrivals import ReadyUpdates, joined
@@ -21,7 +22,7 @@ _USED: Final = int(Fate.USED)
 _BY_DISPATCH: Final = attrgetter("order")
 _STALE_USED: Final = int(Fate.STALE_USED)
 _NONE: Final[IntArray] = np.zeros(0, dtype=np.int64)
-_NOTHING: Final = 0.0, 0.0
+_NOTHING: Final = 0.0, 0.0, 0.0, 0
 
 
 class UpdateBuffer:
@@ -35,7 +36,9 @@ class UpdateBuffer:
     Attributes
     ----------
     picked : clients whose new updates the last aggregation used, shape (n,)
-    energies : of noise and signal in the updates that the last aggregation used; of nothing unless rounds record them
+    energies : of noise and signal in the updates that the last aggregation used, how many of them were clipped, and how
+        many there are; of nothing unless rounds record them
+    noise : that the server has added to the last aggregate; None for none
     """
 
     def __init__(self, context: ServerContext, rule: AggregationRule) -> None:
@@ -48,6 +51,7 @@ class UpdateBuffer:
         self._new: dict[CohortRun, list[IntArray]] = {}
         self._held: set[tuple[CohortRun, int]] = set()
         self.picked, self.energies = _NONE, _NOTHING
+        self.noise: ServerNoise | None = None
         self._begun_with, self._sent = np.full((2, context.learner.samples.size), -1)
         self._newest = -1  # version that an update which has arrived started from
 
@@ -94,7 +98,7 @@ class UpdateBuffer:
     def aggregate(self, number: int, model: Model) -> Model:
         """Return the next model; with too few updates the present one, and discard the updates."""
         self._refuse_stale(model.version)
-        unmeasured, self.energies = self._unmeasured(), _NOTHING
+        unmeasured, self.energies, self.noise = self._unmeasured(), _NOTHING, None
         ready = _in_order(self._buffered)
         if self._size is not None:
             ready = _earliest(ready, self._size)
@@ -109,6 +113,9 @@ class UpdateBuffer:
         # After the aggregation, which computes nothing: so an update is added to the model as soon as it is there.
         self._measure(unmeasured)
         used = aggregated.weight > 0
+        if self.context.releases is not None and self.context.releases.server is not None:
+            epsilon = [run.releases[i].epsilon for run, members in ready for i in members.tolist()]
+            self.noise = self.context.releases.server.noise_of(epsilon, arrivals.client, aggregated.weight)
         if self.context.noise_to_signal:
             self.energies = self._energies([arrivals.updates[i] for i in np.flatnonzero(used).tolist()])
         self.picked = arrivals.client[used & ~arrivals.held if self._held else used]
@@ -203,10 +210,11 @@ class UpdateBuffer:
                 found |= self.context.sent_numbers(run.cohort.client[members], releases, told)
             run.measure(members, found)
 
-    def _energies(self, used: Sequence[Update]) -> tuple[float, float]:
-        """Return the sums of the expected energies of noise, and of the energies of the signals, in updates."""
-        found = self.context.learner.measure(used, ("noise_energy", "signal_energy"))
-        return float(found["noise_energy"].sum()), float(found["signal_energy"].sum())
+    def _energies(self, used: Sequence[Update]) -> tuple[float, float, float, int]:
+        """Return the sums of the expected energies of noise and of the signals in updates, and how many are clipped."""
+        found = self.context.learner.measure(used, ("noise_energy", "signal_energy", "clipped"))
+        noise, signal, clipped = (float(found[name].sum()) for name in ("noise_energy", "signal_energy", "clipped"))
+        return noise, signal, clipped, len(used)
 
     def _updates(self, run: CohortRun, members: IntArray) -> list[Update]:
         """Return the handles of members' updates, the same ones at every call."""
