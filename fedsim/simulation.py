@@ -25,6 +25,7 @@ from fedsim.learning.models.trained import TrainedModel
 from fedsim.learning.settings import LEARNER_SETTINGS
 from fedsim.learning.store.choice import StoreChoice
 from fedsim.network.contracts import PLACEMENT, build_links
+from fedsim.per_client import values_of
 from fedsim.privacy.side_information import SIDE_INFORMATION
 from fedsim.rounds import (
     ClientContext,
@@ -48,6 +49,8 @@ from fedsim.rounds.clients.dispatch import Dispatcher
 from fedsim.rounds.hierarchy.cloud import Cloud
 from fedsim.rounds.policies.contracts import checked_policy
 from fedsim.rounds.policies.late import LATE_RULE
+from fedsim.rounds.secure.exchange import SecureParts
+from fedsim.rounds.secure.protocols import SECURE_AGGREGATION
 from fedsim.rounds.server.at_request import columns_at_request
 from fedsim.rounds.server.coordinator import Coordinator
 from fedsim.rounds.server.declared import DeclaredLabels
@@ -323,7 +326,8 @@ def build_context(
         share = 0.0 if side is None else side.share
         declared = 0.0 if labels is None else labels.epsilon
         accountant = privacy.accountant(clients, share, declared, sampling_rate(scenario))
-    workload = Workload(learner, selector.needs)
+    secure = _secure_parts(scenario, streams, selector)
+    workload = Workload(learner, selector.needs, None if secure is None else secure[1])
     expected = None
     if selector.oracle or selector.uses_features:
         expected = ExpectedTimes.of(links, compute, workload)
@@ -371,8 +375,22 @@ def build_context(
         server_restart=faults.server_restart,
         side_information=side,
         releases=None if privacy is None else privacy.facts(),
+        secure=None if secure is None else secure[0],
         noise_to_signal=scenario.results.noise_to_signal and privacy is not None and learner.architecture is not None,
     )
+
+
+def _secure_parts(
+    scenario: Scenario, streams: Streams, selector: SelectorPort
+) -> tuple[SecureParts, Callable[[float], float]] | None:
+    """Return the parts of secure aggregation, and what gives the size of a masked update; None without."""
+    chosen, clients = scenario.rounds.secure_aggregation, scenario.crowd.clients
+    if chosen is None:
+        return None
+    protocol = SECURE_AGGREGATION.checked(chosen)
+    most = min(scenario.rounds.policy.traits.cohort_size or selector.cohort or clients, clients)
+    mask_s = values_of(chosen, "mask_s", clients, streams, "rounds.secure_aggregation")
+    return SecureParts(protocol, mask_s), lambda bits: float(protocol.masked_bits(bits, most))
 
 
 def _availability(

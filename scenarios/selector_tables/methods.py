@@ -116,6 +116,10 @@ EVIDENCE: Final = (", exact numbers", ", slow fading", ", noise corrected", ", u
 NOT_BY_ITSELF: Final = {
     "pause-enumeration": "tries all sets, of which there are too many of a whole cohort: a row with cohorts of 2",
 }
+NO_ROWS: Final = {
+    "poisson": "draws as uniform does, cohorts of random size, for the amplification of central privacy",
+}
+"""Selectors without a row, with the reason."""
 NOT_IN: Final = {
     "all-compute": ("privacy", "norms of updates are no private answers: refused before the run starts"),
 }
@@ -130,7 +134,7 @@ def methods() -> dict[str, Method]:
     """
     plain, exact = {}, {}
     for kind in sorted(SELECTORS.builtin):
-        if kind in NOT_BY_ITSELF:
+        if kind in NOT_BY_ITSELF or kind in NO_ROWS:
             continue
         without = _IN_CELLS if kind in DIVIDE else NOT_IN.get(kind, ("", ""))[:1]
         selector = _port(kind)

@@ -158,4 +158,4 @@ DEFAULTS = {
     },
     "weighted": {"weights": "equal"},
 }
-NEEDED = {"cohort": 3, "deadline_s": 2.0, "samples": 10}
+NEEDED = {"cohort": 3, "deadline_s": 2.0, "samples": 10, "rate": 0.5}

@@ -37,7 +37,14 @@ class StepLog(Protocol):
 
 
 class Masking(Protocol):
-    """What happens before a cohort is sent, and before its updates are added up."""
+    """What happens before a cohort is sent, and before its updates are added up.
+
+    Attributes
+    ----------
+    unanswered : clients of the present step that have neither answered nor are lost
+    """
+
+    unanswered: int
 
     def prepare(self, number: int, cohort: Cohort, availability_draw: int) -> Kept:
         """Return the clients of a cohort that are sent the model; none if too few are left.
@@ -57,6 +64,8 @@ class Masking(Protocol):
 
 class InClear(Masking):
     """Updates in clear: no steps, and every sum is known."""
+
+    unanswered = 0
 
     def prepare(self, number: int, cohort: Cohort, availability_draw: int) -> Kept:
         """Return the whole cohort."""
@@ -109,7 +118,7 @@ class SecureExchange(Masking):
     def __init__(self, env: Environment, dispatcher: Dispatcher, log: StepLog, parts: SecureParts) -> None:
         self.env, self._dispatcher, self._log = env, dispatcher, log
         self._protocol, self._mask_s = parts.protocol, parts.mask_s
-        self._least = self._shared = self._availability_draw = 0
+        self._least = self._shared = self._availability_draw = self.unanswered = 0
 
     def prepare(self, number: int, cohort: Cohort, availability_draw: int) -> Kept:
         """Exchange keys and shares; return the clients that have all shares."""
@@ -167,12 +176,11 @@ class SecureExchange(Masking):
         bits : sizes of the message down and of the message up
         masks : how many masks each client expands between the two
         """
-        over, running = self.env.event(), client.size
+        over, self.unanswered = self.env.event(), client.size
 
         def ended(*_: object) -> None:
-            nonlocal running
-            running -= 1
-            if not running:
+            self.unanswered -= 1
+            if not self.unanswered:
                 over.succeed()
 
         assignment = Assignment(
@@ -205,5 +213,6 @@ class SecureExchange(Masking):
         """Cancel clients that have not answered, and record what the step has cost."""
         if asked.cancel():
             yield self.env.timeout(0)
+        self.unanswered = 0
         self._dispatcher.finalize(client, asked)
         self._log(number, step, asked.records(client))
