@@ -25,7 +25,6 @@ from fedsim.learning.models.trained import TrainedModel
 from fedsim.learning.settings import LEARNER_SETTINGS
 from fedsim.learning.store.choice import StoreChoice
 from fedsim.network.contracts import PLACEMENT, build_links
-from fedsim.per_client import values_of
 from fedsim.privacy.side_information import SIDE_INFORMATION
 from fedsim.rounds import (
     ClientContext,
@@ -50,10 +49,9 @@ from fedsim.rounds.hierarchy.cloud import Cloud
 from fedsim.rounds.policies.contracts import checked_policy
 from fedsim.rounds.policies.late import LATE_RULE
 from fedsim.rounds.secure.exchange import SecureParts
-from fedsim.rounds.secure.protocols import SECURE_AGGREGATION
 from fedsim.rounds.server.at_request import columns_at_request
 from fedsim.rounds.server.coordinator import Coordinator
-from fedsim.rounds.server.declared import DeclaredLabels
+from fedsim.rounds.server.declared import DeclaredLabels, reserved_for_sizes
 from fedsim.rounds.server.probing import why_no_norms
 from fedsim.rounds.server.round_log import RoundLog
 from fedsim.rounds.server.server import RoundRunner
@@ -272,6 +270,7 @@ def build_server(
         narrow=(workload.down_sizes[1:], workload.up_sizes[1:]),
         one_server=hierarchy is None,
         asks=context.selector.probe is not None,
+        draws=context.selector.draws_samples,
     )
     runner: RoundRunner
     if hierarchy is None:
@@ -325,9 +324,11 @@ def build_context(
         side = SIDE_INFORMATION.checked(privacy.side_information) if selector.numbers else None
         share = 0.0 if side is None else side.share
         declared = 0.0 if labels is None else labels.epsilon
-        accountant = privacy.accountant(clients, share, declared, sampling_rate(scenario))
-    secure = _secure_parts(scenario, streams, selector)
-    workload = Workload(learner, selector.needs, None if secure is None else secure[1])
+        reserved = reserved_for_sizes(selector, privacy, scenario.rounds.count)
+        accountant = privacy.accountant(clients, share, declared, sampling_rate(scenario), reserved)
+    most = scenario.rounds.policy.traits.cohort_size or selector.cohort or clients
+    secure = SecureParts.of(scenario.rounds.secure_aggregation, clients, most, streams)
+    workload = Workload(learner, selector.needs, None if secure is None else secure.masked_bits)
     expected = None
     if selector.oracle or selector.uses_features:
         expected = ExpectedTimes.of(links, compute, workload)
@@ -375,22 +376,9 @@ def build_context(
         server_restart=faults.server_restart,
         side_information=side,
         releases=None if privacy is None else privacy.facts(),
-        secure=None if secure is None else secure[0],
+        secure=secure,
         noise_to_signal=scenario.results.noise_to_signal and privacy is not None and learner.architecture is not None,
     )
-
-
-def _secure_parts(
-    scenario: Scenario, streams: Streams, selector: SelectorPort
-) -> tuple[SecureParts, Callable[[float], float]] | None:
-    """Return the parts of secure aggregation, and what gives the size of a masked update; None without."""
-    chosen, clients = scenario.rounds.secure_aggregation, scenario.crowd.clients
-    if chosen is None:
-        return None
-    protocol = SECURE_AGGREGATION.checked(chosen)
-    most = min(scenario.rounds.policy.traits.cohort_size or selector.cohort or clients, clients)
-    mask_s = values_of(chosen, "mask_s", clients, streams, "rounds.secure_aggregation")
-    return SecureParts(protocol, mask_s), lambda bits: float(protocol.masked_bits(bits, most))
 
 
 def _availability(

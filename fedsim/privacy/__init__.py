@@ -108,7 +108,12 @@ class Privacy(Settings):
         return ReleaseFacts(self.mechanism, self.composition, server)
 
     def accountant(
-        self, clients: int, numbers_share: float = 0.0, declared: float = 0.0, rate: float | None = None
+        self,
+        clients: int,
+        numbers_share: float = 0.0,
+        declared: float = 0.0,
+        rate: float | None = None,
+        reserved: float = 0.0,
     ) -> PrivacyAccountant:
         """Return the accounts of a run's clients.
 
@@ -118,12 +123,15 @@ class Privacy(Settings):
         numbers_share : share of the budget that pays for numbers beside updates, in [0, 1)
         declared : epsilon of what each client declares once
         rate : probability with which the selector draws each client, where amplification is counted
+        reserved : most epsilon that a client's answers about the number of its samples may cost
         """
         if self.composition is None:
-            return PrivacyAccountant(self.budget, clients, numbers_share, declared, self.least_epsilon)
+            return PrivacyAccountant(
+                self.budget, clients, numbers_share, declared, self.least_epsilon, reserved=reserved
+            )
         composition = COMPOSITION.checked(self.composition)
         delta = MECHANISM.checked(self.mechanism).delta if isinstance(self.mechanism, CalibratedNoise) else 0.0
         ledger, most, least = composition.ledger(delta, rate), composition.most_epsilon, self.least_epsilon
         if rate is not None:
             return SampledAccountant(self.budget, clients, ledger=ledger, least_epsilon=least, most_epsilon=most)
-        return PrivacyAccountant(self.budget, clients, numbers_share, declared, least, ledger, most)
+        return PrivacyAccountant(self.budget, clients, numbers_share, declared, least, ledger, most, reserved)

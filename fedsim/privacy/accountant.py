@@ -29,7 +29,8 @@ class PrivacyAccountant:
     further update, with the numbers of an answer and of that update.
 
     What clients declare once, before the first round, may cost epsilon of its own. It is spent from the beginning, and
-    the budget's terms shrink by the factor that leaves the rest of the total to all releases.
+    the budget's terms shrink by the factor that leaves the rest of the total to all releases. What clients answer about
+    the number of their samples is reserved in the same way, and spent as they answer.
 
     Parameters
     ----------
@@ -37,6 +38,7 @@ class PrivacyAccountant:
     clients : number of clients K, >= 0
     numbers_share : share of the budget that pays for numbers, in [0, 1); 0 where none are sent
     declared : epsilon of what each client declares once, in [0, total)
+    reserved : most epsilon that a client's answers about the number of its samples may cost, beside what is declared
     least_epsilon : an account with less than this left closes, >= 0
     ledger : composes the updates of a client, one after the other; None for summation
     most_epsilon : limit of what a client leaks under a ledger; None for the budget's total
@@ -62,21 +64,25 @@ class PrivacyAccountant:
         least_epsilon: float | None = None,
         ledger: Ledger | None = None,
         most_epsilon: float | None = None,
+        reserved: float = 0.0,
     ) -> None:
         if clients < 0:
             raise ValueError(f"clients: {clients!r} is not allowed; it must be at least 0")
         if not 0 <= numbers_share < 1:
             raise ValueError(f"numbers_share: {numbers_share!r} is not allowed; it must be in [0, 1)")
         self.budget, self.numbers_share, self.declared = BUDGET.checked(budget), numbers_share, declared
-        if not 0 <= declared < self.budget.total:
-            raise ValueError(
-                f"declared: {declared!r} is not allowed; it must be at least 0 and below the budget of "
-                f"{self.budget.total!r}"
-            )
-        self._left = 1.0 - declared / self.budget.total
+        for name, value in (("declared", declared), ("reserved", reserved)):
+            if not value >= 0 or not declared + reserved < self.budget.total:
+                raise ValueError(
+                    f"{name}: {value!r} is not allowed; it must be at least 0, and declared and reserved together "
+                    f"below the budget of {self.budget.total!r}"
+                )
+        self.reserved = reserved
         self.adds_up = ledger is None
         self.total = float(self.budget.total) if most_epsilon is None else most_epsilon
         self._ledger, self._composed = ledger, [0.0]
+        self._left = 1.0 - (declared + reserved) / self.budget.total
+        self._sizes = np.zeros(clients)
         self._releases, self._numbers = np.zeros(clients, dtype=np.int64), np.zeros(clients, dtype=np.int64)
         self._spent = np.full(clients, float(declared))
         self.releases: IntArray = _read_only(self._releases)
@@ -117,35 +123,65 @@ class PrivacyAccountant:
         """Charge a client for the numbers whose upload it starts now; returns and errors as of `charge`."""
         return self._charge(client, self._numbers, self.numbers_share)
 
+    def charge_size(self, client: int, epsilon: float, *, once: bool = False) -> float:
+        """Charge a client for its answer about the number of its samples, and return what it costs.
+
+        Parameters
+        ----------
+        client : id
+        epsilon : of an answer
+        once : whether all answers of the client together cost one
+
+        Raises
+        ------
+        ScenarioError
+            If it costs more than is reserved.
+        """
+        cost = 0.0 if once and self._sizes[client] else epsilon
+        spent = float(self._sizes[client]) + cost
+        if spent > self.reserved * (1 + 1e-9):
+            raise ScenarioError(
+                f"privacy: client {client} would spend {spent!r} epsilon on its number of samples; "
+                f"{self.reserved!r} is reserved for it"
+            )
+        self._sizes[client] += cost
+        self._settle(client)
+        return cost
+
     def _charge(self, client: int, counts: IntArray, share: float) -> tuple[float, int]:
         if not 0 <= client < counts.size:
             raise IndexError(f"client: {client!r} is not one of the {counts.size} in the accountant")
         index = int(counts[client]) + 1
         self._know(index)
         counts[client] = index
+        self._settle(client)
+        return self._cost(index, share), index
+
+    def _settle(self, client: int) -> None:
+        """Work out what a client has spent, and close its account if too little is left."""
         updates, numbers = int(self._releases[client]), int(self._numbers[client])
-        self._spent[client] = spent = self._sum(updates, numbers)
+        self._spent[client] = spent = self._sum(updates, numbers, float(self._sizes[client]))
         self.largest = max(self.largest, spent)
         if self._open[client] and self._ends_with(spent, updates, numbers):
             self._open[client] = False
             self.closed.append(client)
-        return self._cost(index, share), index
 
     def _ends_with(self, spent: float, updates: int, numbers: int) -> bool:
         """Return whether an account that has spent so much, for these numbers of releases, is closed."""
         return self.total - spent < self._least or self._is_last(updates) or not self._pays(updates, numbers)
 
-    def _sum(self, updates: int, numbers: int) -> float:
-        """Return what a client has spent after some updates and some uploads of numbers."""
+    def _sum(self, updates: int, numbers: int, sizes: float) -> float:
+        """Return what a client has spent after some updates, some uploads of numbers, and answers about its size."""
+        fixed = self.declared + sizes
         if self._ledger is not None:
             told = self._left * self.numbers_share * self._leaked(numbers) if self.numbers_share else 0.0
-            return self.declared + self._together(updates, self._ledger) + told
+            return fixed + self._together(updates, self._ledger) + told
         spent = self._leaked(updates)
         if self.numbers_share:
             spent = (1.0 - self.numbers_share) * spent + self.numbers_share * self._leaked(numbers)
-        if self.declared:
-            spent = self.declared + self._left * spent
-        if self.numbers_share or self.declared:
+        if self.declared or self.reserved:
+            spent = fixed + self._left * spent
+        if self.numbers_share or self.declared or self.reserved:
             spent = min(spent, self.total)  # above it by rounding alone
         return spent
 
@@ -162,7 +198,7 @@ class PrivacyAccountant:
             return True  # the terms of a budget never exceed its total
         if self._is_last(updates):
             return False
-        return self._sum(updates + 1, numbers + 2 if self.numbers_share else 0) <= self.total
+        return self._sum(updates + 1, numbers + 2 if self.numbers_share else 0, self.reserved) <= self.total
 
     def _cost(self, index: int, share: float) -> float:
         """Return the cost of a client's release of this number, of which a share of the budget pays."""
@@ -243,7 +279,7 @@ class SampledAccountant(PrivacyAccountant):
     def cohort_sent(self) -> None:
         """Charge all clients for a cohort that is sent."""
         self._cohorts += 1
-        spent = self._sum(self._cohorts, 0)
+        spent = self._sum(self._cohorts, 0, 0.0)
         self._spent[:] = spent
         self.largest = max(self.largest, spent)
         if self._open.any() and self._ends_with(spent, self._cohorts, 0):

@@ -116,14 +116,12 @@ EVIDENCE: Final = (", exact numbers", ", slow fading", ", noise corrected", ", u
 NOT_BY_ITSELF: Final = {
     "pause-enumeration": "tries all sets, of which there are too many of a whole cohort: a row with cohorts of 2",
 }
-NO_ROWS: Final = {
-    "poisson": "draws as uniform does, cohorts of random size, for the amplification of central privacy",
-}
-"""Selectors without a row, with the reason."""
 NOT_IN: Final = {
     "all-compute": ("privacy", "norms of updates are no private answers: refused before the run starts"),
 }
 """Selectors that a table cannot have, with the table and the reason."""
+ELSEWHERE: Final = frozenset({"fedsampling", "fixed-ratio", "poisson"})
+"""Selectors of samples and not of clients, which `scenarios/fedsampling` compares, and of central privacy."""
 
 
 @cache
@@ -133,8 +131,8 @@ def methods() -> dict[str, Method]:
     A selector that reads numbers beside updates has a further row in the table with privacy, in which they are exact.
     """
     plain, exact = {}, {}
-    for kind in sorted(SELECTORS.builtin):
-        if kind in NOT_BY_ITSELF or kind in NO_ROWS:
+    for kind in sorted(set(SELECTORS.builtin) - ELSEWHERE):
+        if kind in NOT_BY_ITSELF:
             continue
         without = _IN_CELLS if kind in DIVIDE else NOT_IN.get(kind, ("", ""))[:1]
         selector = _port(kind)

@@ -31,6 +31,7 @@ STEP: Final = _moves("model cloud evaluation", "updates are the same, their weig
 MERGE: Final = _moves("cloud", "models of edge servers are the same, their shares, members or the cloud's step differ")
 TIMES: Final = _moves("", "times alone: they decide which trainings are needed, not what comes of one")
 WHO: Final = _moves("", "who takes part, and when a round is over: which trainings are needed, not what comes of one")
+DRAWS: Final = _moves("", "who takes part, and which samples its clients draw in a round: nothing of a whole training")
 SHOWN: Final = _moves("", "names, measures and figures")
 STANDS_FOR: Final = _moves("", "stands for a bigger model in the times of transfers and work")
 ENOUGH: Final = _moves("", "counts by the samples that it gives to clients, and here all have enough")
@@ -345,6 +346,9 @@ _SELECTORS: Final[list[Row]] = [
     ("selector fastest", WHO, "cohort"),
     ("selector fedcor", WHO, "cohort warmup interval beta gamma dimension history noise mean weights up_bits wait_s"),
     ("selector fedcs", WHO, "deadline_s share uploads overhead_s down_bits up_bits wait_s"),
+    ("selector fedsampling", DRAWS, "samples threshold epsilon alpha clip query"),
+    ("selector fedsampling", WHO, "anonymous cohort up_bits down_bits wait_s"),
+    ("selector fixed-ratio", DRAWS, "ratio"),
     ("selector fedsuv", WHO, "cohort rho elimination keep fill delta ridge scaling kernel length_scale"),
     ("selector fedsuv", WHO, "noise fit basis utility_scale undelivered batch negative_gain when_disjoint"),
     ("selector fedsuv", WHO, "samples_per_round"),

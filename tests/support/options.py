@@ -72,6 +72,12 @@ SELECTOR_OPTIONS = {
         {"cohort": 5, "warmup": 3, "interval": 3},
         {"cohort": 3, "warmup": 2, "interval": 4, "mean": "zero", "dimension": 2, "weights": "equal", "beta": 0.5},
     ],
+    "fedsampling": [
+        {"samples": 50},
+        {"samples": 20, "alpha": 0.5, "clip": False, "query": "once", "cohort": 4, "wait_s": 0.5},
+        {"samples": 1000, "epsilon": 0.5, "threshold": 20, "anonymous": True},
+    ],
+    "fixed-ratio": [{"ratio": 0.1}, {"ratio": 1.0}],
     "haccs": [
         {"cohort": 5},
         {"cohort": 3, "draw": "quasi-random", "losses": "squares", "distance": "euclidean", "radius": 0.6},
@@ -114,6 +120,8 @@ SELECTOR_OPTIONS = {
 }
 # What a selector needs beside a cohort in a run of rounds of about a second.
 SELECTOR_RUN_OPTIONS = {
+    "fedsampling": {"samples": 400, "alpha": 0.9, "threshold": 100},
+    "fixed-ratio": {"ratio": 0.3},
     "fedcs": {"deadline_s": 2.0, "share": 0.5, "wait_s": 0.5},
     "cpow-d": {"samples": 10, "wait_s": 0.5},
     "poisson": {"rate": 0.3},

@@ -159,8 +159,8 @@ class CountingLearner:
     evaluated: list = field(default_factory=list)
     evaluated_clients: list = field(default_factory=list)
 
-    def work_samples(self, client, work=None):
-        return self.samples[client].astype(float)
+    def work_samples(self, client, work=None, got=None):
+        return (self.samples[client] if got is None else got).astype(float)
 
     def whole_steps(self, client, work, *, up):
         return work
@@ -168,7 +168,7 @@ class CountingLearner:
     def initial(self):
         return CountedModel(0)
 
-    def updates(self, model, client, releases=None, work=None, repeat=0, level=None):
+    def updates(self, model, client, releases=None, work=None, repeat=0, level=None, drawn=None):
         shares = np.ones(len(client)) if work is None else work
         self.repeats += [(model.version, one, repeat) for one in client.tolist()]
         for i, one in enumerate(client.tolist()):

@@ -38,6 +38,7 @@ class TableAudit:
     accountant : of privacy; None without
     one_server : whether there are no edge servers
     asks : whether the selector asks clients first, so that a cohort may have its updates and get no model
+    draws : whether clients draw samples, so that a message down may be of any size, and one up without bits
     rules : the rules of each row, by table
 
     Attributes
@@ -53,10 +54,11 @@ class TableAudit:
         narrow: tuple[FloatArray, FloatArray] = (_NONE, _NONE),
         one_server: bool = True,
         asks: bool = False,
+        draws: bool = False,
         rules: dict[str, tuple[RowRule, ...]] = ROW_RULES,
     ) -> None:
         self.spent_s = 0.0
-        self._asks, self._narrow = asks, narrow
+        self._asks, self._draws, self._narrow = asks, draws, narrow
         self._bits, self._accountant, self._one_server, self._rules = bits, accountant, one_server, rules
         self._participations, self._probes, self._steps = (Following(-1.0, -1.0) for _ in range(3))
         self._rounds = {name: Following(0.0, -math.inf, 0.0, 0.0) for name in ("rounds", "edge_rounds")}
@@ -156,11 +158,16 @@ class TableAudit:
         arrived = rows["cut_in"] == NOT_CUT
         for size, narrow, column in zip(self._bits, self._narrow, ("downlink_bits", "uplink_bits"), strict=True):
             sent, slack = rows[column], TOLERANCE * size
-            _refuse(rows, ~(sent <= size + slack), f"has carried more than the {size} bits of the message", (column,))
             short = arrived & (sent < size - slack)
+            down = column == "downlink_bits"
+            if self._draws and down:
+                continue
+            if self._draws:
+                short &= sent > 0
+            _refuse(rows, ~(sent <= size + slack), f"has carried more than the {size} bits of the message", (column,))
             for smaller in narrow.tolist():
                 short &= np.abs(sent - smaller) > slack
-            if self._asks and column == "downlink_bits":
+            if self._asks and down:
                 # Clients that have trained for an answer are told to send, without bits, and do not work.
                 short &= (sent > 0) | (rows["compute_s"] > 0)
             _refuse(rows, short, f"arrived without all {size} bits", (column,))

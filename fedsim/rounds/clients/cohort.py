@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fedsim.arrays import FloatArray, IntArray, filled
+from fedsim.arrays import BoolArray, FloatArray, IntArray, filled
 from fedsim.history.outcomes import NO_VALUE, UNDECIDED, Fate, Outcome
-from fedsim.learning import Model, Release, Update
+from fedsim.learning import Drawn, Model, Release, Update
 from fedsim.privacy import PrivacyAccountant
 from fedsim.rounds.clients.participation import Participations
 from fedsim.selectors import Cohort
@@ -37,6 +37,8 @@ class CohortRun:
     spent : epsilon that each of these clients had spent with its release, by position in the cohort
     work : share of the local work that each client does, shape (n,); falls if a client shortens its work
     level : place of the width that each client trains among those of the learner, shape (n,); None for the whole model
+    drawn : samples that the clients have drawn to work on; None for all of their own
+    silent : clients that have drawn none and send a message without bits, shape (n,); None for none
     everyone : positions of all members, 0..n-1
     fate : `Fate` of each update, `UNDECIDED` before it is known, shape (n,)
     undecided : number of updates whose fate is not known
@@ -70,6 +72,8 @@ class CohortRun:
         self.spent: dict[int, float] = {}
         self.work = filled(size, 1.0) if cohort.work is None else np.array(cohort.work, dtype=np.float64)
         self.level: IntArray | None = None
+        self.drawn: Drawn | None = None
+        self.silent: BoolArray | None = None
         self.fate = np.empty(size, dtype=np.int8)
         self.fate.fill(UNDECIDED)
         self.undecided = self._unrecorded = size

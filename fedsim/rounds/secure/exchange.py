@@ -2,7 +2,7 @@
 
 from collections.abc import Generator
 from dataclasses import dataclass
-from typing import Any, Final, Protocol
+from typing import Any, Final, Protocol, Self
 
 import numpy as np
 from simpy import Environment, Event, Interrupt
@@ -10,14 +10,15 @@ from simpy import Environment, Event, Interrupt
 from fedsim.arrays import IntArray
 from fedsim.clock import LastOfInstant, first_of
 from fedsim.history.outcomes import SecureStep
-from fedsim.per_client import Values, at
+from fedsim.per_client import Values, at, values_of
 from fedsim.rounds.clients.assignment import Assignment
 from fedsim.rounds.clients.cohort import CohortRun
 from fedsim.rounds.clients.dispatch import Dispatcher
 from fedsim.rounds.clients.participation import Participations
 from fedsim.rounds.clients.records import ParticipationRecords
-from fedsim.rounds.secure.protocols import SecureAggregation
+from fedsim.rounds.secure.protocols import SECURE_AGGREGATION, SecureAggregation
 from fedsim.selectors import Cohort
+from fedsim.streams import Streams
 
 SECURE_DRAWS: Final = 2**52
 """Added to the round, once for each step, it makes the draw of the step, whose random times are its own."""
@@ -86,10 +87,32 @@ class SecureParts:
     ----------
     protocol : sizes of messages, checked
     mask_s : seconds of one mask of each client
+    most : clients of the largest cohort
     """
 
     protocol: SecureAggregation
     mask_s: Values
+    most: int
+
+    @classmethod
+    def of(cls, protocol: SecureAggregation | None, clients: int, most: int, streams: Streams) -> Self | None:
+        """Return the parts of a run; None for updates in clear.
+
+        Parameters
+        ----------
+        protocol : of the scenario
+        clients : number of clients K
+        most : clients of the largest cohort that the server asks for; more than K for all
+        streams : random streams of the run
+        """
+        if protocol is None:
+            return None
+        mask_s = values_of(protocol, "mask_s", clients, streams, "rounds.secure_aggregation")
+        return cls(SECURE_AGGREGATION.checked(protocol), mask_s, min(most, clients))
+
+    def masked_bits(self, update_bits: float) -> float:
+        """Return the bits of a masked update; ``update_bits`` is its size in clear."""
+        return float(self.protocol.masked_bits(update_bits, self.most))
 
     def masking(self, env: Environment, dispatcher: Dispatcher, log: StepLog) -> Masking:
         """Return the steps of one server.

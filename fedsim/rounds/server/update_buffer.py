@@ -79,7 +79,7 @@ class UpdateBuffer:
             self._begun_with[client] = version = run.model.version
             self._newest = max(self._newest, version)
             if self.context.learner.remembers:
-                self._updates(run, members)
+                self._updates(run, _speaking(run, members))
 
     def count(self, version: int) -> int:
         """Return how many updates wait that a model of a version accepts; the others are discarded."""
@@ -102,6 +102,7 @@ class UpdateBuffer:
         ready = _in_order(self._buffered)
         if self._size is not None:
             ready = _earliest(ready, self._size)
+        ready, silent = _apart(ready)
         if sum(members.size for _, members in ready) < max(1, self.context.minimum_updates, self._size or 1):
             self._measure(unmeasured)
             self.picked = _NONE
@@ -118,6 +119,9 @@ class UpdateBuffer:
         if self.context.noise_to_signal:
             self.energies = self._energies([arrivals.updates[i] for i in np.flatnonzero(used).tolist()])
         self.picked = arrivals.client[used & ~arrivals.held if self._held else used]
+        for run, members in silent:
+            # A message without bits adds zero to the model.
+            self._decide(run, members, np.zeros(members.size), number, model.version)
         done = 0
         for run, members in ready:
             part = slice(done, done + members.size)
@@ -184,6 +188,7 @@ class UpdateBuffer:
         kept = []
         for run, members in _in_order(self._new) if self._needs else ():
             here = members[np.isin(members, joined(self._buffered.get(run, [members[:0]])))]
+            here = _speaking(run, here)
             if here.size:
                 kept.append((run, here))
         return kept
@@ -222,9 +227,9 @@ class UpdateBuffer:
             places = alike.tolist()
             releases = {at: run.releases[i] for at, i in enumerate(places) if i in run.releases} if run.releases else {}
             level = None if run.level is None else run.level[alike]
-            handles = self.context.learner.updates(
-                run.model, run.cohort.client[alike], releases, run.work[alike], repeat, level
-            )
+            asked = run.model, run.cohort.client[alike], releases, run.work[alike], repeat, level
+            drawn = {} if run.drawn is None else {"drawn": run.drawn.part(alike)}
+            handles = self.context.learner.updates(*asked, **drawn)
             made.update(zip(places, handles, strict=True))
         return [made[i] for i in members.tolist()]
 
@@ -247,6 +252,23 @@ def _in_order(members: dict[CohortRun, list[IntArray]]) -> Members:
     """Return members ordered by the dispatch of their cohorts and the place in them."""
     runs = sorted(members, key=_BY_DISPATCH) if len(members) > 1 else members
     return [(run, members[run][0] if len(members[run]) == 1 else np.sort(joined(members[run]))) for run in runs]
+
+
+def _speaking(run: CohortRun, members: IntArray) -> IntArray:
+    """Return those of some members that have sent more than a message without bits, shape (m,)."""
+    return members if run.silent is None else members[~run.silent[members]]
+
+
+def _apart(members: Members) -> tuple[Members, Members]:
+    """Return members with updates, and those that have sent a message without bits."""
+    if all(run.silent is None for run, _ in members):
+        return members, []
+    parts = [
+        (run, places, np.zeros(places.size, dtype=bool) if run.silent is None else run.silent[places])
+        for run, places in members
+    ]
+    updates = [(run, places[~silent]) for run, places, silent in parts if not silent.all()]
+    return updates, [(run, places[silent]) for run, places, silent in parts if silent.any()]
 
 
 def _earliest(ready: Members, count: int) -> Members:
