@@ -62,6 +62,7 @@ def catalogues() -> dict[str, Any]:
     from fedsim.rounds import BACKHAULS, CLOUD_RULES, GROUPINGS, LATE, POLICIES
     from fedsim.rounds.aggregation.staleness import STALENESS
     from fedsim.rounds.aggregation.weightings import WEIGHTINGS
+    from fedsim.rounds.secure.protocols import SECURE_AGGREGATIONS
     from fedsim.selectors import SELECTORS
 
     return {
@@ -70,6 +71,7 @@ def catalogues() -> dict[str, Any]:
         "late-rules": LATE,
         "staleness-laws": STALENESS,
         "weightings": WEIGHTINGS,
+        "secure-aggregations": SECURE_AGGREGATIONS,
         "groupings": GROUPINGS,
         "edge-mergings": CLOUD_RULES,
         "backhauls": BACKHAULS,

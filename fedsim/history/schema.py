@@ -9,7 +9,7 @@ from typing import Final
 import pyarrow as pa
 
 from fedsim.history.column import LABEL, Column, TableSchema
-from fedsim.history.outcomes import Fate, Outcome, Phase, RoundEnd
+from fedsim.history.outcomes import Fate, Outcome, Phase, RoundEnd, SecureStep
 
 _NO_EDGES: Final = "without edge servers"
 _NO_SAMPLES: Final = "the client has no samples"
@@ -50,7 +50,12 @@ PARTICIPATIONS: Final = TableSchema(
         _VERSION,
         Column("served_round", pa.int32(), "round whose model the update went into", null="not used"),
         _STALENESS,
-        Column("epsilon", pa.float64(), "privacy charged for the upload; 0 without privacy", "epsilon"),
+        Column(
+            "epsilon",
+            pa.float64(),
+            "privacy charged for the upload by itself; 0 without privacy",
+            "epsilon",
+        ),
         _ENERGY,
     ),
 )
@@ -158,6 +163,20 @@ CLIENT_EVALUATIONS: Final = TableSchema(
     ),
     optional=True,
 )
+SECURE_STEPS: Final = TableSchema(
+    "secure_steps",
+    "one client in one step of secure aggregation: a message down, work, and a message up",
+    (
+        Column("round", pa.int32(), "number of the round"),
+        _EDGE,
+        _CLIENT,
+        Column("step", LABEL, "of the protocol", labels=SecureStep),
+        *_SPENT,
+        *_ENDED,
+        _ENERGY,
+    ),
+    optional=True,
+)
 _OF_CLIENTS: Final = "the aggregate of a round"
 _NOT_STATED: Final = "not stated by the mechanism"
 RELEASES: Final = TableSchema(
@@ -251,7 +270,7 @@ TABLES: Final = {
     table.name: table
     for table in (
         *(PARTICIPATIONS, ROUNDS, EVALUATIONS, EDGE_ROUNDS, EDGE_PARTICIPATIONS, PROBES, CLIENT_EVALUATIONS),
-        *(RELEASES, ACCOUNTS, CLIENTS),
+        *(SECURE_STEPS, RELEASES, ACCOUNTS, CLIENTS),
     )
 }
 AT_THE_END: Final = (ACCOUNTS.name, CLIENTS.name)

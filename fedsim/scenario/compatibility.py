@@ -27,6 +27,7 @@ from fedsim.rounds.aggregation.weightings import WEIGHTINGS
 from fedsim.rounds.policies.safa import Safa
 from fedsim.scenario.private_parts import Problem, private_problems
 from fedsim.scenario.sections import Crowd, Rounds, ScenarioTables
+from fedsim.scenario.secure_parts import secure_problems
 from fedsim.selectors import SelectorPort
 from fedsim.selectors.adapter import draws_samples, numbers_of_clients
 
@@ -132,6 +133,7 @@ def problems(tables: ScenarioTables) -> Iterator[Problem]:
     if isinstance(tables.learning, Supervised):
         yield from _about_algorithm(tables, tables.learning.algorithm)
     yield from private_problems(tables)
+    yield from secure_problems(tables)
 
 
 def _about_requirements(tables: ScenarioTables) -> Iterator[Problem]:

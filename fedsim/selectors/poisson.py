@@ -32,7 +32,7 @@ class PoissonSampling(PublishedSelector):
     def select(self, view: RoundView, rng: np.random.Generator) -> Cohort:
         """Return the candidates that were drawn, at least one."""
         drawn = rng.random(view.client.size) < self.rate
-        if not drawn.any():
+        if drawn.size and not drawn.any():
             first = self._first(view.client.size, float(rng.random()))
             drawn[first + 1 :] = rng.random(view.client.size - first - 1) < self.rate
             drawn[first] = True

@@ -48,6 +48,8 @@ SPENDS: Final = _moves(
     "sent model cloud evaluation", "who takes part; and numbers beside updates take a share of the budget of privacy"
 )
 
+COMPOSED: Final = _moves("sent model cloud evaluation", "goes with the mechanism 'gaussian', which is another one here")
+
 CHECKED: Final = _moves("", "says what the content must be, and nothing else is accepted")
 
 Row = tuple[str, Moves, str]
@@ -126,7 +128,10 @@ _LEARNING: Final[list[Row]] = [
     ("learning.compression qsgd", TRAIN, "levels bucket norm"),
     ("learning.compression top-k", TRAIN, "share error_feedback"),
     ("learning.compression random-k", TRAIN, "share error_feedback shared_seed"),
-    ("privacy", SEND, "budget mechanism"),
+    ("privacy", SEND, "budget mechanism where"),
+    ("privacy", COMPOSED, "composition amplification"),
+    ("privacy.composition rdp", WHO, "delta most_epsilon"),
+    ("privacy.composition pld", WHO, "delta most_epsilon"),
     ("privacy", WHO, "side_information label_histograms least_epsilon"),
     ("privacy.side_information laplace", UNASKED, "share clip"),
     ("privacy.label_histograms laplace", UNASKED, "epsilon"),
@@ -144,6 +149,9 @@ _ROUNDS: Final[list[Row]] = [
     ("rounds", WHO, "count minimum_updates faults until_s target_accuracy"),
     ("rounds", STEP, "policy late weights"),
     ("rounds", MERGE, "edges"),
+    ("rounds", TIMES, "secure_aggregation"),
+    ("rounds.secure_aggregation bonawitz", TIMES, "value_bits key_bits share_bits threshold"),
+    ("rounds.secure_aggregation bonawitz", TIMES, "wait_s mask_s server_mask_s"),
     ("rounds.policy adaptive-deadline", WHO, "quantile margin window initial_s growth shortest_s longest_s"),
     ("rounds.policy deadline", WHO, "deadline_s"),
     ("rounds.policy fedasync", WHO, "concurrency give_up_s"),
@@ -316,6 +324,7 @@ _DEVICES: Final[list[Row]] = [
 _SELECTORS: Final[list[Row]] = [
     ("selector all-compute", WHO, "cohort rule iterations up_bits wait_s"),
     ("selector fedzero", WHO, "cohort step_s longest_s reserve alpha"),
+    ("selector poisson", WHO, "rate"),
     ("selector pisces", WHO, "cohort beta window exploration exploration_decay exploration_least samples_per_round"),
     ("selector aocs", WHO, "cohort iterations floor"),
     ("selector adapow-d", WHO, "cohort first until decay weights up_bits wait_s"),

@@ -8,7 +8,7 @@ import numpy as np
 
 from fedsim.arrays import FloatArray, IntArray
 from fedsim.history.column import Piece
-from fedsim.history.outcomes import NO_VALUE, Fate, Outcome, RoundEnd
+from fedsim.history.outcomes import NO_VALUE, Fate, Outcome, RoundEnd, SecureStep
 from fedsim.history.recorder import Recorder
 from fedsim.privacy.central import ServerNoise
 from fedsim.rounds.audit.audit import Audit
@@ -82,6 +82,19 @@ class RoundLog:
         if self.audit is not None:
             # A late client may have been asked as soon as it was idle, and is recorded at the end of the round.
             self._unchecked.append((sent, number, records))
+
+    def stepped(self, number: int, step: SecureStep, records: ParticipationRecords) -> None:
+        """Record what a step of secure aggregation has cost.
+
+        Parameters
+        ----------
+        number : of the round
+        step : of the protocol
+        records : of the clients
+        """
+        self.recorder.add_secure_steps(round=number, edge=self.edge, step=int(step), **_spent(records))
+        if self.audit is not None:
+            self._unchecked.append((self.sent, number, records))
 
     def finalize(self, run: CohortRun) -> IntArray:
         """Record the members of a cohort whose fate is decided and who are not recorded; return their positions."""
