@@ -233,7 +233,7 @@ class CohortRuns:
         """Record all members of stopped cohorts, and return them."""
         final: Members = []
         for run in self._open:
-            if self.end_with_round:
+            if self.end_with_round and run not in self._ended:
                 self._dispatcher.finalize(run.cohort.client, run.participations)
             run.decide(run.buffered, Fate.WASTED_UNMERGED)
             run.decide_lost()
