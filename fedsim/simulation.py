@@ -25,8 +25,6 @@ from fedsim.learning.models.trained import TrainedModel
 from fedsim.learning.settings import LEARNER_SETTINGS
 from fedsim.learning.store.choice import StoreChoice
 from fedsim.network.contracts import PLACEMENT, build_links
-from fedsim.privacy import PrivacyAccountant
-from fedsim.privacy.mechanisms import MECHANISM
 from fedsim.privacy.side_information import SIDE_INFORMATION
 from fedsim.rounds import (
     ClientContext,
@@ -50,14 +48,16 @@ from fedsim.rounds.clients.dispatch import Dispatcher
 from fedsim.rounds.hierarchy.cloud import Cloud
 from fedsim.rounds.policies.contracts import checked_policy
 from fedsim.rounds.policies.late import LATE_RULE
+from fedsim.rounds.secure.exchange import SecureParts
 from fedsim.rounds.server.at_request import columns_at_request
 from fedsim.rounds.server.coordinator import Coordinator
-from fedsim.rounds.server.declared import DeclaredLabels
+from fedsim.rounds.server.declared import DeclaredLabels, reserved_for_sizes
 from fedsim.rounds.server.probing import why_no_norms
 from fedsim.rounds.server.round_log import RoundLog
 from fedsim.rounds.server.server import RoundRunner
 from fedsim.scenario import Scenario
 from fedsim.scenario.disclosure import remarks_of
+from fedsim.scenario.private_parts import sampling_rate
 from fedsim.selectors import SelectorPort
 from fedsim.streams import Streams
 from fedsim.watchdog import Standing, Watchdog
@@ -159,7 +159,7 @@ class Simulation:
                 self._server.run()
             trained = self.trained()
             accountant = self.context.clients.accountant
-            budget = None if accountant is None else float(accountant.budget.total)
+            budget = None if accountant is None else accountant.total
             history = replace(self.history(), remarks=self.remarks, budget=budget)
         finally:
             self.context.learner.flush()
@@ -270,6 +270,7 @@ def build_server(
         narrow=(workload.down_sizes[1:], workload.up_sizes[1:]),
         one_server=hierarchy is None,
         asks=context.selector.probe is not None,
+        draws=context.selector.draws_samples,
     )
     runner: RoundRunner
     if hierarchy is None:
@@ -305,7 +306,7 @@ def build_context(
     learner: Learner = LEARNER_SETTINGS.checked(scenario.learning).build(
         clients=clients,
         streams=streams,
-        mechanism=None if privacy is None else MECHANISM.checked(privacy.mechanism),
+        mechanism=None if privacy is None else privacy.applied(),
         store=store,
         data_dir=None if data_dir is None else Path(data_dir),
         executor=chosen,
@@ -323,8 +324,11 @@ def build_context(
         side = SIDE_INFORMATION.checked(privacy.side_information) if selector.numbers else None
         share = 0.0 if side is None else side.share
         declared = 0.0 if labels is None else labels.epsilon
-        accountant = PrivacyAccountant(privacy.budget, clients, share, declared, privacy.least_epsilon)
-    workload = Workload(learner, selector.needs)
+        reserved = reserved_for_sizes(selector, privacy, scenario.rounds.count)
+        accountant = privacy.accountant(clients, share, declared, sampling_rate(scenario), reserved)
+    most = scenario.rounds.policy.traits.cohort_size or selector.cohort or clients
+    secure = SecureParts.of(scenario.rounds.secure_aggregation, clients, most, streams)
+    workload = Workload(learner, selector.needs, None if secure is None else secure.masked_bits)
     expected = None
     if selector.oracle or selector.uses_features:
         expected = ExpectedTimes.of(links, compute, workload)
@@ -371,6 +375,8 @@ def build_context(
         expected_duration_s=expected.duration_s if expected is not None and selector.oracle else None,
         server_restart=faults.server_restart,
         side_information=side,
+        releases=None if privacy is None else privacy.facts(),
+        secure=secure,
         noise_to_signal=scenario.results.noise_to_signal and privacy is not None and learner.architecture is not None,
     )
 

@@ -9,7 +9,7 @@ from typing import Final
 import pyarrow as pa
 
 from fedsim.history.column import LABEL, Column, TableSchema
-from fedsim.history.outcomes import Fate, Outcome, Phase, RoundEnd
+from fedsim.history.outcomes import Fate, Outcome, Phase, RoundEnd, SecureStep
 
 _NO_EDGES: Final = "without edge servers"
 _NO_SAMPLES: Final = "the client has no samples"
@@ -50,14 +50,19 @@ PARTICIPATIONS: Final = TableSchema(
         _VERSION,
         Column("served_round", pa.int32(), "round whose model the update went into", null="not used"),
         _STALENESS,
-        Column("epsilon", pa.float64(), "privacy charged for the upload; 0 without privacy", "epsilon"),
+        Column(
+            "epsilon",
+            pa.float64(),
+            "privacy charged for the upload by itself; 0 without privacy",
+            "epsilon",
+        ),
         _ENERGY,
     ),
 )
 _WITH_NOISE: Final = 6
 """The first format in which rounds have the ratio of noise to signal."""
 _FROM_THE_START: Final = 7
-"""The first format with the mean leakage, evaluations at time 0, and those of each client."""
+"""The first format with the mean leakage, evaluations at time 0 and those of each client, and private releases."""
 _ROUND: Final = (
     Column("round", pa.int32(), "number of the round, from 1"),
     _START,
@@ -85,6 +90,13 @@ _ROUND: Final = (
         "expected energy of the privacy noise in the updates used, over that of the clipped updates",
         null="not asked for by `results.noise_to_signal`, no update used, not known, or a budget is spent",
         since=_WITH_NOISE,
+    ),
+    Column(
+        "clipped_share",
+        pa.float64(),
+        "share of the updates used that their privacy mechanism had to clip",
+        null="not asked for by `results.noise_to_signal`, no update used, or not known",
+        since=_FROM_THE_START,
     ),
     Column("ended_by", LABEL, "what ended the round", labels=RoundEnd),
 )
@@ -151,6 +163,54 @@ CLIENT_EVALUATIONS: Final = TableSchema(
     ),
     optional=True,
 )
+SECURE_STEPS: Final = TableSchema(
+    "secure_steps",
+    "one client in one step of secure aggregation: a message down, work, and a message up",
+    (
+        Column("round", pa.int32(), "number of the round"),
+        _EDGE,
+        _CLIENT,
+        Column("step", LABEL, "of the protocol", labels=SecureStep),
+        *_SPENT,
+        *_ENDED,
+        _ENERGY,
+    ),
+    optional=True,
+)
+_OF_CLIENTS: Final = "the aggregate of a round"
+_NOT_STATED: Final = "not stated by the mechanism"
+RELEASES: Final = TableSchema(
+    "releases",
+    "one private release: an update whose upload has begun, or an aggregate to which the server has added noise",
+    (
+        Column("round", pa.int32(), "round in which the client started; of an aggregate, its round"),
+        _EDGE,
+        Column("client", pa.int32(), "index of the client", null=_OF_CLIENTS),
+        Column("number", pa.int32(), "number of the release among those of the client, from 1", null=_OF_CLIENTS),
+        Column("epsilon", pa.float64(), "of this release by itself, by which its noise is scaled", "epsilon"),
+        Column("clipping_norm", pa.float64(), "most that an update keeps, in the mechanism's norm", null=_NOT_STATED),
+        Column(
+            "sensitivity",
+            pa.float64(),
+            "most by which two neighbouring releases differ, in that norm",
+            null=f"{_NOT_STATED}, or the server adds the noise to the aggregate",
+        ),
+        Column(
+            "noise_scale",
+            pa.float64(),
+            "standard deviation of normal noise, or mean size of Laplace noise, on a coordinate",
+            null=f"{_NOT_STATED}, or the server adds the noise to the aggregate",
+        ),
+        Column("spent", pa.float64(), "spent by the client with this release", "epsilon", null=_OF_CLIENTS),
+        Column(
+            "delta",
+            pa.float64(),
+            "probability mass that what is spent by updates does not bound",
+            null=f"{_OF_CLIENTS}, or {_NOT_STATED}",
+        ),
+    ),
+    optional=True,
+)
 ACCOUNTS: Final = TableSchema(
     "accounts",
     "one client of an audited run: its time by use, probes included, which adds up to the length of the run",
@@ -210,7 +270,7 @@ TABLES: Final = {
     table.name: table
     for table in (
         *(PARTICIPATIONS, ROUNDS, EVALUATIONS, EDGE_ROUNDS, EDGE_PARTICIPATIONS, PROBES, CLIENT_EVALUATIONS),
-        *(ACCOUNTS, CLIENTS),
+        *(SECURE_STEPS, RELEASES, ACCOUNTS, CLIENTS),
     )
 }
 AT_THE_END: Final = (ACCOUNTS.name, CLIENTS.name)

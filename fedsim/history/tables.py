@@ -20,6 +20,8 @@ TableName = Literal[
     "edge_participations",
     "probes",
     "client_evaluations",
+    "secure_steps",
+    "releases",
     "accounts",
     "clients",
 ]
@@ -47,6 +49,8 @@ class Tables:
     edge_participations : one row for each cycle of an edge server; None without edge servers
     probes : one row for each client that was asked a question; None if none was
     client_evaluations : one row for each client in each evaluation on the clients' own samples; None if none was made
+    secure_steps : one row for each client in each step of secure aggregation; None without
+    releases : one row for each private release; None without privacy
     accounts : one row for each client of an audited run; None otherwise
     clients : one row for each client, as it is before the first round; None in runs of older releases
     """
@@ -59,6 +63,8 @@ class Tables:
     edge_participations: pa.Table | None = None
     probes: pa.Table | None = None
     client_evaluations: pa.Table | None = None
+    secure_steps: pa.Table | None = None
+    releases: pa.Table | None = None
     accounts: pa.Table | None = None
     clients: pa.Table | None = None
 

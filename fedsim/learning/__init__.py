@@ -31,6 +31,7 @@ from fedsim.learning.data.partitions.dirichlet import DirichletPartition
 from fedsim.learning.data.partitions.equal import EqualPartition
 from fedsim.learning.data.partitions.quantity_skew import QuantitySkewPartition
 from fedsim.learning.data.published import CIFAR10, CIFAR100, MNIST, FashionMNIST
+from fedsim.learning.drawn_samples import Drawn, SampleDraws
 from fedsim.learning.evaluation import ClientEvaluations, Evaluation, KnownEvaluation, PendingEvaluation
 from fedsim.learning.executors.catalogue import EXECUTORS
 from fedsim.learning.executors.choice import ExecutorChoice, MakeExecutor
@@ -81,6 +82,7 @@ __all__ = [
     "Dataset",
     "Digits",
     "DirichletPartition",
+    "Drawn",
     "EqualPartition",
     "Evaluation",
     "EvaluationJob",
@@ -122,6 +124,7 @@ __all__ = [
     "QuantitySkewPartition",
     "RandomK",
     "Release",
+    "SampleDraws",
     "Scaffold",
     "Schedule",
     "ServerOptimizer",

@@ -26,6 +26,7 @@ from fedsim.answers import (
 from fedsim.arrays import FloatArray, IntArray
 from fedsim.learning.aggregation.combining import Of
 from fedsim.learning.computing import ExecutorUsed, Work
+from fedsim.learning.drawn_samples import Drawn
 from fedsim.learning.evaluation import (
     PENDING_EVALUATION,
     ClientEvaluations,
@@ -141,13 +142,14 @@ class Learner(Protocol):
         """Training samples of every client with each label, shape (K, labels); None without labels."""
         ...
 
-    def work_samples(self, client: IntArray, work: FloatArray | None = None) -> FloatArray:
+    def work_samples(self, client: IntArray, work: FloatArray | None = None, got: IntArray | None = None) -> FloatArray:
         """Return how many samples each client passes through its model in one local training, shape (n,).
 
         Parameters
         ----------
         client : ids, shape (n,)
         work : share of the local work that each does, in (0, 100], shape (n,); all of it if None
+        got : samples that each client has drawn to work on, shape (n,); all of its own if None
         """
         ...
 
@@ -174,6 +176,7 @@ class Learner(Protocol):
         work: FloatArray | None = None,
         repeat: int = 0,
         level: IntArray | None = None,
+        drawn: Drawn | None = None,
     ) -> list[Update]:
         """Return what each client of a cohort would send after training from a model; computes nothing.
 
@@ -186,6 +189,8 @@ class Learner(Protocol):
         repeat : number of updates of these clients from this version of the model so far; each has its own order of
             batches
         level : place of each client's width among `widths`, shape (n,); None for the whole model
+        drawn : samples that each client has drawn to train on; None for all of its own. Of a client that has drawn
+            none, what it sends is zero before it is made private
         """
         ...
 

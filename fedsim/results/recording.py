@@ -132,7 +132,7 @@ def write_results(
     participations : its participations batch by batch, where they are too many for memory
     """
     settings = scenario.results
-    budget = None if scenario.privacy is None else float(scenario.privacy.budget.total)
+    budget = None if scenario.privacy is None else scenario.privacy.total
     summary = summarise(
         history, settings.target_accuracy, settings.smoothing, participations, budget, side_information_of(scenario)
     )

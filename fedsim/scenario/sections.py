@@ -12,6 +12,7 @@ from fedsim.privacy import Privacy
 from fedsim.registry import Recipe, Settings, Slot, refusal
 from fedsim.rounds import LATE, POLICIES, Edges, Faults, LateRule, RoundPolicy
 from fedsim.rounds.aggregation.weightings import WEIGHTINGS, BySamples, Weighting
+from fedsim.rounds.secure.protocols import SECURE_AGGREGATIONS, SecureAggregation
 from fedsim.selectors import SELECTORS
 
 
@@ -48,6 +49,8 @@ class Rounds(Settings):
     late : what becomes of late clients; ``"cancel"`` frees what they used. Asynchronous policies have their own rule
     weights : by which weights updates count, and whether they make a mean or a sum
     minimum_updates : a round with fewer updates ends without a new model, and its updates are discarded
+    secure_aggregation : protocol by which a server learns the sum of a cohort's updates and no single one; its messages
+        are on the clock. None for updates in clear
     edges : edge servers between clients and cloud, each of which runs rounds under this policy; ``count`` and the other
         fields of this table then describe the cloud's rounds. None for a flat federation
     faults : crashes, link outages and restarts; None for none
@@ -60,6 +63,7 @@ class Rounds(Settings):
     late: Annotated[LateRule, Slot(LATE)] = Field(default_factory=lambda: LATE.make("cancel"))
     weights: Annotated[Weighting, Slot(WEIGHTINGS)] = BySamples()
     minimum_updates: Whole = 1
+    secure_aggregation: Annotated[SecureAggregation, Slot(SECURE_AGGREGATIONS)] | None = None
     edges: Edges | None = None
     faults: Faults | None = None
     until_s: Annotated[float, Field(gt=0)] | None = None

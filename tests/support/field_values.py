@@ -176,6 +176,7 @@ OPTIONS: Final[dict[str, Tables]] = {
         "charge_w": 0.1,
         "least_charge": 0.1,
     },
+    "selector poisson": {"rate": 0.99},
     "privacy budget geometric": {"epsilon": 40.0},
     "privacy budget zeta": {"epsilon": 40.0},
     "privacy budget uniform": {"epsilon": 40.0, "releases": 30},
@@ -191,6 +192,8 @@ OPTIONS: Final[dict[str, Tables]] = {
     "selector cpow-d": {"cohort": 2, "samples": 10, "wait_s": 0.5},
     "selector pow-d": {"cohort": 2, "candidates": 4, "wait_s": 0.5},
     "selector rpow-d": {"cohort": 2, "candidates": 4},
+    "selector fedsampling": {"samples": 20, "alpha": 0.5, "threshold": 60, "wait_s": 0.5},
+    "selector fixed-ratio": {"ratio": 0.5},
     "selector fedcs": {"deadline_s": 3.0, "share": 0.5, "wait_s": 0.5},
     "selector cs-ucb-q": {"cohort": 2, "tau_max_s": 5.0},
     "ClientCrash": {"mean_up_s": 10.0, "mean_down_s": 1.0},
@@ -200,6 +203,14 @@ OPTIONS: Final[dict[str, Tables]] = {
 }
 """Options of a kind, or of a table that is left out by default: those that it needs, or that leave room for others."""
 
+_GAUSSIAN: Final = {"privacy.mechanism": {"kind": "gaussian", "clip": 1.0}}
+_SAMPLED: Final = {
+    **_GAUSSIAN,
+    "privacy.where": "server",
+    "privacy.composition": "rdp",
+    "rounds.weights": "sum",
+    "selector": {"kind": "poisson", "rate": 0.99},
+}
 _AT_EDGES: Final = {
     "network": {"kind": "graph", "topology": TWO_TIER, "access": CONSTANT_ACCESS, "server": "edge-server"},
 }
@@ -217,6 +228,8 @@ BESIDE: Final[dict[str, Mapping[str, Any]]] = {
     "grouping site": {**_AT_EDGES, "rounds.edges.backhaul": "network"},
     "merging of edges fedat": {"rounds.edges.grouping": {"kind": "latency", "count": 2}},
     "backhaul network": {**_AT_EDGES, "rounds.edges.grouping": "site"},
+    "composition rdp": _GAUSSIAN,
+    "composition pld": _GAUSSIAN,
     "local algorithm scaffold": {"privacy": None},
     "local algorithm feddyn": {"privacy": None},
     "local algorithm fedper": {"learning.model.hidden": [4, 4]},
@@ -242,6 +255,8 @@ OTHERS: Final[dict[str, Any]] = {
     "learning.data.glove": "vectors.txt",
     "learning.data.digest": OWN_SETS["one"].digest,
     "privacy.budget": {"kind": "geometric", "epsilon": 20.0},
+    "privacy.where": "server",
+    "privacy.amplification": "poisson",
     "crowd.placement.path": "two/places.csv",
     "crowd.placement.positions_m": [[9.0 * (number + 1), 5.0] for number in range(6)],
     "network.path": "two/capacities.csv",
@@ -280,6 +295,9 @@ OTHERS: Final[dict[str, Any]] = {
 """Other values of fields by path, where the type of the field does not tell any."""
 
 TOGETHER: Final[dict[str, Mapping[str, Any]]] = {
+    "privacy.where": {"rounds.weights": "uniform"},
+    "privacy.composition": _GAUSSIAN,
+    "privacy.amplification": _SAMPLED,
     "learning.aggregation": _ENOUGH,
     "learning.local.optimizer": {"learning.local.momentum": 0.0},
     "network.fading.speed_m_per_s": {"network.fading.coherence_s": None, "network.fading.carrier_hz": 2e9},
@@ -305,7 +323,12 @@ NOT_THERE: Final = {
     ("rounds.edges.merging.staleness", "deviation"),
     *(
         (field, law)
-        for field in ("learning.split.samples", "learning.samples_per_client", "rounds.weights.weight")
+        for field in (
+            "learning.split.samples",
+            "learning.samples_per_client",
+            "rounds.weights.weight",
+            "rounds.secure_aggregation.mask_s",
+        )
         for law in _LAWS
     ),
 }

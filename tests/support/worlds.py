@@ -159,8 +159,8 @@ class CountingLearner:
     evaluated: list = field(default_factory=list)
     evaluated_clients: list = field(default_factory=list)
 
-    def work_samples(self, client, work=None):
-        return self.samples[client].astype(float)
+    def work_samples(self, client, work=None, got=None):
+        return (self.samples[client] if got is None else got).astype(float)
 
     def whole_steps(self, client, work, *, up):
         return work
@@ -168,7 +168,7 @@ class CountingLearner:
     def initial(self):
         return CountedModel(0)
 
-    def updates(self, model, client, releases=None, work=None, repeat=0, level=None):
+    def updates(self, model, client, releases=None, work=None, repeat=0, level=None, drawn=None):
         shares = np.ones(len(client)) if work is None else work
         self.repeats += [(model.version, one, repeat) for one in client.tolist()]
         for i, one in enumerate(client.tolist()):
@@ -273,6 +273,7 @@ def serve(
     links_up=None,
     server_restart=None,
     streams=None,
+    secure=None,
     **ending,
 ):
     """Run a server in a world of fixed times, or over the links given; return history, selector, learner and ledger.
@@ -298,7 +299,7 @@ def serve(
             compute=FixedCompute(compute_s),
             availability=presence,
             dropout=dropout or FixedDropout([np.inf] * clients if leaves_s is None else leaves_s),
-            workload=Workload(learner, getattr(selector, "needs", ())),
+            workload=Workload(learner, getattr(selector, "needs", ()), secure and secure.masked_bits),
             accountant=ledger,
             batteries=batteries,
             devices_up=devices_up,
@@ -313,6 +314,7 @@ def serve(
         minimum_updates=minimum_updates,
         knowledge=Knowledge(learner.samples, ledger, None),
         server_restart=server_restart,
+        secure=secure,
     )
     hierarchy = None
     if edges is not None:
