@@ -53,6 +53,8 @@ class Column:
         """Return an Arrow array of numbers or codes in which no value is null, shape (n,); (n, m) for lists of m."""
         if pa.types.is_list(self.type):
             return self._lists(np.full(len(values), values.shape[1]), values.ravel(), None)
+        if pa.types.is_map(self.type):  # given in rows alone
+            return pa.nulls(len(values), self.type)
         none = None
         if self.null:
             none = np.isnan(values) if values.dtype.kind == "f" else values < 0
@@ -65,6 +67,9 @@ class Column:
         """Return an Arrow array of values, one a row; None is null."""
         if self.labels is not None:
             return self.from_codes(np.array([NO_VALUE if value is None else value for value in values], dtype=np.int8))
+        if pa.types.is_map(self.type):
+            none_at_all = all(value is None for value in values)
+            return pa.nulls(len(values), self.type) if none_at_all else pa.array(values, self.type)
         if not pa.types.is_list(self.type) and None not in values:
             return self._array(np.array(values), self.type, None)
         none = np.array([value is None for value in values], dtype=bool)
@@ -262,6 +267,8 @@ _ROUND: Final = (
     ),
     Column("ended_by", _LABEL, "what ended the round", labels=RoundEnd),
 )
+_WITH_METRICS: Final = 7
+"""The first format in which evaluations have further metrics."""
 ROUNDS: Final = TableSchema("rounds", "one round; with edge servers, one of the cloud", _ROUND)
 EVALUATIONS: Final = TableSchema(
     "evaluations",
@@ -270,8 +277,20 @@ EVALUATIONS: Final = TableSchema(
         Column("round", pa.int32(), "round after which it was made"),
         Column("time_s", pa.float64(), "simulated time", "s"),
         Column("model_version", pa.int32(), "version of the model"),
-        Column("accuracy", pa.float64(), "share of the test samples classified correctly"),
+        Column(
+            "accuracy",
+            pa.float64(),
+            "share of the test samples classified correctly",
+            null="the task has no such metric",
+        ),
         Column("loss", pa.float64(), "mean loss over the test samples"),
+        Column(
+            "metrics",
+            pa.map_(pa.string(), pa.float64()),
+            "all metrics of the task by name",
+            null="the task has none but accuracy",
+            since=_WITH_METRICS,
+        ),
     ),
 )
 EDGE_ROUNDS: Final = TableSchema(

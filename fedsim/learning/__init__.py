@@ -2,7 +2,7 @@
 
 Handles and settings: `Learner`, `Model`, `Update`, `Release`, `Evaluation`; `Supervised`, `NoLearning`,
 `LocalTraining`. Registries: `DATASETS`, `PARTITIONS`, `MODELS`, `LOCAL_ALGORITHMS`, `SERVER_OPTIMIZERS`,
-`COMPRESSORS`, `LEARNERS`, `EXECUTORS`. Results: `MemoryStore`.
+`COMPRESSORS`, `LEARNERS`, `EXECUTORS`, `TASKS`, `METRICS`. Results: `MemoryStore`.
 What a server can be told of updates: `MEASUREMENTS`.
 """
 
@@ -52,6 +52,11 @@ from fedsim.learning.settings import LEARNERS, LearnerSettings, Supervised
 from fedsim.learning.store.contracts import Store
 from fedsim.learning.store.keeping import Keeping
 from fedsim.learning.store.memory import MemoryStore
+from fedsim.learning.tasks.contracts import METRICS, TASKS, Metric, Task
+from fedsim.learning.tasks.of_label_sets import MultiLabel
+from fedsim.learning.tasks.of_labels import Classification
+from fedsim.learning.tasks.of_numbers import Regression
+from fedsim.learning.tasks.of_tokens import NextToken
 from fedsim.learning.timing_only import NoLearning
 from fedsim.measurements import MEASUREMENTS
 
@@ -66,6 +71,7 @@ __all__ = [
     "LEARNERS",
     "LOCAL_ALGORITHMS",
     "MEASUREMENTS",
+    "METRICS",
     "MLP",
     "MNIST",
     "MODELS",
@@ -73,9 +79,11 @@ __all__ = [
     "QSGD",
     "SCHEDULES",
     "SERVER_OPTIMIZERS",
+    "TASKS",
     "Aggregator",
     "Architecture",
     "Batch",
+    "Classification",
     "Compressor",
     "Dataset",
     "Digits",
@@ -109,8 +117,11 @@ __all__ = [
     "MakeExecutor",
     "Mean",
     "MemoryStore",
+    "Metric",
     "Model",
     "Moon",
+    "MultiLabel",
+    "NextToken",
     "NoCompression",
     "NoLearning",
     "Of",
@@ -120,6 +131,7 @@ __all__ = [
     "Precision",
     "QuantitySkewPartition",
     "RandomK",
+    "Regression",
     "Release",
     "Scaffold",
     "Schedule",
@@ -129,6 +141,7 @@ __all__ = [
     "Stepped",
     "Store",
     "Supervised",
+    "Task",
     "TopK",
     "TrainingJob",
     "TrainingResult",

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -41,6 +42,7 @@ def summarise(
     selected = int(history.column("rounds", "selected").sum())
     delivered = int(history.column("rounds", "delivered").sum())
     _, accuracy = history.curve("round", "accuracy", smoothing)
+    accuracy = accuracy[~np.isnan(accuracy)]
     leakage = history.column("rounds", "largest_leakage")
     reached, rates = set[int](), Rates()
     batches = history.participations.to_batches() if participations is None else participations
@@ -53,6 +55,7 @@ def summarise(
         "best_accuracy": float(accuracy.max()) if accuracy.size else None,
         "target_accuracy": target_accuracy,
         "time_to_accuracy_s": history.time_to_accuracy(target_accuracy, smoothing) if accuracy.size else None,
+        "final_metrics": _last_metrics(history),
         "participations": selected,
         "delivered_share": delivered / selected if selected else None,
         "late": int(history.column("rounds", "late").sum()),
@@ -65,6 +68,12 @@ def summarise(
         "largest_leakage": float(leakage[-1]) if leakage.size and budget is not None else None,
         "notes": history.told(rates, budget),
     }
+
+
+def _last_metrics(history: History) -> dict[str, float]:
+    """Return the metrics of the last evaluation by name; none where the task has accuracy alone."""
+    rows = history.evaluations.column("metrics").slice(max(0, history.evaluations.num_rows - 1)).to_pylist()
+    return dict(rows[0]) if rows and rows[0] is not None else {}
 
 
 def _noting(batches: Iterable[pa.RecordBatch], reached: set[int], rates: Rates) -> Iterator[pa.RecordBatch]:
@@ -111,6 +120,7 @@ def rows(summary: dict[str, Any]) -> list[tuple[str, str]]:
         ("final accuracy", shown(summary["final_accuracy"], "{:.2%}")),
         ("best accuracy", shown(summary["best_accuracy"], "{:.2%}")),
         (target, shown(summary["time_to_accuracy_s"], "{:,.2f} s")),
+        *((f"final {name}", f"{value:.4g}") for name, value in summary.get("final_metrics", {}).items()),
         ("participations", shown(summary["participations"], "{:,}")),
         ("delivered", shown(summary["delivered_share"], "{:.1%}")),
         ("late, dropped", f"{summary['late']:,}, {summary['dropped']:,}"),

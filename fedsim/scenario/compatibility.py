@@ -15,18 +15,20 @@ from fedsim.learning import (
     LEARNERS,
     LOCAL_ALGORITHMS,
     PARTITIONS,
+    TASKS,
     Aggregator,
     LocalAlgorithm,
     Supervised,
 )
 from fedsim.learning.aggregation.contracts import AGGREGATION
+from fedsim.learning.data.partitions.contracts import WITHOUT_LABELS
 from fedsim.network import NETWORKS, Network
 from fedsim.registry import Component, Recipe, suggest
 from fedsim.rounds import BACKHAULS, CLOUD_RULES, GROUPINGS, LATE, POLICIES, Edges
 from fedsim.rounds.aggregation.weightings import WEIGHTINGS
 from fedsim.rounds.policies.safa import Safa
 from fedsim.scenario.sections import Crowd, Rounds, ScenarioTables
-from fedsim.selectors import SelectorPort
+from fedsim.selectors import SelectorInfo, SelectorPort
 from fedsim.selectors.adapter import numbers_of_clients
 
 Problem = tuple[tuple[str, ...], object, str]
@@ -39,6 +41,7 @@ _CATALOGUES: Final = {
     "learning.data": DATASETS,
     "learning.split": PARTITIONS,
     "learning.aggregation": AGGREGATIONS,
+    "learning.task": TASKS,
     "rounds.policy": POLICIES,
     "rounds.late": LATE,
     "rounds.edges.grouping": GROUPINGS,
@@ -114,6 +117,11 @@ _REQUIREMENTS: Final = {
     names.USERS: _Requirement(
         "samples that belong to users", "learning.data", "a data set that tells users, or any other split"
     ),
+    names.LABELS: _Requirement(
+        "samples with labels",
+        "learning.task",
+        f"the task 'classification', or the splits {', '.join(WITHOUT_LABELS)}",
+    ),
     names.UPDATES: _Requirement(
         "the updates of clients at once, where the policy has an average of their models",
         "rounds.policy",
@@ -129,6 +137,7 @@ def problems(tables: ScenarioTables) -> Iterator[Problem]:
     yield from _about_policy(rounds)
     yield from _about_aggregation(tables)
     yield from _about_requirements(tables)
+    yield from _about_task(tables)
     if rounds.edges is not None:
         yield from _about_transfers(rounds.edges, tables.network)
     if isinstance(tables.learning, Supervised):
@@ -147,6 +156,26 @@ def _about_requirements(tables: ScenarioTables) -> Iterator[Problem]:
     for path, part in parts.items():
         for name in names.missing(part.requires, provided):
             yield _lacking(name, path, parts, frozenset().union(*provided))
+
+
+def _about_task(tables: ScenarioTables) -> Iterator[Problem]:
+    """Yield a target that no evaluation states, and a selector that asks for labels where there are none."""
+    if not isinstance(tables.learning, Supervised):
+        return
+    task, target = tables.learning.task, tables.rounds.target
+    known = ["loss", *(metric.name for metric in task.metrics)]
+    wanted: dict[tuple[str, ...], str] = {}
+    if target is not None:
+        wanted["rounds", "target", "metric"] = target.metric
+    if tables.rounds.target_accuracy is not None:
+        wanted["rounds", "target_accuracy"] = "accuracy"
+    for path, name in wanted.items():
+        if name not in known:
+            yield path, name, f"no evaluation of this task has {name!r}; allowed: a target of {', '.join(known)}"
+    selector = tables.selector
+    if names.LABELS not in task.provides and SelectorInfo.of(selector.factory).uses_labels:
+        message = "it needs samples with labels; allowed: the task 'classification', or another selector"
+        yield ("selector",), selector.kind, message
 
 
 def _components(value: object, way: tuple[str, ...] = ()) -> Iterator[tuple[str, Component]]:

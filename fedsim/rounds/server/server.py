@@ -3,6 +3,7 @@
 A crash is an interrupt of that process. It ends the present round, whose number is not used again.
 """
 
+import math
 from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass
 from functools import partial
@@ -34,12 +35,14 @@ class StoppingCriteria:
     count : number of rounds
     until_s : no round starts at or after this simulated second; None for no limit
     target_accuracy : the run ends with the first evaluation that reaches it; None for no target
+    reached : whether an evaluation is good enough by another measure, with which the run ends; None for no such measure
     evaluate_every : rounds between evaluations; the last round is always evaluated
     """
 
     count: int
     until_s: float | None = None
     target_accuracy: float | None = None
+    reached: Callable[[Evaluation], bool] | None = None
     evaluate_every: int = 1
 
 
@@ -282,8 +285,11 @@ class Server:
         return time_s == np.inf or (self.stopping.until_s is not None and time_s >= self.stopping.until_s)
 
     def _reached(self, evaluation: PendingEvaluation | None) -> bool:
-        target = self.stopping.target_accuracy
-        return target is not None and evaluation is not None and evaluation.result().accuracy >= target
+        target, reached = self.stopping.target_accuracy, self.stopping.reached
+        if evaluation is None or (target is None and reached is None):
+            return False
+        found = evaluation.result()
+        return (target is not None and found.accuracy >= target) or (reached is not None and reached(found))
 
 
 def _row(pending: PendingEvaluation, number: int, time_s: float, version: int) -> dict[str, Any]:
@@ -297,10 +303,12 @@ def _row(pending: PendingEvaluation, number: int, time_s: float, version: int) -
     version : of the model
     """
     found = pending.result()
+    further = any(name != "accuracy" for name in found.metrics)
     return {
         "round": number,
         "time_s": time_s,
         "model_version": version,
-        "accuracy": found.accuracy,
+        "accuracy": None if math.isnan(found.accuracy) else found.accuracy,
         "loss": found.loss,
+        "metrics": dict(found.metrics) if further else None,
     }

@@ -63,7 +63,7 @@ class Worker:
     def _trainer(self, number: int) -> Trainer:
         if number not in self._trainers:
             message = self._setups[number]
-            model, local, seed, precision, algorithm = from_bytes(message.settings)
+            model, local, seed, precision, algorithm, task = from_bytes(message.settings)
             shared = message.data
             train_x, train_y, test_x, test_y, *vectors = (self._array(part) for part in shared.arrays)
             data = Dataset(
@@ -73,7 +73,7 @@ class Worker:
                 vocabulary=shared.vocabulary,
                 vectors=vectors[0] if vectors else None,
             )
-            setup = TrainingSetup(model, data, local, seed, precision, algorithm=algorithm)
+            setup = TrainingSetup(model, data, local, seed, precision, algorithm=algorithm, task=task)
             self._trainers[number] = Trainer(setup)
         return self._trainers[number]
 
