@@ -125,7 +125,8 @@ def _shape(written: list[int] | dict[str, Any]) -> Shape:
 def _part(path: Path, table: dict[str, Any], model: ModelPart | str | None) -> ModelPart:
     """Return the settings of a model: the caller's, or those in the file if their kind is known."""
     if model is not None and not isinstance(model, str):
-        return model
+        known: ModelPart = MODELS.make(model)
+        return known
     kind = table.get("kind")
     if model is None and kind not in MODELS.kinds():
         raise RunError(

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from fedsim import capabilities as names
-from fedsim.identity import nested
+from fedsim.identity import parts_of
 from fedsim.learning import (
     AGGREGATIONS,
     DATASETS,
@@ -148,7 +148,7 @@ def _about_requirements(tables: ScenarioTables) -> Iterator[Problem]:
     """Yield each name that a part requires and no part provides."""
     faults = tables.rounds.faults
     lossy = tables.devices.may_lose_clients or (faults is not None and faults.may_lose_clients)
-    parts: dict[str, names.Capable] = dict(_components(tables))
+    parts: dict[str, names.Capable] = dict(parts_of(tables))
     parts["devices"] = names.Capabilities(provides=frozenset(() if lossy else {names.NO_LOSSES}))
     if tables.rounds.edges is not None:
         parts["rounds.edges"] = names.Capabilities(frozenset({names.EDGES}))
@@ -176,13 +176,6 @@ def _about_task(tables: ScenarioTables) -> Iterator[Problem]:
     if names.LABELS not in task.provides and SelectorInfo.of(selector.factory).uses_labels:
         message = "it needs samples with labels; allowed: the task 'classification', or another selector"
         yield ("selector",), selector.kind, message
-
-
-def _components(value: object, way: tuple[str, ...] = ()) -> Iterator[tuple[str, Component]]:
-    for name, inner in nested(value):
-        if isinstance(inner, Component):
-            yield ".".join((*way, name)), inner
-        yield from _components(inner, (*way, name))
 
 
 def _lacking(name: str, path: str, parts: Mapping[str, names.Capable], provided: frozenset[str]) -> Problem:
@@ -308,7 +301,7 @@ def _about_aggregation(tables: ScenarioTables) -> Iterator[Problem]:
     """Yield numbers of updates that are too few for an aggregation."""
     rounds, cohort = tables.rounds, _cohort_of(tables.selector)
     policy, buffer = POLICIES.kind_of(rounds.policy), rounds.policy.traits.buffer_size
-    for path, part in _components(tables):
+    for path, part in parts_of(tables):
         least = AGGREGATION.checked(part).least_updates if isinstance(part, Aggregator) else 1
         needs = f"{path} = {AGGREGATIONS.kind_of(part)!r} needs at least {least} updates" if least > 1 else ""
         if needs and buffer is not None and buffer < least:

@@ -322,6 +322,7 @@ DATASETS: Final = Registry(
         "idx-files": "fedsim.learning.data.own_files:IdxFiles",
     },
     default="digits",
+    foreign="fedsim.learning.data.handed:HandedData",
 )
 PUBLISHED: Final = tuple(kind for kind in DATASETS.builtin if kind != "idx-files")
 """Kinds of which ``fedsim data`` tells: each is a `PublishedPart` with its default options."""

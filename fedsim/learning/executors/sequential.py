@@ -19,6 +19,7 @@ from fedsim.learning.executors.contracts import (
     check_cpu,
     fingerprint_with,
 )
+from fedsim.learning.executors.faults import named_faults
 from fedsim.learning.executors.trainer import Trainer, one_thread
 from fedsim.learning.models.flat_module import FlatModule
 
@@ -51,7 +52,7 @@ class SequentialExecutor:
         check_cpu("sequential", device)
         self.fingerprint = fingerprint_with(setup.precision, self.fingerprint)
         self._test_samples, self._made_of = len(setup.data.test_y), setup.scores
-        self._trainer = Trainer(setup)
+        self._trainer, self._setup = Trainer(setup), setup
 
     @property
     def flat(self) -> FlatModule:
@@ -60,14 +61,15 @@ class SequentialExecutor:
 
     def train(self, jobs: Sequence[TrainingJob]) -> Iterator[TrainingResult]:
         """Yield what each client learns; a client is trained when its result is asked for."""
-        for job in jobs:
-            with one_thread():
+        for place, job in enumerate(jobs):
+            with one_thread(), named_faults(self._setup, place):
                 result = self._trainer.train(job)
             yield result
 
     def evaluate(self, jobs: Sequence[EvaluationJob]) -> list[Evaluation]:
         """Return loss and metrics of each job; threads share the chunks, each of which one thread computes."""
-        return evaluated(jobs, self._test_samples, self._made_of, self._scores)
+        with named_faults(self._setup):
+            return evaluated(jobs, self._test_samples, self._made_of, self._scores)
 
     def _scores(self, chunks: Sequence[Chunk]) -> FloatArray:
         """Return the sums of each chunk, shape (chunks, `Scores.width`)."""

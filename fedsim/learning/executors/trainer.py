@@ -39,10 +39,11 @@ class Trainer:
     Attributes
     ----------
     flat : the one module that all jobs share
+    setup : as given
     """
 
     def __init__(self, setup: TrainingSetup) -> None:
-        data = setup.data
+        data, self.setup = setup.data, setup
         self._data, self._local, self._inputs, self._pull = data, setup.local, Inputs(data), setup.pull
         self.flat = build_flat(setup.model, data.shape, setup.outputs, setup.seed, channels_last=True)
         pool_before_relu(self.flat.module)

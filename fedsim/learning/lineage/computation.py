@@ -1,9 +1,11 @@
 """Where handles become numbers: what the store has is looked up, the rest goes to the executor in batches."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Final
 
 from fedsim.arrays import IntArray, Vector
+from fedsim.errors import PartError
 from fedsim.identity import identity
 from fedsim.learning.computing import Work
 from fedsim.learning.evaluation import KnownEvaluation, PendingEvaluation
@@ -158,6 +160,12 @@ class Computation:
             else:
                 alike[training.digest] = [training]
         reports: dict[str, Record] = {}
+        with _named([first for first, *_ in alike.values()]):
+            yield from self._results(alike, reports)
+        self.kept.put_records(reports)
+
+    def _results(self, alike: Mapping[str, list[Training]], reports: dict[str, Record]) -> Iterator[Sequence[Training]]:
+        """Run trainings that are grouped by their digests, and give them back when they have their results."""
         results = self.executor.train(self._jobs([first for first, *_ in alike.values()]))
         if isinstance(results, list):
             come: list[Training] = []
@@ -167,7 +175,6 @@ class Computation:
         else:
             for same, result in zip(alike.values(), results, strict=True):
                 yield self._take(same, result, reports)
-        self.kept.put_records(reports)
 
     def _take(
         self, trainings: Sequence[Training], result: TrainingResult, reports: dict[str, Record]
@@ -356,3 +363,24 @@ class Computation:
             self.kept.put_records({digest: scores.record(one) for digest, one in zip(digests, found, strict=True)})
 
         return keep
+
+
+@contextmanager
+def _named(trainings: Sequence[Training]) -> Iterator[None]:
+    """Name client and round in the error about a part of the user's own that fails in a training.
+
+    The round is the one after the version of the model that the training started from.
+
+    Parameters
+    ----------
+    trainings : in the order of the jobs of the call
+    """
+    try:
+        yield
+    except PartError as fault:
+        fault.name_clients([one.client for one in trainings])
+        chosen = trainings if fault.at is None else trainings[fault.at : fault.at + 1]
+        rounds = {one.base.version + 1 for one in chosen}
+        if fault.round is None and len(rounds) == 1:
+            fault.of_round(rounds.pop())
+        raise

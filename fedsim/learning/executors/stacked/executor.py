@@ -15,6 +15,7 @@ from fedsim.learning.executors.contracts import (
     TrainingSetup,
     check_mapped,
 )
+from fedsim.learning.executors.faults import named_faults
 from fedsim.learning.executors.objective import Objective
 from fedsim.learning.executors.stacked.evaluation import SlotEvaluation
 from fedsim.learning.executors.stacked.graph import Compile, ModuleOfSlots
@@ -78,7 +79,7 @@ class StackedExecutor:
         self._compile_step, self._drawing = compile_step, Drawing(local, flat.layout.smallest_batch)
         self._trainings: dict[int, SlotTraining] = {}
         self._refused: set[int] = set()
-        with self._computing():
+        with self._computing(), named_faults(setup):
             self._training(self._few)
             self._evaluation = SlotEvaluation(self._module(self._few), self._samples, setup.scores)
 
@@ -86,7 +87,7 @@ class StackedExecutor:
         """Return what each client learns."""
         if not jobs:
             return []
-        with self._computing():
+        with self._computing(), named_faults(self._setup):
             batches = [self._drawing.batches(job) for job in jobs]
             passes = -(-len(jobs) // self._most)
             slots = -(-len(jobs) // (passes * self._few)) * self._few
@@ -100,7 +101,7 @@ class StackedExecutor:
 
     def evaluate(self, jobs: Sequence[EvaluationJob]) -> list[Evaluation]:
         """Return loss and metrics of each job; it waits for a training that runs in another thread."""
-        with self._computing():
+        with self._computing(), named_faults(self._setup):
             return self._evaluation.evaluate(jobs) if jobs else []
 
     def _training(self, slots: int) -> SlotTraining:
