@@ -1,12 +1,11 @@
 """What a part is in digests: its kind, its options, and the code of a user's own parts."""
 
-import inspect
 from collections.abc import Iterator, Mapping
 
 from pydantic import BaseModel
 
 from fedsim.answers import unchecked
-from fedsim.code_digest import CodeDigest, code_digest, is_builtin
+from fedsim.code_digest import Code, CodeDigest, code_digest, is_builtin
 from fedsim.registry import BUILTIN_KINDS, Component, Recipe
 
 
@@ -40,11 +39,10 @@ def user_code(value: object, path: str = "") -> dict[str, CodeDigest]:
     path : dotted path of the value; those of its parts begin with it
     """
     found: dict[str, CodeDigest] = {}
-    owner = value.factory if isinstance(value, Recipe) else type(value)
+    owner: object = value.factory if isinstance(value, Recipe) else type(value)
     if isinstance(value, Component) and value.stands_for is not None:
         owner = value.stands_for
-    is_code = inspect.isclass(owner) or inspect.isfunction(owner)
-    if isinstance(value, BaseModel | Recipe) and is_code and not is_builtin(owner):
+    if isinstance(value, BaseModel | Recipe) and isinstance(owner, Code) and not is_builtin(owner):
         found[path] = code_digest(owner)
     for name, inner in nested(value):
         found.update(user_code(inner, f"{path}.{name}" if path else name))

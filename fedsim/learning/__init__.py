@@ -31,7 +31,8 @@ from fedsim.learning.data.partitions.dirichlet import DirichletPartition
 from fedsim.learning.data.partitions.equal import EqualPartition
 from fedsim.learning.data.partitions.quantity_skew import QuantitySkewPartition
 from fedsim.learning.data.published import CIFAR10, CIFAR100, MNIST, FashionMNIST
-from fedsim.learning.evaluation import Evaluation, KnownEvaluation, PendingEvaluation
+from fedsim.learning.drawn_samples import Drawn, SampleDraws
+from fedsim.learning.evaluation import ClientEvaluations, Evaluation, KnownEvaluation, PendingEvaluation
 from fedsim.learning.executors.catalogue import EXECUTORS
 from fedsim.learning.executors.choice import ExecutorChoice, MakeExecutor
 from fedsim.learning.executors.contracts import (
@@ -84,10 +85,12 @@ __all__ = [
     "Architecture",
     "Batch",
     "Classification",
+    "ClientEvaluations",
     "Compressor",
     "Dataset",
     "Digits",
     "DirichletPartition",
+    "Drawn",
     "EqualPartition",
     "Evaluation",
     "EvaluationJob",
@@ -133,6 +136,7 @@ __all__ = [
     "RandomK",
     "Regression",
     "Release",
+    "SampleDraws",
     "Scaffold",
     "Schedule",
     "ServerOptimizer",

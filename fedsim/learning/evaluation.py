@@ -2,9 +2,10 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Final, Protocol
+from typing import Final, NamedTuple, Protocol
 
 from fedsim.answers import AnswerError, Contract, Flag, Given, Numbers, in_words, shaped
+from fedsim.arrays import FloatArray
 
 
 @dataclass(frozen=True)
@@ -31,6 +32,13 @@ class Evaluation:
         """Return the loss, the accuracy or a metric by its name; NaN where there is none of that name."""
         known = {"accuracy": self.accuracy, **self.metrics, "loss": self.loss}
         return known.get(name, float("nan"))
+
+
+class ClientEvaluations(NamedTuple):
+    """A model's share of right answers and mean loss on each client's own samples, shape (K,); NaN without samples."""
+
+    accuracy: FloatArray
+    loss: FloatArray
 
 
 class PendingEvaluation(Protocol):
@@ -75,3 +83,16 @@ class _EvaluationOf:
 
 
 PENDING_EVALUATION: Final = Contract("evaluation", PendingEvaluation, {"done": Flag(), "result": _EvaluationOf()})
+
+
+@dataclass(frozen=True)
+class EvaluationsOfClients:
+    """Evaluations of each client."""
+
+    def __call__(self, answer: object, given: Given) -> ClientEvaluations:
+        """Return a checked copy."""
+        if not isinstance(answer, ClientEvaluations):
+            raise AnswerError(in_words(answer), "ClientEvaluations")
+        accuracy = Numbers(shaped("clients"), least=0, most=1, nan=True)(answer.accuracy, given)
+        loss = Numbers(shaped("clients"), infinite=True, nan=True)(answer.loss, given)
+        return ClientEvaluations(accuracy, loss)

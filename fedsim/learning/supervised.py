@@ -19,11 +19,13 @@ from fedsim.learning.aggregation.combining import Of, check_enough, check_of, ch
 from fedsim.learning.aggregation.contracts import Aggregator
 from fedsim.learning.aggregation.mean import Mean
 from fedsim.learning.algorithms.plain import Plain
+from fedsim.learning.client_evaluations import evaluate_clients
 from fedsim.learning.compression.compressors import Compressor, NoCompression
 from fedsim.learning.computing import ExecutorUsed, Work
 from fedsim.learning.contracts import Model, Release, Update
 from fedsim.learning.data.partitions.statistics import label_counts
-from fedsim.learning.evaluation import Evaluation, PendingEvaluation
+from fedsim.learning.drawn_samples import Drawn
+from fedsim.learning.evaluation import ClientEvaluations, Evaluation, PendingEvaluation
 from fedsim.learning.executors.contracts import Executor, TrainingSetup
 from fedsim.learning.lineage.computation import Computation
 from fedsim.learning.lineage.handles import (
@@ -87,7 +89,6 @@ class SupervisedLearner:
     ----------
     samples : training samples of every client, shape (K,)
     store : where results of trainings and probes are kept
-    executor_used : description of the executor
     """
 
     def __init__(
@@ -176,10 +177,10 @@ class SupervisedLearner:
 
         return self._flops_per_sample or training_flops(self._setup.model, self._setup.data.shape, self._setup.outputs)
 
-    def work_samples(self, client: IntArray, work: FloatArray | None = None) -> FloatArray:
+    def work_samples(self, client: IntArray, work: FloatArray | None = None, got: IntArray | None = None) -> FloatArray:
         """Return how many samples each client passes through its model in one local training, shape (n,)."""
-        share = 1.0 if work is None else work
-        return self._local.work_samples(self.samples[client], share, self._smallest_batch)
+        share, samples = 1.0 if work is None else work, self.samples[client] if got is None else got
+        return self._local.work_samples(samples, share, self._smallest_batch)
 
     def whole_steps(self, client: IntArray, work: FloatArray, *, up: bool) -> FloatArray:
         """Return the share of each client's work nearest to a wish that is a whole number of batches, shape (n,)."""
@@ -197,6 +198,7 @@ class SupervisedLearner:
         work: FloatArray | None = None,
         repeat: int = 0,
         level: IntArray | None = None,
+        drawn: Drawn | None = None,
     ) -> list[Update]:
         """Return what each client of a cohort of shape (n,) would send; refuse releases without a mechanism.
 
@@ -210,7 +212,8 @@ class SupervisedLearner:
         base = cast(ModelHandle, model)
         clients = client.tolist()
         shares = [1.0] * len(clients) if work is None else np.asarray(work, dtype=np.float64).tolist()
-        start = blake2b(f"{self._task} {base.digest} {base.version} {repeat}".encode(), digest_size=16)
+        draws, drew = ([None] * len(clients), "") if drawn is None else (drawn.each(), drawn.named)
+        start = blake2b(f"{self._task} {base.digest} {base.version} {repeat}{drew}".encode(), digest_size=16)
         states, messages, remembers = self._states, self._messages, self.remembers
         leaves_state, lossless = remembers or self._keeps_state, messages.lossless
         levels = [0] * len(clients) if level is None else level.tolist()
@@ -227,9 +230,8 @@ class SupervisedLearner:
             if remembers:
                 hashed.update(messages.memory_digest(release).encode())
                 outgoing = Outgoing(release)
-            training = Training(
-                hashed.hexdigest(), base, one, share, repeat, previous, leaves_state, outgoing, levels[i]
-            )
+            among = levels[i], draws[i]
+            training = Training(hashed.hexdigest(), base, one, share, repeat, previous, leaves_state, outgoing, *among)
             if remembers and training.state is not None:
                 states[one] = training.state
             digest = training.digest if lossless and release is None else messages.digest(training, release)
@@ -259,14 +261,8 @@ class SupervisedLearner:
         self._keep_states(delivered)
         # With every base the model itself both ways give the same numbers, and so get the same digest.
         moved = of == "model" and any(update.training.base.digest != current.digest for update in delivered)
-
-        digest = digest_of(
-            "aggregate-models" if moved else "aggregate",
-            self._server_identity,
-            current.digest,
-            "".join([update.digest for update in delivered]),
-            chosen.tobytes(),
-        )
+        kind, sent = "aggregate-models" if moved else "aggregate", "".join([update.digest for update in delivered])
+        digest = digest_of(kind, self._server_identity, current.digest, sent, chosen.tobytes())
         results = self._results
         trainings = [update.training for update in delivered]
         recipe = Aggregation(
@@ -279,6 +275,7 @@ class SupervisedLearner:
             self._messages.sent,
             moved=moved,
             sum_of=None if self._algorithm.plain else self._algorithm.sum_of(trainings),
+            noise=self._messages.server_noise(delivered, chosen),
         )
         results.count(trainings)
         following = self._made(digest, current.version + 1, recipe, [current], len(delivered))
@@ -366,6 +363,10 @@ class SupervisedLearner:
     def start_evaluation(self, model: Model) -> PendingEvaluation:
         """Run the trainings that a model needs, and begin its evaluation on the test set."""
         return self._results.start_evaluation(cast(ModelHandle, model))
+
+    def evaluate_clients(self, model: Model) -> ClientEvaluations:
+        """Return accuracy and loss on the training samples of each client, with its own layers if it keeps any."""
+        return evaluate_clients(self._results, cast(ModelHandle, model), self.samples, self._algorithm, self._states)
 
     def export(self, model: Model) -> Mapping[str, NDArray[Any]]:
         """Return a model's arrays under the names in its module, training what is needed; the store has it then."""

@@ -27,13 +27,11 @@ from fedsim.registry import Component, Recipe, suggest
 from fedsim.rounds import BACKHAULS, CLOUD_RULES, GROUPINGS, LATE, POLICIES, Edges
 from fedsim.rounds.aggregation.weightings import WEIGHTINGS
 from fedsim.rounds.policies.safa import Safa
+from fedsim.scenario.private_parts import Problem, private_problems
 from fedsim.scenario.sections import Crowd, Rounds, ScenarioTables
+from fedsim.scenario.secure_parts import secure_problems
 from fedsim.selectors import SelectorInfo, SelectorPort
-from fedsim.selectors.adapter import numbers_of_clients
-
-Problem = tuple[tuple[str, ...], object, str]
-"""Path of a field, its value, and what is wrong and what is allowed."""
-
+from fedsim.selectors.adapter import draws_samples, numbers_of_clients
 
 _CATALOGUES: Final = {
     "learning": LEARNERS,
@@ -138,10 +136,13 @@ def problems(tables: ScenarioTables) -> Iterator[Problem]:
     yield from _about_aggregation(tables)
     yield from _about_requirements(tables)
     yield from _about_task(tables)
+    yield from _about_draws_of_samples(tables)
     if rounds.edges is not None:
         yield from _about_transfers(rounds.edges, tables.network)
     if isinstance(tables.learning, Supervised):
         yield from _about_algorithm(tables, tables.learning.algorithm)
+    yield from private_problems(tables)
+    yield from secure_problems(tables)
 
 
 def _about_requirements(tables: ScenarioTables) -> Iterator[Problem]:
@@ -173,8 +174,14 @@ def _about_task(tables: ScenarioTables) -> Iterator[Problem]:
         if name not in known:
             yield path, name, f"no evaluation of this task has {name!r}; allowed: a target of {', '.join(known)}"
     selector = tables.selector
-    if names.LABELS not in task.provides and SelectorInfo.of(selector.factory).uses_labels:
+    if names.LABELS in task.provides and "accuracy" in known:
+        return
+    asks = SelectorInfo.of(selector.factory)
+    if asks.uses_labels and names.LABELS not in task.provides:
         message = "it needs samples with labels; allowed: the task 'classification', or another selector"
+        yield ("selector",), selector.kind, message
+    if "accuracy_gain" in asks.needs and "accuracy" not in known:
+        message = "it asks for gains of accuracy; allowed: a task with the metric 'accuracy', or another selector"
         yield ("selector",), selector.kind, message
 
 
@@ -295,6 +302,41 @@ def _about_algorithm(tables: ScenarioTables, algorithm: LocalAlgorithm) -> Itera
             given,
             f"{len(given)} widths; allowed: one for each client, crowd.clients = {tables.crowd.clients}",
         )
+
+
+def _about_draws_of_samples(tables: ScenarioTables) -> Iterator[Problem]:
+    """Yield what does not go together with a selector whose clients draw samples."""
+    rounds, recipe = tables.rounds, tables.selector
+    kind = recipe.factory if recipe.prototype is None else type(recipe.prototype)
+    if not draws_samples(kind):
+        return
+    policy, why = POLICIES.kind_of(rounds.policy), f"clients of the selector {recipe.kind!r} draw samples in each round"
+    if rounds.policy.traits.concurrency is not None or rounds.policy.has_own_aggregation:
+        yield (
+            ("rounds", "policy"),
+            policy,
+            f"{why}, and updates are added up at its end; allowed: a synchronous policy without a rule of its own",
+        )
+    if rounds.late.least_share < 1:
+        yield (
+            ("rounds", "late"),
+            LATE.kind_of(rounds.late),
+            f"{why} and work on all of them; allowed: 'cancel' or a rule for stale updates",
+        )
+    if rounds.edges is not None and tables.privacy is not None:
+        yield (
+            ("rounds", "edges"),
+            "given",
+            "edge servers ask for numbers of samples on their own account; allowed: none beside [privacy]",
+        )
+    if isinstance(tables.learning, Supervised):
+        algorithm = tables.learning.algorithm
+        if algorithm.server_keeps or len(algorithm.ratios) > 1:
+            yield (
+                ("learning", "algorithm"),
+                LOCAL_ALGORITHMS.kind_of(algorithm),
+                f"{why}; allowed: an algorithm whose server keeps no state, without widths",
+            )
 
 
 def _about_aggregation(tables: ScenarioTables) -> Iterator[Problem]:

@@ -5,7 +5,7 @@ from typing import Literal
 import numpy as np
 
 from fedsim.selectors.contracts import Cohort, PublishedSelector, RoundView
-from fedsim.selectors.sampling import CohortSelector, data_sizes, draw_distinct
+from fedsim.selectors.sampling import CohortSelector, data_sizes, draw_distinct, draw_places
 from fedsim.selectors.validation import check_choice
 
 
@@ -47,9 +47,7 @@ class Uniform(CohortSelector):
         size = self.cohort_size(view)
         if view.count <= size:
             return Cohort(view.client.copy())
-        place = rng.choice(view.count, size=size, replace=False)
-        place.sort()
-        return Cohort(view.pick(place))
+        return Cohort(view.pick(draw_places(view.count, size, rng)))
 
 
 class RoundRobin(CohortSelector):

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 from fedsim.errors import RunError
 from fedsim.history import Recorder, RoundEnd
-from fedsim.history.schema import EVALUATIONS, ROUNDS, TABLES, Column, columns_page
+from fedsim.history.column import Column
+from fedsim.history.schema import EVALUATIONS, ROUNDS, TABLES, columns_page
 from fedsim.history.tables import Tables
 
 EVALUATION = {"round": 1, "time_s": 2.0, "model_version": 1, "accuracy": 0.5, "loss": 1.0}

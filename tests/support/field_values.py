@@ -177,6 +177,7 @@ OPTIONS: Final[dict[str, Tables]] = {
         "charge_w": 0.1,
         "least_charge": 0.1,
     },
+    "selector poisson": {"rate": 0.99},
     "privacy budget geometric": {"epsilon": 40.0},
     "privacy budget zeta": {"epsilon": 40.0},
     "privacy budget uniform": {"epsilon": 40.0, "releases": 30},
@@ -192,6 +193,8 @@ OPTIONS: Final[dict[str, Tables]] = {
     "selector cpow-d": {"cohort": 2, "samples": 10, "wait_s": 0.5},
     "selector pow-d": {"cohort": 2, "candidates": 4, "wait_s": 0.5},
     "selector rpow-d": {"cohort": 2, "candidates": 4},
+    "selector fedsampling": {"samples": 20, "alpha": 0.5, "threshold": 60, "wait_s": 0.5},
+    "selector fixed-ratio": {"ratio": 0.5},
     "selector fedcs": {"deadline_s": 3.0, "share": 0.5, "wait_s": 0.5},
     "selector cs-ucb-q": {"cohort": 2, "tau_max_s": 5.0},
     "ClientCrash": {"mean_up_s": 10.0, "mean_down_s": 1.0},
@@ -202,6 +205,14 @@ OPTIONS: Final[dict[str, Tables]] = {
 }
 """Options of a kind, or of a table that is left out by default: those that it needs, or that leave room for others."""
 
+_GAUSSIAN: Final = {"privacy.mechanism": {"kind": "gaussian", "clip": 1.0}}
+_SAMPLED: Final = {
+    **_GAUSSIAN,
+    "privacy.where": "server",
+    "privacy.composition": "rdp",
+    "rounds.weights": "sum",
+    "selector": {"kind": "poisson", "rate": 0.99},
+}
 _AT_EDGES: Final = {
     "network": {"kind": "graph", "topology": TWO_TIER, "access": CONSTANT_ACCESS, "server": "edge-server"},
 }
@@ -219,6 +230,8 @@ BESIDE: Final[dict[str, Mapping[str, Any]]] = {
     "grouping site": {**_AT_EDGES, "rounds.edges.backhaul": "network"},
     "merging of edges fedat": {"rounds.edges.grouping": {"kind": "latency", "count": 2}},
     "backhaul network": {**_AT_EDGES, "rounds.edges.grouping": "site"},
+    "composition rdp": _GAUSSIAN,
+    "composition pld": _GAUSSIAN,
     "local algorithm scaffold": {"privacy": None},
     "local algorithm feddyn": {"privacy": None},
     "local algorithm fedper": {"learning.model.hidden": [4, 4]},
@@ -254,6 +267,8 @@ OTHERS: Final[dict[str, Any]] = {
     "learning.data.glove": "vectors.txt",
     "learning.data.digest": OWN_SETS["one"].digest,
     "privacy.budget": {"kind": "geometric", "epsilon": 20.0},
+    "privacy.where": "server",
+    "privacy.amplification": "poisson",
     "crowd.placement.path": "two/places.csv",
     "crowd.placement.positions_m": [[9.0 * (number + 1), 5.0] for number in range(6)],
     "network.path": "two/capacities.csv",
@@ -293,6 +308,9 @@ OTHERS: Final[dict[str, Any]] = {
 
 TOGETHER: Final[dict[str, Mapping[str, Any]]] = {
     "rounds.target.at_most": {"rounds.target.at_least": None},
+    "privacy.where": {"rounds.weights": "uniform"},
+    "privacy.composition": _GAUSSIAN,
+    "privacy.amplification": _SAMPLED,
     "learning.aggregation": _ENOUGH,
     "learning.local.optimizer": {"learning.local.momentum": 0.0},
     "network.fading.speed_m_per_s": {"network.fading.coherence_s": None, "network.fading.carrier_hz": 2e9},
@@ -323,7 +341,12 @@ NOT_THERE: Final = {
     ("rounds.edges.merging.staleness", "deviation"),
     *(
         (field, law)
-        for field in ("learning.split.samples", "learning.samples_per_client", "rounds.weights.weight")
+        for field in (
+            "learning.split.samples",
+            "learning.samples_per_client",
+            "rounds.weights.weight",
+            "rounds.secure_aggregation.mask_s",
+        )
         for law in _LAWS
     ),
 }

@@ -177,8 +177,8 @@ def _whole(train: tuple[Rows, Rows], test: tuple[Rows, Rows]) -> Dataset:
         train_x, test_x = train_x[:, None], test_x[:, None]
     if train_y.dtype == np.int64 and train_y.ndim == 1:
         more["classes"] = 1 + int(max(train_y.max(initial=0), test_y.max(initial=0)))
-    arrays = (np.ascontiguousarray(one) for one in (train_x, train_y, test_x, test_y))
-    return Dataset(*(one.copy() for one in arrays), **more)
+    train_x, train_y, test_x, test_y = (one.copy(order="C") for one in (train_x, train_y, test_x, test_y))
+    return Dataset(train_x, train_y, test_x, test_y, **more)
 
 
 def _alike(one: Rows, other: Rows) -> tuple[NDArray[Any], NDArray[Any]]:

@@ -1,13 +1,14 @@
 """Where handles become numbers: what the store has is looked up, the rest goes to the executor in batches."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from typing import Final
 
+import numpy as np
+
 from fedsim.arrays import IntArray, Vector
-from fedsim.errors import PartError
 from fedsim.identity import identity
 from fedsim.learning.computing import Work
+from fedsim.learning.drawn_samples import SampleDraws
 from fedsim.learning.evaluation import KnownEvaluation, PendingEvaluation
 from fedsim.learning.executors.contracts import (
     SEQUENTIAL,
@@ -18,7 +19,9 @@ from fedsim.learning.executors.contracts import (
     TrainingResult,
     TrainingSetup,
 )
+from fedsim.learning.lineage.drawing import nothing, rows_of, scaled, without_samples
 from fedsim.learning.lineage.evaluations import Evaluator, Found, Running, Waiting
+from fedsim.learning.lineage.faults import named_faults
 from fedsim.learning.lineage.handles import ModelHandle, Node, Report, StateHandle, Training, digest_of
 from fedsim.learning.lineage.kept import Kept
 from fedsim.learning.lineage.local_work import LocalWork
@@ -46,6 +49,8 @@ _GROUP: Final = 32
 
 _GROUP_BYTES: Final = 2**28
 """Models that may wait for their evaluation, in memory."""
+
+_NOTHING: Final[OptimizerState] = {}
 
 Heard = Callable[[Training], None]
 """Told of each training whose difference is in memory, before any model has taken it."""
@@ -96,6 +101,7 @@ class Computation:
         self._scores, self._test_samples = setup.scores, len(setup.data.test_y)
         self._judged = () if setup.task == Classification() else (identity(setup.task),)
         self._rows, self._streams, self.messages = rows, streams, messages
+        self._draws = SampleDraws(streams, np.array([part.size for part in rows], dtype=np.int64))
         self._generators, self._local = streams.pool("training"), local
         self.kept = Kept(store, keeping)
         self._evaluator = Evaluator(executor)
@@ -154,13 +160,20 @@ class Computation:
         Those of an executor that returns a list come together, all results being in memory.
         """
         alike: dict[str, list[Training]] = {}
+        if idle := without_samples(trainings):
+            for training in idle:
+                self._give(training, nothing(training))
+            trainings = [training for training in trainings if not training.materialized]
+            yield idle
+            if not trainings:
+                return
         for training in trainings:
             if training.digest in alike:
                 alike[training.digest].append(training)
             else:
                 alike[training.digest] = [training]
         reports: dict[str, Record] = {}
-        with _named([first for first, *_ in alike.values()]):
+        with named_faults([first for first, *_ in alike.values()]):
             yield from self._results(alike, reports)
         self.kept.put_records(reports)
 
@@ -182,20 +195,25 @@ class Computation:
         """Give trainings of one digest their result, add it to reports under the digest, and return them."""
         self.trained += 1
         reports[trainings[0].digest] = {"loss": result.loss, "loss_rms": result.loss_rms}
-        own: OptimizerState = {}
+        own = _NOTHING
         if not self._local.plain:
             difference, own = self._local.left(trainings[0], result.difference)
             result = result._replace(difference=difference)
+        result = scaled(trainings[0], result)
         for training in trainings:
-            memory = own
-            if training.outgoing is not None:
-                memory = {**own, **self.messages.settle(training, result.difference)}
-            training.take(result, memory)
-            if training.state is not None:
-                self.kept.note_state(training)
-            if self._heard is not None:
-                self._heard(training)
+            self._give(training, result, own)
         return trainings
+
+    def _give(self, training: Training, result: TrainingResult, own: OptimizerState = _NOTHING) -> None:
+        """Give a training its result, with what its local algorithm keeps."""
+        memory = own
+        if training.outgoing is not None:
+            memory = {**own, **self.messages.settle(training, result.difference)}
+        training.take(result, memory)
+        if training.state is not None:
+            self.kept.note_state(training)
+        if self._heard is not None:
+            self._heard(training)
 
     def combine(self, model: ModelHandle) -> None:
         """Give a model its numbers."""
@@ -341,20 +359,20 @@ class Computation:
                 for one in trainings
             ]
         )
-        rows, jobs = self._rows, []
+        rows, jobs = rows_of(trainings, self._rows, self._draws), []
         if not self._local.plain:
-            for one, rng, start in zip(trainings, generators, self._local.starts(trainings), strict=True):
+            for one, rng, start, mine in zip(trainings, generators, self._local.starts(trainings), rows, strict=True):
                 model, offset, anchors = start
                 state, rates = one.optimizer_state, self._local.rates(one)
-                jobs.append(TrainingJob(model, rows[one.client], one.work, rng, state, offset, dict(anchors), rates))
+                jobs.append(TrainingJob(model, mine, one.work, rng, state, offset, dict(anchors), rates))
             return jobs
         base = vector = None
-        for one, rng in zip(trainings, generators, strict=True):
+        for one, rng, mine in zip(trainings, generators, rows, strict=True):
             if base is not one.base or vector is None:
                 base = one.base
                 vector = base.vector
             state = {} if one.previous is None else one.optimizer_state
-            jobs.append(TrainingJob(vector, rows[one.client], one.work, rng, state))
+            jobs.append(TrainingJob(vector, mine, one.work, rng, state))
         return jobs
 
     def _keep_evaluations(self, digests: Sequence[str]) -> Callable[[Found], None]:
@@ -363,24 +381,3 @@ class Computation:
             self.kept.put_records({digest: scores.record(one) for digest, one in zip(digests, found, strict=True)})
 
         return keep
-
-
-@contextmanager
-def _named(trainings: Sequence[Training]) -> Iterator[None]:
-    """Name client and round in the error about a part of the user's own that fails in a training.
-
-    The round is the one after the version of the model that the training started from.
-
-    Parameters
-    ----------
-    trainings : in the order of the jobs of the call
-    """
-    try:
-        yield
-    except PartError as fault:
-        fault.name_clients([one.client for one in trainings])
-        chosen = trainings if fault.at is None else trainings[fault.at : fault.at + 1]
-        rounds = {one.base.version + 1 for one in chosen}
-        if fault.round is None and len(rounds) == 1:
-            fault.of_round(rounds.pop())
-        raise

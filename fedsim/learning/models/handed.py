@@ -17,9 +17,11 @@ class HandedModel(Foreign):
     @classmethod
     def of_object(cls, value: Any) -> Self:
         """Return the part of a module, or of a class or function that gives one."""
-        from fedsim.learning.models.module_content import content_of, is_module
+        from torch import nn
 
-        if is_module(value):
+        from fedsim.learning.models.module_content import content_of
+
+        if isinstance(value, nn.Module):
             return cls.holding(copy.deepcopy(value), place_of(value), content=content_of(value))
         if not callable(value):
             raise ValueError(
@@ -58,12 +60,12 @@ class HandedModel(Foreign):
         PartError
             If it fails, or gives no module.
         """
-        from fedsim.learning.models.module_content import is_module
+        from torch import nn
 
         module = self.found
-        if is_module(module):
+        if isinstance(module, nn.Module):
             return copy.deepcopy(module)
         made = self.called("model", shape=shape, classes=classes)
-        if not is_module(made):
+        if not isinstance(made, nn.Module):
             raise PartError(f"model {self.place} gave {type(made).__name__}", "allowed: a torch.nn.Module")
         return made

@@ -13,11 +13,6 @@ from fedsim.code_digest import code_digest, is_users
 _OF_TORCH = ("_parameters", "_buffers", "_modules")
 
 
-def is_module(value: object) -> bool:
-    """Return whether something is a module, and no class of modules."""
-    return isinstance(value, nn.Module)
-
-
 def content_of(value: nn.Module | Callable[..., Any]) -> str:
     """Return a digest of a module, or of what gives one.
 

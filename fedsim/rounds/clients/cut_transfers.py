@@ -30,6 +30,8 @@ class CutTransfers:
 
     def count(self, sent_bits: FloatArray) -> None:
         """Lower the bits down and up, shape (2, n), to those carried by the transfers noted since the last call."""
+        if not self._new:
+            return
         new, self._new = self._new, []
         for phase in {phase for phase, *_ in new}:
             member, start_s, elapsed_s = zip(*[rest for at, *rest in new if at == phase], strict=True)

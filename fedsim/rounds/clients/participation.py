@@ -11,7 +11,7 @@ The server cannot tell late from dropped; only the history can.
 
 import math
 from collections.abc import Callable, Mapping
-from functools import partial
+from functools import cached_property, partial
 from typing import Any, Final, cast
 
 import numpy as np
@@ -113,7 +113,7 @@ class Participations:
         self.emptied = np.zeros(size, dtype=np.bool_)
         self.planned_compute_s = planned_compute_s
         self._interruptions, self._still_available = interruptions, still_available
-        self._on_air = OnAir(env, interruptions, drain)
+        self._drain = drain
         self._delivered, self._in_flight = 0, size
         self._milestones: dict[int, Event] = {}
         self._ends_s = [math.nan] * size
@@ -122,7 +122,7 @@ class Participations:
         self._waits = _waits(hooks)
         self._place, self._began_s = [-1] * size, [self.start_s] * size
         self._awaited: list[Event | None] = [None] * size
-        task_s: FloatArray = np.add.reduce(planned_s)
+        task_s: FloatArray = planned_s[0] + planned_s[1] + planned_s[2]
         self._waits_s: list[list[float]] = (
             [planned_s[first:end].sum(axis=0).tolist() for first, end, _ in self._waits] if hooks else [task_s.tolist()]
         )
@@ -138,6 +138,10 @@ class Participations:
             for i in np.flatnonzero(leaves_after_s < task_s).tolist():
                 call_after(env, float(leaves_after_s[i]), self._leave, i)
 
+    @cached_property
+    def _on_air(self) -> OnAir:
+        return OnAir(self.env, self._interruptions, self._drain)
+
     @property
     def size(self) -> int:
         """Number of clients."""
@@ -146,13 +150,15 @@ class Participations:
     @property
     def all_delivered(self) -> bool:
         """Whether every client has delivered."""
-        self._end_by_now()
+        if self._shared is not None:
+            self._end_by_now()
         return self._delivered == len(self._place)
 
     @property
     def ended_s(self) -> FloatArray:
         """Instant at which each participation ended, shape (n,); NaN for those in flight."""
-        self._end_by_now()
+        if self._shared is not None:
+            self._end_by_now()
         if self._known_ends_s is None:
             self._known_ends_s = np.array(self._ends_s)
         return self._known_ends_s

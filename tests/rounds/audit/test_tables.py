@@ -56,6 +56,7 @@ ROUND = {
     "stale_used": [0, 0, 1],
     "model_version": [1, 1, 2],
     "largest_leakage": [0.25, 0.5, 0.5],
+    "mean_leakage": [0.05, 0.1, 0.15],
     "noise_to_signal": [2.0, None, 0.5],
     "ended_by": RoundEnd.ENOUGH,
 }
@@ -189,6 +190,7 @@ PLANTS = [
             (name, "counts less than no client", {"candidates": {1: -1}}),
             (name, "does not have a higher number than the round before it", {"round": {1: 1}}),
             (name, "begins before the round before it has ended", {"start_s": {2: 11.0}, "duration_s": {2: 9.0}}),
+            (name, "has leaked more in the mean than at the most", {"mean_leakage": {1: 0.6}}),
             (name, "has leaked less than the round before it", {"largest_leakage": {2: 0.4}}),
         )
     ),

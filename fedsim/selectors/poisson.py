@@ -1,0 +1,52 @@
+"""Poisson sampling: each client is drawn by itself, with one probability."""
+
+import numpy as np
+
+from fedsim.selectors.contracts import Cohort, PublishedSelector, RoundView
+from fedsim.selectors.validation import check_numbers, check_shares
+
+
+class PoissonSampling(PublishedSelector):
+    """Draw each candidate by itself with one probability, so that cohorts differ in size.
+
+    Each update has the weight ``1 / (rate K)`` for K clients in the crowd, whatever the size of the cohort. With
+    ``rounds.weights = "sum"`` these weights are used as they are: the estimator with a fixed denominator, which the
+    amplification of central privacy by sampling needs. A draw without any client is repeated.
+
+    Parameters
+    ----------
+    rate : float in (0, 1]
+        Probability with which each candidate is drawn.
+    """
+
+    paper = (
+        "McMahan, Ramage, Talwar and Zhang, Learning Differentially Private Recurrent Language Models, ICLR 2018, "
+        "Algorithm 1"
+    )
+
+    def __init__(self, rate: float) -> None:
+        check_numbers(0, above=True, rate=rate)
+        check_shares(rate=rate)
+        self.rate = float(rate)
+
+    def select(self, view: RoundView, rng: np.random.Generator) -> Cohort:
+        """Return the candidates that were drawn, at least one."""
+        drawn = rng.random(view.client.size) < self.rate
+        if drawn.size and not drawn.any():
+            first = self._first(view.client.size, float(rng.random()))
+            drawn[first + 1 :] = rng.random(view.client.size - first - 1) < self.rate
+            drawn[first] = True
+        client = view.client[drawn]
+        return Cohort(client, weights=np.full(client.size, 1.0 / (self.rate * view.clients)))
+
+    def _first(self, candidates: int, uniform: float) -> int:
+        """Return the first place drawn of a draw that has any, by the inverse of its distribution.
+
+        Parameters
+        ----------
+        candidates : how many there are
+        uniform : random number in [0, 1)
+        """
+        missed = np.log1p(-self.rate)
+        any_drawn = -np.expm1(candidates * missed)
+        return min(int(np.log1p(-uniform * any_drawn) / missed), candidates - 1)
