@@ -191,4 +191,4 @@ class _Trial(Examination):
 def _layout(setup: TrainingSetup) -> ModelLayout:
     from fedsim.learning.models.flat_module import build_flat  # imports torch
 
-    return build_flat(setup.model, setup.data.shape, setup.data.classes, setup.seed).layout
+    return build_flat(setup.model, setup.data.shape, setup.outputs, setup.seed).layout

@@ -7,6 +7,8 @@ from it. The digest of the scenario itself moves with every field.
 
 from typing import Final, NamedTuple
 
+from fedsim.learning import TASKS
+
 
 class Moves(NamedTuple):
     """Digests that move together, and the reason."""
@@ -28,6 +30,7 @@ START: Final = _moves(
 TRAIN: Final = _moves("training sent model cloud evaluation", "the samples of a client, or what is done with them")
 SEND: Final = _moves("sent model cloud evaluation", "the training is the same, what leaves the client differs")
 STEP: Final = _moves("model cloud evaluation", "updates are the same, their weights or the step differ")
+JUDGE: Final = _moves("evaluation", "models are the same, what is said of them differs")
 MERGE: Final = _moves("cloud", "models of edge servers are the same, their shares, members or the cloud's step differ")
 TIMES: Final = _moves("", "times alone: they decide which trainings are needed, not what comes of one")
 WHO: Final = _moves("", "who takes part, and when a round is over: which trainings are needed, not what comes of one")
@@ -63,7 +66,12 @@ _LEARNING: Final[list[Row]] = [
     ("crowd", TRAIN, "clients"),
     ("crowd", TIMES, "placement"),
     ("learning supervised", START, "data model"),
-    ("learning supervised", TRAIN, "split"),
+    ("learning supervised", TRAIN, "split task"),
+    ("learning.task classification", TRAIN, "flip shift"),
+    ("learning.task regression", TRAIN, "loss"),
+    ("learning.task next-token", TRAIN, "padding"),
+    *((f"learning.task {kind}", JUDGE, "metrics") for kind in TASKS.builtin),
+    ("learning.task.metrics top-k", JUDGE, "k"),
     ("learning supervised", TRAIN, "algorithm compression"),
     ("learning.algorithm fedprox", TRAIN, "mu"),
     ("learning.algorithm heterofl", TRAIN, "widths client_widths"),
@@ -146,7 +154,8 @@ _LEARNING: Final[list[Row]] = [
 ]
 
 _ROUNDS: Final[list[Row]] = [
-    ("rounds", WHO, "count minimum_updates faults until_s target_accuracy"),
+    ("rounds", WHO, "count minimum_updates faults until_s target_accuracy target"),
+    ("rounds.target", WHO, "metric at_least at_most"),
     ("rounds", STEP, "policy late weights"),
     ("rounds", MERGE, "edges"),
     ("rounds", TIMES, "secure_aggregation"),
