@@ -141,7 +141,6 @@ def run_one(
     asked: PaperRun, *, out: Path, executor: str = "auto", data_dir: Path | None = None, store: Path | None = None
 ) -> Ended:
     """Run one scenario in its folder, or read it if it has ended; other arguments as of `run_all`."""
-    logging.getLogger("fedsim").setLevel(logging.ERROR)  # spent budgets are part of the papers' curves
     folder = asked.folder(out)
     try:
         run(asked.scenario, folder, executor=executor, data_dir=data_dir, store=store, keeping="last")
@@ -151,7 +150,8 @@ def run_one(
 
 
 def _begin(share: int) -> None:
-    """Leave a worker's executor its share of the processors."""
+    """Leave a worker's executor its share of the processors, and log errors only."""
+    logging.getLogger("fedsim").setLevel(logging.ERROR)  # spent budgets are part of the papers' curves
     os.environ.setdefault(_WORKERS, str(share))
 
 
