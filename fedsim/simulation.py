@@ -110,6 +110,7 @@ class Simulation:
             count=scenario.rounds.count,
             until_s=scenario.rounds.until_s,
             target_accuracy=scenario.rounds.target_accuracy,
+            reached=None if scenario.rounds.target is None else scenario.rounds.target.reached,
         )
         results = scenario.results
         plan = EvaluationPlan(

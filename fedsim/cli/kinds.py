@@ -42,10 +42,12 @@ def catalogues() -> dict[str, Any]:
         EXECUTORS,
         LEARNERS,
         LOCAL_ALGORITHMS,
+        METRICS,
         MODELS,
         PARTITIONS,
         SCHEDULES,
         SERVER_OPTIMIZERS,
+        TASKS,
     )
     from fedsim.network import FADINGS, LATENCY_LAWS, NETWORKS, PATH_LOSSES, PLACEMENTS, RATES, SHADOWINGS
     from fedsim.network.cell.access import ACCESS_LATENCIES
@@ -98,6 +100,8 @@ def catalogues() -> dict[str, Any]:
         "dropouts": DROPOUTS,
         "energies": ENERGIES,
         "learners": LEARNERS,
+        "tasks": TASKS,
+        "metrics": METRICS,
         "datasets": DATASETS,
         "splits": PARTITIONS,
         "models": MODELS,

@@ -244,7 +244,7 @@ class _Growing:
         absent = self._schema.check(columns)
         if absent:
             columns = {**columns, **{column.name: column.no_value for column in absent}}
-        rows, present = np.size(columns["client"]), self.rows - self._tail.at
+        rows, present = np.asarray(columns["client"]).size, self.rows - self._tail.at
         end = present + rows
         if end > self._room:
             self._make_room(present, rows)

@@ -109,8 +109,20 @@ EVALUATIONS: Final = TableSchema(
         _EVALUATED,
         Column("time_s", pa.float64(), "simulated time", "s"),
         Column("model_version", pa.int32(), "version of the model"),
-        Column("accuracy", pa.float64(), "share of the test samples classified correctly"),
+        Column(
+            "accuracy",
+            pa.float64(),
+            "share of the test samples classified correctly",
+            null="the task has no such metric",
+        ),
         Column("loss", pa.float64(), "mean loss over the test samples"),
+        Column(
+            "metrics",
+            pa.map_(pa.string(), pa.float64()),
+            "all metrics of the task by name",
+            null="the task has none but accuracy",
+            since=_FROM_THE_START,
+        ),
     ),
 )
 EDGE_ROUNDS: Final = TableSchema(

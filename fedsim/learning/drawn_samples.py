@@ -18,18 +18,18 @@ class Drawn(NamedTuple):
     ----------
     probability : by which each client draws each of its samples, in (0, 1]
     number : of the participation: no client has the same number twice
-    count : samples that each client has drawn, shape (n,)
-    divisor : each client sends its update times ``count / divisor``; None for the update itself
+    taken : samples that each client has drawn, shape (n,)
+    divisor : each client sends its update times ``taken / divisor``; None for the update itself
     """
 
     probability: float
     number: int
-    count: IntArray
+    taken: IntArray
     divisor: float | None = None
 
     def part(self, kept: IntArray) -> "Drawn":
         """Return those of the clients at these positions."""
-        return self._replace(count=self.count[kept])
+        return self._replace(taken=self.taken[kept])
 
     @property
     def named(self) -> str:
@@ -40,8 +40,8 @@ class Drawn(NamedTuple):
         """Return what each client has drawn, n of them."""
         divisor = self.divisor
         return [
-            Draw(self.probability, self.number, count, 1.0 if divisor is None else count / divisor)
-            for count in self.count.tolist()
+            Draw(self.probability, self.number, taken, 1.0 if divisor is None else taken / divisor)
+            for taken in self.taken.tolist()
         ]
 
 
@@ -50,13 +50,13 @@ class Draw(NamedTuple):
 
     Attributes
     ----------
-    probability, number, count : as of `Drawn`
+    probability, number, taken : as of `Drawn`
     scale : by which the client multiplies its update
     """
 
     probability: float
     number: int
-    count: int
+    taken: int
     scale: float
 
 

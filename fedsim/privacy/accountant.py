@@ -71,12 +71,16 @@ class PrivacyAccountant:
         if not 0 <= numbers_share < 1:
             raise ValueError(f"numbers_share: {numbers_share!r} is not allowed; it must be in [0, 1)")
         self.budget, self.numbers_share, self.declared = BUDGET.checked(budget), numbers_share, declared
-        for name, value in (("declared", declared), ("reserved", reserved)):
-            if not value >= 0 or not declared + reserved < self.budget.total:
-                raise ValueError(
-                    f"{name}: {value!r} is not allowed; it must be at least 0, and declared and reserved together "
-                    f"below the budget of {self.budget.total!r}"
-                )
+        total = self.budget.total
+        if not 0 <= declared < total:
+            raise ValueError(
+                f"declared: {declared!r} is not allowed; it must be at least 0 and below the budget of {total!r}"
+            )
+        if not 0 <= reserved < total - declared:
+            raise ValueError(
+                f"reserved: {reserved!r} is not allowed; it must be at least 0 and below {total - declared!r}, what is "
+                "left of the budget"
+            )
         self.reserved = reserved
         self.adds_up = ledger is None
         self.total = float(self.budget.total) if most_epsilon is None else most_epsilon

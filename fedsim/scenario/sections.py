@@ -1,12 +1,12 @@
 """The tables of a scenario, and those of them that belong to no other room."""
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import BeforeValidator, Field
+from pydantic import BeforeValidator, Field, model_validator
 
 from fedsim.arrays import Whole
 from fedsim.devices import Devices
-from fedsim.learning import LEARNERS, LearnerSettings
+from fedsim.learning import LEARNERS, Evaluation, LearnerSettings
 from fedsim.network import NETWORKS, PLACEMENTS, Network, Placement
 from fedsim.privacy import Privacy
 from fedsim.registry import Recipe, Settings, Slot, refusal
@@ -39,6 +39,36 @@ class Crowd(Settings):
     )
 
 
+class Target(Settings):
+    """How good a model ends a run.
+
+    Attributes
+    ----------
+    metric : ``"loss"``, or a metric of the task by its name
+    at_least : smallest value that is good enough
+    at_most : largest one; one of the two is given
+    """
+
+    metric: str = "accuracy"
+    at_least: float | None = None
+    at_most: float | None = None
+
+    @model_validator(mode="after")
+    def _has_one_bound(self) -> Self:
+        if (self.at_least is None) == (self.at_most is None):
+            raise ValueError(
+                f"at_least = {self.at_least!r} and at_most = {self.at_most!r} are not allowed; it must be one of them"
+            )
+        return self
+
+    def reached(self, evaluation: Evaluation) -> bool:
+        """Return whether an evaluation is good enough."""
+        found = evaluation.value(self.metric)
+        if self.at_least is not None:
+            return found >= self.at_least
+        return self.at_most is not None and found <= self.at_most
+
+
 class Rounds(Settings):
     """The rounds: how many there are, and when each is over.
 
@@ -56,6 +86,7 @@ class Rounds(Settings):
     faults : crashes, link outages and restarts; None for none
     until_s : no round starts at or after this simulated second
     target_accuracy : the run ends after the first round whose evaluation reaches it
+    target : the same for any metric of the task, or its loss
     """
 
     count: Whole
@@ -68,6 +99,7 @@ class Rounds(Settings):
     faults: Faults | None = None
     until_s: Annotated[float, Field(gt=0)] | None = None
     target_accuracy: Annotated[float, Field(gt=0, le=1)] | None = None
+    target: Target | None = None
 
 
 class Results(Settings):

@@ -23,7 +23,7 @@ from fedsim.selectors.oort.fedscale import OortFedScale
 from fedsim.selectors.oort.oort import Oort
 from fedsim.selectors.oracles import Fastest
 from fedsim.selectors.pause.pause import Pause
-from fedsim.selectors.randomized_response import RandomizedResponse
+from fedsim.selectors.questions import RandomizedResponse
 
 __all__ = [
     "SELECTORS",
@@ -87,7 +87,7 @@ SELECTORS: Final = Registry(
         "importance": "fedsim.selectors.importance:ImportanceSampling",
         "joint-bandwidth": "fedsim.selectors.joint_bandwidth.joint_bandwidth:JointBandwidth",
         "loss-proportional": "fedsim.selectors.loss_proportional:LossProportional",
-        "md": "fedsim.selectors.md:MdSampling",
+        "md": "fedsim.selectors.independent_draws:MdSampling",
         "ocean": "fedsim.selectors.energy.ocean:Ocean",
         "oort": "fedsim.selectors.oort.oort:Oort",
         "oort-fedscale": "fedsim.selectors.oort.fedscale:OortFedScale",
@@ -96,7 +96,7 @@ SELECTORS: Final = Registry(
         "pause-genie": "fedsim.selectors.pause.genie:PauseGenie",
         "pause-vanilla-sa": "fedsim.selectors.pause.sa_pause:VanillaSaPause",
         "pisces": "fedsim.selectors.adaptive.pisces:Pisces",
-        "poisson": "fedsim.selectors.poisson:PoissonSampling",
+        "poisson": "fedsim.selectors.independent_draws:PoissonSampling",
         "pow-d": "fedsim.selectors.power_of_choice:PowD",
         "proportional-fair": "fedsim.selectors.channel.proportional_fair:ProportionalFair",
         "pyramidfl": "fedsim.selectors.pyramid.pyramid:PyramidFl",

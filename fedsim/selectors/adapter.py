@@ -118,7 +118,8 @@ class SelectorInfo:
         for attribute, default in _DEFAULTS.items():
             value = stated[attribute]
             if attribute != "needs" and not isinstance(value, type(default)):
-                allowed = {bool: "True or False", float: "a floating-point number"}.get(type(default), "a short phrase")
+                words = {bool: "True or False", float: "a floating-point number", str: "a short phrase"}
+                allowed = next(word for kind, word in words.items() if isinstance(default, kind))
                 raise SelectorError(f"{name}.{attribute}: {value!r} is not allowed; it must be {allowed}")
         if probe is not None and not callable(probe):
             raise SelectorError(f"{name}.probe: {probe!r} is not allowed; it must be a method, or be left out")

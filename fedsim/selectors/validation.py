@@ -11,7 +11,7 @@ from fedsim.arrays import IntArray, any_of
 from fedsim.errors import SelectorError
 from fedsim.measurements import MOST_WORK
 from fedsim.selectors.contracts import Allocation, Cohort, Probe, RoundView, Sampling
-from fedsim.selectors.randomized_response import RandomizedResponse
+from fedsim.selectors.questions import RandomizedResponse
 
 _EACH: Final = same_shape("client")
 _COHORT: Final[dict[str, Kind]] = {
@@ -83,6 +83,13 @@ def check_shares(*, inside: bool = False, **values: Any) -> None:
     for name, value in values.items():
         if value > 1 or (inside and value == 1):
             raise ValueError(f"{name}: {value!r} is not allowed; it must be {'below' if inside else 'at most'} 1")
+
+
+def check_flags(**values: object) -> None:
+    """Refuse arguments that are neither True nor False."""
+    for name, value in values.items():
+        if not isinstance(value, bool):
+            raise ValueError(f"{name}: {value!r} is not allowed; it must be True or False")
 
 
 def check_choice(name: str, value: object, *allowed: str) -> None:

@@ -48,5 +48,5 @@ def test_a_draw_knows_what_its_update_is_multiplied_by():
     drawn = Drawn(0.5, 7, np.array([4, 0]), 8.0)
     assert [one.scale for one in drawn.each()] == [0.5, 0.0]
     assert [one.scale for one in drawn._replace(divisor=None).each()] == [1.0, 1.0]
-    assert drawn.part(np.array([1])).count.tolist() == [0]
+    assert drawn.part(np.array([1])).taken.tolist() == [0]
     assert drawn.named != drawn._replace(number=8).named

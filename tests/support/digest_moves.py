@@ -7,6 +7,8 @@ from it. The digest of the scenario itself moves with every field.
 
 from typing import Final, NamedTuple
 
+from fedsim.learning import TASKS
+
 
 class Moves(NamedTuple):
     """Digests that move together, and the reason."""
@@ -28,9 +30,14 @@ START: Final = _moves(
 TRAIN: Final = _moves("training sent model cloud evaluation", "the samples of a client, or what is done with them")
 SEND: Final = _moves("sent model cloud evaluation", "the training is the same, what leaves the client differs")
 STEP: Final = _moves("model cloud evaluation", "updates are the same, their weights or the step differ")
+JUDGE: Final = _moves("evaluation", "models are the same, what is said of them differs")
 MERGE: Final = _moves("cloud", "models of edge servers are the same, their shares, members or the cloud's step differ")
 TIMES: Final = _moves("", "times alone: they decide which trainings are needed, not what comes of one")
 WHO: Final = _moves("", "who takes part, and when a round is over: which trainings are needed, not what comes of one")
+ANSWERS: Final = _moves(
+    "sent model cloud evaluation",
+    "what clients answer about their sizes, and what that leaves of the budget",
+)
 DRAWS: Final = _moves("", "who takes part, and which samples its clients draw in a round: nothing of a whole training")
 SHOWN: Final = _moves("", "names, measures and figures")
 STANDS_FOR: Final = _moves("", "stands for a bigger model in the times of transfers and work")
@@ -59,7 +66,12 @@ _LEARNING: Final[list[Row]] = [
     ("crowd", TRAIN, "clients"),
     ("crowd", TIMES, "placement"),
     ("learning supervised", START, "data model"),
-    ("learning supervised", TRAIN, "split"),
+    ("learning supervised", TRAIN, "split task"),
+    ("learning.task classification", TRAIN, "flip shift"),
+    ("learning.task regression", TRAIN, "loss"),
+    ("learning.task next-token", TRAIN, "padding"),
+    *((f"learning.task {kind}", JUDGE, "metrics") for kind in TASKS.builtin),
+    ("learning.task.metrics top-k", JUDGE, "k"),
     ("learning supervised", TRAIN, "algorithm compression"),
     ("learning.algorithm fedprox", TRAIN, "mu"),
     ("learning.algorithm heterofl", TRAIN, "widths client_widths"),
@@ -142,7 +154,8 @@ _LEARNING: Final[list[Row]] = [
 ]
 
 _ROUNDS: Final[list[Row]] = [
-    ("rounds", WHO, "count minimum_updates faults until_s target_accuracy"),
+    ("rounds", WHO, "count minimum_updates faults until_s target_accuracy target"),
+    ("rounds.target", WHO, "metric at_least at_most"),
     ("rounds", STEP, "policy late weights"),
     ("rounds", MERGE, "edges"),
     ("rounds", TIMES, "secure_aggregation"),
@@ -346,8 +359,10 @@ _SELECTORS: Final[list[Row]] = [
     ("selector fastest", WHO, "cohort"),
     ("selector fedcor", WHO, "cohort warmup interval beta gamma dimension history noise mean weights up_bits wait_s"),
     ("selector fedcs", WHO, "deadline_s share uploads overhead_s down_bits up_bits wait_s"),
-    ("selector fedsampling", DRAWS, "samples threshold epsilon alpha clip query"),
-    ("selector fedsampling", WHO, "anonymous cohort up_bits down_bits wait_s"),
+    ("selector fedsampling", ANSWERS, "threshold alpha clip query anonymous"),
+    ("selector fedsampling", UNUSED, "epsilon"),
+    ("selector fedsampling", DRAWS, "samples"),
+    ("selector fedsampling", WHO, "cohort up_bits down_bits wait_s"),
     ("selector fixed-ratio", DRAWS, "ratio"),
     ("selector fedsuv", WHO, "cohort rho elimination keep fill delta ridge scaling kernel length_scale"),
     ("selector fedsuv", WHO, "noise fit basis utility_scale undelivered batch negative_gain when_disjoint"),

@@ -9,6 +9,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from fedsim.learning import METRICS, Classification
 from fedsim.learning.data.idx import FILES
 from fedsim.selectors import SELECTORS
 from tests.support.tiny_images import Tiny
@@ -192,12 +193,15 @@ OPTIONS: Final[dict[str, Tables]] = {
     "selector cpow-d": {"cohort": 2, "samples": 10, "wait_s": 0.5},
     "selector pow-d": {"cohort": 2, "candidates": 4, "wait_s": 0.5},
     "selector rpow-d": {"cohort": 2, "candidates": 4},
+    "selector fedsampling": {"samples": 20, "alpha": 0.5, "threshold": 60, "wait_s": 0.5},
+    "selector fixed-ratio": {"ratio": 0.5},
     "selector fedcs": {"deadline_s": 3.0, "share": 0.5, "wait_s": 0.5},
     "selector cs-ucb-q": {"cohort": 2, "tau_max_s": 5.0},
     "ClientCrash": {"mean_up_s": 10.0, "mean_down_s": 1.0},
     "LinkOutage": {"mean_up_s": 10.0, "mean_down_s": 1.0},
     "ServerRestart": {"mean_up_s": 10.0, "down_s": 1.0},
     "Edges": EDGES,
+    "Target": {"at_least": 0.5},
 }
 """Options of a kind, or of a table that is left out by default: those that it needs, or that leave room for others."""
 
@@ -231,6 +235,14 @@ BESIDE: Final[dict[str, Mapping[str, Any]]] = {
     "local algorithm scaffold": {"privacy": None},
     "local algorithm feddyn": {"privacy": None},
     "local algorithm fedper": {"learning.model.hidden": [4, 4]},
+    **{
+        f"task {kind}": {
+            "learning.data": {"kind": "tests.support.tiny_targets:TinyTargets", "of": targets},
+            "learning.split": {"kind": "equal"},
+            **({"learning.model": {**_TEXT_MODEL, "kind": "text-cnn"}} if targets == "tokens" else {}),
+        }
+        for kind, targets in (("regression", "numbers"), ("next-token", "tokens"), ("multi-label", "label-sets"))
+    },
 }
 """What must stand beside a kind, by dotted path."""
 
@@ -239,6 +251,8 @@ OTHERS: Final[dict[str, Any]] = {
     "name": "others",
     "learning.data.name": "two",
     "learning.algorithm.widths": [1.0, 0.5],
+    "learning.task": {"kind": "classification", "shift": 1},
+    "rounds.target.metric": "loss",
     "learning.algorithm.client_widths": [1.0, 0.5, 0.5, 1.0, 1.0, 0.25],
     "learning.split.samples": 12,
     "learning.split.path": "two/division.csv",
@@ -293,6 +307,7 @@ OTHERS: Final[dict[str, Any]] = {
 """Other values of fields by path, where the type of the field does not tell any."""
 
 TOGETHER: Final[dict[str, Mapping[str, Any]]] = {
+    "rounds.target.at_most": {"rounds.target.at_least": None},
     "privacy.where": {"rounds.weights": "uniform"},
     "privacy.composition": _GAUSSIAN,
     "privacy.amplification": _SAMPLED,
@@ -318,6 +333,11 @@ ONE_VALUE: Final = {
 
 _LAWS: Final = ("uniform", "log-normal", "normal", "choice", "column")
 NOT_THERE: Final = {
+    *(
+        ("learning.task.metrics", kind)
+        for kind in METRICS.builtin
+        if METRICS.load(kind).targets != Classification.targets
+    ),
     ("rounds.edges.merging.staleness", "deviation"),
     *(
         (field, law)

@@ -34,7 +34,7 @@ def rows_of(trainings: Sequence[Training], rows: Sequence[IntArray], draws: Samp
 
 def without_samples(trainings: Sequence[Training]) -> list[Training]:
     """Return the trainings whose clients have drawn no sample."""
-    return [training for training in trainings if training.draw is not None and not training.draw.count]
+    return [training for training in trainings if training.draw is not None and not training.draw.taken]
 
 
 def nothing(training: Training) -> TrainingResult:

@@ -171,7 +171,7 @@ class LocalWork:
         return self._local.learning_rate if rates is None else float(rates.mean())
 
     def _steps(self, training: Training) -> int:
-        samples = self._samples[training.client] if training.draw is None else training.draw.count
+        samples = self._samples[training.client] if training.draw is None else training.draw.taken
         return int(self._local.batches(samples, training.work, self._layout.smallest_batch))
 
 

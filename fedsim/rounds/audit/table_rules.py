@@ -152,6 +152,11 @@ _ROUND: Final = (
         ("candidates", "selected", "delivered", "late", "dropped", "stale_used"),
         _negative("candidates", "selected", "delivered", "late", "dropped", "stale_used"),
     ),
+    RowRule(
+        "has leaked more in the mean than at the most",
+        ("mean_leakage", "largest_leakage"),
+        lambda rows: rows["mean_leakage"] > rows["largest_leakage"] * (1 + TOLERANCE),
+    ),
 )
 ROW_RULES: Final[dict[str, tuple[RowRule, ...]]] = {
     "participations": _SPENDING + _FATES,

@@ -26,7 +26,7 @@ class SampledWork(NamedTuple):
     silent: BoolArray
 
     def bits(
-        self, sampling: Sampling, model_bits: float, update_bits: float, *, private: bool
+        self, sampling: Sampling, model_bits: Values, update_bits: Values, *, private: bool
     ) -> tuple[Values, Values]:
         """Return the sizes of the message down and of the messages up.
 

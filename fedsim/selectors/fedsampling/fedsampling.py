@@ -7,9 +7,9 @@ import numpy as np
 
 from fedsim.arrays import FloatArray, IntArray
 from fedsim.selectors.contracts import Cohort, Probe, PublishedSelector, RoundView, Sampling
-from fedsim.selectors.randomized_response import RandomizedResponse
+from fedsim.selectors.questions import RandomizedResponse
 from fedsim.selectors.sampling import grown
-from fedsim.selectors.validation import check_choice, check_numbers, check_shares, check_whole_numbers
+from fedsim.selectors.validation import check_choice, check_flags, check_numbers, check_shares, check_whole_numbers
 
 PAPER = "Qi, Wu, Lyu, Huang and Xie, FedSampling: A Better Sampling Strategy for Federated Learning, IJCAI 2023"
 
@@ -87,8 +87,7 @@ class FedSampling(PublishedSelector):
         if alpha is not None:
             check_numbers(0, above=True, alpha=alpha)
             check_shares(alpha=alpha)
-        for name, value in (("clip", clip), ("anonymous", anonymous)):
-            check_choice(name, value, True, False)
+        check_flags(clip=clip, anonymous=anonymous)
         check_choice("query", query, "each-round", "once")
         check_numbers(0, up_bits=up_bits, down_bits=down_bits)
         check_numbers(0, above=True, optional=True, wait_s=wait_s)
