@@ -1,15 +1,17 @@
 """What releases leak together: in a run's tables and at its end, against the closed form and the integral."""
 
 import math
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from scipy import integrate, optimize, stats
 
 from fedsim import Scenario, simulate
-from fedsim.errors import ScenarioError
+from fedsim.errors import PartError, ScenarioError
 from fedsim.privacy import GeometricBudget, PrivacyAccountant, PrivacyLoss, Renyi, SampledAccountant, UnlimitedBudget
 from fedsim.privacy.gaussian import noise_multiplier
+from fedsim.registry import Component
 
 pytest.importorskip("dp_accounting", reason="the extra 'dp' is not installed")
 
@@ -150,6 +152,44 @@ def test_where_clients_are_sampled_all_pay_for_each_cohort():
     assert one[-1] < [whole.add(1.0) for _ in one][-1]
     with pytest.raises(IndexError, match="4 is not one of the 4"):
         accounts.charge(4)
+
+
+class Backwards(Component):
+    """A composition of a user whose ledger says what no composition can say."""
+
+    delta: float = 1e-5
+    most_epsilon: float | None = 3.0
+    says: float = -1.0
+
+    def ledger(self, release_delta, rate):
+        return SimpleNamespace(add=lambda _: self.says)
+
+
+class Constant(Backwards):
+    """One whose ledger is a class, with an answer that is allowed."""
+
+    says: float = 2.0
+
+    def ledger(self, release_delta, rate):
+        return Told(self.says)
+
+
+class Told:
+    def __init__(self, says):
+        self.says = says
+
+    def add(self, epsilon):
+        return self.says
+
+
+def test_a_composition_of_a_user_is_checked():
+    laplace = {"privacy.mechanism": {"kind": "laplace-l1", "clip": 1.0}, "rounds.count": 2}
+    history = simulate(TIMING.replace({**laplace, "privacy.composition": Constant()}))
+    assert history.column("rounds", "largest_leakage").tolist() == [2.0, 2.0]
+    with pytest.raises(PartError, match=r"ledger of a composition .*Told\.add returned -1\.0"):
+        simulate(TIMING.replace({**laplace, "privacy.composition": Constant(says=-1.0)}))
+    with pytest.raises(PartError, match=r"composition .*Backwards\.ledger returned"):
+        simulate(TIMING.replace({**laplace, "privacy.composition": Backwards()}))
 
 
 @pytest.mark.parametrize(
