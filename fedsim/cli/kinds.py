@@ -42,10 +42,12 @@ def catalogues() -> dict[str, Any]:
         EXECUTORS,
         LEARNERS,
         LOCAL_ALGORITHMS,
+        METRICS,
         MODELS,
         PARTITIONS,
         SCHEDULES,
         SERVER_OPTIMIZERS,
+        TASKS,
     )
     from fedsim.network import FADINGS, LATENCY_LAWS, NETWORKS, PATH_LOSSES, PLACEMENTS, RATES, SHADOWINGS
     from fedsim.network.cell.access import ACCESS_LATENCIES
@@ -62,6 +64,7 @@ def catalogues() -> dict[str, Any]:
     from fedsim.rounds import BACKHAULS, CLOUD_RULES, GROUPINGS, LATE, POLICIES
     from fedsim.rounds.aggregation.staleness import STALENESS
     from fedsim.rounds.aggregation.weightings import WEIGHTINGS
+    from fedsim.rounds.secure.protocols import SECURE_AGGREGATIONS
     from fedsim.selectors import SELECTORS
 
     return {
@@ -70,6 +73,7 @@ def catalogues() -> dict[str, Any]:
         "late-rules": LATE,
         "staleness-laws": STALENESS,
         "weightings": WEIGHTINGS,
+        "secure-aggregations": SECURE_AGGREGATIONS,
         "groupings": GROUPINGS,
         "edge-mergings": CLOUD_RULES,
         "backhauls": BACKHAULS,
@@ -96,6 +100,8 @@ def catalogues() -> dict[str, Any]:
         "dropouts": DROPOUTS,
         "energies": ENERGIES,
         "learners": LEARNERS,
+        "tasks": TASKS,
+        "metrics": METRICS,
         "datasets": DATASETS,
         "splits": PARTITIONS,
         "models": MODELS,

@@ -12,6 +12,7 @@ from fedsim.history.outcomes import Fate
 from fedsim.history.tables import Tables
 
 PROBE: Final = "probe"
+SECURE: Final = "secure-aggregation"
 SERVED: Final = (Fate.USED.label, Fate.STALE_USED.label)
 _BITS: Final = ("downlink_bits", "uplink_bits")
 
@@ -42,8 +43,8 @@ def by_fate(tables: Tables, participations: Iterable[pa.RecordBatch] | None = No
 
     Columns: ``fate``, ``participations``, ``downlink_s``, ``compute_s``, ``queue_s``, ``uplink_s``, their sum
     ``total_s``, ``downlink_bits``, ``uplink_bits``, ``energy_j``, and the shares of all seconds and of all bits,
-    ``time_share`` and ``bits_share`` (0 where there are none). If clients were asked questions before a selection, the
-    last row is ``"probe"``, which is neither used nor wasted.
+    ``time_share`` and ``bits_share`` (0 where there are none). Further rows, neither used nor
+    wasted: ``"probe"`` where clients were asked questions before a selection, ``"secure-aggregation"`` for its steps.
 
     Parameters
     ----------
@@ -54,10 +55,11 @@ def by_fate(tables: Tables, participations: Iterable[pa.RecordBatch] | None = No
     for batch in tables.participations.to_batches() if participations is None else participations:
         of_fates.add(batch)
     count, sums = of_fates.count, of_fates.sums
-    if tables.probes is not None:
-        rows.append(PROBE)
-        count = np.append(count, tables.probes.num_rows)
-        sums = {name: np.append(total, tables.column("probes", name).sum()) for name, total in sums.items()}
+    for row, table in ((PROBE, tables.probes), (SECURE, tables.secure_steps)):
+        if table is not None:
+            rows.append(row)
+            count = np.append(count, table.num_rows)
+            sums = {name: np.append(total, table.column(name).to_numpy().sum()) for name, total in sums.items()}
     total_s = np.sum([sums[name] for name in SECONDS], axis=0)
     bits = np.sum([sums[name] for name in _BITS], axis=0)
     return pa.table(
@@ -97,7 +99,7 @@ def spent(tables: Tables, participations: Iterable[pa.RecordBatch] | None = None
     """Return what clients have spent in all, and which shares did not serve; arguments as for `by_fate`."""
     table = by_fate(tables, participations)
     column = {name: np.asarray(table.column(name).to_numpy()) for name in table.column_names if name != "fate"}
-    wasted = np.array([fate not in (*SERVED, PROBE) for fate in table.column("fate").to_pylist()])
+    wasted = np.array([fate not in (*SERVED, PROBE, SECURE) for fate in table.column("fate").to_pylist()])
     shares = column["time_share"], column["bits_share"], _shares(column["compute_s"]), _shares(column["energy_j"])
     totals = (float(column[name].sum()) for name in (*_BITS, "energy_j"))
     return Spent(*totals, *(float(share[wasted].sum()) for share in shares))

@@ -50,6 +50,8 @@ class Column:
         """Return an Arrow array of numbers or codes in which no value is null, shape (n,); (n, m) for lists of m."""
         if pa.types.is_list(self.type):
             return self._lists(np.full(len(values), values.shape[1]), values.ravel(), None)
+        if pa.types.is_map(self.type):  # given in rows alone
+            return pa.nulls(len(values), self.type)
         none = None
         if self.null:
             none = np.isnan(values) if values.dtype.kind == "f" else values < 0
@@ -62,6 +64,9 @@ class Column:
         """Return an Arrow array of values, one a row; None is null."""
         if self.labels is not None:
             return self.from_codes(np.array([NO_VALUE if value is None else value for value in values], dtype=np.int8))
+        if pa.types.is_map(self.type):
+            none_at_all = all(value is None for value in values)
+            return pa.nulls(len(values), self.type) if none_at_all else pa.array(values, self.type)
         if not pa.types.is_list(self.type) and None not in values:
             return self._array(np.array(values), self.type, None)
         none = np.array([value is None for value in values], dtype=bool)

@@ -12,8 +12,6 @@ from fedsim.learning.models.settings import ModelPart
 from fedsim.learning.models.trained import TrainedModel
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
     from fedsim.learning.models.trained import Module
 
 
@@ -87,6 +85,8 @@ class History(Tables):
             raise RunError(f"{self.name}: this history has no model: its run was about timing only, or had not ended")
         return self.find_model(model, after_round).module()
 
-    def plot(self, x: X = "time", y: Y = "accuracy", *, smoothing: int = 1, out: str | Path | None = None) -> "Figure":
+    def plot(
+        self, x: X = "time", y: Y = "accuracy", *, smoothing: int = 1, out: str | Path | None = None
+    ) -> "figures.Figure":
         """Return a figure of one quantity against seconds or rounds; see `fedsim.history.figures.draw`."""
         return figures.draw([self], x, y, smoothing=smoothing, out=out)

@@ -23,6 +23,7 @@ from fedsim.history.schema import (
     PROBES,
     RELEASES,
     ROUNDS,
+    SECURE_STEPS,
     TABLES,
 )
 from fedsim.history.spool import ROWS_IN_A_BATCH, Spool
@@ -111,6 +112,10 @@ class Recorder:
     def add_probes(self, **columns: Piece) -> None:
         """Record clients that were asked a question as columns of `PROBES`, given as in `add_participations`."""
         self._tables[PROBES.name].add_columns(columns)
+
+    def add_secure_steps(self, **columns: Piece) -> None:
+        """Record clients in a step of secure aggregation as columns of `SECURE_STEPS`, as in `add_participations`."""
+        self._tables[SECURE_STEPS.name].add_columns(columns)
 
     def add_releases(self, **columns: Piece) -> None:
         """Record private releases as columns of `RELEASES`, given as in `add_participations`."""
@@ -239,7 +244,7 @@ class _Growing:
         absent = self._schema.check(columns)
         if absent:
             columns = {**columns, **{column.name: column.no_value for column in absent}}
-        rows, present = np.size(columns["client"]), self.rows - self._tail.at
+        rows, present = np.asarray(columns["client"]).size, self.rows - self._tail.at
         end = present + rows
         if end > self._room:
             self._make_room(present, rows)

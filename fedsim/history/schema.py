@@ -9,7 +9,7 @@ from typing import Final
 import pyarrow as pa
 
 from fedsim.history.column import LABEL, Column, TableSchema
-from fedsim.history.outcomes import Fate, Outcome, Phase, RoundEnd
+from fedsim.history.outcomes import Fate, Outcome, Phase, RoundEnd, SecureStep
 
 _NO_EDGES: Final = "without edge servers"
 _NO_SAMPLES: Final = "the client has no samples"
@@ -50,7 +50,12 @@ PARTICIPATIONS: Final = TableSchema(
         _VERSION,
         Column("served_round", pa.int32(), "round whose model the update went into", null="not used"),
         _STALENESS,
-        Column("epsilon", pa.float64(), "privacy charged for the upload; 0 without privacy", "epsilon"),
+        Column(
+            "epsilon",
+            pa.float64(),
+            "privacy charged for the upload by itself; 0 without privacy",
+            "epsilon",
+        ),
         _ENERGY,
     ),
 )
@@ -104,8 +109,20 @@ EVALUATIONS: Final = TableSchema(
         _EVALUATED,
         Column("time_s", pa.float64(), "simulated time", "s"),
         Column("model_version", pa.int32(), "version of the model"),
-        Column("accuracy", pa.float64(), "share of the test samples classified correctly"),
+        Column(
+            "accuracy",
+            pa.float64(),
+            "share of the test samples classified correctly",
+            null="the task has no such metric",
+        ),
         Column("loss", pa.float64(), "mean loss over the test samples"),
+        Column(
+            "metrics",
+            pa.map_(pa.string(), pa.float64()),
+            "all metrics of the task by name",
+            null="the task has none but accuracy",
+            since=_FROM_THE_START,
+        ),
     ),
 )
 EDGE_ROUNDS: Final = TableSchema(
@@ -155,6 +172,20 @@ CLIENT_EVALUATIONS: Final = TableSchema(
         Column("samples", pa.int32(), "training samples of the client"),
         Column("accuracy", pa.float64(), "share of them classified correctly", null=_NO_SAMPLES),
         Column("loss", pa.float64(), "mean loss over them", null=_NO_SAMPLES),
+    ),
+    optional=True,
+)
+SECURE_STEPS: Final = TableSchema(
+    "secure_steps",
+    "one client in one step of secure aggregation: a message down, work, and a message up",
+    (
+        Column("round", pa.int32(), "number of the round"),
+        _EDGE,
+        _CLIENT,
+        Column("step", LABEL, "of the protocol", labels=SecureStep),
+        *_SPENT,
+        *_ENDED,
+        _ENERGY,
     ),
     optional=True,
 )
@@ -251,7 +282,7 @@ TABLES: Final = {
     table.name: table
     for table in (
         *(PARTICIPATIONS, ROUNDS, EVALUATIONS, EDGE_ROUNDS, EDGE_PARTICIPATIONS, PROBES, CLIENT_EVALUATIONS),
-        *(RELEASES, ACCOUNTS, CLIENTS),
+        *(SECURE_STEPS, RELEASES, ACCOUNTS, CLIENTS),
     )
 }
 AT_THE_END: Final = (ACCOUNTS.name, CLIENTS.name)

@@ -20,11 +20,12 @@ TableName = Literal[
     "edge_participations",
     "probes",
     "client_evaluations",
+    "secure_steps",
     "releases",
     "accounts",
     "clients",
 ]
-_CURVES: Final[dict[Y, tuple[TableName, str, str]]] = {
+_CURVES: Final[dict[str, tuple[TableName, str, str]]] = {
     "accuracy": ("evaluations", "time_s", "accuracy"),
     "loss": ("evaluations", "time_s", "loss"),
     "leakage": ("rounds", "end_s", "largest_leakage"),
@@ -48,6 +49,7 @@ class Tables:
     edge_participations : one row for each cycle of an edge server; None without edge servers
     probes : one row for each client that was asked a question; None if none was
     client_evaluations : one row for each client in each evaluation on the clients' own samples; None if none was made
+    secure_steps : one row for each client in each step of secure aggregation; None without
     releases : one row for each private release; None without privacy
     accounts : one row for each client of an audited run; None otherwise
     clients : one row for each client, as it is before the first round; None in runs of older releases
@@ -61,6 +63,7 @@ class Tables:
     edge_participations: pa.Table | None = None
     probes: pa.Table | None = None
     client_evaluations: pa.Table | None = None
+    secure_steps: pa.Table | None = None
     releases: pa.Table | None = None
     accounts: pa.Table | None = None
     clients: pa.Table | None = None
@@ -89,22 +92,38 @@ class Tables:
             raise RunError(f"{self.name}: {table} has no column {name!r}; its columns: {', '.join(found.column_names)}")
         return np.asarray(found.column(name).to_numpy())
 
-    def curve(self, x: X = "time", y: Y = "accuracy", smoothing: int = 1) -> tuple[FloatArray, FloatArray]:
+    def curve(self, x: X = "time", y: Y | str = "accuracy", smoothing: int = 1) -> tuple[FloatArray, FloatArray]:
         """Return one quantity against simulated seconds or rounds, two arrays of the same shape (n,).
 
         Parameters
         ----------
         x : ``"time"`` (seconds) or ``"round"``
         y : ``"accuracy"``, ``"loss"``, ``"leakage"`` (largest epsilon leaked), ``"mean_leakage"`` (mean over clients)
-            or ``"duration"`` (of rounds, s)
+            or ``"duration"`` (of rounds, s), or a metric of the task by its name
         smoothing : window of the causal mean; 1 for none (PAUSE, section V-B, uses 10 for accuracy). The evaluation at
             time 0 is where the curve begins, and enters no mean: it is that of a model without training
         """
-        table, time_s, quantity = _CURVES[y]
+        table, time_s, quantity = _CURVES.get(y, ("evaluations", "time_s", ""))
         abscissa = self.column(table, time_s if x == "time" else "round").astype(np.float64)
-        values = self.column(table, quantity).astype(np.float64)
+        values = self.column(table, quantity).astype(np.float64) if quantity else self.metric(y)
         first = int(np.count_nonzero(self.column(table, "round") == 0))
         return abscissa, np.concatenate([values[:first], causal_mean(values[first:], smoothing)])
+
+    def metric(self, name: str) -> FloatArray:
+        """Return a metric of the task at each evaluation, shape (n,).
+
+        Raises
+        ------
+        RunError
+            If the run has no metric of that name.
+        """
+        rows = [dict(row or ()) for row in self.evaluations.column("metrics").to_pylist()]
+        known = sorted({key for row in rows for key in row})
+        if name not in known:
+            raise RunError(
+                f"{self.name}: this run has no metric {name!r}; it has {', '.join(['accuracy', 'loss', *known])}"
+            )
+        return np.array([row.get(name, np.nan) for row in rows], dtype=np.float64)
 
     def time_to_accuracy(self, target: float, smoothing: int = 1) -> float | None:
         """Return the simulated second at which an evaluation first reaches a test accuracy, None if never.

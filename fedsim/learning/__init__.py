@@ -2,7 +2,7 @@
 
 Handles and settings: `Learner`, `Model`, `Update`, `Release`, `Evaluation`; `Supervised`, `NoLearning`,
 `LocalTraining`. Registries: `DATASETS`, `PARTITIONS`, `MODELS`, `LOCAL_ALGORITHMS`, `SERVER_OPTIMIZERS`,
-`COMPRESSORS`, `LEARNERS`, `EXECUTORS`. Results: `MemoryStore`.
+`COMPRESSORS`, `LEARNERS`, `EXECUTORS`, `TASKS`, `METRICS`. Results: `MemoryStore`.
 What a server can be told of updates: `MEASUREMENTS`.
 """
 
@@ -53,6 +53,11 @@ from fedsim.learning.settings import LEARNERS, LearnerSettings, Supervised
 from fedsim.learning.store.contracts import Store
 from fedsim.learning.store.keeping import Keeping
 from fedsim.learning.store.memory import MemoryStore
+from fedsim.learning.tasks.contracts import METRICS, TASKS, Metric, Task
+from fedsim.learning.tasks.of_label_sets import MultiLabel
+from fedsim.learning.tasks.of_labels import Classification
+from fedsim.learning.tasks.of_numbers import Regression
+from fedsim.learning.tasks.of_tokens import NextToken
 from fedsim.learning.timing_only import NoLearning
 from fedsim.measurements import MEASUREMENTS
 
@@ -67,6 +72,7 @@ __all__ = [
     "LEARNERS",
     "LOCAL_ALGORITHMS",
     "MEASUREMENTS",
+    "METRICS",
     "MLP",
     "MNIST",
     "MODELS",
@@ -74,9 +80,11 @@ __all__ = [
     "QSGD",
     "SCHEDULES",
     "SERVER_OPTIMIZERS",
+    "TASKS",
     "Aggregator",
     "Architecture",
     "Batch",
+    "Classification",
     "ClientEvaluations",
     "Compressor",
     "Dataset",
@@ -112,8 +120,11 @@ __all__ = [
     "MakeExecutor",
     "Mean",
     "MemoryStore",
+    "Metric",
     "Model",
     "Moon",
+    "MultiLabel",
+    "NextToken",
     "NoCompression",
     "NoLearning",
     "Of",
@@ -123,6 +134,7 @@ __all__ = [
     "Precision",
     "QuantitySkewPartition",
     "RandomK",
+    "Regression",
     "Release",
     "SampleDraws",
     "Scaffold",
@@ -133,6 +145,7 @@ __all__ = [
     "Stepped",
     "Store",
     "Supervised",
+    "Task",
     "TopK",
     "TrainingJob",
     "TrainingResult",

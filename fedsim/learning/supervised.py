@@ -23,6 +23,7 @@ from fedsim.learning.client_evaluations import evaluate_clients
 from fedsim.learning.compression.compressors import Compressor, NoCompression
 from fedsim.learning.computing import ExecutorUsed, Work
 from fedsim.learning.contracts import Model, Release, Update
+from fedsim.learning.data.partitions.statistics import label_counts
 from fedsim.learning.drawn_samples import Drawn
 from fedsim.learning.evaluation import ClientEvaluations, Evaluation, PendingEvaluation
 from fedsim.learning.executors.contracts import Executor, TrainingSetup
@@ -48,6 +49,7 @@ from fedsim.learning.server_optimizers.contracts import ServerOptimizer
 from fedsim.learning.store.contracts import Store
 from fedsim.learning.store.keeping import Keeping
 from fedsim.learning.store.memory import MemoryStore
+from fedsim.learning.tasks.scores import own_task
 from fedsim.learning.update_metrics import deviations, measure
 from fedsim.streams import Streams
 from fedsim.units import BITS_PER_FLOAT32
@@ -119,7 +121,7 @@ class SupervisedLearner:
         local = LocalWork(setup.algorithm, setup.local, layout, narrow, self.samples)
         self._algorithm, self._messages.part = local, local.part
         kept = self.store, keeping or Keeping(), local
-        self._results = Computation(layout, executor, rows, data.digest, numerics, streams, self._messages, *kept)
+        self._results = Computation(layout, executor, rows, setup, numerics, streams, self._messages, *kept)
         self._setup, self._flops_per_sample, self._smallest_batch = setup, flops_per_sample, layout.smallest_batch
         self._local, self._server, self._mechanism = setup.local, server, mechanism
         whole_bits = float(BITS_PER_FLOAT32 * layout.initial.size)
@@ -129,6 +131,7 @@ class SupervisedLearner:
         self.widths: Widths | None = local.widths(1.0 if model_bits is None else model_bits / whole_bits)
         self.remembers: bool = self._messages.remembers
         own = () if type(setup.algorithm) is Plain else (identity(setup.algorithm), len(rows))
+        task = (identity(setup.task.model_copy(update={"metrics": ()})),) if own_task(setup.task) else ()
         self._aggregator = aggregator or Mean()
         rules = own if self._aggregator.adds_up else (*own, identity(self._aggregator))
         self._server_identity = digest_of(identity(server), *rules) if rules else identity(server)
@@ -138,8 +141,8 @@ class SupervisedLearner:
         self.executor_used: ExecutorUsed | None = executor_used
         check_batches(setup.local, self.samples, layout.smallest_batch, allow_empty=allow_empty)
         model, basis = identity(setup.model), self._results.basis
-        self._task = digest_of("training", basis, model, identity(setup.local), streams.digest("training"), *own)
-        start = digest_of("initial", basis, model, str(data.shape), data.classes, setup.seed)
+        self._task = digest_of("training", basis, model, identity(setup.local), streams.digest("training"), *own, *task)
+        start = digest_of("initial", basis, model, str(data.shape), setup.outputs, setup.seed)
         self._initial = ModelHandle(start, 0, vector=layout.initial)
 
     @property
@@ -155,7 +158,7 @@ class SupervisedLearner:
     @property
     def architecture(self) -> Architecture:
         """The model without its numbers."""
-        return Architecture(self._setup.model, self._setup.data.shape, self._setup.data.classes)
+        return Architecture(self._setup.model, self._setup.data.shape, self._setup.outputs)
 
     @property
     def data_digest(self) -> str:
@@ -163,21 +166,16 @@ class SupervisedLearner:
         return self._setup.data.digest
 
     @cached_property
-    def label_counts(self) -> IntArray:
-        """Training samples of every client with each label, shape (K, labels)."""
-        data, clients = self._setup.data, self.samples.size
-        owner = np.repeat(np.arange(clients), self.samples)
-        labelled = owner * data.classes + data.train_y[np.concatenate(self._rows)]
-        return np.bincount(labelled, minlength=clients * data.classes).reshape(clients, data.classes)
+    def label_counts(self) -> IntArray | None:
+        """Training samples of every client with each label, shape (K, labels); None without labels."""
+        return label_counts(self._setup.data, self._rows)
 
     @cached_property
     def flops_per_sample(self) -> float:
         """Floating-point operations to train on one sample, counted when they are first asked for."""
         from fedsim.learning.models.flops import training_flops
 
-        return self._flops_per_sample or training_flops(
-            self._setup.model, self._setup.data.shape, self._setup.data.classes
-        )
+        return self._flops_per_sample or training_flops(self._setup.model, self._setup.data.shape, self._setup.outputs)
 
     def work_samples(self, client: IntArray, work: FloatArray | None = None, got: IntArray | None = None) -> FloatArray:
         """Return how many samples each client passes through its model in one local training, shape (n,)."""
@@ -359,7 +357,7 @@ class SupervisedLearner:
         return probe_samples(self.samples[client], samples)
 
     def evaluate(self, model: Model) -> Evaluation:
-        """Return accuracy and loss of a model on the whole test set, running the trainings that it descends from."""
+        """Return loss and metrics of a model on the whole test set, running the trainings that it descends from."""
         return self.start_evaluation(model).result()
 
     def start_evaluation(self, model: Model) -> PendingEvaluation:

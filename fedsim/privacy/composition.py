@@ -7,12 +7,12 @@ those of `Renyi` and `PrivacyLoss` keep a run's account.
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
-from typing import Annotated, Any, Final, Literal, Protocol
+from typing import Annotated, Any, ClassVar, Final, Literal, Protocol
 
 from pydantic import Field
 
 from fedsim.answers import Contract, InstanceOf, Number
-from fedsim.errors import RunError
+from fedsim.errors import RunError, ScenarioError
 from fedsim.privacy.gaussian import noise_multiplier
 from fedsim.registry import Component, Registry
 
@@ -74,8 +74,14 @@ COMPOSITION: Final = Contract(
 
 
 class _ByLibrary(Component, ABC):
-    """An accountant of dp-accounting."""
+    """An accountant of dp-accounting.
 
+    Attributes
+    ----------
+    least_multiplier : least noise over sensitivity for which the library's numbers are of use
+    """
+
+    least_multiplier: ClassVar[float]
     delta: Annotated[float, Field(gt=0, lt=1)] = 1e-5
     most_epsilon: Annotated[float, Field(gt=0)] | None = None
 
@@ -85,7 +91,7 @@ class _ByLibrary(Component, ABC):
 
     def ledger(self, release_delta: float, rate: float | None) -> Ledger:
         """Return a ledger without releases; see `Composition.ledger`."""
-        return GaussianLedger(self._accountant(rate), self.delta, release_delta, rate)
+        return GaussianLedger(self._accountant(rate), self.delta, release_delta, rate, self.least_multiplier)
 
 
 class Renyi(_ByLibrary):
@@ -97,6 +103,8 @@ class Renyi(_ByLibrary):
     most_epsilon : the most that all releases of a client may leak; a client that can pay for no further release is no
         candidate any more. None for the total of the budget
     """
+
+    least_multiplier: ClassVar[float] = 1e-3
 
     def _accountant(self, rate: float | None) -> Any:
         rdp = _library().rdp
@@ -112,6 +120,8 @@ class PrivacyLoss(_ByLibrary):
     delta, most_epsilon : as in `Renyi`
     """
 
+    least_multiplier: ClassVar[float] = 0.2
+
     def _accountant(self, rate: float | None) -> Any:
         return _library().pld.PLDAccountant()
 
@@ -125,30 +135,32 @@ class GaussianLedger:
     delta : at which epsilon is stated
     release_delta : delta of each release by itself
     rate : probability with which a client takes part in a release, drawn for each by itself; None for 1
+    least_multiplier : releases with less noise over sensitivity are refused
     """
 
-    def __init__(self, accountant: Any, delta: float, release_delta: float, rate: float | None = None) -> None:
+    def __init__(
+        self, accountant: Any, delta: float, release_delta: float, rate: float | None, least_multiplier: float
+    ) -> None:
         self._accountant, self._delta, self._release_delta, self._rate = accountant, delta, release_delta, rate
+        self._least_multiplier = least_multiplier
 
     def add(self, epsilon: float) -> float:
-        """Return the epsilon of all releases so far and one more; see `Ledger.add`."""
-        return self.add_noise(noise_multiplier(epsilon, self._release_delta))
+        """Return the epsilon of all releases so far and one more; see `Ledger.add`.
 
-    def add_noise(self, multiplier: float) -> float:
-        """Return the epsilon of all releases so far and one more.
-
-        Parameters
-        ----------
-        multiplier : standard deviation of the noise over the sensitivity, > 0
+        Raises
+        ------
+        ScenarioError
+            If there is so little noise that no composition is of use.
         """
-        library = _library()
+        library, multiplier = _library(), noise_multiplier(epsilon, self._release_delta)
+        if multiplier < self._least_multiplier:
+            raise ScenarioError(
+                f"privacy.composition: a release of {epsilon:.6g} epsilon has noise of {multiplier:.3g} times its "
+                f"sensitivity, too little to compose; allowed: terms of the budget with at least "
+                f"{self._least_multiplier:g} times, or leave the composition out"
+            )
         event = library.GaussianDpEvent(multiplier)
         self._accountant.compose(event if self._rate is None else library.PoissonSampledDpEvent(self._rate, event))
-        return self.epsilon
-
-    @property
-    def epsilon(self) -> float:
-        """What all releases so far leak together."""
         return float(self._accountant.get_epsilon(self._delta))
 
 

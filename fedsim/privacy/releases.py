@@ -1,6 +1,7 @@
 """What the tables say of the releases of a run: noise, sensitivity, clipping norm, and delta."""
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,7 +27,7 @@ class ReleaseFacts:
     composition: Composition | None = None
     server: NoiseAtServer | None = None
 
-    def columns(self, epsilon: FloatArray, number: IntArray) -> dict[str, NDArray[np.float64] | float]:
+    def columns(self, epsilon: FloatArray, number: IntArray) -> dict[str, NDArray[Any] | float]:
         """Return the columns of releases by name, numbers or of shape (n,).
 
         Parameters

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -42,6 +43,7 @@ def summarise(
     selected = int(history.column("rounds", "selected").sum())
     delivered = int(history.column("rounds", "delivered").sum())
     _, accuracy = history.curve("round", "accuracy", smoothing)
+    accuracy = accuracy[~np.isnan(accuracy)]
     leakage, mean_leakage = (history.column("rounds", f"{name}_leakage") for name in ("largest", "mean"))
     reached, rates = set[int](), Rates()
     batches = history.participations.to_batches() if participations is None else participations
@@ -55,6 +57,7 @@ def summarise(
         "mean_accuracy": history.mean_over_time("accuracy"),
         "target_accuracy": target_accuracy,
         "time_to_accuracy_s": history.time_to_accuracy(target_accuracy, smoothing) if accuracy.size else None,
+        "final_metrics": _last_metrics(history),
         "participations": selected,
         "delivered_share": delivered / selected if selected else None,
         "late": int(history.column("rounds", "late").sum()),
@@ -74,6 +77,12 @@ def summarise(
         **_spread(history),
         "notes": history.told(rates, budget),
     }
+
+
+def _last_metrics(history: History) -> dict[str, float]:
+    """Return the metrics of the last evaluation by name; none where the task has accuracy alone."""
+    rows = history.evaluations.column("metrics").slice(max(0, history.evaluations.num_rows - 1)).to_pylist()
+    return dict(rows[0]) if rows and rows[0] is not None else {}
 
 
 def _has_batteries(history: History) -> bool:
@@ -132,6 +141,7 @@ def rows(summary: dict[str, Any]) -> list[tuple[str, str]]:
         ("final accuracy", shown("final_accuracy", "{:.2%}")),
         ("best accuracy", shown("best_accuracy", "{:.2%}")),
         (target, shown("time_to_accuracy_s", "{:,.2f} s")),
+        *((f"final {name}", f"{value:.4g}") for name, value in summary.get("final_metrics", {}).items()),
         ("participations", shown("participations", "{:,}")),
         ("delivered", shown("delivered_share", "{:.1%}")),
         ("late, dropped", f"{shown('late', '{:,}')}, {shown('dropped', '{:,}')}"),

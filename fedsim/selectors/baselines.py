@@ -5,7 +5,7 @@ from typing import Literal
 import numpy as np
 
 from fedsim.selectors.contracts import Cohort, PublishedSelector, RoundView
-from fedsim.selectors.sampling import CohortSelector, data_sizes, draw_distinct
+from fedsim.selectors.sampling import CohortSelector, data_sizes, draw_distinct, draw_places
 from fedsim.selectors.validation import check_choice
 
 
@@ -44,12 +44,10 @@ class Uniform(CohortSelector):
 
     def select(self, view: RoundView, rng: np.random.Generator) -> Cohort:
         """Return ``cohort`` distinct candidates, each set of them with equal probability."""
-        size = self.cohort_size(view)
-        if view.count <= size:
+        size, count = self.cohort_size(view), view.count
+        if count <= size:
             return Cohort(view.client.copy())
-        place = rng.choice(view.count, size=size, replace=False)
-        place.sort()
-        return Cohort(view.pick(place))
+        return Cohort(view.pick(draw_places(count, size, rng)))
 
 
 class RoundRobin(CohortSelector):

@@ -1,6 +1,7 @@
 """Sizes of cohorts, draws of candidates with and without replacement, and arrays with one element per client."""
 
-from typing import Any, TypeVar
+from collections.abc import Iterator
+from typing import Any, Final, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,6 +11,8 @@ from fedsim.selectors.contracts import Cohort, PublishedSelector, RoundView
 from fedsim.selectors.validation import check_whole_numbers
 
 T = TypeVar("T", bound=np.generic)
+_FEW: Final = 20
+_LOW: Final = 0xFFFFFFFF
 
 
 class CohortSelector(PublishedSelector):
@@ -90,6 +93,41 @@ def draw_distinct(weights: FloatArray | IntArray, size: int, rng: np.random.Gene
         zero = np.setdiff1d(np.arange(weights.size), heavy, assume_unique=True)
         return np.concatenate([heavy, zero[_first(keys[zero], size - heavy.size)]])
     return heavy[_first(keys[heavy], size)]
+
+
+def draw_places(count: int, size: int, rng: np.random.Generator) -> IntArray:
+    """Return distinct places in ascending order, each set of them with equal probability, shape (size,).
+
+    From a fresh generator they are those of ``rng.choice(count, size, replace=False)``, which takes twice as long for a
+    few places. Each is one bounded number of Floyd's algorithm (Bentley and Floyd, "A sample of brilliance", CACM
+    30(9), 1987), by Lemire's multiplication ("Fast random integer generation in an interval", 2019).
+
+    Parameters
+    ----------
+    count : number of places, more than ``size``
+    size : int >= 1
+    """
+    if size > _FEW or count > _LOW or not isinstance(rng.bit_generator, np.random.Philox):
+        return np.sort(rng.choice(count, size, replace=False))
+    halves, places = _halves(rng, (size + 1) // 2), set()
+    for bound in range(count - size + 1, count + 1):
+        product = next(halves) * bound
+        if product & _LOW < bound:
+            rejected = 2**32 % bound
+            while product & _LOW < rejected:
+                product = next(halves) * bound
+        place = product >> 32
+        places.add(bound - 1 if place in places else place)
+    return np.array(sorted(places), dtype=np.int64)
+
+
+def _halves(rng: np.random.Generator, words: int) -> Iterator[int]:
+    """Yield the lower and the upper half of each 64-bit word of a generator, of some words at first, without an end."""
+    while True:
+        for word in rng.bit_generator.random_raw(words).tolist():
+            yield word & _LOW
+            yield word >> 32
+        words = 1
 
 
 def draw_again(sizes: IntArray, draws: int, rng: np.random.Generator) -> IntArray:

@@ -120,8 +120,8 @@ NOT_IN: Final = {
     "all-compute": ("privacy", "norms of updates are no private answers: refused before the run starts"),
 }
 """Selectors that a table cannot have, with the table and the reason."""
-ELSEWHERE: Final = frozenset({"fedsampling", "fixed-ratio"})
-"""Selectors of samples and not of clients, which `scenarios/fedsampling` compares."""
+ELSEWHERE: Final = frozenset({"fedsampling", "fixed-ratio", "poisson"})
+"""Selectors of samples and not of clients, which `scenarios/fedsampling` compares, and of central privacy."""
 
 
 @cache

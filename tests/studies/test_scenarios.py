@@ -96,7 +96,7 @@ def test_scenario_runs_on_digits(file, baseline):
         scenario = scenario.replace(digits)
     history = simulate(scenario)
     assert history.rounds.num_rows == 2
-    assert history.evaluations.num_rows == (2 if learns else 0)
+    assert history.evaluations.num_rows == (3 if learns else 0)
 
 
 @pytest.mark.data

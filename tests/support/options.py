@@ -101,6 +101,7 @@ SELECTOR_OPTIONS = {
     "pause": [{"cohort": 5}, {"cohort": 3, "time_index": "reference-code", "beta": 1.0, "zeta": 3.0}],
     "pause-enumeration": [{"cohort": 2}],
     "pause-vanilla-sa": [{"cohort": 5, "iterations": 30}],
+    "poisson": [{"rate": 0.3}, {"rate": 1.0}, {"rate": 1e-9}],
     "pow-d": [{"cohort": 5}, {"cohort": 3, "candidates": 12, "weights": "samples"}, {"cohort": 5, "candidates": 1}],
     "refl": [{"cohort": 5}, {"cohort": 8, "hold_off": 1, "adaptive_target": True, "slot_s": 1.0}],
     "refl-oracle": [{"cohort": 5}, {"cohort": 8, "rule": "reference-code", "adaptive_target": True}],
@@ -123,4 +124,5 @@ SELECTOR_RUN_OPTIONS = {
     "fixed-ratio": {"ratio": 0.3},
     "fedcs": {"deadline_s": 2.0, "share": 0.5, "wait_s": 0.5},
     "cpow-d": {"samples": 10, "wait_s": 0.5},
+    "poisson": {"rate": 0.3},
 }

@@ -170,4 +170,4 @@ DEFAULTS = {
     },
     "weighted": {"weights": "equal"},
 }
-NEEDED = {"cohort": 3, "deadline_s": 2.0, "samples": 10, "ratio": 0.5}
+NEEDED = {"cohort": 3, "deadline_s": 2.0, "samples": 10, "ratio": 0.5, "rate": 0.5}

@@ -67,9 +67,9 @@ class Batch(NamedTuple):
 
     Attributes
     ----------
-    data : mean cross-entropy, a scalar
-    scores : what the model says, shape (n, classes)
-    labels : shape (n,)
+    data : mean loss of the task, a scalar; with classification the cross-entropy
+    scores : what the model says, shape (n, classes), or (n, ...) of another task
+    labels : targets of the samples, shape (n,) or (n, ...)
     representation : what enters the last layer, shape (n, features); None if the model has no such layer
     anchors : representations by the models of `Start.anchors`, without gradients
     """

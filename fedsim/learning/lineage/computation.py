@@ -6,9 +6,10 @@ from typing import Final
 import numpy as np
 
 from fedsim.arrays import IntArray, Vector
+from fedsim.identity import identity
 from fedsim.learning.computing import Work
 from fedsim.learning.drawn_samples import SampleDraws
-from fedsim.learning.evaluation import Evaluation, KnownEvaluation, PendingEvaluation
+from fedsim.learning.evaluation import KnownEvaluation, PendingEvaluation
 from fedsim.learning.executors.contracts import (
     SEQUENTIAL,
     EvaluationJob,
@@ -16,9 +17,11 @@ from fedsim.learning.executors.contracts import (
     OptimizerState,
     TrainingJob,
     TrainingResult,
+    TrainingSetup,
 )
 from fedsim.learning.lineage.drawing import nothing, rows_of, scaled, without_samples
 from fedsim.learning.lineage.evaluations import Evaluator, Found, Running, Waiting
+from fedsim.learning.lineage.faults import named_faults
 from fedsim.learning.lineage.handles import ModelHandle, Node, Report, StateHandle, Training, digest_of
 from fedsim.learning.lineage.kept import Kept
 from fedsim.learning.lineage.local_work import LocalWork
@@ -27,6 +30,7 @@ from fedsim.learning.lineage.order import materialize
 from fedsim.learning.models.layout import ModelLayout
 from fedsim.learning.store.contracts import Record, Store
 from fedsim.learning.store.keeping import Keeping
+from fedsim.learning.tasks.of_labels import Classification
 from fedsim.streams import Streams
 
 ARITHMETIC: Final = 1
@@ -60,7 +64,7 @@ class Computation:
     layout : of the model
     executor : computes trainings and evaluations
     rows : every client's samples in the training set, K arrays of shape (n,)
-    data_digest : digest of the data set
+    setup : what all trainings have in common
     numerics : what results depend on beside the scenario: releases of the libraries, the processor's abilities
     streams : random streams of the run
     messages : what leaves the clients
@@ -82,7 +86,7 @@ class Computation:
         layout: ModelLayout,
         executor: Executor,
         rows: Sequence[IntArray],
-        data_digest: str,
+        setup: TrainingSetup,
         numerics: str,
         streams: Streams,
         messages: Messages,
@@ -93,7 +97,9 @@ class Computation:
         self.layout, self.executor = layout, executor
         self.shards = [digest_of(part.tobytes()) for part in rows]
         other = () if executor.fingerprint == SEQUENTIAL else (executor.fingerprint,)
-        self.basis = digest_of(ARITHMETIC, numerics, data_digest, *other)
+        self.basis = digest_of(ARITHMETIC, numerics, setup.data.digest, *other)
+        self._scores, self._test_samples = setup.scores, len(setup.data.test_y)
+        self._judged = () if setup.task == Classification() else (identity(setup.task),)
         self._rows, self._streams, self.messages = rows, streams, messages
         self._draws = SampleDraws(streams, np.array([part.size for part in rows], dtype=np.int64))
         self._generators, self._local = streams.pool("training"), local
@@ -167,6 +173,12 @@ class Computation:
             else:
                 alike[training.digest] = [training]
         reports: dict[str, Record] = {}
+        with named_faults([first for first, *_ in alike.values()]):
+            yield from self._results(alike, reports)
+        self.kept.put_records(reports)
+
+    def _results(self, alike: Mapping[str, list[Training]], reports: dict[str, Record]) -> Iterator[Sequence[Training]]:
+        """Run trainings that are grouped by their digests, and give them back when they have their results."""
         results = self.executor.train(self._jobs([first for first, *_ in alike.values()]))
         if isinstance(results, list):
             come: list[Training] = []
@@ -176,7 +188,6 @@ class Computation:
         else:
             for same, result in zip(alike.values(), results, strict=True):
                 yield self._take(same, result, reports)
-        self.kept.put_records(reports)
 
     def _take(
         self, trainings: Sequence[Training], result: TrainingResult, reports: dict[str, Record]
@@ -240,7 +251,7 @@ class Computation:
         found = self.kept.records([digest]).get(digest)
         if found is not None:
             self._evaluations_found += 1
-            model.evaluation = KnownEvaluation(_evaluation(found))
+            model.evaluation = KnownEvaluation(self._scores.of_record(found, self._test_samples))
             return model.evaluation
         waiting = model.evaluation = self._to_evaluate[model] = Waiting(self.begin_evaluations)
         # Without stale updates no training can run beside those of the next model, so that to wait gains nothing.
@@ -284,18 +295,18 @@ class Computation:
         """
         most = [samples if samples is not None and samples < self._rows[one].size else None for one in client]
         digests = [self.score_digest(model.digest, one, count, round_) for one, count in zip(client, most, strict=True)]
-        known = {digest: _evaluation(record) for digest, record in self.kept.records(digests).items()}
+        losses = {digest: record["loss"] for digest, record in self.kept.records(digests).items()}
         parts = dict(zip(digests, zip(client, most, strict=True), strict=True))
-        new = [digest for digest in parts if digest not in known]
-        self._probes_found += len(known)
+        new = [digest for digest in parts if digest not in losses]
+        self._probes_found += len(losses)
         if new:
             vector = self.vector(model)
             jobs = [EvaluationJob(vector, self._part(*parts[digest], round_)) for digest in new]
             self._probed += len(new)
             found = self._evaluator.run(jobs)
             self._keep_evaluations(new)(found)
-            known |= zip(new, found, strict=True)
-        return [known[digest].loss for digest in digests]
+            losses |= {digest: one.loss for digest, one in zip(new, found, strict=True)}
+        return [losses[digest] for digest in digests]
 
     def start_scores(self, scores: Mapping[str, tuple[Vector, int]]) -> Running:
         """Begin to evaluate models on all data of clients, beside trainings.
@@ -317,14 +328,14 @@ class Computation:
         client, samples, round_ : as in `probe_losses`
         """
         batch = None if samples is None else self._streams.digest("probe", client, round_)
-        return digest_of("score", self.basis, model, self.shards[client], samples, batch)
+        return digest_of("score", self.basis, model, self.shards[client], samples, batch, *self._judged)
 
     def found_probes(self, count: int) -> None:
         """Count scores that were found."""
         self._probes_found += count
 
     def _evaluation_digest(self, model: ModelHandle) -> str:
-        return digest_of("evaluation", self.basis, model.digest)
+        return digest_of("evaluation", self.basis, model.digest, *self._judged)
 
     def _evaluate(self, model: ModelHandle) -> None:
         """Begin the evaluation of a model that waits for it, as soon as its numbers are there."""
@@ -366,15 +377,7 @@ class Computation:
 
     def _keep_evaluations(self, digests: Sequence[str]) -> Callable[[Found], None]:
         def keep(found: Found) -> None:
-            self.kept.put_records(
-                {
-                    digest: {"accuracy": one.accuracy, "loss": one.loss}
-                    for digest, one in zip(digests, found, strict=True)
-                }
-            )
+            scores = self._scores
+            self.kept.put_records({digest: scores.record(one) for digest, one in zip(digests, found, strict=True)})
 
         return keep
-
-
-def _evaluation(record: Record) -> Evaluation:
-    return Evaluation(record["accuracy"], record["loss"])

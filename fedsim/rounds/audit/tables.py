@@ -60,7 +60,7 @@ class TableAudit:
         self.spent_s = 0.0
         self._asks, self._draws, self._narrow = asks, draws, narrow
         self._bits, self._accountant, self._one_server, self._rules = bits, accountant, one_server, rules
-        self._participations, self._probes = Following(-1.0, -1.0), Following(-1.0, -1.0)
+        self._participations, self._probes, self._steps = (Following(-1.0, -1.0) for _ in range(3))
         self._rounds = {name: Following(0.0, -math.inf, 0.0, 0.0) for name in ("rounds", "edge_rounds")}
         self._evaluations = Following(-math.inf, 0.0)
         self._epsilon: FloatArray = np.zeros(0)
@@ -69,6 +69,7 @@ class TableAudit:
         self._more: dict[str, Checked] = {
             "participations": self._check_participations,
             "probes": self._check_probes,
+            "secure_steps": lambda rows: self._check_order(rows, self._steps),
             "releases": self._check_releases,
             "rounds": self._check_rounds,
             "edge_rounds": self._check_rounds,

@@ -1,7 +1,7 @@
 """A cohort that was sent at one instant from one version of the model, and what became of its updates."""
 
 import math
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +12,8 @@ from fedsim.learning import Drawn, Model, Release, Update
 from fedsim.privacy import PrivacyAccountant
 from fedsim.rounds.clients.participation import Participations
 from fedsim.selectors import Cohort
+
+_ALL: Final = slice(None)
 
 
 class CohortRun:
@@ -95,6 +97,10 @@ class CohortRun:
         waiting: IntArray = ((self.fate == UNDECIDED) & self.participations.arrived).nonzero()[0]
         return waiting
 
+    def places(self, members: IntArray) -> IntArray | slice:
+        """Return what picks members, at distinct positions, out of the columns: for all of them no copy is made."""
+        return _ALL if members.size == self.everyone.size else members
+
     def charged(self, members: IntArray) -> FloatArray:
         """Return the epsilon that members' uploads were charged, 0 before they start; positions of shape (m,)."""
         kept = self.releases, self.number_releases
@@ -117,7 +123,7 @@ class CohortRun:
 
     def decide(self, members: IntArray, fate: IntArray | int) -> None:
         """Set the fate, one for all or one for each, of members whose fate was not known; positions of shape (m,)."""
-        self.fate[members] = fate
+        self.fate[self.places(members)] = fate
         self.undecided -= members.size
 
     def decide_lost(self) -> None:
@@ -137,7 +143,7 @@ class CohortRun:
             rows: IntArray = ((self.fate != UNDECIDED) & ~self._recorded).nonzero()[0]
         else:
             rows = self.everyone
-        self._recorded[rows] = True
+        self._recorded[self.places(rows)] = True
         self._unrecorded -= rows.size
         return rows
 

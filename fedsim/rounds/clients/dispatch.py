@@ -69,7 +69,7 @@ class Dispatcher:
         on_end : called at the end of each participation; None for nothing
         """
         context, client, draw = self.context, assignment.client, assignment.draw
-        shared, steady = context.links.shared, context.steady
+        shared = context.links.shared
         planned_s = known_s = self._plan(assignment, work)
         outages = None
         if context.links_up is not None:
@@ -90,7 +90,7 @@ class Dispatcher:
         elif context.dropout.possible:
             leaves_after_s.append(context.dropout.time_to_dropout_s(client, draw, context.streams, planned_s))
         carried = self._carried(assignment, planned_s)
-        demand, drain, empties = None, None, {}
+        demand, drain, empties, metered = None, None, {}, False
         if context.batteries is not None:
             samples = assignment.samples * work
             demand = context.batteries.begin(
@@ -102,12 +102,15 @@ class Dispatcher:
                 assignment.cpu_frequency,
                 assignment.transmit_power_dbm,
             )
+            steady = context.steady
             drain = Drain(demand, assignment.bits, None if steady else carried)
             empties = drain.planned(planned_s, self.env.now)
-        # Where the start or the duration of a transfer is unknown, so is how long a battery lasts in it.
-        unknown = self.medium is not None or outages is not None
-        metered = unknown and demand is not None and (demand.power_w is not None or not (steady or shared.up))
-        interruptions = self._interruptions(endurance, empties, outages, metered=metered)
+            # Where the start or the duration of a transfer is unknown, so is how long a battery lasts in it.
+            unknown = self.medium is not None or outages is not None
+            metered = unknown and (demand.power_w is not None or not (steady or shared.up))
+        interruptions = None
+        if endurance is not None or empties or outages is not None or metered:
+            interruptions = self._interruptions(endurance, empties, outages)
         hooks: Mapping[int, PhaseHook] = {}
         if self.medium is not None or outages is not None or charge is not None:
             hooks = PhaseHooks(
@@ -156,11 +159,13 @@ class Dispatcher:
         participations : of the cohort
         members : positions of the participations, shape (m,); None for the whole cohort
         """
-        chosen = np.arange(client.size) if members is None else members
         participations.count_bits()  # as long as it is known who had to set up a connection
-        if self.context.connections is not None:
-            self.context.connections.ended(client, participations, chosen)
-        batteries, demand = self.context.batteries, participations.demand
+        connections, batteries, demand = self.context.connections, self.context.batteries, participations.demand
+        if connections is None and batteries is None:
+            return
+        chosen = np.arange(client.size) if members is None else members
+        if connections is not None:
+            connections.ended(client, participations, chosen)
         if batteries is not None and demand is not None:
             drained, ended_s = demand.client[chosen], participations.ended_s[chosen]
             spent_s, emptied = participations.spent_s[:, chosen], participations.emptied[chosen]
@@ -218,12 +223,8 @@ class Dispatcher:
         endurance: list[float] | None,
         empties: dict[int, BatteryEmpty],
         outages: LinkOutages | None,
-        *,
-        metered: bool,
-    ) -> Interruptions | None:
-        """Return what ends phases early; None for nothing."""
-        if endurance is None and not empties and outages is None and not metered:
-            return None
+    ) -> Interruptions:
+        """Return what ends phases early."""
         unplanned = (DOWNLINK, UPLINK) if self.context.links.shared.down else (UPLINK,)
         return Interruptions(self._hazards or (0.0, 0.0, 0.0), endurance, empties, outages, unplanned)
 
@@ -295,8 +296,9 @@ class Dispatcher:
         """
         if not times_s.size:
             return
-        known = not assignment.waits_for_all or (never is None and np.maximum.reduce(times_s, axis=None) < math.inf)
-        if known and np.minimum.reduce(times_s, axis=None) >= 0:
+        flat_s = times_s.ravel()
+        known = not assignment.waits_for_all or (never is None and np.maximum.reduce(flat_s) < math.inf)
+        if known and np.minimum.reduce(flat_s) >= 0:
             return
         if never is None:
             never = np.isinf(times_s)

@@ -11,7 +11,7 @@ The server cannot tell late from dropped; only the history can.
 
 import math
 from collections.abc import Callable, Mapping
-from functools import partial
+from functools import cached_property, partial
 from typing import Any, Final, cast
 
 import numpy as np
@@ -113,7 +113,7 @@ class Participations:
         self.emptied = np.zeros(size, dtype=np.bool_)
         self.planned_compute_s = planned_compute_s
         self._interruptions, self._still_available = interruptions, still_available
-        self._on_air = OnAir(env, interruptions, drain)
+        self._drain = drain
         self._delivered, self._in_flight = 0, size
         self._milestones: dict[int, Event] = {}
         self._ends_s = [math.nan] * size
@@ -122,7 +122,7 @@ class Participations:
         self._waits = _waits(hooks)
         self._place, self._began_s = [-1] * size, [self.start_s] * size
         self._awaited: list[Event | None] = [None] * size
-        task_s: FloatArray = np.add.reduce(planned_s)
+        task_s: FloatArray = planned_s[0] + planned_s[1] + planned_s[2]
         self._waits_s: list[list[float]] = (
             [planned_s[first:end].sum(axis=0).tolist() for first, end, _ in self._waits] if hooks else [task_s.tolist()]
         )
@@ -138,6 +138,10 @@ class Participations:
             for i in np.flatnonzero(leaves_after_s < task_s).tolist():
                 call_after(env, float(leaves_after_s[i]), self._leave, i)
 
+    @cached_property
+    def _on_air(self) -> OnAir:
+        return OnAir(self.env, self._interruptions, self._drain)
+
     @property
     def size(self) -> int:
         """Number of clients."""
@@ -146,13 +150,15 @@ class Participations:
     @property
     def all_delivered(self) -> bool:
         """Whether every client has delivered."""
-        self._end_by_now()
+        if self._shared is not None:
+            self._end_by_now()
         return self._delivered == len(self._place)
 
     @property
     def ended_s(self) -> FloatArray:
         """Instant at which each participation ended, shape (n,); NaN for those in flight."""
-        self._end_by_now()
+        if self._shared is not None:
+            self._end_by_now()
         if self._known_ends_s is None:
             self._known_ends_s = np.array(self._ends_s)
         return self._known_ends_s
@@ -171,7 +177,8 @@ class Participations:
     @property
     def sent_bits(self) -> FloatArray:
         """Bits carried down and up, shape (2, n)."""
-        self.count_bits()
+        if self._cuts.new:
+            self.count_bits()
         return self._sent_bits
 
     def count_bits(self) -> None:
@@ -247,16 +254,19 @@ class Participations:
     def _end_by_now(self, _event: Event | None = None) -> None:
         """End the participations that share an event and whose wait is over, each at its own instant."""
         shared, start_s, waits_s = self._shared, self.start_s, self._waits_s[0]
-        if shared is None or (now_s := self.env.now) < start_s + min(waits_s, default=0.0):
+        if shared is None:
             return
-        size, ends_s = len(waits_s), [start_s + wait_s for wait_s in waits_s]
-        self._awaited = awaited = [None if end_s <= now_s else shared for end_s in ends_s]
-        self._delivered = delivered = awaited.count(None)
-        self._known_ends_s, self._in_flight = None, size - delivered
-        if delivered < size:
+        size, now_s = len(waits_s), self.env.now
+        if now_s < start_s + max(waits_s, default=0.0):
+            ends_s = [start_s + wait_s for wait_s in waits_s]
+            self._awaited = awaited = [None if end_s <= now_s else shared for end_s in ends_s]
+            self._delivered = delivered = awaited.count(None)
+            self._known_ends_s, self._in_flight = None, size - delivered
             self._ends_s = [end_s if end_s <= now_s else math.nan for end_s in ends_s]
             return
-        self._ends_s, self._shared = ends_s, None
+        self._known_ends_s = start_s + np.array(waits_s)
+        self._awaited, self._shared = [None] * size, None
+        self._delivered, self._in_flight = size, 0
         if size in self._milestones:
             self._milestones[size].succeed()
 

@@ -1,6 +1,6 @@
 """What participations that have ended have spent and sent, as the history and the audit take it."""
 
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,8 +10,6 @@ from fedsim.devices import EnergyDemand
 from fedsim.history.outcomes import COMPUTE, DOWNLINK, NOT_CUT, PHASES, UPLINK
 from fedsim.network.contracts import Links
 from fedsim.per_client import Values, at
-
-T = TypeVar("T", bound=np.generic)
 
 
 class ParticipationRecords(NamedTuple):
@@ -92,8 +90,3 @@ def shares_done(
         if np.all(np.greater(whole, 0)):
             done[phase] = sent / whole
     return done
-
-
-def taken(column: NDArray[T], part: IntArray | None) -> NDArray[T]:
-    """Return the elements at some positions of the last axis, or the whole column itself, not a copy, for None."""
-    return column if part is None else column[..., part]

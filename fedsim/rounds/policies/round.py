@@ -98,7 +98,7 @@ class Round:
 
         A cohort whose last update arrives at the instant of the deadline is complete.
         """
-        if not any(limit.processed for limit in self._limits) or self._completed_now():
+        if not self._limits or not any(limit.processed for limit in self._limits) or self._completed_now():
             return RoundEnd.ENOUGH
         return RoundEnd.DEADLINE
 

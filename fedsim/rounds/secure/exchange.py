@@ -2,7 +2,7 @@
 
 from collections.abc import Generator
 from dataclasses import dataclass
-from typing import Any, Final, Protocol
+from typing import Any, Final, Protocol, Self
 
 import numpy as np
 from simpy import Environment, Event, Interrupt
@@ -10,14 +10,15 @@ from simpy import Environment, Event, Interrupt
 from fedsim.arrays import IntArray
 from fedsim.clock import LastOfInstant, first_of
 from fedsim.history.outcomes import SecureStep
-from fedsim.per_client import Values, at
+from fedsim.per_client import Values, at, values_of
 from fedsim.rounds.clients.assignment import Assignment
 from fedsim.rounds.clients.cohort import CohortRun
 from fedsim.rounds.clients.dispatch import Dispatcher
 from fedsim.rounds.clients.participation import Participations
 from fedsim.rounds.clients.records import ParticipationRecords
-from fedsim.rounds.secure.protocols import SecureAggregation
+from fedsim.rounds.secure.protocols import SECURE_AGGREGATION, SecureAggregation
 from fedsim.selectors import Cohort
+from fedsim.streams import Streams
 
 SECURE_DRAWS: Final = 2**52
 """Added to the round, once for each step, it makes the draw of the step, whose random times are its own."""
@@ -37,7 +38,14 @@ class StepLog(Protocol):
 
 
 class Masking(Protocol):
-    """What happens before a cohort is sent, and before its updates are added up."""
+    """What happens before a cohort is sent, and before its updates are added up.
+
+    Attributes
+    ----------
+    unanswered : clients of the present step that have neither answered nor are lost
+    """
+
+    unanswered: int
 
     def prepare(self, number: int, cohort: Cohort, availability_draw: int) -> Kept:
         """Return the clients of a cohort that are sent the model; none if too few are left.
@@ -58,6 +66,8 @@ class Masking(Protocol):
 class InClear(Masking):
     """Updates in clear: no steps, and every sum is known."""
 
+    unanswered = 0
+
     def prepare(self, number: int, cohort: Cohort, availability_draw: int) -> Kept:
         """Return the whole cohort."""
         return cohort
@@ -77,10 +87,32 @@ class SecureParts:
     ----------
     protocol : sizes of messages, checked
     mask_s : seconds of one mask of each client
+    most : clients of the largest cohort
     """
 
     protocol: SecureAggregation
     mask_s: Values
+    most: int
+
+    @classmethod
+    def of(cls, protocol: SecureAggregation | None, clients: int, most: int, streams: Streams) -> Self | None:
+        """Return the parts of a run; None for updates in clear.
+
+        Parameters
+        ----------
+        protocol : of the scenario
+        clients : number of clients K
+        most : clients of the largest cohort that the server asks for; more than K for all
+        streams : random streams of the run
+        """
+        if protocol is None:
+            return None
+        mask_s = values_of(protocol, "mask_s", clients, streams, "rounds.secure_aggregation")
+        return cls(SECURE_AGGREGATION.checked(protocol), mask_s, min(most, clients))
+
+    def masked_bits(self, update_bits: float) -> float:
+        """Return the bits of a masked update; ``update_bits`` is its size in clear."""
+        return float(self.protocol.masked_bits(update_bits, self.most))
 
     def masking(self, env: Environment, dispatcher: Dispatcher, log: StepLog) -> Masking:
         """Return the steps of one server.
@@ -109,7 +141,7 @@ class SecureExchange(Masking):
     def __init__(self, env: Environment, dispatcher: Dispatcher, log: StepLog, parts: SecureParts) -> None:
         self.env, self._dispatcher, self._log = env, dispatcher, log
         self._protocol, self._mask_s = parts.protocol, parts.mask_s
-        self._least = self._shared = self._availability_draw = 0
+        self._least = self._shared = self._availability_draw = self.unanswered = 0
 
     def prepare(self, number: int, cohort: Cohort, availability_draw: int) -> Kept:
         """Exchange keys and shares; return the clients that have all shares."""
@@ -167,12 +199,11 @@ class SecureExchange(Masking):
         bits : sizes of the message down and of the message up
         masks : how many masks each client expands between the two
         """
-        over, running = self.env.event(), client.size
+        over, self.unanswered = self.env.event(), client.size
 
         def ended(*_: object) -> None:
-            nonlocal running
-            running -= 1
-            if not running:
+            self.unanswered -= 1
+            if not self.unanswered:
                 over.succeed()
 
         assignment = Assignment(
@@ -205,5 +236,6 @@ class SecureExchange(Masking):
         """Cancel clients that have not answered, and record what the step has cost."""
         if asked.cancel():
             yield self.env.timeout(0)
+        self.unanswered = 0
         self._dispatcher.finalize(client, asked)
         self._log(number, step, asked.records(client))

@@ -136,7 +136,8 @@ class Bonawitz(SecureAggregation):
     def masked_bits(self, update_bits: float, clients: int) -> float:
         """Return ``m ceil(log2(n (R_U - 1) + 1))``."""
         # The bit length of R - 1 is the logarithm of R rounded up, without rounding of floats.
-        return update_bits / BITS_PER_FLOAT32 * (clients * (2**self.value_bits - 1)).bit_length()
+        largest_sum: int = clients * (2**self.value_bits - 1)
+        return update_bits / BITS_PER_FLOAT32 * largest_sum.bit_length()
 
     def least_clients(self, clients: int) -> int:
         """Return the threshold's share of a cohort, at least 1."""

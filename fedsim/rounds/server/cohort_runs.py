@@ -3,6 +3,8 @@
 import math
 from collections.abc import Iterable
 from functools import cached_property, partial
+from operator import attrgetter
+from typing import Final
 
 import numpy as np
 from simpy import Environment
@@ -26,6 +28,9 @@ from fedsim.rounds.server.roster import Roster
 from fedsim.rounds.server.round_log import RoundLog
 from fedsim.rounds.server.update_buffer import UpdateBuffer
 from fedsim.selectors import Allocation, Cohort
+
+_BY_DISPATCH: Final = attrgetter("order")
+_NOTHING_GIVEN: Final = Allocation()
 
 
 class CohortRuns:
@@ -110,7 +115,7 @@ class CohortRuns:
             run.drawn, run.silent = drew.drawn, None if private else drew.silent
         shortens = self._least_share < 1.0 and limit_s < math.inf and not cohort.trained
         compute_s = samples if cohort.trained else context.clients.compute.duration_s(client, draw, samples)
-        given = cohort.allocation or Allocation()
+        given = cohort.allocation or _NOTHING_GIVEN
         if given.cpu_frequency is not None:
             compute_s = compute_s / given.cpu_frequency
         assignment = Assignment(
@@ -205,7 +210,7 @@ class CohortRuns:
         ----------
         arrived : members whose updates have arrived since the last aggregation
         """
-        changed = sorted({*self._ended, *(run for run, _ in arrived)}, key=lambda run: run.order)
+        changed = sorted({*self._ended, *[run for run, _ in arrived]}, key=_BY_DISPATCH)
         self._ended.clear()
         final: Members = []
         for run in changed:
@@ -228,7 +233,7 @@ class CohortRuns:
         """Record all members of stopped cohorts, and return them."""
         final: Members = []
         for run in self._open:
-            if self.end_with_round:
+            if self.end_with_round and run not in self._ended:
                 self._dispatcher.finalize(run.cohort.client, run.participations)
             run.decide(run.buffered, Fate.WASTED_UNMERGED)
             run.decide_lost()

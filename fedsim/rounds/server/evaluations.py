@@ -1,5 +1,6 @@
 """When the model of a run is evaluated, and what is recorded of that."""
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
@@ -110,10 +111,12 @@ def _row(pending: PendingEvaluation, number: int, time_s: float, version: int) -
     version : of the model
     """
     found = pending.result()
+    further = any(name != "accuracy" for name in found.metrics)
     return {
         "round": number,
         "time_s": time_s,
         "model_version": version,
-        "accuracy": found.accuracy,
+        "accuracy": None if math.isnan(found.accuracy) else found.accuracy,
         "loss": found.loss,
+        "metrics": dict(found.metrics) if further else None,
     }

@@ -119,7 +119,8 @@ class Roster:
 
     def clear(self) -> None:
         """Record that no client is in flight any more."""
-        for client in np.flatnonzero(self._cohort >= 0).tolist():
+        sent = self._cohort >= 0
+        for client in np.flatnonzero(sent & self._busy).tolist():
             self.mark_idle(client)
         self._cohort[:] = -1
         self._waited_for.clear()

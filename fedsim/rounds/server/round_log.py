@@ -8,12 +8,12 @@ import numpy as np
 
 from fedsim.arrays import FloatArray, IntArray
 from fedsim.history.column import Piece
-from fedsim.history.outcomes import NO_VALUE, Fate, Outcome, RoundEnd
+from fedsim.history.outcomes import NO_VALUE, Fate, Outcome, RoundEnd, SecureStep
 from fedsim.history.recorder import Recorder
 from fedsim.privacy.central import ServerNoise
 from fedsim.rounds.audit.audit import Audit
 from fedsim.rounds.clients.cohort import CohortRun, Members
-from fedsim.rounds.clients.records import ParticipationRecords, taken
+from fedsim.rounds.clients.records import ParticipationRecords
 from fedsim.rounds.policies.round import PastRounds, Round
 from fedsim.rounds.server.context import ServerContext
 from fedsim.rounds.server.knowledge import feedback
@@ -83,6 +83,19 @@ class RoundLog:
             # A late client may have been asked as soon as it was idle, and is recorded at the end of the round.
             self._unchecked.append((sent, number, records))
 
+    def stepped(self, number: int, step: SecureStep, records: ParticipationRecords) -> None:
+        """Record what a step of secure aggregation has cost.
+
+        Parameters
+        ----------
+        number : of the round
+        step : of the protocol
+        records : of the clients
+        """
+        self.recorder.add_secure_steps(round=number, edge=self.edge, step=int(step), **_spent(records))
+        if self.audit is not None:
+            self._unchecked.append((self.sent, number, records))
+
     def finalize(self, run: CohortRun) -> IntArray:
         """Record the members of a cohort whose fate is decided and who are not recorded; return their positions."""
         rows = run.take_decided()
@@ -95,13 +108,13 @@ class RoundLog:
             self.check_probes(before=run.order)
             if self.audit is not None:
                 self.audit.check(run.number, records)
-            self._stale_used += run.fate[rows].tobytes().count(_STALE_USED)
+            self._stale_used += run.fate[run.places(rows)].tobytes().count(_STALE_USED)
         return rows
 
     def count(self, counted: Members) -> None:
         """Count how participations of the present round ended."""
         for run, members in counted:
-            ended = run.participations.outcome[members].tobytes()
+            ended = run.participations.outcome[run.places(members)].tobytes()
             self._counts = [count + ended.count(code) for code, count in enumerate(self._counts)]
 
     def add_energies(self, energies: Energies) -> None:
@@ -219,18 +232,20 @@ class RoundLog:
 
     def _columns(self, run: CohortRun, part: IntArray | None, records: ParticipationRecords) -> dict[str, Piece]:
         draws = run.cohort.draws
+        columns = run.used_weight, run.work, run.fate, run.served_round, run.staleness
+        weight, work, fate, served_round, staleness = columns if part is None else [each[part] for each in columns]
         epsilon = run.charged(run.everyone if part is None else part) if run.releases else 0.0
         return {
             "round": run.number,
             "edge": self.edge,
-            "draws": 1 if draws is None else taken(np.asarray(draws), part),
-            "weight": taken(run.used_weight, part),
-            "work": taken(run.work, part),
+            "draws": 1 if draws is None else np.asarray(draws) if part is None else np.asarray(draws)[part],
+            "weight": weight,
+            "work": work,
             **_spent(records),
-            "fate": taken(run.fate, part),
+            "fate": fate,
             "start_version": run.model.version,
-            "served_round": taken(run.served_round, part),
-            "staleness": taken(run.staleness, part),
+            "served_round": served_round,
+            "staleness": staleness,
             "epsilon": epsilon,
         }
 

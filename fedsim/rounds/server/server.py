@@ -35,11 +35,13 @@ class StoppingCriteria:
     count : number of rounds
     until_s : no round starts at or after this simulated second; None for no limit
     target_accuracy : the run ends with the first evaluation after a round that reaches it; None for no target
+    reached : whether an evaluation is good enough by another measure, with which the run ends; None for no such measure
     """
 
     count: int
     until_s: float | None = None
     target_accuracy: float | None = None
+    reached: Callable[[Evaluation], bool] | None = None
 
 
 @dataclass(frozen=True)
@@ -275,5 +277,8 @@ class Server:
         return time_s == np.inf or (self.stopping.until_s is not None and time_s >= self.stopping.until_s)
 
     def _reached(self, evaluation: PendingEvaluation | None) -> bool:
-        target = self.stopping.target_accuracy
-        return target is not None and evaluation is not None and evaluation.result().accuracy >= target
+        target, reached = self.stopping.target_accuracy, self.stopping.reached
+        if evaluation is None or (target is None and reached is None):
+            return False
+        found = evaluation.result()
+        return (target is not None and found.accuracy >= target) or (reached is not None and reached(found))

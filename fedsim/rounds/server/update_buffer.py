@@ -6,7 +6,7 @@ from typing import Final
 
 import numpy as np
 
-from fedsim.arrays import FloatArray, IntArray, any_of
+from fedsim.arrays import FloatArray, IntArray, all_of, any_of
 from fedsim.clock import instants
 from fedsim.history.outcomes import NO_VALUE, Fate
 from fedsim.learning import Model, Update
@@ -73,9 +73,10 @@ class UpdateBuffer:
             self._buffered.setdefault(run, []).append(members)
             self._new.setdefault(run, []).append(members)
             self._unchecked.add(run)
-            client = run.cohort.client[members]
+            places = run.places(members)
+            client = run.cohort.client[places]
             # A client is sent again only after it has delivered or was lost.
-            self._sent[client] = run.repeat[members] + 1
+            self._sent[client] = run.repeat[places] + 1
             self._begun_with[client] = version = run.model.version
             self._newest = max(self._newest, version)
             if self.context.learner.remembers:
@@ -103,7 +104,7 @@ class UpdateBuffer:
         if self._size is not None:
             ready = _earliest(ready, self._size)
         ready, silent = _apart(ready)
-        if sum(members.size for _, members in ready) < max(1, self.context.minimum_updates, self._size or 1):
+        if sum([members.size for _, members in ready]) < max(1, self.context.minimum_updates, self._size or 1):
             self._measure(unmeasured)
             self.picked = _NONE
             self.discard()
@@ -151,8 +152,9 @@ class UpdateBuffer:
             if run in self._buffered:
                 members = joined(self._buffered[run])
                 staleness = _repeated(version - run.model.version, members.size)
-                refused = ~self._rule.accepts(staleness, run.late[members])
-                if any_of(refused):
+                accepted = self._rule.accepts(staleness, run.late[members])
+                if not all_of(accepted):
+                    refused = ~accepted
                     run.decide(members[refused], Fate.WASTED_LATE)
                     self._remove(run, members[refused])
         self._version = version
@@ -169,17 +171,17 @@ class UpdateBuffer:
 
     def _decide(self, run: CohortRun, members: IntArray, weight: FloatArray, number: int, version: int) -> None:
         """Decide the fate of members whose updates an aggregation with a model of a version has seen."""
-        unused, age = np.isnan(weight), version - run.model.version
-        late = run.late[members]
+        unused, age, places = np.isnan(weight), version - run.model.version, run.places(members)
+        late = run.late[places]
         fate = np.where(late, _STALE_USED, _USED) if age == 0 and any_of(late) else _STALE_USED if age else _USED
         if not any_of(unused):
-            run.used_weight[members], run.staleness[members], run.served_round[members] = weight, age, number
+            run.used_weight[places], run.staleness[places], run.served_round[places] = weight, age, number
             run.decide(members, fate)
         else:
             used = ~unused
-            run.used_weight[members] = np.where(used, weight, 0.0)
-            run.staleness[members] = np.where(used, age, NO_VALUE)
-            run.served_round[members] = np.where(used, number, NO_VALUE)
+            run.used_weight[places] = np.where(used, weight, 0.0)
+            run.staleness[places] = np.where(used, age, NO_VALUE)
+            run.served_round[places] = np.where(used, number, NO_VALUE)
             run.decide(members, np.where(used, fate, Fate.WASTED_UNMERGED))
         self._remove(run, members)
 
@@ -231,6 +233,8 @@ class UpdateBuffer:
             ask = self.context.learner.updates
             handles = ask(*asked) if run.drawn is None else ask(*asked, run.drawn.part(alike))
             made.update(zip(places, handles, strict=True))
+            if len(handles) == members.size:
+                return handles
         return [made[i] for i in members.tolist()]
 
     def _arrivals(self, ready: Members, version: int) -> ReadyUpdates:
