@@ -31,14 +31,27 @@ LAST = 5
 Found = Mapping[str, Mapping[str, Sequence[tuple[Ended, History]]]]
 """Runs that have ended, by setting and method."""
 HEADS = (
-    *("setting", "method", "accuracy at the end %", "paper %", "rounds to the target", "samples trained a round"),
-    *("clients a round", "simulated s a round", "Mbit up a round", "seeds", "wall s"),
+    *("setting", "method", "macro-F1 at the end %", "paper %", "accuracy at the end %", "paper %"),
+    *(
+        "rounds to the target",
+        "samples a round",
+        "clients that train",
+        "simulated s a round",
+        "Mbit up a round",
+        "seeds",
+        "wall s",
+    ),
 )
 
 
 def last_accuracy(history: History) -> float:
     """Return the mean accuracy of the last evaluations in per cent."""
     return 100.0 * float(history.column("evaluations", "accuracy")[-LAST:].mean())
+
+
+def last_f1(history: History) -> float:
+    """Return the mean macro-F1 of the last evaluations in per cent."""
+    return 100.0 * float(history.metric("macro-f1")[-LAST:].mean())
 
 
 def row_of(
@@ -63,6 +76,8 @@ def row_of(
     return [
         setting,
         LABELS[method],
+        with_deviation([last_f1(one) for one in histories], 2),
+        f"{paper[method][0]:.2f}" if method in paper else "-",
         with_deviation([last_accuracy(one) for one in histories], 2),
         f"{paper[method][1]:.2f}" if method in paper else "-",
         with_deviation([_rounds_to(one, target) for one in histories], 0),
