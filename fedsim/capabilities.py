@@ -34,6 +34,8 @@ MOBILITY: Final = "mobility"
 """Clients move from one site to another. Provided by networks."""
 USERS: Final = "users"
 """Each training sample belongs to a user, such as a writer or a speaker. Provided by data sets."""
+LABELS: Final = "labels"
+"""Each training sample has a label. Provided by the task."""
 UPDATES: Final = "updates"
 """An aggregation has the updates of its clients at once. Provided by policies."""
 

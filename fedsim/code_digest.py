@@ -1,4 +1,4 @@
-"""Digests of the source of users' classes, so that two classes of one name are two parts.
+"""Digests of the source of users' classes and functions, so that two classes of one name are two parts.
 
 The digest covers the class, its own base classes, and the functions, classes and constants of its module that they use,
 directly or through one another. Where that cannot be told (a star import, ``globals()``) the whole module counts, and
@@ -23,7 +23,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from importlib.machinery import SourceFileLoader
 from pathlib import Path
-from types import CodeType
+from types import CodeType, FunctionType
 from typing import Final, NamedTuple
 from weakref import WeakKeyDictionary
 
@@ -31,6 +31,9 @@ _OWN: Final = __name__.partition(".")[0]
 _INSTALLED: Final = tuple(Path(sysconfig.get_path(name)).resolve() for name in ("stdlib", "purelib", "platlib"))
 _OPAQUE: Final = {"globals", "vars", "eval", "exec", "__import__", "import_module"}
 """Calls by which code can reach whatever its module holds."""
+
+
+Code = type | FunctionType
 
 
 @dataclass(frozen=True)
@@ -51,13 +54,13 @@ class _UnreadableError(Exception):
     """The source of a class or module cannot be read."""
 
 
-_KNOWN: Final[WeakKeyDictionary[type, CodeDigest]] = WeakKeyDictionary()
+_KNOWN: Final[WeakKeyDictionary[Code, CodeDigest]] = WeakKeyDictionary()
 _PROCESS: Final = secrets.token_hex(8)
 _NUMBERS: Final = itertools.count(1)
 
 
-def is_builtin(found: type) -> bool:
-    """Return whether a class is fedsim's own."""
+def is_builtin(found: Code) -> bool:
+    """Return whether a class or function is fedsim's own."""
     return found.__module__.partition(".")[0] == _OWN
 
 
@@ -69,8 +72,8 @@ def is_users(module: str) -> bool:
     return not any(place in Path(file).resolve().parents for place in (*_INSTALLED, Path(__file__).resolve().parent))
 
 
-def code_digest(found: type) -> CodeDigest:
-    """Return the digest of a user's class; the first call for a class reads its source, later ones recall it."""
+def code_digest(found: Code) -> CodeDigest:
+    """Return the digest of a user's class or function; the first call reads its source, later ones recall it."""
     if found not in _KNOWN:
         try:
             _KNOWN[found] = CodeDigest(_Sources(found).digest())
@@ -82,10 +85,10 @@ def code_digest(found: type) -> CodeDigest:
 class _Sources:
     """The statements that a class is made of, by module, collected from the class outwards."""
 
-    def __init__(self, found: type) -> None:
+    def __init__(self, found: Code) -> None:
         self._home = found.__module__.partition(".")[0]
         self._chosen: dict[str, set[int]] = {}
-        for base in found.__mro__:
+        for base in found.__mro__ if isinstance(found, type) else (found,):
             if base is found or self._is_users(base.__module__):
                 _check_loaded(base)
                 self._add(base.__module__, {base.__qualname__.partition(".")[0]})
@@ -227,8 +230,8 @@ def _text_of(module: str) -> str:
     return text
 
 
-def _check_loaded(found: type) -> None:
-    """Refuse a class that is not the one that the source of its module defines.
+def _check_loaded(found: Code) -> None:
+    """Refuse a class or function that is not the one that the source of its module defines.
 
     Raises
     ------
@@ -245,7 +248,7 @@ def _check_loaded(found: type) -> None:
     if not isinstance(getattr(module, "__loader__", None), SourceFileLoader):
         return
     file, codes = inspect.getsourcefile(module), set(_codes(compile(text, "source", "exec", dont_inherit=True)))
-    for value in vars(found).values():
+    for value in vars(found).values() if isinstance(found, type) else (found,):
         function = inspect.unwrap(getattr(value, "__func__", getattr(value, "fget", value)))
         code = getattr(function, "__code__", None)
         if isinstance(code, CodeType) and code.co_filename == file and code not in codes:

@@ -66,8 +66,13 @@ class PartError(ContractError):
     def place(self, number: int, time_s: float) -> None:
         """Note round and simulated second, unless they are known."""
         if self.time_s is None:
-            self.round, self.time_s = number, time_s
+            self.round, self.time_s = number if self.round is None else self.round, time_s
             self._keep()
+
+    def of_round(self, number: int) -> None:
+        """Note the round that the work belongs to, which may run later."""
+        self.round = number
+        self._keep()
 
     def name_clients(self, clients: "Sequence[int] | NDArray[np.int64]") -> None:
         """Note the clients that the call was about, unless they are known.

@@ -1,13 +1,12 @@
 """What a part is in digests: its kind, its options, and the code of a user's own parts."""
 
-import inspect
 from collections.abc import Iterator, Mapping
 
 from pydantic import BaseModel
 
 from fedsim.answers import unchecked
-from fedsim.code_digest import CodeDigest, code_digest, is_builtin
-from fedsim.registry import BUILTIN_KINDS, Recipe
+from fedsim.code_digest import Code, CodeDigest, code_digest, is_builtin
+from fedsim.registry import BUILTIN_KINDS, Component, Recipe
 
 
 def nested(value: object) -> Iterator[tuple[str, object]]:
@@ -22,6 +21,15 @@ def nested(value: object) -> Iterator[tuple[str, object]]:
         yield from ((str(number), inner) for number, inner in enumerate(value))
 
 
+def parts_of(value: object, path: str = "") -> Iterator[tuple[str, Component]]:
+    """Yield the path and the part of each part in a value, at any depth."""
+    for name, inner in nested(value):
+        where = f"{path}.{name}" if path else name
+        if isinstance(inner, Component):
+            yield where, inner
+        yield from parts_of(inner, where)
+
+
 def user_code(value: object, path: str = "") -> dict[str, CodeDigest]:
     """Return the code of each part in a value, the value included, that is not fedsim's own.
 
@@ -31,8 +39,10 @@ def user_code(value: object, path: str = "") -> dict[str, CodeDigest]:
     path : dotted path of the value; those of its parts begin with it
     """
     found: dict[str, CodeDigest] = {}
-    owner = value.factory if isinstance(value, Recipe) else type(value)
-    if isinstance(value, BaseModel | Recipe) and inspect.isclass(owner) and not is_builtin(owner):
+    owner: object = value.factory if isinstance(value, Recipe) else type(value)
+    if isinstance(value, Component) and value.stands_for is not None:
+        owner = value.stands_for
+    if isinstance(value, BaseModel | Recipe) and isinstance(owner, Code) and not is_builtin(owner):
         found[path] = code_digest(owner)
     for name, inner in nested(value):
         found.update(user_code(inner, f"{path}.{name}" if path else name))

@@ -26,11 +26,13 @@ MEASUREMENTS: Final = ("loss", "loss_rms", "accuracy_gain", "update_norm", "nois
   all else.
 """
 
-HIDDEN: Final = ("signal_energy",)
+HIDDEN: Final = ("signal_energy", "clipped")
 """Measurements that no server can take, for the tables of a run only; a selector that names one is refused.
 
 * ``"signal_energy"``: squared Euclidean norm of the parameters of an update as the mechanism has clipped it, before
   noise and compression, shape (n,); of the update itself without privacy, NaN where the mechanism does not tell it
+* ``"clipped"``: 1 where the mechanism had to change an update to clip it, 0 elsewhere, shape (n,); NaN where it does
+  not tell it
 """
 
 MOST_WORK: Final = 100.0

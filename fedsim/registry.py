@@ -74,6 +74,15 @@ class Component(Settings):
     stands_alone: ClassVar[bool] = False
 
     @property
+    def stands_for(self) -> object:
+        """The class, function or object of another kind that the part stands for; None if it stands for itself."""
+        return None
+
+    def described(self) -> dict[str, Any] | None:
+        """Return the table that makes the part again if it stands for something else, and otherwise None."""
+        return None
+
+    @property
     def requires(self) -> frozenset[str]:
         """Names of what other parts of the scenario must provide; see `fedsim.capabilities`."""
         return frozenset()
@@ -164,6 +173,8 @@ class Registry:
         What a table without a kind stands for.
     attributes : names
         What a part must state of itself besides, as a class variable, field or property.
+    foreign : ``"module:Class"``, optional
+        A child of `fedsim.foreign.Foreign`, which makes parts of classes, functions and objects of other kinds.
     """
 
     def __init__(
@@ -174,7 +185,9 @@ class Registry:
         builtin: Mapping[str, str],
         default: str | None = None,
         attributes: tuple[str, ...] = (),
+        foreign: str = "",
     ) -> None:
+        self.foreign = foreign
         self.noun, self.group, self.methods, self.attributes = noun, group, methods, attributes
         self.builtin, self.default = dict(builtin), default
         BUILTIN_KINDS.update({place: f"{group} {kind}" for kind, place in builtin.items()})
@@ -201,16 +214,19 @@ class Registry:
             found = getattr(importlib.import_module(module), name)
         else:
             try:
-                found = load_plugin(place, installed=":" not in kind)
+                found = load_plugin(place, installed=":" not in kind, functions=bool(self.foreign))
             except PluginError as error:
                 raise refusal(
                     "no_class", "{place} cannot be loaded: {error}", place=repr(place), error=error
                 ) from error
-        self._check_methods(found)
+        if not self.foreign or _is_component(found):
+            self._check_methods(found)
         return typing.cast(type[Any], found)
 
     def kind_of(self, part: object) -> str:
         """Return the name under which a part's class can be found again."""
+        if isinstance(part, Component) and (told := part.described()) is not None:
+            return str(told["kind"])
         place = f"{type(part).__module__}:{type(part).__qualname__}"
         # The kinds of other packages are read from files, which takes milliseconds.
         for kinds in (self.builtin, {} if is_builtin(type(part)) else self.kinds()):
@@ -224,9 +240,14 @@ class Registry:
         if isinstance(value, str | Mapping):
             kind, options = self.split(value)
             found = self.load(kind)
-            if not (inspect.isclass(found) and issubclass(found, Component)):
+            if _is_component(found):
+                value = found.model_validate(options)
+            elif self.foreign:
+                value = self._foreign().of_place(kind, found, options)
+            else:
                 raise refusal("no_part", "{kind} must derive from fedsim.Component", kind=repr(kind))
-            value = found.model_validate(options)
+        elif self.foreign and not isinstance(value, Component):
+            value = self._foreign().of_object(value)
         if not isinstance(value, Component):
             raise refusal("no_part", "{found} must derive from fedsim.Component", found=repr(value))
         self._check_methods(value)
@@ -265,6 +286,8 @@ class Registry:
             if value.prototype is not None:
                 return {"kind": value.kind, "object": "its constructor arguments are not among its attributes"}
             return {"kind": value.kind, **{k: v for k, v in value.options.items() if v is not None}}
+        if isinstance(value, Component) and (told := value.described()) is not None:
+            return told
         options = value.model_dump(exclude_none=True) if isinstance(value, BaseModel) else {}
         return {"kind": self.kind_of(value), **options}
 
@@ -297,6 +320,10 @@ class Registry:
             return Recipe(self.kind_of(value), type(value), options)
         return Recipe(self.kind_of(value), type(value), {}, copy.deepcopy(value))
 
+    def _foreign(self) -> Any:
+        module, _, name = self.foreign.partition(":")
+        return getattr(importlib.import_module(module), name)
+
     def _check_methods(self, found: Any) -> None:
         missing = [name for name in self.methods if not callable(getattr(found, name, None))]
         missing += sorted(set(getattr(found, "__abstractmethods__", ())) - set(missing))
@@ -328,6 +355,10 @@ class Slot:
     def of(cls, metadata: Iterable[object]) -> Self | None:
         """Return the slot among a field's annotations, if it has one."""
         return next((item for item in metadata if isinstance(item, cls)), None)
+
+
+def _is_component(found: object) -> bool:
+    return inspect.isclass(found) and issubclass(found, Component)
 
 
 def _states(part: object, name: str) -> bool:

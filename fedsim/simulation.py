@@ -25,11 +25,10 @@ from fedsim.learning.models.trained import TrainedModel
 from fedsim.learning.settings import LEARNER_SETTINGS
 from fedsim.learning.store.choice import StoreChoice
 from fedsim.network.contracts import PLACEMENT, build_links
-from fedsim.privacy import PrivacyAccountant
-from fedsim.privacy.mechanisms import MECHANISM
 from fedsim.privacy.side_information import SIDE_INFORMATION
 from fedsim.rounds import (
     ClientContext,
+    EvaluationPlan,
     ExpectedTimes,
     Faults,
     Hierarchy,
@@ -49,14 +48,16 @@ from fedsim.rounds.clients.dispatch import Dispatcher
 from fedsim.rounds.hierarchy.cloud import Cloud
 from fedsim.rounds.policies.contracts import checked_policy
 from fedsim.rounds.policies.late import LATE_RULE
+from fedsim.rounds.secure.exchange import SecureParts
 from fedsim.rounds.server.at_request import columns_at_request
 from fedsim.rounds.server.coordinator import Coordinator
-from fedsim.rounds.server.declared import DeclaredLabels
+from fedsim.rounds.server.declared import DeclaredLabels, reserved_for_sizes
 from fedsim.rounds.server.probing import why_no_norms
 from fedsim.rounds.server.round_log import RoundLog
 from fedsim.rounds.server.server import RoundRunner
 from fedsim.scenario import Scenario
 from fedsim.scenario.disclosure import remarks_of
+from fedsim.scenario.private_parts import sampling_rate
 from fedsim.selectors import SelectorPort
 from fedsim.streams import Streams
 from fedsim.watchdog import Standing, Watchdog
@@ -109,7 +110,11 @@ class Simulation:
             count=scenario.rounds.count,
             until_s=scenario.rounds.until_s,
             target_accuracy=scenario.rounds.target_accuracy,
-            evaluate_every=scenario.results.evaluate_every,
+            reached=None if scenario.rounds.target is None else scenario.rounds.target.reached,
+        )
+        results = scenario.results
+        plan = EvaluationPlan(
+            every=results.evaluate_every, start=results.evaluate_start, of_clients=results.evaluate_clients
         )
         chosen = ExecutorChoice.of(executor, device, precision)
         try:
@@ -131,7 +136,8 @@ class Simulation:
                     self.recorder,
                     build_hierarchy(scenario, self.context),
                     on_round,
-                    audit=scenario.results.audit,
+                    plan,
+                    audit=results.audit,
                 )
         except PartError as error:
             error.place(0, 0.0)
@@ -154,7 +160,7 @@ class Simulation:
                 self._server.run()
             trained = self.trained()
             accountant = self.context.clients.accountant
-            budget = None if accountant is None else float(accountant.budget.total)
+            budget = None if accountant is None else accountant.total
             history = replace(self.history(), remarks=self.remarks, budget=budget)
         finally:
             self.context.learner.flush()
@@ -234,6 +240,7 @@ def build_server(
     recorder: Recorder,
     hierarchy: Hierarchy | None = None,
     on_round: Callable[[Progress], None] | None = None,
+    plan: EvaluationPlan | None = None,
     *,
     audit: bool = False,
 ) -> Server:
@@ -246,6 +253,7 @@ def build_server(
     recorder : records the run
     hierarchy : edge servers between the clients and the server; None for a flat federation
     on_round : called after every round, if given
+    plan : which models are evaluated; by default the first one, and that of each round
     audit : whether to check of each participation that bits, time and energy are conserved
     """
     env = Environment()
@@ -263,13 +271,14 @@ def build_server(
         narrow=(workload.down_sizes[1:], workload.up_sizes[1:]),
         one_server=hierarchy is None,
         asks=context.selector.probe is not None,
+        draws=context.selector.draws_samples,
     )
     runner: RoundRunner
     if hierarchy is None:
         runner = Coordinator(env, context, dispatcher, RoundLog(recorder, context, checks))
     else:
         runner = Cloud(env, context, hierarchy, dispatcher, recorder, checks)
-    return Server(env, context, runner, stopping, recorder, on_round)
+    return Server(env, context, runner, stopping, recorder, plan or EvaluationPlan(), on_round)
 
 
 def build_hierarchy(scenario: Scenario, context: ServerContext) -> Hierarchy | None:
@@ -298,7 +307,7 @@ def build_context(
     learner: Learner = LEARNER_SETTINGS.checked(scenario.learning).build(
         clients=clients,
         streams=streams,
-        mechanism=None if privacy is None else MECHANISM.checked(privacy.mechanism),
+        mechanism=None if privacy is None else privacy.applied(),
         store=store,
         data_dir=None if data_dir is None else Path(data_dir),
         executor=chosen,
@@ -316,8 +325,11 @@ def build_context(
         side = SIDE_INFORMATION.checked(privacy.side_information) if selector.numbers else None
         share = 0.0 if side is None else side.share
         declared = 0.0 if labels is None else labels.epsilon
-        accountant = PrivacyAccountant(privacy.budget, clients, share, declared, privacy.least_epsilon)
-    workload = Workload(learner, selector.needs)
+        reserved = reserved_for_sizes(selector, privacy, scenario.rounds.count)
+        accountant = privacy.accountant(clients, share, declared, sampling_rate(scenario), reserved)
+    most = scenario.rounds.policy.traits.cohort_size or selector.cohort or clients
+    secure = SecureParts.of(scenario.rounds.secure_aggregation, clients, most, streams)
+    workload = Workload(learner, selector.needs, None if secure is None else secure.masked_bits)
     expected = None
     if selector.oracle or selector.uses_features:
         expected = ExpectedTimes.of(links, compute, workload)
@@ -364,6 +376,8 @@ def build_context(
         expected_duration_s=expected.duration_s if expected is not None and selector.oracle else None,
         server_restart=faults.server_restart,
         side_information=side,
+        releases=None if privacy is None else privacy.facts(),
+        secure=secure,
         noise_to_signal=scenario.results.noise_to_signal and privacy is not None and learner.architecture is not None,
     )
 

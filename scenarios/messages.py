@@ -109,7 +109,7 @@ def print_table(found: dict[str, list[Curve]]) -> None:
     to = [f"{what} to {target:.0%}" for what in ("s", "Mbit") for target in TARGETS]
     print(f"{'updates':>22}" + "".join(f"{title:>18}" for title in titles) + "".join(f"{title:>13}" for title in to))
     for way, curves in found.items():
-        rounds_s = np.median([one.time_s[-1] / one.time_s.size for one in curves])
+        rounds_s = np.median([one.time_s[-1] / (one.time_s.size - 1) for one in curves])
         final = np.median([one.accuracy[-10:].mean() for one in curves])
         cells = f"{curves[0].update_bits:>18,.0f}{rounds_s:>18.2f}{final:>18.1%}"
         for column, scale in (("time_s", 1.0), ("sent_bits", 1e-6)):

@@ -83,8 +83,9 @@ def main() -> None:
 
 
 def window(history: History) -> int:
-    """Return how many evaluations there are in the time that means reach back."""
-    lasted_s, evaluations = float(history.column("rounds", "end_s")[-1]), int(history.evaluations.num_rows)
+    """Return how many evaluations after rounds there are in the time that means reach back."""
+    lasted_s = float(history.column("rounds", "end_s")[-1])
+    evaluations = np.count_nonzero(history.column("evaluations", "round"))
     return max(1, round(SMOOTHED_S * evaluations / lasted_s))
 
 

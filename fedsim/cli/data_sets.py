@@ -66,7 +66,7 @@ def _divided(
 ) -> None:
     """Tell, draw and write how the data of a scenario are divided."""
     from fedsim.cli.scenarios import load_scenario
-    from fedsim.history.division_figure import draw_division
+    from fedsim.history.figures.division import draw_division
     from fedsim.learning import PARTITIONS, Supervised
     from fedsim.learning.data.partitions.statistics import division_of
     from fedsim.streams import Streams

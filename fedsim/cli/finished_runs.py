@@ -13,7 +13,10 @@ from fedsim.inputs.bounds import MOST_SMOOTHING
 def plot(
     runs: Annotated[list[Path], typer.Argument(metavar="RUN...", callback=each_path, help="Run folders.")],
     x: Annotated[str, typer.Option("--x", help="time or round.")] = "time",
-    y: Annotated[str, typer.Option("--y", help="accuracy, loss, leakage or duration.")] = "accuracy",
+    y: Annotated[
+        str,
+        typer.Option("--y", help="accuracy, loss, leakage, mean_leakage or duration; clients for their accuracies."),
+    ] = "accuracy",
     smoothing: Annotated[
         int, typer.Option("--smoothing", min=1, max=int(MOST_SMOOTHING.greatest), help="Window of a causal mean.")
     ] = 1,
@@ -21,8 +24,11 @@ def plot(
         Path, typer.Option("--out", callback=one_path, help="File to write; its ending is its format.")
     ] = Path("runs/plot.png"),
 ) -> None:
-    """Draw one figure with a curve for each run."""
-    from fedsim.history import draw
+    """Draw one figure with a curve for each run.
+
+    With --y clients the curve is that of the clients' accuracies on their own samples, in ascending order.
+    """
+    from fedsim.history import draw, draw_clients
     from fedsim.results import read_run
 
     histories = [read_run(folder) for folder in runs]
@@ -31,7 +37,10 @@ def plot(
         if history.unfinished is not None:
             typer.echo(f"fedsim: {folder}: this run is not whole: {history.unfinished}", err=True)
             labels[i] += " (not whole)"
-    draw(histories, cast(Any, x), cast(Any, y), smoothing=smoothing, labels=labels, out=out)
+    if y == "clients":
+        draw_clients(histories, labels=labels, out=out)
+    else:
+        draw(histories, cast(Any, x), cast(Any, y), smoothing=smoothing, labels=labels, out=out)
     typer.echo(str(out))
 
 

@@ -42,10 +42,12 @@ def catalogues() -> dict[str, Any]:
         EXECUTORS,
         LEARNERS,
         LOCAL_ALGORITHMS,
+        METRICS,
         MODELS,
         PARTITIONS,
         SCHEDULES,
         SERVER_OPTIMIZERS,
+        TASKS,
     )
     from fedsim.network import FADINGS, LATENCY_LAWS, NETWORKS, PATH_LOSSES, PLACEMENTS, RATES, SHADOWINGS
     from fedsim.network.cell.access import ACCESS_LATENCIES
@@ -58,10 +60,11 @@ def catalogues() -> dict[str, Any]:
     from fedsim.network.topology.mobility import MOBILITIES
     from fedsim.network.transport.transport import TRANSPORTS
     from fedsim.per_client import CLIENT_LAWS
-    from fedsim.privacy import BUDGETS, LABEL_HISTOGRAMS, MECHANISMS, SIDE_INFORMATIONS
+    from fedsim.privacy import BUDGETS, COMPOSITIONS, LABEL_HISTOGRAMS, MECHANISMS, SIDE_INFORMATIONS
     from fedsim.rounds import BACKHAULS, CLOUD_RULES, GROUPINGS, LATE, POLICIES
     from fedsim.rounds.aggregation.staleness import STALENESS
     from fedsim.rounds.aggregation.weightings import WEIGHTINGS
+    from fedsim.rounds.secure.protocols import SECURE_AGGREGATIONS
     from fedsim.selectors import SELECTORS
 
     return {
@@ -70,6 +73,7 @@ def catalogues() -> dict[str, Any]:
         "late-rules": LATE,
         "staleness-laws": STALENESS,
         "weightings": WEIGHTINGS,
+        "secure-aggregations": SECURE_AGGREGATIONS,
         "groupings": GROUPINGS,
         "edge-mergings": CLOUD_RULES,
         "backhauls": BACKHAULS,
@@ -96,6 +100,8 @@ def catalogues() -> dict[str, Any]:
         "dropouts": DROPOUTS,
         "energies": ENERGIES,
         "learners": LEARNERS,
+        "tasks": TASKS,
+        "metrics": METRICS,
         "datasets": DATASETS,
         "splits": PARTITIONS,
         "models": MODELS,
@@ -107,6 +113,7 @@ def catalogues() -> dict[str, Any]:
         "executors": EXECUTORS,
         "budgets": BUDGETS,
         "mechanisms": MECHANISMS,
+        "compositions": COMPOSITIONS,
         "side-information": SIDE_INFORMATIONS,
         "label-histograms": LABEL_HISTOGRAMS,
     }

@@ -1,7 +1,7 @@
 """Seconds, bits and joules of a run by the fate of its participations."""
 
 from collections.abc import Iterable
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -12,6 +12,7 @@ from fedsim.history.outcomes import Fate
 from fedsim.history.tables import Tables
 
 PROBE: Final = "probe"
+SECURE: Final = "secure-aggregation"
 SERVED: Final = (Fate.USED.label, Fate.STALE_USED.label)
 _BITS: Final = ("downlink_bits", "uplink_bits")
 
@@ -42,22 +43,23 @@ def by_fate(tables: Tables, participations: Iterable[pa.RecordBatch] | None = No
 
     Columns: ``fate``, ``participations``, ``downlink_s``, ``compute_s``, ``queue_s``, ``uplink_s``, their sum
     ``total_s``, ``downlink_bits``, ``uplink_bits``, ``energy_j``, and the shares of all seconds and of all bits,
-    ``time_share`` and ``bits_share`` (0 where there are none). If clients were asked questions before a selection, the
-    last row is ``"probe"``, which is neither used nor wasted.
+    ``time_share`` and ``bits_share`` (0 where there are none). Further rows, neither used nor
+    wasted: ``"probe"`` where clients were asked questions before a selection, ``"secure-aggregation"`` for its steps.
 
     Parameters
     ----------
     tables : of the run
     participations : the participations batch by batch, where they are too many for memory
     """
-    rows, spent = list(Fate.labels()), SpentByFate()
+    rows, of_fates = list(Fate.labels()), SpentByFate()
     for batch in tables.participations.to_batches() if participations is None else participations:
-        spent.add(batch)
-    count, sums = spent.count, spent.sums
-    if tables.probes is not None:
-        rows.append(PROBE)
-        count = np.append(count, tables.probes.num_rows)
-        sums = {name: np.append(total, tables.column("probes", name).sum()) for name, total in sums.items()}
+        of_fates.add(batch)
+    count, sums = of_fates.count, of_fates.sums
+    for row, table in ((PROBE, tables.probes), (SECURE, tables.secure_steps)):
+        if table is not None:
+            rows.append(row)
+            count = np.append(count, table.num_rows)
+            sums = {name: np.append(total, table.column(name).to_numpy().sum()) for name, total in sums.items()}
     total_s = np.sum([sums[name] for name in SECONDS], axis=0)
     bits = np.sum([sums[name] for name in _BITS], axis=0)
     return pa.table(
@@ -73,11 +75,40 @@ def by_fate(tables: Tables, participations: Iterable[pa.RecordBatch] | None = No
     )
 
 
+class Spent(NamedTuple):
+    """What clients have spent in all, probes included, and the shares of it that did not serve.
+
+    Attributes
+    ----------
+    downlink_bits, uplink_bits : carried
+    energy_j : drawn from batteries
+    wasted_time, wasted_bits, wasted_work, wasted_energy : shares of the seconds, of the bits both ways, of the seconds
+        of computing and of the energy that participations took whose updates were not used; 0 where there are none
+    """
+
+    downlink_bits: float
+    uplink_bits: float
+    energy_j: float
+    wasted_time: float
+    wasted_bits: float
+    wasted_work: float
+    wasted_energy: float
+
+
+def spent(tables: Tables, participations: Iterable[pa.RecordBatch] | None = None) -> Spent:
+    """Return what clients have spent in all, and which shares did not serve; arguments as for `by_fate`."""
+    table = by_fate(tables, participations)
+    column = {name: np.asarray(table.column(name).to_numpy()) for name in table.column_names if name != "fate"}
+    wasted = np.array([fate not in (*SERVED, PROBE, SECURE) for fate in table.column("fate").to_pylist()])
+    shares = column["time_share"], column["bits_share"], _shares(column["compute_s"]), _shares(column["energy_j"])
+    totals = (float(column[name].sum()) for name in (*_BITS, "energy_j"))
+    return Spent(*totals, *(float(share[wasted].sum()) for share in shares))
+
+
 def wasted_shares(tables: Tables, participations: Iterable[pa.RecordBatch] | None = None) -> tuple[float, float]:
     """Return the shares of all seconds and of all bits of clients that did not serve; arguments as for `by_fate`."""
-    table = by_fate(tables, participations).to_pydict()
-    wasted = [fate not in (*SERVED, PROBE) for fate in table["fate"]]
-    return float(np.dot(wasted, table["time_share"])), float(np.dot(wasted, table["bits_share"]))
+    found = spent(tables, participations)
+    return found.wasted_time, found.wasted_bits
 
 
 def _shares(values: FloatArray) -> FloatArray:

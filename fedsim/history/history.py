@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from fedsim.errors import RunError
-from fedsim.history import accounting, critical_path, figures, what_if
+from fedsim.history import accounting, critical_path, fairness, figures, what_if
 from fedsim.history.notes import Rates, notes_of
 from fedsim.history.tables import Tables, X, Y
 from fedsim.learning.models.settings import ModelPart
@@ -48,6 +48,7 @@ class History(Tables):
     cloud_path = critical_path.cloud_path
     critical_path = critical_path.critical_path
     deadline_whatif = what_if.deadline_whatif
+    fairness = fairness.fairness
 
     @property
     def notes(self) -> list[str]:

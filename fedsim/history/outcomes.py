@@ -63,6 +63,19 @@ class Fate(Coded):
     """The update arrived in time and was not used: there were too few updates, or the server crashed."""
 
 
+class SecureStep(Coded):
+    """Step of secure aggregation. The masked update itself is the upload of a participation."""
+
+    ADVERTISE_KEYS = 0
+    """A client sends its public keys."""
+    SHARE_KEYS = 1
+    """A client receives the keys of the others, and sends a share of its secrets to each of them."""
+    RECEIVE_SHARES = 2
+    """A client receives the others' shares, and expands its masks."""
+    UNMASK = 3
+    """A client that has delivered sends the shares by which the server takes masks away."""
+
+
 class RoundEnd(Coded):
     """What ended a round."""
 

@@ -10,19 +10,21 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from fedsim.errors import AuditError, RunError, WriteError
+from fedsim.history.column import Piece, TableSchema
 from fedsim.history.history import History
 from fedsim.history.schema import (
     ACCOUNTS,
     AT_THE_END,
+    CLIENT_EVALUATIONS,
     EDGE_PARTICIPATIONS,
     EDGE_ROUNDS,
     EVALUATIONS,
     PARTICIPATIONS,
     PROBES,
+    RELEASES,
     ROUNDS,
+    SECURE_STEPS,
     TABLES,
-    Piece,
-    TableSchema,
 )
 from fedsim.history.spool import ROWS_IN_A_BATCH, Spool
 
@@ -111,6 +113,14 @@ class Recorder:
         """Record clients that were asked a question as columns of `PROBES`, given as in `add_participations`."""
         self._tables[PROBES.name].add_columns(columns)
 
+    def add_secure_steps(self, **columns: Piece) -> None:
+        """Record clients in a step of secure aggregation as columns of `SECURE_STEPS`, as in `add_participations`."""
+        self._tables[SECURE_STEPS.name].add_columns(columns)
+
+    def add_releases(self, **columns: Piece) -> None:
+        """Record private releases as columns of `RELEASES`, given as in `add_participations`."""
+        self._tables[RELEASES.name].add_columns(columns)
+
     def add_round(self, values: Row) -> None:
         """Record a round as a row of `ROUNDS`."""
         self._tables[ROUNDS.name].add_row(values)
@@ -135,6 +145,10 @@ class Recorder:
         row : returns the row of `EVALUATIONS`, waiting for it if need be; called when the row is put on disk or read
         """
         self._tables[EVALUATIONS.name].add_row_later(row)
+
+    def add_client_evaluations(self, **columns: Piece) -> None:
+        """Record an evaluation on each client's samples as columns of `CLIENT_EVALUATIONS`, given as above."""
+        self._tables[CLIENT_EVALUATIONS.name].add_columns(columns)
 
     @property
     def audited_s(self) -> float:

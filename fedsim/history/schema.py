@@ -4,199 +4,15 @@ Arrow schemas, label dictionaries, the checks of the recorder, the format of run
 follow from `TABLES`. A new column is one `Column` here and one value where it is known.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
-from functools import cached_property
-from typing import Any, Final
+from typing import Final
 
-import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
-from fedsim.arrays import IntArray
-from fedsim.errors import RunError
-from fedsim.history.outcomes import NO_VALUE, Coded, Fate, Outcome, Phase, RoundEnd
-
-Labels = type[Coded]
-Piece = NDArray[Any] | float
-"""Some rows of a column: an array, or a number that stands for all of them."""
-_LABEL: Final = pa.dictionary(pa.int8(), pa.string())
-_FIRST_NUMBERED: Final = 2
-"""The first format whose run folders carry its number."""
-
-
-@dataclass(frozen=True)
-class Column:
-    """One column of a table.
-
-    Attributes
-    ----------
-    name : in the table
-    type : Arrow type; labels are a dictionary of strings
-    doc : what it holds
-    unit : of its numbers; empty for counts, indices, shares and labels
-    labels : the enumeration whose codes are given and whose labels are stored; None for numbers
-    null : when it has no value, in words; empty for a column that always has one. In an array no value is a number
-        below 0 (NaN for a float), in a row it is None
-    since : format of run folders that has the column first
-    """
-
-    name: str
-    type: pa.DataType
-    doc: str
-    unit: str = ""
-    labels: Labels | None = None
-    null: str = ""
-    since: int = _FIRST_NUMBERED
-
-    def from_codes(self, values: NDArray[Any]) -> pa.Array:
-        """Return an Arrow array of numbers or codes in which no value is null, shape (n,); (n, m) for lists of m."""
-        if pa.types.is_list(self.type):
-            return self._lists(np.full(len(values), values.shape[1]), values.ravel(), None)
-        none = None
-        if self.null:
-            none = np.isnan(values) if values.dtype.kind == "f" else values < 0
-        if self.labels is not None:
-            codes = self._array(values, self.type.index_type, none)
-            return pa.DictionaryArray.from_arrays(codes, _texts(self.labels.labels()))
-        return self._array(values, self.type, none)
-
-    def from_values(self, values: Sequence[Any]) -> pa.Array:
-        """Return an Arrow array of values, one a row; None is null."""
-        if self.labels is not None:
-            return self.from_codes(np.array([NO_VALUE if value is None else value for value in values], dtype=np.int8))
-        if not pa.types.is_list(self.type) and None not in values:
-            return self._array(np.array(values), self.type, None)
-        none = np.array([value is None for value in values], dtype=bool)
-        if pa.types.is_list(self.type):
-            parts = [np.asarray([] if value is None else value, dtype=np.int64) for value in values]
-            return self._lists(
-                np.array([part.size for part in parts], dtype=np.int64),
-                np.concatenate([[], *parts]).astype(np.int64),
-                none,
-            )
-        numbers = np.array([0 if value is None else value for value in values])
-        return self._array(numbers, self.type, none if none.any() else None)
-
-    def _lists(self, sizes: IntArray, values: NDArray[Any], none: NDArray[np.bool_] | None) -> pa.Array:
-        """Return an Arrow array of lists, whose sizes and values are given one after another."""
-        ends = pa.py_buffer(np.concatenate([[0], np.cumsum(sizes)]).astype(np.int32))
-        valid = None if none is None else pa.py_buffer(np.packbits(~none, bitorder="little"))
-        children = [self._array(values, self.type.value_type, None)]
-        return pa.Array.from_buffers(self.type, sizes.size, [valid, ends], children=children)
-
-    def _array(self, values: NDArray[Any], kind: pa.DataType, none: NDArray[np.bool_] | None) -> pa.Array:
-        """Return an Arrow array of numbers; `pyarrow.array` imports pandas, where that is installed, for any array."""
-        numbers = np.ascontiguousarray(values, dtype=kind.to_pandas_dtype())
-        if numbers.dtype != values.dtype and not np.array_equal(numbers, values, equal_nan=values.dtype.kind == "f"):
-            wrong = values[numbers != values][0]
-            raise RunError(f"history: the column {self.name} is given {wrong}, which {kind} cannot hold")
-        valid = None if none is None else pa.py_buffer(np.packbits(~none, bitorder="little"))
-        return pa.Array.from_buffers(kind, numbers.size, [valid, pa.py_buffer(numbers)])
-
-    @property
-    def no_value(self) -> float:
-        """Number that stands for no value in an array."""
-        return np.nan if pa.types.is_floating(self.type) else NO_VALUE
-
-    @property
-    def dtype(self) -> np.dtype[Any]:
-        """Type of the arrays in which numbers and codes are kept before they are stored; whole numbers take 8 bytes."""
-        if self.labels is not None:
-            return np.dtype(np.int8)
-        return np.dtype(np.float64 if pa.types.is_floating(self.type) else np.int64)
-
-
-def _texts(values: Sequence[str]) -> pa.Array:
-    """Return an Arrow array of strings, without pandas as in `Column`."""
-    encoded = [value.encode() for value in values]
-    ends = np.cumsum([0, *map(len, encoded)], dtype=np.int32)
-    return pa.StringArray.from_buffers(len(encoded), pa.py_buffer(ends), pa.py_buffer(b"".join(encoded)))
-
-
-@dataclass(frozen=True)
-class TableSchema:
-    """One table of a run.
-
-    Attributes
-    ----------
-    name : of the table, and of its file in a run folder
-    row : what a row stands for
-    columns : in their order
-    optional : whether a run without such rows has no such table
-    """
-
-    name: str
-    row: str
-    columns: tuple[Column, ...]
-    optional: bool = field(default=False, kw_only=True)
-
-    @cached_property
-    def arrow(self) -> pa.Schema:
-        """The Arrow schema."""
-        return pa.schema([(column.name, column.type) for column in self.columns])
-
-    @cached_property
-    def _names(self) -> frozenset[str]:
-        return frozenset(column.name for column in self.columns)
-
-    def check(self, given: Iterable[str]) -> list[Column]:
-        """Return the columns that are not given and may be null.
-
-        Raises
-        ------
-        RunError
-            If a column is given that the table does not have, or one is missing that always has a value.
-        """
-        names = frozenset(given)
-        if names == self._names:
-            return []
-        absent = [column for column in self.columns if column.name not in names]
-        problems = {
-            "has no column": sorted(names - self._names),
-            "needs a value for": [column.name for column in absent if not column.null],
-        }
-        wrong = " and ".join(f"{problem} {', '.join(which)}" for problem, which in problems.items() if which)
-        if wrong:
-            raise RunError(f"history: the table {self.name} {wrong}; its columns: {', '.join(self.arrow.names)}")
-        return absent
-
-    def from_rows(self, rows: Sequence[Mapping[str, Any]]) -> pa.Table:
-        """Return the table of rows that `check` has let through; what a row does not name is null."""
-        if not rows:
-            return pa.Table.from_batches([], self.arrow)
-        arrays = [column.from_values([row.get(column.name) for row in rows]) for column in self.columns]
-        return pa.Table.from_arrays(arrays, schema=self.arrow)
-
-    def from_columns(self, columns: Mapping[str, NDArray[Any]]) -> pa.Table:
-        """Return the table of columns, all of one shape (n,), labels as their codes."""
-        arrays = [column.from_codes(columns[column.name]) for column in self.columns]
-        return pa.Table.from_arrays(arrays, schema=self.arrow)
-
-    def read(self, table: pa.Table, version: int) -> pa.Table:
-        """Return a table of a run folder in the present format; columns that are newer than its format are null.
-
-        Parameters
-        ----------
-        table : as it was read
-        version : format of the folder
-
-        Raises
-        ------
-        ValueError, pyarrow.ArrowException
-            If the table lacks a column of its own format, or has another one.
-        """
-        if unknown := sorted(set(table.column_names) - self._names):
-            raise ValueError(f"there is no column {', '.join(unknown)}")
-        for column in self.columns:
-            if column.name not in table.column_names and column.since > version:
-                table = table.append_column(column.name, pa.nulls(table.num_rows, column.type))
-        if lacking := [name for name in self.arrow.names if name not in table.column_names]:
-            raise ValueError(f"it lacks the column {', '.join(lacking)}")
-        return table.select(self.arrow.names).cast(self.arrow)
-
+from fedsim.history.column import LABEL, Column, TableSchema
+from fedsim.history.outcomes import Fate, Outcome, Phase, RoundEnd, SecureStep
 
 _NO_EDGES: Final = "without edge servers"
+_NO_SAMPLES: Final = "the client has no samples"
 _CLIENT: Final = Column("client", pa.int32(), "index of the client")
 _BITS: Final = (
     Column("downlink_bits", pa.float64(), "received; in part where the downlink was cut", "bit"),
@@ -213,8 +29,8 @@ _VERSION: Final = Column("start_version", pa.int32(), "version of the model that
 _STALENESS: Final = Column("staleness", pa.int32(), "newer versions of the model when it was used", null="not used")
 _SPENT: Final = (_START, _DOWNLINK, _COMPUTE, _UPLINK, _QUEUE, _END, *_BITS)
 _ENDED: Final = (
-    Column("outcome", _LABEL, "how it ended", labels=Outcome),
-    Column("cut_in", _LABEL, "phase in which it was cut", labels=Phase, null="not cut: the message arrived"),
+    Column("outcome", LABEL, "how it ended", labels=Outcome),
+    Column("cut_in", LABEL, "phase in which it was cut", labels=Phase, null="not cut: the message arrived"),
 )
 _ENERGY: Final = Column("energy_j", pa.float64(), "drawn from the battery; 0 without batteries", "J")
 
@@ -230,16 +46,23 @@ PARTICIPATIONS: Final = TableSchema(
         Column("work", pa.float64(), "share of the local work that was done"),
         *_SPENT,
         *_ENDED,
-        Column("fate", _LABEL, "whether its time and bits served", labels=Fate),
+        Column("fate", LABEL, "whether its time and bits served", labels=Fate),
         _VERSION,
         Column("served_round", pa.int32(), "round whose model the update went into", null="not used"),
         _STALENESS,
-        Column("epsilon", pa.float64(), "privacy charged for the upload; 0 without privacy", "epsilon"),
+        Column(
+            "epsilon",
+            pa.float64(),
+            "privacy charged for the upload by itself; 0 without privacy",
+            "epsilon",
+        ),
         _ENERGY,
     ),
 )
 _WITH_NOISE: Final = 6
 """The first format in which rounds have the ratio of noise to signal."""
+_FROM_THE_START: Final = 7
+"""The first format with the mean leakage, evaluations at time 0 and those of each client, and private releases."""
 _ROUND: Final = (
     Column("round", pa.int32(), "number of the round, from 1"),
     _START,
@@ -254,24 +77,52 @@ _ROUND: Final = (
     Column("model_version", pa.int32(), "version of the model at the end"),
     Column("largest_leakage", pa.float64(), "largest privacy spent by a client so far", "epsilon"),
     Column(
+        "mean_leakage",
+        pa.float64(),
+        "privacy spent so far, mean over the clients",
+        "epsilon",
+        null="without privacy",
+        since=_FROM_THE_START,
+    ),
+    Column(
         "noise_to_signal",
         pa.float64(),
         "expected energy of the privacy noise in the updates used, over that of the clipped updates",
         null="not asked for by `results.noise_to_signal`, no update used, not known, or a budget is spent",
         since=_WITH_NOISE,
     ),
-    Column("ended_by", _LABEL, "what ended the round", labels=RoundEnd),
+    Column(
+        "clipped_share",
+        pa.float64(),
+        "share of the updates used that their privacy mechanism had to clip",
+        null="not asked for by `results.noise_to_signal`, no update used, or not known",
+        since=_FROM_THE_START,
+    ),
+    Column("ended_by", LABEL, "what ended the round", labels=RoundEnd),
 )
 ROUNDS: Final = TableSchema("rounds", "one round; with edge servers, one of the cloud", _ROUND)
+_EVALUATED: Final = Column("round", pa.int32(), "round after which it was made; 0 before the first one")
 EVALUATIONS: Final = TableSchema(
     "evaluations",
     "one evaluation of the global model on the test set",
     (
-        Column("round", pa.int32(), "round after which it was made"),
+        _EVALUATED,
         Column("time_s", pa.float64(), "simulated time", "s"),
         Column("model_version", pa.int32(), "version of the model"),
-        Column("accuracy", pa.float64(), "share of the test samples classified correctly"),
+        Column(
+            "accuracy",
+            pa.float64(),
+            "share of the test samples classified correctly",
+            null="the task has no such metric",
+        ),
         Column("loss", pa.float64(), "mean loss over the test samples"),
+        Column(
+            "metrics",
+            pa.map_(pa.string(), pa.float64()),
+            "all metrics of the task by name",
+            null="the task has none but accuracy",
+            since=_FROM_THE_START,
+        ),
     ),
 )
 EDGE_ROUNDS: Final = TableSchema(
@@ -309,6 +160,66 @@ PROBES: Final = TableSchema(
         *_ENDED,
         Column("epsilon", pa.float64(), "privacy charged for the answer; 0 if it is not private", "epsilon", since=5),
         _ENERGY,
+    ),
+    optional=True,
+)
+CLIENT_EVALUATIONS: Final = TableSchema(
+    "client_evaluations",
+    "one client in an evaluation of the model on the samples that each client trains on",
+    (
+        _EVALUATED,
+        _CLIENT,
+        Column("samples", pa.int32(), "training samples of the client"),
+        Column("accuracy", pa.float64(), "share of them classified correctly", null=_NO_SAMPLES),
+        Column("loss", pa.float64(), "mean loss over them", null=_NO_SAMPLES),
+    ),
+    optional=True,
+)
+SECURE_STEPS: Final = TableSchema(
+    "secure_steps",
+    "one client in one step of secure aggregation: a message down, work, and a message up",
+    (
+        Column("round", pa.int32(), "number of the round"),
+        _EDGE,
+        _CLIENT,
+        Column("step", LABEL, "of the protocol", labels=SecureStep),
+        *_SPENT,
+        *_ENDED,
+        _ENERGY,
+    ),
+    optional=True,
+)
+_OF_CLIENTS: Final = "the aggregate of a round"
+_NOT_STATED: Final = "not stated by the mechanism"
+RELEASES: Final = TableSchema(
+    "releases",
+    "one private release: an update whose upload has begun, or an aggregate to which the server has added noise",
+    (
+        Column("round", pa.int32(), "round in which the client started; of an aggregate, its round"),
+        _EDGE,
+        Column("client", pa.int32(), "index of the client", null=_OF_CLIENTS),
+        Column("number", pa.int32(), "number of the release among those of the client, from 1", null=_OF_CLIENTS),
+        Column("epsilon", pa.float64(), "of this release by itself, by which its noise is scaled", "epsilon"),
+        Column("clipping_norm", pa.float64(), "most that an update keeps, in the mechanism's norm", null=_NOT_STATED),
+        Column(
+            "sensitivity",
+            pa.float64(),
+            "most by which two neighbouring releases differ, in that norm",
+            null=f"{_NOT_STATED}, or the server adds the noise to the aggregate",
+        ),
+        Column(
+            "noise_scale",
+            pa.float64(),
+            "standard deviation of normal noise, or mean size of Laplace noise, on a coordinate",
+            null=f"{_NOT_STATED}, or the server adds the noise to the aggregate",
+        ),
+        Column("spent", pa.float64(), "spent by the client with this release", "epsilon", null=_OF_CLIENTS),
+        Column(
+            "delta",
+            pa.float64(),
+            "probability mass that what is spent by updates does not bound",
+            null=f"{_OF_CLIENTS}, or {_NOT_STATED}",
+        ),
     ),
     optional=True,
 )
@@ -369,7 +280,10 @@ CLIENTS: Final = TableSchema(
 )
 TABLES: Final = {
     table.name: table
-    for table in (PARTICIPATIONS, ROUNDS, EVALUATIONS, EDGE_ROUNDS, EDGE_PARTICIPATIONS, PROBES, ACCOUNTS, CLIENTS)
+    for table in (
+        *(PARTICIPATIONS, ROUNDS, EVALUATIONS, EDGE_ROUNDS, EDGE_PARTICIPATIONS, PROBES, CLIENT_EVALUATIONS),
+        *(SECURE_STEPS, RELEASES, ACCOUNTS, CLIENTS),
+    )
 }
 AT_THE_END: Final = (ACCOUNTS.name, CLIENTS.name)
 """Tables that are made as a whole, and written when the run has ended."""

@@ -11,14 +11,25 @@ from fedsim.arrays import FloatArray
 from fedsim.errors import RunError
 
 X = Literal["time", "round"]
-Y = Literal["accuracy", "loss", "leakage", "duration"]
+Y = Literal["accuracy", "loss", "leakage", "mean_leakage", "duration"]
 TableName = Literal[
-    "participations", "rounds", "evaluations", "edge_rounds", "edge_participations", "probes", "accounts", "clients"
+    "participations",
+    "rounds",
+    "evaluations",
+    "edge_rounds",
+    "edge_participations",
+    "probes",
+    "client_evaluations",
+    "secure_steps",
+    "releases",
+    "accounts",
+    "clients",
 ]
-_CURVES: Final[dict[Y, tuple[TableName, str, str]]] = {
+_CURVES: Final[dict[str, tuple[TableName, str, str]]] = {
     "accuracy": ("evaluations", "time_s", "accuracy"),
     "loss": ("evaluations", "time_s", "loss"),
     "leakage": ("rounds", "end_s", "largest_leakage"),
+    "mean_leakage": ("rounds", "end_s", "mean_leakage"),
     "duration": ("rounds", "end_s", "duration_s"),
 }
 """Table and columns of each quantity: its time and itself."""
@@ -33,10 +44,13 @@ class Tables:
     name : name of the scenario
     participations : one row for each client in each round
     rounds : one row for each round; with edge servers, of the cloud
-    evaluations : one row for each evaluation of the global model
+    evaluations : one row for each evaluation of the global model; the first one at time 0 (`results.evaluate_start`)
     edge_rounds : one row for each round of an edge server; None without edge servers
     edge_participations : one row for each cycle of an edge server; None without edge servers
     probes : one row for each client that was asked a question; None if none was
+    client_evaluations : one row for each client in each evaluation on the clients' own samples; None if none was made
+    secure_steps : one row for each client in each step of secure aggregation; None without
+    releases : one row for each private release; None without privacy
     accounts : one row for each client of an audited run; None otherwise
     clients : one row for each client, as it is before the first round; None in runs of older releases
     """
@@ -48,6 +62,9 @@ class Tables:
     edge_rounds: pa.Table | None = None
     edge_participations: pa.Table | None = None
     probes: pa.Table | None = None
+    client_evaluations: pa.Table | None = None
+    secure_steps: pa.Table | None = None
+    releases: pa.Table | None = None
     accounts: pa.Table | None = None
     clients: pa.Table | None = None
 
@@ -75,21 +92,43 @@ class Tables:
             raise RunError(f"{self.name}: {table} has no column {name!r}; its columns: {', '.join(found.column_names)}")
         return np.asarray(found.column(name).to_numpy())
 
-    def curve(self, x: X = "time", y: Y = "accuracy", smoothing: int = 1) -> tuple[FloatArray, FloatArray]:
+    def curve(self, x: X = "time", y: Y | str = "accuracy", smoothing: int = 1) -> tuple[FloatArray, FloatArray]:
         """Return one quantity against simulated seconds or rounds, two arrays of the same shape (n,).
 
         Parameters
         ----------
         x : ``"time"`` (seconds) or ``"round"``
-        y : ``"accuracy"``, ``"loss"``, ``"leakage"`` (largest epsilon leaked) or ``"duration"`` (of rounds, s)
-        smoothing : window of the causal mean; 1 for none (PAUSE, section V-B, uses 10 for accuracy)
+        y : ``"accuracy"``, ``"loss"``, ``"leakage"`` (largest epsilon leaked), ``"mean_leakage"`` (mean over clients)
+            or ``"duration"`` (of rounds, s), or a metric of the task by its name
+        smoothing : window of the causal mean; 1 for none (PAUSE, section V-B, uses 10 for accuracy). The evaluation at
+            time 0 is where the curve begins, and enters no mean: it is that of a model without training
         """
-        table, time_s, quantity = _CURVES[y]
+        table, time_s, quantity = _CURVES.get(y, ("evaluations", "time_s", ""))
         abscissa = self.column(table, time_s if x == "time" else "round").astype(np.float64)
-        return abscissa, causal_mean(self.column(table, quantity).astype(np.float64), smoothing)
+        values = self.column(table, quantity).astype(np.float64) if quantity else self.metric(y)
+        first = int(np.count_nonzero(self.column(table, "round") == 0))
+        return abscissa, np.concatenate([values[:first], causal_mean(values[first:], smoothing)])
+
+    def metric(self, name: str) -> FloatArray:
+        """Return a metric of the task at each evaluation, shape (n,).
+
+        Raises
+        ------
+        RunError
+            If the run has no metric of that name.
+        """
+        rows = [dict(row or ()) for row in self.evaluations.column("metrics").to_pylist()]
+        known = sorted({key for row in rows for key in row})
+        if name not in known:
+            raise RunError(
+                f"{self.name}: this run has no metric {name!r}; it has {', '.join(['accuracy', 'loss', *known])}"
+            )
+        return np.array([row.get(name, np.nan) for row in rows], dtype=np.float64)
 
     def time_to_accuracy(self, target: float, smoothing: int = 1) -> float | None:
         """Return the simulated second at which an evaluation first reaches a test accuracy, None if never.
+
+        It is 0 if the first model reaches it and was evaluated at time 0.
 
         Parameters
         ----------
@@ -99,6 +138,30 @@ class Tables:
         time_s, accuracy = self.curve("time", "accuracy", smoothing)
         reached = np.flatnonzero(accuracy >= target)
         return float(time_s[reached[0]]) if reached.size else None
+
+    def mean_over_time(self, y: Y = "accuracy", until_s: float | None = None) -> float | None:
+        """Return the area under the curve of a quantity over simulated time, divided by the time.
+
+        The quantity stays as it is until its next value: of the accuracy this is the mean over time of that of the
+        server's model. It is taken from the first value on, which is at time 0 with `results.evaluate_start`.
+
+        Parameters
+        ----------
+        y : as of `curve`
+        until_s : end of the time; the end of the last round by default
+
+        Returns
+        -------
+        None without a value before the end, or without time between the two.
+        """
+        time_s, values = self.curve("time", y)
+        ends_s = self.column("rounds", "end_s")
+        end_s = until_s if until_s is not None else float(ends_s[-1]) if ends_s.size else 0.0
+        there = time_s < end_s
+        if not there.any():
+            return None
+        lengths_s = np.diff(np.append(time_s[there], end_s))
+        return float((values[there] * lengths_s).sum() / (end_s - time_s[0]))
 
 
 def causal_mean(values: FloatArray, window: int) -> FloatArray:

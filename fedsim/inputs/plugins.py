@@ -44,13 +44,14 @@ def imported_plugins() -> dict[str, str]:
     return dict(_IMPORTED)
 
 
-def load_plugin(place: str, *, installed: bool = False) -> Any:
+def load_plugin(place: str, *, installed: bool = False, functions: bool = False) -> Any:
     """Return what ``"module:Class"`` names, importing its module.
 
     Parameters
     ----------
     place : ``"module:Class"``
     installed : whether an installed package has registered the place as an entry point, so that it may be compiled
+    functions : whether it may name a function too
 
     Raises
     ------
@@ -68,7 +69,7 @@ def load_plugin(place: str, *, installed: bool = False) -> Any:
         if module.rpartition(".")[2] == "__main__":
             raise PluginError(f"{module!r} is a program, which runs when it is imported; name the module of the class")
         if not installed:
-            _check_defined(module, name.partition(".")[0])
+            _check_defined(module, name.partition(".")[0], functions=functions)
         _import(module)
     found: Any = sys.modules[module]
     for step in name.split("."):
@@ -99,21 +100,23 @@ class _Bound:
     Attributes
     ----------
     classes : names of classes, and of what calls and other names are assigned to
+    functions : names of functions
     origins : name -> (module, name there), for names imported from others
     """
 
     classes: frozenset[str]
+    functions: frozenset[str]
     origins: dict[str, tuple[str, str]]
 
 
-def _check_defined(module: str, name: str) -> None:
+def _check_defined(module: str, name: str, *, functions: bool) -> None:
     """Refuse a class that the source of a module neither defines nor imports from a module that does."""
     at, wanted = module, name
     for _ in range(_MOST_STEPS):
         if at in sys.modules:
             return
         bound = _bound(at)
-        if wanted in bound.classes:
+        if wanted in bound.classes or (functions and wanted in bound.functions):
             return
         if wanted not in bound.origins:
             close = difflib.get_close_matches(name, [*bound.classes, *bound.origins], n=1, cutoff=0.5)
@@ -138,17 +141,20 @@ def _bound(module: str) -> _Bound:
     except (ImportError, OSError, ValueError, SyntaxError, RecursionError, MemoryError) as error:
         raise PluginError(f"the source of {module!r} cannot be read: {error}") from None
     classes: set[str] = set()
+    functions: set[str] = set()
     origins: dict[str, tuple[str, str]] = {}
     package = module if spec.submodule_search_locations is not None else module.rpartition(".")[0]
     for node in _statements(tree.body):
         if isinstance(node, ast.ClassDef):
             classes.add(node.name)
+        elif isinstance(node, ast.FunctionDef):
+            functions.add(node.name)
         elif isinstance(node, ast.Assign) and isinstance(node.value, ast.Call | ast.Name | ast.Attribute):
             classes |= {target.id for target in node.targets if isinstance(target, ast.Name)}
         elif isinstance(node, ast.ImportFrom):
             origin = _origin(node, package)
             origins.update({alias.asname or alias.name: (origin, alias.name) for alias in node.names})
-    return _Bound(frozenset(classes), origins)
+    return _Bound(frozenset(classes), frozenset(functions), origins)
 
 
 def _statements(body: list[ast.stmt]) -> Iterator[ast.stmt]:

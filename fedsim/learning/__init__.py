@@ -2,7 +2,7 @@
 
 Handles and settings: `Learner`, `Model`, `Update`, `Release`, `Evaluation`; `Supervised`, `NoLearning`,
 `LocalTraining`. Registries: `DATASETS`, `PARTITIONS`, `MODELS`, `LOCAL_ALGORITHMS`, `SERVER_OPTIMIZERS`,
-`COMPRESSORS`, `LEARNERS`, `EXECUTORS`. Results: `MemoryStore`.
+`COMPRESSORS`, `LEARNERS`, `EXECUTORS`, `TASKS`, `METRICS`. Results: `MemoryStore`.
 What a server can be told of updates: `MEASUREMENTS`.
 """
 
@@ -31,7 +31,8 @@ from fedsim.learning.data.partitions.dirichlet import DirichletPartition
 from fedsim.learning.data.partitions.equal import EqualPartition
 from fedsim.learning.data.partitions.quantity_skew import QuantitySkewPartition
 from fedsim.learning.data.published import CIFAR10, CIFAR100, MNIST, FashionMNIST
-from fedsim.learning.evaluation import Evaluation, KnownEvaluation, PendingEvaluation
+from fedsim.learning.drawn_samples import Drawn, SampleDraws
+from fedsim.learning.evaluation import ClientEvaluations, Evaluation, KnownEvaluation, PendingEvaluation
 from fedsim.learning.executors.catalogue import EXECUTORS
 from fedsim.learning.executors.choice import ExecutorChoice, MakeExecutor
 from fedsim.learning.executors.contracts import (
@@ -52,6 +53,11 @@ from fedsim.learning.settings import LEARNERS, LearnerSettings, Supervised
 from fedsim.learning.store.contracts import Store
 from fedsim.learning.store.keeping import Keeping
 from fedsim.learning.store.memory import MemoryStore
+from fedsim.learning.tasks.contracts import METRICS, TASKS, Metric, Task
+from fedsim.learning.tasks.of_label_sets import MultiLabel
+from fedsim.learning.tasks.of_labels import Classification
+from fedsim.learning.tasks.of_numbers import Regression
+from fedsim.learning.tasks.of_tokens import NextToken
 from fedsim.learning.timing_only import NoLearning
 from fedsim.measurements import MEASUREMENTS
 
@@ -66,6 +72,7 @@ __all__ = [
     "LEARNERS",
     "LOCAL_ALGORITHMS",
     "MEASUREMENTS",
+    "METRICS",
     "MLP",
     "MNIST",
     "MODELS",
@@ -73,13 +80,17 @@ __all__ = [
     "QSGD",
     "SCHEDULES",
     "SERVER_OPTIMIZERS",
+    "TASKS",
     "Aggregator",
     "Architecture",
     "Batch",
+    "Classification",
+    "ClientEvaluations",
     "Compressor",
     "Dataset",
     "Digits",
     "DirichletPartition",
+    "Drawn",
     "EqualPartition",
     "Evaluation",
     "EvaluationJob",
@@ -109,8 +120,11 @@ __all__ = [
     "MakeExecutor",
     "Mean",
     "MemoryStore",
+    "Metric",
     "Model",
     "Moon",
+    "MultiLabel",
+    "NextToken",
     "NoCompression",
     "NoLearning",
     "Of",
@@ -120,7 +134,9 @@ __all__ = [
     "Precision",
     "QuantitySkewPartition",
     "RandomK",
+    "Regression",
     "Release",
+    "SampleDraws",
     "Scaffold",
     "Schedule",
     "ServerOptimizer",
@@ -129,6 +145,7 @@ __all__ = [
     "Stepped",
     "Store",
     "Supervised",
+    "Task",
     "TopK",
     "TrainingJob",
     "TrainingResult",

@@ -135,9 +135,9 @@ def _built(setup: TrainingSetup, choice: ExecutorChoice, samples: IntArray) -> t
     from fedsim.learning.models.numerics import numerics
 
     prepared = choice.prepare(setup, samples)
-    layout = build_flat(setup.model, setup.data.shape, setup.data.classes, setup.seed).layout
+    layout = build_flat(setup.model, setup.data.shape, setup.outputs, setup.seed).layout
     executor, ratios = prepared.executor, ALGORITHM.checked(setup.algorithm).ratios
-    narrow = narrow_models(setup.model, layout, setup.data.shape, setup.data.classes, setup.seed, ratios)
+    narrow = narrow_models(setup.model, layout, setup.data.shape, setup.outputs, setup.seed, ratios)
     return Blueprint(layout, numerics(), prepared.used, executor.max_batch, narrow), executor
 
 
@@ -162,8 +162,9 @@ def _digest(setup: TrainingSetup, choice: ExecutorChoice, samples: IntArray) -> 
             identity(setup.model),
             identity(setup.local),
             identity(setup.algorithm),
+            identity(setup.task),
             repr(setup.data.shape),
-            setup.data.classes,
+            setup.outputs,
             setup.seed,
         ),
         *(choice.kind, choice.device, choice.precision, choice.cohort, choice.rounds),

@@ -12,24 +12,29 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fedsim.answers import (
-    AnswerError,
     Contract,
     Flag,
     Free,
-    Given,
     InstanceOf,
     Number,
     Numbers,
     OptionalOf,
     PartOf,
-    in_words,
     same_shape,
     shaped,
 )
 from fedsim.arrays import FloatArray, IntArray
 from fedsim.learning.aggregation.combining import Of
 from fedsim.learning.computing import ExecutorUsed, Work
-from fedsim.learning.evaluation import PENDING_EVALUATION, Evaluation, PendingEvaluation
+from fedsim.learning.drawn_samples import Drawn
+from fedsim.learning.evaluation import (
+    PENDING_EVALUATION,
+    ClientEvaluations,
+    Evaluation,
+    EvaluationsOfClients,
+    PendingEvaluation,
+)
+from fedsim.learning.learner_answers import LabelCounts, Measured
 from fedsim.learning.models.channels import Widths
 from fedsim.learning.models.settings import Architecture
 from fedsim.learning.server_optimizers.contracts import ServerOptimizer
@@ -137,13 +142,14 @@ class Learner(Protocol):
         """Training samples of every client with each label, shape (K, labels); None without labels."""
         ...
 
-    def work_samples(self, client: IntArray, work: FloatArray | None = None) -> FloatArray:
+    def work_samples(self, client: IntArray, work: FloatArray | None = None, got: IntArray | None = None) -> FloatArray:
         """Return how many samples each client passes through its model in one local training, shape (n,).
 
         Parameters
         ----------
         client : ids, shape (n,)
         work : share of the local work that each does, in (0, 100], shape (n,); all of it if None
+        got : samples that each client has drawn to work on, shape (n,); all of its own if None
         """
         ...
 
@@ -170,6 +176,7 @@ class Learner(Protocol):
         work: FloatArray | None = None,
         repeat: int = 0,
         level: IntArray | None = None,
+        drawn: Drawn | None = None,
     ) -> list[Update]:
         """Return what each client of a cohort would send after training from a model; computes nothing.
 
@@ -182,6 +189,8 @@ class Learner(Protocol):
         repeat : number of updates of these clients from this version of the model so far; each has its own order of
             batches
         level : place of each client's width among `widths`, shape (n,); None for the whole model
+        drawn : samples that each client has drawn to train on; None for all of its own. Of a client that has drawn
+            none, what it sends is zero before it is made private
         """
         ...
 
@@ -331,6 +340,18 @@ class Learner(Protocol):
         """
         ...
 
+    def evaluate_clients(self, model: Model) -> ClientEvaluations | None:
+        """Return accuracy and loss of a model on the training samples of each client; None without learning.
+
+        Where a local algorithm leaves layers with the clients, each client's model is the server's with its own
+        layers, as they are at this call.
+
+        Parameters
+        ----------
+        model : trained first if it has not been
+        """
+        ...
+
     def flush(self) -> None:
         """Put into the store what has been computed and waits to be put there; called when a run is over."""
         ...
@@ -343,33 +364,6 @@ class Learner(Protocol):
         ...
 
 
-@dataclass(frozen=True)
-class _LabelCounts:
-    """Whole numbers in a table with a row for each client."""
-
-    def __call__(self, answer: object, given: Given) -> IntArray:
-        """Return a copy."""
-        labels = np.shape(answer)[1] if isinstance(answer, np.ndarray) and answer.ndim == 2 else 1
-        return Numbers(shaped("clients", labels), least=0, dtype=np.int64)(answer, given)
-
-
-@dataclass(frozen=True)
-class _Measured:
-    """One array for each measurement, with a row for each update; a number that is not known is NaN."""
-
-    def __call__(self, answer: object, given: Given) -> dict[str, NDArray[Any]]:
-        """Return copies."""
-        if not isinstance(answer, Mapping) or set(answer) != set(given["needs"]):
-            raise AnswerError(in_words(answer), f"arrays of the names {', '.join(given['needs'])}")
-        found, updates = {}, len(given["updates"])
-        for name, column in answer.items():
-            array = np.asarray(column)
-            if array.dtype.kind != "f" or array.shape[:1] != (updates,):
-                raise AnswerError(f"{name} = {in_words(array)}", f"floating-point numbers of {updates} rows")
-            found[name] = array.copy()
-        return found
-
-
 LEARNER: Final = Contract(
     "learner",
     Learner,
@@ -380,7 +374,7 @@ LEARNER: Final = Contract(
         "remembers": Flag(),
         "widths": OptionalOf(InstanceOf(Widths)),
         "samples": Numbers(shaped("clients"), least=0, dtype=np.int64),
-        "label_counts": OptionalOf(_LabelCounts()),
+        "label_counts": OptionalOf(LabelCounts()),
         "work_samples": Numbers(same_shape("client"), least=0),
         "whole_steps": Numbers(same_shape("client"), least=0, most=MOST_WORK),
         "updates": InstanceOf(list),
@@ -389,11 +383,12 @@ LEARNER: Final = Contract(
         "trained": Free(),
         "server_step": Free(),
         "with_state_of": Free(),
-        "measure": _Measured(),
+        "measure": Measured(),
         "deviations": Numbers(shaped("stale"), least=0),
         "probe_losses": Numbers(same_shape("client"), infinite=True, nan=True),
         "probe_samples": Numbers(same_shape("client"), least=0),
         "start_evaluation": PartOf(object, PENDING_EVALUATION, none=True),
+        "evaluate_clients": OptionalOf(EvaluationsOfClients()),
         "flush": Free(),
         "export": OptionalOf(InstanceOf(Mapping)),
     },

@@ -1,17 +1,44 @@
 """An evaluation of a model, also one that may still run while the simulation goes on."""
 
-from dataclasses import dataclass
-from typing import Final, Protocol
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Final, NamedTuple, Protocol
 
 from fedsim.answers import AnswerError, Contract, Flag, Given, Numbers, in_words, shaped
+from fedsim.arrays import FloatArray
 
 
 @dataclass(frozen=True)
 class Evaluation:
-    """Share of right answers and mean loss of a model on some samples."""
+    """How good a model is on some samples.
+
+    Attributes
+    ----------
+    accuracy : share of right answers; NaN where the task has no such metric
+    loss : mean loss
+    metrics : all metrics of the task by their names, accuracy included
+    sums : what the metrics are made of, in their order; sums of several evaluations make the metrics of all their
+        samples together, see `fedsim.learning.tasks.scores`
+    samples : number of samples; 0 if it is not stated
+    """
 
     accuracy: float
     loss: float
+    metrics: Mapping[str, float] = field(default_factory=dict)
+    sums: tuple[float, ...] = ()
+    samples: int = 0
+
+    def value(self, name: str) -> float:
+        """Return the loss, the accuracy or a metric by its name; NaN where there is none of that name."""
+        known = {"accuracy": self.accuracy, **self.metrics, "loss": self.loss}
+        return known.get(name, float("nan"))
+
+
+class ClientEvaluations(NamedTuple):
+    """A model's share of right answers and mean loss on each client's own samples, shape (K,); NaN without samples."""
+
+    accuracy: FloatArray
+    loss: FloatArray
 
 
 class PendingEvaluation(Protocol):
@@ -52,7 +79,20 @@ class _EvaluationOf:
         one = shaped()
         accuracy = Numbers(one, least=0, most=1, nan=True)(answer.accuracy, given)
         loss = Numbers(one, infinite=True, nan=True)(answer.loss, given)
-        return Evaluation(float(accuracy), float(loss))
+        return replace(answer, accuracy=float(accuracy), loss=float(loss))
 
 
 PENDING_EVALUATION: Final = Contract("evaluation", PendingEvaluation, {"done": Flag(), "result": _EvaluationOf()})
+
+
+@dataclass(frozen=True)
+class EvaluationsOfClients:
+    """Evaluations of each client."""
+
+    def __call__(self, answer: object, given: Given) -> ClientEvaluations:
+        """Return a checked copy."""
+        if not isinstance(answer, ClientEvaluations):
+            raise AnswerError(in_words(answer), "ClientEvaluations")
+        accuracy = Numbers(shaped("clients"), least=0, most=1, nan=True)(answer.accuracy, given)
+        loss = Numbers(shaped("clients"), infinite=True, nan=True)(answer.loss, given)
+        return ClientEvaluations(accuracy, loss)

@@ -26,6 +26,8 @@ from fedsim.learning.server_optimizers.averaging import FedAvg
 from fedsim.learning.server_optimizers.contracts import SERVER_OPTIMIZERS, ServerOptimizer
 from fedsim.learning.store.choice import StoreChoice, open_store
 from fedsim.learning.store.keeping import Keeping
+from fedsim.learning.tasks.contracts import TASKS, Task
+from fedsim.learning.tasks.of_labels import Classification
 from fedsim.registry import Component, Registry, Slot
 from fedsim.streams import Streams
 
@@ -72,10 +74,12 @@ LEARNER_SETTINGS: Final = Contract("learner", LearnerSettings, {"build": Free()}
 
 
 class Supervised(Component):
-    """Learn to classify samples: a data set divided among clients, a model, local training, a server optimiser.
+    """Learn from samples: a task, a data set divided among clients, a model, local training, a server optimiser.
 
     Attributes
     ----------
+    task : entry of `TASKS`
+        What is learned about a sample: loss and metrics.
     data, split, model, server : entries of `DATASETS`, `PARTITIONS`, `MODELS` and `SERVER_OPTIMIZERS`
     aggregation : entry of `AGGREGATIONS`
         How the updates of an aggregation become one, with which the server optimiser steps.
@@ -97,6 +101,7 @@ class Supervised(Component):
 
     provides: ClassVar[frozenset[str]] = frozenset({FLOPS, MODEL_BITS, SAMPLES})
 
+    task: Annotated[Task, Slot(TASKS)] = Classification()
     data: Annotated[DatasetPart, Slot(DATASETS)] = Digits()
     split: Annotated[Partition, Slot(PARTITIONS)] = EqualPartition()
     model: Annotated[ModelPart, Slot(MODELS)] = MLP()
@@ -157,7 +162,7 @@ class Supervised(Component):
         data = DATASET_PART.checked(self.data).load(data_dir)
         rows = assigned(self.split, data, clients, streams)
         seed = int(streams.generator("model").integers(2**63, dtype=np.int64))
-        setup = TrainingSetup(self.model, data, self.local, seed, algorithm=self.algorithm)
+        setup = TrainingSetup(self.model, data, self.local, seed, algorithm=self.algorithm, task=self.task)
         samples = np.array([part.size for part in rows])
         blueprint, computing = prepare(setup, executor or ExecutorChoice(), samples, kept)
         return SupervisedLearner(

@@ -19,10 +19,13 @@ from fedsim.learning.aggregation.combining import Of, check_enough, check_of, ch
 from fedsim.learning.aggregation.contracts import Aggregator
 from fedsim.learning.aggregation.mean import Mean
 from fedsim.learning.algorithms.plain import Plain
+from fedsim.learning.client_evaluations import evaluate_clients
 from fedsim.learning.compression.compressors import Compressor, NoCompression
 from fedsim.learning.computing import ExecutorUsed, Work
 from fedsim.learning.contracts import Model, Release, Update
-from fedsim.learning.evaluation import Evaluation, PendingEvaluation
+from fedsim.learning.data.partitions.statistics import label_counts
+from fedsim.learning.drawn_samples import Drawn
+from fedsim.learning.evaluation import ClientEvaluations, Evaluation, PendingEvaluation
 from fedsim.learning.executors.contracts import Executor, TrainingSetup
 from fedsim.learning.lineage.computation import Computation
 from fedsim.learning.lineage.handles import (
@@ -46,6 +49,7 @@ from fedsim.learning.server_optimizers.contracts import ServerOptimizer
 from fedsim.learning.store.contracts import Store
 from fedsim.learning.store.keeping import Keeping
 from fedsim.learning.store.memory import MemoryStore
+from fedsim.learning.tasks.scores import own_task
 from fedsim.learning.update_metrics import deviations, measure
 from fedsim.streams import Streams
 from fedsim.units import BITS_PER_FLOAT32
@@ -85,7 +89,6 @@ class SupervisedLearner:
     ----------
     samples : training samples of every client, shape (K,)
     store : where results of trainings and probes are kept
-    executor_used : description of the executor
     """
 
     def __init__(
@@ -118,7 +121,7 @@ class SupervisedLearner:
         local = LocalWork(setup.algorithm, setup.local, layout, narrow, self.samples)
         self._algorithm, self._messages.part = local, local.part
         kept = self.store, keeping or Keeping(), local
-        self._results = Computation(layout, executor, rows, data.digest, numerics, streams, self._messages, *kept)
+        self._results = Computation(layout, executor, rows, setup, numerics, streams, self._messages, *kept)
         self._setup, self._flops_per_sample, self._smallest_batch = setup, flops_per_sample, layout.smallest_batch
         self._local, self._server, self._mechanism = setup.local, server, mechanism
         whole_bits = float(BITS_PER_FLOAT32 * layout.initial.size)
@@ -128,6 +131,7 @@ class SupervisedLearner:
         self.widths: Widths | None = local.widths(1.0 if model_bits is None else model_bits / whole_bits)
         self.remembers: bool = self._messages.remembers
         own = () if type(setup.algorithm) is Plain else (identity(setup.algorithm), len(rows))
+        task = (identity(setup.task.model_copy(update={"metrics": ()})),) if own_task(setup.task) else ()
         self._aggregator = aggregator or Mean()
         rules = own if self._aggregator.adds_up else (*own, identity(self._aggregator))
         self._server_identity = digest_of(identity(server), *rules) if rules else identity(server)
@@ -137,8 +141,8 @@ class SupervisedLearner:
         self.executor_used: ExecutorUsed | None = executor_used
         check_batches(setup.local, self.samples, layout.smallest_batch, allow_empty=allow_empty)
         model, basis = identity(setup.model), self._results.basis
-        self._task = digest_of("training", basis, model, identity(setup.local), streams.digest("training"), *own)
-        start = digest_of("initial", basis, model, str(data.shape), data.classes, setup.seed)
+        self._task = digest_of("training", basis, model, identity(setup.local), streams.digest("training"), *own, *task)
+        start = digest_of("initial", basis, model, str(data.shape), setup.outputs, setup.seed)
         self._initial = ModelHandle(start, 0, vector=layout.initial)
 
     @property
@@ -154,7 +158,7 @@ class SupervisedLearner:
     @property
     def architecture(self) -> Architecture:
         """The model without its numbers."""
-        return Architecture(self._setup.model, self._setup.data.shape, self._setup.data.classes)
+        return Architecture(self._setup.model, self._setup.data.shape, self._setup.outputs)
 
     @property
     def data_digest(self) -> str:
@@ -162,26 +166,21 @@ class SupervisedLearner:
         return self._setup.data.digest
 
     @cached_property
-    def label_counts(self) -> IntArray:
-        """Training samples of every client with each label, shape (K, labels)."""
-        data, clients = self._setup.data, self.samples.size
-        owner = np.repeat(np.arange(clients), self.samples)
-        labelled = owner * data.classes + data.train_y[np.concatenate(self._rows)]
-        return np.bincount(labelled, minlength=clients * data.classes).reshape(clients, data.classes)
+    def label_counts(self) -> IntArray | None:
+        """Training samples of every client with each label, shape (K, labels); None without labels."""
+        return label_counts(self._setup.data, self._rows)
 
     @cached_property
     def flops_per_sample(self) -> float:
         """Floating-point operations to train on one sample, counted when they are first asked for."""
         from fedsim.learning.models.flops import training_flops
 
-        return self._flops_per_sample or training_flops(
-            self._setup.model, self._setup.data.shape, self._setup.data.classes
-        )
+        return self._flops_per_sample or training_flops(self._setup.model, self._setup.data.shape, self._setup.outputs)
 
-    def work_samples(self, client: IntArray, work: FloatArray | None = None) -> FloatArray:
+    def work_samples(self, client: IntArray, work: FloatArray | None = None, got: IntArray | None = None) -> FloatArray:
         """Return how many samples each client passes through its model in one local training, shape (n,)."""
-        share = 1.0 if work is None else work
-        return self._local.work_samples(self.samples[client], share, self._smallest_batch)
+        share, samples = 1.0 if work is None else work, self.samples[client] if got is None else got
+        return self._local.work_samples(samples, share, self._smallest_batch)
 
     def whole_steps(self, client: IntArray, work: FloatArray, *, up: bool) -> FloatArray:
         """Return the share of each client's work nearest to a wish that is a whole number of batches, shape (n,)."""
@@ -199,6 +198,7 @@ class SupervisedLearner:
         work: FloatArray | None = None,
         repeat: int = 0,
         level: IntArray | None = None,
+        drawn: Drawn | None = None,
     ) -> list[Update]:
         """Return what each client of a cohort of shape (n,) would send; refuse releases without a mechanism.
 
@@ -212,7 +212,8 @@ class SupervisedLearner:
         base = cast(ModelHandle, model)
         clients = client.tolist()
         shares = [1.0] * len(clients) if work is None else np.asarray(work, dtype=np.float64).tolist()
-        start = blake2b(f"{self._task} {base.digest} {base.version} {repeat}".encode(), digest_size=16)
+        draws, drew = ([None] * len(clients), "") if drawn is None else (drawn.each(), drawn.named)
+        start = blake2b(f"{self._task} {base.digest} {base.version} {repeat}{drew}".encode(), digest_size=16)
         states, messages, remembers = self._states, self._messages, self.remembers
         leaves_state, lossless = remembers or self._keeps_state, messages.lossless
         levels = [0] * len(clients) if level is None else level.tolist()
@@ -229,9 +230,8 @@ class SupervisedLearner:
             if remembers:
                 hashed.update(messages.memory_digest(release).encode())
                 outgoing = Outgoing(release)
-            training = Training(
-                hashed.hexdigest(), base, one, share, repeat, previous, leaves_state, outgoing, levels[i]
-            )
+            among = levels[i], draws[i]
+            training = Training(hashed.hexdigest(), base, one, share, repeat, previous, leaves_state, outgoing, *among)
             if remembers and training.state is not None:
                 states[one] = training.state
             digest = training.digest if lossless and release is None else messages.digest(training, release)
@@ -261,14 +261,8 @@ class SupervisedLearner:
         self._keep_states(delivered)
         # With every base the model itself both ways give the same numbers, and so get the same digest.
         moved = of == "model" and any(update.training.base.digest != current.digest for update in delivered)
-
-        digest = digest_of(
-            "aggregate-models" if moved else "aggregate",
-            self._server_identity,
-            current.digest,
-            "".join([update.digest for update in delivered]),
-            chosen.tobytes(),
-        )
+        kind, sent = "aggregate-models" if moved else "aggregate", "".join([update.digest for update in delivered])
+        digest = digest_of(kind, self._server_identity, current.digest, sent, chosen.tobytes())
         results = self._results
         trainings = [update.training for update in delivered]
         recipe = Aggregation(
@@ -281,6 +275,7 @@ class SupervisedLearner:
             self._messages.sent,
             moved=moved,
             sum_of=None if self._algorithm.plain else self._algorithm.sum_of(trainings),
+            noise=self._messages.server_noise(delivered, chosen),
         )
         results.count(trainings)
         following = self._made(digest, current.version + 1, recipe, [current], len(delivered))
@@ -362,12 +357,16 @@ class SupervisedLearner:
         return probe_samples(self.samples[client], samples)
 
     def evaluate(self, model: Model) -> Evaluation:
-        """Return accuracy and loss of a model on the whole test set, running the trainings that it descends from."""
+        """Return loss and metrics of a model on the whole test set, running the trainings that it descends from."""
         return self.start_evaluation(model).result()
 
     def start_evaluation(self, model: Model) -> PendingEvaluation:
         """Run the trainings that a model needs, and begin its evaluation on the test set."""
         return self._results.start_evaluation(cast(ModelHandle, model))
+
+    def evaluate_clients(self, model: Model) -> ClientEvaluations:
+        """Return accuracy and loss on the training samples of each client, with its own layers if it keeps any."""
+        return evaluate_clients(self._results, cast(ModelHandle, model), self.samples, self._algorithm, self._states)
 
     def export(self, model: Model) -> Mapping[str, NDArray[Any]]:
         """Return a model's arrays under the names in its module, training what is needed; the store has it then."""

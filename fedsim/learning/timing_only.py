@@ -13,7 +13,8 @@ from fedsim.capabilities import FLOPS, MODEL_BITS, SAMPLES
 from fedsim.learning.aggregation.combining import Of, check_of
 from fedsim.learning.computing import ExecutorUsed, Work
 from fedsim.learning.contracts import Learner, Model, Release, Update
-from fedsim.learning.evaluation import Evaluation, PendingEvaluation
+from fedsim.learning.drawn_samples import Drawn
+from fedsim.learning.evaluation import ClientEvaluations, Evaluation, PendingEvaluation
 from fedsim.learning.executors.choice import ExecutorChoice
 from fedsim.learning.local_training import probe_samples
 from fedsim.learning.server_optimizers.contracts import ServerOptimizer
@@ -134,9 +135,9 @@ class TimingLearner:
         """None."""
         return None
 
-    def work_samples(self, client: IntArray, work: FloatArray | None = None) -> FloatArray:
+    def work_samples(self, client: IntArray, work: FloatArray | None = None, got: IntArray | None = None) -> FloatArray:
         """Return the samples of one pass over each client's data, times its share of the work, shape (n,)."""
-        passed = self.samples[client].astype(np.float64)
+        passed = (self.samples[client] if got is None else got).astype(np.float64)
         return passed if work is None else passed * work
 
     def whole_steps(self, client: IntArray, work: FloatArray, *, up: bool) -> FloatArray:
@@ -155,6 +156,7 @@ class TimingLearner:
         work: FloatArray | None = None,
         repeat: int = 0,
         level: IntArray | None = None,
+        drawn: Drawn | None = None,
     ) -> list[Update]:
         """Return one handle n times for a cohort of shape (n,), so that it costs nothing per client."""
         return [TimingUpdate(f"{model.digest}-update")] * len(client)
@@ -207,6 +209,10 @@ class TimingLearner:
         return None
 
     def start_evaluation(self, model: Model) -> PendingEvaluation | None:
+        """Return None."""
+        return None
+
+    def evaluate_clients(self, model: Model) -> ClientEvaluations | None:
         """Return None."""
         return None
 

@@ -87,8 +87,8 @@ class _Measured:
         for i, update in enumerate(updates):
             self._by_training.setdefault(update.training, []).append(i)
         norms = [digest_of("update-norm", update.digest) for update in updates] if "update_norm" in needs else []
-        told = "signal_energy" in needs and results.messages.tells_clipping
-        signals = [digest_of("signal", update.digest) for update in updates] if told else []
+        told = {"signal_energy", "clipped"} & set(needs) and results.messages.tells_clipping
+        signals = [digest_of("signal-and-clipping", update.digest) for update in updates] if told else []
         gains = "accuracy_gain" in needs
         clients = [update.training.client for update in updates] if gains else []
         self._before, self._after = (
@@ -129,8 +129,9 @@ class _Measured:
         for i in self._by_training.get(training, ()):
             update = self._updates[i]
             if self._lacks_signal(i):
-                signal = self._results.messages.before_noise(update)[: self._results.layout.parameters]
-                self._records[self._signals[i]] = {"energy": _square_sum(signal)}
+                kept, clipped = self._results.messages.before_noise(update)
+                energy = _square_sum(kept[: self._results.layout.parameters])
+                self._records[self._signals[i]] = {"energy": energy, "clipped": float(clipped)}
             if self._lacks(i):
                 sent = _parameters_sent(self._results, update)
                 if self._norms:
@@ -165,6 +166,8 @@ class _Measured:
             return self._results.messages.noise_energy(self._updates[i])
         if need == "signal_energy":
             return self._records[self._signals[i]]["energy"] if self._signals else nan
+        if need == "clipped":
+            return self._records[self._signals[i]]["clipped"] if self._signals else nan
         if need == "update_norm":
             return self._records[self._norms[i]]["norm"]
         if need == "accuracy_gain":

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from fedsim.arrays import BoolArray, FloatArray, IntArray
 from fedsim.errors import ScenarioError
 from fedsim.privacy.budget import BUDGET, Budget
+from fedsim.privacy.composition import Ledger
 
 T = TypeVar("T", bound=np.generic)
 
@@ -23,8 +24,13 @@ class PrivacyAccountant:
     for releases of numbers, which are counted apart, and the rest for releases of updates. The sum of both stays below
     the total for any number of either.
 
+    With a ledger the updates of a client leak together what it says, and not the sum of their terms; numbers and what
+    is declared are added to that. An account then closes before the limit is passed: as soon as it cannot pay for a
+    further update, with the numbers of an answer and of that update.
+
     What clients declare once, before the first round, may cost epsilon of its own. It is spent from the beginning, and
-    the budget's terms shrink by the factor that leaves the rest of the total to all releases.
+    the budget's terms shrink by the factor that leaves the rest of the total to all releases. What clients answer about
+    the number of their samples is reserved in the same way, and spent as they answer.
 
     Parameters
     ----------
@@ -32,7 +38,10 @@ class PrivacyAccountant:
     clients : number of clients K, >= 0
     numbers_share : share of the budget that pays for numbers, in [0, 1); 0 where none are sent
     declared : epsilon of what each client declares once, in [0, total)
+    reserved : most epsilon that a client's answers about the number of its samples may cost, beside what is declared
     least_epsilon : an account with less than this left closes, >= 0
+    ledger : composes the updates of a client, one after the other; None for summation
+    most_epsilon : limit of what a client leaks under a ledger; None for the budget's total
 
     Attributes
     ----------
@@ -40,6 +49,8 @@ class PrivacyAccountant:
     numbers : uploads of numbers that each client has started, shape (K,); a read-only view
     spent : epsilon that each client has spent, shape (K,), never above the budget; a read-only view
     largest : the largest epsilon that any client has spent
+    total : the most that a client may spend
+    adds_up : whether the costs of all releases of a client add up to what it has spent
     closed : clients whose accounts have closed, in this order: less than `least_epsilon` is left, or the next term for
         an update is 0. Closed accounts stay closed.
     """
@@ -51,18 +62,31 @@ class PrivacyAccountant:
         numbers_share: float = 0.0,
         declared: float = 0.0,
         least_epsilon: float | None = None,
+        ledger: Ledger | None = None,
+        most_epsilon: float | None = None,
+        reserved: float = 0.0,
     ) -> None:
         if clients < 0:
             raise ValueError(f"clients: {clients!r} is not allowed; it must be at least 0")
         if not 0 <= numbers_share < 1:
             raise ValueError(f"numbers_share: {numbers_share!r} is not allowed; it must be in [0, 1)")
         self.budget, self.numbers_share, self.declared = BUDGET.checked(budget), numbers_share, declared
-        if not 0 <= declared < self.budget.total:
+        total = self.budget.total
+        if not 0 <= declared < total:
             raise ValueError(
-                f"declared: {declared!r} is not allowed; it must be at least 0 and below the budget of "
-                f"{self.budget.total!r}"
+                f"declared: {declared!r} is not allowed; it must be at least 0 and below the budget of {total!r}"
             )
-        self._left = 1.0 - declared / self.budget.total
+        if not 0 <= reserved < total - declared:
+            raise ValueError(
+                f"reserved: {reserved!r} is not allowed; it must be at least 0 and below {total - declared!r}, what is "
+                "left of the budget"
+            )
+        self.reserved = reserved
+        self.adds_up = ledger is None
+        self.total = float(self.budget.total) if most_epsilon is None else most_epsilon
+        self._ledger, self._composed = ledger, [0.0]
+        self._left = 1.0 - (declared + reserved) / self.budget.total
+        self._sizes = np.zeros(clients)
         self._releases, self._numbers = np.zeros(clients, dtype=np.int64), np.zeros(clients, dtype=np.int64)
         self._spent = np.full(clients, float(declared))
         self.releases: IntArray = _read_only(self._releases)
@@ -72,12 +96,15 @@ class PrivacyAccountant:
         self._least = -math.inf if least_epsilon is None else least_epsilon
         self._open = np.ones(clients, dtype=np.bool_)
         self.closed: list[int] = []
-        if self.budget.total - declared < self._least or not self.budget.term(1) > 0:
-            self._open[:] = False
-            self.closed.extend(range(clients))
         # Cost and sum of each release that any client has made: a term depends on its number alone.
         self._terms: list[tuple[float, float]] = []
         self._ends: list[bool] = []
+        if self._ends_with(declared, 0, 0):
+            self._open[:] = False
+            self.closed.extend(range(clients))
+
+    def cohort_sent(self) -> None:
+        """Note that a cohort is sent; clients pay at their uploads."""
 
     def charge(self, client: int) -> tuple[float, int]:
         """Charge a client for the update whose upload it starts now.
@@ -100,32 +127,100 @@ class PrivacyAccountant:
         """Charge a client for the numbers whose upload it starts now; returns and errors as of `charge`."""
         return self._charge(client, self._numbers, self.numbers_share)
 
+    def charge_size(self, client: int, epsilon: float, *, once: bool = False) -> float:
+        """Charge a client for its answer about the number of its samples, and return what it costs.
+
+        Parameters
+        ----------
+        client : id
+        epsilon : of an answer
+        once : whether all answers of the client together cost one
+
+        Raises
+        ------
+        ScenarioError
+            If it costs more than is reserved.
+        """
+        cost = 0.0 if once and self._sizes[client] else epsilon
+        spent = float(self._sizes[client]) + cost
+        if spent > self.reserved * (1 + 1e-9):
+            raise ScenarioError(
+                f"privacy: client {client} would spend {spent!r} epsilon on its number of samples; "
+                f"{self.reserved!r} is reserved for it"
+            )
+        self._sizes[client] += cost
+        self._settle(client)
+        return cost
+
     def _charge(self, client: int, counts: IntArray, share: float) -> tuple[float, int]:
         if not 0 <= client < counts.size:
             raise IndexError(f"client: {client!r} is not one of the {counts.size} in the accountant")
         index = int(counts[client]) + 1
-        while index > len(self._terms):
-            self._terms.append(self._term(len(self._terms) + 1))
+        self._know(index)
         counts[client] = index
-        spent = self._leaked(int(self._releases[client]))
-        if self.numbers_share:
-            spent = (1.0 - self.numbers_share) * spent + self.numbers_share * self._leaked(int(self._numbers[client]))
-        if self.declared:
-            spent = self.declared + self._left * spent
-        if self.numbers_share or self.declared:
-            spent = min(spent, self.budget.total)  # above it by rounding alone
-        self._spent[client] = spent
+        self._settle(client)
+        return self._cost(index, share), index
+
+    def _settle(self, client: int) -> None:
+        """Work out what a client has spent, and close its account if too little is left."""
+        updates, numbers = int(self._releases[client]), int(self._numbers[client])
+        self._spent[client] = spent = self._sum(updates, numbers, float(self._sizes[client]))
         self.largest = max(self.largest, spent)
-        if self._open[client] and (
-            self.budget.total - spent < self._least or self._is_last(int(self._releases[client]))
-        ):
+        if self._open[client] and self._ends_with(spent, updates, numbers):
             self._open[client] = False
             self.closed.append(client)
-        return self._left * (share * self._terms[index - 1][0]), index
+
+    def _ends_with(self, spent: float, updates: int, numbers: int) -> bool:
+        """Return whether an account that has spent so much, for these numbers of releases, is closed."""
+        return self.total - spent < self._least or self._is_last(updates) or not self._pays(updates, numbers)
+
+    def _sum(self, updates: int, numbers: int, sizes: float) -> float:
+        """Return what a client has spent after some updates, some uploads of numbers, and answers about its size."""
+        fixed = self.declared + sizes
+        if self._ledger is not None:
+            told = self._left * self.numbers_share * self._leaked(numbers) if self.numbers_share else 0.0
+            return fixed + self._together(updates, self._ledger) + told
+        spent = self._leaked(updates)
+        if self.numbers_share:
+            spent = (1.0 - self.numbers_share) * spent + self.numbers_share * self._leaked(numbers)
+        if self.declared or self.reserved:
+            spent = fixed + self._left * spent
+        if self.numbers_share or self.declared or self.reserved:
+            spent = min(spent, self.total)  # above it by rounding alone
+        return spent
+
+    def _together(self, updates: int, ledger: Ledger) -> float:
+        """Return what a number of updates leak together by the ledger."""
+        while updates >= len(self._composed):
+            cost = self._cost(len(self._composed), 1.0 - self.numbers_share)
+            self._composed.append(max(self._composed[-1], ledger.add(cost)))
+        return self._composed[updates]
+
+    def _pays(self, updates: int, numbers: int) -> bool:
+        """Return whether an account can pay for a further update, after an answer and with numbers beside it."""
+        if self._ledger is None:
+            return True  # the terms of a budget never exceed its total
+        if self._is_last(updates):
+            return False
+        return self._sum(updates + 1, numbers + 2 if self.numbers_share else 0, self.reserved) <= self.total
+
+    def _cost(self, index: int, share: float) -> float:
+        """Return the cost of a client's release of this number, of which a share of the budget pays."""
+        self._know(index)
+        return self._left * (share * self._terms[index - 1][0])
+
+    def _know(self, index: int) -> None:
+        """Ask for the terms up to a number."""
+        while index > len(self._terms):
+            self._terms.append(self._term(len(self._terms) + 1))
 
     @property
     def why_closed(self) -> str:
         """Why no client can be selected any more, once all accounts have closed."""
+        if not self.adds_up:
+            return (
+                f"no client can pay for a further update: all may leak {self.total:.6g} epsilon together, and no more"
+            )
         if self._least > -math.inf:
             return f"no client has {self._least:.6g} epsilon of its privacy budget left, the least of a candidate"
         return "the privacy budget of each client is spent"
@@ -141,7 +236,8 @@ class PrivacyAccountant:
         return self._ends[releases]
 
     def _leaked(self, releases: int) -> float:
-        """Return the sum of the first terms, which have been asked for before."""
+        """Return the sum of the first terms."""
+        self._know(releases)
         return self._terms[releases - 1][1] if releases else 0.0
 
     def _term(self, index: int) -> tuple[float, float]:
@@ -159,3 +255,44 @@ def _read_only(array: NDArray[T]) -> NDArray[T]:
     view = array.view()
     view.setflags(write=False)
     return view
+
+
+class SampledAccountant(PrivacyAccountant):
+    """The accounts of clients that take part in each release with one probability, drawn in secret by the server.
+
+    Each cohort is a release that concerns all clients, those that were not drawn too: what a client leaks depends on
+    the number of cohorts alone, and the ledger knows the probability. All accounts are equal and close together.
+
+    Parameters
+    ----------
+    budget, clients, least_epsilon, ledger, most_epsilon : as in `PrivacyAccountant`
+    """
+
+    def __init__(
+        self,
+        budget: Budget,
+        clients: int,
+        *,
+        ledger: Ledger,
+        least_epsilon: float | None = None,
+        most_epsilon: float | None = None,
+    ) -> None:
+        super().__init__(budget, clients, least_epsilon=least_epsilon, ledger=ledger, most_epsilon=most_epsilon)
+        self._cohorts = 0
+
+    def cohort_sent(self) -> None:
+        """Charge all clients for a cohort that is sent."""
+        self._cohorts += 1
+        spent = self._sum(self._cohorts, 0, 0.0)
+        self._spent[:] = spent
+        self.largest = max(self.largest, spent)
+        if self._open.any() and self._ends_with(spent, self._cohorts, 0):
+            self._open[:] = False
+            self.closed.extend(range(self._open.size))
+
+    def charge(self, client: int) -> tuple[float, int]:
+        """Return the cost of the newest cohort by itself, and the number of this client's upload; all have paid."""
+        if not 0 <= client < self._releases.size:
+            raise IndexError(f"client: {client!r} is not one of the {self._releases.size} in the accountant")
+        self._releases[client] += 1
+        return self._cost(max(1, self._cohorts), 1.0), int(self._releases[client])

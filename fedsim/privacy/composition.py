@@ -1,13 +1,167 @@
 """What many releases with normal noise leak together: less than the sum of their epsilons.
 
-Summation is what a run charges, since it holds for every mechanism. For the Gaussian mechanism the accountants of the
-library dp-accounting (``pip install 'fedsim-des[dp]'``) give a smaller epsilon for the same delta.
+Summation is what a run charges by default, since it holds for every mechanism. For the Gaussian mechanism the
+accountants of the library dp-accounting (``pip install 'fedsim-des[dp]'``) give a smaller epsilon for the same delta:
+those of `Renyi` and `PrivacyLoss` keep a run's account.
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterable
-from typing import Literal
+from typing import Annotated, Any, ClassVar, Final, Literal, Protocol
 
-from fedsim.errors import RunError
+from pydantic import Field
+
+from fedsim.answers import Contract, InstanceOf, Number
+from fedsim.errors import RunError, ScenarioError
+from fedsim.privacy.gaussian import noise_multiplier
+from fedsim.registry import Component, Registry
+
+_WHOLE_ORDERS: Final = [*range(2, 65), 72, 80, 96, 112, 128, 192, 256, 512]
+
+
+class Ledger(Protocol):
+    """What successive releases leak together."""
+
+    def add(self, epsilon: float) -> float:
+        """Return the epsilon of all releases so far and one more.
+
+        Parameters
+        ----------
+        epsilon : of the further release by itself, by which its noise is scaled, > 0
+        """
+        ...
+
+
+class Composition(Protocol):
+    """How the releases of one client add up, and how far they may go.
+
+    Attributes
+    ----------
+    delta : probability mass that the epsilon of all releases together does not bound
+    most_epsilon : the most that all releases of a client may leak; None for the budget's total
+    """
+
+    @property
+    def delta(self) -> float:
+        """See above."""
+        ...
+
+    @property
+    def most_epsilon(self) -> float | None:
+        """See above."""
+        ...
+
+    def ledger(self, release_delta: float, rate: float | None) -> Ledger:
+        """Return a ledger without releases.
+
+        Parameters
+        ----------
+        release_delta : delta of each release by itself
+        rate : probability with which a client takes part in a release, drawn for each by itself; None where it does
+        """
+        ...
+
+
+COMPOSITION: Final = Contract(
+    "composition",
+    Composition,
+    {
+        "delta": Number(least=0, most=1),
+        "most_epsilon": Number(least=0, above=True, none=True),
+        "ledger": InstanceOf(object),
+    },
+)
+
+
+class _ByLibrary(Component, ABC):
+    """An accountant of dp-accounting.
+
+    Attributes
+    ----------
+    least_multiplier : least noise over sensitivity for which the library's numbers are of use
+    """
+
+    least_multiplier: ClassVar[float]
+    delta: Annotated[float, Field(gt=0, lt=1)] = 1e-5
+    most_epsilon: Annotated[float, Field(gt=0)] | None = None
+
+    @abstractmethod
+    def _accountant(self, rate: float | None) -> Any:
+        """Return the library's accountant, without releases; arguments as for `ledger`."""
+
+    def ledger(self, release_delta: float, rate: float | None) -> Ledger:
+        """Return a ledger without releases; see `Composition.ledger`."""
+        return GaussianLedger(self._accountant(rate), self.delta, release_delta, rate, self.least_multiplier)
+
+
+class Renyi(_ByLibrary):
+    """Composition by Renyi divergences (Mironov, CSF 2017): quick, and above the exact value by some per cent.
+
+    Attributes
+    ----------
+    delta : probability mass that the epsilon of all releases together does not bound
+    most_epsilon : the most that all releases of a client may leak; a client that can pay for no further release is no
+        candidate any more. None for the total of the budget
+    """
+
+    least_multiplier: ClassVar[float] = 1e-3
+
+    def _accountant(self, rate: float | None) -> Any:
+        rdp = _library().rdp
+        # For a sample the library's series of orders that are no whole numbers do not always converge.
+        return rdp.RdpAccountant() if rate is None else rdp.RdpAccountant(_WHOLE_ORDERS)
+
+
+class PrivacyLoss(_ByLibrary):
+    """Composition by distributions of the privacy loss: nearly exact, and slower.
+
+    Attributes
+    ----------
+    delta, most_epsilon : as in `Renyi`
+    """
+
+    least_multiplier: ClassVar[float] = 0.2
+
+    def _accountant(self, rate: float | None) -> Any:
+        return _library().pld.PLDAccountant()
+
+
+class GaussianLedger:
+    """Releases with normal noise, composed by an accountant of dp-accounting.
+
+    Parameters
+    ----------
+    accountant : of the library
+    delta : at which epsilon is stated
+    release_delta : delta of each release by itself
+    rate : probability with which a client takes part in a release, drawn for each by itself; None for 1
+    least_multiplier : releases with less noise over sensitivity are refused
+    """
+
+    def __init__(
+        self, accountant: Any, delta: float, release_delta: float, rate: float | None, least_multiplier: float
+    ) -> None:
+        self._accountant, self._delta, self._release_delta, self._rate = accountant, delta, release_delta, rate
+        self._least_multiplier = least_multiplier
+
+    def add(self, epsilon: float) -> float:
+        """Return the epsilon of all releases so far and one more; see `Ledger.add`.
+
+        Raises
+        ------
+        ScenarioError
+            If there is so little noise that no composition is of use.
+        """
+        library, multiplier = _library(), noise_multiplier(epsilon, self._release_delta)
+        if multiplier < self._least_multiplier:
+            raise ScenarioError(
+                f"privacy.composition: a release of {epsilon:.6g} epsilon has noise of {multiplier:.3g} times its "
+                f"sensitivity, too little to compose; allowed: terms of the budget with at least "
+                f"{self._least_multiplier:g} times, or leave the composition out"
+            )
+        event = library.GaussianDpEvent(multiplier)
+        self._accountant.compose(event if self._rate is None else library.PoissonSampledDpEvent(self._rate, event))
+        return float(self._accountant.get_epsilon(self._delta))
 
 
 def gaussian_epsilon(multipliers: Iterable[float], delta: float, accountant: Literal["rdp", "pld"] = "rdp") -> float:
@@ -35,11 +189,30 @@ def gaussian_epsilon(multipliers: Iterable[float], delta: float, accountant: Lit
         raise ValueError(f"delta: {delta!r} is not allowed; it must be in (0, 1)")
     if accountant not in ("rdp", "pld"):
         raise ValueError(f"accountant: {accountant!r} is not allowed; allowed: 'rdp', 'pld'")
+    library = _library()
+    composed = library.rdp.RdpAccountant() if accountant == "rdp" else library.pld.PLDAccountant()
+    for multiplier in noise:
+        composed.compose(library.GaussianDpEvent(multiplier))
+    return float(composed.get_epsilon(delta))
+
+
+def _library() -> Any:
+    """Return dp-accounting with its accountants loaded."""
     try:
-        from dp_accounting import GaussianDpEvent, pld, rdp
+        import dp_accounting
+        from dp_accounting import pld, rdp  # noqa: F401
     except ImportError:
         raise RunError("composition of privacy needs dp-accounting: pip install 'fedsim-des[dp]'") from None
-    ledger = rdp.RdpAccountant() if accountant == "rdp" else pld.PLDAccountant()
-    for multiplier in noise:
-        ledger.compose(GaussianDpEvent(multiplier))
-    return float(ledger.get_epsilon(delta))
+    return dp_accounting
+
+
+COMPOSITIONS: Final = Registry(
+    "composition",
+    "fedsim.compositions",
+    ("ledger",),
+    {
+        "rdp": "fedsim.privacy.composition:Renyi",
+        "pld": "fedsim.privacy.composition:PrivacyLoss",
+    },
+    attributes=("delta", "most_epsilon"),
+)

@@ -41,6 +41,16 @@ class L2ClippedGaussian(Component):
     delta: Annotated[float, Field(ge=1e-12, lt=1)] = 1e-5
     exempt_buffers: bool = False
 
+    @property
+    def clipping_norm(self) -> float:
+        """Largest Euclidean norm of an update, ``clip``."""
+        return self.clip
+
+    @property
+    def sensitivity(self) -> float:
+        """Twice ``clip``, in Euclidean norm."""
+        return 2.0 * self.clip
+
     def scale(self, epsilon: float) -> float:
         """Return the standard deviation of the noise of a release.
 
@@ -48,14 +58,17 @@ class L2ClippedGaussian(Component):
         ----------
         epsilon : cost of the release, >= 0; 0 has finite noise, for delta alone
         """
-        return 2.0 * self.clip * noise_multiplier(float(epsilon), self.delta)
+        return self.sensitivity * noise_multiplier(float(epsilon), self.delta)
+
+    def noise(self, epsilon: float, buffers: Mask, rng: np.random.Generator) -> FloatArray:
+        """Return the noise of a release, shape (d,); a number is drawn for each coordinate, exempt or not."""
+        return np.where(buffers & self.exempt_buffers, 0.0, rng.normal(0.0, self.scale(epsilon), buffers.size))
 
     def release(self, update: Vector, epsilon: float, buffers: Mask, rng: np.random.Generator) -> Vector:
         """Return the clipped and noised update; arguments and errors as in `L1ClippedLaplace.release`."""
         values = finite(update, epsilon, buffers)
         clear = buffers & self.exempt_buffers
-        noise = rng.normal(0.0, self.scale(epsilon), values.size)
-        return with_noise(update, self._bounded(values, clear), noise, clear)
+        return with_noise(update, self._bounded(values, clear), self.noise(epsilon, buffers, rng), clear)
 
     def clipped(self, update: Vector, buffers: Mask) -> Vector:
         """Return the clipped update without noise."""
@@ -102,4 +115,4 @@ def noise_multiplier(epsilon: float, delta: float) -> float:
         left = kept + math.log1p(-math.exp(repaid - kept)) if repaid < kept else -math.inf
         return max(left, -1e4) - math.log(delta)
 
-    return math.exp(float(brentq(excess, math.log(_LEAST), math.log(_MOST), xtol=1e-14)))
+    return math.exp(float(brentq(excess, math.log(_LEAST), math.log(_MOST), xtol=1e-14, maxiter=5000)))

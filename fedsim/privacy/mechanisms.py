@@ -9,14 +9,15 @@ Every mechanism maps any vector to a legal release, so that a diverged client ke
 NaN counts as 0, an infinity as the largest float32, and noise beyond float32 is cut at its ends.
 """
 
-from typing import Annotated, Final, Protocol
+from abc import abstractmethod
+from typing import Annotated, Final, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
 from fedsim.answers import Contract, Number, Numbers, same_shape
-from fedsim.arrays import Mask, Vector
+from fedsim.arrays import FloatArray, Mask, Vector
 from fedsim.registry import Component, Registry
 
 _LARGEST: Final = float(np.finfo(np.float32).max)
@@ -67,7 +68,53 @@ class TellsClipping(Protocol):
         ...
 
 
-class _StatingMechanism(Mechanism, StatedNoise, TellsClipping, Protocol):
+@runtime_checkable
+class CalibratedNoise(Protocol):
+    """A mechanism that states its clipping, its sensitivity and its noise, for tables and for noise at a server.
+
+    Attributes
+    ----------
+    clipping_norm : most that an update keeps, in the mechanism's norm
+    sensitivity : most by which two clipped updates differ, twice the above
+    delta : probability mass that the epsilon of a release does not bound; 0 for none
+    """
+
+    @property
+    def clipping_norm(self) -> float:
+        """See above."""
+        ...
+
+    @property
+    def sensitivity(self) -> float:
+        """See above."""
+        ...
+
+    @property
+    def delta(self) -> float:
+        """See above."""
+        ...
+
+    def clipped(self, update: Vector, buffers: Mask) -> Vector:
+        """Return an update as it is before noise is added; see `TellsClipping.clipped`."""
+        ...
+
+    def scale(self, epsilon: float) -> float:
+        """Return the scale of the noise of a release: a standard deviation, or the mean size of Laplace noise."""
+        ...
+
+    def noise(self, epsilon: float, buffers: Mask, rng: np.random.Generator) -> FloatArray:
+        """Return the noise of a release, shape (d,), 0 at exempt coordinates.
+
+        Parameters
+        ----------
+        epsilon : cost of the release, >= 0
+        buffers : coordinates that a mechanism may exempt, boolean, shape (d,)
+        rng : random generator of this release
+        """
+        ...
+
+
+class _StatingMechanism(Mechanism, StatedNoise, TellsClipping, CalibratedNoise, Protocol):
     """All that a mechanism may answer."""
 
 
@@ -78,11 +125,53 @@ MECHANISM: Final = Contract(
         "release": Numbers(same_shape("update"), most=_LARGEST, least=-_LARGEST, dtype=np.float32),
         "noise_energy": Number(least=0, infinite=True),
         "clipped": Numbers(same_shape("update"), most=_LARGEST, least=-_LARGEST, dtype=np.float32),
+        "clipping_norm": Number(least=0),
+        "sensitivity": Number(least=0),
+        "delta": Number(least=0, most=1),
+        "scale": Number(least=0, infinite=True),
+        "noise": Numbers(same_shape("buffers")),
     },
 )
 
 
-class L1ClippedLaplace(Component):
+class _LaplaceNoise(Component):
+    """Laplace noise on each coordinate that is not exempt; what derives from it states clipping and sensitivity."""
+
+    @abstractmethod
+    def _clear(self, buffers: Mask) -> Mask:
+        """Return which coordinates are exempt, shape (d,)."""
+
+    @property
+    def clipping_norm(self) -> float:
+        """Most that an update, or a coordinate of it, keeps."""
+        return 0.5 * self.sensitivity
+
+    @property
+    @abstractmethod
+    def sensitivity(self) -> float:
+        """Most by which two clipped updates differ."""
+
+    @property
+    def delta(self) -> float:
+        """Nothing: epsilon bounds all."""
+        return 0.0
+
+    def scale(self, epsilon: float) -> float:
+        """Return the mean size of the noise on a coordinate: the sensitivity over epsilon."""
+        return float(min(self.sensitivity / max(epsilon, _SMALLEST_EPSILON), np.finfo(np.float64).max / 1e3))
+
+    def noise(self, epsilon: float, buffers: Mask, rng: np.random.Generator) -> FloatArray:
+        """Return the noise of a release, shape (d,); a number is drawn for each coordinate, exempt or not."""
+        return np.where(self._clear(buffers), 0.0, rng.laplace(0.0, self.scale(epsilon), buffers.size))
+
+    def noise_energy(self, epsilon: float, buffers: Mask) -> float:
+        """Return twice the square of `scale` for each coordinate with noise, the variance of Laplace noise."""
+        with np.errstate(over="ignore"):
+            squared = float(np.square(self.scale(epsilon)))
+        return float(np.count_nonzero(~self._clear(buffers)) * 2.0 * squared)
+
+
+class L1ClippedLaplace(_LaplaceNoise):
     """The Laplace mechanism for the whole update: epsilon-LDP as in Theorem 1 of the paper.
 
     The update is scaled down to an L1 norm of at most ``clip``. Two clipped updates differ by at most
@@ -115,25 +204,29 @@ class L1ClippedLaplace(Component):
             If epsilon is negative or NaN, or the two vectors have different shapes.
         """
         values = finite(update, epsilon, buffers)
-        clear = buffers & self.exempt_buffers
-        return _noised(update, self._bounded(values, clear), 2.0 * self.clip, epsilon, clear, rng)
+        clear = self._clear(buffers)
+        return with_noise(update, self._bounded(values, clear), self.noise(epsilon, buffers, rng), clear)
 
     def clipped(self, update: Vector, buffers: Mask) -> Vector:
         """Return the clipped update without noise."""
         values = finite(update, 0.0, buffers)
-        clear = buffers & self.exempt_buffers
+        clear = self._clear(buffers)
         return in_clear(update, self._bounded(values, clear), clear)
+
+    def _clear(self, buffers: Mask) -> Mask:
+        return buffers & self.exempt_buffers
 
     def _bounded(self, values: NDArray[np.float64], clear: Mask) -> NDArray[np.float64]:
         norm = float(np.abs(values[~clear]).sum())
         return values * (self.clip / norm) if norm > self.clip else values
 
-    def noise_energy(self, epsilon: float, buffers: Mask) -> float:
-        """Return ``2 (2 clip / epsilon)^2`` for each coordinate with noise, the variance of Laplace noise."""
-        return _energy(2.0 * self.clip, epsilon, buffers & self.exempt_buffers)
+    @property
+    def sensitivity(self) -> float:
+        """Twice ``clip``, in L1 norm."""
+        return 2.0 * self.clip
 
 
-class CoordinateClampLaplace(Component):
+class CoordinateClampLaplace(_LaplaceNoise):
     """The clamp of the paper's published code: epsilon for each coordinate, not for the update.
 
     Each coordinate is clamped to ``[-delta_f / 2, delta_f / 2]`` and gets noise
@@ -155,19 +248,23 @@ class CoordinateClampLaplace(Component):
 
     def release(self, update: Vector, epsilon: float, buffers: Mask, rng: np.random.Generator) -> Vector:
         """Return the clamped and noised update; arguments and errors as in `L1ClippedLaplace.release`."""
-        bounded = self._bounded(finite(update, epsilon, buffers))
-        return _noised(update, bounded, self.delta_f, epsilon, buffers & self.exempt_buffers, rng)
+        bounded, clear = self._bounded(finite(update, epsilon, buffers)), self._clear(buffers)
+        return with_noise(update, bounded, self.noise(epsilon, buffers, rng), clear)
 
     def clipped(self, update: Vector, buffers: Mask) -> Vector:
         """Return the clamped update without noise."""
-        return in_clear(update, self._bounded(finite(update, 0.0, buffers)), buffers & self.exempt_buffers)
+        return in_clear(update, self._bounded(finite(update, 0.0, buffers)), self._clear(buffers))
+
+    def _clear(self, buffers: Mask) -> Mask:
+        return buffers & self.exempt_buffers
 
     def _bounded(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
         return np.clip(values, -self.delta_f / 2, self.delta_f / 2)
 
-    def noise_energy(self, epsilon: float, buffers: Mask) -> float:
-        """Return ``2 (delta_f / epsilon)^2`` for each coordinate with noise, the variance of Laplace noise."""
-        return _energy(self.delta_f, epsilon, buffers & self.exempt_buffers)
+    @property
+    def sensitivity(self) -> float:
+        """The width ``delta_f`` of the interval of a coordinate."""
+        return self.delta_f
 
 
 def finite(update: Vector, epsilon: float, buffers: Mask) -> NDArray[np.float64]:
@@ -177,18 +274,6 @@ def finite(update: Vector, epsilon: float, buffers: Mask) -> NDArray[np.float64]
     if update.ndim != 1 or update.shape != buffers.shape:
         raise ValueError(f"buffers: shape {buffers.shape} does not mark an update of shape {update.shape}")
     return np.nan_to_num(update.astype(np.float64), posinf=_LARGEST, neginf=-_LARGEST)
-
-
-def _noised(
-    update: Vector,
-    bounded: NDArray[np.float64],
-    sensitivity: float,
-    epsilon: float,
-    clear: Mask,
-    rng: np.random.Generator,
-) -> Vector:
-    """Return the bounded values with Laplace noise, and the update itself at the coordinates in clear."""
-    return with_noise(update, bounded, rng.laplace(0.0, _scale(sensitivity, epsilon), bounded.size), clear)
 
 
 def with_noise(update: Vector, bounded: NDArray[np.float64], noise: NDArray[np.float64], clear: Mask) -> Vector:
@@ -206,15 +291,6 @@ def with_noise(update: Vector, bounded: NDArray[np.float64], noise: NDArray[np.f
 def in_clear(update: Vector, released: NDArray[np.float64], clear: Mask) -> Vector:
     """Return released values as they are sent, and the update itself at the coordinates in clear; all of shape (d,)."""
     return np.where(clear, update, released.astype(np.float32))
-
-
-def _scale(sensitivity: float, epsilon: float) -> float:
-    return float(min(sensitivity / max(epsilon, _SMALLEST_EPSILON), np.finfo(np.float64).max / 1e3))
-
-
-def _energy(sensitivity: float, epsilon: float, clear: Mask) -> float:
-    with np.errstate(over="ignore"):
-        return float(np.count_nonzero(~clear) * 2.0 * np.square(_scale(sensitivity, epsilon)))
 
 
 MECHANISMS: Final = Registry(

@@ -16,7 +16,8 @@ from typing import Any, BinaryIO, Final, Self, cast
 
 from fedsim.errors import RunError, ScenarioError
 from fedsim.history import Recorder
-from fedsim.history.schema import AT_THE_END, FORMAT_VERSION, TABLES, TableSchema
+from fedsim.history.column import TableSchema
+from fedsim.history.schema import AT_THE_END, FORMAT_VERSION, TABLES
 from fedsim.history.spool import EMPTY, Extent
 from fedsim.results import manifest
 from fedsim.results.holding import Holding, complete_exchange, exchange, look

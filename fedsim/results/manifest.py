@@ -16,7 +16,10 @@ SCENARIO: Final = "scenario.toml"
 SUMMARY: Final = "summary.json"
 MODEL: Final = "model.safetensors"
 MODELS: Final = "models"
-FIGURES: Final = ("round_durations.png", "accuracy.png", "accuracy_by_round.png", "leakage.png")
+FIGURES: Final = (
+    *("round_durations.png", "accuracy.png", "accuracy_by_round.png", "accuracy_of_clients.png"),
+    "leakage.png",
+)
 STREAMS: Final = tuple(f"{name}.arrows" for name in TABLES)
 ALWAYS: Final = (STATE, SCENARIO, SUMMARY, MODEL, *FIGURES, *STREAMS, *(f"{name}.parquet" for name in TABLES))
 """Files that a run of any scenario may write; models after single rounds come to them."""

@@ -15,7 +15,7 @@ from pydantic_core import PydanticCustomError
 
 from fedsim.errors import RunError
 from fedsim.history import History
-from fedsim.learning.data.shapes import Shape, TokenShape
+from fedsim.learning.data.shapes import Shape, TokenShape, TypedShape
 from fedsim.learning.models.settings import MODELS, Architecture, ModelPart
 from fedsim.learning.models.trained import TrainedModel
 from fedsim.results.manifest import MODEL, checked_bytes
@@ -48,7 +48,7 @@ def write_model(path: Path, arrays: Mapping[str, NDArray[Any]], architecture: Ar
     """
     about = {
         "model": MODELS.describe(architecture.model),
-        "shape": shape._asdict() if isinstance(shape := architecture.shape, TokenShape) else shape,
+        "shape": _written(architecture.shape),
         "classes": architecture.classes,
         "round": number,
     }
@@ -108,15 +108,25 @@ def read_model(folder: Path, model: ModelPart | str | None = None, after_round: 
     return TrainedModel(Architecture(_part(path, table, model), shape, classes), arrays)
 
 
-def _shape(written: list[int] | dict[str, int]) -> Shape:
-    """Return the shape of a sample; that of a text was written as a table."""
-    return TokenShape(**written) if isinstance(written, dict) else tuple(map(int, written))
+def _written(shape: Shape) -> object:
+    """Return the shape of a sample as plain values: a table for a text, and for numbers that are not of float32."""
+    if isinstance(shape, TypedShape):
+        return {"sizes": list(shape), "dtype": shape.dtype}
+    return shape._asdict() if isinstance(shape, TokenShape) else shape
+
+
+def _shape(written: list[int] | dict[str, Any]) -> Shape:
+    """Return the shape of a sample that `_written` gave."""
+    if isinstance(written, dict):
+        return TypedShape(**written) if "sizes" in written else TokenShape(**written)
+    return tuple(map(int, written))
 
 
 def _part(path: Path, table: dict[str, Any], model: ModelPart | str | None) -> ModelPart:
     """Return the settings of a model: the caller's, or those in the file if their kind is known."""
     if model is not None and not isinstance(model, str):
-        return model
+        known: ModelPart = MODELS.make(model)
+        return known
     kind = table.get("kind")
     if model is None and kind not in MODELS.kinds():
         raise RunError(

@@ -1,5 +1,6 @@
 """A live bar of a run: round, simulated time, accuracy, rounds per second and time left."""
 
+import math
 from types import TracebackType
 from typing import Self
 
@@ -62,6 +63,7 @@ class RoundBar:
             self._pending = progress.pending
         # To wait for an evaluation here would keep it from running beside the next trainings.
         if self._pending is not None and self._pending.done():
-            self._accuracy = f"{self._pending.result().accuracy:.1%}"
+            accuracy = self._pending.result().accuracy
+            self._accuracy = "-" if math.isnan(accuracy) else f"{accuracy:.1%}"
             self._pending = None
         self._bar.update(self._task, completed=progress.round, time_s=progress.time_s, accuracy=self._accuracy)

@@ -9,7 +9,7 @@ from typing import cast
 import pyarrow as pa
 
 from fedsim.errors import RunError
-from fedsim.history import History, Recorder, draw
+from fedsim.history import History, Recorder, draw, draw_clients
 from fedsim.learning import EXECUTORS, ExecutorUsed, Keeping, MakeExecutor, Precision, Work
 from fedsim.learning.store.choice import StoreChoice
 from fedsim.results.folder import RunFolder
@@ -132,7 +132,7 @@ def write_results(
     participations : its participations batch by batch, where they are too many for memory
     """
     settings = scenario.results
-    budget = None if scenario.privacy is None else float(scenario.privacy.budget.total)
+    budget = None if scenario.privacy is None else scenario.privacy.total
     summary = summarise(
         history, settings.target_accuracy, settings.smoothing, participations, budget, side_information_of(scenario)
     )
@@ -141,6 +141,8 @@ def write_results(
     if history.evaluations.num_rows:
         draw([history], "time", "accuracy", smoothing=settings.smoothing, out=place / "accuracy.png")
         draw([history], "round", "accuracy", smoothing=settings.smoothing, out=place / "accuracy_by_round.png")
+    if history.client_evaluations is not None:
+        draw_clients([history], out=place / "accuracy_of_clients.png")
     if scenario.privacy is not None:
         draw([history], "time", "leakage", out=place / "leakage.png")
 

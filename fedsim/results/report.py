@@ -1,4 +1,7 @@
-"""A report of a run as tables of text: time and bits by fate, causes of the rounds' lengths, effect of deadlines."""
+"""A report of a run as tables of text.
+
+Time, bits and energy by fate, causes of the rounds' lengths, clients and their accuracies, effect of deadlines.
+"""
 
 from collections.abc import Iterable, Sequence
 from typing import Final, NamedTuple
@@ -53,6 +56,8 @@ def report(history: History, deadlines_s: Sequence[float] = (), *, every_round: 
         pages.append(_slowest(critical))
     if history.clients is not None:
         pages.append(_clients(history.clients))
+    if history.client_evaluations is not None:
+        pages.append(_fairness(history))
     arrival_s = arrivals_s(history)
     wanted_s = deadlines_s if arrival_s.size else ()
     if arrival_s.size and not deadlines_s:
@@ -83,13 +88,34 @@ def _fates(history: History) -> Page:
         "Mbit up": ("uplink_bits", "{:,.1f}", 1e-6),
         "share of bits": ("bits_share", "{:.1%}", 1.0),
     }
+    table["work_share"] = _shares(table["compute_s"])
+    forms["share of work"] = ("work_share", "{:.1%}", 1.0)
     if any(table["energy_j"]):
+        table["energy_share"] = _shares(table["energy_j"])
         forms["energy J"] = ("energy_j", "{:,.1f}", 1.0)
+        forms["share of energy"] = ("energy_share", "{:.1%}", 1.0)
     lines = [
         (title, *(form.format(value * unit) for value in table[name])) for title, (name, form, unit) in forms.items()
     ]
     header = ("", *(fate.replace("wasted-", "wasted\n") for fate in table["fate"]))
     return Page("time and bits of the clients by fate", header, lines)
+
+
+def _shares(values: Sequence[float]) -> list[float]:
+    """Return values as shares of their sum; 0 where that is 0."""
+    total = sum(values)
+    return [value / total if total > 0 else 0.0 for value in values]
+
+
+def _fairness(history: History) -> Page:
+    """Return the spread of the clients' accuracies in each evaluation on their own samples."""
+    header = ("round", "clients", "mean", "deviation", "worst tenth", "best tenth", "Jain's index")
+    names = ("mean", "std", "worst_decile", "best_decile")
+    lines = [
+        (str(row["round"]), f"{row['clients']:,}", *(f"{row[name]:.1%}" for name in names), f"{row['jain']:.4f}")
+        for row in history.fairness().to_pylist()
+    ]
+    return Page("accuracy of the model on each client's own samples", header, lines)
 
 
 def _causes(title: str, critical: pa.Table, column: str) -> Page:

@@ -5,12 +5,14 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from fedsim.errors import RunError
 from fedsim.history import History
-from fedsim.history.accounting import wasted_shares
+from fedsim.history.accounting import spent
+from fedsim.history.fairness import Spread, last_accuracies
 from fedsim.history.notes import Rates
 from fedsim.results.manifest import SUMMARY, checked_bytes
 from fedsim.results.places import located
@@ -41,30 +43,59 @@ def summarise(
     selected = int(history.column("rounds", "selected").sum())
     delivered = int(history.column("rounds", "delivered").sum())
     _, accuracy = history.curve("round", "accuracy", smoothing)
-    leakage = history.column("rounds", "largest_leakage")
+    accuracy = accuracy[~np.isnan(accuracy)]
+    leakage, mean_leakage = (history.column("rounds", f"{name}_leakage") for name in ("largest", "mean"))
     reached, rates = set[int](), Rates()
     batches = history.participations.to_batches() if participations is None else participations
-    wasted_time, wasted_bits = wasted_shares(history, _noting(batches, reached, rates))
+    used = spent(history, _noting(batches, reached, rates))
     return {
         "rounds": history.rounds.num_rows,
         "simulated_s": float(ends_s[-1]) if ends_s.size else 0.0,
         "mean_round_s": float(durations_s.mean()) if durations_s.size else None,
         "final_accuracy": float(accuracy[-1]) if accuracy.size else None,
         "best_accuracy": float(accuracy.max()) if accuracy.size else None,
+        "mean_accuracy": history.mean_over_time("accuracy"),
         "target_accuracy": target_accuracy,
         "time_to_accuracy_s": history.time_to_accuracy(target_accuracy, smoothing) if accuracy.size else None,
+        "final_metrics": _last_metrics(history),
         "participations": selected,
         "delivered_share": delivered / selected if selected else None,
         "late": int(history.column("rounds", "late").sum()),
         "dropped": int(history.column("rounds", "dropped").sum()),
-        "wasted_time_share": wasted_time,
-        "wasted_bits_share": wasted_bits,
+        "downlink_bits": used.downlink_bits,
+        "uplink_bits": used.uplink_bits,
+        "energy_j": used.energy_j if _has_batteries(history) else None,
+        "wasted_time_share": used.wasted_time,
+        "wasted_bits_share": used.wasted_bits,
+        "wasted_work_share": used.wasted_work,
+        "wasted_energy_share": used.wasted_energy if _has_batteries(history) else None,
         "clients_reached": len(reached),
         "privacy": budget is not None,
         "side_information": side_information,
         "largest_leakage": float(leakage[-1]) if leakage.size and budget is not None else None,
+        "mean_leakage": float(mean_leakage[-1]) if leakage.size and budget is not None else None,
+        **_spread(history),
         "notes": history.told(rates, budget),
     }
+
+
+def _last_metrics(history: History) -> dict[str, float]:
+    """Return the metrics of the last evaluation by name; none where the task has accuracy alone."""
+    rows = history.evaluations.column("metrics").slice(max(0, history.evaluations.num_rows - 1)).to_pylist()
+    return dict(rows[0]) if rows and rows[0] is not None else {}
+
+
+def _has_batteries(history: History) -> bool:
+    """Return whether clients have batteries."""
+    clients = history.clients
+    return clients is not None and clients.column("capacity_j").null_count < clients.num_rows
+
+
+def _spread(history: History) -> dict[str, float | None]:
+    """Return the spread of the clients' accuracies in the last evaluation on their own samples; None without one."""
+    _, accuracy = last_accuracies(history)
+    found = Spread.of(accuracy)._asdict() if accuracy.size else dict.fromkeys(Spread._fields)
+    return {f"client_accuracy_{name}": value for name, value in found.items() if name != "clients"}
 
 
 def _noting(batches: Iterable[pa.RecordBatch], reached: set[int], rates: Rates) -> Iterator[pa.RecordBatch]:
@@ -93,27 +124,45 @@ def read_summary(path: str | Path) -> dict[str, Any]:
 
 
 def rows(summary: dict[str, Any]) -> list[tuple[str, str]]:
-    """Return a summary as lines of a table: quantity, and value with its unit."""
+    """Return a summary as lines of a table: quantity, and value with its unit.
 
-    def shown(value: float | None, form: str) -> str:
+    Summaries of older releases lack some quantities; their lines are left out, or show a dash.
+    """
+
+    def shown(name: str, form: str) -> str:
+        value = summary.get(name)
         return "-" if value is None else form.format(value)
 
-    leakage = (
-        shown(summary["largest_leakage"], "{:.4g} epsilon") if summary.get("privacy", True) else "no privacy mechanism"
-    )
-    if summary.get("privacy", True) and summary.get("side_information") == "exact":
-        leakage += " by updates; side information not private"
     target = f"time to {100 * summary['target_accuracy']:g} % accuracy"
-    return [
-        ("rounds", shown(summary["rounds"], "{:,}")),
-        ("simulated time", shown(summary["simulated_s"], "{:,.2f} s")),
-        ("mean round", shown(summary["mean_round_s"], "{:.3f} s")),
-        ("final accuracy", shown(summary["final_accuracy"], "{:.2%}")),
-        ("best accuracy", shown(summary["best_accuracy"], "{:.2%}")),
-        (target, shown(summary["time_to_accuracy_s"], "{:,.2f} s")),
-        ("participations", shown(summary["participations"], "{:,}")),
-        ("delivered", shown(summary["delivered_share"], "{:.1%}")),
-        ("late, dropped", f"{summary['late']:,}, {summary['dropped']:,}"),
-        ("wasted time, bits", f"{summary['wasted_time_share']:.1%}, {summary['wasted_bits_share']:.1%}"),
-        ("largest leakage", leakage),
+    lines = [
+        ("rounds", shown("rounds", "{:,}")),
+        ("simulated time", shown("simulated_s", "{:,.2f} s")),
+        ("mean round", shown("mean_round_s", "{:.3f} s")),
+        ("final accuracy", shown("final_accuracy", "{:.2%}")),
+        ("best accuracy", shown("best_accuracy", "{:.2%}")),
+        (target, shown("time_to_accuracy_s", "{:,.2f} s")),
+        *((f"final {name}", f"{value:.4g}") for name, value in summary.get("final_metrics", {}).items()),
+        ("participations", shown("participations", "{:,}")),
+        ("delivered", shown("delivered_share", "{:.1%}")),
+        ("late, dropped", f"{shown('late', '{:,}')}, {shown('dropped', '{:,}')}"),
+        ("wasted time, bits", f"{shown('wasted_time_share', '{:.1%}')}, {shown('wasted_bits_share', '{:.1%}')}"),
+        ("wasted work", shown("wasted_work_share", "{:.1%}")),
+        ("bits down, up", f"{shown('downlink_bits', '{:.4g}')}, {shown('uplink_bits', '{:.4g}')}"),
     ]
+    if summary.get("energy_j") is not None:
+        wasted = shown("wasted_energy_share", "{:.1%}")
+        lines.append(("energy", f"{shown('energy_j', '{:,.4g} J')}, {wasted} of it wasted"))
+    lines.append(("largest leakage", _leakage(summary, shown("largest_leakage", "{:.4g} epsilon"))))
+    if summary.get("mean_leakage") is not None:
+        lines.append(("mean leakage", shown("mean_leakage", "{:.4g} epsilon")))
+    if summary.get("client_accuracy_mean") is not None:
+        mean, std, worst = (shown(f"client_accuracy_{name}", "{:.2%}") for name in ("mean", "std", "worst_decile"))
+        lines.append(("accuracy of clients", f"mean {mean}, deviation {std}, worst tenth {worst}"))
+    return lines
+
+
+def _leakage(summary: dict[str, Any], largest: str) -> str:
+    """Return the largest leakage in words, and of what it is."""
+    if not summary.get("privacy", True):
+        return "no privacy mechanism"
+    return largest + " by updates; side information not private" * (summary.get("side_information") == "exact")

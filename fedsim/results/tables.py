@@ -10,7 +10,8 @@ import pyarrow.parquet as pq
 
 from fedsim.errors import RunError
 from fedsim.history import History
-from fedsim.history.schema import STREAMED, TABLES, TableSchema
+from fedsim.history.column import TableSchema
+from fedsim.history.schema import STREAMED, TABLES
 from fedsim.history.spool import read_batches
 from fedsim.history.truncation import truncated
 from fedsim.results.manifest import SUMMARY, checked_bytes

@@ -19,6 +19,7 @@ from fedsim.rounds.policies.late import LATE, Cancel, LateRule
 from fedsim.rounds.policies.round import PastRounds, Round
 from fedsim.rounds.policies.server_port import ServerPort, ServerTraits
 from fedsim.rounds.server.context import ServerContext
+from fedsim.rounds.server.evaluations import EvaluationPlan
 from fedsim.rounds.server.knowledge import Knowledge
 from fedsim.rounds.server.server import Progress, Server, StoppingCriteria
 
@@ -33,6 +34,7 @@ __all__ = [
     "ClientContext",
     "Deadline",
     "Edges",
+    "EvaluationPlan",
     "ExpectedTimes",
     "Faults",
     "Hierarchy",

@@ -8,30 +8,30 @@ from dataclasses import dataclass
 from typing import Final
 
 from fedsim import capabilities as names
-from fedsim.identity import nested
+from fedsim.identity import parts_of
 from fedsim.learning import (
     AGGREGATIONS,
     DATASETS,
     LEARNERS,
     LOCAL_ALGORITHMS,
     PARTITIONS,
+    TASKS,
     Aggregator,
     LocalAlgorithm,
     Supervised,
 )
 from fedsim.learning.aggregation.contracts import AGGREGATION
+from fedsim.learning.data.partitions.contracts import WITHOUT_LABELS
 from fedsim.network import NETWORKS, Network
 from fedsim.registry import Component, Recipe, suggest
 from fedsim.rounds import BACKHAULS, CLOUD_RULES, GROUPINGS, LATE, POLICIES, Edges
 from fedsim.rounds.aggregation.weightings import WEIGHTINGS
 from fedsim.rounds.policies.safa import Safa
+from fedsim.scenario.private_parts import Problem, private_problems
 from fedsim.scenario.sections import Crowd, Rounds, ScenarioTables
-from fedsim.selectors import SelectorPort
-from fedsim.selectors.adapter import numbers_of_clients
-
-Problem = tuple[tuple[str, ...], object, str]
-"""Path of a field, its value, and what is wrong and what is allowed."""
-
+from fedsim.scenario.secure_parts import secure_problems
+from fedsim.selectors import SelectorInfo, SelectorPort
+from fedsim.selectors.adapter import draws_samples, numbers_of_clients
 
 _CATALOGUES: Final = {
     "learning": LEARNERS,
@@ -39,6 +39,7 @@ _CATALOGUES: Final = {
     "learning.data": DATASETS,
     "learning.split": PARTITIONS,
     "learning.aggregation": AGGREGATIONS,
+    "learning.task": TASKS,
     "rounds.policy": POLICIES,
     "rounds.late": LATE,
     "rounds.edges.grouping": GROUPINGS,
@@ -114,6 +115,11 @@ _REQUIREMENTS: Final = {
     names.USERS: _Requirement(
         "samples that belong to users", "learning.data", "a data set that tells users, or any other split"
     ),
+    names.LABELS: _Requirement(
+        "samples with labels",
+        "learning.task",
+        f"the task 'classification', or the splits {', '.join(WITHOUT_LABELS)}",
+    ),
     names.UPDATES: _Requirement(
         "the updates of clients at once, where the policy has an average of their models",
         "rounds.policy",
@@ -129,17 +135,21 @@ def problems(tables: ScenarioTables) -> Iterator[Problem]:
     yield from _about_policy(rounds)
     yield from _about_aggregation(tables)
     yield from _about_requirements(tables)
+    yield from _about_task(tables)
+    yield from _about_draws_of_samples(tables)
     if rounds.edges is not None:
         yield from _about_transfers(rounds.edges, tables.network)
     if isinstance(tables.learning, Supervised):
         yield from _about_algorithm(tables, tables.learning.algorithm)
+    yield from private_problems(tables)
+    yield from secure_problems(tables)
 
 
 def _about_requirements(tables: ScenarioTables) -> Iterator[Problem]:
     """Yield each name that a part requires and no part provides."""
     faults = tables.rounds.faults
     lossy = tables.devices.may_lose_clients or (faults is not None and faults.may_lose_clients)
-    parts: dict[str, names.Capable] = dict(_components(tables))
+    parts: dict[str, names.Capable] = dict(parts_of(tables))
     parts["devices"] = names.Capabilities(provides=frozenset(() if lossy else {names.NO_LOSSES}))
     if tables.rounds.edges is not None:
         parts["rounds.edges"] = names.Capabilities(frozenset({names.EDGES}))
@@ -149,11 +159,30 @@ def _about_requirements(tables: ScenarioTables) -> Iterator[Problem]:
             yield _lacking(name, path, parts, frozenset().union(*provided))
 
 
-def _components(value: object, way: tuple[str, ...] = ()) -> Iterator[tuple[str, Component]]:
-    for name, inner in nested(value):
-        if isinstance(inner, Component):
-            yield ".".join((*way, name)), inner
-        yield from _components(inner, (*way, name))
+def _about_task(tables: ScenarioTables) -> Iterator[Problem]:
+    """Yield a target that no evaluation states, and a selector that asks for labels where there are none."""
+    if not isinstance(tables.learning, Supervised):
+        return
+    task, target = tables.learning.task, tables.rounds.target
+    known = ["loss", *(metric.name for metric in task.metrics)]
+    wanted: dict[tuple[str, ...], str] = {}
+    if target is not None:
+        wanted["rounds", "target", "metric"] = target.metric
+    if tables.rounds.target_accuracy is not None:
+        wanted["rounds", "target_accuracy"] = "accuracy"
+    for path, name in wanted.items():
+        if name not in known:
+            yield path, name, f"no evaluation of this task has {name!r}; allowed: a target of {', '.join(known)}"
+    selector = tables.selector
+    if names.LABELS in task.provides and "accuracy" in known:
+        return
+    asks = SelectorInfo.of(selector.factory)
+    if asks.uses_labels and names.LABELS not in task.provides:
+        message = "it needs samples with labels; allowed: the task 'classification', or another selector"
+        yield ("selector",), selector.kind, message
+    if "accuracy_gain" in asks.needs and "accuracy" not in known:
+        message = "it asks for gains of accuracy; allowed: a task with the metric 'accuracy', or another selector"
+        yield ("selector",), selector.kind, message
 
 
 def _lacking(name: str, path: str, parts: Mapping[str, names.Capable], provided: frozenset[str]) -> Problem:
@@ -275,11 +304,46 @@ def _about_algorithm(tables: ScenarioTables, algorithm: LocalAlgorithm) -> Itera
         )
 
 
+def _about_draws_of_samples(tables: ScenarioTables) -> Iterator[Problem]:
+    """Yield what does not go together with a selector whose clients draw samples."""
+    rounds, recipe = tables.rounds, tables.selector
+    kind = recipe.factory if recipe.prototype is None else type(recipe.prototype)
+    if not draws_samples(kind):
+        return
+    policy, why = POLICIES.kind_of(rounds.policy), f"clients of the selector {recipe.kind!r} draw samples in each round"
+    if rounds.policy.traits.concurrency is not None or rounds.policy.has_own_aggregation:
+        yield (
+            ("rounds", "policy"),
+            policy,
+            f"{why}, and updates are added up at its end; allowed: a synchronous policy without a rule of its own",
+        )
+    if rounds.late.least_share < 1:
+        yield (
+            ("rounds", "late"),
+            LATE.kind_of(rounds.late),
+            f"{why} and work on all of them; allowed: 'cancel' or a rule for stale updates",
+        )
+    if rounds.edges is not None and tables.privacy is not None:
+        yield (
+            ("rounds", "edges"),
+            "given",
+            "edge servers ask for numbers of samples on their own account; allowed: none beside [privacy]",
+        )
+    if isinstance(tables.learning, Supervised):
+        algorithm = tables.learning.algorithm
+        if algorithm.server_keeps or len(algorithm.ratios) > 1:
+            yield (
+                ("learning", "algorithm"),
+                LOCAL_ALGORITHMS.kind_of(algorithm),
+                f"{why}; allowed: an algorithm whose server keeps no state, without widths",
+            )
+
+
 def _about_aggregation(tables: ScenarioTables) -> Iterator[Problem]:
     """Yield numbers of updates that are too few for an aggregation."""
     rounds, cohort = tables.rounds, _cohort_of(tables.selector)
     policy, buffer = POLICIES.kind_of(rounds.policy), rounds.policy.traits.buffer_size
-    for path, part in _components(tables):
+    for path, part in parts_of(tables):
         least = AGGREGATION.checked(part).least_updates if isinstance(part, Aggregator) else 1
         needs = f"{path} = {AGGREGATIONS.kind_of(part)!r} needs at least {least} updates" if least > 1 else ""
         if needs and buffer is not None and buffer < least:

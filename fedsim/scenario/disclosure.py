@@ -36,4 +36,6 @@ def _told_as_they_are(selector: SelectorInfo, privacy: Privacy) -> tuple[str, ..
     told = () if privacy.side_information.share else selector.numbers
     if selector.uses_labels and not privacy.label_histograms.cost(privacy.budget.total):
         told = (*told, "shares of labels")
+    if selector.asks_sizes and not selector.sizes_cost:
+        told = (*told, "numbers of samples")
     return told

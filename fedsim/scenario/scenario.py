@@ -16,7 +16,8 @@ from pydantic_core import InitErrorDetails
 from fedsim.answers import attributing
 from fedsim.code_digest import CodeDigest
 from fedsim.errors import ScenarioError
-from fedsim.identity import nested, user_code
+from fedsim.foreign import Foreign
+from fedsim.identity import nested, parts_of, user_code
 from fedsim.inputs.files import read_text
 from fedsim.registry import refusal
 from fedsim.scenario.compatibility import problems
@@ -107,13 +108,20 @@ class Scenario(ScenarioTables):
         Raises
         ------
         ScenarioError
-            If the selector is an object that a class and its options do not describe.
+            If the selector is an object that a class and its options do not describe, or a part is an object that was
+            handed over.
         """
         if self.selector.prototype is not None:
             raise ScenarioError(
                 f"selector: {self.selector.kind} cannot be written as TOML, because its constructor arguments are "
                 "not among its attributes; allowed: a class that keeps each argument under its own name"
             )
+        for path, part in parts_of(self):
+            if isinstance(part, Foreign) and part.content:
+                raise ScenarioError(
+                    f"{path}: an object of {part.place} cannot be written as TOML; allowed: the name of a class or "
+                    "function that gives it"
+                )
         return tomli_w.dumps(self.describe())
 
     @classmethod

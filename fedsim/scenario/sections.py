@@ -1,18 +1,27 @@
 """The tables of a scenario, and those of them that belong to no other room."""
 
-from typing import Annotated
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import Field
+from pydantic import BeforeValidator, Field, model_validator
 
 from fedsim.arrays import Whole
 from fedsim.devices import Devices
-from fedsim.learning import LEARNERS, LearnerSettings
+from fedsim.learning import LEARNERS, Evaluation, LearnerSettings
 from fedsim.network import NETWORKS, PLACEMENTS, Network, Placement
 from fedsim.privacy import Privacy
-from fedsim.registry import Recipe, Settings, Slot
+from fedsim.registry import Recipe, Settings, Slot, refusal
 from fedsim.rounds import LATE, POLICIES, Edges, Faults, LateRule, RoundPolicy
 from fedsim.rounds.aggregation.weightings import WEIGHTINGS, BySamples, Weighting
+from fedsim.rounds.secure.protocols import SECURE_AGGREGATIONS, SecureAggregation
 from fedsim.selectors import SELECTORS
+
+
+def _whole_or_word(value: Any) -> Any:
+    """Refuse what is neither a whole number from 1 nor one of the words under the field's own path."""
+    number = isinstance(value, int) and not isinstance(value, bool) and value >= 1
+    if value not in ("never", "last") and not number:
+        raise refusal("of_clients", "input should be 'never', 'last' or a whole number of at least 1")
+    return value
 
 
 class Crowd(Settings):
@@ -30,6 +39,36 @@ class Crowd(Settings):
     )
 
 
+class Target(Settings):
+    """How good a model ends a run.
+
+    Attributes
+    ----------
+    metric : ``"loss"``, or a metric of the task by its name
+    at_least : smallest value that is good enough
+    at_most : largest one; one of the two is given
+    """
+
+    metric: str = "accuracy"
+    at_least: float | None = None
+    at_most: float | None = None
+
+    @model_validator(mode="after")
+    def _has_one_bound(self) -> Self:
+        if (self.at_least is None) == (self.at_most is None):
+            raise ValueError(
+                f"at_least = {self.at_least!r} and at_most = {self.at_most!r} are not allowed; it must be one of them"
+            )
+        return self
+
+    def reached(self, evaluation: Evaluation) -> bool:
+        """Return whether an evaluation is good enough."""
+        found = evaluation.value(self.metric)
+        if self.at_least is not None:
+            return found >= self.at_least
+        return self.at_most is not None and found <= self.at_most
+
+
 class Rounds(Settings):
     """The rounds: how many there are, and when each is over.
 
@@ -40,11 +79,14 @@ class Rounds(Settings):
     late : what becomes of late clients; ``"cancel"`` frees what they used. Asynchronous policies have their own rule
     weights : by which weights updates count, and whether they make a mean or a sum
     minimum_updates : a round with fewer updates ends without a new model, and its updates are discarded
+    secure_aggregation : protocol by which a server learns the sum of a cohort's updates and no single one; its messages
+        are on the clock. None for updates in clear
     edges : edge servers between clients and cloud, each of which runs rounds under this policy; ``count`` and the other
         fields of this table then describe the cloud's rounds. None for a flat federation
     faults : crashes, link outages and restarts; None for none
     until_s : no round starts at or after this simulated second
-    target_accuracy : the run ends with the first evaluation that reaches it
+    target_accuracy : the run ends after the first round whose evaluation reaches it
+    target : the same for any metric of the task, or its loss
     """
 
     count: Whole
@@ -52,10 +94,12 @@ class Rounds(Settings):
     late: Annotated[LateRule, Slot(LATE)] = Field(default_factory=lambda: LATE.make("cancel"))
     weights: Annotated[Weighting, Slot(WEIGHTINGS)] = BySamples()
     minimum_updates: Whole = 1
+    secure_aggregation: Annotated[SecureAggregation, Slot(SECURE_AGGREGATIONS)] | None = None
     edges: Edges | None = None
     faults: Faults | None = None
     until_s: Annotated[float, Field(gt=0)] | None = None
     target_accuracy: Annotated[float, Field(gt=0, le=1)] | None = None
+    target: Target | None = None
 
 
 class Results(Settings):
@@ -64,6 +108,10 @@ class Results(Settings):
     Attributes
     ----------
     evaluate_every : rounds between evaluations of the global model on the whole test set
+    evaluate_start : whether the first model is evaluated at time 0 too, so that curves begin there
+    evaluate_clients : which evaluations are also made on the samples of each client: ``"never"``, ``"last"``, or a
+        number n for the first one, each n-th after it, and the last one. The history then has the table
+        ``client_evaluations``
     smoothing : window of the causal mean over evaluations in figures and summaries; 1 for none
     target_accuracy : accuracy whose time the summary states
     audit : whether conservation of bits, time and energy is checked for every participation, beside the checks of the
@@ -73,6 +121,8 @@ class Results(Settings):
     """
 
     evaluate_every: Whole = 1
+    evaluate_start: bool = True
+    evaluate_clients: Annotated[Whole | Literal["never", "last"], BeforeValidator(_whole_or_word)] = "never"
     smoothing: Whole = 1
     target_accuracy: Annotated[float, Field(gt=0, le=1)] = 0.8
     audit: bool = False

@@ -15,6 +15,7 @@ from fedsim.selectors.contracts import (
     PublishedSelector,
     Reports,
     RoundView,
+    Sampling,
     Selector,
 )
 from fedsim.selectors.fedsuv.fedsuv import FedSuv
@@ -22,6 +23,7 @@ from fedsim.selectors.oort.fedscale import OortFedScale
 from fedsim.selectors.oort.oort import Oort
 from fedsim.selectors.oracles import Fastest
 from fedsim.selectors.pause.pause import Pause
+from fedsim.selectors.questions import RandomizedResponse
 
 __all__ = [
     "SELECTORS",
@@ -39,8 +41,10 @@ __all__ = [
     "Pause",
     "Probe",
     "PublishedSelector",
+    "RandomizedResponse",
     "Reports",
     "RoundView",
+    "Sampling",
     "Selector",
     "SelectorInfo",
     "SelectorPort",
@@ -75,13 +79,15 @@ SELECTORS: Final = Registry(
         "fastest": "fedsim.selectors.oracles:Fastest",
         "fedcor": "fedsim.selectors.fedcor.fedcor:FedCor",
         "fedcs": "fedsim.selectors.fedcs:FedCs",
+        "fedsampling": "fedsim.selectors.fedsampling.fedsampling:FedSampling",
         "fedsuv": "fedsim.selectors.fedsuv.fedsuv:FedSuv",
         "fedzero": "fedsim.selectors.energy.fedzero:FedZero",
+        "fixed-ratio": "fedsim.selectors.fedsampling.fixed_ratio:FixedRatio",
         "haccs": "fedsim.selectors.labels.haccs:Haccs",
         "importance": "fedsim.selectors.importance:ImportanceSampling",
         "joint-bandwidth": "fedsim.selectors.joint_bandwidth.joint_bandwidth:JointBandwidth",
         "loss-proportional": "fedsim.selectors.loss_proportional:LossProportional",
-        "md": "fedsim.selectors.md:MdSampling",
+        "md": "fedsim.selectors.independent_draws:MdSampling",
         "ocean": "fedsim.selectors.energy.ocean:Ocean",
         "oort": "fedsim.selectors.oort.oort:Oort",
         "oort-fedscale": "fedsim.selectors.oort.fedscale:OortFedScale",
@@ -90,6 +96,7 @@ SELECTORS: Final = Registry(
         "pause-genie": "fedsim.selectors.pause.genie:PauseGenie",
         "pause-vanilla-sa": "fedsim.selectors.pause.sa_pause:VanillaSaPause",
         "pisces": "fedsim.selectors.adaptive.pisces:Pisces",
+        "poisson": "fedsim.selectors.independent_draws:PoissonSampling",
         "pow-d": "fedsim.selectors.power_of_choice:PowD",
         "proportional-fair": "fedsim.selectors.channel.proportional_fair:ProportionalFair",
         "pyramidfl": "fedsim.selectors.pyramid.pyramid:PyramidFl",

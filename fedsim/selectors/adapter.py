@@ -11,7 +11,7 @@ from typing import Any, Final, Self
 
 import numpy as np
 
-from fedsim.answers import asked
+from fedsim.answers import asked, in_words
 from fedsim.arrays import IntArray
 from fedsim.errors import PartError, SelectorError
 from fedsim.measurements import MEASUREMENTS, NUMBERS
@@ -26,6 +26,10 @@ _DEFAULTS: Final = {
     "uses_labels": False,
     "asks_losses": False,
     "asks_norms": False,
+    "draws_samples": False,
+    "asks_sizes": False,
+    "sizes_cost": 0.0,
+    "sizes_paid_once": False,
     "paper": "",
     "communication": "",
     "may_stall": "",
@@ -45,6 +49,10 @@ class SelectorInfo:
     uses_labels : whether clients declare the shares of their labels to the selector
     asks_losses : whether a question may be for losses
     asks_norms : whether a question may be for norms of updates
+    draws_samples : whether clients of its cohorts draw samples
+    asks_sizes : whether a question may be for numbers of samples
+    sizes_cost : epsilon of an answer to it; 0 for one that tells the number for certain
+    sizes_paid_once : whether all such answers of a client cost one
     probes : whether the selector has a method ``probe``
     paper : where the method was published; empty if not stated
     communication : messages besides the cohort's models and updates; empty if not stated
@@ -58,6 +66,10 @@ class SelectorInfo:
     uses_labels: bool = False
     asks_losses: bool = False
     asks_norms: bool = False
+    draws_samples: bool = False
+    asks_sizes: bool = False
+    sizes_cost: float = 0.0
+    sizes_paid_once: bool = False
     probes: bool = False
     paper: str = ""
     communication: str = ""
@@ -82,7 +94,8 @@ class SelectorInfo:
     @property
     def leaks(self) -> tuple[str, ...]:
         """Names of all that clients tell of their data beside updates: `numbers`, and what they declare once."""
-        return (*self.numbers, "shares of labels, declared once") if self.uses_labels else self.numbers
+        sizes = ("number of samples, as an answer",) if self.asks_sizes else ()
+        return (*self.numbers, *sizes, *(("shares of labels, declared once",) if self.uses_labels else ()))
 
     @classmethod
     def of(cls, selector: object) -> "SelectorInfo":
@@ -105,7 +118,8 @@ class SelectorInfo:
         for attribute, default in _DEFAULTS.items():
             value = stated[attribute]
             if attribute != "needs" and not isinstance(value, type(default)):
-                allowed = "True or False" if isinstance(default, bool) else "a short phrase"
+                words = {bool: "True or False", float: "a floating-point number", str: "a short phrase"}
+                allowed = next(word for kind, word in words.items() if isinstance(default, kind))
                 raise SelectorError(f"{name}.{attribute}: {value!r} is not allowed; it must be {allowed}")
         if probe is not None and not callable(probe):
             raise SelectorError(f"{name}.probe: {probe!r} is not allowed; it must be a method, or be left out")
@@ -158,7 +172,13 @@ class SelectorPort(SelectorInfo):
         def select(view: RoundView, rng: np.random.Generator) -> Cohort:
             try:
                 chosen = asked(info.name, "select", found.select, view, rng, error=SelectorError)
-                return as_cohort(chosen, view, info.name)
+                cohort = as_cohort(chosen, view, info.name)
+                if cohort.sampling is not None and not info.draws_samples:
+                    raise SelectorError(
+                        f"{info.name}.select returned sampling = {in_words(cohort.sampling)}",
+                        f"allowed: only with {info.name}.draws_samples = True",
+                    )
+                return cohort
             except PartError as error:
                 error.name_clients(view.client)
                 raise
@@ -238,3 +258,8 @@ def numbers_of_clients(factory: Callable[..., object]) -> tuple[str, ...]:
     if isinstance(factory, type) and issubclass(factory, PublishedSelector):
         return factory.numbers_of_clients
     return ()
+
+
+def draws_samples(selector: Callable[..., object]) -> bool:
+    """Return whether clients of the cohorts of a selector's class draw samples."""
+    return isinstance(selector, type) and issubclass(selector, PublishedSelector) and selector.draws_samples

@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fedsim.arrays import BoolArray, FloatArray, IntArray
+from fedsim.selectors.cohorts import Allocation, Cohort, Sampling
 from fedsim.selectors.questions import Answers, Probe
 
 __all__ = [
@@ -31,6 +32,7 @@ __all__ = [
     "PublishedSelector",
     "Reports",
     "RoundView",
+    "Sampling",
     "Selector",
 ]
 
@@ -237,64 +239,6 @@ class OracleView(RoundView):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Allocation:
-    """Resources that a method gives to the clients of a cohort; arrays of shape (m,), None for no change.
-
-    Attributes
-    ----------
-    bandwidth_hz : band of each client's uplink, > 0; it sends with its whole power in that band
-    transmit_power_dbm : power of each client's transmitter, at most its own; with a battery whose seconds on the air
-        cost energy it draws that power over the amplifier's efficiency and the power of the circuit
-    cpu_frequency : share of the device's full clock frequency at which it works, in (0, 1]; its work takes
-        ``1 / share`` times as long, and ``share ** 2`` times the energy
-    """
-
-    bandwidth_hz: FloatArray | None = None
-    transmit_power_dbm: FloatArray | None = None
-    cpu_frequency: FloatArray | None = None
-
-    def part(self, kept: IntArray) -> "Allocation":
-        """Return the resources of the members at these positions."""
-        return Allocation(**{name: None if value is None else value[kept] for name, value in vars(self).items()})
-
-
-@dataclass(frozen=True)
-class Cohort:
-    """The clients of a round, with what a method prescribes for them; arrays have shape (m,).
-
-    Attributes
-    ----------
-    client : distinct ids among the candidates
-    draws : number of times that each client was drawn, for draws with replacement; 1 each if None
-    weights : aggregation weight of each client; by samples (FedAvg) if None
-    work : share of the local work that each client does, in (0, 100]; all of it if None. Above 1 the client does that
-        many times the local work of the scenario: its epochs go on. Seconds, energy and the training have that share,
-        rounded up to whole steps up to 1, and down above; the update is as large as always
-    allocation : radio and computing resources of each client; those of the scenario if None
-    trained : whether all clients of the cohort have done their work for an answer of this round (`Answers.update_norm`)
-        They send the update that they have: a message without bits tells them to, and they do no work.
-    """
-
-    client: IntArray
-    draws: IntArray | None = None
-    weights: FloatArray | None = None
-    work: FloatArray | None = None
-    allocation: Allocation | None = None
-    trained: bool = False
-
-    def part(self, kept: IntArray) -> "Cohort":
-        """Return the members at these positions, with what is prescribed for them."""
-        return Cohort(
-            self.client[kept],
-            None if self.draws is None else np.asarray(self.draws)[kept],
-            None if self.weights is None else np.asarray(self.weights)[kept],
-            None if self.work is None else np.asarray(self.work)[kept],
-            None if self.allocation is None else self.allocation.part(kept),
-            self.trained,
-        )
-
-
-@dataclass(frozen=True, kw_only=True)
 class Reports:
     """The server's knowledge of ended participations; arrays have shape (m,), one element per participation.
 
@@ -358,6 +302,11 @@ class PublishedSelector:
         refused where this is not stated
     asks_norms : whether ``probe`` asks for norms of updates, which runs with privacy, servers that do not wait for
         their rounds and compression with a memory refuse
+    draws_samples : whether clients of a cohort draw samples (`Cohort.sampling`), which asynchronous servers and some
+        other settings refuse
+    asks_sizes : whether ``probe`` asks for numbers of samples, which leak
+    sizes_cost : epsilon of such an answer; 0 for one that tells the number for certain
+    sizes_paid_once : whether all such answers of a client cost one
     numbers_of_clients : options that hold one number for each client of the server, or None
     may_stall : why rounds without any delivery may be much more frequent than with uniform cohorts in a crowd of which
         half never delivers; empty if they are not, which `fedsim.testing.check_selector` then checks
@@ -373,6 +322,10 @@ class PublishedSelector:
     may_stall: str = ""
     asks_losses: bool = False
     asks_norms: bool = False
+    draws_samples: ClassVar[bool] = False
+    asks_sizes: ClassVar[bool] = False
+    sizes_cost: float = 0.0
+    sizes_paid_once: bool = False
 
     def observe(self, reports: Reports) -> None:
         """Ignore the reports; methods with memory override this."""

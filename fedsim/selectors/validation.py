@@ -6,11 +6,12 @@ from typing import Any, Final, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from fedsim.answers import AnswerError, Kind, Number, Numbers, OneOf, OptionalOf, in_words, same_shape
+from fedsim.answers import AnswerError, Flag, Kind, Number, Numbers, OneOf, OptionalOf, in_words, same_shape
 from fedsim.arrays import IntArray, any_of
 from fedsim.errors import SelectorError
 from fedsim.measurements import MOST_WORK
-from fedsim.selectors.contracts import Allocation, Cohort, Probe, RoundView
+from fedsim.selectors.contracts import Allocation, Cohort, Probe, RoundView, Sampling
+from fedsim.selectors.questions import RandomizedResponse
 
 _EACH: Final = same_shape("client")
 _COHORT: Final[dict[str, Kind]] = {
@@ -25,8 +26,15 @@ _ALLOCATION: Final[dict[str, Kind]] = {
     "cpu_frequency": Numbers(_EACH, least=0, most=1),
 }
 """What a cohort's allocation may hold."""
+_SAMPLING: Final[dict[str, Kind]] = {
+    "probability": Number(least=0, above=True, most=1),
+    "divisor": OptionalOf(Number(least=0, above=True)),
+    "bits": Number(least=0),
+    "has_model": Flag(),
+}
+"""What a cohort's sampling may hold."""
 _PROBE: Final[dict[str, Kind]] = {
-    "asks": OneOf(("loss", "resources", "update_norm")),
+    "asks": OneOf(("loss", "resources", "update_norm", "samples")),
     "down_bits": OptionalOf(Number(least=0)),
     "up_bits": Number(least=0),
     "samples": OptionalOf(Number(least=1, whole=True)),
@@ -77,6 +85,13 @@ def check_shares(*, inside: bool = False, **values: Any) -> None:
             raise ValueError(f"{name}: {value!r} is not allowed; it must be {'below' if inside else 'at most'} 1")
 
 
+def check_flags(**values: object) -> None:
+    """Refuse arguments that are neither True nor False."""
+    for name, value in values.items():
+        if not isinstance(value, bool):
+            raise ValueError(f"{name}: {value!r} is not allowed; it must be True or False")
+
+
 def check_choice(name: str, value: object, *allowed: str) -> None:
     """Refuse an argument that is none of the words allowed."""
     if value not in allowed:
@@ -105,8 +120,9 @@ def as_cohort(chosen: object, view: RoundView, name: str) -> Cohort:
     client = _distinct_candidates(f"{name}.select", chosen.client, view)
     allocation = _allocated(f"{name}.select", chosen.allocation, client)
     trained = _has_trained(f"{name}.select", chosen.trained, client, view)
+    sampling = _sampled(f"{name}.select", chosen, client, view)
     if chosen.draws is None and chosen.weights is None and chosen.work is None:
-        return Cohort(client, allocation=allocation, trained=trained)
+        return Cohort(client, allocation=allocation, trained=trained, sampling=sampling)
     draws, weights, work = (
         None if value is None else _checked(f"{name}.select", column, value, client)
         for column, value in (("draws", chosen.draws), ("weights", chosen.weights), ("work", chosen.work))
@@ -114,7 +130,7 @@ def as_cohort(chosen: object, view: RoundView, name: str) -> Cohort:
     if work is not None and not work.all():
         one = int(client[work.argmin()])
         raise SelectorError(f"{name}.select returned work of 0", "allowed: leave the client out instead", client=one)
-    return Cohort(client, draws, weights, work, allocation, trained)
+    return Cohort(client, draws, weights, work, allocation, trained, sampling)
 
 
 def as_probe(asked: object, view: RoundView, name: str) -> Probe:
@@ -136,6 +152,11 @@ def as_probe(asked: object, view: RoundView, name: str) -> Probe:
         raise SelectorError(f"{name} returned {in_words(asked)}", "allowed: a Probe, or None for no question")
     client = _distinct_candidates(name, asked.client, view)
     values: dict[str, Any] = {what: _checked(name, what, vars(asked)[what], client) for what in _PROBE}
+    if (asked.asks == "samples") != (type(asked.response) is RandomizedResponse):
+        raise SelectorError(
+            f"{name} returned a question for {asked.asks} with response = {in_words(asked.response)}",
+            "allowed: a RandomizedResponse for samples, and None for all else",
+        )
     return replace(asked, client=client, **values)
 
 
@@ -158,6 +179,28 @@ def _has_trained(source: str, trained: object, client: IntArray, view: RoundView
     return True
 
 
+def _sampled(source: str, chosen: Cohort, client: IntArray, view: RoundView) -> Sampling | None:
+    """Return a checked copy of how the clients (n,) of a cohort draw samples."""
+    if chosen.sampling is None:
+        return None
+    if type(chosen.sampling) is not Sampling:
+        raise SelectorError(f"{source} returned sampling = {in_words(chosen.sampling)}", "allowed: a Sampling, or None")
+    sampling = Sampling(
+        **{what: _checked(source, what, value, client) for what, value in vars(chosen.sampling).items()}
+    )
+    if chosen.work is not None or chosen.trained:
+        raise SelectorError(
+            f"{source} returned sampling beside {'work' if chosen.work is not None else 'trained'}",
+            "allowed: one of the two; a client works on all that it draws",
+        )
+    if sampling.has_model and (view.answers is None or not np.isin(client, view.answers.client).all()):
+        raise SelectorError(
+            f"{source} returned sampling with has_model = True for clients without an answer in this round",
+            "allowed: only for clients that got the model with a question",
+        )
+    return sampling
+
+
 def _allocated(source: str, allocation: object, client: IntArray) -> Allocation | None:
     """Return a checked copy of the resources of distinct clients (n,)."""
     if allocation is None:
@@ -176,7 +219,7 @@ def _allocated(source: str, allocation: object, client: IntArray) -> Allocation 
 def _checked(source: str, what: str, value: object, client: IntArray) -> Any:
     """Return a checked copy of one column of a cohort, or of one entry of a question, to distinct clients (n,)."""
     try:
-        return {**_COHORT, **_ALLOCATION, **_PROBE}[what](value, {"client": client})
+        return {**_COHORT, **_ALLOCATION, **_PROBE, **_SAMPLING}[what](value, {"client": client})
     except AnswerError as lie:
         one = None if lie.at is None else int(client[lie.at])
         found = in_words(value) if lie.at is None else f"{in_words(value)} with {lie.found} for client {one}"

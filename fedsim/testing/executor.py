@@ -129,7 +129,7 @@ class _Trial(Examination):
         from fedsim.learning.models.flat_module import build_flat  # imports torch
 
         data = self._setup.data
-        return build_flat(self._setup.model, data.shape, data.classes, self._setup.seed).layout
+        return build_flat(self._setup.model, data.shape, self._setup.outputs, self._setup.seed).layout
 
     def _jobs(self, after: Sequence[TrainingResult] = ()) -> list[TrainingJob]:
         """Return fresh jobs, each with a generator at the start of its stream; of all work ``after`` other results."""

@@ -29,7 +29,7 @@ from fedsim.learning.algorithms.contracts import ALGORITHM, Memory
 from fedsim.learning.models.layout import ModelLayout
 from fedsim.testing.examination import Examination, at_least_two, described, fits, locked
 
-_FLAGS: Final = ("corrects", "remembers", "server_keeps", "changes_messages", "has_loss")
+_FLAGS: Final = ("corrects", "remembers", "server_keeps", "changes_messages", "personal", "has_loss")
 _STEPS: Final = 4
 
 
@@ -45,6 +45,7 @@ def check_local_algorithm(algorithm: LocalAlgorithm, *, clients: int = 3, rounds
       anchors only if it ``has_loss``, and with ``end`` finite arrays by name, none unless it ``remembers``,
     * return the same again, also as a copy of itself: what it keeps is in memories alone,
     * leave the arrays of a task alone (they are read-only), and draw from no global generator,
+    * return with ``own_model`` a finite model, the server's own unless it is ``personal``,
     * say ``changes_messages`` if it has a ``part``, several ``ratios`` or ``numbers_more``,
     * return with ``step`` a finite update of the model's shape, and arrays by name, if its ``server_keeps`` something,
     * train with its own ``loss``, if it ``has_loss``, to the same finite numbers each time.
@@ -110,6 +111,7 @@ class _Trial(Examination):
                 task = LocalTask(layout, model, shared, memories.get(client, {}), part, _STEPS, 0.1, self._clients)
                 difference = self._difference(self._started(task))
                 memories[client] = self._left(task, difference)
+                self._check_own_model(model, memories[client])
                 update += difference / self._clients
                 drift += difference * algorithm.drift_weight(_STEPS, 0.1)
             self.place = f"round {number}"
@@ -162,6 +164,16 @@ class _Trial(Examination):
         self.law(not memory or self._algorithm.remembers, "remembers is False, though end returned a memory")
         return {name: locked(values) for name, values in memory.items()}
 
+    def _check_own_model(self, model: Vector, memory: Memory) -> None:
+        algorithm = self._algorithm
+        answer = self.ask("own_model", algorithm.own_model, self._layout, model, memory)
+        own: Vector = self._kind("own_model", answer, model=model)
+        again = copy.deepcopy(algorithm).own_model(self._layout, model, memory)
+        self.same(again, own, "own_model differs when it is repeated")
+        self.law(bool(np.isfinite(own).all()), "own_model returned numbers that are not finite")
+        theirs = algorithm.personal or np.array_equal(own, model)
+        self.law(theirs, "personal is False, though own_model returned another model than the server's")
+
     def _stepped(self, gathered: Gathered) -> Stepped:
         step: Stepped = self._kind("step", self.ask("step", self._algorithm.step, gathered), gathered=gathered)
         self.same(copy.deepcopy(self._algorithm).step(gathered).update, step.update, "step differs when it is repeated")
@@ -179,4 +191,4 @@ class _Trial(Examination):
 def _layout(setup: TrainingSetup) -> ModelLayout:
     from fedsim.learning.models.flat_module import build_flat  # imports torch
 
-    return build_flat(setup.model, setup.data.shape, setup.data.classes, setup.seed).layout
+    return build_flat(setup.model, setup.data.shape, setup.outputs, setup.seed).layout

@@ -233,13 +233,17 @@ class Server(Examination):
         client = probe.client[outcomes.answers[probe.client] & np.isin(probe.client, view.client)]
         missing = np.full(client.size, np.nan)
         asked = probe.asks == "resources"
-        norms = probe.asks == "update_norm"
+        norms, sizes = probe.asks == "update_norm", None
+        if probe.response is not None:
+            drawn = np.random.default_rng([self.seed, self.trial.clients, number, 3]).random((2, self.trial.clients))
+            sizes = probe.response.answers(self.samples[client], *drawn[:, client])
         return Answers(
             client=client,
-            loss=missing if asked or norms else outcomes.loss[client] + 0.1 / number,
+            loss=outcomes.loss[client] + 0.1 / number if probe.asks == "loss" else missing,
             compute_s=0.6 * self.mean_s[client] if asked else missing,
             uplink_s=0.4 * self.mean_s[client] if asked else missing,
             update_norm=self._measured_norms(client, outcomes) if norms else None,
+            samples=sizes,
         )
 
     def _measured_norms(self, client: IntArray, outcomes: Outcomes) -> FloatArray:

@@ -120,6 +120,8 @@ NOT_IN: Final = {
     "all-compute": ("privacy", "norms of updates are no private answers: refused before the run starts"),
 }
 """Selectors that a table cannot have, with the table and the reason."""
+ELSEWHERE: Final = frozenset({"fedsampling", "fixed-ratio", "poisson"})
+"""Selectors of samples and not of clients, which `scenarios/fedsampling` compares, and of central privacy."""
 
 
 @cache
@@ -129,7 +131,7 @@ def methods() -> dict[str, Method]:
     A selector that reads numbers beside updates has a further row in the table with privacy, in which they are exact.
     """
     plain, exact = {}, {}
-    for kind in sorted(SELECTORS.builtin):
+    for kind in sorted(set(SELECTORS.builtin) - ELSEWHERE):
         if kind in NOT_BY_ITSELF:
             continue
         without = _IN_CELLS if kind in DIVIDE else NOT_IN.get(kind, ("", ""))[:1]

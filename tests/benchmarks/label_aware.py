@@ -84,8 +84,8 @@ def figures(history: History) -> list[float]:
     asked_s = 0.0 if history.probes is None else float(history.column("probes", "uplink_s").sum())
     return [
         math.nan if reached_s is None else reached_s,
-        math.nan if reached_s is None else float(np.searchsorted(time_s, reached_s) + 1),
-        float(accuracy[WARMUP:].mean()),
+        math.nan if reached_s is None else float(np.searchsorted(time_s, reached_s)),
+        float(accuracy[WARMUP + 1 :].mean()),
         float(accuracy[-1]),
         float(history.column("rounds", "duration_s").mean()),
         float(served.sum() ** 2 / (60 * np.square(served).sum())),

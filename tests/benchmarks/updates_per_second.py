@@ -158,7 +158,7 @@ class Simulated:
             devices={"compute": {"kind": "rate", "samples_per_s": 100.0, "spread_sigma": 0.5}},
             rounds={"count": self._rounds, "policy": {"kind": "wait-for-all"}},
             selector={"kind": "uniform", "cohort": job.cohort},
-            results={"evaluate_every": self._rounds},
+            results={"evaluate_every": self._rounds, "evaluate_start": False},
         )
         return Simulation(
             scenario,

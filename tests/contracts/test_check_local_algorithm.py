@@ -98,6 +98,18 @@ class NoGradient(OwnLoss):
         return batch.data.detach()
 
 
+class Shifts(Nesterov):
+    def own_model(self, layout, model, memory):
+        return model + np.float32(1)
+
+
+class Short(Nesterov):
+    personal: ClassVar[bool] = True
+
+    def own_model(self, layout, model, memory):
+        return model[1:]
+
+
 @pytest.mark.parametrize("kind", LOCAL_ALGORITHMS.builtin)
 def test_every_kind_of_the_catalogue_passes(kind: str) -> None:
     check_local_algorithm(LOCAL_ALGORITHMS.load(kind)())
@@ -123,6 +135,8 @@ def test_own_algorithms_pass(sound: LocalAlgorithm) -> None:
         (Texts(), "corrects: 'no' is not allowed"),
         (Rising(), "ratios: .* they fall from 1"),
         (NoGradient(), "loss failed with RuntimeError"),
+        (Shifts(), "personal is False, though own_model returned another model"),
+        (Short(), "own_model returned .* floating-point numbers of shape"),
     ],
     ids=lambda value: type(value).__name__ if isinstance(value, LocalAlgorithm) else "",
 )

@@ -57,7 +57,7 @@ class Diverging(lies.HonestOptimizer):
 def test_a_model_that_is_no_number_is_named(tmp_path):
     (note,) = notes_of(lies.learning(server=Diverging()), tmp_path)
     assert note.startswith("the model is no number any more: its loss is nan after round 2, at ")
-    assert note.endswith("2 of 3 evaluations are not finite")
+    assert note.endswith("2 of 4 evaluations are not finite")
 
 
 class UntilFive(lies.HonestAvailability):

@@ -42,7 +42,8 @@ class Noting(MemoryStore):
 
     def records(self, digests: Sequence[str]) -> dict[str, Record]:
         self.asked += digests
-        return {digest: {"accuracy": 0.5, "loss": 1.0, "deviation": 0.5} for digest in digests}
+        known = {"accuracy": 0.5, "loss": 1.0, "deviation": 0.5, **{str(number): 1.0 for number in range(30)}}
+        return dict.fromkeys(digests, known)
 
 
 @dataclass(frozen=True, kw_only=True)

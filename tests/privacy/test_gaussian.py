@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from scipy import integrate, stats
 
@@ -47,6 +47,7 @@ def test_the_older_bound_asks_for_more_noise(epsilon, delta):
 
 @settings(deadline=None)
 @given(epsilon=st.floats(0, 1e30), delta=st.floats(1e-11, 0.999))
+@example(epsilon=0.0, delta=6.103515625e-05)  # Brent's method took more than 100 steps
 def test_every_cost_has_finite_noise_that_falls_with_it(epsilon, delta):
     multiplier = noise_multiplier(epsilon, delta)
     assert 0 < multiplier < math.inf

@@ -1,5 +1,7 @@
 """Curves, figures and summaries of a history written down by hand."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -8,8 +10,11 @@ from hypothesis import strategies as st
 from fedsim import draw
 from fedsim.errors import RunError
 from fedsim.history import Recorder, RoundEnd
+from fedsim.history.schema import CLIENTS
 from fedsim.history.tables import causal_mean
 from fedsim.results import report, rows, summarise
+from fedsim.rounds import Deadline
+from tests.support.worlds import batteries, serve
 
 
 def recorded(accuracies, name="hand"):
@@ -29,6 +34,7 @@ def recorded(accuracies, name="hand"):
                 "stale_used": 0,
                 "model_version": i + 1,
                 "largest_leakage": 0.5 * (i + 1),
+                "mean_leakage": 0.25 * (i + 1),
                 "ended_by": RoundEnd.ENOUGH,
             }
         )
@@ -63,6 +69,7 @@ def recorded(accuracies, name="hand"):
     return recorder.history()
 
 
+SPREAD = ("mean", "std", "variance", "worst_decile", "best_decile", "jain")
 HISTORY = recorded([0.2, 0.6, 0.4, 0.8, 0.9])
 
 
@@ -88,17 +95,25 @@ def test_summary_of_a_history_worked_by_hand():
         "final_accuracy": 0.9,
         "best_accuracy": 0.9,
         "target_accuracy": 0.6,
+        "mean_accuracy": (0.2 + 0.6 + 0.4 + 0.8) / 4,
         "time_to_accuracy_s": 4.0,
         "participations": 10,
         "delivered_share": 0.5,
         "late": 5,
         "dropped": 0,
+        "downlink_bits": 10.0,
+        "uplink_bits": 7.5,
+        "energy_j": None,
         "wasted_time_share": 0.5,
         "wasted_bits_share": 1.5 / 3.5,
+        "wasted_work_share": 0.0,
+        "wasted_energy_share": None,
         "clients_reached": 3,
         "privacy": True,
         "side_information": "exact",
         "largest_leakage": 2.5,
+        "mean_leakage": 1.25,
+        **{f"client_accuracy_{name}": None for name in SPREAD},
         "notes": [],
     }
     assert ("time to 60 % accuracy", "4.00 s") in rows(summary)
@@ -109,7 +124,36 @@ def test_without_privacy_the_summary_says_so():
     summary = summarise(HISTORY)
     assert summary["privacy"] is False
     assert summary["largest_leakage"] is None
+    assert summary["mean_leakage"] is None
     assert ("largest leakage", "no privacy mechanism") in rows(summary)
+
+
+def test_a_summary_of_an_older_release_is_shown_without_what_it_lacks():
+    new = ("mean_accuracy", "downlink_bits", "uplink_bits", "energy_j", "wasted_work_share", "mean_leakage")
+    old = {name: value for name, value in summarise(HISTORY, budget=4.0).items() if name not in new}
+    lines = dict(rows(old))
+    assert (lines["wasted work"], lines["bits down, up"]) == ("-", "-, -")
+    assert not {"mean leakage", "energy", "accuracy of clients"} & set(lines)
+
+
+def test_energy_mean_leakage_and_the_spread_over_clients_are_told_where_a_run_has_them():
+    """Deadline 4 s: client 0 draws 3 + 5 + 4 J and is used, client 1 draws 3 + 5 + 2 J and is late after 2 s of 4 s."""
+    power = batteries([50.0, 50.0], receive=3.0, sample=0.5, send=4.0)
+    history, *_ = serve(Deadline(deadline_s=4), [1, 1], [1, 1], [1, 4], batteries=power, evaluate_of_clients="last")
+    history = replace(history, clients=CLIENTS.from_rows([{"client": one, "capacity_j": 50.0} for one in (0, 1)]))
+    summary = summarise(history)
+    assert (summary["energy_j"], summary["wasted_energy_share"]) == pytest.approx((22.0, 10 / 22))
+    assert (summary["downlink_bits"], summary["uplink_bits"]) == pytest.approx((2.0, 1.5))
+    assert (summary["wasted_work_share"], summary["wasted_time_share"]) == pytest.approx((0.5, 4 / 7))
+    lines = dict(rows(summary))
+    assert lines["energy"] == "22 J, 45.5% of it wasted"
+    assert lines["accuracy of clients"] == "mean 25.00%, deviation 25.00%, worst tenth 0.00%"
+    pages = {page.title: page.lines for page in report(history)}
+    fates = {line[0]: line[1:] for line in pages["time and bits of the clients by fate"]}
+    assert fates["share of work"] == ("50.0%", "0.0%", "50.0%", "0.0%", "0.0%")
+    assert fates["share of energy"] == ("54.5%", "0.0%", "45.5%", "0.0%", "0.0%")
+    spread = pages["accuracy of the model on each client's own samples"]
+    assert spread == [("1", "2", "25.0%", "25.0%", "0.0%", "50.0%", "0.5000")]
 
 
 def test_summary_of_nothing():
@@ -119,7 +163,7 @@ def test_summary_of_nothing():
 
 
 @pytest.mark.parametrize("x", ["time", "round"])
-@pytest.mark.parametrize("y", ["accuracy", "loss", "leakage", "duration"])
+@pytest.mark.parametrize("y", ["accuracy", "loss", "leakage", "mean_leakage", "duration"])
 def test_figures_draw_the_curve(x, y, tmp_path):
     figure = draw([HISTORY, recorded([0.1, 0.3], "other")], x, y, out=tmp_path / "deep" / "figure.png")
     lines = figure.axes[0].get_lines()
@@ -129,6 +173,7 @@ def test_figures_draw_the_curve(x, y, tmp_path):
         "accuracy": [0.2, 0.6, 0.4, 0.8, 0.9],
         "loss": [0.8, 0.4, 0.6, 0.2, 0.1],
         "leakage": [0.5, 1.0, 1.5, 2.0, 2.5],
+        "mean_leakage": [0.25, 0.5, 0.75, 1.0, 1.25],
         "duration": [2.0] * 5,
     }[y]
     np.testing.assert_allclose(lines[0].get_xdata(), expected_x)
@@ -144,7 +189,9 @@ def test_history_plots_itself(tmp_path):
 
 
 def test_what_cannot_be_drawn_is_refused(tmp_path):
-    with pytest.raises(RunError, match="'speed' cannot be drawn; allowed: accuracy, loss, leakage, duration"):
+    with pytest.raises(
+        RunError, match="'speed' cannot be drawn; allowed: accuracy, loss, leakage, mean_leakage, duration"
+    ):
         draw([HISTORY], "time", "speed")
     with pytest.raises(RunError, match="a run without learning has no evaluations"):
         draw([Recorder("timing").history()])

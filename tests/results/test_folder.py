@@ -16,7 +16,8 @@ import pytest
 
 from fedsim import Scenario, read_run, run, simulate
 from fedsim.errors import RunError
-from fedsim.history.schema import FORMAT_VERSION, ROUNDS, Column
+from fedsim.history.column import Column
+from fedsim.history.schema import FORMAT_VERSION, ROUNDS
 from fedsim.history.schema import TABLES as SCHEMAS
 from fedsim.results.folder import RunFolder
 from tests.support.run_folders import rewrite
@@ -48,6 +49,7 @@ def test_a_finished_run_holds_everything(tmp_path):
         "model.safetensors",
         "clients.parquet",
         "participations.parquet",
+        "releases.parquet",
         "rounds.parquet",
         "evaluations.parquet",
         "accuracy.png",

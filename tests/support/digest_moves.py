@@ -7,6 +7,8 @@ from it. The digest of the scenario itself moves with every field.
 
 from typing import Final, NamedTuple
 
+from fedsim.learning import TASKS
+
 
 class Moves(NamedTuple):
     """Digests that move together, and the reason."""
@@ -28,9 +30,15 @@ START: Final = _moves(
 TRAIN: Final = _moves("training sent model cloud evaluation", "the samples of a client, or what is done with them")
 SEND: Final = _moves("sent model cloud evaluation", "the training is the same, what leaves the client differs")
 STEP: Final = _moves("model cloud evaluation", "updates are the same, their weights or the step differ")
+JUDGE: Final = _moves("evaluation", "models are the same, what is said of them differs")
 MERGE: Final = _moves("cloud", "models of edge servers are the same, their shares, members or the cloud's step differ")
 TIMES: Final = _moves("", "times alone: they decide which trainings are needed, not what comes of one")
 WHO: Final = _moves("", "who takes part, and when a round is over: which trainings are needed, not what comes of one")
+ANSWERS: Final = _moves(
+    "sent model cloud evaluation",
+    "what clients answer about their sizes, and what that leaves of the budget",
+)
+DRAWS: Final = _moves("", "who takes part, and which samples its clients draw in a round: nothing of a whole training")
 SHOWN: Final = _moves("", "names, measures and figures")
 STANDS_FOR: Final = _moves("", "stands for a bigger model in the times of transfers and work")
 ENOUGH: Final = _moves("", "counts by the samples that it gives to clients, and here all have enough")
@@ -42,6 +50,8 @@ UNASKED: Final = _moves("", "numbers beside updates, or shares of labels, for wh
 SPENDS: Final = _moves(
     "sent model cloud evaluation", "who takes part; and numbers beside updates take a share of the budget of privacy"
 )
+
+COMPOSED: Final = _moves("sent model cloud evaluation", "goes with the mechanism 'gaussian', which is another one here")
 
 CHECKED: Final = _moves("", "says what the content must be, and nothing else is accepted")
 
@@ -56,7 +66,12 @@ _LEARNING: Final[list[Row]] = [
     ("crowd", TRAIN, "clients"),
     ("crowd", TIMES, "placement"),
     ("learning supervised", START, "data model"),
-    ("learning supervised", TRAIN, "split"),
+    ("learning supervised", TRAIN, "split task"),
+    ("learning.task classification", TRAIN, "flip shift"),
+    ("learning.task regression", TRAIN, "loss"),
+    ("learning.task next-token", TRAIN, "padding"),
+    *((f"learning.task {kind}", JUDGE, "metrics") for kind in TASKS.builtin),
+    ("learning.task.metrics top-k", JUDGE, "k"),
     ("learning supervised", TRAIN, "algorithm compression"),
     ("learning.algorithm fedprox", TRAIN, "mu"),
     ("learning.algorithm heterofl", TRAIN, "widths client_widths"),
@@ -121,7 +136,10 @@ _LEARNING: Final[list[Row]] = [
     ("learning.compression qsgd", TRAIN, "levels bucket norm"),
     ("learning.compression top-k", TRAIN, "share error_feedback"),
     ("learning.compression random-k", TRAIN, "share error_feedback shared_seed"),
-    ("privacy", SEND, "budget mechanism"),
+    ("privacy", SEND, "budget mechanism where"),
+    ("privacy", COMPOSED, "composition amplification"),
+    ("privacy.composition rdp", WHO, "delta most_epsilon"),
+    ("privacy.composition pld", WHO, "delta most_epsilon"),
     ("privacy", WHO, "side_information label_histograms least_epsilon"),
     ("privacy.side_information laplace", UNASKED, "share clip"),
     ("privacy.label_histograms laplace", UNASKED, "epsilon"),
@@ -136,9 +154,13 @@ _LEARNING: Final[list[Row]] = [
 ]
 
 _ROUNDS: Final[list[Row]] = [
-    ("rounds", WHO, "count minimum_updates faults until_s target_accuracy"),
+    ("rounds", WHO, "count minimum_updates faults until_s target_accuracy target"),
+    ("rounds.target", WHO, "metric at_least at_most"),
     ("rounds", STEP, "policy late weights"),
     ("rounds", MERGE, "edges"),
+    ("rounds", TIMES, "secure_aggregation"),
+    ("rounds.secure_aggregation bonawitz", TIMES, "value_bits key_bits share_bits threshold"),
+    ("rounds.secure_aggregation bonawitz", TIMES, "wait_s mask_s server_mask_s"),
     ("rounds.policy adaptive-deadline", WHO, "quantile margin window initial_s growth shortest_s longest_s"),
     ("rounds.policy deadline", WHO, "deadline_s"),
     ("rounds.policy fedasync", WHO, "concurrency give_up_s"),
@@ -182,7 +204,11 @@ _ROUNDS: Final[list[Row]] = [
     ("rounds.faults.client_crash", WHO, "mean_up_s mean_down_s"),
     ("rounds.faults.link_outage", WHO, "mean_up_s mean_down_s"),
     ("rounds.faults.server_restart", WHO, "at_s mean_up_s down_s"),
-    ("results", SHOWN, "evaluate_every smoothing target_accuracy audit noise_to_signal"),
+    (
+        "results",
+        SHOWN,
+        "evaluate_every evaluate_start evaluate_clients smoothing target_accuracy audit noise_to_signal",
+    ),
 ]
 
 _NETWORK: Final[list[Row]] = [
@@ -307,6 +333,7 @@ _DEVICES: Final[list[Row]] = [
 _SELECTORS: Final[list[Row]] = [
     ("selector all-compute", WHO, "cohort rule iterations up_bits wait_s"),
     ("selector fedzero", WHO, "cohort step_s longest_s reserve alpha"),
+    ("selector poisson", WHO, "rate"),
     ("selector pisces", WHO, "cohort beta window exploration exploration_decay exploration_least samples_per_round"),
     ("selector aocs", WHO, "cohort iterations floor"),
     ("selector adapow-d", WHO, "cohort first until decay weights up_bits wait_s"),
@@ -332,6 +359,11 @@ _SELECTORS: Final[list[Row]] = [
     ("selector fastest", WHO, "cohort"),
     ("selector fedcor", WHO, "cohort warmup interval beta gamma dimension history noise mean weights up_bits wait_s"),
     ("selector fedcs", WHO, "deadline_s share uploads overhead_s down_bits up_bits wait_s"),
+    ("selector fedsampling", ANSWERS, "threshold alpha clip query anonymous"),
+    ("selector fedsampling", UNUSED, "epsilon"),
+    ("selector fedsampling", DRAWS, "samples"),
+    ("selector fedsampling", WHO, "cohort up_bits down_bits wait_s"),
+    ("selector fixed-ratio", DRAWS, "ratio"),
     ("selector fedsuv", WHO, "cohort rho elimination keep fill delta ridge scaling kernel length_scale"),
     ("selector fedsuv", WHO, "noise fit basis utility_scale undelivered batch negative_gain when_disjoint"),
     ("selector fedsuv", WHO, "samples_per_round"),

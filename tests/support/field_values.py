@@ -9,6 +9,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from fedsim.learning import METRICS, Classification
 from fedsim.learning.data.idx import FILES
 from fedsim.selectors import SELECTORS
 from tests.support.tiny_images import Tiny
@@ -176,6 +177,7 @@ OPTIONS: Final[dict[str, Tables]] = {
         "charge_w": 0.1,
         "least_charge": 0.1,
     },
+    "selector poisson": {"rate": 0.99},
     "privacy budget geometric": {"epsilon": 40.0},
     "privacy budget zeta": {"epsilon": 40.0},
     "privacy budget uniform": {"epsilon": 40.0, "releases": 30},
@@ -191,15 +193,26 @@ OPTIONS: Final[dict[str, Tables]] = {
     "selector cpow-d": {"cohort": 2, "samples": 10, "wait_s": 0.5},
     "selector pow-d": {"cohort": 2, "candidates": 4, "wait_s": 0.5},
     "selector rpow-d": {"cohort": 2, "candidates": 4},
+    "selector fedsampling": {"samples": 20, "alpha": 0.5, "threshold": 60, "wait_s": 0.5},
+    "selector fixed-ratio": {"ratio": 0.5},
     "selector fedcs": {"deadline_s": 3.0, "share": 0.5, "wait_s": 0.5},
     "selector cs-ucb-q": {"cohort": 2, "tau_max_s": 5.0},
     "ClientCrash": {"mean_up_s": 10.0, "mean_down_s": 1.0},
     "LinkOutage": {"mean_up_s": 10.0, "mean_down_s": 1.0},
     "ServerRestart": {"mean_up_s": 10.0, "down_s": 1.0},
     "Edges": EDGES,
+    "Target": {"at_least": 0.5},
 }
 """Options of a kind, or of a table that is left out by default: those that it needs, or that leave room for others."""
 
+_GAUSSIAN: Final = {"privacy.mechanism": {"kind": "gaussian", "clip": 1.0}}
+_SAMPLED: Final = {
+    **_GAUSSIAN,
+    "privacy.where": "server",
+    "privacy.composition": "rdp",
+    "rounds.weights": "sum",
+    "selector": {"kind": "poisson", "rate": 0.99},
+}
 _AT_EDGES: Final = {
     "network": {"kind": "graph", "topology": TWO_TIER, "access": CONSTANT_ACCESS, "server": "edge-server"},
 }
@@ -217,9 +230,19 @@ BESIDE: Final[dict[str, Mapping[str, Any]]] = {
     "grouping site": {**_AT_EDGES, "rounds.edges.backhaul": "network"},
     "merging of edges fedat": {"rounds.edges.grouping": {"kind": "latency", "count": 2}},
     "backhaul network": {**_AT_EDGES, "rounds.edges.grouping": "site"},
+    "composition rdp": _GAUSSIAN,
+    "composition pld": _GAUSSIAN,
     "local algorithm scaffold": {"privacy": None},
     "local algorithm feddyn": {"privacy": None},
     "local algorithm fedper": {"learning.model.hidden": [4, 4]},
+    **{
+        f"task {kind}": {
+            "learning.data": {"kind": "tests.support.tiny_targets:TinyTargets", "of": targets},
+            "learning.split": {"kind": "equal"},
+            **({"learning.model": {**_TEXT_MODEL, "kind": "text-cnn"}} if targets == "tokens" else {}),
+        }
+        for kind, targets in (("regression", "numbers"), ("next-token", "tokens"), ("multi-label", "label-sets"))
+    },
 }
 """What must stand beside a kind, by dotted path."""
 
@@ -228,6 +251,8 @@ OTHERS: Final[dict[str, Any]] = {
     "name": "others",
     "learning.data.name": "two",
     "learning.algorithm.widths": [1.0, 0.5],
+    "learning.task": {"kind": "classification", "shift": 1},
+    "rounds.target.metric": "loss",
     "learning.algorithm.client_widths": [1.0, 0.5, 0.5, 1.0, 1.0, 0.25],
     "learning.split.samples": 12,
     "learning.split.path": "two/division.csv",
@@ -242,6 +267,8 @@ OTHERS: Final[dict[str, Any]] = {
     "learning.data.glove": "vectors.txt",
     "learning.data.digest": OWN_SETS["one"].digest,
     "privacy.budget": {"kind": "geometric", "epsilon": 20.0},
+    "privacy.where": "server",
+    "privacy.amplification": "poisson",
     "crowd.placement.path": "two/places.csv",
     "crowd.placement.positions_m": [[9.0 * (number + 1), 5.0] for number in range(6)],
     "network.path": "two/capacities.csv",
@@ -280,6 +307,10 @@ OTHERS: Final[dict[str, Any]] = {
 """Other values of fields by path, where the type of the field does not tell any."""
 
 TOGETHER: Final[dict[str, Mapping[str, Any]]] = {
+    "rounds.target.at_most": {"rounds.target.at_least": None},
+    "privacy.where": {"rounds.weights": "uniform"},
+    "privacy.composition": _GAUSSIAN,
+    "privacy.amplification": _SAMPLED,
     "learning.aggregation": _ENOUGH,
     "learning.local.optimizer": {"learning.local.momentum": 0.0},
     "network.fading.speed_m_per_s": {"network.fading.coherence_s": None, "network.fading.carrier_hz": 2e9},
@@ -302,10 +333,20 @@ ONE_VALUE: Final = {
 
 _LAWS: Final = ("uniform", "log-normal", "normal", "choice", "column")
 NOT_THERE: Final = {
+    *(
+        ("learning.task.metrics", kind)
+        for kind in METRICS.builtin
+        if METRICS.load(kind).targets != Classification.targets
+    ),
     ("rounds.edges.merging.staleness", "deviation"),
     *(
         (field, law)
-        for field in ("learning.split.samples", "learning.samples_per_client", "rounds.weights.weight")
+        for field in (
+            "learning.split.samples",
+            "learning.samples_per_client",
+            "rounds.weights.weight",
+            "rounds.secure_aggregation.mask_s",
+        )
         for law in _LAWS
     ),
 }

@@ -72,6 +72,12 @@ SELECTOR_OPTIONS = {
         {"cohort": 5, "warmup": 3, "interval": 3},
         {"cohort": 3, "warmup": 2, "interval": 4, "mean": "zero", "dimension": 2, "weights": "equal", "beta": 0.5},
     ],
+    "fedsampling": [
+        {"samples": 50},
+        {"samples": 20, "alpha": 0.5, "clip": False, "query": "once", "cohort": 4, "wait_s": 0.5},
+        {"samples": 1000, "epsilon": 0.5, "threshold": 20, "anonymous": True},
+    ],
+    "fixed-ratio": [{"ratio": 0.1}, {"ratio": 1.0}],
     "haccs": [
         {"cohort": 5},
         {"cohort": 3, "draw": "quasi-random", "losses": "squares", "distance": "euclidean", "radius": 0.6},
@@ -95,6 +101,7 @@ SELECTOR_OPTIONS = {
     "pause": [{"cohort": 5}, {"cohort": 3, "time_index": "reference-code", "beta": 1.0, "zeta": 3.0}],
     "pause-enumeration": [{"cohort": 2}],
     "pause-vanilla-sa": [{"cohort": 5, "iterations": 30}],
+    "poisson": [{"rate": 0.3}, {"rate": 1.0}, {"rate": 1e-9}],
     "pow-d": [{"cohort": 5}, {"cohort": 3, "candidates": 12, "weights": "samples"}, {"cohort": 5, "candidates": 1}],
     "refl": [{"cohort": 5}, {"cohort": 8, "hold_off": 1, "adaptive_target": True, "slot_s": 1.0}],
     "refl-oracle": [{"cohort": 5}, {"cohort": 8, "rule": "reference-code", "adaptive_target": True}],
@@ -113,6 +120,9 @@ SELECTOR_OPTIONS = {
 }
 # What a selector needs beside a cohort in a run of rounds of about a second.
 SELECTOR_RUN_OPTIONS = {
+    "fedsampling": {"samples": 400, "alpha": 0.9, "threshold": 100},
+    "fixed-ratio": {"ratio": 0.3},
     "fedcs": {"deadline_s": 2.0, "share": 0.5, "wait_s": 0.5},
     "cpow-d": {"samples": 10, "wait_s": 0.5},
+    "poisson": {"rate": 0.3},
 }

@@ -66,6 +66,18 @@ DEFAULTS = {
         "up_bits": 32.0,
         "wait_s": None,
     },
+    "fedsampling": {
+        "threshold": 300,
+        "epsilon": 3.0,
+        "alpha": None,
+        "clip": True,
+        "query": "each-round",
+        "anonymous": False,
+        "cohort": None,
+        "up_bits": 32.0,
+        "down_bits": 64.0,
+        "wait_s": None,
+    },
     "haccs": {"rho": 0.5, "radius": 0.25, "distance": "hellinger", "losses": "mean", "draw": "random"},
     "pyramidfl": {
         "beta": 1.0,
@@ -158,4 +170,4 @@ DEFAULTS = {
     },
     "weighted": {"weights": "equal"},
 }
-NEEDED = {"cohort": 3, "deadline_s": 2.0, "samples": 10}
+NEEDED = {"cohort": 3, "deadline_s": 2.0, "samples": 10, "ratio": 0.5, "rate": 0.5}

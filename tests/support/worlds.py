@@ -8,13 +8,22 @@ import numpy as np
 from fedsim.devices import Always, Batteries, Charge, Dropout, EligibleClients, Prices, Working
 from fedsim.devices.availability.traces import Intervals, TraceAvailability
 from fedsim.history import Recorder
-from fedsim.learning import Evaluation, KnownEvaluation
+from fedsim.learning import ClientEvaluations, Evaluation, KnownEvaluation
 from fedsim.network.contracts import Directions, Links
 from fedsim.network.medium.multicast import Multicast
 from fedsim.network.medium.spectrum import SharedSpectrum
 from fedsim.network.transfers import SharedMedium
 from fedsim.privacy import PrivacyAccountant
-from fedsim.rounds import Cancel, ClientContext, Hierarchy, Knowledge, ServerContext, StoppingCriteria, Workload
+from fedsim.rounds import (
+    Cancel,
+    ClientContext,
+    EvaluationPlan,
+    Hierarchy,
+    Knowledge,
+    ServerContext,
+    StoppingCriteria,
+    Workload,
+)
 from fedsim.selectors import SelectorPort
 from fedsim.simulation import build_server
 from fedsim.streams import Streams
@@ -148,9 +157,10 @@ class CountingLearner:
     aggregated: list = field(default_factory=list)
     merged: list = field(default_factory=list)
     evaluated: list = field(default_factory=list)
+    evaluated_clients: list = field(default_factory=list)
 
-    def work_samples(self, client, work=None):
-        return self.samples[client].astype(float)
+    def work_samples(self, client, work=None, got=None):
+        return (self.samples[client] if got is None else got).astype(float)
 
     def whole_steps(self, client, work, *, up):
         return work
@@ -158,7 +168,7 @@ class CountingLearner:
     def initial(self):
         return CountedModel(0)
 
-    def updates(self, model, client, releases=None, work=None, repeat=0, level=None):
+    def updates(self, model, client, releases=None, work=None, repeat=0, level=None, drawn=None):
         shares = np.ones(len(client)) if work is None else work
         self.repeats += [(model.version, one, repeat) for one in client.tolist()]
         for i, one in enumerate(client.tolist()):
@@ -198,6 +208,10 @@ class CountingLearner:
         self.evaluated.append(model.version)
         accuracy = self.accuracies[len(self.evaluated) - 1] if self.accuracies else 0.5
         return KnownEvaluation(Evaluation(accuracy, 1.0))
+
+    def evaluate_clients(self, model):
+        self.evaluated_clients.append(model.version)
+        return ClientEvaluations(np.arange(self.samples.size) / self.samples.size, np.ones(self.samples.size))
 
     def export(self, model):
         return {"version": np.array(model.version)}
@@ -259,9 +273,13 @@ def serve(
     links_up=None,
     server_restart=None,
     streams=None,
+    secure=None,
     **ending,
 ):
     """Run a server in a world of fixed times, or over the links given; return history, selector, learner and ledger.
+
+    Of the ending, ``evaluate_every``, ``evaluate_start`` (False by default) and ``evaluate_of_clients`` say which
+    models are evaluated.
 
     With edges, the selectors are those of the edge servers, each of them everybody if none are given.
     """
@@ -281,7 +299,7 @@ def serve(
             compute=FixedCompute(compute_s),
             availability=presence,
             dropout=dropout or FixedDropout([np.inf] * clients if leaves_s is None else leaves_s),
-            workload=Workload(learner, getattr(selector, "needs", ())),
+            workload=Workload(learner, getattr(selector, "needs", ()), secure and secure.masked_bits),
             accountant=ledger,
             batteries=batteries,
             devices_up=devices_up,
@@ -296,6 +314,7 @@ def serve(
         minimum_updates=minimum_updates,
         knowledge=Knowledge(learner.samples, ledger, None),
         server_restart=server_restart,
+        secure=secure,
     )
     hierarchy = None
     if edges is not None:
@@ -305,5 +324,9 @@ def serve(
             edges, context.clients.links, expected_s, lambda: next(made, Everybody()), minimum_updates
         )
     recorder = Recorder("test")
-    build_server(context, StoppingCriteria(**{"count": 1, **ending}), recorder, hierarchy, audit=audit).run()
+    names = ("every", "start", "of_clients")
+    told = {name: ending.pop(f"evaluate_{name}") for name in names if f"evaluate_{name}" in ending}
+    plan = EvaluationPlan(**{"start": False, **told})
+    stopping = StoppingCriteria(**{"count": 1, **ending})
+    build_server(context, stopping, recorder, hierarchy, plan=plan, audit=audit).run()
     return recorder.history(), selector, learner, ledger

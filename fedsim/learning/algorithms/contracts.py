@@ -67,9 +67,9 @@ class Batch(NamedTuple):
 
     Attributes
     ----------
-    data : mean cross-entropy, a scalar
-    scores : what the model says, shape (n, classes)
-    labels : shape (n,)
+    data : mean loss of the task, a scalar; with classification the cross-entropy
+    scores : what the model says, shape (n, classes), or (n, ...) of another task
+    labels : targets of the samples, shape (n,) or (n, ...)
     representation : what enters the last layer, shape (n, features); None if the model has no such layer
     anchors : representations by the models of `Start.anchors`, without gradients
     """
@@ -124,6 +124,8 @@ class LocalAlgorithm(Component):
         Whether the server keeps something beside its model. Such an algorithm needs one synchronous server.
     changes_messages : bool
         Whether clients receive or send other numbers than a whole model and its update.
+    personal : bool
+        Whether the model that a client uses is another one than the server's, see `own_model`.
     has_loss : bool
         Whether `loss` is its own. Executors that train a cohort as one computation refuse it.
     """
@@ -132,6 +134,7 @@ class LocalAlgorithm(Component):
     remembers: ClassVar[bool] = False
     server_keeps: ClassVar[bool] = False
     changes_messages: ClassVar[bool] = False
+    personal: ClassVar[bool] = False
     has_loss: ClassVar[bool] = False
 
     @property
@@ -165,6 +168,17 @@ class LocalAlgorithm(Component):
     def numbers_more(self, layout: ModelLayout) -> int:
         """Return how many float32 numbers a client receives beside its model, and sends beside its update."""
         return 0
+
+    def own_model(self, layout: ModelLayout, model: Vector, memory: Memory) -> Vector:
+        """Return the model that a client uses, shape (d,); by default the server's.
+
+        Parameters
+        ----------
+        layout : of the model
+        model : the server's, shape (d,), read-only
+        memory : what the client keeps; empty before its first training
+        """
+        return model
 
     def begin(self, task: LocalTask) -> Start:
         """Return what a training starts from; by default the server's model."""
@@ -210,6 +224,15 @@ class _Start:
         model = _vector(answer.model, task.model.size)
         offset = None if answer.offset is None else _vector(answer.offset, task.layout.parameters)
         return Start(model, offset, {name: _vector(one, model.size) for name, one in answer.anchors.items()})
+
+
+@dataclass(frozen=True)
+class _OwnModel:
+    """A model."""
+
+    def __call__(self, answer: object, given: Given) -> Vector:
+        """Return it as float32."""
+        return _vector(answer, given["model"].size)
 
 
 @dataclass(frozen=True)
@@ -268,6 +291,8 @@ ALGORITHM: Final = Contract(
         "shift": Number(least=0, whole=True),
         "part": Free(),
         "numbers_more": Number(least=0, whole=True),
+        "personal": Flag(),
+        "own_model": _OwnModel(),
         "has_loss": Flag(),
         "loss": Free(),
         "begin": _Start(),

@@ -16,7 +16,7 @@ class FedPer(LocalAlgorithm):
 
     A client receives and sends all but its last layers, which it keeps from one training to its next. They start from
     those of the first model of the run. The server's own evaluation is that of the shared layers with these, which were
-    never trained: personal models are looked at through the clients' losses.
+    never trained. The paper evaluates each client's own model on the client's data: see `results.evaluate_clients`.
 
     Attributes
     ----------
@@ -26,6 +26,7 @@ class FedPer(LocalAlgorithm):
 
     remembers: ClassVar[bool] = True
     changes_messages: ClassVar[bool] = True
+    personal: ClassVar[bool] = True
 
     layers: Annotated[int, Field(ge=1)] = 1
 
@@ -46,11 +47,15 @@ class FedPer(LocalAlgorithm):
 
     def begin(self, task: LocalTask) -> Start:
         """Return the server's shared layers with the client's own."""
-        if not task.memory:
-            return Start(task.model)
-        model = task.model.copy()
-        model[~self.part(task.layout)] = task.memory["personal"]
-        return Start(model)
+        return Start(self.own_model(task.layout, task.model, task.memory))
+
+    def own_model(self, layout: ModelLayout, model: Vector, memory: Memory) -> Vector:
+        """Return the server's shared layers with the client's own."""
+        if not memory:
+            return model
+        own = model.copy()
+        own[~self.part(layout)] = memory["personal"]
+        return own
 
     def end(self, task: LocalTask, difference: Vector) -> Memory:
         """Return the client's own layers."""

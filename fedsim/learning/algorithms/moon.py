@@ -5,6 +5,7 @@ from typing import Annotated, Any, ClassVar
 from pydantic import Field
 
 from fedsim.arrays import Vector
+from fedsim.errors import ScenarioError
 from fedsim.learning.algorithms.contracts import Batch, LocalAlgorithm, LocalTask, Memory, Start
 
 
@@ -47,6 +48,11 @@ class Moon(LocalAlgorithm):
         """Return the loss of the data and the mean contrast."""
         if not batch.anchors:
             return batch.data
+        if batch.representation is None:
+            raise ScenarioError(
+                "learning.algorithm: 'moon' compares what enters the last dense or convolutional layer, and this model "
+                "has no such layer; allowed: a model with one"
+            )
         near, far = (_cosine(batch.representation, batch.anchors[name]) for name in ("server", "last"))
         # -log(e^a / (e^a + e^b)) is log(1 + e^(b - a)).
         contrast = near.new_zeros(()).logaddexp((far - near) / self.temperature)

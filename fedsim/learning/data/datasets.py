@@ -21,19 +21,23 @@ from fedsim.answers import Contract, InstanceOf
 from fedsim.arrays import IntArray
 from fedsim.errors import DataError, ScenarioError
 from fedsim.inputs.files import expanded
-from fedsim.learning.data.shapes import Shape, TokenShape
+from fedsim.learning.data.shapes import Shape, TokenShape, TypedShape
 from fedsim.registry import Component, Registry
 from fedsim.user_cache import user_cache
 
 Images = NDArray[np.uint8]
-Form = Literal["images", "numbers", "tokens", "vectors"]
+Form = Literal["images", "numbers", "tokens", "vectors", "tensors"]
 
 _DIGITS_SIDE: Final = 8
+_AXES_OF_IMAGES: Final = 4
+_AXES_OF_TEXTS: Final = 2
+_KINDS: Final = "biuf"
+"""Of NumPy's types: truth values, whole numbers with and without a sign, floating-point numbers."""
 
 
 @dataclass(frozen=True)
 class Dataset:
-    """Labelled samples, for training and for testing; their type says what they are.
+    """Samples with their targets, for training and for testing; the type of the samples says what they are.
 
     ========= ====================== =========================================================
     type      shape                  what a module gets
@@ -41,14 +45,18 @@ class Dataset:
     uint8     (n, height, width, c)  images, float32 in [-1, 1] of shape (n, c, height, width)
     float32   (n, ...)               the numbers themselves
     int64     (n, length)            tokens, or with ``vectors`` their vectors: (n, length, m)
+    any other (n, ...)               the numbers themselves, of their own type
     ========= ====================== =========================================================
+
+    uint8 are images where ``pixel_max`` is given, and int64 are tokens where ``vocabulary`` is given.
 
     Attributes
     ----------
     train_x : samples
-    train_y : int64 array of shape (n,), labels in 0..classes-1
+    train_y : targets of the samples, shape (n, ...), of a type that the task takes: labels in 0..classes-1 are int64 of
+        shape (n,)
     test_x, test_y : likewise
-    classes : number of labels
+    classes : number of labels; None for targets that are no labels
     pixel_max : the largest value a pixel can have; of images only. Mean and standard deviation are 0.5 of it, as in the
         PAUSE code
     train_users : int64 array of shape (n,), optional
@@ -60,35 +68,50 @@ class Dataset:
     """
 
     train_x: NDArray[Any]
-    train_y: IntArray
+    train_y: NDArray[Any]
     test_x: NDArray[Any]
-    test_y: IntArray
-    classes: int
+    test_y: NDArray[Any]
+    classes: int | None = None
     pixel_max: int | None = None
     train_users: IntArray | None = None
     vocabulary: int | None = None
     vectors: NDArray[np.float32] | None = None
 
     def __post_init__(self) -> None:
-        for part, samples, labels in (("train", self.train_x, self.train_y), ("test", self.test_x, self.test_y)):
+        for part, samples, targets in (("train", self.train_x, self.train_y), ("test", self.test_x, self.test_y)):
             self._check_samples(f"{part}_x", samples)
-            if labels.shape != samples.shape[:1] or labels.dtype != np.int64:
-                raise DataError(f"{part}_y: {labels.dtype} of shape {labels.shape}; one int64 per sample is needed")
-            if labels.min() < 0 or labels.max() >= self.classes:
-                raise DataError(f"{part}_y: labels must lie in 0..{self.classes - 1}")
-            samples.flags.writeable = labels.flags.writeable = False
-        if self.train_x.dtype != self.test_x.dtype or self.train_x.shape[1:] != self.test_x.shape[1:]:
-            one, other = (f"{x.dtype} of shape {x.shape[1:]}" for x in (self.train_x, self.test_x))
-            raise DataError(f"test_x: samples are {other}; those of train_x are {one}, and both must be alike")
+            self._check_targets(f"{part}_y", targets, len(samples))
+            samples.flags.writeable = targets.flags.writeable = False
+        for name, one, other in (("x", self.train_x, self.test_x), ("y", self.train_y, self.test_y)):
+            if one.dtype != other.dtype or one.shape[1:] != other.shape[1:]:
+                first, second = (f"{array.dtype} of shape {array.shape[1:]}" for array in (one, other))
+                what = "samples" if name == "x" else "targets"
+                raise DataError(
+                    f"test_{name}: {what} are {second}; those of train_{name} are {first}, and both must be alike"
+                )
         self._check_users()
         self._check_vectors()
 
     @property
     def form(self) -> Form:
         """What the samples are."""
-        if self.train_x.dtype == np.int64:
+        if self.vocabulary is not None:
             return "tokens" if self.vectors is None else "vectors"
-        return "images" if self.train_x.dtype == np.uint8 else "numbers"
+        if self.pixel_max is not None:
+            return "images"
+        return "numbers" if self.train_x.dtype == np.float32 else "tensors"
+
+    @property
+    def labels(self) -> IntArray | None:
+        """Label of each training sample, shape (n,); None where the targets are no labels."""
+        return None if self.classes is None else self.train_y
+
+    @property
+    def targets_in_words(self) -> str:
+        """Type and shape of the targets."""
+        of = self.train_y
+        known = "" if self.classes is None else f", labels of {self.classes} classes"
+        return f"{of.dtype} of shape ({', '.join(map(str, ('n', *of.shape[1:])))}){known}"
 
     @property
     def shape(self) -> Shape:
@@ -98,7 +121,7 @@ class Dataset:
             height, width, channels = sizes
             return channels, height, width
         if self.vocabulary is None:
-            return sizes
+            return sizes if self.form == "numbers" else TypedShape(sizes, str(self.train_x.dtype))
         return TokenShape(sizes[0], self.vocabulary) if self.vectors is None else (sizes[0], self.vectors.shape[1])
 
     @functools.cached_property
@@ -112,30 +135,44 @@ class Dataset:
             digest.update(np.ascontiguousarray(array).data)
         if self.form != "images":
             digest.update(f"{self.form} {self.vocabulary}".encode())
+        if self.form == "tensors" or self.classes is None:
+            digest.update(f"{self.train_x.dtype} {self.train_y.dtype}".encode())
         return digest.hexdigest()
 
     def _check_samples(self, name: str, samples: NDArray[Any]) -> None:
         found = f"{name}: {samples.dtype} of shape {samples.shape}"
-        axes = {np.dtype(np.uint8): (4,), np.dtype(np.int64): (2,), np.dtype(np.float32): range(2, 65)}
-        if samples.ndim not in axes.get(samples.dtype, ()) or samples.size == 0:
+        images, tokens = self.pixel_max is not None, self.vocabulary is not None
+        if images and (samples.dtype != np.uint8 or samples.ndim != _AXES_OF_IMAGES):
+            raise DataError(f"{found}, pixel_max: {self.pixel_max}; allowed: images of uint8 (n, h, w, c), or None")
+        if tokens and (samples.dtype != np.int64 or samples.ndim != _AXES_OF_TEXTS):
+            raise DataError(f"{found}, vocabulary: {self.vocabulary}; allowed: tokens of int64 (n, length), or None")
+        if samples.dtype.kind not in _KINDS or samples.ndim < 2 or samples.size == 0:
             raise DataError(
                 f"{found}; allowed: images of uint8 (n, h, w, c), numbers of float32 (n, ...), tokens of int64 "
-                "(n, length), at least one"
+                "(n, length), other numbers (n, ...), at least one"
             )
-        if (samples.dtype == np.uint8) != (self.pixel_max is not None):
-            raise DataError(f"{found}, pixel_max: {self.pixel_max}; allowed: a number for images of uint8, else None")
-        if (samples.dtype == np.int64) != (self.vocabulary is not None):
-            raise DataError(f"{found}, vocabulary: {self.vocabulary}; allowed: a number for int64 tokens, else None")
-        if samples.dtype == np.float32 and not np.isfinite(samples).all():
+        if samples.dtype.kind == "f" and not np.isfinite(samples).all():
             raise DataError(f"{name}: numbers must be finite")
         if self.vocabulary is not None and not 0 <= samples.min() <= samples.max() < self.vocabulary:
             raise DataError(f"{name}: tokens must lie in 0..{self.vocabulary - 1}")
+
+    def _check_targets(self, name: str, targets: NDArray[Any], count: int) -> None:
+        found = f"{name}: {targets.dtype} of shape {targets.shape}"
+        if self.classes is not None:
+            if targets.shape != (count,) or targets.dtype != np.int64:
+                raise DataError(f"{found}; one int64 per sample is needed")
+            if targets.min() < 0 or targets.max() >= self.classes:
+                raise DataError(f"{name}: labels must lie in 0..{self.classes - 1}")
+        elif targets.dtype.kind not in _KINDS or targets.shape[:1] != (count,) or targets.size == 0:
+            raise DataError(f"{found}; allowed: numbers of shape ({count}, ...)")
+        elif targets.dtype.kind == "f" and not np.isfinite(targets).all():
+            raise DataError(f"{name}: numbers must be finite")
 
     def _check_users(self) -> None:
         users = self.train_users
         if users is None:
             return
-        if users.shape != self.train_y.shape or users.dtype != np.int64 or users.min() < 0:
+        if users.shape != self.train_y.shape[:1] or users.dtype != np.int64 or users.min() < 0:
             raise DataError(
                 f"train_users: {users.dtype} of shape {users.shape}; one int64 from 0 on per sample is needed"
             )
@@ -285,6 +322,7 @@ DATASETS: Final = Registry(
         "idx-files": "fedsim.learning.data.own_files:IdxFiles",
     },
     default="digits",
+    foreign="fedsim.learning.data.handed:HandedData",
 )
 PUBLISHED: Final = tuple(kind for kind in DATASETS.builtin if kind != "idx-files")
 """Kinds of which ``fedsim data`` tells: each is a `PublishedPart` with its default options."""

@@ -1,10 +1,12 @@
 """Shapes of samples, as models are told of them."""
 
 import math
-from typing import NamedTuple
+from collections.abc import Iterable
+from typing import NamedTuple, Self
 
 Shape = tuple[int, ...]
-"""Channels, height and width of an image; lengths of the axes of other numbers; `TokenShape` of a text."""
+"""Channels, height and width of an image; lengths of the axes of other numbers, as a `TypedShape` where they are not of
+float32; `TokenShape` of a text."""
 
 
 class TokenShape(NamedTuple):
@@ -18,6 +20,31 @@ class TokenShape(NamedTuple):
 
     length: int
     vocabulary: int
+
+
+class TypedShape(tuple[int, ...]):
+    """Of a tensor that is not of float32: lengths of its axes.
+
+    Attributes
+    ----------
+    dtype : type of its numbers, in NumPy's words
+    """
+
+    dtype: str
+
+    def __new__(cls, sizes: Iterable[int], dtype: str) -> Self:
+        """Return a shape with a type."""
+        made = super().__new__(cls, sizes)
+        made.dtype = dtype
+        return made
+
+    def __getnewargs__(self) -> tuple[tuple[int, ...], str]:
+        """Return what a copy is made of."""
+        return tuple(self), self.dtype
+
+    def __repr__(self) -> str:
+        """Return lengths and type."""
+        return f"{tuple(self)} of {self.dtype}"
 
 
 def positions(shape: Shape) -> int:

@@ -9,6 +9,7 @@ import numpy as np
 from fedsim.arrays import FloatArray, IntArray, Vector
 from fedsim.learning.evaluation import Evaluation
 from fedsim.learning.executors.contracts import EvaluationJob
+from fedsim.learning.tasks.scores import Scores
 
 # Small enough for a chunk's activations to stay in the cache of one core.
 SIZE: Final = 200
@@ -38,27 +39,25 @@ class Chunk:
 
 
 def evaluated(
-    jobs: Sequence[EvaluationJob], test_samples: int, score: Callable[[Sequence[Chunk]], FloatArray]
+    jobs: Sequence[EvaluationJob], test_samples: int, scores: Scores, score: Callable[[Sequence[Chunk]], FloatArray]
 ) -> list[Evaluation]:
-    """Return accuracy and mean loss of each job from the sums over its chunks, which are added in their order.
+    """Return loss and metrics of each job from the sums over its chunks, which are added in their order.
 
     Parameters
     ----------
     jobs : n jobs
     test_samples : size of the test set
-    score : returns right answers and summed loss of each of m chunks, shape (m, 2)
+    scores : makes evaluations of sums
+    score : returns the sums of each of m chunks, shape (m, `Scores.width`)
     """
     if not jobs:
         return []
     sizes = [test_samples if job.rows is None else job.rows.size for job in jobs]
     chunks = [chunk for job, size in zip(jobs, sizes, strict=True) for chunk in _chunks(job, size)]
     owner = np.repeat(np.arange(len(jobs)), [-(-size // SIZE) for size in sizes])
-    totals = np.zeros((len(jobs), 2))
+    totals = np.zeros((len(jobs), scores.width))
     np.add.at(totals, owner, score(chunks))
-    return [
-        Evaluation(accuracy=right / size, loss=loss / size)
-        for (right, loss), size in zip(totals.tolist(), sizes, strict=True)
-    ]
+    return [scores.evaluation(sums, size) for sums, size in zip(totals, sizes, strict=True)]
 
 
 def _chunks(job: EvaluationJob, size: int) -> list[Chunk]:

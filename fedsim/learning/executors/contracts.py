@@ -6,6 +6,7 @@ depend on which one computes it, up to the tolerance that its ``fingerprint`` st
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Final, Literal, NamedTuple, Protocol
 
 import numpy as np
@@ -19,6 +20,9 @@ from fedsim.learning.data.datasets import Dataset
 from fedsim.learning.evaluation import Evaluation
 from fedsim.learning.local_training import LocalTraining
 from fedsim.learning.models.settings import ModelPart
+from fedsim.learning.tasks.contracts import TASK, Task
+from fedsim.learning.tasks.of_labels import Classification
+from fedsim.learning.tasks.scores import Scores
 
 SEQUENTIAL: Final = "sequential"
 """The fingerprint of the executor that trains one client after the other, and of all that give the same bits."""
@@ -60,6 +64,7 @@ class TrainingSetup:
         ``fingerprint``
     expected : what is known of the trainings beforehand, if anything
     algorithm : what trainings have beside plain steps; an executor adds its pull, and the offsets of the jobs
+    task : loss and metrics
     """
 
     model: ModelPart
@@ -69,6 +74,17 @@ class TrainingSetup:
     precision: Precision = "float32"
     expected: Expected | None = None
     algorithm: LocalAlgorithm = field(default_factory=Plain)
+    task: Task = field(default_factory=Classification)
+
+    @cached_property
+    def outputs(self) -> int:
+        """How many numbers the model gives for a sample; `DataError` if the data are not those of the task."""
+        return int(TASK.checked(self.task).outputs(self.data))
+
+    @cached_property
+    def scores(self) -> Scores:
+        """How sums become evaluations."""
+        return Scores(self.task, self.outputs)
 
     @property
     def pull(self) -> float:
@@ -153,18 +169,24 @@ def check_cpu(executor: str, device: str) -> None:
         raise FedsimError(f"device: {device!r} is not allowed with the executor {executor!r}; allowed: 'cpu'")
 
 
-def check_no_own_loss(executor: str, algorithm: LocalAlgorithm) -> None:
-    """Refuse a local algorithm with a loss of its own for an executor, which is named.
+def check_mapped(executor: str, algorithm: LocalAlgorithm, task: Task) -> None:
+    """Refuse what an executor, which is named, cannot map over clients: own losses of algorithms, and made batches.
 
     Raises
     ------
     FedsimError
-        If it has one.
+        If there is such a part.
     """
+    allowed = "allowed: the executors 'sequential' and 'processes'"
     if algorithm.has_loss:
         raise FedsimError(
             f"learning.algorithm: {type(algorithm).__name__} has a loss of its own, which the executor {executor!r} "
-            "does not compute; allowed: the executors 'sequential' and 'processes'"
+            f"does not compute; {allowed}"
+        )
+    if TASK.checked(task).makes_batches:
+        raise FedsimError(
+            f"learning.task: {type(task).__name__} makes batches of its own (augmentation), which the executor "
+            f"{executor!r} does not do; {allowed}"
         )
 
 
@@ -198,7 +220,9 @@ class Executor(Protocol):
         ...
 
     def evaluate(self, jobs: Sequence[EvaluationJob]) -> Sequence[Evaluation]:
-        """Return accuracy and mean loss of each job, in their order; a result depends on its own job alone.
+        """Return loss and metrics of each job, in their order; a result depends on its own job alone.
+
+        `TrainingSetup.scores` makes them of sums over samples.
 
         It may be called from another thread while trainings run.
         """

@@ -26,7 +26,7 @@ class OwnLoss:
         self._algorithm = ALGORITHM.checked(setup.algorithm)
         self._trained = _Representation(flat.module)
         data = setup.data
-        self._other = build_flat(setup.model, data.shape, data.classes, setup.seed, channels_last=True)
+        self._other = build_flat(setup.model, data.shape, setup.outputs, setup.seed, channels_last=True)
         pool_before_relu(self._other.module)
         self._other.module.eval()
         self._compared = _Representation(self._other.module)
@@ -41,9 +41,9 @@ class OwnLoss:
 
         Parameters
         ----------
-        data : mean cross-entropy
+        data : mean loss of the task
         scores, labels : of n samples
-        images : of shape (n, channels, height, width)
+        images : of shape (n, channels, height, width), or other inputs
         """
         anchors = {}
         for name, vector in ({} if self._job is None else self._job.anchors).items():

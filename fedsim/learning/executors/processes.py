@@ -73,7 +73,7 @@ class ProcessesExecutor:
             raise FedsimError("executor: 'processes' is not allowed on Windows; allowed here: 'sequential'")
         self.fingerprint = fingerprint_with(setup.precision, self.fingerprint)
         self.workers = worker_count()
-        self._local, self._test_samples = setup.local, len(setup.data.test_y)
+        self._local, self._test_samples, self._made_of = setup.local, len(setup.data.test_y), setup.scores
         self._setup = _sent(setup)
         self._training, self._scoring = Rate(), Rate()
 
@@ -83,8 +83,8 @@ class ProcessesExecutor:
         return pool().results(call)
 
     def evaluate(self, jobs: Sequence[EvaluationJob]) -> list[Evaluation]:
-        """Return accuracy and mean loss of each job; workers share the chunks."""
-        return evaluated(jobs, self._test_samples, self._scores)
+        """Return loss and metrics of each job; workers share the chunks."""
+        return evaluated(jobs, self._test_samples, self._made_of, self._scores)
 
     def _scores(self, chunks: Sequence[Chunk]) -> FloatArray:
         call = _ScoreCall(self._setup, chunks, self._scoring, self.workers)
@@ -187,16 +187,16 @@ def _sent(setup: TrainingSetup) -> Setup:
     segment, data = _shared_data(setup.data)
     try:
         settings = by_value(
-            (setup.model, setup.local, setup.seed, setup.precision, setup.algorithm),
-            type(setup.model),
-            type(setup.algorithm),
+            (setup.model, setup.local, setup.seed, setup.precision, setup.algorithm, setup.task),
+            *(type(setup.model), type(setup.algorithm), type(setup.task)),
+            *(type(metric) for metric in setup.task.metrics),
         )
     except Exception as error:
         kind = type(setup.model)
         raise FedsimError(
             f"learning.model: {kind.__module__}.{kind.__qualname__} cannot be sent to worker processes ({error}); "
             f"allowed with the executor 'processes': a class at the top of a module, with settings that can be "
-            f"pickled, and such a learning.algorithm; or choose the executor 'sequential'"
+            f"pickled, and such a learning.algorithm and learning.task; or choose the executor 'sequential'"
         ) from error
     return Setup(SetupMessage(next(_NUMBERS), settings, data), segment)
 

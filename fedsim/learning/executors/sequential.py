@@ -19,6 +19,7 @@ from fedsim.learning.executors.contracts import (
     check_cpu,
     fingerprint_with,
 )
+from fedsim.learning.executors.faults import named_faults
 from fedsim.learning.executors.trainer import Trainer, one_thread
 from fedsim.learning.models.flat_module import FlatModule
 
@@ -50,8 +51,8 @@ class SequentialExecutor:
     def __init__(self, setup: TrainingSetup, device: str = "cpu") -> None:
         check_cpu("sequential", device)
         self.fingerprint = fingerprint_with(setup.precision, self.fingerprint)
-        self._test_samples = len(setup.data.test_y)
-        self._trainer = Trainer(setup)
+        self._test_samples, self._made_of = len(setup.data.test_y), setup.scores
+        self._trainer, self._setup = Trainer(setup), setup
 
     @property
     def flat(self) -> FlatModule:
@@ -60,19 +61,20 @@ class SequentialExecutor:
 
     def train(self, jobs: Sequence[TrainingJob]) -> Iterator[TrainingResult]:
         """Yield what each client learns; a client is trained when its result is asked for."""
-        for job in jobs:
-            with one_thread():
+        for place, job in enumerate(jobs):
+            with one_thread(), named_faults(self._setup, place):
                 result = self._trainer.train(job)
             yield result
 
     def evaluate(self, jobs: Sequence[EvaluationJob]) -> list[Evaluation]:
-        """Return accuracy and mean loss of each job; threads share the chunks, each of which one thread computes."""
-        return evaluated(jobs, self._test_samples, self._scores)
+        """Return loss and metrics of each job; threads share the chunks, each of which one thread computes."""
+        with named_faults(self._setup):
+            return evaluated(jobs, self._test_samples, self._made_of, self._scores)
 
     def _scores(self, chunks: Sequence[Chunk]) -> FloatArray:
-        """Return right answers and summed loss of each chunk, shape (chunks, 2)."""
+        """Return the sums of each chunk, shape (chunks, `Scores.width`)."""
         threads = min(torch.get_num_threads(), len(chunks))
-        found: list[tuple[float, float]] = []
+        found: list[FloatArray] = []
         with one_thread(), ThreadPoolExecutor(threads, initializer=torch.set_num_threads, initargs=(1,)) as pool:
             for _, group in groupby(chunks, lambda chunk: id(chunk.model)):
                 same = list(group)

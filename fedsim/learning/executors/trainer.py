@@ -2,24 +2,29 @@
 
 import contextlib
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from functools import cached_property
 from typing import Final
 
+import numpy as np
 import torch
 from torch import Tensor
 from torch.nn import functional
 
-from fedsim.arrays import Vector
+from fedsim.arrays import FloatArray, Vector
 from fedsim.learning.executors.chunks import Chunk
 from fedsim.learning.executors.contracts import TrainingJob, TrainingResult, TrainingSetup
+from fedsim.learning.executors.objective import Objective, Seen
 from fedsim.learning.executors.optimizers import Optimizer, optimizer_of
 from fedsim.learning.executors.own_loss import OwnLoss
 from fedsim.learning.models.flat_module import build_flat
 from fedsim.learning.models.inputs import Inputs
 from fedsim.learning.models.pooling import pool_before_relu
+from fedsim.learning.tasks.contracts import TASK
 
 _TURN: Final = threading.RLock()
+_OF_BATCHES: Final = 0x5DEECE66D
+"""Makes another seed of one."""
 
 
 class Trainer:
@@ -34,14 +39,17 @@ class Trainer:
     Attributes
     ----------
     flat : the one module that all jobs share
+    setup : as given
     """
 
     def __init__(self, setup: TrainingSetup) -> None:
-        data = setup.data
+        data, self.setup = setup.data, setup
         self._data, self._local, self._inputs, self._pull = data, setup.local, Inputs(data), setup.pull
-        self.flat = build_flat(setup.model, data.shape, data.classes, setup.seed, channels_last=True)
+        self.flat = build_flat(setup.model, data.shape, setup.outputs, setup.seed, channels_last=True)
         pool_before_relu(self.flat.module)
         self._own_loss = OwnLoss(setup, self.flat) if setup.algorithm.has_loss else None
+        self._objective, self._task = Objective(setup), TASK.checked(setup.task)
+        self._makes_batches, self._draws = self._task.makes_batches, torch.Generator()
         self._forward = self.flat.module if setup.precision == "float32" else self._forward_in_bfloat16
 
     @cached_property
@@ -52,7 +60,11 @@ class Trainer:
     def train(self, job: TrainingJob) -> TrainingResult:
         """Return what a client learns."""
         with torch.random.fork_rng(devices=[]):
-            torch.default_generator.manual_seed(int(job.rng.integers(2**63)))
+            seed = int(job.rng.integers(2**63))
+            torch.default_generator.manual_seed(seed)
+            if self._makes_batches:
+                # Draws of their own, so that those of dropout stay what they are.
+                self._draws.manual_seed(seed ^ _OF_BATCHES)
             self.flat.load(job.base)
             self.flat.module.train()
             self._optimizer.start(job.state)
@@ -68,13 +80,15 @@ class Trainer:
         self.flat.load(model)
         self.flat.module.eval()
 
-    def score(self, chunk: Chunk) -> tuple[float, float]:
-        """Return right answers and summed loss of the loaded model on a chunk; several threads may do so at once."""
+    def score(self, chunk: Chunk) -> FloatArray:
+        """Return the sums of the loaded model on a chunk, shape (m,); several threads may do so at once."""
         images, labels = self._samples(chunk)
         with torch.inference_mode():
             scores = self._forward(images)
-            loss = functional.cross_entropy(scores, labels, reduction="sum")
-            return float((scores.argmax(1) == labels).sum()), float(loss)
+            if self._objective.is_short:
+                loss = functional.cross_entropy(scores, labels, reduction="sum")
+                return np.array([float(loss), float((scores.argmax(1) == labels).sum())])
+            return np.asarray(self._objective.sums(scores, labels).double().sum(0).numpy())
 
     def _run(self, job: TrainingJob) -> tuple[float, float]:
         """Do the job's batches; return the mean loss over the samples passed and the first pass's `loss_rms`."""
@@ -86,15 +100,14 @@ class Trainer:
         if (own := self._own_loss) is not None:
             own.start(job)
         total, passed = 0.0, 0
-        seen: list[tuple[Tensor, Tensor]] = []
+        seen: list[Seen] = []
+        loss_of = self._objective.training
         decay, longest = self._local.weight_decay, self._local.clip_norm
         rates = () if job.rates is None else job.rates.tolist()
         for number, (images, labels) in enumerate(self._batches(job)):
             gradient.zero_()
-            # The two steps of functional.cross_entropy, bit by bit; the first is also what the squares are made of.
             scores = forward(images)
-            log_probabilities = functional.log_softmax(scores, dim=1)
-            loss = functional.nll_loss(log_probabilities, labels)
+            loss, kept = loss_of(scores, labels)
             torch.autograd.backward(loss if own is None else own(loss, scores, images, labels))
             if pull:
                 gradient.add_(weights - start, alpha=pull)
@@ -110,8 +123,8 @@ class Trainer:
             total += loss.item() * len(labels)
             passed += len(labels)
             if len(seen) < first_pass:
-                seen.append((log_probabilities.detach(), labels))
-        return total / passed, _loss_rms(seen)
+                seen.append(kept)
+        return total / passed, float(loss_of.losses(seen).double().square().mean().sqrt())
 
     def _forward_in_bfloat16(self, images: Tensor) -> Tensor:
         """Return float32 scores; convolutions and dense layers compute in bfloat16, and so do their gradients."""
@@ -120,7 +133,7 @@ class Trainer:
         return scores.float()
 
     def _batches(self, job: TrainingJob) -> Iterator[tuple[Tensor, Tensor]]:
-        """Yield inputs and labels of each batch; an epoch's inputs are gathered and computed at once."""
+        """Yield inputs and targets of each batch; an epoch's inputs are gathered and computed at once."""
         size, count = self._local.batch_size, job.rows.size
         each = int(self._local.batches_per_epoch(count, self.flat.layout.smallest_batch))
         left = int(self._local.batches(count, job.work, self.flat.layout.smallest_batch))
@@ -129,8 +142,14 @@ class Trainer:
             rows = job.rows[job.rng.permutation(count)[: now * size]]
             inputs = self._inputs.of(torch.from_numpy(self._data.train_x[rows]))
             labels = torch.from_numpy(self._data.train_y[rows])
-            yield from zip(torch.split(inputs, size), torch.split(labels, size), strict=True)
+            batches = zip(torch.split(inputs, size), torch.split(labels, size), strict=True)
+            yield from (self._made(*batch) for batch in batches) if self._makes_batches else batches
             left -= now
+
+    def _made(self, inputs: Tensor, targets: Tensor) -> tuple[Tensor, Tensor]:
+        """Return a batch as the task makes it."""
+        found: tuple[Tensor, Tensor] = self._task.batch(inputs, targets, self._draws)
+        return found
 
     def _samples(self, chunk: Chunk) -> tuple[Tensor, Tensor]:
         """Return inputs and labels of a chunk."""
@@ -156,10 +175,3 @@ def one_thread() -> Iterator[None]:
             yield
         finally:
             torch.set_num_threads(before)
-
-
-def _loss_rms(batches: Sequence[tuple[Tensor, Tensor]]) -> float:
-    """Return the root mean square of single samples' losses, from their classes' log-probabilities and labels."""
-    log_probabilities, labels = (torch.cat(parts) for parts in zip(*batches, strict=True))
-    losses = functional.nll_loss(log_probabilities, labels, reduction="none").double()
-    return float(losses.square().mean().sqrt())

@@ -3,9 +3,13 @@
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
+import numpy as np
+
 from fedsim.arrays import IntArray, Vector
+from fedsim.identity import identity
 from fedsim.learning.computing import Work
-from fedsim.learning.evaluation import Evaluation, KnownEvaluation, PendingEvaluation
+from fedsim.learning.drawn_samples import SampleDraws
+from fedsim.learning.evaluation import KnownEvaluation, PendingEvaluation
 from fedsim.learning.executors.contracts import (
     SEQUENTIAL,
     EvaluationJob,
@@ -13,8 +17,11 @@ from fedsim.learning.executors.contracts import (
     OptimizerState,
     TrainingJob,
     TrainingResult,
+    TrainingSetup,
 )
+from fedsim.learning.lineage.drawing import nothing, rows_of, scaled, without_samples
 from fedsim.learning.lineage.evaluations import Evaluator, Found, Running, Waiting
+from fedsim.learning.lineage.faults import named_faults
 from fedsim.learning.lineage.handles import ModelHandle, Node, Report, StateHandle, Training, digest_of
 from fedsim.learning.lineage.kept import Kept
 from fedsim.learning.lineage.local_work import LocalWork
@@ -23,6 +30,7 @@ from fedsim.learning.lineage.order import materialize
 from fedsim.learning.models.layout import ModelLayout
 from fedsim.learning.store.contracts import Record, Store
 from fedsim.learning.store.keeping import Keeping
+from fedsim.learning.tasks.of_labels import Classification
 from fedsim.streams import Streams
 
 ARITHMETIC: Final = 1
@@ -42,6 +50,8 @@ _GROUP: Final = 32
 _GROUP_BYTES: Final = 2**28
 """Models that may wait for their evaluation, in memory."""
 
+_NOTHING: Final[OptimizerState] = {}
+
 Heard = Callable[[Training], None]
 """Told of each training whose difference is in memory, before any model has taken it."""
 
@@ -54,7 +64,7 @@ class Computation:
     layout : of the model
     executor : computes trainings and evaluations
     rows : every client's samples in the training set, K arrays of shape (n,)
-    data_digest : digest of the data set
+    setup : what all trainings have in common
     numerics : what results depend on beside the scenario: releases of the libraries, the processor's abilities
     streams : random streams of the run
     messages : what leaves the clients
@@ -76,7 +86,7 @@ class Computation:
         layout: ModelLayout,
         executor: Executor,
         rows: Sequence[IntArray],
-        data_digest: str,
+        setup: TrainingSetup,
         numerics: str,
         streams: Streams,
         messages: Messages,
@@ -87,8 +97,11 @@ class Computation:
         self.layout, self.executor = layout, executor
         self.shards = [digest_of(part.tobytes()) for part in rows]
         other = () if executor.fingerprint == SEQUENTIAL else (executor.fingerprint,)
-        self.basis = digest_of(ARITHMETIC, numerics, data_digest, *other)
+        self.basis = digest_of(ARITHMETIC, numerics, setup.data.digest, *other)
+        self._scores, self._test_samples = setup.scores, len(setup.data.test_y)
+        self._judged = () if setup.task == Classification() else (identity(setup.task),)
         self._rows, self._streams, self.messages = rows, streams, messages
+        self._draws = SampleDraws(streams, np.array([part.size for part in rows], dtype=np.int64))
         self._generators, self._local = streams.pool("training"), local
         self.kept = Kept(store, keeping)
         self._evaluator = Evaluator(executor)
@@ -147,12 +160,25 @@ class Computation:
         Those of an executor that returns a list come together, all results being in memory.
         """
         alike: dict[str, list[Training]] = {}
+        if idle := without_samples(trainings):
+            for training in idle:
+                self._give(training, nothing(training))
+            trainings = [training for training in trainings if not training.materialized]
+            yield idle
+            if not trainings:
+                return
         for training in trainings:
             if training.digest in alike:
                 alike[training.digest].append(training)
             else:
                 alike[training.digest] = [training]
         reports: dict[str, Record] = {}
+        with named_faults([first for first, *_ in alike.values()]):
+            yield from self._results(alike, reports)
+        self.kept.put_records(reports)
+
+    def _results(self, alike: Mapping[str, list[Training]], reports: dict[str, Record]) -> Iterator[Sequence[Training]]:
+        """Run trainings that are grouped by their digests, and give them back when they have their results."""
         results = self.executor.train(self._jobs([first for first, *_ in alike.values()]))
         if isinstance(results, list):
             come: list[Training] = []
@@ -162,7 +188,6 @@ class Computation:
         else:
             for same, result in zip(alike.values(), results, strict=True):
                 yield self._take(same, result, reports)
-        self.kept.put_records(reports)
 
     def _take(
         self, trainings: Sequence[Training], result: TrainingResult, reports: dict[str, Record]
@@ -170,20 +195,25 @@ class Computation:
         """Give trainings of one digest their result, add it to reports under the digest, and return them."""
         self.trained += 1
         reports[trainings[0].digest] = {"loss": result.loss, "loss_rms": result.loss_rms}
-        own: OptimizerState = {}
+        own = _NOTHING
         if not self._local.plain:
             difference, own = self._local.left(trainings[0], result.difference)
             result = result._replace(difference=difference)
+        result = scaled(trainings[0], result)
         for training in trainings:
-            memory = own
-            if training.outgoing is not None:
-                memory = {**own, **self.messages.settle(training, result.difference)}
-            training.take(result, memory)
-            if training.state is not None:
-                self.kept.note_state(training)
-            if self._heard is not None:
-                self._heard(training)
+            self._give(training, result, own)
         return trainings
+
+    def _give(self, training: Training, result: TrainingResult, own: OptimizerState = _NOTHING) -> None:
+        """Give a training its result, with what its local algorithm keeps."""
+        memory = own
+        if training.outgoing is not None:
+            memory = {**own, **self.messages.settle(training, result.difference)}
+        training.take(result, memory)
+        if training.state is not None:
+            self.kept.note_state(training)
+        if self._heard is not None:
+            self._heard(training)
 
     def combine(self, model: ModelHandle) -> None:
         """Give a model its numbers."""
@@ -221,7 +251,7 @@ class Computation:
         found = self.kept.records([digest]).get(digest)
         if found is not None:
             self._evaluations_found += 1
-            model.evaluation = KnownEvaluation(_evaluation(found))
+            model.evaluation = KnownEvaluation(self._scores.of_record(found, self._test_samples))
             return model.evaluation
         waiting = model.evaluation = self._to_evaluate[model] = Waiting(self.begin_evaluations)
         # Without stale updates no training can run beside those of the next model, so that to wait gains nothing.
@@ -265,18 +295,18 @@ class Computation:
         """
         most = [samples if samples is not None and samples < self._rows[one].size else None for one in client]
         digests = [self.score_digest(model.digest, one, count, round_) for one, count in zip(client, most, strict=True)]
-        known = {digest: _evaluation(record) for digest, record in self.kept.records(digests).items()}
+        losses = {digest: record["loss"] for digest, record in self.kept.records(digests).items()}
         parts = dict(zip(digests, zip(client, most, strict=True), strict=True))
-        new = [digest for digest in parts if digest not in known]
-        self._probes_found += len(known)
+        new = [digest for digest in parts if digest not in losses]
+        self._probes_found += len(losses)
         if new:
             vector = self.vector(model)
             jobs = [EvaluationJob(vector, self._part(*parts[digest], round_)) for digest in new]
             self._probed += len(new)
             found = self._evaluator.run(jobs)
             self._keep_evaluations(new)(found)
-            known |= zip(new, found, strict=True)
-        return [known[digest].loss for digest in digests]
+            losses |= {digest: one.loss for digest, one in zip(new, found, strict=True)}
+        return [losses[digest] for digest in digests]
 
     def start_scores(self, scores: Mapping[str, tuple[Vector, int]]) -> Running:
         """Begin to evaluate models on all data of clients, beside trainings.
@@ -298,14 +328,14 @@ class Computation:
         client, samples, round_ : as in `probe_losses`
         """
         batch = None if samples is None else self._streams.digest("probe", client, round_)
-        return digest_of("score", self.basis, model, self.shards[client], samples, batch)
+        return digest_of("score", self.basis, model, self.shards[client], samples, batch, *self._judged)
 
     def found_probes(self, count: int) -> None:
         """Count scores that were found."""
         self._probes_found += count
 
     def _evaluation_digest(self, model: ModelHandle) -> str:
-        return digest_of("evaluation", self.basis, model.digest)
+        return digest_of("evaluation", self.basis, model.digest, *self._judged)
 
     def _evaluate(self, model: ModelHandle) -> None:
         """Begin the evaluation of a model that waits for it, as soon as its numbers are there."""
@@ -329,33 +359,25 @@ class Computation:
                 for one in trainings
             ]
         )
-        rows, jobs = self._rows, []
+        rows, jobs = rows_of(trainings, self._rows, self._draws), []
         if not self._local.plain:
-            for one, rng, start in zip(trainings, generators, self._local.starts(trainings), strict=True):
+            for one, rng, start, mine in zip(trainings, generators, self._local.starts(trainings), rows, strict=True):
                 model, offset, anchors = start
                 state, rates = one.optimizer_state, self._local.rates(one)
-                jobs.append(TrainingJob(model, rows[one.client], one.work, rng, state, offset, dict(anchors), rates))
+                jobs.append(TrainingJob(model, mine, one.work, rng, state, offset, dict(anchors), rates))
             return jobs
         base = vector = None
-        for one, rng in zip(trainings, generators, strict=True):
+        for one, rng, mine in zip(trainings, generators, rows, strict=True):
             if base is not one.base or vector is None:
                 base = one.base
                 vector = base.vector
             state = {} if one.previous is None else one.optimizer_state
-            jobs.append(TrainingJob(vector, rows[one.client], one.work, rng, state))
+            jobs.append(TrainingJob(vector, mine, one.work, rng, state))
         return jobs
 
     def _keep_evaluations(self, digests: Sequence[str]) -> Callable[[Found], None]:
         def keep(found: Found) -> None:
-            self.kept.put_records(
-                {
-                    digest: {"accuracy": one.accuracy, "loss": one.loss}
-                    for digest, one in zip(digests, found, strict=True)
-                }
-            )
+            scores = self._scores
+            self.kept.put_records({digest: scores.record(one) for digest, one in zip(digests, found, strict=True)})
 
         return keep
-
-
-def _evaluation(record: Record) -> Evaluation:
-    return Evaluation(record["accuracy"], record["loss"])

@@ -14,6 +14,7 @@ from typing import Final, NamedTuple, Protocol
 
 from fedsim.arrays import Vector
 from fedsim.learning.contracts import Release
+from fedsim.learning.drawn_samples import Draw
 from fedsim.learning.evaluation import PendingEvaluation
 from fedsim.learning.executors.contracts import OptimizerState, TrainingResult
 from fedsim.learning.server_optimizers.contracts import ServerState
@@ -109,6 +110,7 @@ class Training:
     leaves_state : whether a later training of the client goes on from its state
     outgoing : its message, if the client remembers what compression takes from it; else None
     level : place of the client's width among those of the local algorithm; 0 for the whole model
+    draw : what the client has drawn of its samples; None for all of them
 
     Attributes
     ----------
@@ -127,6 +129,7 @@ class Training:
         "counted",
         "difference",
         "digest",
+        "draw",
         "heir",
         "level",
         "outgoing",
@@ -149,9 +152,10 @@ class Training:
         leaves_state: bool = False,
         outgoing: Outgoing | None = None,
         level: int = 0,
+        draw: Draw | None = None,
     ) -> None:
         self.digest: Final = digest
-        self.level = level
+        self.level, self.draw = level, draw
         self.base = base
         self.client = client
         self.work = work

@@ -11,7 +11,7 @@ from fedsim.learning.algorithms.contracts import ALGORITHM, Gathered, LocalAlgor
 from fedsim.learning.algorithms.fedprox import FedProx
 from fedsim.learning.algorithms.plain import Plain
 from fedsim.learning.executors.contracts import OptimizerState
-from fedsim.learning.lineage.handles import OWN, Training
+from fedsim.learning.lineage.handles import OWN, StateHandle, Training
 from fedsim.learning.local_training import LocalTraining
 from fedsim.learning.models.channels import NarrowModel, Widths, held
 from fedsim.learning.models.layout import ModelLayout
@@ -125,6 +125,16 @@ class LocalWork:
             difference.flags.writeable = False
         return difference, {OWN + name: values for name, values in memory.items()}
 
+    def own_model(self, model: Vector, state: StateHandle) -> Vector:
+        """Return the model that a client uses, shape (d,).
+
+        Parameters
+        ----------
+        model : the server's, shape (d,)
+        state : what the client keeps, whose value is known
+        """
+        return self.algorithm.own_model(self._layout, model, _own(state.value or {}))
+
     def sum_of(self, trainings: Sequence[Training]) -> Callable[[ServerOptimizer, Vector], Incoming] | None:
         """Return what begins the sum of updates of trainings, which are added in their order; None for a plain one."""
         if self.algorithm.server_keeps:
@@ -161,7 +171,7 @@ class LocalWork:
         return self._local.learning_rate if rates is None else float(rates.mean())
 
     def _steps(self, training: Training) -> int:
-        samples = self._samples[training.client]
+        samples = self._samples[training.client] if training.draw is None else training.draw.taken
         return int(self._local.batches(samples, training.work, self._layout.smallest_batch))
 
 

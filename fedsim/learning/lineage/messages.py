@@ -1,12 +1,12 @@
 """What leaves a client: its difference, made private, with what earlier messages left out, compressed."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Final, Protocol, runtime_checkable
 
 import numpy as np
 
-from fedsim.arrays import Mask, Vector
+from fedsim.arrays import FloatArray, Mask, Vector
 from fedsim.identity import identity
 from fedsim.learning.compression.compressors import COMPRESSOR, Compressor
 from fedsim.learning.contracts import Release
@@ -29,6 +29,20 @@ class _TellsClipping(Protocol):
     """A privacy mechanism that tells a release without its noise (`fedsim.privacy.TellsClipping`)."""
 
     def clipped(self, update: Vector, buffers: Mask) -> Vector: ...
+
+
+@runtime_checkable
+class _AddsAtServer(Protocol):
+    """A privacy mechanism whose noise the server adds to an aggregate (`fedsim.privacy.NoiseAtServer`)."""
+
+    def aggregate_noise(
+        self,
+        epsilon: Sequence[float],
+        client: Sequence[int],
+        weight: Sequence[float],
+        buffers: Mask,
+        rng: np.random.Generator,
+    ) -> FloatArray: ...
 
 
 class Messages:
@@ -125,22 +139,47 @@ class Messages:
             parameters = parameters[part[: self._layout.parameters]]
         return float(self._mechanism.noise_energy(release.epsilon, parameters))
 
+    def server_noise(self, updates: Sequence[UpdateHandle], weights: FloatArray) -> Callable[[], FloatArray] | None:
+        """Return what draws the noise that a server adds to an aggregate, shape (d,); None where it adds none.
+
+        It is drawn from the stream of the server for the first update's client and release, which no other aggregate
+        has.
+
+        Parameters
+        ----------
+        updates : n of them
+        weights : of the updates in the aggregate, shape (n,)
+        """
+        mechanism, first = self._mechanism, next((one for one in updates if one.release is not None), None)
+        if first is None or first.release is None or not isinstance(mechanism, _AddsAtServer):
+            return None
+        client, index = first.training.client, first.release.index
+        epsilon = [one.release.epsilon for one in updates if one.release is not None]
+        clients = [one.training.client for one in updates]
+
+        def draw() -> FloatArray:
+            rng = self._streams.generator("server-noise", client, index)
+            return mechanism.aggregate_noise(epsilon, clients, weights.tolist(), self._layout.exempt, rng)
+
+        return draw
+
     @property
     def tells_clipping(self) -> bool:
         """Whether `before_noise` is known of private updates."""
         return self._mechanism is None or isinstance(self._mechanism, _TellsClipping)
 
-    def before_noise(self, update: UpdateHandle) -> Vector:
-        """Return an update as the mechanism has clipped it, the training having run, shape (d,).
+    def before_noise(self, update: UpdateHandle) -> tuple[Vector, bool]:
+        """Return an update as the mechanism has clipped it, shape (d,), and whether that changed it.
 
-        Neither what earlier messages left out nor compression is part of it.
+        The training must have run. Neither what earlier messages left out nor compression is part of it.
         """
         difference = update.training.difference
         if difference is None:
             raise RuntimeError(f"the difference of training {update.training.digest} is not in memory")
         if update.release is None:
-            return difference
-        return np.asarray(self._mechanism.clipped(difference, self._layout.exempt), dtype=np.float32)
+            return difference, False
+        kept = np.asarray(self._mechanism.clipped(difference, self._layout.exempt), dtype=np.float32)
+        return kept, not np.array_equal(kept, difference)
 
     def _released(self, training: Training, difference: Vector, release: Release | None) -> Vector:
         if release is None:

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 
 from fedsim.arrays import FloatArray, Vector
-from fedsim.learning.aggregation.combining import Incoming, difference_from, incoming
+from fedsim.learning.aggregation.combining import Incoming, WeightedSum, difference_from, incoming
 from fedsim.learning.aggregation.contracts import Aggregator
 from fedsim.learning.lineage.handles import Combined, ModelHandle, Node, Sent, Training, UpdateHandle
 from fedsim.learning.server_optimizers.contracts import ServerOptimizer
@@ -25,6 +25,7 @@ class Aggregation:
     sent : gives what the server receives of an update
     moved : whether whole models are combined and not differences, see `fedsim.learning.Learner.aggregate`
     sum_of : begins the sum of the updates in place of the aggregator; None for the aggregator
+    noise : draws what the server adds to the sum, shape (d,); None for nothing
     """
 
     def __init__(
@@ -39,11 +40,12 @@ class Aggregation:
         *,
         moved: bool,
         sum_of: Callable[[ServerOptimizer, Vector], Incoming] | None = None,
+        noise: Callable[[], FloatArray] | None = None,
     ) -> None:
         self._aggregator, self._optimizer = aggregator, optimizer
         self._parameters, self._current = parameters, current
         self._updates, self._weights, self._sent, self._moved = updates, weights.tolist(), sent, moved
-        self._sum_of = sum_of
+        self._sum_of, self._noise = sum_of, noise
         self._taken: Incoming | None = None
         self._added = 0
         self._parents: Sequence[Node] = [current, *[update.training for update in updates]]
@@ -60,7 +62,10 @@ class Aggregation:
             return
         current = self._current.vector
         taken = self._taken
-        if taken is None and self._sum_of is not None:
+        if taken is None and self._noise is not None:
+            taken = self._taken = noised = WeightedSum(self._optimizer, current)
+            noised.add_whole(self._noise())
+        elif taken is None and self._sum_of is not None:
             taken = self._taken = self._sum_of(self._optimizer, current)
         elif taken is None:
             taken = self._taken = incoming(self._aggregator, self._optimizer, current, len(self._updates))

@@ -1,7 +1,7 @@
 """Whether samples are what a model takes, in words."""
 
 from fedsim.errors import ScenarioError
-from fedsim.learning.data.shapes import Shape, TokenShape
+from fedsim.learning.data.shapes import Shape, TokenShape, TypedShape
 
 TEXT_MODELS = "text-cnn, text-attention, char-lstm"
 
@@ -15,7 +15,7 @@ def of_images(shape: Shape, kind: str, least: int) -> tuple[int, int, int]:
     kind : of the model
     least : pixels of the shortest side that it takes
     """
-    if isinstance(shape, TokenShape) or len(shape) != 3:
+    if isinstance(shape, TokenShape | TypedShape) or len(shape) != 3:
         raise ScenarioError(f"learning.model: {kind} needs images, and these samples are {in_words(shape)}")
     channels, height, width = shape
     if min(height, width) < least:
@@ -33,6 +33,11 @@ def of_numbers(shape: Shape, kind: str) -> Shape:
             f"learning.model: {kind} needs numbers, and these samples are {in_words(shape)}; allowed here: "
             f"{TEXT_MODELS}"
         )
+    if isinstance(shape, TypedShape):
+        raise ScenarioError(
+            f"learning.model: {kind} needs numbers of float32, and these samples are {in_words(shape)}; allowed: a "
+            "model of your own, or samples of float32"
+        )
     return shape
 
 
@@ -40,7 +45,7 @@ def of_text(shape: Shape, kind: str) -> TokenShape | tuple[int, int]:
     """Return length and vocabulary, or length and width of vectors; `ScenarioError` if samples are neither."""
     if isinstance(shape, TokenShape):
         return shape
-    if len(shape) != 2:
+    if len(shape) != 2 or isinstance(shape, TypedShape):
         raise ScenarioError(f"learning.model: {kind} needs text, and these samples are {in_words(shape)}")
     return shape[0], shape[1]
 
@@ -53,4 +58,6 @@ def in_words(shape: Shape) -> str:
     """
     if isinstance(shape, TokenShape):
         return f"texts of {shape.length} tokens"
+    if isinstance(shape, TypedShape):
+        return f"{shape.dtype} of shape {tuple(shape)}"
     return f"images of {' x '.join(map(str, shape))}" if len(shape) == 3 else f"numbers of shape {tuple(shape)}"

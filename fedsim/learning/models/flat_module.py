@@ -10,7 +10,8 @@ from torch import Tensor, nn
 from fedsim.arrays import Vector
 from fedsim.learning.data.shapes import Shape
 from fedsim.learning.models.layout import Entry, ModelLayout
-from fedsim.learning.models.settings import ModelPart
+from fedsim.learning.models.settings import ModelPart, own_name
+from fedsim.learning.models.trial import check_scores
 
 _NORMS = (nn.BatchNorm1d, nn.BatchNorm2d, nn.BatchNorm3d, nn.SyncBatchNorm)
 _COUNTER = "num_batches_tracked"
@@ -145,6 +146,8 @@ class FlatModule:
 def build_flat(model: ModelPart, shape: Shape, classes: int, seed: int, *, channels_last: bool = False) -> FlatModule:
     """Return a fresh model with the initial weights of a seed, which torch draws by its default rules.
 
+    A model of the user's own is tried on a blank sample.
+
     Parameters
     ----------
     model : settings of the model
@@ -155,7 +158,10 @@ def build_flat(model: ModelPart, shape: Shape, classes: int, seed: int, *, chann
     """
     with torch.random.fork_rng(devices=[]):
         torch.default_generator.manual_seed(seed)
-        return FlatModule(model.build(shape, classes), channels_last=channels_last)
+        module = model.build(shape, classes)
+        if (name := own_name(model)) is not None:
+            check_scores(module, name, shape, classes)
+        return FlatModule(module, channels_last=channels_last)
 
 
 def _changing_buffers(module: nn.Module) -> Iterator[tuple[str, Tensor]]:

@@ -3,12 +3,13 @@
 import warnings
 from typing import Any, Final
 
+import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
 from fedsim.learning.data.datasets import Dataset
-from fedsim.learning.data.shapes import Shape, TokenShape
+from fedsim.learning.data.shapes import Shape, TokenShape, TypedShape
 
 _CHANNELS: Final = -3
 
@@ -59,4 +60,6 @@ def blank(shape: Shape) -> Tensor:
     """Return one sample of a shape in which every number is 0, as a module takes it."""
     if isinstance(shape, TokenShape):
         return torch.zeros((1, shape.length), dtype=torch.int64)
+    if isinstance(shape, TypedShape):
+        return tensor(np.zeros((1, *shape), dtype=shape.dtype))
     return torch.zeros((1, *shape))

@@ -146,4 +146,11 @@ MODELS: Final = Registry(
         "char-lstm": "fedsim.learning.models.sequences:CharLSTM",
     },
     default="mlp",
+    foreign="fedsim.learning.models.handed:HandedModel",
 )
+
+
+def own_name(model: ModelPart) -> str | None:
+    """Return the name of a model of the user's own, as a scenario has it; None for one of fedsim's."""
+    kind = MODELS.kind_of(model)
+    return kind if ":" in kind else None

@@ -35,11 +35,13 @@ class Weighting(Component, ABC):
 
     @abstractmethod
     def of_clients(self, samples: IntArray, streams: Streams) -> FloatArray:
-        """Return the weight of each client's update, at least 0, shape (K,); asked once for each server.
+        """Return the weight of each client's update, at least 0, shape (K,).
+
+        It is asked once for each server, and for each cohort whose clients draw samples.
 
         Parameters
         ----------
-        samples : training samples of each client, shape (K,)
+        samples : training samples of each client, or those that it has drawn, shape (K,)
         streams : random streams of the run
         """
 
@@ -137,7 +139,8 @@ def cohort_weights(cohort: Cohort, each: FloatArray, weighting: Weighting) -> tu
 
     If the selector prescribes no weights, these are the weighting's times draws, scaled to 1; by samples they are
     FedAvg's (PAUSE, equation 2). Prescribed weights are scaled so that the clients that delivered carry the weight of
-    the whole cohort. The sum is None for weights that are used as they are.
+    the whole cohort, unless clients have divided their updates by a number of samples. The sum is None for weights that
+    are used as they are.
 
     Parameters
     ----------
@@ -157,6 +160,7 @@ def cohort_weights(cohort: Cohort, each: FloatArray, weighting: Weighting) -> tu
                 "allowed: 'samples' or 'sum', which use these"
             )
         prescribed = np.asarray(cohort.weights, dtype=np.float64)
-        return prescribed, float(prescribed.sum()) if weighting.scaled else None
+        adds = cohort.sampling is not None and cohort.sampling.divisor is not None
+        return prescribed, float(prescribed.sum()) if weighting.scaled and not adds else None
     weight = each if cohort.draws is None else np.asarray(cohort.draws) * each
     return weight, 1.0 if weighting.scaled else None

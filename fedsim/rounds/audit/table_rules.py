@@ -78,7 +78,7 @@ BEGINS_AT: Final = RowRule("begins before time 0", ("start_s",), lambda rows: ~(
 ENDS_BEFORE: Final = RowRule(
     "ends before it begins", ("start_s", "end_s"), lambda rows: ~(rows["end_s"] >= rows["start_s"])
 )
-_SPENDING: Final = (
+_ON_THE_AIR: Final = (
     BEGINS_AT,
     ENDS_BEFORE,
     RowRule("has seconds of phases that do not add up to its length", ("start_s", *_PHASES, "end_s"), _seconds_left),
@@ -88,8 +88,6 @@ _SPENDING: Final = (
     ),
     RowRule("has sent bits before its upload", ("cut_in", "uplink_bits"), _sent_early),
     RowRule("has drawn less than 0 J", ("energy_j",), _negative("energy_j")),
-    RowRule("has spent less than no privacy", ("epsilon",), _negative("epsilon")),
-    RowRule("was charged privacy before its upload", ("cut_in", "epsilon"), _charged_early),
     RowRule(
         "was delivered although it was cut",
         ("outcome", "cut_in"),
@@ -100,6 +98,11 @@ _SPENDING: Final = (
         ("outcome", "cut_in"),
         lambda rows: (rows["outcome"] == Outcome.DROPPED) & (rows["cut_in"] == NOT_CUT),
     ),
+)
+_SPENDING: Final = (
+    *_ON_THE_AIR,
+    RowRule("has spent less than no privacy", ("epsilon",), _negative("epsilon")),
+    RowRule("was charged privacy before its upload", ("cut_in", "epsilon"), _charged_early),
 )
 _FATES: Final = (
     RowRule(
@@ -149,10 +152,16 @@ _ROUND: Final = (
         ("candidates", "selected", "delivered", "late", "dropped", "stale_used"),
         _negative("candidates", "selected", "delivered", "late", "dropped", "stale_used"),
     ),
+    RowRule(
+        "has leaked more in the mean than at the most",
+        ("mean_leakage", "largest_leakage"),
+        lambda rows: rows["mean_leakage"] > rows["largest_leakage"] * (1 + TOLERANCE),
+    ),
 )
 ROW_RULES: Final[dict[str, tuple[RowRule, ...]]] = {
     "participations": _SPENDING + _FATES,
     "probes": _SPENDING,
+    "secure_steps": _ON_THE_AIR,
     "rounds": _ROUND,
     "edge_rounds": _ROUND,
     "evaluations": (RowRule("stands before time 0", ("time_s",), _negative("time_s")),),

@@ -38,6 +38,7 @@ class TableAudit:
     accountant : of privacy; None without
     one_server : whether there are no edge servers
     asks : whether the selector asks clients first, so that a cohort may have its updates and get no model
+    draws : whether clients draw samples, so that a message down may be of any size, and one up without bits
     rules : the rules of each row, by table
 
     Attributes
@@ -53,12 +54,13 @@ class TableAudit:
         narrow: tuple[FloatArray, FloatArray] = (_NONE, _NONE),
         one_server: bool = True,
         asks: bool = False,
+        draws: bool = False,
         rules: dict[str, tuple[RowRule, ...]] = ROW_RULES,
     ) -> None:
         self.spent_s = 0.0
-        self._asks, self._narrow = asks, narrow
+        self._asks, self._draws, self._narrow = asks, draws, narrow
         self._bits, self._accountant, self._one_server, self._rules = bits, accountant, one_server, rules
-        self._participations, self._probes = Following(-1.0, -1.0), Following(-1.0, -1.0)
+        self._participations, self._probes, self._steps = (Following(-1.0, -1.0) for _ in range(3))
         self._rounds = {name: Following(0.0, -math.inf, 0.0, 0.0) for name in ("rounds", "edge_rounds")}
         self._evaluations = Following(-math.inf, 0.0)
         self._epsilon: FloatArray = np.zeros(0)
@@ -67,6 +69,8 @@ class TableAudit:
         self._more: dict[str, Checked] = {
             "participations": self._check_participations,
             "probes": self._check_probes,
+            "secure_steps": lambda rows: self._check_order(rows, self._steps),
+            "releases": self._check_releases,
             "rounds": self._check_rounds,
             "edge_rounds": self._check_rounds,
             "evaluations": self._check_evaluations,
@@ -107,7 +111,7 @@ class TableAudit:
         if self._one_server:
             _same("participations begun", self._selected, "participations", self._rows)
             _same("stale updates used", self._stale_counted, "participations", self._stale_used)
-        if self._accountant is not None:
+        if self._accountant is not None and self._accountant.adds_up:
             spent = self._accountant.spent
             counted = np.full(spent.size, self._declared)
             counted[: self._epsilon.size] += self._epsilon[: spent.size]
@@ -125,6 +129,13 @@ class TableAudit:
     def _check_probes(self, rows: TableRows) -> None:
         self._check_order(rows, self._probes)
         self._check_budget(rows)
+
+    def _check_releases(self, rows: TableRows) -> None:
+        """Refuse clients that have spent more than they may, however their releases are composed."""
+        if self._accountant is not None:
+            most = self._accountant.total
+            over = rows["spent"] > most * (1 + TOLERANCE)
+            _refuse(rows, over, f"takes its client beyond the privacy budget of {most}", ("spent",))
 
     def _check_order(self, rows: TableRows, following: Following) -> None:
         """Refuse rows that stand twice, and a client that does two things at once."""
@@ -147,20 +158,25 @@ class TableAudit:
         arrived = rows["cut_in"] == NOT_CUT
         for size, narrow, column in zip(self._bits, self._narrow, ("downlink_bits", "uplink_bits"), strict=True):
             sent, slack = rows[column], TOLERANCE * size
-            _refuse(rows, ~(sent <= size + slack), f"has carried more than the {size} bits of the message", (column,))
             short = arrived & (sent < size - slack)
+            down = column == "downlink_bits"
+            if self._draws and down:
+                continue
+            if self._draws:
+                short &= sent > 0
+            _refuse(rows, ~(sent <= size + slack), f"has carried more than the {size} bits of the message", (column,))
             for smaller in narrow.tolist():
                 short &= np.abs(sent - smaller) > slack
-            if self._asks and column == "downlink_bits":
+            if self._asks and down:
                 # Clients that have trained for an answer are told to send, without bits, and do not work.
                 short &= (sent > 0) | (rows["compute_s"] > 0)
             _refuse(rows, short, f"arrived without all {size} bits", (column,))
 
     def _check_budget(self, rows: TableRows) -> None:
         """Refuse clients that spend more privacy than the budget allows."""
-        if self._accountant is None:
+        if self._accountant is None or not self._accountant.adds_up:
             return
-        client, epsilon, most = rows["client"], rows["epsilon"], self._accountant.budget.total
+        client, epsilon, most = rows["client"], rows["epsilon"], self._accountant.total
         spent: FloatArray = np.bincount(client, epsilon, minlength=self._epsilon.size).astype(np.float64)
         spent[: self._epsilon.size] += self._epsilon
         self._epsilon = spent

@@ -1,7 +1,7 @@
 """What a cohort is sent to do: a message down, local work, a message up."""
 
 import math
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from typing import NamedTuple
 
 import numpy as np
@@ -21,6 +21,7 @@ class Workload:
     ----------
     learner : Learner
     needs : measurements of delivered updates for the selector, some of `fedsim.measurements.MEASUREMENTS`
+    masked : returns the size of a masked update of some size; None for updates in clear
 
     Attributes
     ----------
@@ -30,11 +31,14 @@ class Workload:
     down_sizes, up_sizes : bits of both messages for each width of the model, shape (L,); the first ones are the above
     """
 
-    def __init__(self, learner: Learner, needs: Collection[str] = ()) -> None:
+    def __init__(
+        self, learner: Learner, needs: Collection[str] = (), masked: Callable[[float], float] | None = None
+    ) -> None:
         self.learner = learner
         self.down_bits = learner.model_bits or 0.0
         beside = numbers_up(needs) * BITS_PER_FLOAT32
-        self.up_bits = (learner.update_bits or 0.0) + beside
+        update_bits = learner.update_bits or 0.0
+        self.up_bits = (update_bits if masked is None else masked(update_bits)) + beside
         self.widths = widths = learner.widths
         self.down_sizes = np.array([self.down_bits]) if widths is None else widths.down_bits
         self.up_sizes = np.array([self.up_bits]) if widths is None else widths.up_bits + beside

@@ -6,9 +6,9 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from fedsim.arrays import FloatArray, IntArray, filled
+from fedsim.arrays import BoolArray, FloatArray, IntArray, filled
 from fedsim.history.outcomes import NO_VALUE, UNDECIDED, Fate, Outcome
-from fedsim.learning import Model, Release, Update
+from fedsim.learning import Drawn, Model, Release, Update
 from fedsim.privacy import PrivacyAccountant
 from fedsim.rounds.clients.participation import Participations
 from fedsim.selectors import Cohort
@@ -36,8 +36,11 @@ class CohortRun:
     updates : handles of arrived updates by position in the cohort, made when first needed
     releases : privacy releases of the updates whose uploads have started, by position in the cohort
     number_releases : those of the numbers sent beside them
+    spent : epsilon that each of these clients had spent with its release, by position in the cohort
     work : share of the local work that each client does, shape (n,); falls if a client shortens its work
     level : place of the width that each client trains among those of the learner, shape (n,); None for the whole model
+    drawn : samples that the clients have drawn to work on; None for all of their own
+    silent : clients that have drawn none and send a message without bits, shape (n,); None for none
     everyone : positions of all members, 0..n-1
     fate : `Fate` of each update, `UNDECIDED` before it is known, shape (n,)
     undecided : number of updates whose fate is not known
@@ -68,8 +71,11 @@ class CohortRun:
         self.updates: dict[int, Update] = {}
         self.releases: dict[int, Release] = {}
         self.number_releases: dict[int, Release] = {}
+        self.spent: dict[int, float] = {}
         self.work = filled(size, 1.0) if cohort.work is None else np.array(cohort.work, dtype=np.float64)
         self.level: IntArray | None = None
+        self.drawn: Drawn | None = None
+        self.silent: BoolArray | None = None
         self.fate = np.empty(size, dtype=np.int8)
         self.fate.fill(UNDECIDED)
         self.undecided = self._unrecorded = size
@@ -113,6 +119,7 @@ class CohortRun:
         self.releases[i] = Release(*accountant.charge(client))
         if numbers and accountant.numbers_share:
             self.number_releases[i] = Release(*accountant.charge_numbers(client))
+        self.spent[i] = float(accountant.spent[client])
 
     def decide(self, members: IntArray, fate: IntArray | int) -> None:
         """Set the fate, one for all or one for each, of members whose fate was not known; positions of shape (m,)."""

@@ -21,6 +21,7 @@ from fedsim.rounds.aggregation.weightings import cohort_weights
 from fedsim.rounds.clients.assignment import Assignment
 from fedsim.rounds.clients.cohort import CohortRun, Members
 from fedsim.rounds.clients.dispatch import Dispatcher
+from fedsim.rounds.clients.sampled_work import SampledWork, SampledWorks
 from fedsim.rounds.clients.widths import WidthChoice
 from fedsim.rounds.server.context import ServerContext
 from fedsim.rounds.server.roster import Roster
@@ -93,7 +94,8 @@ class CohortRuns:
         limit_s : the round is over at the latest after this
         """
         context, client, now_s = self.context, cohort.client, self.env.now
-        weight, total = cohort_weights(cohort, self._weights[client], context.weighting)
+        drew = None if cohort.sampling is None else self._sampled.of(client, cohort.sampling, draw)
+        weight, total = cohort_weights(cohort, self._weights_of(client, drew), context.weighting)
         repeat = self._buffer.repeats(client, model.version)
         run = CohortRun(self._sent, number, cohort, model, weight, total, repeat)
         if cohort.work is not None:
@@ -107,6 +109,10 @@ class CohortRuns:
         if cohort.trained:
             # A client that has trained for an answer has its update: it is told to send it, and only that.
             down, samples = 0.0, np.zeros(client.size)
+        if drew is not None and cohort.sampling is not None:
+            private = context.clients.accountant is not None
+            (down, up), samples = drew.bits(cohort.sampling, down, up, private=private), drew.samples
+            run.drawn, run.silent = drew.drawn, None if private else drew.silent
         shortens = self._least_share < 1.0 and limit_s < math.inf and not cohort.trained
         compute_s = samples if cohort.trained else context.clients.compute.duration_s(client, draw, samples)
         given = cohort.allocation or _NOTHING_GIVEN
@@ -132,6 +138,7 @@ class CohortRuns:
         on_end = None if self.end_with_round else partial(self._client_ended, run)
         charge, accountant = None, context.clients.accountant
         if accountant is not None:
+            accountant.cohort_sent()
             charge = partial(run.charge, accountant, not NUMBERS.isdisjoint(context.selector.needs))
         try:
             run.participations = self._dispatcher.send(assignment, run.work, charge, on_end)
@@ -145,6 +152,18 @@ class CohortRuns:
         self._rule.on_dispatch(client, model)
         self._log.dispatched(run)
         return run
+
+    def _weights_of(self, client: IntArray, drew: SampledWork | None) -> FloatArray:
+        """Return the weight of each client of a cohort, shape (n,); by what it has drawn if clients draw samples."""
+        if drew is None:
+            return self._weights[client]
+        count: IntArray = np.zeros(self._weights.size, dtype=np.int64)
+        count[client] = drew.drawn.taken
+        return self.context.weighting.of_clients(count, self.context.clients.streams)[client]
+
+    @cached_property
+    def _sampled(self) -> SampledWorks:
+        return SampledWorks(self.context.learner, self.context.clients.streams)
 
     def _allocated(self, client: IntArray, allocation: Allocation) -> Links | None:
         """Return the links of a cohort under an allocation, None for the run's."""
@@ -214,7 +233,7 @@ class CohortRuns:
         """Record all members of stopped cohorts, and return them."""
         final: Members = []
         for run in self._open:
-            if self.end_with_round:
+            if self.end_with_round and run not in self._ended:
                 self._dispatcher.finalize(run.cohort.client, run.participations)
             run.decide(run.buffered, Fate.WASTED_UNMERGED)
             run.decide_lost()

@@ -9,13 +9,14 @@ from numpy.typing import NDArray
 from fedsim.arrays import FloatArray, IntArray
 from fedsim.devices import Availability
 from fedsim.learning import Learner, Release
-from fedsim.privacy import SideInformation
+from fedsim.privacy import ReleaseFacts, SideInformation
 from fedsim.privacy.side_information import released_numbers
 from fedsim.rounds.aggregation.weightings import BySamples, Weighting
 from fedsim.rounds.clients.context import ClientContext
 from fedsim.rounds.faults import ServerRestart
 from fedsim.rounds.policies.contracts import RoundPolicy
 from fedsim.rounds.policies.late import Cancel, LateRule
+from fedsim.rounds.secure.exchange import SecureParts
 from fedsim.rounds.server.knowledge import Knowledge
 from fedsim.selectors import SelectorPort
 from fedsim.streams import Streams
@@ -37,6 +38,8 @@ class ServerContext:
     server_restart : when the server crashes; None for never
     side_information : makes numbers private that clients send beside updates; None for numbers sent as they are
     noise_to_signal : whether rounds record the noise of privacy in the updates that they used
+    releases : what the tables say of private releases; None without privacy
+    secure : of secure aggregation; None for updates in clear
     weighting : by which weights updates count, under a policy without a rule of its own
     """
 
@@ -53,6 +56,8 @@ class ServerContext:
     server_restart: ServerRestart | None = None
     side_information: SideInformation | None = None
     noise_to_signal: bool = False
+    releases: ReleaseFacts | None = None
+    secure: SecureParts | None = None
     weighting: Weighting = field(default_factory=BySamples)
 
     def sent_numbers(

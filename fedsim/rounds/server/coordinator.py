@@ -20,6 +20,7 @@ from fedsim.rounds.clients.cohort import CohortRun
 from fedsim.rounds.clients.dispatch import Dispatcher
 from fedsim.rounds.policies.contracts import POLICIES
 from fedsim.rounds.policies.round import Round
+from fedsim.rounds.secure.exchange import InClear
 from fedsim.rounds.server.cohort_runs import CohortRuns
 from fedsim.rounds.server.context import ServerContext
 from fedsim.rounds.server.knowledge import all_members
@@ -67,6 +68,8 @@ class Coordinator:
         self._runs = CohortRuns(env, context, dispatcher, self._roster, self._buffer, log, self._rule)
         self._selection = Selection(env, context, self._roster)
         self._prober = Prober(env, context, dispatcher, log)
+        secure = context.secure
+        self._masking = InClear() if secure is None else secure.masking(env, dispatcher, log.stepped)
         self._refill = Refill(env, context, self._roster, self._selection, self._send_one)
         self._round: Round | None = None
         self._start_s = 0.0
@@ -91,7 +94,11 @@ class Coordinator:
             ended_by = yield from policy.run(self, round_)
             if self._runs.end_with_round and round_.cohort_run is not None:
                 yield from self._runs.cancel([round_.cohort_run])
-            self._close(round_, ended_by)
+            revealed = True
+            if round_.cohort_run is not None:
+                self._runs.close_round(round_.cohort_run)
+                revealed = yield from self._masking.reveal(round_.cohort_run)
+            self._close(round_, ended_by, revealed=revealed)
         except PartError as error:
             error.place(number, self.env.now)
             raise
@@ -127,6 +134,12 @@ class Coordinator:
                 f"selector: the question of {self.context.selector.name} in round {round_.number}, at "
                 f"{self._start_s:.9g} s, waits for ever: {self._prober.unanswered} of the clients asked can never "
                 "answer, since their links carry nothing; allowed: a wait_s for answers, or faster links"
+            )
+        if self._masking.unanswered:
+            return ScenarioError(
+                f"rounds.secure_aggregation: a step of round {round_.number} waits for ever: "
+                f"{self._masking.unanswered} clients can never answer, since their links carry nothing; allowed: a "
+                "wait_s for answers, or faster links"
             )
         policy = POLICIES.kind_of(unchecked(self.context.policy))
         delivered = 0 if round_.cohort_run is None else int(round_.cohort_run.participations.arrived.sum())
@@ -173,7 +186,8 @@ class Coordinator:
         """Return the round's cohort; None if no client is available and others are in flight."""
         if self._traits.overlaps_rounds and self._roster.in_flight:
             return (yield from self._selection.after_question(lambda: round_.number, cohort_size, self._ask(round_)))
-        return (yield from self._selection.of_round(round_.number, self._start_s, cohort_size, self._ask(round_)))
+        chosen = yield from self._selection.of_round(round_.number, self._start_s, cohort_size, self._ask(round_))
+        return (yield from self._masking.prepare(round_.number, chosen, self._selection.draw(round_.number)))
 
     def dispatch(self, cohort: Cohort, round_: Round) -> CohortRun:
         """Send the round's cohort from the newest model."""
@@ -207,18 +221,19 @@ class Coordinator:
         yield from self._refill.stop_asking()
         yield from self._runs.stop()
 
-    def _close(self, round_: Round, ended_by: RoundEnd) -> None:
-        """Aggregate the updates that have arrived, and record and report the round."""
+    def _close(self, round_: Round, ended_by: RoundEnd, *, revealed: bool) -> None:
+        """Aggregate the updates that have arrived, if their sum is known, and record and report the round."""
         number, own, end_s = round_.number, round_.cohort_run, self.env.now
         asynchronous = self._traits.concurrency is not None
-        if own is not None:
-            self._runs.close_round(own)
+        if not revealed:
+            self._buffer.discard()
         self.model = self._buffer.aggregate(number, self.model)
         arrived = self._buffer.take_arrived()
         final = self._runs.finalize(arrived)
         counted = final if asynchronous else [] if own is None else [all_members(own)]
         self._log.count(counted)
         self._log.add_energies(self._buffer.energies)
+        self._log.add_server_noise(number, self._buffer.noise)
         self._log.close(number, round_.start_s, end_s, self.candidates, self.model.version, ended_by)
         self.context.knowledge.update(arrived, self.env.now)
         given_up = self._roster.take_given_up()

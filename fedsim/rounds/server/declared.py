@@ -10,6 +10,7 @@ from fedsim.errors import ScenarioError
 from fedsim.learning import Learner
 from fedsim.privacy import ExactHistograms, Privacy
 from fedsim.privacy.label_histograms import LABEL_HISTOGRAM, released_histograms
+from fedsim.selectors import SelectorInfo
 from fedsim.streams import Streams
 
 
@@ -63,3 +64,28 @@ class DeclaredLabels:
     def columns(self) -> dict[str, Callable[[IntArray, float], FloatArray]]:
         """Return the columns of views that are made at request."""
         return {"label_histogram": lambda client, _: self.shares[client]}
+
+
+def reserved_for_sizes(selector: SelectorInfo, privacy: Privacy, rounds: int) -> float:
+    """Return the most epsilon that a client's answers about the number of its samples cost in a run.
+
+    Parameters
+    ----------
+    selector : may ask for numbers of samples
+    privacy : of the scenario
+    rounds : most rounds of the run
+
+    Raises
+    ------
+    ScenarioError
+        If they may cost the whole budget, or more.
+    """
+    most = selector.sizes_cost * (1 if selector.sizes_paid_once else rounds)
+    total = float(privacy.budget.total)
+    if most and not most < total:
+        raise ScenarioError(
+            f"selector: {selector.name} asks for numbers of samples, and that may cost a client {most:g} epsilon "
+            f"({selector.sizes_cost:g} an answer); the budget of privacy is {total:g}; allowed: a larger budget, a "
+            "smaller epsilon, query = 'once' or anonymous = true"
+        )
+    return most

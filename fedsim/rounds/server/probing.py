@@ -1,6 +1,7 @@
 """A question to clients before the selection, and their answers, both with their transfers on the clock."""
 
-from collections.abc import Generator, Mapping
+import math
+from collections.abc import Callable, Generator, Mapping
 from typing import Any, Final, cast
 
 import numpy as np
@@ -16,13 +17,17 @@ from fedsim.rounds.clients.dispatch import Dispatcher
 from fedsim.rounds.clients.participation import Participations
 from fedsim.rounds.server.context import ServerContext
 from fedsim.rounds.server.round_log import RoundLog
-from fedsim.selectors import Answers, Probe
+from fedsim.selectors import Answers, Probe, RandomizedResponse
 
 PROBE_DRAWS: Final = 2**40
 """Added to the round it makes the draw of a probe, so that the participation that follows has other random times.
 
 Added once more for each earlier probe of an asynchronous server in the same round.
 """
+
+
+_WITHOUT_WORK: Final = ("resources", "samples")
+"""Questions that a client answers without work."""
 
 
 class Prober:
@@ -46,7 +51,7 @@ class Prober:
 
     def __init__(self, env: Environment, context: ServerContext, dispatcher: Dispatcher, log: RoundLog) -> None:
         self.env, self.context, self._dispatcher, self._log = env, context, dispatcher, log
-        self._number = self._before = self.unanswered = 0
+        self._number = self._before = self._draw = self.unanswered = 0
 
     def ask(self, number: int, model: Model, probe: Probe, availability_draw: int) -> Generator[Event, Any, Answers]:
         """Ask clients at the beginning of a round, and return the answers at the end of the server's wait.
@@ -61,6 +66,7 @@ class Prober:
         self._before = self._before + 1 if number == self._number else 0
         self._number = number
         context, client, draw = self.context, probe.client, PROBE_DRAWS * (1 + self._before) + number
+        self._draw = draw
         workload = context.clients.workload
         asks_loss = probe.asks == "loss"
         samples = self._samples(probe)
@@ -74,7 +80,7 @@ class Prober:
             samples=samples,
             compute_s=(
                 np.zeros(client.size)
-                if probe.asks == "resources"
+                if probe.asks in _WITHOUT_WORK
                 else context.clients.compute.duration_s(client, draw, samples)
             ),
             waits_for_all=probe.wait_s is None,
@@ -103,24 +109,48 @@ class Prober:
         def charge(i: int) -> None:
             releases[i] = Release(*cast(PrivacyAccountant, accountant).charge_numbers(int(client[i])))
 
-        asked = self._dispatcher.send(assignment, np.ones(client.size), charge if private else None, ended)
+        sizes: dict[int, float] = {}
+        charges: Callable[[int], None] | None = charge if private else None
+        if probe.response is not None and accountant is not None:
+            charges = self._sizes_charged(probe, accountant, sizes)
+        asked = self._dispatcher.send(assignment, np.ones(client.size), charges, ended)
         try:
             if probe.wait_s is None:
                 yield over
             else:
                 yield from first_of(self.env, over, LastOfInstant(self.env, probe.wait_s))
         except Interrupt:
-            yield from self._close(number, sent, client, asked, releases)
+            yield from self._close(number, sent, client, asked, releases, sizes)
             raise
-        yield from self._close(number, sent, client, asked, releases)
+        yield from self._close(number, sent, client, asked, releases, sizes)
         return self._answers(probe, number, model, client, np.flatnonzero(asked.arrived), releases)
+
+    def _sizes_charged(
+        self, probe: Probe, accountant: PrivacyAccountant, sizes: dict[int, float]
+    ) -> Callable[[int], None] | None:
+        """Return what charges a client for the number of its samples, and notes the epsilon by its position.
+
+        None where the selector states that answers are exact: they leak without bound.
+        """
+        selector, client = self.context.selector, probe.client
+        cost = 0.0 if probe.response is None or math.isinf(probe.response.epsilon) else probe.response.epsilon
+        if not selector.asks_sizes or not math.isclose(selector.sizes_cost, cost):
+            raise SelectorError(
+                f"{selector.name}.probe asks for numbers of samples at {cost!r} epsilon in a run with privacy",
+                f"allowed: only with {selector.name}.asks_sizes = True and {selector.name}.sizes_cost = {cost!r}",
+            )
+
+        def charge(i: int) -> None:
+            sizes[i] = accountant.charge_size(int(client[i]), cost, once=selector.sizes_paid_once)
+
+        return charge if cost else None
 
     def _samples(self, probe: Probe) -> FloatArray:
         """Return the samples that each client passes through its model for an answer, shape (q,)."""
         context, client = self.context, probe.client
         if probe.asks == "loss":
             return context.learner.probe_samples(client, probe.samples)
-        if probe.asks == "resources":
+        if probe.asks in _WITHOUT_WORK:
             return np.zeros(client.size)
         if why := why_no_norms(context):
             name = context.selector.name
@@ -128,7 +158,13 @@ class Prober:
         return context.clients.workload.samples[client]
 
     def _close(
-        self, number: int, sent: int, client: IntArray, asked: Participations, releases: Mapping[int, Release]
+        self,
+        number: int,
+        sent: int,
+        client: IntArray,
+        asked: Participations,
+        releases: Mapping[int, Release],
+        sizes: Mapping[int, float],
     ) -> Generator[Event, Any, None]:
         """Cancel clients that have not answered, and record what the question has cost."""
         if asked.cancel():
@@ -137,6 +173,7 @@ class Prober:
         self._dispatcher.finalize(client, asked)
         epsilon = np.zeros(client.size)
         epsilon[list(releases)] = [release.epsilon for release in releases.values()]
+        epsilon[list(sizes)] = list(sizes.values())
         self._log.probed(number, sent, asked.records(client), epsilon)
 
     def _answers(
@@ -160,10 +197,27 @@ class Prober:
             updates = context.learner.updates(model, client)
             norm = context.learner.measure(updates, ("update_norm",)).get("update_norm", unknown)
             return Answers(client=client, loss=unknown, compute_s=unknown, uplink_s=unknown, update_norm=norm)
+        if probe.response is not None:
+            return Answers(
+                client=client,
+                loss=unknown,
+                compute_s=unknown,
+                uplink_s=unknown,
+                samples=self._sizes_told(client, probe.response),
+            )
         workload = context.clients.workload
         compute_s = context.clients.compute.expected_s(workload.samples)[client]
         uplink_s = context.clients.links.expected_uplink_s(workload.up_bits)[client]
         return Answers(client=client, loss=unknown, compute_s=compute_s, uplink_s=uplink_s)
+
+    def _sizes_told(self, client: IntArray, response: RandomizedResponse) -> IntArray:
+        """Return the answers of clients about their numbers of samples, shape (n,); 1 where no client has data.
+
+        What decides client k's answer is drawn from the streams ``size-told`` and ``size-drawn`` for (k, draw).
+        """
+        streams, samples = self.context.clients.streams, self.context.learner.samples
+        uniform = [streams.uniform(name, client, self._draw) for name in ("size-told", "size-drawn")]
+        return response.answers(samples[client] if samples.any() else np.ones_like(client), *uniform)
 
 
 def why_no_norms(context: ServerContext) -> str:

@@ -7,9 +7,10 @@ from typing import Final
 import numpy as np
 
 from fedsim.arrays import FloatArray, IntArray
-from fedsim.history.outcomes import Fate, Outcome, RoundEnd
+from fedsim.history.column import Piece
+from fedsim.history.outcomes import NO_VALUE, Fate, Outcome, RoundEnd, SecureStep
 from fedsim.history.recorder import Recorder
-from fedsim.history.schema import Piece
+from fedsim.privacy.central import ServerNoise
 from fedsim.rounds.audit.audit import Audit
 from fedsim.rounds.clients.cohort import CohortRun, Members
 from fedsim.rounds.clients.records import ParticipationRecords
@@ -19,6 +20,9 @@ from fedsim.rounds.server.knowledge import feedback
 
 _OUTCOMES: Final = Outcome.labels()
 _STALE_USED: Final = int(Fate.STALE_USED)
+Energies = tuple[float, float, float, int]
+"""Of noise and of signal in updates, how many of these were clipped, and how many there are."""
+_NOTHING: Final[Energies] = 0.0, 0.0, 0.0, 0
 
 
 class RoundLog:
@@ -55,7 +59,7 @@ class RoundLog:
         # Participations of the round by outcome; one byte each, they are counted as bytes.
         self._counts = [0] * len(_OUTCOMES)
         self._selected = self._stale_used = 0
-        self._energies = 0.0, 0.0
+        self._energies = _NOTHING
         self.sent = 0
         self._unchecked: list[tuple[int, int, ParticipationRecords]] = []
 
@@ -79,6 +83,19 @@ class RoundLog:
             # A late client may have been asked as soon as it was idle, and is recorded at the end of the round.
             self._unchecked.append((sent, number, records))
 
+    def stepped(self, number: int, step: SecureStep, records: ParticipationRecords) -> None:
+        """Record what a step of secure aggregation has cost.
+
+        Parameters
+        ----------
+        number : of the round
+        step : of the protocol
+        records : of the clients
+        """
+        self.recorder.add_secure_steps(round=number, edge=self.edge, step=int(step), **_spent(records))
+        if self.audit is not None:
+            self._unchecked.append((self.sent, number, records))
+
     def finalize(self, run: CohortRun) -> IntArray:
         """Record the members of a cohort whose fate is decided and who are not recorded; return their positions."""
         rows = run.take_decided()
@@ -86,6 +103,8 @@ class RoundLog:
             part = rows if rows.size < run.fate.size else None
             records = run.participations.records(run.cohort.client, part)
             self.recorder.add_participations(self._columns(run, part, records))
+            if run.releases:
+                self._add_releases(run, [i for i in rows.tolist() if i in run.releases])
             self.check_probes(before=run.order)
             if self.audit is not None:
                 self.audit.check(run.number, records)
@@ -98,9 +117,28 @@ class RoundLog:
             ended = run.participations.outcome[run.places(members)].tobytes()
             self._counts = [count + ended.count(code) for code, count in enumerate(self._counts)]
 
-    def add_energies(self, energies: tuple[float, float]) -> None:
-        """Add the energies of the noise and of the signal in updates that the present round has used."""
-        self._energies = self._energies[0] + energies[0], self._energies[1] + energies[1]
+    def add_energies(self, energies: Energies) -> None:
+        """Add the energies of the noise and of the signal in updates that the present round has used.
+
+        Parameters
+        ----------
+        energies : of noise and signal, how many of the updates were clipped, and how many there are
+        """
+        noise, signal, clipped, used = self._energies
+        self._energies = noise + energies[0], signal + energies[1], clipped + energies[2], used + energies[3]
+
+    def add_server_noise(self, number: int, noise: ServerNoise | None) -> None:
+        """Record the noise that the server has added to the aggregate of a round; None for none."""
+        if noise is not None:
+            self.recorder.add_releases(
+                round=number,
+                edge=self.edge,
+                client=np.array([NO_VALUE]),
+                epsilon=noise.epsilon,
+                clipping_norm=noise.clipping_norm,
+                sensitivity=noise.sensitivity,
+                noise_scale=noise.scale,
+            )
 
     def close(
         self,
@@ -113,10 +151,12 @@ class RoundLog:
     ) -> None:
         """Record a round that is over."""
         self.check_probes()
-        leakage = 0.0
+        leakage, mean_leakage = 0.0, None
         accountant = self.context.clients.accountant
         if accountant is not None:
-            leakage = accountant.largest if self._member is None else float(accountant.spent[self._member].max())
+            spent = accountant.spent if self._member is None else accountant.spent[self._member]
+            leakage = accountant.largest if self._member is None else float(spent.max())
+            mean_leakage = float(spent.mean())
         values = {
             "round": number,
             "start_s": start_s,
@@ -128,7 +168,9 @@ class RoundLog:
             "stale_used": self._stale_used,
             "model_version": version,
             "largest_leakage": leakage,
-            "noise_to_signal": _ratio(*self._energies),
+            "mean_leakage": mean_leakage,
+            "noise_to_signal": _ratio(*self._energies[:2]),
+            "clipped_share": _ratio(*self._energies[2:]),
             "ended_by": ended_by,
         }
         if self._above is None:
@@ -140,7 +182,7 @@ class RoundLog:
             self._above._stale_used += self._stale_used
             self._above.add_energies(self._energies)
         self._selected = self._stale_used = 0
-        self._energies = 0.0, 0.0
+        self._energies = _NOTHING
         self._counts = [0] * len(_OUTCOMES)
 
     def report(self, round_: Round, end_s: float, reported: Members, picked: IntArray) -> None:
@@ -169,6 +211,24 @@ class RoundLog:
         while self.audit is not None and self._unchecked and self._unchecked[0][0] <= before:
             _, number, records = self._unchecked.pop(0)
             self.audit.check(number, records)
+
+    def _add_releases(self, run: CohortRun, places: list[int]) -> None:
+        """Record the releases of members of a cohort, at positions of the cohort."""
+        facts = self.context.releases
+        if facts is None or not places:
+            return
+        releases = [run.releases[i] for i in places]
+        epsilon = np.array([release.epsilon for release in releases])
+        number = np.array([release.index for release in releases])
+        self.recorder.add_releases(
+            round=run.number,
+            edge=self.edge,
+            client=run.cohort.client[places],
+            number=number,
+            epsilon=epsilon,
+            spent=np.array([run.spent[i] for i in places]),
+            **facts.columns(epsilon, number),
+        )
 
     def _columns(self, run: CohortRun, part: IntArray | None, records: ParticipationRecords) -> dict[str, Piece]:
         draws = run.cohort.draws

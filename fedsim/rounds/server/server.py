@@ -20,6 +20,7 @@ from fedsim.inputs.bounds import LATEST_S
 from fedsim.learning import Evaluation, Model, PendingEvaluation
 from fedsim.rounds.faults import SERVER_CRASH
 from fedsim.rounds.server.context import ServerContext
+from fedsim.rounds.server.evaluations import EvaluationPlan, Evaluations
 
 MOST_RESTARTS: Final = 100_000
 """After this number of crashes of the server in a row without a round, none is expected to start any more."""
@@ -33,14 +34,14 @@ class StoppingCriteria:
     ----------
     count : number of rounds
     until_s : no round starts at or after this simulated second; None for no limit
-    target_accuracy : the run ends with the first evaluation that reaches it; None for no target
-    evaluate_every : rounds between evaluations; the last round is always evaluated
+    target_accuracy : the run ends with the first evaluation after a round that reaches it; None for no target
+    reached : whether an evaluation is good enough by another measure, with which the run ends; None for no such measure
     """
 
     count: int
     until_s: float | None = None
     target_accuracy: float | None = None
-    evaluate_every: int = 1
+    reached: Callable[[Evaluation], bool] | None = None
 
 
 @dataclass(frozen=True)
@@ -114,7 +115,8 @@ class Server:
     context : ServerContext
     runner : runs the rounds
     stopping : when the run is over
-    recorder : records evaluations
+    recorder : records the run
+    plan : which models are evaluated
     on_round : called after every round, if given
 
     Attributes
@@ -129,11 +131,12 @@ class Server:
         runner: RoundRunner,
         stopping: StoppingCriteria,
         recorder: Recorder,
+        plan: EvaluationPlan,
         on_round: Callable[[Progress], None] | None = None,
     ) -> None:
         self.env, self.context, self.stopping, self.recorder = env, context, stopping, recorder
         self._runner, self._on_round = runner, on_round
-        self._evaluated = 0
+        self._evaluations = Evaluations(env, context.learner, recorder, plan)
         self._number, self._crashed_s = 0, -np.inf
         self.notes: list[str] = []
 
@@ -198,10 +201,11 @@ class Server:
                 "devices: no round can start; the first client is available, and charged enough, after "
                 f"{start_s} s; allowed: availability and energy that let one take part before rounds.until_s"
             )
+        self._evaluations.at_start(self._runner.model)
         for number in range(1, self.stopping.count + 1):
             self._number = number
             if not (yield from self._run(number, start_s)):
-                self._evaluate(self._runner.model, number - 1, last=True)
+                self._evaluations.after_round(self._runner.model, number - 1, last=True)
                 break
             last = number == self.stopping.count
             if not last:
@@ -209,12 +213,13 @@ class Server:
                 last = self._past(start_s)
                 if start_s == np.inf:
                     self._note_end(number)
-            evaluation = self._evaluate(self._runner.model, number, last=last)
+            evaluation = self._evaluations.after_round(self._runner.model, number, last=last)
             if self._on_round is not None:
                 weights = partial(self.context.learner.export, self._runner.model)
                 self._on_round(Progress(number, self.stopping.count, self.env.now, evaluation, weights))
             if last or self._reached(evaluation):
                 break
+        self._evaluations.at_end(self._runner.model)
         yield from self._runner.shutdown()
 
     def _run(self, number: int, start_s: float) -> Generator[Event, Any, bool]:
@@ -250,16 +255,6 @@ class Server:
             self._note_end(number - 1)
         return False
 
-    def _evaluate(self, model: Model, number: int, *, last: bool) -> PendingEvaluation | None:
-        """Begin the evaluation that is due after a round; None if none is."""
-        if number == self._evaluated or (not last and number % self.stopping.evaluate_every):
-            return None
-        self._evaluated = number
-        pending = self.context.learner.start_evaluation(model)
-        if pending is not None:
-            self.recorder.add_evaluation_later(partial(_row, pending, number, self.env.now, model.version))
-        return pending
-
     def _note_end(self, number: int) -> None:
         """Note why no further round can start after a round of this number."""
         batteries, crash = self.context.clients.batteries, ""
@@ -282,25 +277,8 @@ class Server:
         return time_s == np.inf or (self.stopping.until_s is not None and time_s >= self.stopping.until_s)
 
     def _reached(self, evaluation: PendingEvaluation | None) -> bool:
-        target = self.stopping.target_accuracy
-        return target is not None and evaluation is not None and evaluation.result().accuracy >= target
-
-
-def _row(pending: PendingEvaluation, number: int, time_s: float, version: int) -> dict[str, Any]:
-    """Return what is recorded of an evaluation, waiting for it if need be.
-
-    Parameters
-    ----------
-    pending : the evaluation
-    number : round after which it was begun
-    time_s : simulated time of that
-    version : of the model
-    """
-    found = pending.result()
-    return {
-        "round": number,
-        "time_s": time_s,
-        "model_version": version,
-        "accuracy": found.accuracy,
-        "loss": found.loss,
-    }
+        target, reached = self.stopping.target_accuracy, self.stopping.reached
+        if evaluation is None or (target is None and reached is None):
+            return False
+        found = evaluation.result()
+        return (target is not None and found.accuracy >= target) or (reached is not None and reached(found))

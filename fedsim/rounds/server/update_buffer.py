@@ -11,6 +11,7 @@ from fedsim.clock import instants
 from fedsim.history.outcomes import NO_VALUE, Fate
 from fedsim.learning import Model, Update
 from fedsim.measurements import NUMBERS
+from fedsim.privacy.central import ServerNoise
 from fedsim.rounds.aggregation.rules import AggregationRule
 from fedsim.rounds.clients.cohort import CohortRun, Members
 from fedsim.rounds.server.arrivals import ReadyUpdates, joined
@@ -21,7 +22,7 @@ _USED: Final = int(Fate.USED)
 _BY_DISPATCH: Final = attrgetter("order")
 _STALE_USED: Final = int(Fate.STALE_USED)
 _NONE: Final[IntArray] = np.zeros(0, dtype=np.int64)
-_NOTHING: Final = 0.0, 0.0
+_NOTHING: Final = 0.0, 0.0, 0.0, 0
 
 
 class UpdateBuffer:
@@ -35,7 +36,9 @@ class UpdateBuffer:
     Attributes
     ----------
     picked : clients whose new updates the last aggregation used, shape (n,)
-    energies : of noise and signal in the updates that the last aggregation used; of nothing unless rounds record them
+    energies : of noise and signal in the updates that the last aggregation used, how many of them were clipped, and how
+        many there are; of nothing unless rounds record them
+    noise : that the server has added to the last aggregate; None for none
     """
 
     def __init__(self, context: ServerContext, rule: AggregationRule) -> None:
@@ -48,6 +51,7 @@ class UpdateBuffer:
         self._new: dict[CohortRun, list[IntArray]] = {}
         self._held: set[tuple[CohortRun, int]] = set()
         self.picked, self.energies = _NONE, _NOTHING
+        self.noise: ServerNoise | None = None
         self._begun_with, self._sent = np.full((2, context.learner.samples.size), -1)
         self._newest = -1  # version that an update which has arrived started from
 
@@ -76,7 +80,7 @@ class UpdateBuffer:
             self._begun_with[client] = version = run.model.version
             self._newest = max(self._newest, version)
             if self.context.learner.remembers:
-                self._updates(run, members)
+                self._updates(run, _speaking(run, members))
 
     def count(self, version: int) -> int:
         """Return how many updates wait that a model of a version accepts; the others are discarded."""
@@ -95,10 +99,11 @@ class UpdateBuffer:
     def aggregate(self, number: int, model: Model) -> Model:
         """Return the next model; with too few updates the present one, and discard the updates."""
         self._refuse_stale(model.version)
-        unmeasured, self.energies = self._unmeasured(), _NOTHING
+        unmeasured, self.energies, self.noise = self._unmeasured(), _NOTHING, None
         ready = _in_order(self._buffered)
         if self._size is not None:
             ready = _earliest(ready, self._size)
+        ready, silent = _apart(ready)
         if sum([members.size for _, members in ready]) < max(1, self.context.minimum_updates, self._size or 1):
             self._measure(unmeasured)
             self.picked = _NONE
@@ -109,9 +114,15 @@ class UpdateBuffer:
         # After the aggregation, which computes nothing: so an update is added to the model as soon as it is there.
         self._measure(unmeasured)
         used = aggregated.weight > 0
+        if self.context.releases is not None and self.context.releases.server is not None:
+            epsilon = [run.releases[i].epsilon for run, members in ready for i in members.tolist()]
+            self.noise = self.context.releases.server.noise_of(epsilon, arrivals.client, aggregated.weight)
         if self.context.noise_to_signal:
             self.energies = self._energies([arrivals.updates[i] for i in np.flatnonzero(used).tolist()])
         self.picked = arrivals.client[used & ~arrivals.held if self._held else used]
+        for run, members in silent:
+            # A message without bits adds zero to the model.
+            self._decide(run, members, np.zeros(members.size), number, model.version)
         done = 0
         for run, members in ready:
             part = slice(done, done + members.size)
@@ -179,6 +190,7 @@ class UpdateBuffer:
         kept = []
         for run, members in _in_order(self._new) if self._needs else ():
             here = members[np.isin(members, joined(self._buffered.get(run, [members[:0]])))]
+            here = _speaking(run, here)
             if here.size:
                 kept.append((run, here))
         return kept
@@ -200,10 +212,11 @@ class UpdateBuffer:
                 found |= self.context.sent_numbers(run.cohort.client[members], releases, told)
             run.measure(members, found)
 
-    def _energies(self, used: Sequence[Update]) -> tuple[float, float]:
-        """Return the sums of the expected energies of noise, and of the energies of the signals, in updates."""
-        found = self.context.learner.measure(used, ("noise_energy", "signal_energy"))
-        return float(found["noise_energy"].sum()), float(found["signal_energy"].sum())
+    def _energies(self, used: Sequence[Update]) -> tuple[float, float, float, int]:
+        """Return the sums of the expected energies of noise and of the signals in updates, and how many are clipped."""
+        found = self.context.learner.measure(used, ("noise_energy", "signal_energy", "clipped"))
+        noise, signal, clipped = (float(found[name].sum()) for name in ("noise_energy", "signal_energy", "clipped"))
+        return noise, signal, clipped, len(used)
 
     def _updates(self, run: CohortRun, members: IntArray) -> list[Update]:
         """Return the handles of members' updates, the same ones at every call."""
@@ -216,9 +229,9 @@ class UpdateBuffer:
             places = alike.tolist()
             releases = {at: run.releases[i] for at, i in enumerate(places) if i in run.releases} if run.releases else {}
             level = None if run.level is None else run.level[alike]
-            handles = self.context.learner.updates(
-                run.model, run.cohort.client[alike], releases, run.work[alike], repeat, level
-            )
+            asked = run.model, run.cohort.client[alike], releases, run.work[alike], repeat, level
+            ask = self.context.learner.updates
+            handles = ask(*asked) if run.drawn is None else ask(*asked, run.drawn.part(alike))
             made.update(zip(places, handles, strict=True))
             if len(handles) == members.size:
                 return handles
@@ -243,6 +256,23 @@ def _in_order(members: dict[CohortRun, list[IntArray]]) -> Members:
     """Return members ordered by the dispatch of their cohorts and the place in them."""
     runs = sorted(members, key=_BY_DISPATCH) if len(members) > 1 else members
     return [(run, members[run][0] if len(members[run]) == 1 else np.sort(joined(members[run]))) for run in runs]
+
+
+def _speaking(run: CohortRun, members: IntArray) -> IntArray:
+    """Return those of some members that have sent more than a message without bits, shape (m,)."""
+    return members if run.silent is None else members[~run.silent[members]]
+
+
+def _apart(members: Members) -> tuple[Members, Members]:
+    """Return members with updates, and those that have sent a message without bits."""
+    if all(run.silent is None for run, _ in members):
+        return members, []
+    parts = [
+        (run, places, np.zeros(places.size, dtype=bool) if run.silent is None else run.silent[places])
+        for run, places in members
+    ]
+    updates = [(run, places[~silent]) for run, places, silent in parts if not silent.all()]
+    return updates, [(run, places[silent]) for run, places, silent in parts if silent.any()]
 
 
 def _earliest(ready: Members, count: int) -> Members:

@@ -159,8 +159,8 @@ def test_samples_may_be_numbers_tokens_and_tokens_with_vectors() -> None:
     [
         ({"train_x": np.zeros((2, 5))}, "float64"),
         ({"train_x": np.full((2, 5), np.nan, dtype=np.float32)}, "must be finite"),
-        ({"pixel_max": 255}, "pixel_max: 255; allowed: a number for images"),
-        ({"vocabulary": 4}, "vocabulary: 4; allowed: a number for int64 tokens"),
+        ({"pixel_max": 255}, "pixel_max: 255; allowed: images of uint8"),
+        ({"vocabulary": 4}, "vocabulary: 4; allowed: tokens of int64"),
         ({"test_x": np.zeros((2, 6), dtype=np.float32)}, "both must be alike"),
         ({"train_users": np.array([0])}, "one int64 from 0 on per sample"),
         ({"train_users": np.array([0, -1])}, "one int64 from 0 on per sample"),

@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 
 from fedsim.errors import AuditError
-from fedsim.history.outcomes import NO_VALUE, Fate, Outcome, Phase, RoundEnd
+from fedsim.history.outcomes import NO_VALUE, Fate, Outcome, Phase, RoundEnd, SecureStep
 from fedsim.history.schema import TABLES
 from fedsim.rounds.audit import tables as audit
 from fedsim.rounds.audit.table_rows import Following, TableRows
@@ -43,6 +43,7 @@ PARTICIPATION = {
     "energy_j": [3.0, 1.0, 2.0, 3.0],
 }
 PROBE = {name: PARTICIPATION[name] for name in TABLES["probes"].arrow.names} | {"epsilon": 0.0}
+STEP = {name: PARTICIPATION.get(name) for name in TABLES["secure_steps"].arrow.names} | {"step": SecureStep.UNMASK}
 ROUND = {
     "round": [1, 2, 3],
     "start_s": [0.0, 8.0, 12.0],
@@ -56,12 +57,15 @@ ROUND = {
     "stale_used": [0, 0, 1],
     "model_version": [1, 1, 2],
     "largest_leakage": [0.25, 0.5, 0.5],
+    "mean_leakage": [0.05, 0.1, 0.15],
     "noise_to_signal": [2.0, None, 0.5],
+    "clipped_share": [0.5, None, 0.0],
     "ended_by": RoundEnd.ENOUGH,
 }
 TRUE = {
     "participations": PARTICIPATION,
     "probes": PROBE,
+    "secure_steps": STEP,
     "rounds": ROUND,
     "edge_rounds": {"edge": 0, **ROUND},
     "evaluations": {
@@ -88,7 +92,9 @@ def table(name, **cells):
 def accounts():
     """Return the accounts of clients 0 to 4: client 2 has spent 0.25, client 4 has spent 0.5."""
     budget = SimpleNamespace(total=BUDGET)
-    return SimpleNamespace(budget=budget, declared=0.0, spent=np.array([0.0, 0.0, 0.25, 0.0, 0.5]))
+    return SimpleNamespace(
+        budget=budget, total=BUDGET, adds_up=True, declared=0.0, spent=np.array([0.0, 0.0, 0.25, 0.0, 0.5])
+    )
 
 
 def audited(changes, rules=ROW_RULES, accountant=None, one_server=True, skip=(), at=0):
@@ -129,9 +135,10 @@ SPENDING = {
 PLANTS = [
     *(("participations", broken, cells) for broken, cells in SPENDING.items()),
     *(("probes", broken, cells) for broken, cells in SPENDING.items()),
-    # A delivered participation has served; in a probe the outcome stands alone.
-    ("probes", "was delivered although it was cut", {"outcome": {1: SENT}}),
-    ("probes", "was dropped although it was not cut", {"outcome": {0: LEFT}}),
+    *(("secure_steps", broken, cells) for broken, cells in SPENDING.items()),
+    # A delivered participation has served; in a probe or a step the outcome stands alone.
+    *((name, "was delivered although it was cut", {"outcome": {1: SENT}}) for name in ("probes", "secure_steps")),
+    *((name, "was dropped although it was not cut", {"outcome": {0: LEFT}}) for name in ("probes", "secure_steps")),
     ("participations", "was delivered although it was cut", {"outcome": {2: SENT}}),
     (
         "participations",
@@ -189,6 +196,7 @@ PLANTS = [
             (name, "counts less than no client", {"candidates": {1: -1}}),
             (name, "does not have a higher number than the round before it", {"round": {1: 1}}),
             (name, "begins before the round before it has ended", {"start_s": {2: 11.0}, "duration_s": {2: 9.0}}),
+            (name, "has leaked more in the mean than at the most", {"mean_leakage": {1: 0.6}}),
             (name, "has leaked less than the round before it", {"largest_leakage": {2: 0.4}}),
         )
     ),

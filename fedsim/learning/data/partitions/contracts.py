@@ -12,7 +12,7 @@ import numpy as np
 
 from fedsim.answers import AnswerError, Contract, Given, Numbers, in_words
 from fedsim.arrays import IntArray
-from fedsim.capabilities import USERS
+from fedsim.capabilities import LABELS, USERS
 from fedsim.errors import ScenarioError
 from fedsim.learning.data.datasets import Dataset
 from fedsim.registry import Registry
@@ -24,7 +24,8 @@ class Partition(Protocol):
 
     Attributes
     ----------
-    requires : ``"users"`` if it divides by users, see `UserPartition`
+    requires : ``"users"`` if it divides by users, see `UserPartition`; ``"labels"`` if it looks at labels. One that
+        requires none of them is given a label 0 for each sample where the targets of the data set are no labels
     """
 
     @property
@@ -107,15 +108,23 @@ def assigned(split: Partition, data: Dataset, clients: int, streams: Streams) ->
     Raises
     ------
     ScenarioError
-        If the partition needs users, and the data set tells none.
+        If the partition needs users or labels, and the data set tells none.
     """
     checked = PARTITION.checked(split)
+    labels, classes = data.labels, data.classes
+    if labels is None or classes is None:
+        if LABELS in split.requires:
+            raise ScenarioError(
+                f"learning.split: {PARTITIONS.kind_of(split)!r} divides by labels, and the targets of the data set "
+                f"are {data.targets_in_words}; allowed: {', '.join(WITHOUT_LABELS)}, or a data set with labels"
+            )
+        labels, classes = np.zeros(len(data.train_y), dtype=np.int64), 1
     if USERS not in split.requires:
-        return checked.assign(data.train_y, data.classes, clients, streams)
+        return checked.assign(labels, classes, clients, streams)
     if data.train_users is None:
         raise ScenarioError("learning.split: it divides by users, and the data set that was read tells none")
     by_user = cast(UserPartition, checked)
-    return by_user.assign(data.train_y, data.classes, clients, streams, data.train_users)
+    return by_user.assign(labels, classes, clients, streams, data.train_users)
 
 
 PARTITIONS: Final = Registry(
@@ -135,3 +144,6 @@ PARTITIONS: Final = Registry(
         "file": "fedsim.learning.data.partitions.from_file:FilePartition",
     },
 )
+
+WITHOUT_LABELS: Final = ("equal", "natural", "sizes", "log-normal", "zipf", "file")
+"""Kinds that divide data without labels."""

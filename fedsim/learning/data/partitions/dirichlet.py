@@ -1,11 +1,12 @@
 """Label skew by Dirichlet distributions."""
 
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 import numpy as np
 from pydantic import Field
 
 from fedsim.arrays import IntArray
+from fedsim.capabilities import LABELS
 from fedsim.learning.data.partitions.shares import drawn_counts, pools_of, require, take, topped_up
 from fedsim.registry import Component
 from fedsim.streams import Streams
@@ -30,6 +31,8 @@ class DirichletPartition(Component):
         A client below it gets random samples of the client that has most at that moment. With 0 a client may be left
         without samples.
     """
+
+    requires: ClassVar[frozenset[str]] = frozenset({LABELS})
 
     alpha: Annotated[float, Field(gt=0)]
     per: Literal["class", "client"] = "class"

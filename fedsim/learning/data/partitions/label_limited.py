@@ -1,11 +1,12 @@
 """Few labels for each client."""
 
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 import numpy as np
 from pydantic import Field
 
 from fedsim.arrays import FloatArray, IntArray
+from fedsim.capabilities import LABELS
 from fedsim.learning.data.partitions.shares import pools_of, shared
 from fedsim.registry import Component
 from fedsim.streams import Streams
@@ -29,6 +30,8 @@ class LabelLimitedPartition(Component):
     exponent : float > 1
         Of the Zipf law.
     """
+
+    requires: ClassVar[frozenset[str]] = frozenset({LABELS})
 
     share: Annotated[float, Field(gt=0, le=1)] = 0.1
     law: Literal["balanced", "uniform", "zipf"] = "balanced"

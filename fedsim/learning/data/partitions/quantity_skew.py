@@ -1,11 +1,12 @@
 """Sizes by a Dirichlet distribution with a floor, and a dominant label for each client."""
 
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 import numpy as np
 from pydantic import Field
 
 from fedsim.arrays import IntArray
+from fedsim.capabilities import LABELS
 from fedsim.learning.data.partitions.shares import pools_of, require, take
 from fedsim.registry import Component
 from fedsim.streams import Streams
@@ -28,6 +29,8 @@ class QuantitySkewPartition(Component):
     min_fraction : float in [0, 1]
         Smallest size as a share of N/K, before scaling.
     """
+
+    requires: ClassVar[frozenset[str]] = frozenset({LABELS})
 
     concentration: Annotated[float, Field(gt=0)]
     dominant_share: Annotated[float, Field(ge=0, le=1)] = 0.25

@@ -1,11 +1,12 @@
 """Shards of samples sorted by label."""
 
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 import numpy as np
 from pydantic import Field
 
 from fedsim.arrays import IntArray
+from fedsim.capabilities import LABELS
 from fedsim.learning.data.partitions.shares import require
 from fedsim.registry import Component
 from fedsim.streams import Streams
@@ -23,6 +24,8 @@ class ShardsPartition(Component):
     shards : int >= 1
         Shards of each client.
     """
+
+    requires: ClassVar[frozenset[str]] = frozenset({LABELS})
 
     shards: Annotated[int, Field(ge=1)] = 2
 

@@ -1,12 +1,13 @@
 """How uneven a division is: samples of each client with each label, and numbers about them."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
 from fedsim.arrays import FloatArray, IntArray
-from fedsim.learning.data.datasets import DATASET_PART, DatasetPart
+from fedsim.learning.data.datasets import DATASET_PART, Dataset, DatasetPart
 from fedsim.learning.data.partitions.contracts import Partition, assigned
 from fedsim.streams import Streams
 
@@ -17,7 +18,7 @@ class Division:
 
     Attributes
     ----------
-    counts : samples of each client with each label, shape (K, labels)
+    counts : samples of each client with each label, shape (K, labels); one column without labels
     samples : of the training set
     """
 
@@ -67,7 +68,7 @@ class Division:
             f"mean {sizes.mean():.4g}",
             "Gini coefficient of the sizes": f"{self.gini:.3f}",
         }
-        if used:
+        if used and self.counts.shape[1] > 1:
             about["labels of a client"] = f"{held.min():g} to {held.max():g}, mean {held.mean():.3g}"
             about["distance from the mixture of all"] = (
                 f"{apart.min():.3f} to {apart.max():.3f}, mean {apart.mean():.3f}"
@@ -89,5 +90,23 @@ def division_of(
     """
     read = DATASET_PART.checked(data).load(data_dir)
     parts = assigned(split, read, clients, streams)
-    counts = [np.bincount(read.train_y[part], minlength=read.classes) for part in parts]
-    return Division(np.array(counts), read.train_y.size)
+    counts = label_counts(read, parts)
+    if counts is None:
+        return Division(np.array([[part.size] for part in parts]), len(read.train_y))
+    return Division(counts, len(read.train_y))
+
+
+def label_counts(data: Dataset, parts: Sequence[IntArray]) -> IntArray | None:
+    """Return the training samples of every client with each label, shape (K, labels); None without labels.
+
+    Parameters
+    ----------
+    data : the data set
+    parts : samples of each client, K arrays
+    """
+    labels, classes = data.labels, data.classes
+    if labels is None or classes is None:
+        return None
+    owner = np.repeat(np.arange(len(parts)), [part.size for part in parts])
+    labelled = owner * classes + labels[np.concatenate(parts)]
+    return np.bincount(labelled, minlength=len(parts) * classes).reshape(len(parts), classes)

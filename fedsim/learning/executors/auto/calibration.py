@@ -31,7 +31,7 @@ def is_long(setup: TrainingSetup, expected: Expected, limit_s: float) -> bool:
     """Return whether one thread would train for at least ``limit_s`` in the whole run, to a rough estimate."""
     from fedsim.learning.models.flat_module import build_flat  # imports torch
 
-    parameters = build_flat(setup.model, setup.data.shape, setup.data.classes, seed=0).layout.parameters
+    parameters = build_flat(setup.model, setup.data.shape, setup.outputs, seed=0).layout.parameters
     updates = expected.rounds * expected.cohort
     # A layer multiplies by a weight at most once for each pixel or word. Most runs are short even so, and a count takes
     # longer.
@@ -54,7 +54,7 @@ def training_s(setup: TrainingSetup, expected: Expected, flops: float | None = N
     if flops is None:
         from fedsim.learning.models.flops import training_flops  # imports torch
 
-        flops = training_flops(setup.model, setup.data.shape, setup.data.classes)
+        flops = training_flops(setup.model, setup.data.shape, setup.outputs)
     steps = setup.local.batches(expected.samples)
     return np.asarray(steps * _STEP_S + setup.local.work_samples(expected.samples) * flops / _FLOPS_PER_S)
 
@@ -72,7 +72,7 @@ def jobs_like(setup: TrainingSetup, expected: Expected, share: float = 1.0) -> l
     typical_s = float(np.median(training_s(setup, expected)))
     count = min(expected.cohort, max(_FEWEST, round(_MEASURED_S / typical_s)))
     work = min(1.0, _MEASURED_S / (count * typical_s))
-    base = build_flat(setup.model, setup.data.shape, setup.data.classes, seed=0).layout.initial
+    base = build_flat(setup.model, setup.data.shape, setup.outputs, seed=0).layout.initial
     sizes = np.quantile(expected.samples, (np.arange(count) + 0.5) / count, method="nearest")
     return [
         TrainingJob(base, np.arange(size), work * share, np.random.default_rng(number))

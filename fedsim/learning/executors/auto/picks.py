@@ -39,7 +39,7 @@ def key_of(setup: TrainingSetup, expected: Expected, device: str) -> Key:
         "model": identity(setup.model),
         "local": identity(setup.local),
         "shape": list(setup.data.shape),
-        "classes": setup.data.classes,
+        "classes": setup.outputs,
         "cohort": _magnitude(expected.cohort),
         "samples": _magnitude(float(np.median(expected.samples))),
     }

@@ -9,7 +9,7 @@ from torch._inductor import cpp_builder
 from torch._inductor.exc import InvalidCxxCompiler
 
 from fedsim.errors import FedsimError
-from fedsim.learning.executors.contracts import TrainingSetup, check_cpu, check_no_own_loss
+from fedsim.learning.executors.contracts import TrainingSetup, check_cpu, check_mapped
 from fedsim.learning.executors.stacked import passes
 from fedsim.learning.executors.stacked.executor import StackedExecutor
 from fedsim.learning.executors.stacked.replay import Run
@@ -36,7 +36,7 @@ class StackedCompiledExecutor(StackedExecutor):
 
     def __init__(self, setup: TrainingSetup, device: str = "cpu") -> None:
         check_cpu("stacked-compiled", device)
-        check_no_own_loss("stacked-compiled", setup.algorithm)
+        check_mapped("stacked-compiled", setup.algorithm, setup.task)
         version = compiler_version()
         super().__init__(setup, device, compiled)
         with self._computing():

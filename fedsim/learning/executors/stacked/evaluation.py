@@ -12,6 +12,7 @@ from fedsim.learning.executors.stacked.graph import ModuleOfSlots
 from fedsim.learning.executors.stacked.optimizers import rows_of
 from fedsim.learning.executors.stacked.replay import Run
 from fedsim.learning.executors.stacked.samples import Samples
+from fedsim.learning.tasks.scores import Scores
 
 _SMALLEST: Final = 8
 _LARGEST: Final = 64
@@ -28,17 +29,18 @@ class SlotEvaluation:
     ----------
     module : the module of the slots
     samples : the data
+    scores : makes evaluations of sums
     """
 
-    def __init__(self, module: ModuleOfSlots, samples: Samples) -> None:
-        self._module, self._samples = module, samples
+    def __init__(self, module: ModuleOfSlots, samples: Samples, scores: Scores) -> None:
+        self._module, self._samples, self._made_of = module, samples, scores
         self._models = rows_of(module.slots, module.count + module.buffers, samples.device)
         self._pieces = module.pieces(self._models)
         self._runs: dict[int, Run] = {}
 
     def evaluate(self, jobs: Sequence[EvaluationJob]) -> list[Evaluation]:
-        """Return accuracy and mean loss of each job."""
-        totals, counts = np.zeros((len(jobs), 2)), np.zeros(len(jobs))
+        """Return loss and metrics of each job."""
+        totals, counts = np.zeros((len(jobs), self._made_of.width)), np.zeros(len(jobs), dtype=np.int64)
         pieces: dict[tuple[bool, int], list[tuple[int, IntArray]]] = {}
         for number, job in enumerate(jobs):
             rows = self._samples.test_rows if job.rows is None else job.rows
@@ -53,15 +55,14 @@ class SlotEvaluation:
                 owners = [number for number, _ in now]
                 self._load([jobs[number].model for number in owners])
                 np.add.at(totals, owners, self._score([part for _, part in now], width, of_test=of_test))
-        means = totals / counts[:, None]
-        return [Evaluation(accuracy=accuracy, loss=loss) for accuracy, loss in means.tolist()]
+        return [self._made_of.evaluation(sums, size) for sums, size in zip(totals, counts.tolist(), strict=True)]
 
     def _load(self, models: Sequence[Vector]) -> None:
         """Put models into the first slots; what lies in the others does not matter."""
         self._models[: len(models)] = self._samples.sent(np.stack(models))
 
     def _score(self, parts: Sequence[IntArray], width: int, *, of_test: bool) -> FloatArray:
-        """Return how many answers are right and the sum of losses on rows for each of the first slots, shape (n, 2)."""
+        """Return the sums over rows for each of the first slots, shape (n, `Scores.width`)."""
         rows = np.zeros((self._module.slots, width), dtype=np.int64)
         real = np.zeros((self._module.slots, width), dtype=bool)
         for row, counted, part in zip(rows, real, parts, strict=False):
@@ -69,9 +70,12 @@ class SlotEvaluation:
             counted[: part.size] = True
         images, labels = self._samples.batch(rows, of_test=of_test)
         if width not in self._runs:
-            self._runs[width] = self._module.scores(self._pieces, images)
-        (found,) = self._runs[width](*self._pieces, images)
+            self._runs[width] = self._module.scores(self._pieces, images, labels)
+        (found,) = self._runs[width](*self._pieces, images, labels)
+        if not self._module.is_short:
+            each = np.where(real[:, :, None], found.double().cpu().numpy(), 0.0)
+            return np.asarray(each.sum(axis=1)[: len(parts)])
         right = (found.argmax(2) == labels).cpu().numpy()
         losses = -found.gather(2, labels.unsqueeze(2)).squeeze(2).double().cpu().numpy()
-        sums = np.stack([(right & real).sum(1), np.where(real, losses, 0.0).sum(1)], axis=1)
+        sums = np.stack([np.where(real, losses, 0.0).sum(1), (right & real).sum(1)], axis=1)
         return np.asarray(sums[: len(parts)], dtype=np.float64)

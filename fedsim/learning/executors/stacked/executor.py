@@ -13,8 +13,10 @@ from fedsim.learning.executors.contracts import (
     TrainingJob,
     TrainingResult,
     TrainingSetup,
-    check_no_own_loss,
+    check_mapped,
 )
+from fedsim.learning.executors.faults import named_faults
+from fedsim.learning.executors.objective import Objective
 from fedsim.learning.executors.stacked.evaluation import SlotEvaluation
 from fedsim.learning.executors.stacked.graph import Compile, ModuleOfSlots
 from fedsim.learning.executors.stacked.plan import Drawing
@@ -57,9 +59,9 @@ class StackedExecutor:
     """
 
     def __init__(self, setup: TrainingSetup, device: str = "cpu", compile_step: Compile | None = None) -> None:
-        check_no_own_loss("stacked", setup.algorithm)
+        check_mapped("stacked", setup.algorithm, setup.task)
         where, data, local = checked_device(device), setup.data, setup.local
-        flat = build_flat(setup.model, data.shape, data.classes, setup.seed)
+        flat = build_flat(setup.model, data.shape, setup.outputs, setup.seed)
         size, states = 4 * flat.vector.numel(), 2 if local.optimizer == "adam" else bool(local.momentum)
         fitting = _SLOT_BYTES // (size * (5 + states + setup.algorithm.corrects))
         self._few = min(_FEW, max(1, fitting))
@@ -72,20 +74,20 @@ class StackedExecutor:
         unit = torch.cuda.get_device_name(where) if where.type == "cuda" else torch.backends.cpu.get_cpu_capability()
         self.fingerprint = f"stacked:{setup.precision}:{self._few}:torch{torch.__version__}:{unit}"
         self._autocast = torch.bfloat16 if setup.precision == "bfloat16" else None
-        self._flat, self._setup = flat, setup
+        self._flat, self._setup, self._objective = flat, setup, Objective(setup)
         self._samples = Samples(data, where)
         self._compile_step, self._drawing = compile_step, Drawing(local, flat.layout.smallest_batch)
         self._trainings: dict[int, SlotTraining] = {}
         self._refused: set[int] = set()
-        with self._computing():
+        with self._computing(), named_faults(setup):
             self._training(self._few)
-            self._evaluation = SlotEvaluation(self._module(self._few), self._samples)
+            self._evaluation = SlotEvaluation(self._module(self._few), self._samples, setup.scores)
 
     def train(self, jobs: Sequence[TrainingJob]) -> list[TrainingResult]:
         """Return what each client learns."""
         if not jobs:
             return []
-        with self._computing():
+        with self._computing(), named_faults(self._setup):
             batches = [self._drawing.batches(job) for job in jobs]
             passes = -(-len(jobs) // self._most)
             slots = -(-len(jobs) // (passes * self._few)) * self._few
@@ -98,8 +100,8 @@ class StackedExecutor:
             return self._training(self._few).train(jobs, batches)
 
     def evaluate(self, jobs: Sequence[EvaluationJob]) -> list[Evaluation]:
-        """Return accuracy and mean loss of each job; it waits for a training that runs in another thread."""
-        with self._computing():
+        """Return loss and metrics of each job; it waits for a training that runs in another thread."""
+        with self._computing(), named_faults(self._setup):
             return self._evaluation.evaluate(jobs) if jobs else []
 
     def _training(self, slots: int) -> SlotTraining:
@@ -110,7 +112,9 @@ class StackedExecutor:
         return self._trainings[slots]
 
     def _module(self, slots: int) -> ModuleOfSlots:
-        return ModuleOfSlots(self._flat, slots, self._samples.device, self._autocast, self._compile_step)
+        return ModuleOfSlots(
+            self._flat, slots, self._samples.device, self._autocast, self._compile_step, self._objective
+        )
 
     @contextmanager
     def _computing(self) -> Iterator[None]:

@@ -15,6 +15,7 @@ from torch.fx.experimental.proxy_tensor import make_fx
 from torch.nn import functional
 
 from fedsim.errors import FedsimError
+from fedsim.learning.executors.objective import Objective
 from fedsim.learning.executors.stacked import passes
 from fedsim.learning.executors.stacked.draws import SlotDraws, draws_at_random
 from fedsim.learning.executors.stacked.replay import Run, recorded
@@ -34,11 +35,13 @@ class ModuleOfSlots:
     device : where it computes
     autocast : type of the numbers inside layers, or None for those of the parameters
     compile_step : compiles steps, if they are to be compiled
+    objective : the task's loss and metrics
 
     Attributes
     ----------
     count, buffers : numbers that are parameters, and that are buffers
     buffer_count : number of buffers
+    is_softmax, is_short : as of the objective
     """
 
     def __init__(
@@ -47,9 +50,11 @@ class ModuleOfSlots:
         slots: int,
         device: torch.device,
         autocast: torch.dtype | None,
-        compile_step: Compile | None = None,
+        compile_step: Compile | None,
+        objective: Objective,
     ) -> None:
-        module, self._compile_step = flat.module, compile_step
+        module, self._compile_step, self._objective = flat.module, compile_step, objective
+        self.is_softmax, self.is_short = objective.is_softmax, objective.is_short
         self._module, self.slots, self._device, self._autocast = module, slots, device, autocast
         own = dict(module.named_buffers())
         numbers = [*module.named_parameters(), *((name, own[name]) for name in flat.buffers)]
@@ -80,15 +85,16 @@ class ModuleOfSlots:
     ) -> tuple[Run, bool]:
         """Return a function that computes gradients for batches of the shapes given, and whether it draws at random.
 
-        The function takes these arrays in a row. It returns the gradient of shape (slots, p), the log-probabilities,
-        and the buffers afterwards.
+        The function takes these arrays in a row. It returns the gradient of shape (slots, p), the log-probabilities or
+        the losses of the samples, and the buffers afterwards.
 
         Parameters
         ----------
         pieces : from `pieces`
         images : of shape (slots, n, c, h, w)
-        weights : of samples in the loss, shape (slots, n, 1)
-        targets : of shape (slots, n, classes): minus the weight of the sample at its label, else 0
+        weights : of samples in the loss, shape (slots, n, 1) with classification, else (slots, n)
+        targets : of shape (slots, n, classes) with classification: minus the weight of the sample at its label, else 0.
+            Targets of other tasks as they are, shape (slots, n, ...)
         draws : what the function draws from
 
         Raises
@@ -96,15 +102,17 @@ class ModuleOfSlots:
         FedsimError
             If torch cannot map the module over slots.
         """
+        objective = self._objective
 
-        def compute(*given: Tensor) -> list[Tensor]:
+        def forward(
+            parameters: Sequence[Tensor], buffers: Sequence[Tensor], images: Tensor
+        ) -> tuple[Tensor, list[Tensor]]:
+            return vmap(self.outputs, randomness="different")([*parameters, *buffers], images)
+
+        def by_softmax(*given: Tensor) -> list[Tensor]:
             *pieces, images, weights, targets = given
             parameters, buffers = pieces[: self._parameters], pieces[self._parameters :]
-
-            def forward(parameters: Sequence[Tensor]) -> tuple[Tensor, list[Tensor]]:
-                return vmap(self.outputs, randomness="different")([*parameters, *buffers], images)
-
-            scores, pull, after = cast(Any, vjp(forward, parameters, has_aux=True))
+            scores, pull, after = cast(Any, vjp(lambda own: forward(own, buffers, images), parameters, has_aux=True))
             # torch's log_softmax and its backward pass cost twice as much on rows of few classes.
             shifted = scores - scores.amax(2, keepdim=True)
             powers = shifted.exp()
@@ -113,18 +121,39 @@ class ModuleOfSlots:
             (gradients,) = pull(powers * (weights / total) + targets)
             return [torch.cat([one.reshape(self.slots, -1) for one in gradients], dim=1), found, *after]
 
+        def by_task(*given: Tensor) -> list[Tensor]:
+            *pieces, images, weights, targets = given
+            parameters, buffers = pieces[: self._parameters], pieces[self._parameters :]
+
+            def losses(own: Sequence[Tensor]) -> tuple[Tensor, list[Tensor]]:
+                scores, after = forward(own, buffers, images)
+                return vmap(objective.losses)(scores, targets), after
+
+            found, pull, after = cast(Any, vjp(losses, parameters, has_aux=True))
+            (gradients,) = pull(weights)
+            return [torch.cat([one.reshape(self.slots, -1) for one in gradients], dim=1), found, *after]
+
+        compute = by_softmax if objective.is_softmax else by_task
         self._module.train()
         return trace(compute, pieces, (images, weights, targets), draws, self._compile_step)
 
-    def scores(self, pieces: Sequence[Tensor], images: Tensor) -> Run:
-        """Return a function of these arrays in a row that gives log-probabilities in evaluation mode."""
+    def scores(self, pieces: Sequence[Tensor], images: Tensor, targets: Tensor) -> Run:
+        """Return a function of these arrays in a row that looks at samples in evaluation mode.
+
+        It gives log-probabilities if accuracy and cross-entropy are all that is asked for, shape (slots, n, classes),
+        else loss and sums of the metrics of each sample, shape (slots, n, m).
+        """
+        objective = self._objective
 
         def compute(*given: Tensor) -> list[Tensor]:
-            scores = vmap(lambda pieces, images: self.outputs(pieces, images)[0])(list(given[:-1]), given[-1])
-            return [functional.log_softmax(scores, dim=2)]
+            *pieces, images, targets = given
+            scores = vmap(lambda pieces, images: self.outputs(pieces, images)[0])(pieces, images)
+            if objective.is_short:
+                return [functional.log_softmax(scores, dim=2)]
+            return [vmap(objective.sums)(scores, targets)]
 
         self._module.eval()
-        return trace(compute, pieces, (images,), SlotDraws(images.device, self.slots))[0]
+        return trace(compute, pieces, (images, targets), SlotDraws(images.device, self.slots))[0]
 
     def mixes_samples(self, images: Tensor) -> bool:
         """Return whether one of several images changes what the module says of the others."""
@@ -162,7 +191,7 @@ def trace(
         except (RuntimeError, TypeError, ValueError) as error:
             raise FedsimError(
                 f"learning.model: torch cannot map this module over clients ({error}); allowed with the executor "
-                "'stacked': modules without branches on values; any module with 'sequential'"
+                "'stacked': modules (and a learning.task) without branches on values; any with 'sequential'"
             ) from error
     passes.without_needless(graph)
     passes.without_turns(graph)

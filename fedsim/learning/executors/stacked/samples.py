@@ -19,13 +19,13 @@ _BYTES: Final = 4
 
 
 class _Kept(NamedTuple):
-    """Samples and their labels on the device.
+    """Samples and their targets on the device.
 
     Attributes
     ----------
     samples : as they are in the data set, or what `Inputs.computed` made of them
     computed : whether they are the latter
-    labels : shape (n,)
+    labels : targets, shape (n, ...)
     """
 
     samples: Tensor
@@ -60,7 +60,7 @@ class Samples:
         return tensor(values).to(self.device)
 
     def batch(self, rows: IntArray, *, of_test: bool = False) -> tuple[Tensor, Tensor]:
-        """Return inputs of shape (..., c, h, w) for images, else (..., a, b, ...), and labels.
+        """Return inputs of shape (..., c, h, w) for images, else (..., a, b, ...), and targets.
 
         Parameters
         ----------
@@ -70,10 +70,11 @@ class Samples:
         kept = self._test if of_test else self._train
         chosen = self.sent(rows.reshape(-1))
         taken = kept.samples.index_select(0, chosen).view(*rows.shape, *kept.samples.shape[1:])
+        targets = kept.labels.index_select(0, chosen).view(*rows.shape, *kept.labels.shape[1:])
         computed = taken if kept.computed else self._inputs.computed(taken)
-        return self._inputs.arranged(computed), kept.labels.index_select(0, chosen).view(rows.shape)
+        return self._inputs.arranged(computed), targets
 
-    def _kept(self, samples: NDArray[Any], labels: IntArray) -> _Kept:
+    def _kept(self, samples: NDArray[Any], labels: NDArray[Any]) -> _Kept:
         fits = len(samples) * self.input_bytes <= _COMPUTED_BYTES
         sent = self.sent(samples)
         return _Kept(self._inputs.computed(sent) if fits else sent, fits, self.sent(labels))

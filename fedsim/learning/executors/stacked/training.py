@@ -51,7 +51,7 @@ class SlotTraining:
         few: "SlotTraining | None" = None,
     ) -> None:
         self._module, self._samples, self._local, self._few = module, samples, setup.local, few
-        self._classes = setup.data.classes
+        self._classes = setup.outputs
         self.slots = module.slots
         self._models = rows_of(module.slots, module.count + module.buffers, samples.device)
         self._pieces = module.pieces(self._models)
@@ -89,7 +89,9 @@ class SlotTraining:
                 if ending := timeline.ends.get(step):
                     at_work.difference_update(slot for slot, _ in ending)
                     ended.update(self._end(ending, jobs))
-            losses = torch.stack(found).gather(3, labels.unsqueeze(3)).squeeze(3).neg_()
+            losses = torch.stack(found)
+            if self._module.is_softmax:
+                losses = losses.gather(3, labels.unsqueeze(3)).squeeze(3).neg_()
             table.losses[which, :size] = losses.cpu().numpy()
         results = zip(range(len(jobs)), table.scores(), strict=True)
         return [TrainingResult(ended[client][0], *scores, ended[client][1]) for client, scores in results]
@@ -107,8 +109,11 @@ class SlotTraining:
             yield from (slice(start, min(start + length, stop)) for start in range(first, stop, length))
 
     def _targets(self, labels: Tensor, weights: Vector) -> tuple[Tensor, Tensor]:
-        """Return the weight of each sample, shape (..., 1), and minus it at its label, else 0; shape (..., classes)."""
-        sent = self._samples.sent(weights).unsqueeze(-1)
+        """Return the weight of each sample, and its target; both are as `ModuleOfSlots.step` takes them."""
+        sent = self._samples.sent(weights)
+        if not self._module.is_softmax:
+            return sent, labels
+        sent = sent.unsqueeze(-1)
         targets = torch.zeros((*labels.shape, self._classes), device=labels.device)
         return sent, targets.scatter_(-1, labels.unsqueeze(-1), -sent)
 
@@ -136,7 +141,7 @@ class SlotTraining:
     def _step(
         self, run: Run, batch: Sequence[Tensor], batches: IntArray, at_work: set[int], rates: FloatArray | None
     ) -> Tensor:
-        """Do a step of the slots that have a batch; return the log-probabilities of all, shape (slots, n, classes)."""
+        """Do a step of the slots that have a batch; return log-probabilities or losses, as `ModuleOfSlots.step`."""
         if self._padded_to is not None:
             gradient, found = run(*self._pieces, *batch)
             self._optimizer.step(gradient, (), rates)
@@ -183,7 +188,7 @@ class SlotTraining:
         slot = np.arange(self.slots) % different
         rows = (slot[:, None] * size + np.arange(size)) % self._samples.count
         images, labels = self._samples.batch(rows)
-        return images, *self._targets(labels, np.full(labels.shape, 1 / size, dtype=np.float32))
+        return images, *self._targets(labels, np.full(rows.shape, 1 / size, dtype=np.float32))
 
     def _example_step(self, size: int, different: int) -> Tensor:
         """Return the bits of all that a step on different samples and models gives, shape (different, n).

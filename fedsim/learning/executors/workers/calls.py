@@ -4,6 +4,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import Any, Final
 
+from fedsim.errors import PartError
 from fedsim.learning.executors.workers.channel import from_bytes
 from fedsim.learning.executors.workers.messages import Reply, Scores, SetupMessage, Trainings
 from fedsim.learning.executors.workers.segments import Segment
@@ -102,7 +103,10 @@ class Call(ABC):
     def put(self, indices: Sequence[int], reply: Reply) -> None:
         """Take note of what has come back."""
         if isinstance(reply.found, bytes):
-            self.error = self.error or from_bytes(reply.found)
+            error = from_bytes(reply.found)
+            if isinstance(error, PartError) and error.at is not None:
+                error.at = indices[error.at]
+            self.error = self.error or error
             return
         self._rate.observe(sum(self._costs[i] for i in indices), reply.duration_s)
         self._found.update(zip(indices, reply.found, strict=True))

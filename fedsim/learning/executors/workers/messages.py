@@ -35,7 +35,7 @@ class SharedData:
     """
 
     arrays: list[SharedArray]
-    classes: int
+    classes: int | None
     pixel_max: int | None
     vocabulary: int | None = None
 
@@ -47,7 +47,7 @@ class SetupMessage:
     Attributes
     ----------
     number : names the setup from now on
-    settings : model, local training, seed, precision and local algorithm, as bytes
+    settings : model, local training, seed, precision, local algorithm and task, as bytes
     data : SharedData
     """
 
@@ -112,7 +112,7 @@ class Reply:
 
     Attributes
     ----------
-    found : training results in the order of the jobs, or an array of shape (chunks, 2), or the error as bytes
+    found : training results in the order of the jobs, or sums of each chunk, shape (chunks, m), or the error as bytes
     duration_s : time that the worker took
     """
 

@@ -19,6 +19,7 @@ from fedsim.errors import FedsimError
 from fedsim.learning.data.datasets import Dataset
 from fedsim.learning.executors.chunks import Chunk
 from fedsim.learning.executors.contracts import TrainingResult, TrainingSetup
+from fedsim.learning.executors.faults import named_faults
 from fedsim.learning.executors.trainer import Trainer
 from fedsim.learning.executors.workers.channel import Channel, by_value, from_bytes
 from fedsim.learning.executors.workers.messages import Reply, Request, Scores, SetupMessage, SharedArray, Trainings
@@ -44,7 +45,8 @@ class Worker:
             if isinstance(request.work, Trainings):
                 found = self._train(trainer, request.work)
             else:
-                found = self._score(trainer, request.work)
+                with named_faults(trainer.setup):
+                    found = self._score(trainer, request.work)
         except Exception as error:
             found = _portable(error)
         return Reply(found, time.perf_counter() - start)
@@ -63,7 +65,7 @@ class Worker:
     def _trainer(self, number: int) -> Trainer:
         if number not in self._trainers:
             message = self._setups[number]
-            model, local, seed, precision, algorithm = from_bytes(message.settings)
+            model, local, seed, precision, algorithm, task = from_bytes(message.settings)
             shared = message.data
             train_x, train_y, test_x, test_y, *vectors = (self._array(part) for part in shared.arrays)
             data = Dataset(
@@ -73,15 +75,16 @@ class Worker:
                 vocabulary=shared.vocabulary,
                 vectors=vectors[0] if vectors else None,
             )
-            setup = TrainingSetup(model, data, local, seed, precision, algorithm=algorithm)
+            setup = TrainingSetup(model, data, local, seed, precision, algorithm=algorithm, task=task)
             self._trainers[number] = Trainer(setup)
         return self._trainers[number]
 
     def _train(self, trainer: Trainer, work: Trainings) -> list[TrainingResult]:
-        return [
-            trainer.train(job if base is None else job._replace(base=self._array(base)))
-            for job, base in zip(work.jobs, work.bases, strict=True)
-        ]
+        found = []
+        for place, (job, base) in enumerate(zip(work.jobs, work.bases, strict=True)):
+            with named_faults(trainer.setup, place):
+                found.append(trainer.train(job if base is None else job._replace(base=self._array(base))))
+        return found
 
     def _score(self, trainer: Trainer, work: Scores) -> FloatArray:
         found = []
@@ -120,7 +123,8 @@ def main(handle: int) -> None:
 
 def _portable(error: Exception) -> bytes:
     """Return an error as bytes; one that does not survive the way is put into words."""
-    error.add_note(f"In a worker process:\n{''.join(traceback.format_exception(error))}")
+    if not isinstance(error, FedsimError):
+        error.add_note(f"In a worker process:\n{''.join(traceback.format_exception(error))}")
     try:
         content = by_value(error)
         from_bytes(content)

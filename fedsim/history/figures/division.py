@@ -6,13 +6,12 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from fedsim.arrays import IntArray
-from fedsim.history.figures import save
+from fedsim.history.figures.style import COLOURS, DOTS_PER_INCH
+from fedsim.history.figures.writing import save
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-_DOTS_PER_INCH: Final = 150
-_COLOUR: Final = "#0072B2"
 _MOST_TICKS: Final = 12
 
 
@@ -31,10 +30,10 @@ def draw_division(counts: IntArray, title: str = "", out: str | Path | None = No
 
     clients, labels = counts.shape
     most = max(1, int(counts.max()))
-    figure = Figure(figsize=(6.4, 4.8), dpi=_DOTS_PER_INCH, layout="constrained")
+    figure = Figure(figsize=(6.4, 4.8), dpi=DOTS_PER_INCH, layout="constrained")
     FigureCanvasAgg(figure)
     above, below = figure.subplots(2, 1, sharex=True, height_ratios=(1, 2))
-    above.bar(np.arange(clients), counts.sum(axis=1), width=1.0 if clients > _MOST_TICKS else 0.8, color=_COLOUR)
+    above.bar(np.arange(clients), counts.sum(axis=1), width=1.0 if clients > _MOST_TICKS else 0.8, color=COLOURS[0])
     above.set_ylabel("samples")
     above.set_title(title)
     above.grid(visible=True, axis="y", alpha=0.3)

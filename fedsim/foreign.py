@@ -1,0 +1,140 @@
+"""Parts that are no `fedsim.Component`: classes and functions that a file names, and objects handed over in Python.
+
+A registry that takes them has a child of `Foreign`, which makes the part that a scenario asks for of what it was given.
+"""
+
+import functools
+import inspect
+from collections.abc import Callable, Mapping
+from typing import Any, Final, Self
+
+from pydantic import PrivateAttr
+
+from fedsim.answers import asked
+from fedsim.registry import Component
+
+_SHOWN: Final = 100
+
+
+class Held:
+    """Something that is held for a part; parts are compared by what is said of it, not by itself."""
+
+    def __init__(self, found: Any) -> None:
+        self.found = found
+
+    def __eq__(self, other: object) -> bool:
+        """Return whether the other one holds something too."""
+        return isinstance(other, Held)
+
+    def __hash__(self) -> int:
+        """Return the same for all."""
+        return hash(Held)
+
+
+class Foreign(Component):
+    """A part made of something else.
+
+    Attributes
+    ----------
+    place : str
+        ``"module:Name"`` of the class or function, or of an object's class.
+    options : mapping
+        With which it is called.
+    content : str
+        Digest of the content of an object; empty for a class or function that a file can name.
+    """
+
+    place: str
+    options: Mapping[str, Any] = {}
+    content: str = ""
+    _held: Held = PrivateAttr(default_factory=lambda: Held(None))
+
+    @classmethod
+    def of_place(cls, place: str, found: Any, options: Mapping[str, Any]) -> Self:
+        """Return the part that a class or function makes with options, which are not tried yet.
+
+        Parameters
+        ----------
+        place : under which a file can name it
+        found : the class or function
+        options : for its call
+        """
+        check_call(place, found, options)
+        return cls.holding(found, place, options)
+
+    @classmethod
+    def of_object(cls, value: Any) -> Self:
+        """Return the part that an object makes; `ValueError` for one of which none can be made."""
+        raise NotImplementedError
+
+    @classmethod
+    def holding(cls, found: Any, place: str, options: Mapping[str, Any] | None = None, content: str = "") -> Self:
+        """Return a part that holds something."""
+        part = cls(place=place, options=dict(options or {}), content=content)
+        part._held = Held(found)
+        return part
+
+    @property
+    def found(self) -> Any:
+        """The class, function or object."""
+        return self._held.found
+
+    @property
+    def stands_for(self) -> object:
+        """The class or function whose code counts."""
+        return code_of(self.found)
+
+    def described(self) -> dict[str, Any]:
+        """Return the table that names it; an object has its digest there, and no table makes it again."""
+        return {"kind": self.place, "object": self.content} if self.content else {"kind": self.place, **self.options}
+
+    def called(self, noun: str, **known: Any) -> Any:
+        """Return what the class or function gives with the options.
+
+        Parameters
+        ----------
+        noun : of the part, for messages
+        known : further arguments, of which it gets those that it has parameters for
+
+        Raises
+        ------
+        PartError
+            If it fails.
+        """
+        names = parameters_of(self.found)
+        more = {name: value for name, value in known.items() if name in names and name not in self.options}
+        call = functools.partial(self.found, **self.options, **more)
+        return asked(f"{noun} {self.place}", "__init__" if inspect.isclass(self.found) else "__call__", call)
+
+
+def code_of(found: Any) -> object:
+    """Return the class or function whose code a class, function, partial call or object stands for."""
+    while isinstance(found, functools.partial):
+        found = found.func
+    return found if inspect.isclass(found) or inspect.isfunction(found) else type(found)
+
+
+def place_of(found: Any) -> str:
+    """Return ``"module:Name"`` of the class or function that something stands for."""
+    code: Any = code_of(found)
+    return f"{code.__module__}:{code.__qualname__}"
+
+
+def parameters_of(found: Callable[..., Any]) -> Mapping[str, inspect.Parameter]:
+    """Return the parameters of a call; none where Python cannot tell them."""
+    try:
+        return inspect.signature(found).parameters
+    except (TypeError, ValueError):
+        return {}
+
+
+def check_call(place: str, found: Callable[..., Any], options: Mapping[str, Any]) -> None:
+    """Refuse options for which a class or function has no parameters."""
+    if not callable(found):
+        raise ValueError(f"{place} is {repr(found)[:_SHOWN]}; it must be a class or a function")
+    known = parameters_of(found)
+    if any(one.kind is one.VAR_KEYWORD for one in known.values()):
+        return
+    unknown = [name for name in options if name not in known]
+    if unknown:
+        raise ValueError(f"{place} has no parameter {unknown[0]!r}; allowed: {', '.join(known) or 'none'}")

@@ -1,0 +1,198 @@
+"""A column and a table of a run, described once, and how rows become Arrow's."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, Final
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from fedsim.arrays import IntArray
+from fedsim.errors import RunError
+from fedsim.history.outcomes import NO_VALUE, Coded
+
+Labels = type[Coded]
+Piece = NDArray[Any] | float
+"""Some rows of a column: an array, or a number that stands for all of them."""
+LABEL: Final = pa.dictionary(pa.int8(), pa.string())
+"""Type of a column of labels."""
+_FIRST_NUMBERED: Final = 2
+"""The first format whose run folders carry its number."""
+
+
+@dataclass(frozen=True)
+class Column:
+    """One column of a table.
+
+    Attributes
+    ----------
+    name : in the table
+    type : Arrow type; labels are a dictionary of strings
+    doc : what it holds
+    unit : of its numbers; empty for counts, indices, shares and labels
+    labels : the enumeration whose codes are given and whose labels are stored; None for numbers
+    null : when it has no value, in words; empty for a column that always has one. In an array no value is a number
+        below 0 (NaN for a float), in a row it is None
+    since : format of run folders that has the column first
+    """
+
+    name: str
+    type: pa.DataType
+    doc: str
+    unit: str = ""
+    labels: Labels | None = None
+    null: str = ""
+    since: int = _FIRST_NUMBERED
+
+    def from_codes(self, values: NDArray[Any]) -> pa.Array:
+        """Return an Arrow array of numbers or codes in which no value is null, shape (n,); (n, m) for lists of m."""
+        if pa.types.is_list(self.type):
+            return self._lists(np.full(len(values), values.shape[1]), values.ravel(), None)
+        if pa.types.is_map(self.type):  # given in rows alone
+            return pa.nulls(len(values), self.type)
+        none = None
+        if self.null:
+            none = np.isnan(values) if values.dtype.kind == "f" else values < 0
+        if self.labels is not None:
+            codes = self._array(values, self.type.index_type, none)
+            return pa.DictionaryArray.from_arrays(codes, _texts(self.labels.labels()))
+        return self._array(values, self.type, none)
+
+    def from_values(self, values: Sequence[Any]) -> pa.Array:
+        """Return an Arrow array of values, one a row; None is null."""
+        if self.labels is not None:
+            return self.from_codes(np.array([NO_VALUE if value is None else value for value in values], dtype=np.int8))
+        if pa.types.is_map(self.type):
+            none_at_all = all(value is None for value in values)
+            return pa.nulls(len(values), self.type) if none_at_all else pa.array(values, self.type)
+        if not pa.types.is_list(self.type) and None not in values:
+            return self._array(np.array(values), self.type, None)
+        none = np.array([value is None for value in values], dtype=bool)
+        if pa.types.is_list(self.type):
+            parts = [np.asarray([] if value is None else value, dtype=np.int64) for value in values]
+            return self._lists(
+                np.array([part.size for part in parts], dtype=np.int64),
+                np.concatenate([[], *parts]).astype(np.int64),
+                none,
+            )
+        numbers = np.array([0 if value is None else value for value in values])
+        return self._array(numbers, self.type, none if none.any() else None)
+
+    def _lists(self, sizes: IntArray, values: NDArray[Any], none: NDArray[np.bool_] | None) -> pa.Array:
+        """Return an Arrow array of lists, whose sizes and values are given one after another."""
+        ends = pa.py_buffer(np.concatenate([[0], np.cumsum(sizes)]).astype(np.int32))
+        valid = None if none is None else pa.py_buffer(np.packbits(~none, bitorder="little"))
+        children = [self._array(values, self.type.value_type, None)]
+        return pa.Array.from_buffers(self.type, sizes.size, [valid, ends], children=children)
+
+    def _array(self, values: NDArray[Any], kind: pa.DataType, none: NDArray[np.bool_] | None) -> pa.Array:
+        """Return an Arrow array of numbers; `pyarrow.array` imports pandas, where that is installed, for any array."""
+        numbers = np.ascontiguousarray(values, dtype=kind.to_pandas_dtype())
+        if numbers.dtype != values.dtype and not np.array_equal(numbers, values, equal_nan=values.dtype.kind == "f"):
+            wrong = values[numbers != values][0]
+            raise RunError(f"history: the column {self.name} is given {wrong}, which {kind} cannot hold")
+        valid = None if none is None else pa.py_buffer(np.packbits(~none, bitorder="little"))
+        return pa.Array.from_buffers(kind, numbers.size, [valid, pa.py_buffer(numbers)])
+
+    @property
+    def no_value(self) -> float:
+        """Number that stands for no value in an array."""
+        return np.nan if pa.types.is_floating(self.type) else NO_VALUE
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """Type of the arrays in which numbers and codes are kept before they are stored; whole numbers take 8 bytes."""
+        if self.labels is not None:
+            return np.dtype(np.int8)
+        return np.dtype(np.float64 if pa.types.is_floating(self.type) else np.int64)
+
+
+def _texts(values: Sequence[str]) -> pa.Array:
+    """Return an Arrow array of strings, without pandas as in `Column`."""
+    encoded = [value.encode() for value in values]
+    ends = np.cumsum([0, *map(len, encoded)], dtype=np.int32)
+    return pa.StringArray.from_buffers(len(encoded), pa.py_buffer(ends), pa.py_buffer(b"".join(encoded)))
+
+
+@dataclass(frozen=True)
+class TableSchema:
+    """One table of a run.
+
+    Attributes
+    ----------
+    name : of the table, and of its file in a run folder
+    row : what a row stands for
+    columns : in their order
+    optional : whether a run without such rows has no such table
+    """
+
+    name: str
+    row: str
+    columns: tuple[Column, ...]
+    optional: bool = field(default=False, kw_only=True)
+
+    @cached_property
+    def arrow(self) -> pa.Schema:
+        """The Arrow schema."""
+        return pa.schema([(column.name, column.type) for column in self.columns])
+
+    @cached_property
+    def _names(self) -> frozenset[str]:
+        return frozenset(column.name for column in self.columns)
+
+    def check(self, given: Iterable[str]) -> list[Column]:
+        """Return the columns that are not given and may be null.
+
+        Raises
+        ------
+        RunError
+            If a column is given that the table does not have, or one is missing that always has a value.
+        """
+        names = frozenset(given)
+        if names == self._names:
+            return []
+        absent = [column for column in self.columns if column.name not in names]
+        problems = {
+            "has no column": sorted(names - self._names),
+            "needs a value for": [column.name for column in absent if not column.null],
+        }
+        wrong = " and ".join(f"{problem} {', '.join(which)}" for problem, which in problems.items() if which)
+        if wrong:
+            raise RunError(f"history: the table {self.name} {wrong}; its columns: {', '.join(self.arrow.names)}")
+        return absent
+
+    def from_rows(self, rows: Sequence[Mapping[str, Any]]) -> pa.Table:
+        """Return the table of rows that `check` has let through; what a row does not name is null."""
+        if not rows:
+            return pa.Table.from_batches([], self.arrow)
+        arrays = [column.from_values([row.get(column.name) for row in rows]) for column in self.columns]
+        return pa.Table.from_arrays(arrays, schema=self.arrow)
+
+    def from_columns(self, columns: Mapping[str, NDArray[Any]]) -> pa.Table:
+        """Return the table of columns, all of one shape (n,), labels as their codes."""
+        arrays = [column.from_codes(columns[column.name]) for column in self.columns]
+        return pa.Table.from_arrays(arrays, schema=self.arrow)
+
+    def read(self, table: pa.Table, version: int) -> pa.Table:
+        """Return a table of a run folder in the present format; columns that are newer than its format are null.
+
+        Parameters
+        ----------
+        table : as it was read
+        version : format of the folder
+
+        Raises
+        ------
+        ValueError, pyarrow.ArrowException
+            If the table lacks a column of its own format, or has another one.
+        """
+        if unknown := sorted(set(table.column_names) - self._names):
+            raise ValueError(f"there is no column {', '.join(unknown)}")
+        for column in self.columns:
+            if column.name not in table.column_names and column.since > version:
+                table = table.append_column(column.name, pa.nulls(table.num_rows, column.type))
+        if lacking := [name for name in self.arrow.names if name not in table.column_names]:
+            raise ValueError(f"it lacks the column {', '.join(lacking)}")
+        return table.select(self.arrow.names).cast(self.arrow)

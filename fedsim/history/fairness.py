@@ -1,0 +1,96 @@
+"""How evenly a model serves the clients: the spread of its accuracy on each client's own samples."""
+
+from typing import Final, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from fedsim.arrays import FloatArray
+from fedsim.errors import RunError
+from fedsim.history.tables import Tables
+
+_DECILE: Final = 0.1
+
+
+class Spread(NamedTuple):
+    """Accuracies of clients in a few numbers, each client counted once, whatever its samples.
+
+    Attributes
+    ----------
+    clients : number of clients with samples
+    mean : of their accuracies
+    std, variance : of the clients, not of a sample of them
+    worst_decile, best_decile : means of the tenth of the clients with the lowest and the highest accuracies, at least
+        one client (Li et al., "Fair resource allocation in federated learning", ICLR 2020, table 1)
+    jain : index of Jain, Chiu and Hawe (1984), 1 where all are equal, and at least 1 / clients; 1 if all are 0
+    """
+
+    clients: int
+    mean: float
+    std: float
+    variance: float
+    worst_decile: float
+    best_decile: float
+    jain: float
+
+    @classmethod
+    def of(cls, accuracy: FloatArray) -> "Spread":
+        """Return the spread of accuracies.
+
+        Parameters
+        ----------
+        accuracy : of n clients, n at least 1, shape (n,)
+        """
+        ascending = np.sort(accuracy)
+        few = int(np.ceil(_DECILE * ascending.size))
+        variance, squares = float(ascending.var()), float(np.square(ascending).sum())
+        return cls(
+            clients=ascending.size,
+            mean=float(ascending.mean()),
+            std=float(np.sqrt(variance)),
+            variance=variance,
+            worst_decile=float(ascending[:few].mean()),
+            best_decile=float(ascending[-few:].mean()),
+            jain=float(ascending.sum() ** 2 / (ascending.size * squares)) if squares else 1.0,
+        )
+
+
+def fairness(tables: Tables) -> pa.Table:
+    """Return the spread of the clients' accuracies, one row for each evaluation on the clients' own samples.
+
+    Columns: ``round``, and those of `Spread`. Clients without samples do not count.
+
+    Raises
+    ------
+    RunError
+        If the run was not asked for such evaluations.
+    """
+    if tables.client_evaluations is None:
+        raise RunError(
+            f"{tables.name}: has no accuracies of clients; a run with results.evaluate_clients = 'last' or a number "
+            "has them"
+        )
+    number, accuracy = _accuracies(tables)
+    rounds = np.unique(number)
+    rows = [Spread.of(accuracy[number == one]) for one in rounds.tolist()]
+    columns = {name: [row._asdict()[name] for row in rows] for name in Spread._fields}
+    return pa.table({"round": rounds, **columns})
+
+
+def last_accuracies(tables: Tables) -> tuple[int, FloatArray]:
+    """Return the round of the last evaluation on the clients' own samples, and their accuracies there, shape (n,).
+
+    Without such an evaluation that is round 0, and no accuracy.
+    """
+    if tables.client_evaluations is None:
+        return 0, np.zeros(0)
+    number, accuracy = _accuracies(tables)
+    last = int(number.max()) if number.size else 0
+    return last, accuracy[number == last]
+
+
+def _accuracies(tables: Tables) -> tuple[FloatArray, FloatArray]:
+    """Return round and accuracy of all rows that have one."""
+    accuracy = tables.column("client_evaluations", "accuracy").astype(np.float64)
+    there = ~np.isnan(accuracy)
+    return tables.column("client_evaluations", "round")[there], accuracy[there]

@@ -1,0 +1,12 @@
+"""Figures of runs: curves, clients' accuracies, divisions of data. matplotlib is loaded when a figure is drawn."""
+
+from typing import TYPE_CHECKING
+
+from fedsim.history.figures.curves import draw
+from fedsim.history.figures.fairness import draw_clients
+from fedsim.history.figures.writing import save
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+__all__ = ["Figure", "draw", "draw_clients", "save"]

@@ -1,0 +1,69 @@
+"""A figure of how the accuracy of a model is spread over the clients."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from fedsim.errors import RunError
+from fedsim.history.fairness import last_accuracies
+from fedsim.history.figures.style import COLOURS, DOTS_PER_INCH, SIZE_INCHES, STYLES
+from fedsim.history.figures.writing import save
+from fedsim.history.tables import Tables
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+
+def draw_clients(
+    histories: Sequence[Tables], *, labels: Sequence[str] | None = None, out: str | Path | None = None
+) -> "Figure":
+    """Return a figure with the accuracies of all clients in ascending order, a curve for each run.
+
+    The abscissa is the share of clients: where a curve is at 0.1, a tenth of the clients have that accuracy or less.
+    The accuracies are those of the last evaluation that was made on the clients' own samples.
+
+    Parameters
+    ----------
+    histories : runs with their tables
+    labels : names of the curves; the runs' names by default
+    out : file to write, in the format of its ending
+
+    Raises
+    ------
+    RunError
+        If a run has no accuracies of clients.
+    """
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    names = [history.name for history in histories] if labels is None else labels
+    figure = Figure(figsize=SIZE_INCHES, dpi=DOTS_PER_INCH, layout="constrained")
+    FigureCanvasAgg(figure)
+    axes = figure.add_subplot()
+    for i, (history, label) in enumerate(zip(histories, names, strict=True)):
+        number, accuracy = last_accuracies(history)
+        if not accuracy.size:
+            raise RunError(
+                f"{label}: holds no accuracy of clients to draw; a run with results.evaluate_clients = 'last' or a "
+                "number has it"
+            )
+        axes.plot(
+            np.arange(1, accuracy.size + 1) / accuracy.size,
+            np.sort(accuracy),
+            label=f"{label}, round {number}",
+            color=COLOURS[i % len(COLOURS)],
+            linestyle=STYLES[i // len(COLOURS) % len(STYLES)],
+            drawstyle="steps-pre",
+            linewidth=1.5,
+        )
+    axes.set_xlabel("share of the clients, ascending by accuracy")
+    axes.set_ylabel("accuracy on the client's own samples")
+    axes.set_xlim(0, 1)
+    axes.set_ylim(0, 1.02)
+    axes.grid(visible=True, alpha=0.3)
+    axes.legend(frameon=False)
+    if out is not None:
+        save(figure, out)
+    return figure

@@ -1,0 +1,37 @@
+"""A figure as a file."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from fedsim.errors import RunError
+from fedsim.inputs.files import check_path
+from fedsim.whole_files import replace_file
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+
+def save(figure: "Figure", out: str | Path) -> None:
+    """Write a figure to a file, making its folder; an existing file is replaced by a complete one only.
+
+    Parameters
+    ----------
+    figure : a figure of matplotlib
+    out : file; its ending is the format
+
+    Raises
+    ------
+    RunError
+        If the file cannot be written.
+    """
+    path = check_path(out, RunError)
+    formats = figure.canvas.get_supported_filetypes()
+    if path.suffix[1:].lower() not in formats:
+        raise RunError(
+            f"{str(out)!r} is not allowed; a figure needs a name that ends in .{', .'.join(sorted(formats))}"
+        )
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        replace_file(path, lambda part: figure.savefig(part, format=path.suffix[1:].lower()))
+    except (OSError, ValueError) as error:
+        raise RunError(f"{path}: the figure cannot be written: {error}") from None

@@ -1,0 +1,202 @@
+"""Data sets of other kinds: arrays, and datasets of torch, handed over in Python or named in a file."""
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final, Protocol, Self, runtime_checkable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fedsim.answers import asked
+from fedsim.errors import DataError
+from fedsim.foreign import Foreign, parameters_of, place_of
+from fedsim.learning.data.datasets import Dataset
+
+_TEST_EVERY: Final = 5
+_PAIR, _FOUR = 2, 4
+_IMAGE_AXES: Final = (3, 4)
+_ALLOWED: Final = (
+    "allowed: a Dataset, samples and targets as two arrays, four arrays (train_x, train_y, test_x, test_y), a dataset "
+    "of torch, or two of them (training and test)"
+)
+
+
+Rows = NDArray[Any] | list[Any]
+"""An array, or a list of samples of several lengths."""
+
+
+@runtime_checkable
+class MapStyle(Protocol):
+    """A dataset as torch has it: its items are pairs of a sample and its target."""
+
+    def __len__(self) -> int:
+        """Return how many items there are."""
+        ...
+
+    def __getitem__(self, index: int, /) -> Any:
+        """Return an item."""
+        ...
+
+
+class HandedData(Foreign):
+    """A data set of the user's own: arrays, a dataset of torch, or a class or function that gives one."""
+
+    @classmethod
+    def of_object(cls, value: Any) -> Self:
+        """Return the part of an object, which is read now; its digest is that of its content."""
+        if isinstance(value, str | bytes | Mapping | int | float) or value is None:
+            raise ValueError(f"{value!r} is no data set; {_ALLOWED}")
+        data = dataset_of(value, f"data set {place_of(value)}")
+        return cls.holding(data, place_of(value), content=data.digest)
+
+    @property
+    def stands_for(self) -> object:
+        """The class or function whose code counts; the content tells all of an object."""
+        return None if self.content else super().stands_for
+
+    def load(self, data_dir: Path | None = None) -> Dataset:
+        """Return the data set.
+
+        A class or function is called with the options, with ``data_dir`` if it has such a parameter, and if it has a
+        parameter ``train`` twice: with True for the training set and with False for the test set.
+
+        Raises
+        ------
+        DataError, PartError
+            If it gives no data set, or fails.
+        """
+        if self.content:
+            held: Dataset = self.found
+            return held
+        noun = f"data set {self.place}"
+        if "train" in parameters_of(self.found) and "train" not in self.options:
+            parts = tuple(self.called("data set", data_dir=data_dir, train=train) for train in (True, False))
+            return dataset_of(parts, noun)
+        return dataset_of(self.called("data set", data_dir=data_dir), noun)
+
+
+def dataset_of(value: Any, noun: str = "the data set") -> Dataset:
+    """Return a data set made of what a user has.
+
+    Floating-point numbers become float32. uint8 of shape (n, h, w) or (n, h, w, channels) are images. Whole numbers of
+    shape (n, length) are tokens. Samples of different lengths are filled up with 0 at their end. Targets that are whole
+    numbers of shape (n,) are labels; numbers of shape (n,) become one of shape (n, 1); truth values become uint8.
+
+    Parameters
+    ----------
+    value : a `Dataset`, which is returned as it is; arrays or tensors ``(x, y)`` or ``(train_x, train_y, test_x,
+        test_y)``; a sequence of pairs, such as a dataset of torch; two of them, for training and for testing. Without
+        test samples of its own every fifth sample, from the first on, is for testing
+    noun : of the value, for messages
+
+    Raises
+    ------
+    DataError
+        If it is none of these, or the arrays are not those of a data set.
+    """
+    if isinstance(value, Dataset):
+        return value
+    parts = list(value) if isinstance(value, tuple) else [value]
+    if len(parts) == _FOUR and all(map(_is_array, parts)):
+        return _whole(_pair(parts[:2]), _pair(parts[2:]))
+    if len(parts) == _PAIR and not all(map(_is_array, parts)):
+        train, test = (_read(part, noun) for part in parts)
+        return _whole(train, test)
+    x, y = _pair(parts) if len(parts) == _PAIR else _read(value, noun)
+    if len(x) != len(y) or len(x) <= 1:
+        raise DataError(f"{noun}: {len(x)} samples and {len(y)} targets; allowed: as many, and at least two")
+    x, y = _array(x), _array(y)
+    test_rows = np.zeros(len(x), dtype=bool)
+    test_rows[::_TEST_EVERY] = True
+    return _whole((x[~test_rows], y[~test_rows]), (x[test_rows], y[test_rows]))
+
+
+def padded(rows: Sequence[Any]) -> NDArray[Any]:
+    """Return samples of different lengths as one array, filled up with 0 at their end.
+
+    >>> padded([np.array([3, 1]), np.array([2])]).tolist()
+    [[3, 1], [2, 0]]
+    """
+    arrays = [np.asarray(row) for row in rows]
+    if len({array.shape for array in arrays}) == 1:
+        return np.stack(arrays)
+    if len({(array.ndim, array.shape[1:]) for array in arrays}) > 1 or not arrays[0].ndim:
+        shapes = sorted({array.shape for array in arrays})
+        raise DataError(
+            f"samples of the shapes {shapes[0]} and {shapes[-1]}; allowed: shapes that differ in their length"
+        )
+    longest = max(len(array) for array in arrays)
+    found = np.zeros((len(arrays), longest, *arrays[0].shape[1:]), dtype=np.result_type(*arrays))
+    for row, array in zip(found, arrays, strict=True):
+        row[: len(array)] = array
+    return found
+
+
+def _is_array(value: Any) -> bool:
+    """Return whether something is an array or a tensor, or a list of samples, and no dataset of pairs."""
+    return isinstance(value, np.ndarray | list) or (hasattr(value, "dtype") and hasattr(value, "shape"))
+
+
+def _pair(parts: Sequence[Any]) -> tuple[Rows, Rows]:
+    x, y = (part if isinstance(part, list) else np.asarray(part) for part in parts)
+    return x, y
+
+
+def _array(rows: Rows) -> NDArray[Any]:
+    return padded(rows) if isinstance(rows, list) else rows
+
+
+def _read(value: Any, noun: str) -> tuple[Rows, Rows]:
+    """Return samples and targets of a dataset of torch, or of a pair of arrays."""
+    if isinstance(value, tuple) and len(value) == _PAIR and all(map(_is_array, value)):
+        return _pair(value)
+    if not isinstance(value, MapStyle) or isinstance(value, np.ndarray | tuple):
+        raise DataError(f"{noun}: {type(value).__name__} is no data set; {_ALLOWED}")
+    get: Callable[[int], Any] = value.__getitem__
+    items = [asked(noun, "__getitem__", get, index) for index in range(asked(noun, "__len__", value.__len__))]
+    wrong = next((item for item in items if not isinstance(item, tuple | list) or len(item) != _PAIR), None)
+    if not items or wrong is not None:
+        found = "no items" if wrong is None else f"items such as {type(wrong).__name__}"
+        raise DataError(f"{noun}: {found}; allowed: pairs of a sample and its target, at least one")
+    x, y = ([np.asarray(item[place]) for item in items] for place in (0, 1))
+    return x, y
+
+
+def _whole(train: tuple[Rows, Rows], test: tuple[Rows, Rows]) -> Dataset:
+    """Return the data set of training and test samples, whose types say what they are."""
+    train_x, test_x = _alike(train[0], test[0])
+    train_y, test_y = (_targets(one) for one in _alike(train[1], test[1]))
+    more: dict[str, Any] = {}
+    if train_x.dtype == np.uint8 and train_x.ndim in _IMAGE_AXES:
+        train_x, test_x = (one if one.ndim == max(_IMAGE_AXES) else one[..., None] for one in (train_x, test_x))
+        more["pixel_max"] = 255
+    elif train_x.dtype.kind in "iu" and train_x.ndim == _PAIR and min(train_x.min(), test_x.min()) >= 0:
+        train_x, test_x = train_x.astype(np.int64), test_x.astype(np.int64)
+        more["vocabulary"] = 1 + int(max(train_x.max(), test_x.max()))
+    elif train_x.ndim == 1:
+        train_x, test_x = train_x[:, None], test_x[:, None]
+    if train_y.dtype == np.int64 and train_y.ndim == 1:
+        more["classes"] = 1 + int(max(train_y.max(initial=0), test_y.max(initial=0)))
+    train_x, train_y, test_x, test_y = (one.copy(order="C") for one in (train_x, train_y, test_x, test_y))
+    return Dataset(train_x, train_y, test_x, test_y, **more)
+
+
+def _alike(one: Rows, other: Rows) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Return two arrays of one type, floating-point numbers as float32; rows of several lengths have one afterwards."""
+    if isinstance(one, list) and isinstance(other, list):
+        both = padded([*one, *other])
+        first, second = both[: len(one)], both[len(one) :]
+    else:
+        first, second = _array(one), _array(other)
+    kind = np.result_type(first, second)
+    if kind.kind == "f":
+        kind = np.dtype(np.float32)
+    return first.astype(kind, copy=False), second.astype(kind, copy=False)
+
+
+def _targets(found: NDArray[Any]) -> NDArray[Any]:
+    if found.dtype.kind == "b" or (found.dtype == np.uint8 and found.ndim > 1):
+        return found.astype(np.uint8)
+    if found.dtype.kind in "iu":
+        return found.astype(np.int64)
+    return found[:, None] if found.ndim == 1 else found

@@ -1,0 +1,104 @@
+"""Samples that clients draw among their own for one participation: which, as a function of a named stream."""
+
+from typing import Final, NamedTuple
+
+import numpy as np
+
+from fedsim.arrays import BoolArray, IntArray
+from fedsim.streams import Streams
+
+_NEXT_ROUND: Final = 2**32
+"""More than the samples of a client, so that each sample of each participation has a counter of its own."""
+
+
+class Drawn(NamedTuple):
+    """How many samples the clients of a cohort have drawn, and which participation it was.
+
+    Attributes
+    ----------
+    probability : by which each client draws each of its samples, in (0, 1]
+    number : of the participation: no client has the same number twice
+    taken : samples that each client has drawn, shape (n,)
+    divisor : each client sends its update times ``taken / divisor``; None for the update itself
+    """
+
+    probability: float
+    number: int
+    taken: IntArray
+    divisor: float | None = None
+
+    def part(self, kept: IntArray) -> "Drawn":
+        """Return those of the clients at these positions."""
+        return self._replace(taken=self.taken[kept])
+
+    @property
+    def named(self) -> str:
+        """What tells these draws from others, for digests of trainings."""
+        return f" drawn {self.probability!r} {self.number} {self.divisor!r}"
+
+    def each(self) -> "list[Draw | None]":
+        """Return what each client has drawn, n of them."""
+        divisor = self.divisor
+        return [
+            Draw(self.probability, self.number, taken, 1.0 if divisor is None else taken / divisor)
+            for taken in self.taken.tolist()
+        ]
+
+
+class Draw(NamedTuple):
+    """What one client has drawn for one training; see `Drawn`.
+
+    Attributes
+    ----------
+    probability, number, taken : as of `Drawn`
+    scale : by which the client multiplies its update
+    """
+
+    probability: float
+    number: int
+    taken: int
+    scale: float
+
+
+class SampleDraws:
+    """Draws each sample of each client with a probability.
+
+    Sample i of client k is drawn in participation t if the number of the stream ``"drawn-samples"`` for
+    (k, t 2^32 + i) is below the probability. So what a client draws depends on nothing else, and what it draws with a
+    probability it draws with any higher one.
+
+    Parameters
+    ----------
+    streams : of the run
+    samples : of each client, shape (K,)
+    """
+
+    def __init__(self, streams: Streams, samples: IntArray) -> None:
+        self._streams, self._samples = streams, samples
+
+    def counts(self, client: IntArray, probability: float, number: int) -> IntArray:
+        """Return how many samples each client draws, shape (n,); arguments as of `places`."""
+        sizes = self._samples[client]
+        ends = np.concatenate(([0], np.cumsum(self._drawn(client, sizes, probability, number))))
+        last = np.cumsum(sizes)
+        return np.asarray(ends[last] - ends[last - sizes], dtype=np.int64)
+
+    def places(self, client: IntArray, probability: float, number: int) -> list[IntArray]:
+        """Return which of its samples each client draws, ascending places among its own, n arrays.
+
+        Parameters
+        ----------
+        client : ids, shape (n,)
+        probability, number : of the participation, see `Drawn`
+        """
+        sizes = self._samples[client]
+        drawn, ends = self._drawn(client, sizes, probability, number), np.cumsum(sizes)
+        return [np.flatnonzero(part) for part in np.split(drawn, ends[:-1])]
+
+    def _drawn(self, client: IntArray, sizes: IntArray, probability: float, number: int) -> BoolArray:
+        """Return whether each sample of the clients is drawn, one client after the other."""
+        if probability >= 1.0:
+            return np.ones(int(sizes.sum()), dtype=bool)
+        starts = np.repeat(np.cumsum(sizes) - sizes, sizes)
+        place = np.arange(starts.size) - starts + number * _NEXT_ROUND
+        return self._streams.uniform("drawn-samples", np.repeat(client, sizes), place) < probability

@@ -1,0 +1,94 @@
+"""A task's loss and metrics on batches of scores."""
+
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from fedsim.learning.executors.contracts import TrainingSetup
+from fedsim.learning.tasks.contracts import METRIC, TASK
+from fedsim.learning.tasks.of_labels import Accuracy, Classification
+
+Seen = Any
+"""What is kept of a batch for the losses of its samples."""
+
+
+class TrainingLoss(Protocol):
+    """The loss that a training lowers."""
+
+    def __call__(self, scores: Tensor, targets: Tensor) -> tuple[Tensor, Seen]:
+        """Return the mean loss of a batch, and what is kept of it."""
+        ...
+
+    def losses(self, seen: Sequence[Seen]) -> Tensor:
+        """Return the loss of each sample of some batches, shape (n,)."""
+        ...
+
+
+class SoftmaxLoss:
+    """Cross-entropy, as the two steps of torch's own function, bit by bit; squares of losses need the first."""
+
+    def __call__(self, scores: Tensor, targets: Tensor) -> tuple[Tensor, Seen]:
+        """Return the mean loss of a batch, and its log-probabilities with its labels."""
+        log_probabilities = functional.log_softmax(scores, dim=1)
+        return functional.nll_loss(log_probabilities, targets), (log_probabilities.detach(), targets)
+
+    def losses(self, seen: Sequence[Seen]) -> Tensor:
+        """Return the loss of each sample of some batches, shape (n,)."""
+        log_probabilities, labels = (torch.cat(parts) for parts in zip(*seen, strict=True))
+        return functional.nll_loss(log_probabilities, labels, reduction="none")
+
+
+class TaskLoss:
+    """The loss of any task.
+
+    Parameters
+    ----------
+    objective : of the run
+    """
+
+    def __init__(self, objective: "Objective") -> None:
+        self._objective = objective
+
+    def __call__(self, scores: Tensor, targets: Tensor) -> tuple[Tensor, Seen]:
+        """Return the mean loss of a batch, and the losses of its samples."""
+        losses = self._objective.losses(scores, targets)
+        return losses.mean(), losses.detach()
+
+    def losses(self, seen: Sequence[Seen]) -> Tensor:
+        """Return the loss of each sample of some batches, shape (n,)."""
+        return torch.cat(list(seen))
+
+
+class Objective:
+    """Losses and sums of metrics of samples, by the task of a run.
+
+    Parameters
+    ----------
+    setup : TrainingSetup
+
+    Attributes
+    ----------
+    is_softmax : whether the loss is the cross-entropy of labels
+    is_short : whether accuracy is the one metric beside such a loss
+    training : the loss that trainings lower
+    """
+
+    def __init__(self, setup: TrainingSetup) -> None:
+        self._task = TASK.checked(setup.task)
+        self._metrics = [METRIC.checked(METRIC.checked(one).bound(setup.task)) for one in setup.task.metrics]
+        self.is_softmax = type(setup.task) is Classification
+        self.is_short = self.is_softmax and [type(one) for one in setup.task.metrics] == [Accuracy]
+        self.training: TrainingLoss = SoftmaxLoss() if self.is_softmax else TaskLoss(self)
+
+    def losses(self, scores: Tensor, targets: Tensor) -> Tensor:
+        """Return the loss of each sample, shape (n,)."""
+        found: Tensor = self._task.losses(scores, targets)
+        return found
+
+    def sums(self, scores: Tensor, targets: Tensor) -> Tensor:
+        """Return loss and sums of the metrics of each sample, shape (n, `Scores.width`)."""
+        own = self.losses(scores, targets)[:, None]
+        return torch.cat([own, *(one.sums(scores, targets) for one in self._metrics)], dim=1)

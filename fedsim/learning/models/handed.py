@@ -1,0 +1,71 @@
+"""Models of other kinds: a module of torch, or a class or function that gives one."""
+
+import copy
+from typing import TYPE_CHECKING, Any, Self
+
+from fedsim.errors import PartError
+from fedsim.foreign import Foreign, code_of, parameters_of, place_of
+from fedsim.learning.data.shapes import Shape
+
+if TYPE_CHECKING:
+    from torch import nn
+
+
+class HandedModel(Foreign):
+    """A model of the user's own: a module, whose numbers are then the first ones, or what gives one."""
+
+    @classmethod
+    def of_object(cls, value: Any) -> Self:
+        """Return the part of a module, or of a class or function that gives one."""
+        from torch import nn
+
+        from fedsim.learning.models.module_content import content_of
+
+        if isinstance(value, nn.Module):
+            return cls.holding(copy.deepcopy(value), place_of(value), content=content_of(value))
+        if not callable(value):
+            raise ValueError(
+                f"{value!r} is no model; allowed: a torch.nn.Module, or a class or function that gives one, or a part "
+                "that derives from fedsim.Component"
+            )
+        known = parameters_of(value)
+        needed = [
+            name
+            for name, one in known.items()
+            if one.default is one.empty
+            and one.kind in (one.POSITIONAL_OR_KEYWORD, one.KEYWORD_ONLY, one.POSITIONAL_ONLY)
+        ]
+        if further := [name for name in needed if name not in ("shape", "classes")]:
+            raise ValueError(
+                f"{place_of(value)} needs {', '.join(further)}; allowed: parameters with defaults, 'shape' and "
+                "'classes', such as functools.partial makes them"
+            )
+        place = place_of(value)
+        if code_of(value) is value and "<" not in place:
+            return cls.holding(value, place)
+        return cls.holding(value, place, content=content_of(value))
+
+    @property
+    def stands_for(self) -> object:
+        """The class or function whose code counts; the content tells all of an object."""
+        return None if self.content else super().stands_for
+
+    def build(self, shape: Shape, classes: int) -> "nn.Module":
+        """Return a copy of the module, or a fresh one from a call with the options.
+
+        A class or function gets ``shape`` and ``classes`` if it has such parameters.
+
+        Raises
+        ------
+        PartError
+            If it fails, or gives no module.
+        """
+        from torch import nn
+
+        module = self.found
+        if isinstance(module, nn.Module):
+            return copy.deepcopy(module)
+        made = self.called("model", shape=shape, classes=classes)
+        if not isinstance(made, nn.Module):
+            raise PartError(f"model {self.place} gave {type(made).__name__}", "allowed: a torch.nn.Module")
+        return made

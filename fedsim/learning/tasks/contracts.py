@@ -1,0 +1,225 @@
+"""The contracts of a task and of a metric, without torch: what a sample's target is, its loss, and what is counted.
+
+Scores and targets are torch's tensors; a part of your own imports torch itself where tensors alone are not enough.
+"""
+
+from dataclasses import dataclass
+from typing import Annotated, Any, ClassVar, Final, Self
+
+from pydantic import Field, model_validator
+
+from fedsim.answers import AnswerError, Contract, Flag, Free, Given, InstanceOf, Number, in_words
+from fedsim.arrays import FloatArray
+from fedsim.learning.data.datasets import Dataset
+from fedsim.registry import Component, Registry, Slot
+
+
+class Metric(Component):
+    """A number by which a model is judged, made of sums over samples.
+
+    Sums are added up over batches and over clients before the number is made of them, so that it is that of all samples
+    at once. Derive from it, add options as fields, and write `sums` and `value`.
+
+    Attributes
+    ----------
+    targets : str
+        The kind of targets that it counts, as of `Task`; empty for any.
+    """
+
+    targets: ClassVar[str] = ""
+
+    @property
+    def name(self) -> str:
+        """Name of the metric in tables; by default that of the class."""
+        return type(self).__name__
+
+    def width(self, outputs: int) -> int:
+        """Return how many sums it is made of.
+
+        Parameters
+        ----------
+        outputs : how many numbers the model gives, as of `Task.outputs`
+        """
+        return 1
+
+    def sums(self, scores: Any, targets: Any) -> Any:
+        """Return what each of n samples adds to the sums, a tensor of shape (n, width).
+
+        Parameters
+        ----------
+        scores : what the model says, shape (n, ...)
+        targets : of the samples, shape (n, ...)
+        """
+        raise NotImplementedError
+
+    def value(self, sums: FloatArray, samples: int) -> float:
+        """Return the metric; by default the mean of the first sum.
+
+        Parameters
+        ----------
+        sums : over all samples, float64, shape (width,)
+        samples : how many these are, at least 1
+        """
+        return float(sums[0]) / samples
+
+    def bound(self, task: "Task") -> Self:
+        """Return the metric for a task; by default itself. A metric with options that the task knows takes them."""
+        return self
+
+
+METRICS: Final = Registry(
+    "metric",
+    "fedsim.metrics",
+    ("sums", "value"),
+    {
+        "accuracy": "fedsim.learning.tasks.of_labels:Accuracy",
+        "top-k": "fedsim.learning.tasks.of_labels:TopK",
+        "macro-f1": "fedsim.learning.tasks.of_labels:MacroF1",
+        "mean-squared-error": "fedsim.learning.tasks.of_numbers:MeanSquaredError",
+        "mean-absolute-error": "fedsim.learning.tasks.of_numbers:MeanAbsoluteError",
+        "token-accuracy": "fedsim.learning.tasks.of_tokens:TokenAccuracy",
+        "perplexity": "fedsim.learning.tasks.of_tokens:Perplexity",
+        "subset-accuracy": "fedsim.learning.tasks.of_label_sets:SubsetAccuracy",
+        "micro-f1-of-sets": "fedsim.learning.tasks.of_label_sets:MicroF1OfSets",
+        "macro-f1-of-sets": "fedsim.learning.tasks.of_label_sets:MacroF1OfSets",
+    },
+)
+
+Metrics = Annotated[tuple[Annotated[Metric, Slot(METRICS)], ...], Field(strict=False)]
+"""Metrics as a task's settings name them."""
+
+
+class Task(Component):
+    """What is learned about a sample; derive from it, add options as fields, and write `outputs` and `losses`.
+
+    Attributes
+    ----------
+    metrics : by which models are judged, beside the mean loss
+    targets : str
+        The kind of its targets: ``"labels"``, ``"numbers"``, ``"tokens"``, ``"label-sets"``, or a name of your own. A
+        metric of another kind is refused. Empty for any.
+    """
+
+    targets: ClassVar[str] = ""
+
+    metrics: Metrics = ()
+
+    @model_validator(mode="after")
+    def _has_metrics_of_its_targets(self) -> Self:
+        for metric in self.metrics:
+            if metric.targets and self.targets and metric.targets != self.targets:
+                known = [kind for kind in METRICS.builtin if METRICS.load(kind).targets == self.targets]
+                raise ValueError(
+                    f"metrics: {METRICS.kind_of(metric)!r} counts {metric.targets}, and the targets of this task are "
+                    f"{self.targets}; allowed: {', '.join(known)}, or a metric of your own"
+                )
+        return self
+
+    @property
+    def makes_batches(self) -> bool:
+        """Whether `batch` changes anything. Executors that train a cohort as one computation refuse such a task."""
+        return False
+
+    def outputs(self, data: Dataset) -> int:
+        """Return how many numbers the model gives for a sample (for each place of a sequence), at least 1.
+
+        Models get it as ``classes``.
+
+        Raises
+        ------
+        DataError
+            If the targets of the data set are not those of the task.
+        """
+        raise NotImplementedError
+
+    def losses(self, scores: Any, targets: Any) -> Any:
+        """Return the loss of each of n samples, a tensor of shape (n,); trainings lower its mean over a batch.
+
+        Parameters
+        ----------
+        scores : what the model says, float32, shape (n, ...)
+        targets : of the samples, of the type that they have in the data set, shape (n, ...)
+        """
+        raise NotImplementedError
+
+    def batch(self, inputs: Any, targets: Any, generator: Any) -> tuple[Any, Any]:
+        """Return inputs and targets of a training batch, such as augmented ones; by default as they are.
+
+        It is called only if `makes_batches`, and never in evaluations.
+
+        Parameters
+        ----------
+        inputs, targets : tensors of shape (n, ...)
+        generator : ``torch.Generator`` of the client's training; all draws come from it
+        """
+        return inputs, targets
+
+
+@dataclass(frozen=True)
+class _OfEach:
+    """A tensor with one row for each sample.
+
+    Attributes
+    ----------
+    axes : of the tensor
+    """
+
+    axes: int
+
+    def __call__(self, answer: Any, given: Given) -> Any:
+        """Return it as it is."""
+        wanted = tuple(given["targets"].shape[:1])
+        shape = getattr(answer, "shape", None)
+        if shape is None or len(shape) != self.axes or tuple(shape[:1]) != wanted:
+            found = in_words(answer) if shape is None else f"numbers of shape {tuple(shape)}"
+            rest = "" if self.axes == 1 else " with the sums of each"
+            raise AnswerError(found, f"a tensor of {self.axes} axes{rest}, of {wanted[0]} samples")
+        return answer
+
+
+@dataclass(frozen=True)
+class _Pair:
+    """Inputs and targets."""
+
+    def __call__(self, answer: object, given: Given) -> tuple[Any, Any]:
+        """Return them as they are."""
+        if not isinstance(answer, tuple) or len(answer) != 2:
+            raise AnswerError(in_words(answer), "inputs and targets")
+        return answer
+
+
+TASK: Final = Contract(
+    "task",
+    Task,
+    {
+        "outputs": Number(least=1, whole=True),
+        "makes_batches": Flag(),
+        "losses": _OfEach(1),
+        "batch": _Pair(),
+    },
+)
+
+METRIC: Final = Contract(
+    "metric",
+    Metric,
+    {
+        "name": InstanceOf(str),
+        "width": Number(least=1, whole=True),
+        "sums": _OfEach(2),
+        "value": Free(),
+        "bound": Free(),
+    },
+)
+
+TASKS: Final = Registry(
+    "task",
+    "fedsim.tasks",
+    ("outputs", "losses"),
+    {
+        "classification": "fedsim.learning.tasks.of_labels:Classification",
+        "regression": "fedsim.learning.tasks.of_numbers:Regression",
+        "next-token": "fedsim.learning.tasks.of_tokens:NextToken",
+        "multi-label": "fedsim.learning.tasks.of_label_sets:MultiLabel",
+    },
+    default="classification",
+)

@@ -1,0 +1,135 @@
+"""Classification: each sample has one of several labels."""
+
+from typing import Annotated, Any, ClassVar
+
+import numpy as np
+from pydantic import Field
+
+from fedsim.arrays import FloatArray
+from fedsim.capabilities import LABELS
+from fedsim.errors import DataError
+from fedsim.learning.data.datasets import Dataset
+from fedsim.learning.tasks.contracts import Metric, Metrics, Task
+
+
+class Accuracy(Metric):
+    """Share of the samples whose label has the highest score."""
+
+    targets: ClassVar[str] = "labels"
+    name: ClassVar[str] = "accuracy"
+
+    def sums(self, scores: Any, targets: Any) -> Any:
+        """Return 1 for a right answer, shape (n, 1)."""
+        return (scores.argmax(1) == targets).float()[:, None]
+
+
+class TopK(Metric):
+    """Share of the samples whose label is among the k highest scores.
+
+    Attributes
+    ----------
+    k : int >= 1
+    """
+
+    targets: ClassVar[str] = "labels"
+
+    k: Annotated[int, Field(ge=1)] = 5
+
+    @property
+    def name(self) -> str:
+        """Name with k, such as ``"top-5"``."""
+        return f"top-{self.k}"
+
+    def sums(self, scores: Any, targets: Any) -> Any:
+        """Return 1 for a label with fewer than k scores above its own, shape (n, 1)."""
+        own = scores.gather(1, targets[:, None])
+        above = (scores > own) | own.isnan()
+        return (above.sum(1) < self.k).float()[:, None]
+
+
+class MacroF1(Metric):
+    """Mean over the labels of ``2 tp / (2 tp + fp + fn)``.
+
+    The mean is over labels that a sample has or a model names, as in scikit-learn.
+    """
+
+    targets: ClassVar[str] = "labels"
+    name: ClassVar[str] = "macro-f1"
+
+    def width(self, outputs: int) -> int:
+        """Return three sums for each label: right answers, samples named so, samples that are so."""
+        return 3 * outputs
+
+    def sums(self, scores: Any, targets: Any) -> Any:
+        """Return them for each sample, shape (n, 3 * labels)."""
+        from fedsim.learning.models.scoring import joined, one_hot
+
+        said, true = one_hot(scores.argmax(1), scores.shape[1]), one_hot(targets, scores.shape[1])
+        return joined(said * true, said, true)
+
+    def value(self, sums: FloatArray, samples: int) -> float:
+        """Return the mean."""
+        return macro_f1(sums)
+
+
+def macro_f1(sums: FloatArray) -> float:
+    """Return the mean over labels of F1 from right answers, answers and samples of each label, shape (3 * labels,)."""
+    right, said, true = sums.reshape(3, -1)
+    met = said + true > 0
+    return float(np.mean(2 * right[met] / (said + true)[met])) if met.any() else float("nan")
+
+
+class Classification(Task):
+    """One label for each sample, in 0..classes-1; cross-entropy.
+
+    Attributes
+    ----------
+    metrics : entries of `METRICS`
+    flip : bool
+        Whether each image of a training batch is mirrored with a chance of one half.
+    shift : int >= 0
+        Most pixels by which each image of a training batch is moved up or down, and to a side; what comes in is grey.
+    """
+
+    targets: ClassVar[str] = "labels"
+
+    metrics: Metrics = (Accuracy(),)
+    flip: bool = False
+    shift: Annotated[int, Field(ge=0)] = 0
+
+    @property
+    def provides(self) -> frozenset[str]:
+        """Labels, by which data can be divided."""
+        return frozenset({LABELS})
+
+    @property
+    def makes_batches(self) -> bool:
+        """Whether images are mirrored or moved."""
+        return self.flip or self.shift > 0
+
+    def outputs(self, data: Dataset) -> int:
+        """Return the number of labels."""
+        if data.classes is None:
+            raise DataError(
+                "learning.task: 'classification' needs a label for each sample, and the targets of this data set are "
+                f"{data.targets_in_words}; allowed here: 'regression', 'next-token', 'multi-label', or a task of your "
+                "own"
+            )
+        if self.makes_batches and data.form != "images":
+            raise DataError(
+                f"learning.task: flip and shift move images, and these samples are {data.form}; allowed: "
+                "flip = false and shift = 0"
+            )
+        return data.classes
+
+    def losses(self, scores: Any, targets: Any) -> Any:
+        """Return the cross-entropy of each sample, shape (n,)."""
+        from fedsim.learning.models.scoring import cross_entropy
+
+        return cross_entropy(scores, targets)
+
+    def batch(self, inputs: Any, targets: Any, generator: Any) -> tuple[Any, Any]:
+        """Return images of shape (n, channels, height, width), mirrored and moved."""
+        from fedsim.learning.models.augmenting import moved
+
+        return moved(inputs, generator, flip=self.flip, shift=self.shift), targets

@@ -1,0 +1,113 @@
+"""Next tokens: each place of a text has a token that comes next."""
+
+from typing import Annotated, Any, ClassVar, Self
+
+import numpy as np
+from pydantic import Field
+
+from fedsim.arrays import FloatArray
+from fedsim.errors import DataError
+from fedsim.learning.data.datasets import Dataset
+from fedsim.learning.tasks.contracts import Metric, Metrics, Task
+
+
+class _OfTokens(Metric):
+    """Counts places of texts, those of padding left out.
+
+    Attributes
+    ----------
+    padding : token that counts for nothing; the task's by default
+    """
+
+    targets: ClassVar[str] = "tokens"
+
+    padding: Annotated[int, Field(ge=0)] | None = None
+
+    def width(self, outputs: int) -> int:
+        """Return two sums: of the places, and how many count."""
+        return 2
+
+    def bound(self, task: Task) -> Self:
+        """Return the metric with the padding of the task."""
+        if self.padding is None and isinstance(task, NextToken):
+            return self.model_copy(update={"padding": task.padding})
+        return self
+
+    def _counted(self, targets: Any) -> Any:
+        return (targets != (-1 if self.padding is None else self.padding)).float()
+
+
+class TokenAccuracy(_OfTokens):
+    """Share of the places whose next token has the highest score."""
+
+    name: ClassVar[str] = "accuracy"
+
+    def sums(self, scores: Any, targets: Any) -> Any:
+        """Return right answers and places of each text, shape (n, 2)."""
+        from fedsim.learning.models.scoring import in_columns
+
+        counted = self._counted(targets)
+        return in_columns(((scores.argmax(-1) == targets) * counted).sum(1), counted.sum(1))
+
+    def value(self, sums: FloatArray, samples: int) -> float:
+        """Return the share; NaN without a place that counts."""
+        return float(sums[0] / sums[1]) if sums[1] else float("nan")
+
+
+class Perplexity(_OfTokens):
+    """Exponential of the mean cross-entropy of all places."""
+
+    name: ClassVar[str] = "perplexity"
+
+    def sums(self, scores: Any, targets: Any) -> Any:
+        """Return summed cross-entropy and places of each text, shape (n, 2)."""
+        from fedsim.learning.models.scoring import cross_entropy, in_columns
+
+        counted = self._counted(targets)
+        return in_columns((cross_entropy(scores, targets) * counted).sum(1), counted.sum(1))
+
+    def value(self, sums: FloatArray, samples: int) -> float:
+        """Return the exponential; NaN without a place that counts."""
+        with np.errstate(over="ignore"):
+            return float(np.exp(sums[0] / sums[1])) if sums[1] else float("nan")
+
+
+class NextToken(Task):
+    """The next token at each place of a text: int64 of shape (n, length); cross-entropy.
+
+    A model gives scores of shape (n, length, tokens). The loss of a text is the mean over its places without padding,
+    and 0 for a text of padding alone.
+
+    Attributes
+    ----------
+    metrics : entries of `METRICS`
+    padding : int >= 0
+        Token of the targets that counts for nothing; it fills up short texts.
+    """
+
+    targets: ClassVar[str] = "tokens"
+
+    metrics: Metrics = (TokenAccuracy(), Perplexity())
+    padding: Annotated[int, Field(ge=0)] = 0
+
+    def outputs(self, data: Dataset) -> int:
+        """Return the number of tokens: the vocabulary of the samples, or one more than the largest target."""
+        if data.train_y.dtype != np.int64 or data.train_y.ndim != 2:
+            raise DataError(
+                "learning.task: 'next-token' needs targets of int64 of shape (n, length), and those of this data set "
+                f"are {data.targets_in_words}"
+            )
+        least = min(int(data.train_y.min()), int(data.test_y.min()))
+        most = max(int(data.train_y.max()), int(data.test_y.max()))
+        if least < 0 or (data.vocabulary is not None and most >= data.vocabulary):
+            raise DataError(
+                f"learning.task: 'next-token' needs tokens from 0 on in the vocabulary; found {least}..{most}"
+            )
+        return most + 1 if data.vocabulary is None else data.vocabulary
+
+    def losses(self, scores: Any, targets: Any) -> Any:
+        """Return the mean cross-entropy over the places of each text, shape (n,)."""
+        from fedsim.learning.models.scoring import cross_entropy
+
+        counted = (targets != self.padding).float()
+        return (cross_entropy(scores, targets) * counted).sum(1) / counted.sum(1).clamp_min(1.0)

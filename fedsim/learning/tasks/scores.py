@@ -1,0 +1,86 @@
+"""How the sums of an evaluation become its loss and its metrics."""
+
+import itertools
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Final
+
+import numpy as np
+
+from fedsim.arrays import FloatArray
+from fedsim.errors import ScenarioError
+from fedsim.learning.evaluation import Evaluation
+from fedsim.learning.tasks.contracts import METRIC, Task
+from fedsim.learning.tasks.of_labels import Accuracy, Classification
+
+ACCURACY: Final = "accuracy"
+"""The metric that has a column of its own."""
+
+
+class Scores:
+    """What the evaluations of a run are made of: the summed loss, then the sums of each metric.
+
+    Parameters
+    ----------
+    task : of the run
+    outputs : how many numbers the model gives
+
+    Attributes
+    ----------
+    width : how many sums there are, that of the loss included
+    """
+
+    def __init__(self, task: Task, outputs: int) -> None:
+        metrics = [METRIC.checked(METRIC.checked(one).bound(task)) for one in task.metrics]
+        self._metrics = {one.name: one for one in metrics}
+        if len(self._metrics) < len(metrics):
+            raise ScenarioError(
+                f"learning.task.metrics: the names {', '.join(one.name for one in metrics)} are not allowed; each "
+                "must be that of one metric"
+            )
+        ends = np.cumsum([0, *(one.width(outputs) for one in metrics)])
+        self._places = [slice(int(start), int(stop)) for start, stop in itertools.pairwise(ends)]
+        self.width = 1 + int(ends[-1])
+        # Accuracy and the number of samples tell its one sum, so that records stay as small as they can be.
+        self._short = tuple(type(one) for one in task.metrics) == (Accuracy,)
+
+    def evaluation(self, totals: FloatArray, samples: int) -> Evaluation:
+        """Return the evaluation that sums over samples make.
+
+        Parameters
+        ----------
+        totals : the summed loss, then the sums of the metrics, shape (width,)
+        samples : how many samples they are of, at least 1
+        """
+        loss, sums = float(totals[0]) / samples, totals[1:]
+        found = {
+            name: float(one.value(sums[place], samples))
+            for (name, one), place in zip(self._metrics.items(), self._places, strict=True)
+        }
+        return Evaluation(found.get(ACCURACY, float("nan")), loss, found, tuple(sums.tolist()), samples)
+
+    def record(self, evaluation: Evaluation) -> dict[str, float]:
+        """Return what a store keeps of an evaluation."""
+        sums = () if self._short else evaluation.sums
+        kept = {str(number): total for number, total in enumerate(sums)}
+        return {"accuracy": evaluation.accuracy, "loss": evaluation.loss, **kept}
+
+    def of_record(self, record: Mapping[str, float], samples: int) -> Evaluation:
+        """Return the evaluation of which a store keeps a record.
+
+        Parameters
+        ----------
+        record : from `record`
+        samples : how many samples it was of
+        """
+        if self._short:
+            right = float(round(record["accuracy"] * samples)) if np.isfinite(record["accuracy"]) else float("nan")
+            known = {ACCURACY: record["accuracy"]}
+            return Evaluation(record["accuracy"], record["loss"], known, (right,), samples)
+        sums = np.array([record[str(number)] for number in range(self.width - 1)])
+        return replace(self.evaluation(np.concatenate([[0.0], sums]), samples), loss=record["loss"])
+
+
+def own_task(task: Task) -> bool:
+    """Return whether a task is another one than classification as it is by default, its metrics left aside."""
+    return task.model_copy(update={"metrics": ()}) != Classification(metrics=())

@@ -1,0 +1,105 @@
+"""Central differential privacy: clients clip, and the server that they trust adds noise to what it aggregates.
+
+DP-FedAvg of McMahan, Ramage, Talwar and Zhang, "Learning differentially private recurrent language models", ICLR 2018.
+Neighbouring runs differ in the updates of one client, which count or are zero: so an aggregate of weights w differs by
+``clip max_k w_k`` at most, where w_k is the sum of the weights of client k. Noise for that sensitivity protects what
+leaves the server, its models; the server itself sees clipped updates.
+"""
+
+from collections.abc import Sequence
+from typing import Annotated, NamedTuple, Protocol, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fedsim.arrays import FloatArray, IntArray, Mask, Vector
+from fedsim.privacy.mechanisms import MECHANISM, MECHANISMS, CalibratedNoise, Mechanism
+from fedsim.registry import Component, Slot
+
+
+class ServerNoise(NamedTuple):
+    """The noise of one aggregate.
+
+    Attributes
+    ----------
+    epsilon : of the release, the least of those of the updates in it
+    clipping_norm : of the updates
+    sensitivity : most by which two neighbouring aggregates differ
+    scale : of the noise
+    """
+
+    epsilon: float
+    clipping_norm: float
+    sensitivity: float
+    scale: float
+
+
+class NoiseAtServer(Component):
+    """A mechanism whose clipping is done by clients and whose noise is added by the server, once an aggregate.
+
+    Attributes
+    ----------
+    mechanism : states its clipping and its noise
+    """
+
+    mechanism: Annotated[Mechanism, Slot(MECHANISMS)]
+
+    def release(self, update: Vector, epsilon: float, buffers: Mask, rng: np.random.Generator) -> Vector:
+        """Return the clipped update, which goes to the server in clear."""
+        return self.clipped(update, buffers)
+
+    def clipped(self, update: Vector, buffers: Mask) -> Vector:
+        """Return the clipped update."""
+        return self._checked.clipped(update, buffers)
+
+    def noise_of(
+        self, epsilon: Sequence[float], client: IntArray | Sequence[int], weight: FloatArray | Sequence[float]
+    ) -> ServerNoise:
+        """Return what the noise of an aggregate is.
+
+        Parameters
+        ----------
+        epsilon : of the releases of its updates, n of them
+        client : ids, shape (n,); a client may occur twice
+        weight : of the updates in the aggregate, shape (n,)
+        """
+        calibrated, least = self._checked, float(min(epsilon))
+        share = largest_weight(client, weight)
+        # The mechanism's own noise is for two updates of which none is zero: twice the clipping norm apart.
+        scale = 0.5 * share * calibrated.scale(least)
+        return ServerNoise(least, calibrated.clipping_norm, 0.5 * share * calibrated.sensitivity, scale)
+
+    def aggregate_noise(
+        self,
+        epsilon: Sequence[float],
+        client: Sequence[int],
+        weight: Sequence[float],
+        buffers: Mask,
+        rng: np.random.Generator,
+    ) -> FloatArray:
+        """Return the noise of an aggregate, shape (d,).
+
+        Parameters
+        ----------
+        epsilon, client, weight : as in `noise_of`
+        buffers : coordinates that a mechanism may exempt, boolean, shape (d,)
+        rng : random generator of this aggregate
+        """
+        share = largest_weight(client, weight)
+        return np.asarray(0.5 * share * self._checked.noise(float(min(epsilon)), buffers, rng), dtype=np.float64)
+
+    @property
+    def _checked(self) -> "_Calibrated":
+        return cast(_Calibrated, MECHANISM.checked(self.mechanism))
+
+
+class _Calibrated(Mechanism, CalibratedNoise, Protocol):
+    """What a mechanism must state whose noise a server adds."""
+
+
+def largest_weight(client: IntArray | Sequence[int], weight: FloatArray | Sequence[float]) -> float:
+    """Return the largest sum of the weights of one client, without their signs; clients and weights of shape (n,)."""
+    ids = np.asarray(client, dtype=np.int64)
+    sizes: NDArray[np.float64] = np.abs(np.asarray(weight, dtype=np.float64))
+    _, place = np.unique(ids, return_inverse=True)
+    return float(np.bincount(place, weights=sizes).max(initial=0.0))

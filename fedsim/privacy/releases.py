@@ -1,0 +1,51 @@
+"""What the tables say of the releases of a run: noise, sensitivity, clipping norm, and delta."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fedsim.arrays import FloatArray, IntArray
+from fedsim.privacy.central import NoiseAtServer
+from fedsim.privacy.composition import Composition
+from fedsim.privacy.mechanisms import MECHANISM, CalibratedNoise, Mechanism
+
+
+@dataclass(frozen=True)
+class ReleaseFacts:
+    """What is known of a run's releases; NaN for what a mechanism of the user's own does not state.
+
+    Attributes
+    ----------
+    mechanism : of the scenario
+    composition : of the releases; None for summation
+    server : adds the noise to each aggregate; None where clients add it
+    """
+
+    mechanism: Mechanism
+    composition: Composition | None = None
+    server: NoiseAtServer | None = None
+
+    def columns(self, epsilon: FloatArray, number: IntArray) -> dict[str, NDArray[Any] | float]:
+        """Return the columns of releases by name, numbers or of shape (n,).
+
+        Parameters
+        ----------
+        epsilon : cost of each release, shape (n,)
+        number : of each among those of its client, shape (n,)
+        """
+        calibrated = MECHANISM.checked(self.mechanism) if isinstance(self.mechanism, CalibratedNoise) else None
+        composed = None if self.composition is None else self.composition.delta
+        if calibrated is None:
+            unknown = np.nan
+            delta = unknown if composed is None else composed
+            return {"clipping_norm": unknown, "sensitivity": unknown, "noise_scale": unknown, "delta": delta}
+        return {
+            "clipping_norm": calibrated.clipping_norm,
+            "sensitivity": calibrated.sensitivity if self.server is None else np.nan,
+            "noise_scale": (
+                np.array([calibrated.scale(cost) for cost in epsilon.tolist()]) if self.server is None else np.nan
+            ),
+            "delta": number * calibrated.delta if composed is None else composed,
+        }

@@ -1,0 +1,122 @@
+"""When the model of a run is evaluated, and what is recorded of that."""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Final, Literal
+
+import numpy as np
+from simpy import Environment
+
+from fedsim.history.recorder import Recorder
+from fedsim.learning import Learner, Model, PendingEvaluation
+
+NEVER: Final = "never"
+LAST: Final = "last"
+
+OfClients = Literal["never", "last"] | int
+
+
+@dataclass(frozen=True, kw_only=True)
+class EvaluationPlan:
+    """Which models of a run are evaluated.
+
+    Attributes
+    ----------
+    every : rounds between evaluations; the last round is always evaluated
+    start : whether the first model is evaluated at time 0
+    of_clients : which evaluations are also made on each client's own samples: the last one, or the first one, every
+        so manieth after it, and the last one
+    """
+
+    every: int = 1
+    start: bool = True
+    of_clients: OfClients = NEVER
+
+
+class Evaluations:
+    """The evaluations of one run.
+
+    Parameters
+    ----------
+    env : Environment
+    learner : evaluates
+    recorder : records evaluations
+    plan : which models are evaluated
+    """
+
+    def __init__(self, env: Environment, learner: Learner, recorder: Recorder, plan: EvaluationPlan) -> None:
+        self.env, self._learner, self._recorder, self._plan = env, learner, recorder, plan
+        self._round = self._round_of_clients = -1
+        self._count = 0
+
+    def at_start(self, model: Model) -> None:
+        """Begin the evaluation of the first model, if one is wanted; to be called at time 0."""
+        if self._plan.start:
+            self._begin(model, 0)
+
+    def after_round(self, model: Model, number: int, *, last: bool) -> PendingEvaluation | None:
+        """Begin the evaluation that is due after a round; None if none is, or nothing is learned.
+
+        Parameters
+        ----------
+        model : the newest one
+        number : of the round; 0 if the run is over without one
+        last : whether it is the last round
+        """
+        if number in (0, self._round) or (not last and number % self._plan.every):
+            return None
+        return self._begin(model, number)
+
+    def at_end(self, model: Model) -> None:
+        """Evaluate the model of the last evaluation on each client's samples, if that is wanted and not done."""
+        if self._plan.of_clients != NEVER and self._round > self._round_of_clients:
+            self._evaluate_clients(model)
+
+    def _begin(self, model: Model, number: int) -> PendingEvaluation | None:
+        self._round = number
+        pending = self._learner.start_evaluation(model)
+        if pending is not None:
+            self._recorder.add_evaluation_later(partial(_row, pending, number, self.env.now, model.version))
+        each = self._plan.of_clients
+        if each not in (NEVER, LAST) and self._count % int(each) == 0:
+            self._evaluate_clients(model)
+        self._count += 1
+        return pending
+
+    def _evaluate_clients(self, model: Model) -> None:
+        """Record the newest evaluation on each client's samples."""
+        self._round_of_clients = self._round
+        found = self._learner.evaluate_clients(model)
+        if found is not None:
+            samples = self._learner.samples
+            self._recorder.add_client_evaluations(
+                round=self._round,
+                client=np.arange(samples.size),
+                samples=samples,
+                accuracy=found.accuracy,
+                loss=found.loss,
+            )
+
+
+def _row(pending: PendingEvaluation, number: int, time_s: float, version: int) -> Mapping[str, Any]:
+    """Return what is recorded of an evaluation, waiting for it if need be.
+
+    Parameters
+    ----------
+    pending : the evaluation
+    number : round after which it was begun
+    time_s : simulated time of that
+    version : of the model
+    """
+    found = pending.result()
+    further = any(name != "accuracy" for name in found.metrics)
+    return {
+        "round": number,
+        "time_s": time_s,
+        "model_version": version,
+        "accuracy": None if math.isnan(found.accuracy) else found.accuracy,
+        "loss": found.loss,
+        "metrics": dict(found.metrics) if further else None,
+    }

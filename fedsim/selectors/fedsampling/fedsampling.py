@@ -1,0 +1,156 @@
+"""FedSampling: each sample of all clients is drawn with the same probability."""
+
+import math
+from typing import Literal
+
+import numpy as np
+
+from fedsim.arrays import FloatArray, IntArray
+from fedsim.selectors.contracts import Cohort, Probe, PublishedSelector, RoundView, Sampling
+from fedsim.selectors.questions import RandomizedResponse
+from fedsim.selectors.sampling import grown
+from fedsim.selectors.validation import check_choice, check_flags, check_numbers, check_shares, check_whole_numbers
+
+PAPER = "Qi, Wu, Lyu, Huang and Xie, FedSampling: A Better Sampling Strategy for Federated Learning, IJCAI 2023"
+
+
+class FedSampling(PublishedSelector):
+    """Draw about K samples among all clients, each with the same probability, and add up the clients' updates.
+
+    The server asks all candidates for their numbers of samples; their answers are randomised, and their sum tells about
+    how many samples N there are. Each client draws each of its samples with probability K / N, works on those, and
+    sends its update times the number drawn over K. The server adds updates up. With one step on all that was drawn
+    (``local.batch_size`` at least as large, one epoch), a round is a step of centralised training on about K samples.
+
+    Parameters
+    ----------
+    samples : int >= 1
+        Samples that a round draws on average (K); 2048 in the paper.
+    threshold : int >= 2
+        Answers are below it (M); 300 in the paper.
+    epsilon : float > 0
+        Privacy cost of an answer, from which the probability of a true answer follows; 3 in the paper.
+    alpha : float in (0, 1] or None
+        That probability, in place of the one that follows from ``epsilon``; 0.5 in the published code. With 1 answers
+        are exact.
+    clip : bool
+        Whether clients with ``threshold`` samples or more answer as if they had one less than that; the published code
+        does not, and then such a client may tell its size for certain.
+    query : ``"each-round"`` or ``"once"``
+        Whether clients are asked in every round, as in the paper, or each client once, the first time that it is to
+        take part.
+    anonymous : bool
+        Whether nothing links the answers of a client in different rounds, as the paper allows for: then they cost one
+        answer together. Otherwise each costs ``epsilon``. It counts in runs with privacy alone.
+    cohort : int >= 1 or None
+        Number of clients of a round, drawn uniformly, among which K samples are drawn; None for all candidates.
+    up_bits : float >= 0
+        Size of an answer.
+    down_bits : float >= 0
+        Size of the message with K and N, and of a question without the model.
+    wait_s : float > 0 or None
+        Longest wait for answers; None for all of them.
+
+    Notes
+    -----
+    The model goes down with the question, and the ratio K / N follows in a small message. Where clients are asked once,
+    the model goes down with the ratio. A client that draws nothing sends a message without bits, at once; with privacy
+    of updates it sends noise as all others do. The ratio is 1 at most, and N at least the number of answers. If all
+    clients asked are silent, N is the number of candidates.
+
+    At an edge server K is the number of samples among the edge's clients.
+    """
+
+    paper = PAPER
+    communication = "a question down and a number up for each client, and the ratio down"
+    draws_samples = True
+    asks_sizes = True
+
+    def __init__(
+        self,
+        samples: int,
+        threshold: int = 300,
+        epsilon: float = 3.0,
+        alpha: float | None = None,
+        clip: bool = True,
+        query: Literal["each-round", "once"] = "each-round",
+        anonymous: bool = False,
+        cohort: int | None = None,
+        up_bits: float = 32.0,
+        down_bits: float = 64.0,
+        wait_s: float | None = None,
+    ) -> None:
+        check_whole_numbers(1, samples=samples)
+        check_whole_numbers(2, threshold=threshold)
+        check_whole_numbers(1, optional=True, cohort=cohort)
+        check_numbers(0, above=True, epsilon=epsilon)
+        if alpha is not None:
+            check_numbers(0, above=True, alpha=alpha)
+            check_shares(alpha=alpha)
+        check_flags(clip=clip, anonymous=anonymous)
+        check_choice("query", query, "each-round", "once")
+        check_numbers(0, up_bits=up_bits, down_bits=down_bits)
+        check_numbers(0, above=True, optional=True, wait_s=wait_s)
+        self.samples, self.threshold, self.epsilon, self.alpha, self.clip = samples, threshold, epsilon, alpha, clip
+        self.query, self.anonymous, self.cohort = query, anonymous, cohort
+        self.up_bits, self.down_bits, self.wait_s = up_bits, down_bits, wait_s
+        of_epsilon = RandomizedResponse.of_epsilon(threshold, epsilon)
+        self.response = RandomizedResponse(threshold, of_epsilon.alpha if alpha is None else alpha, clip)
+        cost = self.response.epsilon
+        self.sizes_cost = 0.0 if math.isinf(cost) else cost
+        self.sizes_paid_once = anonymous or query == "once"
+        self._asked: IntArray = np.zeros(0, dtype=np.int64)
+        self._round = -1
+        # The answer of each client that was asked once; 0 before.
+        self._known: IntArray = np.zeros(0, dtype=np.int64)
+
+    def probe(self, view: RoundView, rng: np.random.Generator) -> Probe | None:
+        """Return the question to the clients of the round whose answers are not known."""
+        self._asked, self._round = self._drawn(view, rng), view.round
+        if self.query == "each-round":
+            return self._question(self._asked, None)
+        self._known = grown(self._known, view.clients)
+        unknown = self._asked[self._known[self._asked] == 0]
+        return self._question(unknown, self.down_bits) if unknown.size else None
+
+    def select(self, view: RoundView, rng: np.random.Generator) -> Cohort:
+        """Return the clients that have answered, with the probability by which each draws its samples."""
+        answers = view.answers
+        client = view.client[:0] if answers is None else answers.client
+        sizes: IntArray | None = None if answers is None else answers.samples
+        if self.query == "once":
+            self._known = grown(self._known, view.clients)
+            if sizes is not None:
+                self._known[client] = sizes
+            asked = self._asked if self._round == view.round else view.client
+            client = asked[(self._known[asked] > 0) & view.includes(asked)]
+            sizes = self._known[client]
+        if sizes is None or not client.size:
+            everyone = self._drawn(view, rng)
+            return self._of(everyone, float(max(everyone.size, 1)), has_model=False)
+        order = np.argsort(client)
+        return self._of(client[order], self.response.estimate(sizes), has_model=self.query == "each-round")
+
+    def _of(self, client: IntArray, total: float, *, has_model: bool) -> Cohort:
+        """Return a cohort that draws K of a number of samples."""
+        ratio = min(self.samples / total, 1.0)
+        sampling = Sampling(probability=ratio, divisor=float(self.samples), bits=self.down_bits, has_model=has_model)
+        each: FloatArray = np.ones(client.size)
+        return Cohort(client, weights=each, sampling=sampling)
+
+    def _drawn(self, view: RoundView, rng: np.random.Generator) -> IntArray:
+        """Return the clients of a round, ascending."""
+        size = self.cohort if view.wanted is None else view.wanted
+        if size is None or view.count <= size:
+            return view.client.copy()
+        return view.pick(np.sort(rng.choice(view.count, size=size, replace=False)))
+
+    def _question(self, client: IntArray, down_bits: float | None) -> Probe:
+        return Probe(
+            client=client,
+            asks="samples",
+            down_bits=down_bits,
+            up_bits=self.up_bits,
+            response=self.response,
+            wait_s=self.wait_s,
+        )

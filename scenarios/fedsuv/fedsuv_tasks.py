@@ -1,0 +1,110 @@
+"""FedSUV's five tasks, its methods, and what Tables 2 and 3 of the paper report."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final, Literal
+
+from fedsim import Scenario
+
+HERE: Final = Path(__file__).parent
+COHORT: Final = 20
+Aggregation = Literal["averaging", "yogi"]
+Local = Literal["steps", "epochs"]
+METHODS: Final = ("fedavg", "safa", "oort", "refl", "fedsuv")
+LABELS: Final = {"fedavg": "FedAvg", "safa": "SAFA", "oort": "Oort", "refl": "REFL", "fedsuv": "FedSUV"}
+# FedScale's Yogi, but that batch normalisation's buffers are averaged here and not stepped on.
+SERVERS: Final[dict[Aggregation, dict[str, Any]]] = {
+    "averaging": {},
+    "yogi": {"learning.server": {"kind": "fedyogi", "learning_rate": 0.003, "tau": 1e-8, "initial": 1e-8}},
+}
+
+
+@dataclass(frozen=True)
+class Task:
+    """A row of Table 1.
+
+    Attributes
+    ----------
+    title : of its figures
+    rounds : to the target of Table 2, by aggregation and method
+    accuracy : after convergence in per cent, Table 3, by aggregation and method
+    """
+
+    title: str
+    rounds: Mapping[Aggregation, tuple[int, ...]]
+    accuracy: Mapping[Aggregation, tuple[float, ...]]
+
+
+TASKS: Final = {
+    "cifar10_resnet18": Task(
+        "ResNet-18 on CIFAR-10",
+        {"averaging": (500, 580, 660, 550, 430), "yogi": (380, 290, 160, 290, 130)},
+        {"averaging": (47.82, 48.69, 46.69, 48.05, 49.22), "yogi": (54.96, 55.19, 59.51, 54.80, 60.82)},
+    ),
+    "cifar10_mobilenet": Task(
+        "MobileNetV2 on CIFAR-10",
+        {"averaging": (880, 500, 440, 410, 390), "yogi": (310, 430, 300, 270, 170)},
+        {"averaging": (28.50, 30.90, 31.01, 31.12, 33.94), "yogi": (36.73, 35.25, 35.75, 36.06, 39.43)},
+    ),
+    "cifar100_shufflenet": Task(
+        "ShuffleNetV2 on CIFAR-100",
+        {"averaging": (460, 220, 510, 320, 130), "yogi": (240, 320, 330, 220, 170)},
+        {"averaging": (18.99, 24.75, 19.32, 22.00, 24.79), "yogi": (22.42, 19.13, 22.49, 22.08, 23.51)},
+    ),
+    "femnist_resnet18": Task(
+        "ResNet-18 on FEMNIST",
+        {"averaging": (200, 210, 270, 240, 200), "yogi": (1000, 600, 720, 590, 570)},
+        {"averaging": (77.23, 76.06, 76.70, 77.66, 78.04), "yogi": (68.87, 72.87, 71.27, 73.60, 73.01)},
+    ),
+    "speech_resnet34": Task(
+        "ResNet-34 on Speech Commands",
+        {"averaging": (570, 500, 320, 310, 270), "yogi": (600, 530, 720, 570, 450)},
+        {"averaging": (56.88, 60.19, 60.12, 58.88, 60.28), "yogi": (55.71, 53.64, 54.14, 54.90, 56.00)},
+    ),
+}
+"""Tasks by the name of their file; numbers in the order of `METHODS`."""
+
+
+def scenario_of(
+    task: str, method: str, aggregation: Aggregation, local: Local, seed: int, changes: Mapping[str, Any] | None = None
+) -> Scenario:
+    """Return the run of a method.
+
+    Parameters
+    ----------
+    task, method : of `TASKS` and `METHODS`
+    aggregation : plain averaging or Yogi
+    local : whether the paper's number of local epochs counts epochs or steps
+    seed : of all random streams
+    changes : of the scenario besides, by dotted names
+    """
+    base = Scenario.load(HERE / f"{task}.toml")
+    work = base.describe()["learning"]["local"]
+    batch, number = int(work["batch_size"]), int(work["epochs"])
+    steps = {"learning.local.steps": number, "learning.local.epochs": 1} if local == "steps" else {}
+    # What a client passes bounds the number of samples in the methods' utilities.
+    passed = {"samples_per_round": batch * number} if local == "steps" else {}
+    return base.replace({"seed": seed, **steps, **SERVERS[aggregation], **_method(method, passed), **(changes or {})})
+
+
+def _method(method: str, passed: dict[str, int]) -> dict[str, Any]:
+    """Return what a method changes: its selector, and what becomes of late updates.
+
+    Parameters
+    ----------
+    method : of `METHODS`
+    passed : option of the methods that measure utilities
+    """
+    stale = {"kind": "stale", "weight": "constant", "max_staleness": 5}
+    found: dict[str, dict[str, Any]] = {
+        "fedavg": {"selector": {"kind": "uniform", "cohort": COHORT}},
+        "safa": {"selector": {"kind": "least_involved:LeastInvolved", "cohort": COHORT}, "rounds.late": stale},
+        "oort": {"selector": {"kind": "oort-fedscale", "cohort": COHORT, **passed}},
+        "refl": {
+            "selector": {"kind": "refl", "cohort": COHORT, "slot_s": 100.0},
+            "rounds.late": {"kind": "stale", "weight": "deviation"},
+        },
+        "fedsuv": {"selector": {"kind": "fedsuv", "cohort": COHORT, "rho": 0.4, **passed}},
+    }
+    return found[method]

@@ -1,0 +1,176 @@
+"""FedSUV's Tables 2 and 3 and its convergence figures: five tasks, five methods, averaging and Yogi.
+
+    python scenarios/fedsuv/tables.py --task cifar10_mobilenet [--aggregation averaging yogi] [--local steps epochs]
+        [--scale 0.1] [--seeds N] [--methods NAME ...] [--set PATH=VALUE ...] [--workers N] [--data-dir DIR]
+        [--out FOLDER]
+
+runs what has not ended so far (each run has a folder, and goes on after a kill), draws accuracy against rounds, writes
+``table.md`` and prints it. ``--scale 0.1`` runs the first tenth of the rounds. A task whose data set is absent is
+skipped, and the table says how to get it.
+"""
+
+import math
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+from fedsuv_tasks import LABELS, METHODS, SERVERS, TASKS, Aggregation, Local, scenario_of
+from paper_runs.command import changes, command_line, options
+from paper_runs.curves import Panel, draw
+from paper_runs.runs import Ended, PaperRun, run_all, scaled
+from paper_runs.tables import markdown, with_deviation, write
+
+from fedsim import Scenario
+from fedsim.history import History, save
+
+LAST = 5
+"""Evaluations whose mean is the accuracy at the end."""
+LOCAL: tuple[Local, ...] = ("steps", "epochs")
+HEADS = (
+    *("method", "rounds to the target", "paper", "accuracy at the end %", "paper", "rounds to FedAvg's last accuracy"),
+    *("delivered", "rounds without a delivery", "simulated h", "seeds", "wall s"),
+)
+
+
+class Setting(NamedTuple):
+    """One half of a column of the paper's tables, under one reading of "local epochs"."""
+
+    task: str
+    aggregation: Aggregation
+    local: Local
+
+    @property
+    def name(self) -> str:
+        """Name of the folder of its runs."""
+        return f"{self.task}-{self.aggregation}-{self.local}"
+
+    @property
+    def title(self) -> str:
+        """Title of its figure and its part of the page."""
+        return f"{TASKS[self.task].title}, {self.aggregation}, local work in {self.local}"
+
+    def scenario(self, method: str, seed: int, values: Mapping[str, Any]) -> Scenario:
+        """Return the run of a method; arguments as of `fedsuv_tasks.scenario_of`."""
+        return scenario_of(self.task, method, self.aggregation, self.local, seed, values)
+
+
+def last_accuracy(history: History) -> float:
+    """Return the mean of the last evaluations."""
+    return float(history.column("evaluations", "accuracy")[-LAST:].mean())
+
+
+def rounds_to(history: History, target: float) -> float:
+    """Return the round after which an evaluation first reaches a target; infinite if none does."""
+    number, accuracy = history.curve("round", "accuracy")
+    reached = np.flatnonzero(accuracy >= target)
+    return float(number[reached[0]]) if reached.size else math.inf
+
+
+def row_of(setting: Setting, method: str, runs: Sequence[tuple[Ended, History]], reference: float) -> list[str]:
+    """Return the row of a method.
+
+    Parameters
+    ----------
+    setting : of the table
+    method : of the row
+    runs : by seed
+    reference : accuracy that FedAvg has at its end; NaN without such runs
+    """
+    histories = [history for _, history in runs]
+    target = runs[0][0].run.scenario.results.target_accuracy
+    delivered = [history.column("participations", "outcome") == "delivered" for history in histories]
+    empty = [_without_delivery(history) for history in histories]
+    at, task = METHODS.index(method), TASKS[setting.task]
+    return [
+        LABELS[method],
+        with_deviation([rounds_to(history, target) for history in histories], 0),
+        str(task.rounds[setting.aggregation][at]),
+        with_deviation([100.0 * last_accuracy(history) for history in histories], 2),
+        f"{task.accuracy[setting.aggregation][at]:.2f}",
+        "-" if math.isnan(reference) else with_deviation([rounds_to(history, reference) for history in histories], 0),
+        with_deviation([100.0 * float(one.mean()) for one in delivered], 0, " %"),
+        with_deviation(empty, 0),
+        with_deviation([float(history.column("rounds", "end_s")[-1]) / 3600.0 for history in histories], 1),
+        str(len(runs)),
+        f"{sum(ended.wall_s for ended, _ in runs):.0f}",
+    ]
+
+
+def _without_delivery(history: History) -> float:
+    """Return how many rounds used no update."""
+    used = np.isin(history.column("participations", "fate"), ("used", "stale-used"))
+    rounds = history.column("rounds", "round")
+    return float(rounds.size - np.unique(history.column("participations", "round")[used]).size)
+
+
+def part_of(setting: Setting, ended: Sequence[Ended], folder: Path) -> str:
+    """Draw the figure of a setting and return its part of the page."""
+    found: dict[str, list[tuple[Ended, History]]] = {}
+    for one in ended:
+        if not one.skipped:
+            found.setdefault(one.run.method, []).append((one, one.history()))
+    lines = [
+        f"### {setting.title}\n",
+        *sorted({f"Skipped (`fedsim data` tells more): {one.skipped}\n" for one in ended if one.skipped}),
+    ]
+    if not found:
+        return "\n".join(lines)
+    scenario = ended[0].run.scenario
+    reference = np.mean([last_accuracy(history) for _, history in found.get("fedavg", [])] or [math.nan])
+    lines.append(f"{scenario.rounds.count} rounds; the target is {100 * scenario.results.target_accuracy:.0f} %.\n")
+    lines.append(markdown(HEADS, [row_of(setting, method, runs, float(reference)) for method, runs in found.items()]))
+    print(_drawn(setting, found, folder))
+    return "\n".join(lines)
+
+
+def _drawn(setting: Setting, found: Mapping[str, Sequence[tuple[Ended, History]]], folder: Path) -> Path:
+    panel = Panel("round", "accuracy", labels=("training round", "test accuracy"), title=f"FedSUV: {setting.title}")
+    file = folder / f"{setting.name}.png"
+    save(draw({LABELS[name]: [history for _, history in runs] for name, runs in found.items()}, panel), file)
+    return file
+
+
+def main() -> None:
+    """Run the methods of the tasks, and write table and figures."""
+    parser = options("FedSUV, Tables 2 and 3 and the convergence figures.", "runs/fedsuv", METHODS)
+    parser.add_argument("--task", nargs="+", choices=TASKS, default=list(TASKS), metavar="NAME")
+    parser.add_argument("--aggregation", nargs="+", choices=SERVERS, default=list(SERVERS), metavar="NAME")
+    parser.add_argument("--local", nargs="+", choices=LOCAL, default=["steps"], metavar="NAME", help="steps, epochs")
+    arguments = parser.parse_args()
+    settings = [
+        Setting(task, aggregation, local)
+        for task in arguments.task
+        for local in arguments.local
+        for aggregation in arguments.aggregation
+    ]
+    runs = [
+        PaperRun(setting.name, method, scaled(setting.scenario(method, seed, changes(arguments)), arguments.scale))
+        for setting in settings
+        for seed in range(arguments.seeds)
+        for method in METHODS
+        if method in arguments.methods
+    ]
+    ended = run_all(
+        runs,
+        arguments.out / "runs",
+        workers=arguments.workers,
+        executor=arguments.executor,
+        data_dir=arguments.data_dir,
+        store=arguments.store,
+    )
+    parts = [
+        part_of(setting, [one for one in ended if one.run.experiment == setting.name], arguments.out)
+        for setting in settings
+    ]
+    text = "\n".join([f"`{command_line('scenarios/fedsuv/tables.py', sys.argv[1:])}`\n", *parts])
+    write(text, arguments.out / "table.md")
+    print(f"\n{text}\n{arguments.out / 'table.md'}")
+
+
+if __name__ == "__main__":
+    main()

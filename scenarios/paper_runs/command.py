@@ -1,0 +1,79 @@
+"""Options that the commands of all papers share."""
+
+import argparse
+import os
+import shlex
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Final
+
+from fedsim.learning import EXECUTORS
+from fedsim.scenario import parse_assignment
+
+_PLACES: Final = ("--data-dir", "--store", "--out")
+"""Options that name folders of this machine, which no result depends on."""
+
+
+def share(text: str) -> float:
+    """Return a number above 0 and at most 1."""
+    value = float(text)
+    if not 0.0 < value <= 1.0:
+        raise argparse.ArgumentTypeError(f"{text!r} is not allowed; it must be above 0 and at most 1")
+    return value
+
+
+def count(text: str) -> int:
+    """Return a whole number of at least 1."""
+    value = int(text)
+    if value < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is not allowed; it must be at least 1")
+    return value
+
+
+def options(about: str, out: str, methods: Sequence[str]) -> argparse.ArgumentParser:
+    """Return a parser with the common options; a study adds its own.
+
+    Parameters
+    ----------
+    about : what the command does, in a sentence
+    out : folder of its runs, tables and figures by default
+    methods : all that the paper has, of which some may be asked for
+    """
+    parser = argparse.ArgumentParser(description=about)
+    parser.add_argument("--scale", type=share, default=1.0, help="share of the rounds that are run, for a quick look")
+    parser.add_argument("--seeds", type=count, default=1, help="how many seeds, from the paper's own on")
+    parser.add_argument("--methods", nargs="+", choices=methods, default=list(methods), metavar="NAME")
+    parser.add_argument("--set", action="append", default=[], metavar="PATH=VALUE", help="of every scenario")
+    parser.add_argument("--workers", type=count, default=os.cpu_count() or 1, help="runs at a time")
+    parser.add_argument("--executor", choices=EXECUTORS.kinds(), default="auto", help="of each run")
+    parser.add_argument("--data-dir", type=Path, default=None, help="of data sets; FEDSIM_DATA by default")
+    parser.add_argument("--store", type=Path, default=None, help="of trainings; the user's cache by default")
+    parser.add_argument("--out", type=Path, default=Path(out), help="folder of runs, tables and figures")
+    return parser
+
+
+def changes(arguments: argparse.Namespace) -> dict[str, Any]:
+    """Return what ``--set`` changes of every scenario, by dotted names."""
+    return dict(parse_assignment(text) for text in arguments.set)
+
+
+def command_line(script: str, arguments: Sequence[str]) -> str:
+    """Return the command that a table states: without the folders of this machine.
+
+    Parameters
+    ----------
+    script : path of the script in the repository
+    arguments : of the command
+
+    Examples
+    --------
+    >>> command_line("scenarios/x.py", ["--scale", "0.1", "--out", "/tmp/y"])
+    'python scenarios/x.py --scale 0.1'
+    """
+    kept, given = [], iter(arguments)
+    for one in given:
+        if one in _PLACES:
+            next(given, None)
+        elif not one.startswith(tuple(f"{place}=" for place in _PLACES)):
+            kept.append(one)
+    return shlex.join(["python", script, *kept])

@@ -1,0 +1,72 @@
+"""The spread of accuracies over clients: by hand, and as laws."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fedsim.errors import RunError
+from fedsim.history import Recorder
+from fedsim.history.fairness import Spread, last_accuracies
+
+
+def history(*evaluations):
+    recorder = Recorder("hand")
+    for number, accuracy in evaluations:
+        clients, there = len(accuracy), ~np.isnan(accuracy)
+        recorder.add_client_evaluations(
+            round=number,
+            client=np.arange(clients),
+            samples=np.where(there, 5, 0),
+            accuracy=np.array(accuracy),
+            loss=np.where(there, 1.0, np.nan),
+        )
+    return recorder.history()
+
+
+def test_a_spread_by_hand():
+    """Of 0.2 and 0.6: mean 0.4, deviation 0.2, Jain's index 0.8^2 / (2 * 0.4) = 0.8; a tenth is one client."""
+    assert Spread.of(np.array([0.6, 0.2])) == pytest.approx((2, 0.4, 0.2, 0.04, 0.2, 0.6, 0.8))
+
+
+def test_deciles_are_means_of_a_tenth_of_the_clients_rounded_up():
+    accuracy = np.arange(20)[::-1] / 20
+    assert Spread.of(accuracy).worst_decile == pytest.approx((0 + 0.05) / 2)
+    assert Spread.of(accuracy).best_decile == pytest.approx((0.9 + 0.95) / 2)
+    assert Spread.of(np.append(accuracy, 1.0)).worst_decile == pytest.approx((0 + 0.05 + 0.1) / 3)
+
+
+@given(st.lists(st.floats(0.01, 1), min_size=1, max_size=40), st.floats(0.1, 1.0))
+def test_laws_of_a_spread(values, factor):
+    found, scaled = Spread.of(np.array(values)), Spread.of(np.array(values) * factor)
+    assert 1 / len(values) - 1e-12 <= found.jain <= 1 + 1e-12
+    assert scaled.jain == pytest.approx(found.jain)
+    assert scaled.std == pytest.approx(found.std * factor, abs=1e-12)
+    assert found.worst_decile <= found.mean + 1e-12
+    assert found.mean <= found.best_decile + 1e-12
+    squares = found.variance + found.mean**2
+    assert found.jain == pytest.approx(found.mean**2 / squares), "Jain's index is 1 / (1 + (std / mean)^2)"
+
+
+def test_equal_accuracies_are_fair_also_those_of_0():
+    assert Spread.of(np.zeros(3)).jain == 1.0
+    assert Spread.of(np.full(3, 0.25)).jain == pytest.approx(1.0)
+
+
+def test_each_evaluation_has_a_row_and_clients_without_samples_do_not_count():
+    run = history((2, [0.5, np.nan, 0.5]), (4, [1.0, np.nan, 0.5]))
+    table = run.fairness()
+    assert table.column_names == ["round", *Spread._fields]
+    assert table.column("round").to_pylist() == [2, 4]
+    assert table.column("clients").to_pylist() == [2, 2]
+    assert table.column("mean").to_pylist() == [0.5, 0.75]
+    number, accuracy = last_accuracies(run)
+    assert (number, accuracy.tolist()) == (4, [1.0, 0.5])
+    assert run.client_evaluations.column("accuracy").null_count == 2
+
+
+def test_a_run_without_such_evaluations_says_so():
+    run = Recorder("hand").history()
+    assert last_accuracies(run)[1].size == 0
+    with pytest.raises(RunError, match=r"hand: has no accuracies of clients; a run with results\.evaluate_clients"):
+        run.fairness()

@@ -1,0 +1,132 @@
+"""Each task gives the same models and metrics under every executor, and those of a plain loop."""
+
+import numpy as np
+import pytest
+import torch
+
+from fedsim import Scenario, simulate
+from fedsim.errors import DataError, FedsimError, ScenarioError
+from fedsim.learning import ExecutorChoice, LocalTraining, Regression, Supervised, TrainingJob, TrainingSetup
+from fedsim.learning.models.flat_module import build_flat
+from fedsim.registry import Component
+from tests.support.tiny_targets import TinyTargets
+
+KINDS = {"classification": "labels", "regression": "numbers", "next-token": "tokens", "multi-label": "label-sets"}
+
+
+class EachPlace(Component):
+    """Vectors of tokens, and a dense layer at each place."""
+
+    def build(self, shape, classes):
+        return torch.nn.Sequential(torch.nn.Embedding(shape.vocabulary, 6), torch.nn.Linear(6, classes))
+
+
+def scenario(kind, **more):
+    learning = {
+        "task": {"kind": kind},
+        "data": TinyTargets(of=KINDS[kind]),
+        "model": EachPlace() if kind == "next-token" else {"kind": "mlp", "hidden": [8]},
+        "local": {"learning_rate": 0.5 if kind == "next-token" else 0.1, "epochs": 2, "batch_size": 7},
+        **more,
+    }
+    tables = {"network": "pause-two-speed", "selector": {"kind": "uniform", "cohort": 3}, "rounds": {"count": 3}}
+    return Scenario(name="task", crowd={"clients": 4}, learning=learning, **tables)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_executors_agree(kind):
+    wanted = simulate(scenario(kind), executor="sequential").evaluations
+    metrics = [dict(row) for row in wanted.column("metrics").to_pylist() if row is not None]
+    assert len(metrics) == (0 if kind == "classification" else 3)
+    if kind == "regression":
+        assert wanted.column("accuracy").null_count == 3
+    for executor, near in (("processes", 0.0), ("stacked", 1e-5)):
+        found = simulate(scenario(kind), executor=executor).evaluations
+        assert found.column("loss").to_numpy() == pytest.approx(wanted.column("loss").to_numpy(), rel=near, abs=0)
+        others = [dict(row) for row in found.column("metrics").to_pylist() if row is not None]
+        for one, other in zip(metrics, others, strict=True):
+            assert other == pytest.approx(one, rel=near, abs=1e-12)
+
+
+def test_a_client_of_a_regression_learns_what_a_plain_loop_does():
+    data = TinyTargets().load()
+    local = LocalTraining(learning_rate=0.1, batch_size=8)
+    setup = TrainingSetup(Supervised.model_fields["model"].default, data, local, 1, task=Regression())
+    base, rows = build_flat(setup.model, (5,), 3, 1).layout.initial, np.arange(24)
+    executor = ExecutorChoice("sequential").build(setup)
+    (found,) = executor.train([TrainingJob(base, rows, 1.0, np.random.default_rng(5))])
+
+    module = build_flat(setup.model, (5,), 3, 1).module
+    rng = np.random.default_rng(5)
+    rng.integers(2**63)
+    losses = []
+    for batch in np.split(rng.permutation(24), 3):
+        x, y = torch.from_numpy(data.train_x[batch]), torch.from_numpy(data.train_y[batch])
+        loss = torch.nn.functional.mse_loss(module(x), y)
+        gradients = torch.autograd.grad(loss, list(module.parameters()))
+        losses.append(loss.item())
+        with torch.no_grad():
+            for parameter, gradient in zip(module.parameters(), gradients, strict=True):
+                parameter.sub_(0.1 * gradient)
+    trained = torch.cat([parameter.detach().reshape(-1) for parameter in module.parameters()]).numpy()
+    assert base + found.difference == pytest.approx(trained, abs=1e-6)
+    assert found.loss == pytest.approx(np.mean(losses), rel=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("task", "data", "words"),
+    [
+        ("regression", "labels", r"'regression' needs targets of float32 .* int64 of shape \(n\), labels of 3 classes"),
+        ("classification", "numbers", "'classification' needs a label for each sample"),
+        ("next-token", "numbers", "'next-token' needs targets of int64"),
+        ("multi-label", "numbers", "'multi-label' needs targets of uint8"),
+        ({"kind": "classification", "shift": 2}, "labels", "flip and shift move images, and these samples are numbers"),
+    ],
+)
+def test_targets_of_another_task_are_refused(task, data, words):
+    with pytest.raises(DataError, match=words):
+        simulate(scenario("classification", task=task, data=TinyTargets(of=data)), executor="sequential")
+
+
+@pytest.mark.parametrize(
+    ("more", "words"),
+    [
+        (
+            {"split": {"kind": "dirichlet", "alpha": 1.0}},
+            "it needs samples with labels, and learning.task = 'regression'",
+        ),
+        ({"task": {"kind": "regression", "metrics": ["macro-f1"]}}, "'macro-f1' counts labels, and the targets"),
+        ({"task": {"kind": "regression", "metrics": 2 * ["mean-squared-error"]}}, "must be that of one metric"),
+    ],
+)
+def test_what_does_not_go_with_a_task_is_refused(more, words):
+    with pytest.raises(ScenarioError, match=words):
+        simulate(scenario("regression", **more), executor="sequential")
+
+
+def test_selectors_that_ask_for_labels_and_targets_that_no_evaluation_has_are_refused():
+    plain = scenario("regression")
+    with pytest.raises(ScenarioError, match=r"selector: 'haccs' is not allowed; it needs samples with labels"):
+        plain.replace({"selector": {"kind": "haccs", "cohort": 2}})
+    with pytest.raises(ScenarioError, match=r"rounds.target_accuracy.*a target of loss, mean-squared-error"):
+        plain.replace({"rounds.target_accuracy": 0.5})
+    with pytest.raises(ScenarioError, match="must be one of them"):
+        plain.replace({"rounds.target": {"metric": "loss"}})
+
+
+def test_a_run_ends_with_the_metric_that_it_aims_at():
+    losses = simulate(scenario("regression"), executor="sequential").evaluations.column("loss").to_pylist()
+    ending = scenario("regression").replace({"rounds.target": {"metric": "mean-squared-error", "at_most": losses[1]}})
+    assert simulate(ending, executor="sequential").rounds.num_rows == 2
+
+
+def test_images_are_moved_alike_by_sequential_and_processes_and_not_by_stacked():
+    moving = scenario("classification", task={"flip": True, "shift": 1}, data={"kind": "digits", "train_limit": 80})
+    one, other = (simulate(moving, executor=kind).evaluations for kind in ("sequential", "processes"))
+    assert one.equals(other)
+    still = simulate(moving.replace({"learning.task": {}}), executor="sequential").evaluations
+    assert one.column("loss").to_pylist() != still.column("loss").to_pylist()
+    with pytest.raises(
+        FedsimError, match=r"learning.task: Classification makes batches .* 'sequential' and 'processes'"
+    ):
+        simulate(moving, executor="stacked")

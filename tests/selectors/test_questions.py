@@ -1,0 +1,108 @@
+"""Randomised response keeps its epsilon exactly, and its estimate is right on average."""
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fedsim.selectors import RandomizedResponse
+
+PAPER = RandomizedResponse.of_epsilon(300, 3.0)
+GRID = 2000
+
+
+def by_enumeration(response, size):
+    """Return how often a client of a size gives each answer, over a grid of the two numbers that decide it."""
+    middle = (np.arange(GRID) + 0.5) / GRID
+    truthful, drawn = (values.ravel() for values in np.meshgrid(middle, middle[:: GRID // 200]))
+    answers = response.answers(np.full(truthful.size, size), truthful, drawn)
+    values, counts = np.unique(answers, return_counts=True)
+    return dict(zip(values.tolist(), (counts / truthful.size).tolist(), strict=True))
+
+
+def test_the_papers_numbers():
+    """Equation 21 by hand: (e^3 - 1) / (e^3 + 298) = 19.0855 / 318.0855; the published code's 1/2 means e^eps = M."""
+    assert PAPER.alpha == pytest.approx(19.085537 / 318.085537, rel=1e-7)
+    assert RandomizedResponse(300, 0.5).epsilon == pytest.approx(math.log(300))
+
+
+@given(st.integers(2, 400), st.floats(1e-3, 10))
+def test_no_pair_of_sizes_and_no_answer_is_told_apart_by_more_than_epsilon(threshold, epsilon):
+    """Lemma 3.2 for every pair: the true size gives an answer e^epsilon times as often as any other, and no more."""
+    response = RandomizedResponse.of_epsilon(threshold, epsilon)
+    sizes = [1, threshold // 2 or 1, threshold - 1, threshold, 10 * threshold]
+    answers = {1, max(threshold // 2, 1), threshold - 1}
+    for answer, one, other in itertools.product(answers, sizes, sizes):
+        most = math.exp(epsilon) * response.probability(answer, other)
+        assert response.probability(answer, one) <= most * (1 + 1e-6)
+    assert response.epsilon == pytest.approx(epsilon, rel=1e-6)
+
+
+@pytest.mark.parametrize("response", [RandomizedResponse.of_epsilon(m, 1.5) for m in (2, 3, 9)])
+def test_every_pair_of_a_small_threshold_and_the_bound_is_reached(response):
+    sizes = range(1, response.threshold + 3)
+    answers = range(1, response.threshold)
+    for size in sizes:
+        assert sum(response.probability(answer, size) for answer in answers) == pytest.approx(1.0)
+    ratios = [
+        response.probability(answer, one) / response.probability(answer, other)
+        for answer, one, other in itertools.product(answers, sizes, sizes)
+    ]
+    assert max(ratios) == pytest.approx(math.exp(1.5) if response.threshold > 2 else 1.0)
+
+
+@pytest.mark.parametrize(("size", "clips"), [(1, True), (4, True), (11, True), (70, True), (70, False)])
+def test_answers_are_as_probable_as_is_said(size, clips):
+    response = RandomizedResponse(11, 0.35, clips)
+    found = by_enumeration(response, size)
+    assert set(found) <= {*range(1, 11), *([] if clips else [size])}
+    for answer, share in found.items():
+        assert share == pytest.approx(response.probability(answer, size), abs=1e-9)
+
+
+def test_without_clipping_a_large_size_has_no_privacy():
+    assert RandomizedResponse(11, 0.35, clips=False).epsilon == math.inf
+    assert RandomizedResponse(11, 1.0).epsilon == math.inf
+    assert RandomizedResponse(11, 0.35, clips=False).probability(70, 70) == 0.35
+
+
+@given(st.lists(st.integers(1, 49), min_size=1, max_size=20), st.floats(0.05, 1.0))
+def test_the_estimate_is_the_number_of_samples_on_average(sizes, alpha):
+    """Equations 5 to 7: an answer of a client of size n is alpha n + (1 - alpha) M / 2 on average."""
+    response = RandomizedResponse(50, alpha)
+    mean = sum(answer * response.probability(answer, size) for size in sizes for answer in range(1, 50))
+    linear = (mean - (1 - alpha) * 50 * len(sizes) / 2) / alpha
+    assert linear == pytest.approx(sum(sizes), rel=1e-9, abs=1e-9)
+
+
+def test_an_exact_answer_is_added_up_and_a_hopeless_estimate_is_the_number_of_clients():
+    assert RandomizedResponse(1000, 1.0).estimate(np.array([3, 999, 4])) == 1006
+    assert PAPER.estimate(np.array([1, 1, 1])) == 3.0
+
+
+@pytest.mark.statistical
+def test_the_error_of_the_ratio_falls_with_the_crowd():
+    """Lemma 3.1, and its rate: the variance of the sum is |C| Var(r), so that of K / N falls as |C|^-3.
+
+    Clients have 1 to 50 samples. 200 questions for each crowd; the error of the estimate of a variance by 200
+    numbers is a tenth, so that its bounds here are four of these.
+    """
+    rng, errors = np.random.default_rng(3), []
+    response = RandomizedResponse(100, 0.5)
+    for clients in (100, 1000, 10_000):
+        size = np.tile(np.arange(1, 51), clients // 50)
+        truthful, drawn = rng.random((2, 200, clients))
+        found = [
+            response.estimate(response.answers(size, one, other)) for one, other in zip(truthful, drawn, strict=True)
+        ]
+        total = size.sum()
+        errors.append(np.mean((1.0 / np.array(found) - 1.0 / total) ** 2))
+        # Var(r) by the law of total variance over the coin, with the second moments of both uniform numbers.
+        second = 0.5 * np.mean(size.astype(float) ** 2) + 0.5 * np.mean(np.arange(1.0, 100.0) ** 2)
+        within = second - np.mean((0.5 * size + 0.5 * 50.0) ** 2)
+        assert np.var(found) == pytest.approx(clients * within / 0.25, rel=0.4)
+    assert errors[0] > 300 * errors[1]
+    assert errors[1] > 300 * errors[2]

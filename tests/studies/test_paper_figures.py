@@ -1,0 +1,204 @@
+"""The figures of PAUSE and the tables of FedSUV: the settings of their runs, their numbers by hand, their commands."""
+
+import math
+import os
+import subprocess
+import sys
+from importlib import import_module
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from fedsim import Scenario
+
+SCENARIOS = Path(__file__).parents[2] / "scenarios"
+ON_DIGITS = (
+    *("--set", "learning.data=digits", "--set", 'learning.model={kind = "mlp", hidden = [8]}'),
+    *("--set", "crowd.clients=20", "--scale", "0.01", "--workers", "1", "--executor", "sequential"),
+)
+
+
+@pytest.fixture
+def pause(monkeypatch):
+    monkeypatch.syspath_prepend(SCENARIOS / "pause")
+    return import_module("pause_experiments")
+
+
+@pytest.fixture
+def fedsuv(monkeypatch):
+    monkeypatch.syspath_prepend(SCENARIOS / "fedsuv")
+    return import_module("fedsuv_tasks")
+
+
+# K, m, budget, Delta f, rounds, alpha, beta, gamma, zeta, iterations of SA, seed: from the authors' scripts and logs.
+SETTINGS = {
+    "fig2": (30, 5, 40.0, 0.012, 300, 100.0, 2.0, 5.0, 1.0, 1000, 1),
+    "fig4": (30, 5, 100.0, 0.012, 400, 20.0, 2.0, 40.0, 1.0, 1000, 1),
+    "fig6": (300, 15, 20.0, 0.003, 300, 20.0, 1.0, 10.0, 3.0, 3000, 0),
+    "fig8": (300, 15, 10.0, 0.004, 500, 10.0, 2.0, 10.0, 4.0, 4000, 3),
+}
+
+
+@pytest.mark.parametrize("name", SETTINGS)
+def test_settings_of_pause_are_those_of_the_authors_runs(name, pause):
+    (experiment,) = (one for one in pause.EXPERIMENTS if one.name == name)
+    found = experiment.scenario("sa-pause", 0).describe()
+    selector, privacy = found["selector"], found["privacy"]
+    assert SETTINGS[name] == (
+        *(found["crowd"]["clients"], selector["cohort"], privacy["budget"]["epsilon"]),
+        *(privacy["mechanism"]["delta_f"], found["rounds"]["count"]),
+        *(selector["alpha"], selector["beta"], selector["gamma"], selector["zeta"], selector["iterations"]),
+        found["seed"],
+    )
+    assert (privacy["budget"]["eta"], found["rounds"]["until_s"], selector["tau_min_s"]) == (0.04, 600.0, 0.05)
+    kappas = [experiment.scenario(method, 0).describe()["selector"]["kappa"] for method in ("sa-pause", "sa-pause-30")]
+    assert kappas == [70.0, 30.0]
+
+
+def test_every_figure_of_pause_has_its_baselines(pause):
+    assert sorted(pause.FIGURES) == [2, 3, 4, 5, 6, 7, 8, 9]
+    for experiment in pause.EXPERIMENTS:
+        kinds = {name: experiment.scenario(name, 2).describe()["selector"]["kind"] for name in experiment.methods}
+        assert kinds["clustered"] == "clustered-size"
+        assert (kinds["all"], kinds["all-open"], kinds["fastest"]) == ("all", "all", "fastest")
+        assert experiment.scenario("all-open", 0).privacy is None
+        assert experiment.scenario("all", 2).seed == experiment.scenario("pause", 0).seed + 2
+        equal = experiment.scenario("all", 0).describe()["learning"]["split"]["kind"] == "equal"
+        assert experiment.methods["random"].in_paper is equal  # section V-A
+        assert experiment.methods["pause"].in_paper is (experiment.name in {"fig2", "fig4"})
+
+
+# Learning rate, local epochs, batch size and clients of Table 1.
+TABLE_1 = {
+    "cifar10_resnet18": (0.01, 1, 10, 3500),
+    "cifar10_mobilenet": (0.01, 1, 10, 3500),
+    "cifar100_shufflenet": (0.04, 1, 20, 3500),
+    "femnist_resnet18": (0.05, 5, 20, 3500),
+    "speech_resnet34": (0.04, 1, 16, 2618),
+}
+
+
+@pytest.mark.parametrize("task", TABLE_1)
+def test_tasks_of_fedsuv_are_those_of_its_first_table(task, fedsuv):
+    epochs = fedsuv.scenario_of(task, "fedavg", "averaging", "epochs", 0).describe()
+    steps = fedsuv.scenario_of(task, "fedsuv", "yogi", "steps", 7).describe()
+    local = epochs["learning"]["local"]
+    found = local["learning_rate"], local["epochs"], local["batch_size"], epochs["crowd"]["clients"]
+    assert found == TABLE_1[task]
+    assert local.get("steps") is None
+    work = steps["learning"]["local"]
+    assert (work["steps"], work["epochs"]) == (TABLE_1[task][1], 1)
+    assert steps["selector"]["samples_per_round"] == TABLE_1[task][1] * TABLE_1[task][2]
+    assert steps["learning"]["server"]["kind"] == "fedyogi"
+    assert steps["seed"] == 7
+    for one in (epochs, steps):
+        assert one["rounds"]["policy"] == {"kind": "deadline", "deadline_s": 100.0}
+        assert one["selector"]["cohort"] == 20
+
+
+@pytest.mark.parametrize("method", ["fedavg", "safa", "oort", "refl", "fedsuv"])
+def test_every_method_of_fedsuv_makes_a_scenario_in_both_readings(method, fedsuv):
+    digests = {
+        fedsuv.scenario_of("cifar10_mobilenet", method, aggregation, local, 0).digest()
+        for aggregation in ("averaging", "yogi")
+        for local in ("steps", "epochs")
+    }
+    assert len(digests) == 4
+
+
+def test_what_fedsuv_reports_has_a_number_for_each_method(fedsuv):
+    for task in fedsuv.TASKS.values():
+        for columns in (task.rounds, task.accuracy):
+            assert {len(numbers) for numbers in columns.values()} == {len(fedsuv.METHODS)}
+    # Section 6.2: up to 3.54 times as fast with averaging, 2.92 times with Yogi; 130 rounds on CIFAR-100.
+    speed = {
+        aggregation: max(task.rounds[aggregation][0] / task.rounds[aggregation][-1] for task in fedsuv.TASKS.values())
+        for aggregation in ("averaging", "yogi")
+    }
+    assert speed == {"averaging": pytest.approx(3.54, abs=0.005), "yogi": pytest.approx(2.92, abs=0.005)}
+
+
+def test_the_least_involved_are_taken_first(fedsuv):
+    selector = import_module("least_involved").LeastInvolved(3)
+    view = type("View", (), {"client": np.array([2, 4, 6, 8, 9]), "participations": np.array([1, 0, 2, 0, 1])})
+    rng = np.random.default_rng(0)
+    cohorts = {tuple(selector.select(view, rng).client.tolist()) for _ in range(40)}
+    assert cohorts == {(2, 4, 8), (4, 8, 9)}
+
+
+def test_least_involved_fulfils_the_contract(fedsuv):
+    from fedsim.testing import check_selector
+
+    check_selector(lambda: import_module("least_involved").LeastInvolved(3))
+
+
+class History:
+    """A history of which only evaluations are asked."""
+
+    def curve(self, x, y):
+        return np.array([10.0, 20.0, 30.0]), np.array([0.2, 0.4, 0.3])
+
+
+def test_rounds_to_a_target_by_hand(fedsuv):
+    tables = import_module("tables")
+    assert tables.rounds_to(History(), 0.2) == 10.0
+    assert tables.rounds_to(History(), 0.3) == 20.0
+    assert tables.rounds_to(History(), 0.5) == math.inf
+
+
+@pytest.mark.parametrize(("network", "parameters"), [("resnet18", 11_181_642), ("mobilenet_v2", 2_236_682)])
+def test_networks_are_those_of_torchvision(network, parameters, fedsuv):
+    """11,689,512 and 3,504,872 parameters with 1,000 classes (torchvision), less 990 outputs of 512 or 1,280."""
+    model = Scenario.load(SCENARIOS / "fedsuv" / "cifar10_resnet18.toml").replace({"learning.model.network": network})
+    module = model.learning.model.build((3, 32, 32), 10)
+    assert sum(part.numel() for part in module.parameters()) == parameters
+    grey = model.learning.model.build((1, 28, 28), 10)
+    first = next(part for part in grey.parameters())
+    fewer = 2 * first.numel()  # of the first layer, which has one channel instead of three
+    assert sum(part.numel() for part in grey.parameters()) == parameters - fewer
+
+
+def command(script, folder, *options):
+    return subprocess.run(  # noqa: S603
+        [sys.executable, SCENARIOS / script, *options, "--store", folder / "store", "--out", folder / "out"],
+        cwd=folder,
+        env={**os.environ, "OMP_NUM_THREADS": "1"},
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout
+
+
+@pytest.mark.slow
+def test_figures_of_pause_run_and_are_found_again(tmp_path):
+    options = ("--figure", "6", "7", "--methods", "all-open", "sa-pause", *ON_DIGITS, "--set")
+    options = (*options, "rounds.count=200")
+    first = command("pause/figures.py", tmp_path, *options)
+    table = (tmp_path / "out" / "table.md").read_text()
+    assert {path.name for path in (tmp_path / "out").iterdir()} == {"runs", "table.md", "fig6.png", "fig7.png"}
+    assert table.count("\n| ") == 4  # heads, rule, two methods
+    assert table in first
+    again = command("pause/figures.py", tmp_path, *options)
+    assert again == first
+    assert str(tmp_path) not in table
+
+
+@pytest.mark.slow
+def test_tables_of_fedsuv_run(tmp_path):
+    changed = ("--set", "rounds.count=200", "--set", "learning.split=equal", "--set", "devices.availability=always")
+    command("fedsuv/tables.py", tmp_path, "--task", "cifar10_mobilenet", "--aggregation", "yogi", *ON_DIGITS, *changed)
+    table = (tmp_path / "out" / "table.md").read_text()
+    for method in ("FedAvg", "SAFA", "Oort", "REFL", "FedSUV"):
+        assert table.count(f"\n| {method} |") == 1
+    names = {path.name for path in (tmp_path / "out").iterdir()}
+    assert names == {"runs", "table.md", "cifar10_mobilenet-yogi-steps.png"}
+
+
+def test_a_task_without_data_stands_in_the_table_with_the_reason(tmp_path, fedsuv):
+    tables, runs = import_module("tables"), import_module("paper_runs.runs")
+    setting = tables.Setting("femnist_resnet18", "yogi", "steps")
+    asked = runs.PaperRun(setting.name, "fedavg", setting.scenario("fedavg", 0, {}))
+    text = tables.part_of(setting, [runs.Ended(asked, tmp_path, 0.0, "femnist is not in x")] * 2, tmp_path)
+    assert "ResNet-18 on FEMNIST" in text
+    assert text.count("Skipped (`fedsim data` tells more): femnist is not in x") == 1
