@@ -204,6 +204,12 @@ def test_what_does_not_compose_is_refused_in_words(changes, message):
         TIMING.replace(changes)
 
 
+@pytest.mark.parametrize("changes", [{"privacy.composition.most_epsilon": 0.5}, {"privacy.least_epsilon": 3.5}])
+def test_a_budget_that_pays_for_no_update_is_refused(changes):
+    with pytest.raises(ScenarioError, match=r"privacy: no round can start; no client .* allowed: a budget that pays"):
+        simulate(TIMING.replace(changes))
+
+
 def test_releases_with_next_to_no_noise_are_refused_before_work_starts():
     with pytest.raises(ScenarioError, match=r"a release of 1e\+09 epsilon has noise of .* too little to compose"):
         simulate(TIMING.replace({"privacy.budget.epsilon": 1e9}))
