@@ -6,8 +6,9 @@
 Prints ratios of processor times, medians over turns in which all ways come one after another:
 
 - a run of `scenarios/quickstart.toml` with the evaluation at time 0 over one without it,
-- a perceptron on 20 samples of each of 1,000 clients by the learner with each executor, over a plain loop of PyTorch that
-  calls the module once for each client; and one pass over all samples in batches of 200, over the same.
+- a perceptron on 20 samples of each of 1,000 clients by the learner with each executor, over a plain loop of PyTorch
+  that calls the module once for each client; and one pass over all samples in batches of 200, over the same. The time
+  of worker processes is not counted.
 
 Not a test: it asserts nothing.
 """
@@ -75,7 +76,7 @@ def plain(size: int) -> float:
     """Return the processor time of a plain loop over all samples, a number of them at a time."""
     learner, data = learner_with("sequential"), Drawn().load()
     module = rebuilt(learner.architecture, learner.export(learner.initial()))
-    x, y = torch.from_numpy(data.train_x), torch.from_numpy(data.train_y)
+    x, y = torch.from_numpy(data.train_x.copy()), torch.from_numpy(data.train_y.copy())
 
     def passes() -> None:
         with torch.inference_mode():
