@@ -9,7 +9,7 @@ from fedsim.arrays import IntArray, Vector
 from fedsim.identity import identity
 from fedsim.learning.computing import Work
 from fedsim.learning.drawn_samples import SampleDraws
-from fedsim.learning.evaluation import KnownEvaluation, PendingEvaluation
+from fedsim.learning.evaluation import Evaluation, KnownEvaluation, PendingEvaluation
 from fedsim.learning.executors.contracts import (
     SEQUENTIAL,
     EvaluationJob,
@@ -319,6 +319,22 @@ class Computation:
         self._probed += len(scores)
         jobs = [EvaluationJob(model, self._rows[client]) for model, client in scores.values()]
         return self._evaluator.start(jobs, self._keep_evaluations(list(scores)))
+
+    def score_together(self, model: Vector, scores: Mapping[str, int]) -> list[Evaluation]:
+        """Evaluate one model on all data of several clients, which pass through it together where the executor can.
+
+        Parameters
+        ----------
+        model : shape (d,)
+        scores : client by the digest of the score, at least one
+        """
+        self._probed += len(scores)
+        parts = [self._rows[client] for client in scores.values()]
+        sizes = np.array([part.size for part in parts], dtype=np.int64)
+        (whole,) = self._evaluator.run([EvaluationJob(model, np.concatenate(parts), sizes)])
+        found = list(whole.parts or self._evaluator.run([EvaluationJob(model, part) for part in parts]))
+        self._keep_evaluations(list(scores))(found)
+        return found
 
     def score_digest(self, model: str, client: int, samples: int | None = None, round_: int = 0) -> str:
         """Return the digest of a model's score on a client's data, or on a mini-batch of it.
