@@ -9,12 +9,11 @@ from typing import Final
 
 import numpy as np
 
-from fedsim.arrays import IntArray, Vector
-from fedsim.learning.evaluation import ClientEvaluations
+from fedsim.arrays import FloatArray, IntArray, Vector
+from fedsim.learning.evaluation import ClientEvaluations, Evaluation
 from fedsim.learning.lineage.computation import Computation
 from fedsim.learning.lineage.handles import ModelHandle, StateHandle, digest_of
 from fedsim.learning.lineage.local_work import LocalWork
-from fedsim.learning.store.contracts import Record
 
 _BYTES_AT_ONCE: Final = 2**28
 """Of clients' own models that are given to the executor by one call."""
@@ -27,7 +26,7 @@ def evaluate_clients(
     local: LocalWork,
     kept: Mapping[int, StateHandle],
 ) -> ClientEvaluations:
-    """Return accuracy and loss of a model on all training samples of each client.
+    """Return accuracy, loss and metrics of a model on all training samples of each client.
 
     Parameters
     ----------
@@ -44,9 +43,13 @@ def evaluate_clients(
         )
         for client in np.flatnonzero(samples).tolist()
     }
-    known: dict[str, Record] = dict(results.kept.records(list(dict.fromkeys(digests.values()))))
+    owner = {digest: client for client, digest in digests.items()}
+    records = results.kept.records(list(owner))
+    known = {
+        digest: results.scores.of_record(record, int(samples[owner[digest]])) for digest, record in records.items()
+    }
     results.found_probes(len(known))
-    missing = {digest: client for client, digest in digests.items() if digest not in known}
+    missing = {digest: client for digest, client in owner.items() if digest not in known}
     if missing:
         results.vector(model)
         shared = {digest: (model.vector, client) for digest, client in missing.items() if client not in states}
@@ -58,18 +61,22 @@ def evaluate_clients(
             part = rest[first : first + most]
             own = {digest: (local.own_model(model.vector, states[client]), client) for digest, client in part}
             known |= _scored(results, own)
-    found = ClientEvaluations(np.full(samples.size, np.nan), np.full(samples.size, np.nan))
-    for client, digest in digests.items():
-        found.accuracy[client], found.loss[client] = known[digest]["accuracy"], known[digest]["loss"]
-    return found
+    found = {client: known[digest] for client, digest in digests.items()}
+    names = next((list(one.metrics) for one in found.values()), [])
+
+    def column(name: str) -> FloatArray:
+        values = np.full(samples.size, np.nan)
+        values[list(found)] = [one.value(name) for one in found.values()]
+        return values
+
+    return ClientEvaluations(column("accuracy"), column("loss"), {name: column(name) for name in names})
 
 
-def _scored(results: Computation, scores: Mapping[str, tuple[Vector, int]]) -> dict[str, Record]:
+def _scored(results: Computation, scores: Mapping[str, tuple[Vector, int]]) -> dict[str, Evaluation]:
     """Return the scores of models on clients' data, by their digests."""
     if not scores:
         return {}
-    found = results.start_scores(scores).results()
-    return {digest: {"accuracy": one.accuracy, "loss": one.loss} for digest, one in zip(scores, found, strict=True)}
+    return dict(zip(scores, results.start_scores(scores).results(), strict=True))
 
 
 def _settle(results: Computation, states: Sequence[StateHandle]) -> None:

@@ -35,10 +35,18 @@ class Evaluation:
 
 
 class ClientEvaluations(NamedTuple):
-    """A model's share of right answers and mean loss on each client's own samples, shape (K,); NaN without samples."""
+    """How good a model is on each client's own samples.
+
+    Attributes
+    ----------
+    accuracy : share of right answers, shape (K,); NaN without samples, and where the task has no such metric
+    loss : mean loss, shape (K,); NaN without samples
+    metrics : all metrics of the task by their names, shape (K,) each; NaN without samples
+    """
 
     accuracy: FloatArray
     loss: FloatArray
+    metrics: Mapping[str, FloatArray]
 
 
 class PendingEvaluation(Protocol):
@@ -95,4 +103,5 @@ class EvaluationsOfClients:
             raise AnswerError(in_words(answer), "ClientEvaluations")
         accuracy = Numbers(shaped("clients"), least=0, most=1, nan=True)(answer.accuracy, given)
         loss = Numbers(shaped("clients"), infinite=True, nan=True)(answer.loss, given)
-        return ClientEvaluations(accuracy, loss)
+        number = Numbers(shaped("clients"), infinite=True, nan=True)
+        return ClientEvaluations(accuracy, loss, {name: number(one, given) for name, one in answer.metrics.items()})

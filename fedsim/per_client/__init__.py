@@ -1,6 +1,17 @@
 """Values that clients may have each: one number for all, a list, a law, or a column of a table of clients."""
 
-from fedsim.per_client.field import ClientValues, PerClient, Values, at, by_value, of_one, one_number, values_of
+from fedsim.per_client.field import ClientValues, PerClient, Values, at, by_value, is_one, of_one, one_number, values_of
 from fedsim.per_client.laws import CLIENT_LAWS
 
-__all__ = ["CLIENT_LAWS", "ClientValues", "PerClient", "Values", "at", "by_value", "of_one", "one_number", "values_of"]
+__all__ = [
+    "CLIENT_LAWS",
+    "ClientValues",
+    "PerClient",
+    "Values",
+    "at",
+    "by_value",
+    "is_one",
+    "of_one",
+    "one_number",
+    "values_of",
+]

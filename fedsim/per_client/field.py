@@ -7,7 +7,7 @@ law (``{ kind = "log-normal", median = 100.0, sigma = 0.5 }``) or a column of a 
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeGuard
 
 import numpy as np
 from pydantic import BaseModel, ValidationError
@@ -182,6 +182,11 @@ def at(values: Values, client: IntArray) -> Values:
 def of_one(values: Values, i: int) -> float:
     """Return the value of one client."""
     return float(values[i]) if isinstance(values, np.ndarray) else values
+
+
+def is_one(values: Values) -> TypeGuard[float]:
+    """Return whether there is one value for all clients."""
+    return not isinstance(values, np.ndarray)
 
 
 def by_value(values: Values, ask: Callable[[IntArray | slice, float], FloatArray]) -> FloatArray:

@@ -44,10 +44,10 @@ class Uniform(CohortSelector):
 
     def select(self, view: RoundView, rng: np.random.Generator) -> Cohort:
         """Return ``cohort`` distinct candidates, each set of them with equal probability."""
-        size = self.cohort_size(view)
-        if view.count <= size:
+        size, count = self.cohort_size(view), view.count
+        if count <= size:
             return Cohort(view.client.copy())
-        return Cohort(view.pick(draw_places(view.count, size, rng)))
+        return Cohort(view.pick(draw_places(count, size, rng)))
 
 
 class RoundRobin(CohortSelector):

@@ -238,7 +238,7 @@ def typed(folder, monkeypatch):
 
 def test_run_says_what_was_computed_and_what_was_found_and_is_done_at_once_when_finished(typed):
     first = typed("run", "tiny.toml", "--out", "a", "--store", "store", "--save-models", "2")
-    assert "trainings: 6 computed, 0 found; evaluations: 3 computed, 0 found" in first.stdout
+    assert "trainings: 6 computed, 0 found; evaluations: 4 computed, 0 found" in first.stdout
     assert Path("a/models/round-000002.safetensors").exists()
     again = typed("run", "tiny.toml", "--out", "a", "--store", "store")
     assert "a: was finished before" in again.stdout
@@ -246,7 +246,7 @@ def test_run_says_what_was_computed_and_what_was_found_and_is_done_at_once_when_
     summaries = [typed_out.stdout[typed_out.stdout.index("tiny (seed 0)") :] for typed_out in (first, again)]
     assert summaries[0] == summaries[1]
     other = typed("run", "tiny.toml", "--out", "b", "--store", "store", "--keep-models", "last")
-    assert "trainings: 0 computed, 6 found; evaluations: 0 computed, 3 found" in other.stdout
+    assert "trainings: 0 computed, 6 found; evaluations: 0 computed, 4 found" in other.stdout
     none = typed("run", "tiny.toml", "--out", "c", "--no-store")
     assert "trainings: 6 computed, 0 found" in none.stdout
 

@@ -260,7 +260,7 @@ SELECTORS = {
     "uniform": [{"cohort": 1}, {"cohort": 4}, {"cohort": 5}],
     "weighted": [{}, {"weights": "samples"}],
 }
-WITHOUT_COHORT = ("all", "fedcs", "fixed-ratio")
+WITHOUT_COHORT = ("all", "poisson", "fedcs", "fixed-ratio")
 
 
 def selector(kind: str, options: Tables) -> Tables:

@@ -274,6 +274,9 @@ def test_the_table_is_read_and_written():
         "side_information": {"kind": "laplace", "share": 0.2, "clip": 3.0},
         "label_histograms": {"kind": "laplace-counts", "epsilon": 0.1},
         "least_epsilon": 2.0,
+        "where": "client",
+        "composition": None,
+        "amplification": "none",
     }
     assert Privacy.model_validate(table).model_dump() == table
 

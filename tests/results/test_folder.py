@@ -49,6 +49,7 @@ def test_a_finished_run_holds_everything(tmp_path):
         "model.safetensors",
         "clients.parquet",
         "participations.parquet",
+        "releases.parquet",
         "rounds.parquet",
         "evaluations.parquet",
         "accuracy.png",

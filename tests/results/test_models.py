@@ -73,7 +73,7 @@ def test_each_nth_model_is_kept_and_a_replay_leaves_it(tmp_path):
     assert (tmp_path / "run" / models.model_of_round(2)).stat().st_mtime_ns == made
     accuracy = history.column("evaluations", "accuracy")
     for number in (2, 4):
-        assert accuracy_of(load_model(tmp_path / "run", after_round=number)) == pytest.approx(accuracy[number - 1])
+        assert accuracy_of(load_model(tmp_path / "run", after_round=number)) == pytest.approx(accuracy[number])
     with pytest.raises(RunError, match="no model after round 3; there are models after the rounds 2, 4"):
         history.model(after_round=3)
     run(SCENARIO, tmp_path / "run", replace=True)

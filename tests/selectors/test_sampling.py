@@ -11,8 +11,8 @@ from fedsim.errors import SelectorError
 from fedsim.selectors import SELECTORS
 from fedsim.selectors.baselines import RoundRobin, WeightedSampling
 from fedsim.selectors.importance import ImportanceSampling, optimal_probabilities
+from fedsim.selectors.independent_draws import MdSampling
 from fedsim.selectors.loss_proportional import LossProportional
-from fedsim.selectors.md import MdSampling
 from fedsim.selectors.oracles import Soonest
 from tests.support.views import reports_of, rng, view_of
 

@@ -211,7 +211,7 @@ class CountingLearner:
 
     def evaluate_clients(self, model):
         self.evaluated_clients.append(model.version)
-        return ClientEvaluations(np.arange(self.samples.size) / self.samples.size, np.ones(self.samples.size))
+        return ClientEvaluations(np.arange(self.samples.size) / self.samples.size, np.ones(self.samples.size), {})
 
     def export(self, model):
         return {"version": np.array(model.version)}
@@ -273,6 +273,7 @@ def serve(
     links_up=None,
     server_restart=None,
     streams=None,
+    secure=None,
     **ending,
 ):
     """Run a server in a world of fixed times, or over the links given; return history, selector, learner and ledger.
@@ -298,7 +299,7 @@ def serve(
             compute=FixedCompute(compute_s),
             availability=presence,
             dropout=dropout or FixedDropout([np.inf] * clients if leaves_s is None else leaves_s),
-            workload=Workload(learner, getattr(selector, "needs", ())),
+            workload=Workload(learner, getattr(selector, "needs", ()), secure and secure.masked_bits),
             accountant=ledger,
             batteries=batteries,
             devices_up=devices_up,
@@ -313,6 +314,7 @@ def serve(
         minimum_updates=minimum_updates,
         knowledge=Knowledge(learner.samples, ledger, None),
         server_restart=server_restart,
+        secure=secure,
     )
     hierarchy = None
     if edges is not None:

@@ -77,6 +77,7 @@ class Computation:
     kept : what the store has
     messages : as given
     shards : digest of every client's samples
+    scores : how sums over samples become an evaluation
     basis : what every result depends on; with what distinguishes this executor's, unless they have the bits of
         `SEQUENTIAL`
     """
@@ -98,7 +99,7 @@ class Computation:
         self.shards = [digest_of(part.tobytes()) for part in rows]
         other = () if executor.fingerprint == SEQUENTIAL else (executor.fingerprint,)
         self.basis = digest_of(ARITHMETIC, numerics, setup.data.digest, *other)
-        self._scores, self._test_samples = setup.scores, len(setup.data.test_y)
+        self.scores, self._test_samples = setup.scores, len(setup.data.test_y)
         self._judged = () if setup.task == Classification() else (identity(setup.task),)
         self._rows, self._streams, self.messages = rows, streams, messages
         self._draws = SampleDraws(streams, np.array([part.size for part in rows], dtype=np.int64))
@@ -251,7 +252,7 @@ class Computation:
         found = self.kept.records([digest]).get(digest)
         if found is not None:
             self._evaluations_found += 1
-            model.evaluation = KnownEvaluation(self._scores.of_record(found, self._test_samples))
+            model.evaluation = KnownEvaluation(self.scores.of_record(found, self._test_samples))
             return model.evaluation
         waiting = model.evaluation = self._to_evaluate[model] = Waiting(self.begin_evaluations)
         # Without stale updates no training can run beside those of the next model, so that to wait gains nothing.
@@ -377,7 +378,7 @@ class Computation:
 
     def _keep_evaluations(self, digests: Sequence[str]) -> Callable[[Found], None]:
         def keep(found: Found) -> None:
-            scores = self._scores
+            scores = self.scores
             self.kept.put_records({digest: scores.record(one) for digest, one in zip(digests, found, strict=True)})
 
         return keep

@@ -9,7 +9,7 @@ from fedsim.arrays import FloatArray, IntArray
 from fedsim.devices import Availability, Batteries, ComputeTimes, Dropout
 from fedsim.devices.availability.on_off import OnOffProcess
 from fedsim.network import Links
-from fedsim.per_client import Values, by_value
+from fedsim.per_client import Values, by_value, is_one
 from fedsim.privacy import PrivacyAccountant
 from fedsim.rounds.clients.assignment import Workload
 from fedsim.rounds.clients.connections import Connections
@@ -64,7 +64,7 @@ class ClientContext:
         client, draw, start_s : as for `Links.downlink_s`
         bits : size of the message, or of each
         """
-        if self.connections is None and not isinstance(bits, np.ndarray):
+        if self.connections is None and is_one(bits):
             return self.links.downlink_s(client, draw, start_s, bits)
         if self.connections is not None:
             setup_s = self.connections.before_downlink_s(client, start_s)
@@ -91,7 +91,7 @@ class ClientContext:
         links : of their cohort under an allocation; None for the run's
         """
         own = links or self.links
-        if self.connections is None and not isinstance(bits, np.ndarray):
+        if self.connections is None and is_one(bits):
             return own.uplink_s(client, draw, start_s, bits)
         if self.connections is not None:
             setup_s = self.connections.before_uplink_s(silent_s)

@@ -12,11 +12,15 @@ class CutTransfers:
     Parameters
     ----------
     carried : tells how many bits dedicated transfers have carried
+
+    Attributes
+    ----------
+    new : phase, position, start and seconds of each transfer noted since the last count
     """
 
     def __init__(self, carried: Carried) -> None:
         self._carried = carried
-        self._new: list[tuple[int, int, float, float]] = []
+        self.new: list[tuple[int, int, float, float]] = []
 
     def add(self, phase: int, i: int, start_s: float, elapsed_s: float) -> None:
         """Note a transfer that was cut.
@@ -26,13 +30,11 @@ class CutTransfers:
         phase, i : `DOWNLINK` or `UPLINK`, and position of the client in the cohort
         start_s, elapsed_s : its start, and the seconds since then
         """
-        self._new.append((phase, i, start_s, elapsed_s))
+        self.new.append((phase, i, start_s, elapsed_s))
 
     def count(self, sent_bits: FloatArray) -> None:
         """Lower the bits down and up, shape (2, n), to those carried by the transfers noted since the last call."""
-        if not self._new:
-            return
-        new, self._new = self._new, []
+        new, self.new = self.new, []
         for phase in {phase for phase, *_ in new}:
             member, start_s, elapsed_s = zip(*[rest for at, *rest in new if at == phase], strict=True)
             members = np.array(member, dtype=np.int64)

@@ -177,7 +177,8 @@ class Participations:
     @property
     def sent_bits(self) -> FloatArray:
         """Bits carried down and up, shape (2, n)."""
-        self.count_bits()
+        if self._cuts.new:
+            self.count_bits()
         return self._sent_bits
 
     def count_bits(self) -> None:
@@ -253,16 +254,19 @@ class Participations:
     def _end_by_now(self, _event: Event | None = None) -> None:
         """End the participations that share an event and whose wait is over, each at its own instant."""
         shared, start_s, waits_s = self._shared, self.start_s, self._waits_s[0]
-        if shared is None or (now_s := self.env.now) < start_s + min(waits_s, default=0.0):
+        if shared is None:
             return
-        size, ends_s = len(waits_s), [start_s + wait_s for wait_s in waits_s]
-        self._awaited = awaited = [None if end_s <= now_s else shared for end_s in ends_s]
-        self._delivered = delivered = awaited.count(None)
-        self._known_ends_s, self._in_flight = None, size - delivered
-        if delivered < size:
+        size, now_s = len(waits_s), self.env.now
+        if now_s < start_s + max(waits_s, default=0.0):
+            ends_s = [start_s + wait_s for wait_s in waits_s]
+            self._awaited = awaited = [None if end_s <= now_s else shared for end_s in ends_s]
+            self._delivered = delivered = awaited.count(None)
+            self._known_ends_s, self._in_flight = None, size - delivered
             self._ends_s = [end_s if end_s <= now_s else math.nan for end_s in ends_s]
             return
-        self._ends_s, self._shared = ends_s, None
+        self._known_ends_s = start_s + np.array(waits_s)
+        self._awaited, self._shared = [None] * size, None
+        self._delivered, self._in_flight = size, 0
         if size in self._milestones:
             self._milestones[size].succeed()
 

@@ -94,7 +94,10 @@ class Coordinator:
             ended_by = yield from policy.run(self, round_)
             if self._runs.end_with_round and round_.cohort_run is not None:
                 yield from self._runs.cancel([round_.cohort_run])
-            revealed = round_.cohort_run is None or (yield from self._masking.reveal(round_.cohort_run))
+            revealed = True
+            if round_.cohort_run is not None:
+                self._runs.close_round(round_.cohort_run)
+                revealed = yield from self._masking.reveal(round_.cohort_run)
             self._close(round_, ended_by, revealed=revealed)
         except PartError as error:
             error.place(number, self.env.now)
@@ -222,8 +225,6 @@ class Coordinator:
         """Aggregate the updates that have arrived, if their sum is known, and record and report the round."""
         number, own, end_s = round_.number, round_.cohort_run, self.env.now
         asynchronous = self._traits.concurrency is not None
-        if own is not None:
-            self._runs.close_round(own)
         if not revealed:
             self._buffer.discard()
         self.model = self._buffer.aggregate(number, self.model)

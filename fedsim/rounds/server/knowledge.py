@@ -184,17 +184,17 @@ class Knowledge:
         arrived : members of cohorts
         now_s : present instant
         """
-        client = _joined([run.cohort.client[members] for run, members in arrived], np.int64)
         # Of a client that occurs more than once the last element counts.
-        self.last_duration_s[client] = _joined(
-            [run.duration_s(np.inf)[members] for run, members in arrived], np.float64
-        )
-        if any("loss" in run.measured for run, _ in arrived):
-            loss = _column("loss", arrived).astype(np.float64)
-            known = ~np.isnan(loss)
-            self.last_loss[client[known]] = loss[known]
-        if self.snr_hz is not None and self._channel is not None and client.size:
-            self.snr_hz[client] = self._channel(client, now_s)
+        for run, members in arrived:
+            places = run.places(members)
+            client = run.cohort.client[places]
+            self.last_duration_s[client] = run.duration_s(np.inf)[places]
+            if "loss" in run.measured:
+                loss = run.measured["loss"][places].astype(np.float64)
+                known = ~np.isnan(loss)
+                self.last_loss[client[known]] = loss[known]
+            if self.snr_hz is not None and self._channel is not None and client.size:
+                self.snr_hz[client] = self._channel(client, now_s)
 
     def _columns(self, client: Callable[[], IntArray], time_s: float) -> dict[str, Callable[[], FloatArray]]:
         """Return the columns that are made at request for some clients at an instant, by name."""

@@ -201,17 +201,19 @@ class Selection:
 
     def _tracks_any(self, time_s: float, draw: int) -> bool:
         """Return whether any of the server's clients, idle or not, is available at an instant of a draw."""
-        self._come_or_gone(self._tracker.update(time_s, draw))
+        position = self._tracker.update(time_s, draw)
+        if position.size:
+            self._come_or_gone(position)
         return self._tracker.count > 0
 
     def _update(self, time_s: float, draw: int) -> None:
         """Bring the candidates up to an instant of a draw: clients have come or gone, or become busy or idle."""
-        self._come_or_gone(self._tracker.update(time_s, draw))
-        self._come_or_gone(self._roster.take_turned())
+        for position in (self._tracker.update(time_s, draw), self._roster.take_turned()):
+            if position.size:
+                self._come_or_gone(position)
 
     def _come_or_gone(self, position: IntArray) -> None:
-        if position.size:
-            self._candidates.put(position, self._tracker.available[position] & ~self._roster.busy(position))
+        self._candidates.put(position, self._tracker.available[position] & ~self._roster.busy(position))
 
     def _cohort_or_none(self, number: int, shown: list[RoundView]) -> Cohort | None:
         """Return the selector's cohort; None without a view, or if it is empty."""

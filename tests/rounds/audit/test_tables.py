@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 
 from fedsim.errors import AuditError
-from fedsim.history.outcomes import NO_VALUE, Fate, Outcome, Phase, RoundEnd
+from fedsim.history.outcomes import NO_VALUE, Fate, Outcome, Phase, RoundEnd, SecureStep
 from fedsim.history.schema import TABLES
 from fedsim.rounds.audit import tables as audit
 from fedsim.rounds.audit.table_rows import Following, TableRows
@@ -43,6 +43,11 @@ PARTICIPATION = {
     "energy_j": [3.0, 1.0, 2.0, 3.0],
 }
 PROBE = {name: PARTICIPATION[name] for name in TABLES["probes"].arrow.names} | {"epsilon": 0.0}
+STEP = {name: PARTICIPATION.get(name) for name in TABLES["secure_steps"].arrow.names} | {"step": SecureStep.UNMASK}
+RELEASE = {
+    "round": [1, 1, 2, 2], "edge": None, "client": [4, 2, 4, None], "number": [1, 1, 2, None], "epsilon": 0.25,
+    "clipping_norm": 1.0, "sensitivity": 2.0, "noise_scale": 8.0, "spent": [0.25, 0.25, 0.5, None], "delta": 0.0,
+}  # fmt: skip
 ROUND = {
     "round": [1, 2, 3],
     "start_s": [0.0, 8.0, 12.0],
@@ -58,15 +63,19 @@ ROUND = {
     "largest_leakage": [0.25, 0.5, 0.5],
     "mean_leakage": [0.05, 0.1, 0.15],
     "noise_to_signal": [2.0, None, 0.5],
+    "clipped_share": [0.5, None, 0.0],
     "ended_by": RoundEnd.ENOUGH,
 }
 TRUE = {
     "participations": PARTICIPATION,
     "probes": PROBE,
+    "secure_steps": STEP,
+    "releases": RELEASE,
     "rounds": ROUND,
     "edge_rounds": {"edge": 0, **ROUND},
     "evaluations": {
-        "round": [1, 2], "time_s": [8.0, 12.0], "model_version": [1, 1], "accuracy": 0.5, "loss": 1.0
+        "round": [1, 2], "time_s": [8.0, 12.0], "model_version": [1, 1], "accuracy": 0.5, "loss": 1.0,
+        "metrics": None,
     },
     "edge_participations": {
         "round": [1, 2], "edge": 0, "edge_rounds": 1, "start_s": [0.0, 8.0], "downlink_s": 1.0, "uplink_s": 1.0,
@@ -89,7 +98,9 @@ def table(name, **cells):
 def accounts():
     """Return the accounts of clients 0 to 4: client 2 has spent 0.25, client 4 has spent 0.5."""
     budget = SimpleNamespace(total=BUDGET)
-    return SimpleNamespace(budget=budget, declared=0.0, spent=np.array([0.0, 0.0, 0.25, 0.0, 0.5]))
+    return SimpleNamespace(
+        budget=budget, total=BUDGET, adds_up=True, declared=0.0, spent=np.array([0.0, 0.0, 0.25, 0.0, 0.5])
+    )
 
 
 def audited(changes, rules=ROW_RULES, accountant=None, one_server=True, skip=(), at=0):
@@ -130,9 +141,11 @@ SPENDING = {
 PLANTS = [
     *(("participations", broken, cells) for broken, cells in SPENDING.items()),
     *(("probes", broken, cells) for broken, cells in SPENDING.items()),
-    # A delivered participation has served; in a probe the outcome stands alone.
-    ("probes", "was delivered although it was cut", {"outcome": {1: SENT}}),
-    ("probes", "was dropped although it was not cut", {"outcome": {0: LEFT}}),
+    *(("secure_steps", broken, cells) for broken, cells in SPENDING.items()),
+    ("releases", "takes its client beyond the privacy budget of 1.0", {"spent": {2: 1.1}}),
+    # A delivered participation has served; in a probe or a step the outcome stands alone.
+    *((name, "was delivered although it was cut", {"outcome": {1: SENT}}) for name in ("probes", "secure_steps")),
+    *((name, "was dropped although it was not cut", {"outcome": {0: LEFT}}) for name in ("probes", "secure_steps")),
     ("participations", "was delivered although it was cut", {"outcome": {2: SENT}}),
     (
         "participations",
@@ -231,7 +244,7 @@ def test_a_planted_violation_is_refused_by_its_rule_and_by_no_other(name, broken
             refuse(rows, wrong, rule, shown, **options)
 
     monkeypatch.setattr(audit, "_refuse", without)
-    rules = {**ROW_RULES, name: tuple(rule for rule in ROW_RULES[name] if rule.broken != broken)}
+    rules = {**ROW_RULES, name: tuple(rule for rule in ROW_RULES.get(name, ()) if rule.broken != broken)}
     audited(changes, rules, accountant)
 
 

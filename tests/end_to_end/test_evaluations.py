@@ -1,0 +1,155 @@
+"""Evaluations at time 0 and on each client's samples in whole runs: what they change, what they share, what is kept."""
+
+import json
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from fedsim import Scenario, read_run, run, simulate
+from fedsim.cli import app
+from fedsim.errors import ScenarioError
+from fedsim.learning import MemoryStore, Work
+from fedsim.results import read_summary, recording, report
+from fedsim.simulation import Simulation
+from tests.support.tiny_targets import TinyTargets
+
+EVENTS = ("participations", "rounds", "clients")
+SCENARIO = Scenario(
+    name="evaluated",
+    crowd={"clients": 8},
+    learning={
+        "data": {"kind": "digits", "train_limit": 240},
+        "split": {"kind": "dirichlet", "alpha": 0.5, "min_samples": 8},
+        "model": {"kind": "mlp", "hidden": [8]},
+        "local": {"epochs": 1, "batch_size": 8, "learning_rate": 0.2},
+    },
+    network="pause-two-speed",
+    rounds={"count": 4, "policy": {"kind": "deadline", "deadline_s": 0.9}},
+    selector={"kind": "uniform", "cohort": 3},
+    results={"audit": True},
+)
+SERVERS = {
+    "flat": {},
+    "asynchronous": {"rounds.policy": {"kind": "fedbuff", "concurrency": 4, "buffer": 2}},
+    "edges": {"rounds.edges": {"grouping": {"kind": "order", "count": 2}, "backhaul": "none"}, "selector.cohort": 2},
+}
+
+
+@pytest.mark.parametrize("server", SERVERS)
+def test_the_first_model_is_evaluated_at_0_s_and_nothing_else_differs(server):
+    scenario = SCENARIO.replace(SERVERS[server])
+    history, without = simulate(scenario), simulate(scenario.replace({"results.evaluate_start": False}))
+    first = history.evaluations.slice(0, 1).to_pylist()[0]
+    assert (first["round"], first["time_s"], first["model_version"]) == (0, 0.0, 0)
+    assert history.evaluations.slice(1).to_pylist() == without.evaluations.to_pylist()
+    for name in EVENTS:
+        assert getattr(history, name).equals(getattr(without, name))
+    learner = Simulation(scenario).context.learner
+    assert (first["accuracy"], first["loss"]) == pytest.approx(
+        (learner.evaluate(learner.initial()).accuracy, learner.evaluate(learner.initial()).loss)
+    )
+
+
+def test_a_run_about_timing_alone_evaluates_nothing():
+    timing = {"kind": "none", "model_bits": 1e5, "samples_per_client": 20}
+    history = simulate(SCENARIO.replace({"learning": timing, "results.evaluate_clients": "last"}))
+    assert history.evaluations.num_rows == 0
+    assert history.client_evaluations is None
+
+
+def test_what_ifs_and_other_selectors_find_the_first_evaluation():
+    store = MemoryStore()
+    first = Simulation(SCENARIO, store=store)
+    first.run()
+    other = Simulation(SCENARIO.replace({"rounds.policy.deadline_s": 0.8, "selector.kind": "round-robin"}), store=store)
+    other.run()
+    assert first.context.learner.work.evaluated == 5
+    assert other.context.learner.work.evaluations_found >= 1
+    again = Simulation(SCENARIO.replace({"results.evaluate_clients": 2}), store=store)
+    history = again.run()
+    trained = first.context.learner.work.trained
+    probed = 3 * 8
+    assert again.context.learner.work == Work(trainings_found=trained, evaluations_found=5, probed=probed)
+    assert history.column("client_evaluations", "round").tolist() == [0] * 8 + [2] * 8 + [4] * 8
+
+
+@pytest.mark.parametrize("server", SERVERS)
+@pytest.mark.parametrize("algorithm", ["plain", "fedper"])
+def test_losses_of_clients_are_those_that_a_selector_is_told_and_fall(server, algorithm):
+    """At time 0 all clients have the server's model, also those that will have layers of their own."""
+    changes = {"learning.algorithm": algorithm, "results.evaluate_clients": 2, **SERVERS[server]}
+    run_of = Simulation(SCENARIO.replace(changes))
+    history, learner = run_of.run(), run_of.context.learner
+    number, samples, accuracy, loss = (
+        history.column("client_evaluations", name) for name in ("round", "samples", "accuracy", "loss")
+    )
+    assert sorted(set(number.tolist())) == [0, 2, 4]
+    assert samples[number == 0].sum() == 240
+    np.testing.assert_array_equal(loss[number == 0], learner.probe_losses(learner.initial(), np.arange(8), None, 1))
+    assert loss[number == 4].mean() < loss[number == 0].mean()
+    assert ((accuracy >= 0) & (accuracy <= 1)).all()
+
+
+def test_the_run_folder_has_the_table_its_figure_and_the_spread(tmp_path, monkeypatch):
+    monkeypatch.setattr(recording, "draw", lambda *_, **__: None)
+    history = run(SCENARIO.replace({"results.evaluate_clients": "last"}), tmp_path / "run", store=False)
+    read = read_run(tmp_path / "run")
+    assert read.client_evaluations.equals(history.client_evaluations)
+    assert read.fairness().equals(history.fairness())
+    assert json.loads((tmp_path / "run" / "run.json").read_text())["tables"]["client_evaluations"]["rows"] == 8
+    summary, spread = read_summary(tmp_path / "run"), history.fairness().to_pylist()[0]
+    assert {name: summary[f"client_accuracy_{name}"] for name in ("mean", "std", "worst_decile", "jain")} == {
+        name: spread[name] for name in ("mean", "std", "worst_decile", "jain")
+    }
+    assert (tmp_path / "run" / "accuracy_of_clients.png").exists()
+    out = tmp_path / "clients.svg"
+    typed = CliRunner().invoke(app, ["plot", str(tmp_path / "run"), "--y", "clients", "--out", str(out)])
+    assert typed.exit_code == 0, typed.output
+    assert "<svg" in out.read_text()
+
+
+def test_a_task_without_accuracy_has_a_table_and_neither_figure_nor_spread_of_it(tmp_path, monkeypatch):
+    monkeypatch.setattr(recording, "draw", lambda *_, **__: None)
+    learning = {
+        "task": {"kind": "regression", "metrics": ["mean-absolute-error"]},
+        "data": TinyTargets(of="numbers"),
+        "split": "equal",
+        "model": {"kind": "mlp", "hidden": [4]},
+    }
+    scenario = SCENARIO.replace({"learning": learning, "results.evaluate_clients": "last"})
+    history = run(scenario, tmp_path / "run", store=False)
+    row = read_run(tmp_path / "run").client_evaluations.to_pylist()[0]
+    assert row["accuracy"] is None
+    assert row["loss"] > 0
+    assert dict(row["metrics"])["mean-absolute-error"] > 0
+    assert not (tmp_path / "run" / "accuracy_of_clients.png").exists()
+    summary = read_summary(tmp_path / "run")
+    assert summary["client_accuracy_mean"] is None
+    assert summary["mean_accuracy"] is None
+    assert history.fairness("mean-absolute-error").column("clients").to_pylist() == [8]
+    assert "accuracy of the model on each client's own samples" not in {page.title for page in report(history)}
+
+
+def test_a_run_that_was_cut_off_goes_on_with_evaluations_of_clients(tmp_path, monkeypatch):
+    monkeypatch.setattr(recording, "draw", lambda *_, **__: None)
+    scenario = SCENARIO.replace({"results.evaluate_clients": 1})
+
+    def stop(progress):
+        if progress.round == 2:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        run(scenario, tmp_path / "run", store=False, on_round=stop)
+    so_far = read_run(tmp_path / "run")
+    assert so_far.column("evaluations", "round").tolist() == [0, 1, 2]
+    assert sorted(set(so_far.column("client_evaluations", "round").tolist())) == [0, 1, 2]
+    history = run(scenario, tmp_path / "run", store=False)
+    assert history.client_evaluations.equals(simulate(scenario).client_evaluations)
+
+
+@pytest.mark.parametrize("value", [0, -1, "always", True, 1.5])
+def test_what_is_no_choice_is_refused_in_words(value):
+    allowed = "input should be 'never', 'last' or a whole number of at least 1"
+    with pytest.raises(ScenarioError, match=rf"results\.evaluate_clients: .* is not allowed; {allowed}"):
+        SCENARIO.replace({"results.evaluate_clients": value})
