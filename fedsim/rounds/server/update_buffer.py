@@ -265,7 +265,7 @@ def _speaking(run: CohortRun, members: IntArray) -> IntArray:
 
 def _apart(members: Members) -> tuple[Members, Members]:
     """Return members with updates, and those that have sent a message without bits."""
-    if all(run.silent is None for run, _ in members):
+    if not [run for run, _ in members if run.silent is not None]:
         return members, []
     parts = [
         (run, places, np.zeros(places.size, dtype=bool) if run.silent is None else run.silent[places])
