@@ -99,7 +99,7 @@ class UpdateBuffer:
     def aggregate(self, number: int, model: Model) -> Model:
         """Return the next model; with too few updates the present one, and discard the updates."""
         self._refuse_stale(model.version)
-        unmeasured, self.energies, self.noise = self._unmeasured(), _NOTHING, None
+        unmeasured, self.energies, self.noise = self._unmeasured() if self._needs else [], _NOTHING, None
         ready = _in_order(self._buffered)
         if self._size is not None:
             ready = _earliest(ready, self._size)
@@ -188,7 +188,7 @@ class UpdateBuffer:
     def _unmeasured(self) -> Members:
         """Return the members whose updates the selector needs measured: those that are new and not discarded."""
         kept = []
-        for run, members in _in_order(self._new) if self._needs else ():
+        for run, members in _in_order(self._new):
             here = members[np.isin(members, joined(self._buffered.get(run, [members[:0]])))]
             here = _speaking(run, here)
             if here.size:
