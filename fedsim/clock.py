@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable, Generator
+from heapq import heappush
 from typing import Any, Final
 
 import numpy as np
@@ -36,16 +37,6 @@ def call_when(event: Event, callback: Callable[[Event], None]) -> None:
         event.callbacks.append(callback)
 
 
-class _Call(Event):
-    """An event that has been triggered when it is made; as SimPy's `Timeout`, in less time."""
-
-    def __init__(self, env: Environment, delay_s: float, callback: Callable[[Event], None], value: object) -> None:
-        if delay_s < 0:
-            raise ValueError(f"a delay of {delay_s} s is not allowed; it must be at least 0")
-        self.env, self.callbacks, self._value, self._ok = env, [callback], value, True
-        env.schedule(self, NORMAL, delay_s)
-
-
 def call_after(env: Environment, delay_s: float, callback: Callable[[Event], None], value: object = None) -> Event:
     """Call a function after a delay, as one event of its own, which is returned.
 
@@ -56,7 +47,13 @@ def call_after(env: Environment, delay_s: float, callback: Callable[[Event], Non
     callback : called with the event
     value : what the event carries
     """
-    return _Call(env, delay_s, callback, value)
+    if delay_s < 0:
+        raise ValueError(f"a delay of {delay_s} s is not allowed; it must be at least 0")
+    event = Event.__new__(Event)
+    event.env, event.callbacks, event._value, event._ok = env, [callback], value, True
+    # As SimPy's `Timeout` and `Environment.schedule`, in one call.
+    heappush(env._queue, (env._now + delay_s, NORMAL, next(env._eid), event))
+    return event
 
 
 def call_next(env: Environment, callback: Callable[[Event], None]) -> None:

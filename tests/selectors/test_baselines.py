@@ -57,7 +57,11 @@ def test_refuses_a_cohort_that_is_no_positive_number(selector, cohort):
 @pytest.mark.parametrize("kind", sorted(SELECTORS.builtin))
 def test_the_catalogue_builds_each_from_a_table_and_back(kind):
     options = {"all": {}, "fedcs": {"deadline_s": 2.0}, "cpow-d": {"cohort": 7, "samples": 10}}
-    options |= {"fedsampling": {"samples": 9, "threshold": 20}, "fixed-ratio": {"ratio": 0.25}, "poisson": {"rate": 0.5}}
+    options |= {
+        "fedsampling": {"samples": 9, "threshold": 20},
+        "fixed-ratio": {"ratio": 0.25},
+        "poisson": {"rate": 0.5},
+    }
     table = {"kind": kind, **options.get(kind, {"cohort": 7})}
     recipe = SELECTORS.make_recipe(table)
     described = SELECTORS.describe(SELECTORS.make_recipe(recipe.build()))

@@ -106,10 +106,11 @@ class _Waiting:
     def done(self, nodes: Sequence[Node]) -> None:
         """Take note that nodes have their numbers."""
         come: dict[Node, int] = {}
+        heirs = self._heirs
         for node in nodes:
-            for heir in self._heirs.pop(node, ()):
+            for heir in heirs.pop(node, ()):
                 come[heir] = come.get(heir, 0) + 1
-            if isinstance(node, ModelHandle):
+            if self._starters and isinstance(node, ModelHandle):
                 self._begin(self._starters.pop(node, ()))
         for heir, count in come.items():
             if isinstance(heir, ModelHandle):

@@ -4,7 +4,7 @@ import math
 from abc import abstractmethod
 from collections.abc import Collection, Sequence
 from heapq import heapify, heappop, heappush
-from typing import ClassVar, Final, cast
+from typing import ClassVar, Final
 
 import numpy as np
 
@@ -194,7 +194,9 @@ class GainSharing(Discipline):
             claim = None
         for entry in others:
             heappush(heap, entry)
-        return least, cast(_Claim, first)
+        if first is None:
+            raise RuntimeError("a medium without jobs was asked for its next end")
+        return least, first
 
     def _look_up_gains(self) -> None:
         """Look up the gains for the number of jobs present."""
