@@ -5,7 +5,7 @@ from typing import Final, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from fedsim.arrays import FloatArray
+from fedsim.arrays import FloatArray, IntArray
 from fedsim.errors import RunError
 from fedsim.history.tables import Tables
 
@@ -55,24 +55,30 @@ class Spread(NamedTuple):
         )
 
 
-def fairness(tables: Tables) -> pa.Table:
-    """Return the spread of the clients' accuracies, one row for each evaluation on the clients' own samples.
+def fairness(tables: Tables, y: str = "accuracy") -> pa.Table:
+    """Return the spread of a quantity over the clients, one row for each evaluation on the clients' own samples.
 
-    Columns: ``round``, and those of `Spread`. Clients without samples do not count.
+    Columns: ``round``, and those of `Spread`. Clients without samples do not count. The worst tenth is that with the
+    lowest values: of a loss or an error it is the best one.
+
+    Parameters
+    ----------
+    tables : of the run
+    y : ``"accuracy"``, ``"loss"`` or a metric of the task by its name
 
     Raises
     ------
     RunError
-        If the run was not asked for such evaluations.
+        If the run was not asked for such evaluations, or has no such metric.
     """
     if tables.client_evaluations is None:
         raise RunError(
             f"{tables.name}: has no accuracies of clients; a run with results.evaluate_clients = 'last' or a number "
             "has them"
         )
-    number, accuracy = _accuracies(tables)
+    number, values = _values(tables, y)
     rounds = np.unique(number)
-    rows = [Spread.of(accuracy[number == one]) for one in rounds.tolist()]
+    rows = [Spread.of(values[number == one]) for one in rounds.tolist()]
     columns = {name: [row._asdict()[name] for row in rows] for name in Spread._fields}
     return pa.table({"round": rounds, **columns})
 
@@ -80,17 +86,19 @@ def fairness(tables: Tables) -> pa.Table:
 def last_accuracies(tables: Tables) -> tuple[int, FloatArray]:
     """Return the round of the last evaluation on the clients' own samples, and their accuracies there, shape (n,).
 
-    Without such an evaluation that is round 0, and no accuracy.
+    Without such an evaluation, or with a task that has no accuracy, that is round 0, and no accuracy.
     """
     if tables.client_evaluations is None:
         return 0, np.zeros(0)
-    number, accuracy = _accuracies(tables)
+    number, accuracy = _values(tables, "accuracy")
     last = int(number.max()) if number.size else 0
     return last, accuracy[number == last]
 
 
-def _accuracies(tables: Tables) -> tuple[FloatArray, FloatArray]:
-    """Return round and accuracy of all rows that have one."""
-    accuracy = tables.column("client_evaluations", "accuracy").astype(np.float64)
-    there = ~np.isnan(accuracy)
-    return tables.column("client_evaluations", "round")[there], accuracy[there]
+def _values(tables: Tables, y: str) -> tuple[IntArray, FloatArray]:
+    """Return round and value of all rows that have one."""
+    table: Final = "client_evaluations"
+    own = y in ("accuracy", "loss")
+    values = tables.column(table, y).astype(np.float64) if own else tables.metric(y, table)
+    there = ~np.isnan(values)
+    return tables.column(table, "round")[there], values[there]

@@ -62,7 +62,7 @@ def _spent(tables: Tables, budget: float | None) -> str:
         return ""
     return (
         f"a privacy budget is spent: the largest leakage is {leakage[-1]:.4g} of {budget:.4g} epsilon, and what is "
-        "left asks for so much noise that further updates of such a client carry nothing"
+        "left pays for no further update, or for one that is little more than noise"
     )
 
 

@@ -146,9 +146,9 @@ class Recorder:
         """
         self._tables[EVALUATIONS.name].add_row_later(row)
 
-    def add_client_evaluations(self, **columns: Piece) -> None:
-        """Record an evaluation on each client's samples as columns of `CLIENT_EVALUATIONS`, given as above."""
-        self._tables[CLIENT_EVALUATIONS.name].add_columns(columns)
+    def add_client_evaluation(self, **values: Any) -> None:
+        """Record an evaluation on a client's samples as a row of `CLIENT_EVALUATIONS`."""
+        self._tables[CLIENT_EVALUATIONS.name].add_row(values)
 
     @property
     def audited_s(self) -> float:

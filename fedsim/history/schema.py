@@ -13,6 +13,8 @@ from fedsim.history.outcomes import Fate, Outcome, Phase, RoundEnd, SecureStep
 
 _NO_EDGES: Final = "without edge servers"
 _NO_SAMPLES: Final = "the client has no samples"
+_NO_SUCH_METRIC: Final = "the task has no such metric"
+_ACCURACY_ALONE: Final = "the task has none but accuracy"
 _CLIENT: Final = Column("client", pa.int32(), "index of the client")
 _BITS: Final = (
     Column("downlink_bits", pa.float64(), "received; in part where the downlink was cut", "bit"),
@@ -113,14 +115,14 @@ EVALUATIONS: Final = TableSchema(
             "accuracy",
             pa.float64(),
             "share of the test samples classified correctly",
-            null="the task has no such metric",
+            null=_NO_SUCH_METRIC,
         ),
         Column("loss", pa.float64(), "mean loss over the test samples"),
         Column(
             "metrics",
             pa.map_(pa.string(), pa.float64()),
             "all metrics of the task by name",
-            null="the task has none but accuracy",
+            null=_ACCURACY_ALONE,
             since=_FROM_THE_START,
         ),
     ),
@@ -170,8 +172,16 @@ CLIENT_EVALUATIONS: Final = TableSchema(
         _EVALUATED,
         _CLIENT,
         Column("samples", pa.int32(), "training samples of the client"),
-        Column("accuracy", pa.float64(), "share of them classified correctly", null=_NO_SAMPLES),
-        Column("loss", pa.float64(), "mean loss over them", null=_NO_SAMPLES),
+        Column(
+            "accuracy", pa.float64(), "share of them classified correctly", null=f"{_NO_SAMPLES}, or {_NO_SUCH_METRIC}"
+        ),
+        Column("loss", pa.float64(), "mean loss over them", null=f"{_NO_SAMPLES}, or it is no number"),
+        Column(
+            "metrics",
+            pa.map_(pa.string(), pa.float64()),
+            "all metrics of the task by name, over them",
+            null=f"{_NO_SAMPLES}, or {_ACCURACY_ALONE}",
+        ),
     ),
     optional=True,
 )

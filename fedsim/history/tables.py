@@ -109,21 +109,21 @@ class Tables:
         first = int(np.count_nonzero(self.column(table, "round") == 0))
         return abscissa, np.concatenate([values[:first], causal_mean(values[first:], smoothing)])
 
-    def metric(self, name: str) -> FloatArray:
-        """Return a metric of the task at each evaluation, shape (n,).
+    def metric(self, name: str, table: Literal["evaluations", "client_evaluations"] = "evaluations") -> FloatArray:
+        """Return a metric of the task at each row of a table of evaluations, shape (n,); NaN where it has none.
 
         Raises
         ------
         RunError
             If the run has no metric of that name.
         """
-        rows = [dict(row or ()) for row in self.evaluations.column("metrics").to_pylist()]
+        rows = [dict(row or ()) for row in self.tables()[table].column("metrics").to_pylist()]
         known = sorted({key for row in rows for key in row})
         if name not in known:
             raise RunError(
                 f"{self.name}: this run has no metric {name!r}; it has {', '.join(['accuracy', 'loss', *known])}"
             )
-        return np.array([row.get(name, np.nan) for row in rows], dtype=np.float64)
+        return np.array([np.nan if row.get(name) is None else row[name] for row in rows], dtype=np.float64)
 
     def time_to_accuracy(self, target: float, smoothing: int = 1) -> float | None:
         """Return the simulated second at which an evaluation first reaches a test accuracy, None if never.
@@ -152,13 +152,13 @@ class Tables:
 
         Returns
         -------
-        None without a value before the end, or without time between the two.
+        None without a value before the end, without time between the two, or if a value is no number.
         """
         time_s, values = self.curve("time", y)
         ends_s = self.column("rounds", "end_s")
         end_s = until_s if until_s is not None else float(ends_s[-1]) if ends_s.size else 0.0
         there = time_s < end_s
-        if not there.any():
+        if not there.any() or np.isnan(values[there]).any():
             return None
         lengths_s = np.diff(np.append(time_s[there], end_s))
         return float((values[there] * lengths_s).sum() / (end_s - time_s[0]))

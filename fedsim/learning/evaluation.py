@@ -20,6 +20,7 @@ class Evaluation:
     sums : what the metrics are made of, in their order; sums of several evaluations make the metrics of all their
         samples together, see `fedsim.learning.tasks.scores`
     samples : number of samples; 0 if it is not stated
+    parts : evaluations of the parts of the samples, where a job states them and the executor gives them
     """
 
     accuracy: float
@@ -27,6 +28,7 @@ class Evaluation:
     metrics: Mapping[str, float] = field(default_factory=dict)
     sums: tuple[float, ...] = ()
     samples: int = 0
+    parts: "tuple[Evaluation, ...]" = ()
 
     def value(self, name: str) -> float:
         """Return the loss, the accuracy or a metric by its name; NaN where there is none of that name."""
@@ -35,10 +37,18 @@ class Evaluation:
 
 
 class ClientEvaluations(NamedTuple):
-    """A model's share of right answers and mean loss on each client's own samples, shape (K,); NaN without samples."""
+    """How good a model is on each client's own samples.
+
+    Attributes
+    ----------
+    accuracy : share of right answers, shape (K,); NaN without samples, and where the task has no such metric
+    loss : mean loss, shape (K,); NaN without samples
+    metrics : all metrics of the task by their names, shape (K,) each; NaN without samples
+    """
 
     accuracy: FloatArray
     loss: FloatArray
+    metrics: Mapping[str, FloatArray]
 
 
 class PendingEvaluation(Protocol):
@@ -95,4 +105,5 @@ class EvaluationsOfClients:
             raise AnswerError(in_words(answer), "ClientEvaluations")
         accuracy = Numbers(shaped("clients"), least=0, most=1, nan=True)(answer.accuracy, given)
         loss = Numbers(shaped("clients"), infinite=True, nan=True)(answer.loss, given)
-        return ClientEvaluations(accuracy, loss)
+        number = Numbers(shaped("clients"), infinite=True, nan=True)
+        return ClientEvaluations(accuracy, loss, {name: number(one, given) for name, one in answer.metrics.items()})

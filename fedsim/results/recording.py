@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from fedsim.errors import RunError
 from fedsim.history import History, Recorder, draw, draw_clients
+from fedsim.history.fairness import last_accuracies
 from fedsim.learning import EXECUTORS, ExecutorUsed, Keeping, MakeExecutor, Precision, Work
 from fedsim.learning.store.choice import StoreChoice
 from fedsim.results.folder import RunFolder
@@ -141,7 +142,7 @@ def write_results(
     if history.evaluations.num_rows:
         draw([history], "time", "accuracy", smoothing=settings.smoothing, out=place / "accuracy.png")
         draw([history], "round", "accuracy", smoothing=settings.smoothing, out=place / "accuracy_by_round.png")
-    if history.client_evaluations is not None:
+    if last_accuracies(history)[1].size:
         draw_clients([history], out=place / "accuracy_of_clients.png")
     if scenario.privacy is not None:
         draw([history], "time", "leakage", out=place / "leakage.png")

@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from fedsim.history import History
+from fedsim.history.fairness import last_accuracies
 from fedsim.history.what_if import arrivals_s
 
 _QUANTILES: Final = (0.5, 0.75, 0.9, 0.95, 0.99)
@@ -56,7 +57,7 @@ def report(history: History, deadlines_s: Sequence[float] = (), *, every_round: 
         pages.append(_slowest(critical))
     if history.clients is not None:
         pages.append(_clients(history.clients))
-    if history.client_evaluations is not None:
+    if last_accuracies(history)[1].size:
         pages.append(_fairness(history))
     arrival_s = arrivals_s(history)
     wanted_s = deadlines_s if arrival_s.size else ()

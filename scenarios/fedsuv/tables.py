@@ -60,14 +60,15 @@ class Setting(NamedTuple):
 
 
 def last_accuracy(history: History) -> float:
-    """Return the mean of the last evaluations."""
-    return float(history.column("evaluations", "accuracy")[-LAST:].mean())
+    """Return the mean of the last evaluations, without that of the first model."""
+    number, accuracy = history.curve("round", "accuracy")
+    return float(accuracy[number > 0][-LAST:].mean())
 
 
 def rounds_to(history: History, target: float) -> float:
     """Return the round after which an evaluation first reaches a target; infinite if none does."""
     number, accuracy = history.curve("round", "accuracy")
-    reached = np.flatnonzero(accuracy >= target)
+    reached = np.flatnonzero((accuracy >= target) & (number > 0))
     return float(number[reached[0]]) if reached.size else math.inf
 
 

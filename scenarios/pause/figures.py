@@ -35,7 +35,7 @@ def row_of(experiment: Experiment, method: str, runs: Sequence[tuple[Ended, Hist
     drawn, log = experiment.methods[method], experiment.logs.get(method)
     histories = [history for _, history in runs]
     target = experiment.target_accuracy
-    last = [100.0 * float(one.column("evaluations", "accuracy")[-SMOOTHING:].mean()) for one in histories]
+    last = [100.0 * float(one.curve("time", "accuracy", SMOOTHING)[1][-1]) for one in histories]
     reached = [one.time_to_accuracy(target, SMOOTHING) for one in histories]
     length = [float(one.column("rounds", "end_s")[-1]) for one in histories]
     round_s = [float(one.column("rounds", "duration_s").mean()) for one in histories]

@@ -10,8 +10,9 @@ from fedsim import Scenario, read_run, run, simulate
 from fedsim.cli import app
 from fedsim.errors import ScenarioError
 from fedsim.learning import MemoryStore, Work
-from fedsim.results import read_summary, recording
+from fedsim.results import read_summary, recording, report
 from fedsim.simulation import Simulation
+from tests.support.tiny_targets import TinyTargets
 
 EVENTS = ("participations", "rounds", "clients")
 SCENARIO = Scenario(
@@ -85,7 +86,8 @@ def test_losses_of_clients_are_those_that_a_selector_is_told_and_fall(server, al
     )
     assert sorted(set(number.tolist())) == [0, 2, 4]
     assert samples[number == 0].sum() == 240
-    np.testing.assert_array_equal(loss[number == 0], learner.probe_losses(learner.initial(), np.arange(8), None, 1))
+    told = learner.probe_losses(learner.initial(), np.arange(8), None, 1)
+    np.testing.assert_allclose(loss[number == 0], told, rtol=1e-6)
     assert loss[number == 4].mean() < loss[number == 0].mean()
     assert ((accuracy >= 0) & (accuracy <= 1)).all()
 
@@ -106,6 +108,28 @@ def test_the_run_folder_has_the_table_its_figure_and_the_spread(tmp_path, monkey
     typed = CliRunner().invoke(app, ["plot", str(tmp_path / "run"), "--y", "clients", "--out", str(out)])
     assert typed.exit_code == 0, typed.output
     assert "<svg" in out.read_text()
+
+
+def test_a_task_without_accuracy_has_a_table_and_neither_figure_nor_spread_of_it(tmp_path, monkeypatch):
+    monkeypatch.setattr(recording, "draw", lambda *_, **__: None)
+    learning = {
+        "task": {"kind": "regression", "metrics": ["mean-absolute-error"]},
+        "data": TinyTargets(of="numbers"),
+        "split": "equal",
+        "model": {"kind": "mlp", "hidden": [4]},
+    }
+    scenario = SCENARIO.replace({"learning": learning, "results.evaluate_clients": "last"})
+    history = run(scenario, tmp_path / "run", store=False)
+    row = read_run(tmp_path / "run").client_evaluations.to_pylist()[0]
+    assert row["accuracy"] is None
+    assert row["loss"] > 0
+    assert dict(row["metrics"])["mean-absolute-error"] > 0
+    assert not (tmp_path / "run" / "accuracy_of_clients.png").exists()
+    summary = read_summary(tmp_path / "run")
+    assert summary["client_accuracy_mean"] is None
+    assert summary["mean_accuracy"] is None
+    assert history.fairness("mean-absolute-error").column("clients").to_pylist() == [8]
+    assert "accuracy of the model on each client's own samples" not in {page.title for page in report(history)}
 
 
 def test_a_run_that_was_cut_off_goes_on_with_evaluations_of_clients(tmp_path, monkeypatch):

@@ -12,15 +12,12 @@ from fedsim.history.fairness import Spread, last_accuracies
 
 def history(*evaluations):
     recorder = Recorder("hand")
-    for number, accuracy in evaluations:
-        clients, there = len(accuracy), ~np.isnan(accuracy)
-        recorder.add_client_evaluations(
-            round=number,
-            client=np.arange(clients),
-            samples=np.where(there, 5, 0),
-            accuracy=np.array(accuracy),
-            loss=np.where(there, 1.0, np.nan),
-        )
+    for number, accuracies in evaluations:
+        for client, accuracy in enumerate(accuracies):
+            row = {"samples": 0}
+            if accuracy is not None:
+                row = {"samples": 5, "accuracy": accuracy, "loss": 1.0, "metrics": {"macro-f1": accuracy / 2}}
+            recorder.add_client_evaluation(round=number, client=client, **row)
     return recorder.history()
 
 
@@ -54,7 +51,7 @@ def test_equal_accuracies_are_fair_also_those_of_0():
 
 
 def test_each_evaluation_has_a_row_and_clients_without_samples_do_not_count():
-    run = history((2, [0.5, np.nan, 0.5]), (4, [1.0, np.nan, 0.5]))
+    run = history((2, [0.5, None, 0.5]), (4, [1.0, None, 0.5]))
     table = run.fairness()
     assert table.column_names == ["round", *Spread._fields]
     assert table.column("round").to_pylist() == [2, 4]
@@ -63,6 +60,14 @@ def test_each_evaluation_has_a_row_and_clients_without_samples_do_not_count():
     number, accuracy = last_accuracies(run)
     assert (number, accuracy.tolist()) == (4, [1.0, 0.5])
     assert run.client_evaluations.column("accuracy").null_count == 2
+
+
+def test_other_quantities_have_a_spread_too():
+    run = history((2, [0.5, None, 0.5]), (4, [1.0, None, 0.5]))
+    assert run.fairness("loss").column("mean").to_pylist() == [1.0, 1.0]
+    assert run.fairness("macro-f1").column("mean").to_pylist() == [0.25, 0.375]
+    with pytest.raises(RunError, match="hand: this run has no metric 'f2'; it has accuracy, loss, macro-f1"):
+        run.fairness("f2")
 
 
 def test_a_run_without_such_evaluations_says_so():

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from sklearn.metrics import f1_score
 
 from fedsim.learning import ClientEvaluations, MemoryStore
 from tests.support.asking import next_model
@@ -47,6 +48,28 @@ def test_scores_are_found_the_second_time_and_by_another_learner(make_learner: C
     assert np.array_equal(again.loss, found.loss)
     assert (first.work.probed, first.work.probes_found) == (6, 0)
     assert (other.work.trained, other.work.probed, other.work.probes_found) == (0, 0, 6)
+
+
+def test_metrics_of_the_task_are_those_of_each_client(make_learner: Callable[..., Any]) -> None:
+    """scikit-learn's macro-F1 over each client's answers; found in a store, it is the same."""
+    store = MemoryStore()
+    task = {"kind": "classification", "metrics": ["accuracy", "macro-f1"]}
+    learner, again = (make_learner(local=LOCAL, task=task, store=store) for _ in range(2))
+    model = next_model(learner, learner.initial(), [0, 1])
+    found = learner.evaluate_clients(model)
+    data, vector = learner._setup.data, learner.vector(model)
+    expected = []
+    for rows in learner._rows:
+        images = data.train_x[rows].reshape(rows.size, 16) / data.pixel_max * 2 - 1
+        hidden = np.maximum(images @ vector[:80].reshape(5, 16).T + vector[80:85], 0)
+        said = (hidden @ vector[85:100].reshape(3, 5).T + vector[100:]).argmax(1)
+        expected.append(f1_score(data.train_y[rows], said, average="macro"))
+    np.testing.assert_allclose(found.metrics["macro-f1"], expected)
+    assert np.array_equal(found.metrics["accuracy"], found.accuracy)
+    learner.flush()
+    second = again.evaluate_clients(next_model(again, again.initial(), [0, 1]))
+    assert again.work.probed == 0
+    np.testing.assert_allclose(second.metrics["macro-f1"], expected)
 
 
 def test_clients_without_samples_have_no_scores(make_learner: Callable[..., Any]) -> None:

@@ -97,6 +97,7 @@ def test_summary_of_a_history_worked_by_hand():
         "target_accuracy": 0.6,
         "mean_accuracy": (0.2 + 0.6 + 0.4 + 0.8) / 4,
         "time_to_accuracy_s": 4.0,
+        "final_metrics": {},
         "participations": 10,
         "delivered_share": 0.5,
         "late": 5,

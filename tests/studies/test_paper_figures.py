@@ -137,12 +137,13 @@ class History:
     """A history of which only evaluations are asked."""
 
     def curve(self, x, y):
-        return np.array([10.0, 20.0, 30.0]), np.array([0.2, 0.4, 0.3])
+        return np.array([0.0, 10.0, 20.0, 30.0]), np.array([0.25, 0.2, 0.4, 0.3])
 
 
 def test_rounds_to_a_target_by_hand(fedsuv):
     tables = import_module("tables")
-    assert tables.rounds_to(History(), 0.2) == 10.0
+    assert tables.rounds_to(History(), 0.2) == 10.0  # and not the first model, before any round
+    assert tables.last_accuracy(History()) == pytest.approx(0.3)
     assert tables.rounds_to(History(), 0.3) == 20.0
     assert tables.rounds_to(History(), 0.5) == math.inf
 

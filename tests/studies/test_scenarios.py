@@ -78,7 +78,8 @@ def test_scenario_is_valid_and_says_what_it_shows(file):
 
 OWN_DATA = ("fig2_", "fig6_")  # the other figures of the paper have the same data and models
 # FedSUV's tasks differ in data and model alone, which digits replace; their methods are those of their own study.
-CASES = [(file, baseline) for file in FILES for baseline in BASELINES[: 1 if file.parent.name == "fedsuv" else None]]
+OWN_METHODS = {"fedsuv", "fedsampling"}
+CASES = [(file, baseline) for file in FILES for baseline in BASELINES[: 1 if file.parent.name in OWN_METHODS else None]]
 
 
 @pytest.mark.parametrize(

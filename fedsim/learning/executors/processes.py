@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from fedsim.arrays import FloatArray, Vector
 from fedsim.errors import FedsimError
+from fedsim.foreign import Foreign
 from fedsim.learning.data.datasets import Dataset
 from fedsim.learning.evaluation import Evaluation
 from fedsim.learning.executors.chunks import Chunk, evaluated
@@ -86,9 +87,9 @@ class ProcessesExecutor:
         """Return loss and metrics of each job; workers share the chunks."""
         return evaluated(jobs, self._test_samples, self._made_of, self._scores)
 
-    def _scores(self, chunks: Sequence[Chunk]) -> FloatArray:
+    def _scores(self, chunks: Sequence[Chunk]) -> list[FloatArray]:
         call = _ScoreCall(self._setup, chunks, self._scoring, self.workers)
-        return np.array(list(pool().results(call)))
+        return list(pool().results(call))
 
     def _costs(self, jobs: Sequence[TrainingJob]) -> list[float]:
         """Return what jobs cost, in samples; a job's fixed part is about that of a batch."""
@@ -137,7 +138,7 @@ class _ScoreCall(Call):
         return Scores(
             models=[self._common.places[id(chunk.model)] for chunk in chosen],
             rows=[chunk.rows for chunk in chosen],
-            places=[(chunk.start, chunk.stop) for chunk in chosen],
+            places=[(chunk.start, chunk.stop, chunk.each) for chunk in chosen],
         )
 
 
@@ -188,8 +189,8 @@ def _sent(setup: TrainingSetup) -> Setup:
     try:
         settings = by_value(
             (setup.model, setup.local, setup.seed, setup.precision, setup.algorithm, setup.task),
-            *(type(setup.model), type(setup.algorithm), type(setup.task)),
-            *(type(metric) for metric in setup.task.metrics),
+            *(type(setup.algorithm), type(setup.task), *map(type, setup.task.metrics)),
+            *(type(setup.model), *(setup.model.codes() if isinstance(setup.model, Foreign) else ())),
         )
     except Exception as error:
         kind = type(setup.model)

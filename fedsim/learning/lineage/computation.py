@@ -9,7 +9,7 @@ from fedsim.arrays import IntArray, Vector
 from fedsim.identity import identity
 from fedsim.learning.computing import Work
 from fedsim.learning.drawn_samples import SampleDraws
-from fedsim.learning.evaluation import KnownEvaluation, PendingEvaluation
+from fedsim.learning.evaluation import Evaluation, KnownEvaluation, PendingEvaluation
 from fedsim.learning.executors.contracts import (
     SEQUENTIAL,
     EvaluationJob,
@@ -77,6 +77,7 @@ class Computation:
     kept : what the store has
     messages : as given
     shards : digest of every client's samples
+    scores : how sums over samples become an evaluation
     basis : what every result depends on; with what distinguishes this executor's, unless they have the bits of
         `SEQUENTIAL`
     """
@@ -98,7 +99,7 @@ class Computation:
         self.shards = [digest_of(part.tobytes()) for part in rows]
         other = () if executor.fingerprint == SEQUENTIAL else (executor.fingerprint,)
         self.basis = digest_of(ARITHMETIC, numerics, setup.data.digest, *other)
-        self._scores, self._test_samples = setup.scores, len(setup.data.test_y)
+        self.scores, self._test_samples = setup.scores, len(setup.data.test_y)
         self._judged = () if setup.task == Classification() else (identity(setup.task),)
         self._rows, self._streams, self.messages = rows, streams, messages
         self._draws = SampleDraws(streams, np.array([part.size for part in rows], dtype=np.int64))
@@ -250,7 +251,7 @@ class Computation:
         found = self.kept.records([digest]).get(digest)
         if found is not None:
             self._evaluations_found += 1
-            model.evaluation = KnownEvaluation(self._scores.of_record(found, self._test_samples))
+            model.evaluation = KnownEvaluation(self.scores.of_record(found, self._test_samples))
             return model.evaluation
         waiting = model.evaluation = self._to_evaluate[model] = Waiting(self.begin_evaluations)
         # Without stale updates no training can run beside those of the next model, so that to wait gains nothing.
@@ -318,6 +319,22 @@ class Computation:
         jobs = [EvaluationJob(model, self._rows[client]) for model, client in scores.values()]
         return self._evaluator.start(jobs, self._keep_evaluations(list(scores)))
 
+    def score_together(self, model: Vector, scores: Mapping[str, int]) -> list[Evaluation]:
+        """Evaluate one model on all data of several clients, which pass through it together where the executor can.
+
+        Parameters
+        ----------
+        model : shape (d,)
+        scores : client by the digest of the score, at least one
+        """
+        self._probed += len(scores)
+        parts = [self._rows[client] for client in scores.values()]
+        sizes = np.array([part.size for part in parts], dtype=np.int64)
+        (whole,) = self._evaluator.run([EvaluationJob(model, np.concatenate(parts), sizes)])
+        found = list(whole.parts or self._evaluator.run([EvaluationJob(model, part) for part in parts]))
+        self._keep_evaluations(list(scores))(found)
+        return found
+
     def score_digest(self, model: str, client: int, samples: int | None = None, round_: int = 0) -> str:
         """Return the digest of a model's score on a client's data, or on a mini-batch of it.
 
@@ -376,7 +393,7 @@ class Computation:
 
     def _keep_evaluations(self, digests: Sequence[str]) -> Callable[[Found], None]:
         def keep(found: Found) -> None:
-            scores = self._scores
+            scores = self.scores
             self.kept.put_records({digest: scores.record(one) for digest, one in zip(digests, found, strict=True)})
 
         return keep

@@ -26,7 +26,7 @@ class SampledWork(NamedTuple):
     silent: BoolArray
 
     def bits(
-        self, sampling: Sampling, model_bits: Values, update_bits: Values, *, private: bool
+        self, sampling: Sampling, model_bits: Values, update_bits: Values, *, hidden: bool
     ) -> tuple[Values, Values]:
         """Return the sizes of the message down and of the messages up.
 
@@ -34,10 +34,10 @@ class SampledWork(NamedTuple):
         ----------
         sampling : of the cohort
         model_bits, update_bits : sizes of a model and of an update
-        private : whether updates are private, so that a client without samples sends noise
+        hidden : whether updates are private or masked, so that a client without samples sends as much as others
         """
         down = sampling.bits if sampling.has_model else sampling.bits + model_bits
-        return down, update_bits if private or not self.silent.any() else np.where(self.silent, 0.0, update_bits)
+        return down, update_bits if hidden or not self.silent.any() else np.where(self.silent, 0.0, update_bits)
 
 
 class SampledWorks:

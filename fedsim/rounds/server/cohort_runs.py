@@ -110,9 +110,10 @@ class CohortRuns:
             # A client that has trained for an answer has its update: it is told to send it, and only that.
             down, samples = 0.0, np.zeros(client.size)
         if drew is not None and cohort.sampling is not None:
-            private = context.clients.accountant is not None
-            (down, up), samples = drew.bits(cohort.sampling, down, up, private=private), drew.samples
-            run.drawn, run.silent = drew.drawn, None if private else drew.silent
+            # Noise and masks hide who has drawn nothing.
+            hidden = context.clients.accountant is not None or context.secure is not None
+            (down, up), samples = drew.bits(cohort.sampling, down, up, hidden=hidden), drew.samples
+            run.drawn, run.silent = drew.drawn, None if hidden else drew.silent
         shortens = self._least_share < 1.0 and limit_s < math.inf and not cohort.trained
         compute_s = samples if cohort.trained else context.clients.compute.duration_s(client, draw, samples)
         given = cohort.allocation or _NOTHING_GIVEN

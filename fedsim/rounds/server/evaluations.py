@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final, Literal
 
-import numpy as np
 from simpy import Environment
 
+from fedsim.arrays import FloatArray
 from fedsim.history.recorder import Recorder
 from fedsim.learning import Learner, Model, PendingEvaluation
 
@@ -89,15 +89,30 @@ class Evaluations:
         """Record the newest evaluation on each client's samples."""
         self._round_of_clients = self._round
         found = self._learner.evaluate_clients(model)
-        if found is not None:
-            samples = self._learner.samples
-            self._recorder.add_client_evaluations(
+        if found is None:
+            return
+        metrics = _metrics({name: _nulls(values) for name, values in found.metrics.items()})
+        rows = zip(self._learner.samples.tolist(), _nulls(found.accuracy), _nulls(found.loss), strict=True)
+        for client, (samples, accuracy, loss) in enumerate(rows):
+            of_client = {name: values[client] for name, values in metrics.items()} if samples else {}
+            self._recorder.add_client_evaluation(
                 round=self._round,
-                client=np.arange(samples.size),
+                client=client,
                 samples=samples,
-                accuracy=found.accuracy,
-                loss=found.loss,
+                accuracy=accuracy,
+                loss=loss,
+                metrics=of_client or None,
             )
+
+
+def _metrics(of_task: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the metrics of a task by name; none where it has accuracy alone, whose column is its own."""
+    return of_task if any(name != "accuracy" for name in of_task) else {}
+
+
+def _nulls(values: FloatArray) -> list[float | None]:
+    """Return numbers, and None for those that are none."""
+    return [None if math.isnan(value) else value for value in values.tolist()]
 
 
 def _row(pending: PendingEvaluation, number: int, time_s: float, version: int) -> Mapping[str, Any]:
@@ -111,12 +126,11 @@ def _row(pending: PendingEvaluation, number: int, time_s: float, version: int) -
     version : of the model
     """
     found = pending.result()
-    further = any(name != "accuracy" for name in found.metrics)
     return {
         "round": number,
         "time_s": time_s,
         "model_version": version,
         "accuracy": None if math.isnan(found.accuracy) else found.accuracy,
         "loss": found.loss,
-        "metrics": dict(found.metrics) if further else None,
+        "metrics": dict(_metrics(found.metrics)) or None,
     }

@@ -202,6 +202,8 @@ class RoundLog:
         reports = feedback(round_.number, end_s, reported, selector.needs)
         selector.observe(reports)
         run = round_.cohort_run
+        if run is not None and not run.cohort.client.size:
+            return  # all were lost before they were sent the model: it tells nothing of how long a round takes
         self.past.rounds_s.append(end_s - (round_.start_s if run is None else run.participations.start_s))
         self.past.durations_s.append(np.where(reports.delivered, reports.duration_s, np.inf))
         self.past.keep(self._remembered)

@@ -55,8 +55,8 @@ class FedSampling(PublishedSelector):
     -----
     The model goes down with the question, and the ratio K / N follows in a small message. Where clients are asked once,
     the model goes down with the ratio. A client that draws nothing sends a message without bits, at once; with privacy
-    of updates it sends noise as all others do. The ratio is 1 at most, and N at least the number of answers. If all
-    clients asked are silent, N is the number of candidates.
+    of updates, or secure aggregation, it sends as much as all others do. The ratio is 1 at most, and N at least the
+    number of answers. If all clients asked are silent, N is the number of candidates.
 
     At an edge server K is the number of samples among the edge's clients.
     """

@@ -10,9 +10,8 @@ from fedsim.history import Recorder, draw_clients
 def history(name, accuracy):
     recorder = Recorder(name)
     for number in (1, 3):
-        recorder.add_client_evaluations(
-            round=number, client=np.arange(4), samples=1, accuracy=np.array(accuracy) / number, loss=0.0
-        )
+        for client, one in enumerate(accuracy):
+            recorder.add_client_evaluation(round=number, client=client, samples=1, accuracy=one / number, loss=0.0)
     return recorder.history()
 
 

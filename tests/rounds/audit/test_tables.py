@@ -44,6 +44,10 @@ PARTICIPATION = {
 }
 PROBE = {name: PARTICIPATION[name] for name in TABLES["probes"].arrow.names} | {"epsilon": 0.0}
 STEP = {name: PARTICIPATION.get(name) for name in TABLES["secure_steps"].arrow.names} | {"step": SecureStep.UNMASK}
+RELEASE = {
+    "round": [1, 1, 2, 2], "edge": None, "client": [4, 2, 4, None], "number": [1, 1, 2, None], "epsilon": 0.25,
+    "clipping_norm": 1.0, "sensitivity": 2.0, "noise_scale": 8.0, "spent": [0.25, 0.25, 0.5, None], "delta": 0.0,
+}  # fmt: skip
 ROUND = {
     "round": [1, 2, 3],
     "start_s": [0.0, 8.0, 12.0],
@@ -66,10 +70,12 @@ TRUE = {
     "participations": PARTICIPATION,
     "probes": PROBE,
     "secure_steps": STEP,
+    "releases": RELEASE,
     "rounds": ROUND,
     "edge_rounds": {"edge": 0, **ROUND},
     "evaluations": {
-        "round": [1, 2], "time_s": [8.0, 12.0], "model_version": [1, 1], "accuracy": 0.5, "loss": 1.0
+        "round": [1, 2], "time_s": [8.0, 12.0], "model_version": [1, 1], "accuracy": 0.5, "loss": 1.0,
+        "metrics": None,
     },
     "edge_participations": {
         "round": [1, 2], "edge": 0, "edge_rounds": 1, "start_s": [0.0, 8.0], "downlink_s": 1.0, "uplink_s": 1.0,
@@ -136,6 +142,7 @@ PLANTS = [
     *(("participations", broken, cells) for broken, cells in SPENDING.items()),
     *(("probes", broken, cells) for broken, cells in SPENDING.items()),
     *(("secure_steps", broken, cells) for broken, cells in SPENDING.items()),
+    ("releases", "takes its client beyond the privacy budget of 1.0", {"spent": {2: 1.1}}),
     # A delivered participation has served; in a probe or a step the outcome stands alone.
     *((name, "was delivered although it was cut", {"outcome": {1: SENT}}) for name in ("probes", "secure_steps")),
     *((name, "was dropped although it was not cut", {"outcome": {0: LEFT}}) for name in ("probes", "secure_steps")),
@@ -237,7 +244,7 @@ def test_a_planted_violation_is_refused_by_its_rule_and_by_no_other(name, broken
             refuse(rows, wrong, rule, shown, **options)
 
     monkeypatch.setattr(audit, "_refuse", without)
-    rules = {**ROW_RULES, name: tuple(rule for rule in ROW_RULES[name] if rule.broken != broken)}
+    rules = {**ROW_RULES, name: tuple(rule for rule in ROW_RULES.get(name, ()) if rule.broken != broken)}
     audited(changes, rules, accountant)
 
 

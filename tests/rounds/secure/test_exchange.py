@@ -10,6 +10,8 @@ from fedsim.history.outcomes import SecureStep
 from fedsim.network.medium.disciplines import EqualSharing
 from fedsim.rounds import Deadline, WaitForAll
 from fedsim.rounds.faults import ServerRestart
+from fedsim.rounds.policies.adaptive import QuantileDeadline
+from fedsim.rounds.policies.count_based import KFastest
 from fedsim.rounds.policies.late import Drop
 from fedsim.rounds.secure.exchange import SECURE_DRAWS, SecureParts
 from fedsim.rounds.secure.protocols import Bonawitz
@@ -141,6 +143,14 @@ def test_below_the_threshold_the_round_yields_nothing(step):
         fates = history.column("participations", "fate").tolist()
         assert set(fates) == ({"wasted-unmerged"} if step == 3 else {"wasted-unmerged", "wasted-dropped"})
         assert len(in_step(history, 3)) == (8 if step == 3 else 0), "those that have delivered are too few to ask"
+
+
+@pytest.mark.parametrize("policy", [QuantileDeadline(initial_s=10.0), KFastest(k=1)])
+def test_a_round_without_clients_tells_a_policy_nothing(policy):
+    """All four are lost half a second into the first step of each round."""
+    history, *_ = run(dict.fromkeys(range(4), 0), policy=policy, count=3)
+    assert history.column("rounds", "end_s").tolist() == [0.5, 1.0, 1.5]
+    assert history.column("rounds", "selected").tolist() == [0, 0, 0]
 
 
 def test_the_server_waits_for_a_step_as_long_as_it_says():

@@ -322,3 +322,14 @@ def test_the_response_follows_from_epsilon_or_is_given():
     assert FedSampling(10, threshold=100, alpha=0.5, clip=False).response == RandomizedResponse(100, 0.5, clips=False)
     assert FedSampling(10, threshold=100, alpha=0.5).sizes_cost == pytest.approx(math.log(100))
     assert FedSampling(10, alpha=0.5, clip=False).sizes_cost == 0.0
+
+
+def test_under_secure_aggregation_all_send_as_much_and_the_model_is_the_same():
+    scenario = SCENARIO.replace({"selector.samples": 31, "rounds.count": 2})
+    masked = scenario.replace({"rounds.secure_aggregation": "bonawitz"})
+    found = [Simulation(one, store=False) for one in (scenario, masked)]
+    plain, secure = (one.run() for one in found)
+    assert (np.array(plain.participations["uplink_bits"].to_pylist()) == 0).any()
+    assert len(set(secure.participations["uplink_bits"].to_pylist())) == 1
+    for name, values in arrays_of(found[0]).items():
+        torch.testing.assert_close(arrays_of(found[1])[name], values, rtol=1e-6, atol=1e-7)

@@ -1,0 +1,220 @@
+"""FedSampling's experiments: their methods and settings, and what the paper reports.
+
+The paper's code has no baselines. Here a baseline asks as many clients as have K samples on average, by the mean size
+that the partition aims at. Each does one epoch in batches of 32 with the learning rate of FedSampling, and the server
+takes the plain mean of their updates (section 1 of the paper: two samples of one client count a half each).
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final, Literal
+
+from paper_runs.runs import PaperRun, scaled
+
+from fedsim import Scenario
+
+HERE: Final = Path(__file__).parent
+Changes = Mapping[str, Any]
+
+_ADAPTIVE: Final = {"learning_rate": 0.01, "tau": 0.001}
+RATIO: Final = 0.034
+"""Of the naive method: about 2,048 of 60,000 samples."""
+SERVERS: Final[dict[str, Changes]] = {
+    "fedavg": {"kind": "fedavg"},
+    "fedyogi": {"kind": "fedyogi", **_ADAPTIVE},
+    "fedadagrad": {"kind": "fedadagrad", **_ADAPTIVE},
+    "fedadam": {"kind": "fedadam", **_ADAPTIVE},
+}
+LABELS: Final = {
+    "centralization": "Centralization",
+    "fedavg": "FedAvg",
+    "fedyogi": "FedYogi",
+    "fedadagrad": "FedAdagrad",
+    "fedadam": "FedAdam",
+    **{
+        f"{name}-weighted": f"{label}, weighted"
+        for name, label in zip(SERVERS, ("FedAvg", "FedYogi", "FedAdagrad", "FedAdam"), strict=True)
+    },
+    "fixed-ratio": "naive, fixed ratio",
+    "fedsampling": "FedSampling",
+}
+PLAIN: Final = ("centralization", *SERVERS, "fedsampling")
+WEIGHTED: Final = (*PLAIN[:-1], *(f"{name}-weighted" for name in SERVERS), "fixed-ratio", "fedsampling")
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """A table or a figure.
+
+    Attributes
+    ----------
+    title : of the figure
+    methods : some of `LABELS`
+    settings : what is varied: changes by the name of a setting, in small letters
+    mean_size : samples of a client on average, by which baselines choose the number of clients
+    drawn : as bars of the last accuracies, as lines of these over a number, or as curves over rounds
+    axis : what a setting's number is, for lines
+    paper : accuracy by method in per cent, where the paper states numbers for the data at hand
+    """
+
+    title: str
+    methods: tuple[str, ...] = PLAIN
+    settings: Mapping[str, Changes] = field(default_factory=lambda: {"all": {}})
+    mean_size: float = 2.0
+    drawn: Literal["bars", "lines", "curves"] = "bars"
+    axis: str = ""
+
+
+EXPERIMENTS: Final = {
+    "table1": Experiment("Table 1"),
+    "fig3": Experiment("Fig. 3: weighted sampling of clients", WEIGHTED),
+    "fig4": Experiment(
+        "Fig. 4: how unlike the sizes of clients are",
+        settings={f"{sigma}": {"learning.split.sigma": float(sigma)} for sigma in (1, 2, 3, 4)},
+        drawn="lines",
+        axis="sigma",
+    ),
+    "fig5": Experiment("Fig. 5: clients of one label each", mean_size=300.0, drawn="curves"),
+    "fig6": Experiment(
+        "Fig. 6: threshold M and epsilon of the answers about sizes",
+        ("fedsampling",),
+        {
+            f"{epsilon}-m{threshold}": {"selector.threshold": threshold, "selector.epsilon": float(epsilon)}
+            for threshold in (10, 100, 1000)
+            for epsilon in (1, 3, 5)
+        },
+        drawn="lines",
+        axis="epsilon",
+    ),
+}
+
+_NEWS: Final = {"kind": "mind", "folder": "MINDsmall_train", "glove": "glove.840B.300d.txt"}
+_USERS: Final[dict[str, Any]] = {"learning.split": "natural", "crowd.clients": 30_000}
+_TEXTS: Final[dict[str, Any]] = {
+    "learning.local.learning_rate": 0.05,
+    "selector.samples": 2048,
+    "crowd.clients": 30_000,
+    "rounds.count": 600,
+    "learning.model": "text-cnn",
+}
+DATA: Final[dict[str, Changes]] = {
+    "here": {},
+    "fashion": {
+        **_TEXTS,
+        "learning.data": "fashion-mnist",
+        "learning.model": {"kind": "mlp", "hidden": [64]},
+    },
+    "mind": {**_TEXTS, "learning.data": _NEWS},
+    "mind-attention": {**_TEXTS, "learning.data": _NEWS, "learning.model": "text-attention"},
+    "toys": {**_TEXTS, **_USERS, "learning.data": {"kind": "amazon-reviews", "name": "Toys_and_Games_5"}},
+    "beauty": {**_TEXTS, **_USERS, "learning.data": {"kind": "amazon-reviews", "name": "Beauty_5"}},
+    "emnist": {"learning.data": "emnist", "learning.model": "resnet-18", "crowd.clients": 2326},
+}
+"""Other data than that of an experiment's file, ``"here"``: changes of the scenario."""
+
+PAPER: Final[dict[str, dict[str, tuple[float, ...]]]] = {
+    "mind": {
+        "centralization": (51.52, 71.14),
+        "fedavg": (48.11, 69.23),
+        "fedyogi": (49.12, 68.92),
+        "fedadagrad": (48.55, 67.74),
+        "fedadam": (48.54, 68.22),
+        "fedsampling": (51.33, 71.15),
+    },
+    "toys": {
+        "centralization": (39.61, 63.71),
+        "fedavg": (35.32, 61.63),
+        "fedyogi": (35.62, 61.22),
+        "fedadagrad": (34.69, 60.63),
+        "fedadam": (35.27, 61.35),
+        "fedsampling": (40.15, 63.41),
+    },
+    "beauty": {
+        "centralization": (43.90, 62.20),
+        "fedavg": (38.44, 60.75),
+        "fedyogi": (38.77, 60.35),
+        "fedadagrad": (37.20, 60.64),
+        "fedadam": (39.09, 60.43),
+        "fedsampling": (43.04, 62.96),
+    },
+}
+"""Macro-F1 and accuracy of Table 1 for Text-CNN, in per cent, by data and method."""
+
+
+def scenario_of(
+    name: str, method: str, setting: str, seed: int, data: str = "here", values: Changes | None = None
+) -> Scenario:
+    """Return the run of a method.
+
+    Parameters
+    ----------
+    name : of the experiment
+    method : of `LABELS`
+    setting : of the experiment's settings
+    seed : of all random streams
+    data : of `DATA`
+    values : changes of the scenario besides, by dotted names, of which the method's own follow
+    """
+    experiment = EXPERIMENTS[name]
+    base = Scenario.load(HERE / f"{name}.toml").replace(
+        {"seed": seed, **DATA[data], **(values or {}), **experiment.settings[setting]}
+    )
+    samples = int(base.describe()["selector"]["samples"])
+    return base.replace(_method(method, samples, max(1, round(samples / experiment.mean_size))))
+
+
+def runs_of(
+    name: str, methods: tuple[str, ...], seeds: int, data: str, scale: float, values: Mapping[str, Any]
+) -> list[PaperRun]:
+    """Return the runs of an experiment; an experiment's name in its runs has the setting behind it.
+
+    Parameters
+    ----------
+    name, data : as of `scenario_of`
+    methods : of which those of the experiment are run
+    seeds : how many, from 0 on
+    scale : share of the rounds
+    values : changes of each scenario besides, by dotted names
+    """
+    experiment = EXPERIMENTS[name]
+    return [
+        PaperRun(
+            f"{name}-{data}-{setting}",
+            method,
+            scaled(scenario_of(name, method, setting, seed, data, values), scale),
+        )
+        for seed in range(seeds)
+        for setting in experiment.settings
+        for method in experiment.methods
+        if method in methods
+    ]
+
+
+def _method(method: str, samples: int, clients: int) -> dict[str, Any]:
+    """Return what a method changes: who takes part, and what the clients and the server do.
+
+    Parameters
+    ----------
+    method : of `LABELS`
+    samples : K
+    clients : of a baseline's cohort
+    """
+    if method == "fedsampling":
+        return {}
+    if method == "centralization":
+        # All samples at one client: each round is a step on K of them.
+        return {
+            "crowd.clients": 1,
+            "learning.split": "equal",
+            "learning.local.steps": 1,
+            "learning.local.batch_size": samples,
+            "selector": "all",
+        }
+    if method == "fixed-ratio":
+        return {"selector": {"kind": "fixed-ratio", "ratio": RATIO}, "rounds.weights": "uniform"}
+    server, _, weighted = method.partition("-")
+    changes: dict[str, Any] = {"learning.local.batch_size": 32, "learning.server": dict(SERVERS[server])}
+    if weighted:
+        return {**changes, "selector": {"kind": "weighted", "cohort": clients}}
+    return {**changes, "selector": {"kind": "uniform", "cohort": clients}, "rounds.weights": "uniform"}

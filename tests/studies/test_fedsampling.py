@@ -1,0 +1,104 @@
+"""The experiments of FedSampling: settings of the paper, methods, lines of figures by hand, and the command."""
+
+import csv
+import gzip
+from importlib import import_module
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from fedsim import Scenario, simulate
+from fedsim.errors import DataError
+from tests.studies.test_paper_figures import command
+
+SCENARIOS = Path(__file__).parents[2] / "scenarios"
+
+
+@pytest.fixture
+def experiments(monkeypatch):
+    monkeypatch.syspath_prepend(SCENARIOS / "fedsampling")
+    return import_module("fedsampling_experiments")
+
+
+@pytest.mark.parametrize("name", ["fig3", "fig4", "fig5", "fig6"])
+def test_settings_are_those_of_section_4(name, experiments):
+    """K 2048, M 300, epsilon 3, learning rate 0.05, average size 2 and sigma 4, or 300 samples of one label."""
+    found = experiments.scenario_of(
+        name, "fedsampling", next(iter(experiments.EXPERIMENTS[name].settings)), 3
+    ).describe()
+    assert (found["selector"]["samples"], found["learning"]["local"]["learning_rate"], found["seed"]) == (2048, 0.05, 3)
+    plain = Scenario.load(SCENARIOS / "fedsampling" / f"{name}.toml").describe()
+    assert (plain["selector"]["threshold"], plain["selector"]["epsilon"]) == (300, 3.0)
+    split = plain["learning"]["split"]
+    if name == "fig5":
+        assert (split, plain["crowd"]["clients"]) == ({"kind": "shards", "shards": 1}, 60_000 // 300)
+    else:
+        assert (split["sigma"], split["mean_samples"]) == (4.0, 2.0)
+
+
+def test_every_method_makes_a_scenario_of_its_own(experiments):
+    found = {method: experiments.scenario_of("fig3", method, "all", 0) for method in experiments.WEIGHTED}
+    assert len({one.digest() for one in found.values()}) == 11
+    kinds = {method: one.describe()["selector"]["kind"] for method, one in found.items()}
+    assert kinds["fedyogi"] == "uniform"
+    assert kinds["fedyogi-weighted"] == "weighted"
+    assert found["fedadam"].describe()["learning"]["server"]["kind"] == "fedadam"
+    assert found["fedavg"].describe()["rounds"]["weights"]["kind"] == "uniform"
+    assert found["fedavg"].describe()["selector"]["cohort"] == 1024
+    assert found["centralization"].describe()["learning"]["local"]["batch_size"] == 2048
+    for data in experiments.DATA:
+        assert experiments.scenario_of("table1", "fedsampling", "all", 0, data)
+
+
+def test_the_method_has_the_papers_numbers(experiments):
+    """Section 4.2: baselines decline against centralised training, FedSampling does not."""
+    for numbers in experiments.PAPER.values():
+        best = max(
+            accuracy for method, (_, accuracy) in numbers.items() if method.startswith(("fedavg", "fedy", "feda"))
+        )
+        assert best < numbers["fedsampling"][1]
+        assert abs(numbers["fedsampling"][1] - numbers["centralization"][1]) < 1.0
+
+
+def test_lines_of_settings_by_hand(experiments, monkeypatch):
+    results = import_module("results")
+    monkeypatch.setattr(results, "last_accuracy", lambda history: history)
+    found = {"1-m10": {"fedsampling": [(None, 70.0), (None, 72.0)]}, "3-m10": {"fedsampling": [(None, 75.0)]}}
+    assert results.lines_of(found) == {"M = 10": {1.0: [70.0, 72.0], 3.0: [75.0]}}
+    assert results.lines_of({"4": {"fedavg": [(None, 60.0)]}}) == {"FedAvg": {4.0: [60.0]}}
+
+
+def test_ag_news_is_read_as_mind(experiments, tmp_path):
+    agnews = import_module("agnews")
+    source = tmp_path / "test.csv.gz"
+    with gzip.open(source, "wt", encoding="utf-8", newline="") as text:
+        writer = csv.writer(text, quoting=csv.QUOTE_ALL)
+        writer.writerows([str(1 + i % 4), f"title {i}\twith tab", "line\nof text"] for i in range(20))
+    file = agnews.converted(source, tmp_path)
+    assert file.read_text().splitlines()[1] == "N2\tsports\t-\ttitle 1 with tab line of text"
+    scenario = experiments.scenario_of("table1", "fedsampling", "all", 0).replace({"rounds.count": 1})
+    history = simulate(scenario.replace({"crowd.clients": 10, "learning.split": "equal"}), data_dir=tmp_path)
+    assert np.isfinite(history.metric("macro-f1")).all()
+    (tmp_path / "bad.csv").write_text('"1","only a title"\n')
+    file.unlink()
+    with pytest.raises(DataError, match="line 1 has 2 cells"):
+        agnews.converted(tmp_path / "bad.csv", tmp_path)
+
+
+@pytest.mark.slow
+def test_the_command_runs_and_finds_its_runs_again(tmp_path):
+    options = ("fig5", "fig6", "--set", "learning.data=digits", "--set", "crowd.clients=30", "--scale", "0.005")
+    options = (*options, "--set", "selector.samples=60", "--workers", "1", "--executor", "sequential", "--seeds", "2")
+    first = command("fedsampling/results.py", tmp_path, *options)
+    table = (tmp_path / "out" / "table.md").read_text()
+    assert {path.name for path in (tmp_path / "out").iterdir()} == {
+        "runs",
+        "table.md",
+        "fig5-here.png",
+        "fig6-here.png",
+    }
+    assert table.count("| FedSampling |") == 1 + 9
+    assert table in first
+    assert command("fedsampling/results.py", tmp_path, *options) == first
+    assert str(tmp_path) not in table
