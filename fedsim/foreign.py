@@ -5,12 +5,13 @@ A registry that takes them has a child of `Foreign`, which makes the part that a
 
 import functools
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final, Self
 
 from pydantic import PrivateAttr
 
 from fedsim.answers import asked
+from fedsim.code_digest import Code
 from fedsim.registry import Component
 
 _SHOWN: Final = 100
@@ -83,6 +84,11 @@ class Foreign(Component):
     def stands_for(self) -> object:
         """The class or function whose code counts."""
         return code_of(self.found)
+
+    def codes(self) -> Iterable[Code]:
+        """Return the classes and functions that a process needs to make the part again."""
+        code = code_of(self.found)
+        return [code] if isinstance(code, Code) else []
 
     def described(self) -> dict[str, Any]:
         """Return the table that names it; an object has its digest there, and no table makes it again."""

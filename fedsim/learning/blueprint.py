@@ -130,10 +130,12 @@ def prepare(
 
 
 def _built(setup: TrainingSetup, choice: ExecutorChoice, samples: IntArray) -> tuple[Blueprint, Executor]:
+    from fedsim.learning.executors.first_look import check_fit
     from fedsim.learning.models.flat_module import build_flat
     from fedsim.learning.models.narrowing import narrow_models
     from fedsim.learning.models.numerics import numerics
 
+    check_fit(setup)
     prepared = choice.prepare(setup, samples)
     layout = build_flat(setup.model, setup.data.shape, setup.outputs, setup.seed).layout
     executor, ratios = prepared.executor, ALGORITHM.checked(setup.algorithm).ratios

@@ -10,7 +10,7 @@ import pytest
 
 from fedsim import Scenario, simulate
 from fedsim.errors import DataError
-from tests.studies.test_paper_figures import command
+from tests.support.study_commands import command
 
 SCENARIOS = Path(__file__).parents[2] / "scenarios"
 

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from fedsim.arrays import FloatArray, Vector
 from fedsim.errors import FedsimError
+from fedsim.foreign import Foreign
 from fedsim.learning.data.datasets import Dataset
 from fedsim.learning.evaluation import Evaluation
 from fedsim.learning.executors.chunks import Chunk, evaluated
@@ -188,8 +189,8 @@ def _sent(setup: TrainingSetup) -> Setup:
     try:
         settings = by_value(
             (setup.model, setup.local, setup.seed, setup.precision, setup.algorithm, setup.task),
-            *(type(setup.model), type(setup.algorithm), type(setup.task)),
-            *(type(metric) for metric in setup.task.metrics),
+            *(type(setup.algorithm), type(setup.task), *map(type, setup.task.metrics)),
+            *(type(setup.model), *(setup.model.codes() if isinstance(setup.model, Foreign) else ())),
         )
     except Exception as error:
         kind = type(setup.model)

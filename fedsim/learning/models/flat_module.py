@@ -10,8 +10,8 @@ from torch import Tensor, nn
 from fedsim.arrays import Vector
 from fedsim.learning.data.shapes import Shape
 from fedsim.learning.models.layout import Entry, ModelLayout
+from fedsim.learning.models.own.trial import check_scores
 from fedsim.learning.models.settings import ModelPart, own_name
-from fedsim.learning.models.trial import check_scores
 
 _NORMS = (nn.BatchNorm1d, nn.BatchNorm2d, nn.BatchNorm3d, nn.SyncBatchNorm)
 _COUNTER = "num_batches_tracked"

@@ -146,7 +146,7 @@ MODELS: Final = Registry(
         "char-lstm": "fedsim.learning.models.sequences:CharLSTM",
     },
     default="mlp",
-    foreign="fedsim.learning.models.handed:HandedModel",
+    foreign="fedsim.learning.models.own.handed:HandedModel",
 )
 
 

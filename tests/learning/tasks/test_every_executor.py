@@ -37,7 +37,7 @@ def scenario(kind, **more):
 def test_executors_agree(kind):
     wanted = simulate(scenario(kind), executor="sequential").evaluations
     metrics = [dict(row) for row in wanted.column("metrics").to_pylist() if row is not None]
-    assert len(metrics) == (0 if kind == "classification" else 4)
+    assert len(metrics) == (0 if kind == "classification" else 4)  # one at time 0, three after rounds
     if kind == "regression":
         assert wanted.column("accuracy").null_count == 4
     for executor, near in (("processes", 0.0), ("stacked", 1e-5)):

@@ -21,6 +21,7 @@ import numpy as np
 from fedsim.identity import identity
 from fedsim.learning.executors.contracts import Expected, TrainingSetup
 from fedsim.learning.executors.processes import worker_count
+from fedsim.learning.tasks.scores import own_task
 from fedsim.user_cache import user_cache
 
 Key = Mapping[str, object]
@@ -38,6 +39,7 @@ def key_of(setup: TrainingSetup, expected: Expected, device: str) -> Key:
         "precision": setup.precision,
         "model": identity(setup.model),
         "local": identity(setup.local),
+        **({"task": identity(setup.task)} if own_task(setup.task) else {}),
         "shape": list(setup.data.shape),
         "classes": setup.outputs,
         "cohort": _magnitude(expected.cohort),

@@ -15,6 +15,7 @@ from typing import Any, Final
 import cloudpickle
 import numpy as np
 
+from fedsim.code_digest import Code
 from fedsim.learning.executors.workers.segments import Segment, needed
 
 _PROTOCOL: Final = 5
@@ -95,15 +96,17 @@ class Channel:
         self._connection.close()
 
 
-def by_value(thing: Any, *classes: type) -> bytes:
+def by_value(thing: Any, *classes: Code) -> bytes:
     """Return a thing as bytes, with the code of classes that no other process can import, such as a script's own.
 
     Parameters
     ----------
     thing : any object
-    classes : of its parts; where a new process would not find their modules by the path, their code goes with the thing
+    classes : classes and functions of its parts; where a new process would not find their modules by the path, their
+        code goes with the thing
     """
-    homes = {base.__module__.partition(".")[0] for found in classes for base in found.__mro__}
+    bases = [base for found in classes for base in (found.__mro__ if isinstance(found, type) else (found,))]
+    homes = {base.__module__.partition(".")[0] for base in bases}
     with _REGISTERING:
         new = homes - cloudpickle.list_registry_pickle_by_value() - {_OWN, "__main__", *sys.stdlib_module_names}
         hidden = [sys.modules[name] for name in sorted(new) if name in sys.modules and _is_hidden(name)]

@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fedsim import Scenario, simulate
+from fedsim.capabilities import USERS
 from fedsim.errors import ScenarioError
 from fedsim.learning import PARTITIONS, Dataset, Digits
 from fedsim.learning.data.partitions.contracts import assigned
@@ -39,7 +40,7 @@ ANY = st.one_of(
 def test_no_sample_has_two_clients_and_sums_are_exact(split: Any, clients: int, per_client: int, seed: int) -> None:
     draws = np.random.default_rng(seed)
     labels = draws.integers(0, 4, clients * per_client)
-    users = (draws.integers(0, clients + 3, labels.size),) if split.requires else ()
+    users = (draws.integers(0, clients + 3, labels.size),) if USERS in split.requires else ()
     parts = split.assign(labels, 4, clients, Streams(seed), *users)
     dealt = np.concatenate(parts)
     assert len(parts) == clients

@@ -1,5 +1,7 @@
 """A first look at what a user's own module says, before a run begins."""
 
+import copy
+
 import torch
 from torch import Tensor, nn
 
@@ -14,7 +16,7 @@ def check_scores(module: nn.Module, name: str, shape: Shape, outputs: int) -> No
 
     Parameters
     ----------
-    module : of the user's own, which is left in training mode
+    module : of the user's own, of which a copy is tried
     name : of the model, for messages
     shape : of a sample
     outputs : numbers along the last axis of the scores
@@ -24,16 +26,14 @@ def check_scores(module: nn.Module, name: str, shape: Shape, outputs: int) -> No
     PartError
         If it is such a module.
     """
-    module.eval()
+    tried = copy.deepcopy(module).eval()
     try:
         with torch.no_grad():
-            found = module(blank(shape))
+            found = tried(blank(shape))
     except FedsimError:
         raise
     except Exception as failure:
         raise attributed(failure) or failed(f"model {name}", "forward", failure) from failure
-    finally:
-        module.train()
     allowed = f"allowed: a tensor of shape (n, {outputs}) or (n, ..., {outputs}) for n samples, as the task asks for"
     if not isinstance(found, Tensor):
         raise PartError(f"model {name} gave {type(found).__name__}", allowed)

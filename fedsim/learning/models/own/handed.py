@@ -1,8 +1,10 @@
 """Models of other kinds: a module of torch, or a class or function that gives one."""
 
 import copy
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, Self
 
+from fedsim.code_digest import Code
 from fedsim.errors import PartError
 from fedsim.foreign import Foreign, code_of, parameters_of, place_of
 from fedsim.learning.data.shapes import Shape
@@ -19,7 +21,7 @@ class HandedModel(Foreign):
         """Return the part of a module, or of a class or function that gives one."""
         from torch import nn
 
-        from fedsim.learning.models.module_content import content_of
+        from fedsim.learning.models.own.content import content_of
 
         if isinstance(value, nn.Module):
             return cls.holding(copy.deepcopy(value), place_of(value), content=content_of(value))
@@ -49,6 +51,13 @@ class HandedModel(Foreign):
     def stands_for(self) -> object:
         """The class or function whose code counts; the content tells all of an object."""
         return None if self.content else super().stands_for
+
+    def codes(self) -> Iterable[Code]:
+        """Return the classes of a module and of all in it, or what gives one."""
+        from torch import nn
+
+        found = self.found
+        return {type(module) for module in found.modules()} if isinstance(found, nn.Module) else super().codes()
 
     def build(self, shape: Shape, classes: int) -> "nn.Module":
         """Return a copy of the module, or a fresh one from a call with the options.

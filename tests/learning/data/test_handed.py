@@ -1,0 +1,139 @@
+"""Arrays, datasets of torch, and classes and functions that give them, as data sets."""
+
+import numpy as np
+import pytest
+import torch
+from numpy.testing import assert_array_equal
+
+from fedsim import Scenario, simulate
+from fedsim.errors import DataError, PartError, ScenarioError
+from fedsim.learning import DATASETS
+from fedsim.learning.data.handed import dataset_of, padded
+
+RNG = np.random.default_rng(2)
+X, Y = RNG.normal(size=(20, 3)), RNG.integers(0, 3, 20)
+
+
+class Texts(torch.utils.data.Dataset):
+    """Texts of two to five words with their lengths as labels, as a user of torch has them."""
+
+    def __init__(self, count=20, train=True):
+        self._count, self._train = count, train
+
+    def __len__(self):
+        return self._count if self._train else 5
+
+    def __getitem__(self, index):
+        length = 2 + index % 4
+        return torch.arange(1, length + 1), length - 2
+
+
+class Broken(Texts):
+    def __getitem__(self, index):
+        return {}[index]
+
+
+def pair(rows=20):
+    return X[:rows], X[:rows, :1] ** 2
+
+
+def test_a_pair_of_arrays_has_every_fifth_sample_for_testing():
+    data = dataset_of((X, Y))
+    test = np.arange(20) % 5 == 0
+    assert_array_equal(data.test_x, X[test].astype(np.float32))
+    assert_array_equal(data.train_y, Y[~test])
+    assert (data.form, data.classes, data.shape) == ("numbers", 3, (3,))
+
+
+@pytest.mark.parametrize(
+    ("x", "y", "form", "told"),
+    [
+        (np.zeros((5, 4, 6), np.uint8), Y[:5], "images", (1, 4, 6)),
+        (np.zeros((5, 4, 6, 3), np.uint8), Y[:5], "images", (3, 4, 6)),
+        (np.arange(20).reshape(5, 4), Y[:5], "tokens", (4, 20)),
+        (np.arange(40, dtype=np.int32).reshape(5, 2, 4), Y[:5], "tensors", (2, 4)),
+        (X[:5] > 0, Y[:5], "tensors", (3,)),
+        (torch.zeros(5, 2, 2), Y[:5].tolist(), "numbers", (2, 2)),
+        ([[1, 2], [3], [4, 5, 6], [1], [2]], Y[:5], "tokens", (3, 7)),
+    ],
+)
+def test_types_say_what_samples_are(x, y, form, told):
+    data = dataset_of((x, y))
+    assert (data.form, tuple(data.shape)) == (form, told)
+
+
+@pytest.mark.parametrize(
+    ("y", "told"),
+    [
+        (X[:, 0], ("float32", (1,))),
+        (X, ("float32", (3,))),
+        (X > 0, ("uint8", (3,))),
+        (np.arange(40).reshape(20, 2).astype(np.int32), ("int64", (2,))),
+    ],
+)
+def test_targets_keep_their_kind(y, told):
+    data = dataset_of((X, y))
+    assert (str(data.train_y.dtype), data.train_y.shape[1:], data.labels) == (*told, None)
+
+
+def test_a_dataset_of_torch_is_read_and_filled_up():
+    data = dataset_of((Texts(), Texts(train=False)))
+    assert data.train_x[:2].tolist() == [[1, 2, 0, 0, 0], [1, 2, 3, 0, 0]]
+    assert data.train_y[:5].tolist() == [0, 1, 2, 3, 0]
+    assert (len(data.test_y), data.vocabulary, data.classes) == (5, 6, 4)
+    assert padded([np.ones((2, 2)), np.ones((1, 2))]).tolist() == [[[1, 1], [1, 1]], [[1, 1], [0, 0]]]
+
+
+def test_the_digest_is_that_of_the_content():
+    one, same, other = (DATASETS.make((x, Y)) for x in (X, X.copy(), X + 1))
+    assert one == same
+    assert one.content == same.content != other.content
+
+
+def test_files_name_classes_and_functions():
+    place = f"{__name__}:Texts"
+    both = DATASETS.make({"kind": place, "count": 8}).load()
+    assert (len(both.train_y), len(both.test_y)) == (8, 5)  # made twice, as the class has a parameter "train"
+    assert DATASETS.describe(DATASETS.make({"kind": place, "count": 8})) == {"kind": place, "count": 8}
+    assert len(DATASETS.make({"kind": f"{__name__}:pair", "rows": 10}).load().train_y) == 8
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ((X, Y[:3]), "20 samples and 3 targets"),
+        ({"kind": f"{__name__}:pair", "lines": 3}, "pair has no parameter 'lines'; allowed: rows"),
+        (3, "3 is no data set; allowed: a Dataset, samples and targets as two arrays"),
+        (([np.ones(2), np.ones((2, 2))], Y[:2]), "shapes that differ in their length"),
+    ],
+)
+def test_what_is_no_data_set_is_refused(given, words):
+    tables = {"crowd": {"clients": 2}, "network": "pause-two-speed", "rounds": {"count": 1}}
+    with pytest.raises((DataError, ScenarioError), match=words):
+        Scenario(name="x", learning={"data": given}, selector={"kind": "uniform", "cohort": 1}, **tables)
+
+
+def test_a_dataset_that_fails_is_named():
+    with pytest.raises(PartError, match=r"data set .*test_handed:Broken.__getitem__ failed with KeyError: 0") as found:
+        DATASETS.make({"kind": f"{__name__}:Broken", "train": True}).load()
+    assert len(str(found.value).splitlines()) == 5
+
+
+def test_arrays_with_integers_of_any_type_are_learned_by_a_module_that_takes_them():
+    x = RNG.integers(-4, 5, (40, 2, 2)).astype(np.int16)
+
+    class Sums(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.layer = torch.nn.Linear(2, 2)
+
+        def forward(self, samples):
+            return self.layer(samples.float().sum(1))
+
+    tables = {"crowd": {"clients": 3}, "network": "pause-two-speed", "rounds": {"count": 2}}
+    learning = {"data": (x, (x.sum((1, 2)) > 0).astype(np.int64)), "model": Sums()}
+    scenario = Scenario(name="x", learning=learning, selector={"kind": "uniform", "cohort": 2}, **tables)
+    one, other = (simulate(scenario, executor=kind).evaluations for kind in ("sequential", "stacked"))
+    assert one.column("loss").to_numpy() == pytest.approx(other.column("loss").to_numpy(), rel=1e-5)
+    with pytest.raises(ScenarioError, match="cannot be written as TOML"):
+        scenario.to_toml()

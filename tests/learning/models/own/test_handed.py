@@ -1,0 +1,119 @@
+"""Modules of torch, and classes and functions that give them, as models."""
+
+import functools
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+from fedsim import Scenario, load_model, simulate
+from fedsim.errors import PartError, ScenarioError
+from fedsim.identity import identity
+from fedsim.learning import MODELS
+from tests.support.tiny_targets import TinyTargets
+
+
+class Net(nn.Module):
+    """A dense layer, which fails in training if it is told so."""
+
+    def __init__(self, classes=3, width=4, fails=False):
+        super().__init__()
+        self.first, self.last, self.fails = nn.Linear(5, width), nn.Linear(width, classes), fails
+
+    def forward(self, samples):
+        if self.fails and self.training:
+            raise KeyError("no such word")
+        return self.last(torch.relu(self.first(samples)))
+
+
+def stacked_layers(shape, classes):
+    return nn.Sequential(nn.Linear(shape[0], classes))
+
+
+def scenario(model, **more):
+    tables = {"network": "pause-two-speed", "selector": {"kind": "uniform", "cohort": 3}, "rounds": {"count": 2}}
+    learning = {"data": TinyTargets(of="labels"), "model": model, **more}
+    return Scenario(name="own", crowd={"clients": 4}, learning=learning, **tables)
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        Net(),
+        Net,
+        functools.partial(Net, width=6),
+        stacked_layers,
+        {"kind": f"{__name__}:Net", "width": 6},
+        {"kind": f"{__name__}:stacked_layers"},
+    ],
+    ids=["module", "class", "partial", "function", "named class", "named function"],
+)
+def test_executors_agree_on_each_way_to_hand_a_model_over(model):
+    one, *others = (simulate(scenario(model), executor=kind) for kind in ("sequential", "processes", "stacked"))
+    assert one.evaluations.equals(others[0].evaluations)
+    losses = one.evaluations.column("loss").to_numpy()
+    assert losses == pytest.approx(others[1].evaluations.column("loss").to_numpy(), rel=1e-5)
+
+
+def test_a_module_begins_with_its_own_numbers_and_is_left_as_it_is():
+    module = Net()
+    before = {name: array.clone() for name, array in module.state_dict().items()}
+    found = simulate(scenario(module, local={"learning_rate": 1e-12}), executor="sequential")
+    after = load_model(found).state_dict()
+    for name, array in module.state_dict().items():
+        assert torch.equal(array, before[name])
+        assert np.allclose(after[name], array, atol=1e-6)
+
+
+def test_digests_follow_numbers_code_and_attributes():
+    module, other = Net(), Net()
+    other.load_state_dict(module.state_dict())
+    same, attributed = identity(MODELS.make(other)), Net()
+    assert identity(MODELS.make(module)) == same
+    with torch.no_grad():
+        other.last.bias[0] += 1
+    assert identity(MODELS.make(other)) != same
+    attributed.load_state_dict(module.state_dict())
+    attributed.fails = True
+    assert identity(MODELS.make(attributed)) != same
+    assert len({identity(MODELS.make({"kind": f"{__name__}:Net", "width": width})) for width in (4, 5)}) == 2
+
+
+def test_named_models_are_written_as_toml_and_objects_are_not():
+    named = scenario(Net)
+    assert Scenario.from_toml(scenario({"kind": f"{__name__}:Net"}).replace({"learning.data": "digits"}).to_toml())
+    assert named.describe()["learning"]["model"] == {"kind": f"{__name__}:Net"}
+    with pytest.raises(ScenarioError, match=r"learning.model: an object of .*:Net cannot be written as TOML"):
+        scenario(Net()).to_toml()
+
+
+@pytest.mark.parametrize(
+    ("model", "words"),
+    [
+        (Net(classes=7), r"Net gave scores of shape \(1, 7\) for one sample"),
+        (nn.Linear(2, 3), "Linear.forward failed with RuntimeError: .*mat1 and mat2"),
+        ({"kind": f"{__name__}:scenario", "model": "mlp"}, "scenario gave Scenario"),
+    ],
+)
+def test_a_model_that_does_not_fit_is_refused_before_the_first_round(model, words):
+    with pytest.raises(PartError, match=words) as found:
+        simulate(scenario(model), executor="sequential")
+    assert len(str(found.value).splitlines()) == 5
+
+
+@pytest.mark.parametrize("model", [3, lambda classes, depth: (classes, depth)])
+def test_what_gives_no_model_is_refused(model):
+    with pytest.raises(ScenarioError, match=r"learning.model: .*(is no model|needs depth)"):
+        scenario(model)
+
+
+@pytest.mark.parametrize("executor", ["sequential", "processes"])
+def test_a_failure_names_part_client_and_round_in_five_lines(executor):
+    with pytest.raises(PartError) as found:
+        simulate(scenario(Net(fails=True)), executor=executor)
+    what, where, client, number, _ = str(found.value).splitlines()
+    assert what.endswith("test_handed:Net.forward failed with KeyError: 'no such word'")
+    assert "test_handed.py" in where
+    assert client.strip() in {f"client: {one}" for one in range(4)}
+    assert number.strip() == "round: 1"
