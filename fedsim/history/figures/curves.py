@@ -42,7 +42,7 @@ def draw(
     ----------
     histories : runs with their tables
     x : ``"time"`` or ``"round"``
-    y : ``"accuracy"``, ``"loss"``, ``"leakage"``, ``"mean_leakage"``, ``"duration"``, or a metric of the task by its name
+    y : ``"accuracy"``, ``"loss"``, ``"leakage"``, ``"mean_leakage"``, ``"duration"``, or a metric of the task by name
     smoothing : window of the causal mean; a leakage is a step curve and is never smoothed
     labels : names of the curves; the runs' names by default
     out : file to write, in the format of its ending
