@@ -2,19 +2,14 @@
 
 import csv
 import gzip
-import os
-import subprocess
-import sys
 from importlib import import_module
-from pathlib import Path
 
 import numpy as np
 import pytest
 
 from fedsim import Scenario, simulate
 from fedsim.errors import DataError
-
-SCENARIOS = Path(__file__).parents[2] / "scenarios"
+from tests.support.study_commands import SCENARIOS, command
 
 
 @pytest.fixture
@@ -88,22 +83,11 @@ def test_ag_news_is_read_as_mind(experiments, tmp_path):
         agnews.converted(tmp_path / "bad.csv", tmp_path)
 
 
-def command(folder, *options):
-    return subprocess.run(  # noqa: S603
-        [sys.executable, SCENARIOS / "fedsampling" / "results.py", *options, "--store", "store", "--out", "out"],
-        cwd=folder,
-        env={**os.environ, "OMP_NUM_THREADS": "1"},
-        capture_output=True,
-        text=True,
-        check=True,
-    ).stdout
-
-
 @pytest.mark.slow
 def test_the_command_runs_and_finds_its_runs_again(tmp_path):
     options = ("fig5", "fig6", "--set", "learning.data=digits", "--set", "crowd.clients=30", "--scale", "0.005")
     options = (*options, "--set", "selector.samples=60", "--workers", "1", "--executor", "sequential", "--seeds", "2")
-    first = command(tmp_path, *options)
+    first = command("fedsampling/results.py", tmp_path, *options)
     table = (tmp_path / "out" / "table.md").read_text()
     assert {path.name for path in (tmp_path / "out").iterdir()} == {
         "runs",
@@ -113,7 +97,7 @@ def test_the_command_runs_and_finds_its_runs_again(tmp_path):
     }
     assert table.count("| FedSampling |") == 1 + 9
     assert table in first
-    assert command(tmp_path, *options) == first
+    assert command("fedsampling/results.py", tmp_path, *options) == first
     assert str(tmp_path) not in table
 
 
