@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from fedsim.testing.policy import check_policy
     from fedsim.testing.selector import check_selector
     from fedsim.testing.server_optimizer import check_server_optimizer
+    from fedsim.testing.task import check_task
 
 __all__ = [
     "check_aggregation",
@@ -43,6 +44,7 @@ __all__ = [
     "check_policy",
     "check_selector",
     "check_server_optimizer",
+    "check_task",
 ]
 
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from fedsim import Scenario
-from tests.support.paper_commands import SCENARIOS, command
+from tests.support.study_commands import SCENARIOS, command
 
 ON_DIGITS = (
     *("--set", "learning.data=digits", "--set", 'learning.model={kind = "mlp", hidden = [8]}'),

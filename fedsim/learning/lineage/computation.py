@@ -174,21 +174,19 @@ class Computation:
             else:
                 alike[training.digest] = [training]
         reports: dict[str, Record] = {}
-        with named_faults([first for first, *_ in alike.values()]):
-            yield from self._results(alike, reports)
+        groups = list(alike.values())
+        firsts = [same[0] for same in groups]
+        with named_faults(firsts):
+            results = self.executor.train(self._jobs(firsts))
+            if isinstance(results, list):
+                come: list[Training] = []
+                for same, result in zip(groups, results, strict=True):
+                    come += self._take(same, result, reports)
+                yield come
+            else:
+                for same, result in zip(groups, results, strict=True):
+                    yield self._take(same, result, reports)
         self.kept.put_records(reports)
-
-    def _results(self, alike: Mapping[str, list[Training]], reports: dict[str, Record]) -> Iterator[Sequence[Training]]:
-        """Run trainings that are grouped by their digests, and give them back when they have their results."""
-        results = self.executor.train(self._jobs([first for first, *_ in alike.values()]))
-        if isinstance(results, list):
-            come: list[Training] = []
-            for same, result in zip(alike.values(), results, strict=True):
-                come += self._take(same, result, reports)
-            yield come
-        else:
-            for same, result in zip(alike.values(), results, strict=True):
-                yield self._take(same, result, reports)
 
     def _take(
         self, trainings: Sequence[Training], result: TrainingResult, reports: dict[str, Record]
@@ -200,7 +198,8 @@ class Computation:
         if not self._local.plain:
             difference, own = self._local.left(trainings[0], result.difference)
             result = result._replace(difference=difference)
-        result = scaled(trainings[0], result)
+        if trainings[0].draw is not None:
+            result = scaled(trainings[0], result)
         for training in trainings:
             self._give(training, result, own)
         return trainings

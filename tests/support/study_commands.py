@@ -1,4 +1,4 @@
-"""Commands of the papers' studies, as a user types them."""
+"""The commands of studies of papers, in processes of their own."""
 
 import os
 import subprocess
@@ -9,7 +9,7 @@ SCENARIOS = Path(__file__).parents[2] / "scenarios"
 
 
 def command(script, folder, *options):
-    """Run a script of the scenarios with its store and its results in a folder, and return what it prints."""
+    """Run a script of a study with its store and its output in a folder, and return what it prints."""
     return subprocess.run(  # noqa: S603
         [sys.executable, SCENARIOS / script, *options, "--store", folder / "store", "--out", folder / "out"],
         cwd=folder,

@@ -1,0 +1,71 @@
+"""`check_task` refuses broken tasks, each for its own fault, and passes all kinds of the catalogue."""
+
+import pytest
+
+from fedsim.errors import ContractError
+from fedsim.learning import TASKS, Classification, Metric, Regression
+from fedsim.testing import check_task
+from tests.support.tiny_targets import TinyTargets
+
+
+class Together(Regression):
+    """Divides by what is largest in the batch."""
+
+    def losses(self, scores, targets):
+        return super().losses(scores, targets) / targets.abs().max()
+
+
+class Mean(Regression):
+    def losses(self, scores, targets):
+        return super().losses(scores, targets).mean()
+
+
+class Endless(Regression):
+    def losses(self, scores, targets):
+        return super().losses(scores, targets) / 0
+
+
+class Grows(Regression):
+    def outputs(self, data):
+        self.__dict__["asked"] = self.__dict__.get("asked", 2) + 1
+        return self.__dict__["asked"]
+
+
+class Largest(Metric):
+    """Is no sum: the largest score of a batch counts for each of its samples."""
+
+    def sums(self, scores, targets):
+        return scores.max() + 0 * targets[:, :1].float()
+
+
+class Narrow(Metric):
+    def sums(self, scores, targets):
+        return scores[:, 0]
+
+
+@pytest.mark.parametrize("kind", [kind for kind in TASKS.builtin if kind != "next-token"])
+def test_kinds_of_the_catalogue_pass(kind):
+    targets = {"classification": "labels", "regression": "numbers", "multi-label": "label-sets"}[kind]
+    check_task(TASKS.make(kind), TinyTargets(of=targets).load())
+
+
+@pytest.mark.parametrize(
+    ("task", "words"),
+    [
+        (Together(), r"Together.*losses of samples depend on the others"),
+        (Mean(), r"Mean.*losses returned numbers of shape \(\).*a tensor of 1 axes"),
+        (Endless(), r"Endless.*losses has the mean inf"),
+        (Grows(), r"Grows.*outputs"),
+        (Regression(metrics=(Largest(),)), r"metrics: Largest of sums over parts"),
+        (Regression(metrics=(Narrow(),)), r"Narrow.sums returned numbers of shape \(\d+,\).*a tensor of 2 axes"),
+    ],
+)
+def test_broken_tasks_are_refused(task, words):
+    with pytest.raises(ContractError, match=words):
+        check_task(task, TinyTargets().load())
+
+
+def test_a_classification_with_more_metrics_passes():
+    check_task(
+        Classification(metrics=["accuracy", "macro-f1", {"kind": "top-k", "k": 2}]), TinyTargets(of="labels").load()
+    )
