@@ -346,6 +346,6 @@ def _uniform(client: NDArray[np.uint64], block: NDArray[np.uint64], schedule: ND
     bits <<= _TWENTY
     lower >>= _TWELVE
     bits ^= lower
-    numbers = bits + 0.5
+    numbers: FloatArray = bits + 0.5
     numbers *= 2.0**-52
     return numbers

@@ -15,7 +15,9 @@ def plot(
     x: Annotated[str, typer.Option("--x", help="time or round.")] = "time",
     y: Annotated[
         str,
-        typer.Option("--y", help="accuracy, loss, leakage, mean_leakage or duration; clients for their accuracies."),
+        typer.Option(
+            "--y", help="accuracy, loss, leakage, mean_leakage, duration or a metric; clients: their accuracies."
+        ),
     ] = "accuracy",
     smoothing: Annotated[
         int, typer.Option("--smoothing", min=1, max=int(MOST_SMOOTHING.greatest), help="Window of a causal mean.")

@@ -86,7 +86,7 @@ class History(Tables):
         return self.find_model(model, after_round).module()
 
     def plot(
-        self, x: X = "time", y: Y = "accuracy", *, smoothing: int = 1, out: str | Path | None = None
+        self, x: X = "time", y: Y | str = "accuracy", *, smoothing: int = 1, out: str | Path | None = None
     ) -> "figures.Figure":
         """Return a figure of one quantity against seconds or rounds; see `fedsim.history.figures.draw`."""
         return figures.draw([self], x, y, smoothing=smoothing, out=out)

@@ -2,7 +2,7 @@
 
 import contextlib
 from bisect import bisect_left
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple, Protocol
 
 import numpy as np
@@ -10,7 +10,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from fedsim.errors import AuditError, RunError, WriteError
-from fedsim.history.column import Piece, TableSchema
+from fedsim.history.column import Column, Piece, TableSchema
 from fedsim.history.history import History
 from fedsim.history.schema import (
     ACCOUNTS,
@@ -224,11 +224,14 @@ class _Growing:
         self._tail = _Tail(0, [])
         self._columns: dict[str, NDArray[Any]] = {}
         self._room = 0
+        # Names of the columns given last, and columns that were not.
+        self._given: tuple[str, ...] = ()
+        self._absent: Sequence[Column] = ()
         # The rows in memory as a table, once it is asked for, until there is another row.
         self._latest: pa.Table | None = None
 
     def add_row(self, values: Row) -> None:
-        self._schema.check(values)
+        self._absent_from(values)
         self._add(lambda: values)
 
     def add_row_later(self, row: Callable[[], Row]) -> None:
@@ -241,7 +244,7 @@ class _Growing:
 
     def add_columns(self, columns: Mapping[str, Piece]) -> None:
         self._latest = None
-        absent = self._schema.check(columns)
+        absent = self._absent_from(columns)
         if absent:
             columns = {**columns, **{column.name: column.no_value for column in absent}}
         rows, present = np.asarray(columns["client"]).size, self.rows - self._tail.at
@@ -276,6 +279,14 @@ class _Growing:
     def batches(self) -> Iterator[pa.RecordBatch]:
         self.spill()
         return iter(()) if self._spool is None else self._spool.batches()
+
+    def _absent_from(self, given: Iterable[str]) -> Sequence[Column]:
+        """Return the columns that are not given, and refuse names that the schema refuses."""
+        names = tuple(given)
+        if names != self._given:  # the same ones for all rows, as a rule
+            self._absent = self._schema.check(names)
+            self._given = names
+        return self._absent
 
     def _add(self, row: Callable[[], Row]) -> None:
         self._latest = None

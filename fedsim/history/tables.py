@@ -109,6 +109,12 @@ class Tables:
         first = int(np.count_nonzero(self.column(table, "round") == 0))
         return abscissa, np.concatenate([values[:first], causal_mean(values[first:], smoothing)])
 
+    @property
+    def metrics(self) -> list[str]:
+        """Names of the metrics of the task beside accuracy alone, sorted; none where it has no others."""
+        rows = self.evaluations.column("metrics").slice(0, 1).to_pylist()
+        return sorted(dict(rows[0] or ())) if rows else []
+
     def metric(self, name: str, table: Literal["evaluations", "client_evaluations"] = "evaluations") -> FloatArray:
         """Return a metric of the task at each row of a table of evaluations, shape (n,); NaN where it has none.
 

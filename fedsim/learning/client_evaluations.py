@@ -1,7 +1,7 @@
 """A model on the training samples of each client, each client with its own layers where an algorithm leaves it some.
 
-Scores are kept under the digests of `Computation.score_digest`, as those of selectors' questions are: what has been
-evaluated before is found. The others go to the executor together, as many clients in one call as memory allows.
+Scores are kept under digests: what has been evaluated before is found. Clients that use the server's model pass through
+it together, many in one batch; those with models of their own go to the executor as many in one call as memory allows.
 """
 
 from collections.abc import Mapping, Sequence
@@ -9,8 +9,8 @@ from typing import Final
 
 import numpy as np
 
-from fedsim.arrays import FloatArray, IntArray, Vector
-from fedsim.learning.evaluation import ClientEvaluations, Evaluation
+from fedsim.arrays import FloatArray, IntArray
+from fedsim.learning.evaluation import ClientEvaluations
 from fedsim.learning.lineage.computation import Computation
 from fedsim.learning.lineage.handles import ModelHandle, StateHandle, digest_of
 from fedsim.learning.lineage.local_work import LocalWork
@@ -37,11 +37,14 @@ def evaluate_clients(
     kept : what clients keep from one training to the next, by client
     """
     states = kept if local.algorithm.personal else {}
+    clients = np.flatnonzero(samples).tolist()
+    # Of those that use the server's model: who passes through it together decides the last bits.
+    together = digest_of("together", model.digest, "".join(results.shards[one] for one in clients if one not in states))
     digests = {
-        client: results.score_digest(
-            digest_of("own", model.digest, states[client].digest) if client in states else model.digest, client
+        one: results.score_digest(
+            digest_of("own", model.digest, states[one].digest) if one in states else together, one
         )
-        for client in np.flatnonzero(samples).tolist()
+        for one in clients
     }
     owner = {digest: client for client, digest in digests.items()}
     records = results.kept.records(list(owner))
@@ -52,15 +55,16 @@ def evaluate_clients(
     missing = {digest: client for digest, client in owner.items() if digest not in known}
     if missing:
         results.vector(model)
-        shared = {digest: (model.vector, client) for digest, client in missing.items() if client not in states}
-        known |= _scored(results, shared)
+        if any(client not in states for client in missing.values()):
+            shared = {digest: client for digest, client in owner.items() if client not in states}
+            known |= zip(shared, results.score_together(model.vector, shared), strict=True)
         rest = [(digest, client) for digest, client in missing.items() if client in states]
         _settle(results, [states[client] for _, client in rest])
         most = max(1, _BYTES_AT_ONCE // model.vector.nbytes)
         for first in range(0, len(rest), most):
             part = rest[first : first + most]
             own = {digest: (local.own_model(model.vector, states[client]), client) for digest, client in part}
-            known |= _scored(results, own)
+            known |= zip(own, results.start_scores(own).results(), strict=True)
     found = {client: known[digest] for client, digest in digests.items()}
     names = next((list(one.metrics) for one in found.values()), [])
 
@@ -70,13 +74,6 @@ def evaluate_clients(
         return values
 
     return ClientEvaluations(column("accuracy"), column("loss"), {name: column(name) for name in names})
-
-
-def _scored(results: Computation, scores: Mapping[str, tuple[Vector, int]]) -> dict[str, Evaluation]:
-    """Return the scores of models on clients' data, by their digests."""
-    if not scores:
-        return {}
-    return dict(zip(scores, results.start_scores(scores).results(), strict=True))
 
 
 def _settle(results: Computation, states: Sequence[StateHandle]) -> None:

@@ -20,6 +20,7 @@ class Evaluation:
     sums : what the metrics are made of, in their order; sums of several evaluations make the metrics of all their
         samples together, see `fedsim.learning.tasks.scores`
     samples : number of samples; 0 if it is not stated
+    parts : evaluations of the parts of the samples, where a job states them and the executor gives them
     """
 
     accuracy: float
@@ -27,6 +28,7 @@ class Evaluation:
     metrics: Mapping[str, float] = field(default_factory=dict)
     sums: tuple[float, ...] = ()
     samples: int = 0
+    parts: "tuple[Evaluation, ...]" = ()
 
     def value(self, name: str) -> float:
         """Return the loss, the accuracy or a metric by its name; NaN where there is none of that name."""

@@ -218,23 +218,26 @@ class SupervisedLearner:
         leaves_state, lossless = remembers or self._keeps_state, messages.lossless
         levels = [0] * len(clients) if level is None else level.tolist()
         updates: list[Update] = []
-        for i, (one, share) in enumerate(zip(clients, shares, strict=True)):
-            previous, hashed = states.get(one) if states else None, start.copy()
-            hashed.update(self._named(one, share))
-            if previous is not None:
+        named = [self._named(one, share) for one, share in zip(clients, shares, strict=True)]
+        release = outgoing = previous = None
+        for i, (one, share, name, width, draw) in enumerate(zip(clients, shares, named, levels, draws, strict=True)):
+            hashed = start.copy()
+            hashed.update(name)
+            if states and (previous := states.get(one)) is not None:
                 hashed.update(previous.digest.encode())
-            if levels[i]:
-                hashed.update(f" {self._algorithm.algorithm.ratios[levels[i]]!r}".encode())
-            release = made.get(i) if made else None
-            outgoing = None
+            if width:
+                hashed.update(f" {self._algorithm.algorithm.ratios[width]!r}".encode())
+            if made:
+                release = made.get(i)
             if remembers:
                 hashed.update(messages.memory_digest(release).encode())
                 outgoing = Outgoing(release)
-            among = levels[i], draws[i]
-            training = Training(hashed.hexdigest(), base, one, share, repeat, previous, leaves_state, outgoing, *among)
+            digest = hashed.hexdigest()
+            training = Training(digest, base, one, share, repeat, previous, leaves_state, outgoing, width, draw)
             if remembers and training.state is not None:
                 states[one] = training.state
-            digest = training.digest if lossless and release is None else messages.digest(training, release)
+            if not lossless or release is not None:
+                digest = messages.digest(training, release)
             updates.append(UpdateHandle(digest, training, release))
         return updates
 

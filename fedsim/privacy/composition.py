@@ -11,7 +11,7 @@ from typing import Annotated, Any, ClassVar, Final, Literal, Protocol
 
 from pydantic import Field
 
-from fedsim.answers import Contract, InstanceOf, Number
+from fedsim.answers import Contract, Number, PartOf
 from fedsim.errors import RunError, ScenarioError
 from fedsim.privacy.gaussian import noise_multiplier
 from fedsim.registry import Component, Registry
@@ -62,13 +62,14 @@ class Composition(Protocol):
         ...
 
 
+LEDGER: Final = Contract("ledger of a composition", Ledger, {"add": Number(least=0)})
 COMPOSITION: Final = Contract(
     "composition",
     Composition,
     {
         "delta": Number(least=0, most=1),
         "most_epsilon": Number(least=0, above=True, none=True),
-        "ledger": InstanceOf(object),
+        "ledger": PartOf(object, LEDGER),
     },
 )
 

@@ -41,11 +41,14 @@ class ReleaseFacts:
             unknown = np.nan
             delta = unknown if composed is None else composed
             return {"clipping_norm": unknown, "sensitivity": unknown, "noise_scale": unknown, "delta": delta}
+        scale: NDArray[Any] | float = np.nan
+        if self.server is None:
+            # Few costs differ: they are terms of one budget.
+            costs, place = np.unique(epsilon, return_inverse=True)
+            scale = np.array([calibrated.scale(cost) for cost in costs.tolist()])[place]
         return {
             "clipping_norm": calibrated.clipping_norm,
             "sensitivity": calibrated.sensitivity if self.server is None else np.nan,
-            "noise_scale": (
-                np.array([calibrated.scale(cost) for cost in epsilon.tolist()]) if self.server is None else np.nan
-            ),
+            "noise_scale": scale,
             "delta": number * calibrated.delta if composed is None else composed,
         }

@@ -18,7 +18,7 @@ MODEL: Final = "model.safetensors"
 MODELS: Final = "models"
 FIGURES: Final = (
     *("round_durations.png", "accuracy.png", "accuracy_by_round.png", "accuracy_of_clients.png"),
-    "leakage.png",
+    *("leakage.png", "loss.png"),
 )
 STREAMS: Final = tuple(f"{name}.arrows" for name in TABLES)
 ALWAYS: Final = (STATE, SCENARIO, SUMMARY, MODEL, *FIGURES, *STREAMS, *(f"{name}.parquet" for name in TABLES))

@@ -139,7 +139,9 @@ def write_results(
     )
     write_json(place / SUMMARY, summary)
     draw([history], "round", "duration", out=place / "round_durations.png")
-    if history.evaluations.num_rows:
+    if history.evaluations.num_rows and summary["final_accuracy"] is None:
+        draw([history], "time", "loss", smoothing=settings.smoothing, out=place / "loss.png")
+    elif history.evaluations.num_rows:
         draw([history], "time", "accuracy", smoothing=settings.smoothing, out=place / "accuracy.png")
         draw([history], "round", "accuracy", smoothing=settings.smoothing, out=place / "accuracy_by_round.png")
     if last_accuracies(history)[1].size:

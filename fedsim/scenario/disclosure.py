@@ -23,9 +23,15 @@ def remarks_of(scenario: Scenario) -> tuple[str, ...]:
     if scenario.privacy is None:
         return ()
     numbers = ", ".join(_told_as_they_are(SelectorPort.of(scenario.selector.build()), scenario.privacy))
+    central = (
+        "privacy is that of the models: clients' updates reach the server clipped and without noise (privacy.where = "
+        "'server')",
+    )
+    told = central if scenario.privacy.where == "server" else ()
     if not numbers:
-        return ()
+        return told
     return (
+        *told,
         f"side information not private: clients send numbers as they are ({numbers}), and these leak without bound; "
         "the leakage that is stated counts updates only",
     )

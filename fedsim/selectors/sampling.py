@@ -11,7 +11,7 @@ from fedsim.selectors.contracts import Cohort, PublishedSelector, RoundView
 from fedsim.selectors.validation import check_whole_numbers
 
 T = TypeVar("T", bound=np.generic)
-_FEW: Final = 20
+_FEW: Final = 16
 _LOW: Final = 0xFFFFFFFF
 
 

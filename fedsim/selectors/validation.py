@@ -117,19 +117,20 @@ def as_cohort(chosen: object, view: RoundView, name: str) -> Cohort:
     """
     if not isinstance(chosen, Cohort):
         return Cohort(_distinct_candidates(f"{name}.select", chosen, view))
-    client = _distinct_candidates(f"{name}.select", chosen.client, view)
-    allocation = _allocated(f"{name}.select", chosen.allocation, client)
-    trained = _has_trained(f"{name}.select", chosen.trained, client, view)
-    sampling = _sampled(f"{name}.select", chosen, client, view)
+    source = f"{name}.select"
+    client = _distinct_candidates(source, chosen.client, view)
+    allocation = _allocated(source, chosen.allocation, client)
+    trained = _has_trained(source, chosen.trained, client, view)
+    sampling = _sampled(source, chosen, client, view)
     if chosen.draws is None and chosen.weights is None and chosen.work is None:
         return Cohort(client, allocation=allocation, trained=trained, sampling=sampling)
     draws, weights, work = (
-        None if value is None else _checked(f"{name}.select", column, value, client)
+        None if value is None else _checked(source, column, value, client)
         for column, value in (("draws", chosen.draws), ("weights", chosen.weights), ("work", chosen.work))
     )
     if work is not None and not work.all():
         one = int(client[work.argmin()])
-        raise SelectorError(f"{name}.select returned work of 0", "allowed: leave the client out instead", client=one)
+        raise SelectorError(f"{source} returned work of 0", "allowed: leave the client out instead", client=one)
     return Cohort(client, draws, weights, work, allocation, trained, sampling)
 
 

@@ -65,9 +65,9 @@ def _accuracy_at(histories: Sequence[History], at_s: float) -> str:
 def heads_of(experiment: Experiment) -> list[str]:
     """Return the heads of the table of an experiment."""
     return [
-        *("method", "last 10 rounds %", "log %", *(f"at {at:.0f} s %" for at in experiment.at_s)),
+        *("method", "last 10 rounds %", "log, whole %", *(f"at {at:.0f} s %" for at in experiment.at_s)),
         f"to {100 * experiment.target_accuracy:.0f} % s",
-        *("simulated s", "log s", "mean round s", "largest leakage", "seeds", "wall s"),
+        *("simulated s", "log, whole s", "mean round s", "largest leakage", "seeds", "wall s"),
     ]
 
 

@@ -94,6 +94,7 @@ def test_the_tables_state_the_noise_of_each_aggregate():
     assert [(row["round"], row["client"], row["number"]) for row in of_clients] == [
         (number, client, number) for number in (1, 2, 3) for client in range(4)
     ]
+    assert "clients' updates reach the server clipped and without noise" in history.notes[0]
     assert all(row["noise_scale"] is None and row["clipping_norm"] == CLIP for row in of_clients)
     assert [row["spent"] for row in of_clients] == [EPSILON * row["number"] for row in of_clients]
     assert [row["round"] for row in of_server] == [1, 2, 3]

@@ -1,15 +1,17 @@
 """What releases leak together: in a run's tables and at its end, against the closed form and the integral."""
 
 import math
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from scipy import integrate, optimize, stats
 
 from fedsim import Scenario, simulate
-from fedsim.errors import ScenarioError
+from fedsim.errors import PartError, ScenarioError
 from fedsim.privacy import GeometricBudget, PrivacyAccountant, PrivacyLoss, Renyi, SampledAccountant, UnlimitedBudget
 from fedsim.privacy.gaussian import noise_multiplier
+from fedsim.registry import Component
 
 pytest.importorskip("dp_accounting", reason="the extra 'dp' is not installed")
 
@@ -152,6 +154,44 @@ def test_where_clients_are_sampled_all_pay_for_each_cohort():
         accounts.charge(4)
 
 
+class Backwards(Component):
+    """A composition of a user whose ledger says what no composition can say."""
+
+    delta: float = 1e-5
+    most_epsilon: float | None = 3.0
+    says: float = -1.0
+
+    def ledger(self, release_delta, rate):
+        return SimpleNamespace(add=lambda _: self.says)
+
+
+class Constant(Backwards):
+    """One whose ledger is a class, with an answer that is allowed."""
+
+    says: float = 2.0
+
+    def ledger(self, release_delta, rate):
+        return Told(self.says)
+
+
+class Told:
+    def __init__(self, says):
+        self.says = says
+
+    def add(self, epsilon):
+        return self.says
+
+
+def test_a_composition_of_a_user_is_checked():
+    laplace = {"privacy.mechanism": {"kind": "laplace-l1", "clip": 1.0}, "rounds.count": 2}
+    history = simulate(TIMING.replace({**laplace, "privacy.composition": Constant()}))
+    assert history.column("rounds", "largest_leakage").tolist() == [2.0, 2.0]
+    with pytest.raises(PartError, match=r"ledger of a composition .*Told\.add returned -1\.0"):
+        simulate(TIMING.replace({**laplace, "privacy.composition": Constant(says=-1.0)}))
+    with pytest.raises(PartError, match=r"composition .*Backwards\.ledger returned"):
+        simulate(TIMING.replace({**laplace, "privacy.composition": Backwards()}))
+
+
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
@@ -162,6 +202,12 @@ def test_where_clients_are_sampled_all_pay_for_each_cohort():
 def test_what_does_not_compose_is_refused_in_words(changes, message):
     with pytest.raises(ScenarioError, match=message):
         TIMING.replace(changes)
+
+
+@pytest.mark.parametrize("changes", [{"privacy.composition.most_epsilon": 0.5}, {"privacy.least_epsilon": 3.5}])
+def test_a_budget_that_pays_for_no_update_is_refused(changes):
+    with pytest.raises(ScenarioError, match=r"privacy: no round can start; no client .* allowed: a budget that pays"):
+        simulate(TIMING.replace(changes))
 
 
 def test_releases_with_next_to_no_noise_are_refused_before_work_starts():

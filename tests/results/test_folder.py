@@ -16,6 +16,7 @@ import pytest
 
 from fedsim import Scenario, read_run, run, simulate
 from fedsim.errors import RunError
+from fedsim.history import draw_clients
 from fedsim.history.column import Column
 from fedsim.history.schema import FORMAT_VERSION, ROUNDS
 from fedsim.history.schema import TABLES as SCHEMAS
@@ -184,6 +185,21 @@ def test_columns_newer_than_a_folder_without_a_format_are_null(tmp_path):
     assert np.isnan(read.column("participations", "energy_j")).all()
     rest = [name for name in written.participations.column_names if name not in {"energy_j", "fate"}]
     assert read.participations.select(rest).equals(written.participations.select(rest))
+
+
+def test_a_run_before_evaluations_at_time_0_is_read_and_what_it_lacks_is_named(tmp_path):
+    run(SCENARIO, tmp_path / "run")
+    for table in ("rounds", "evaluations"):
+        newer = [column.name for column in SCHEMAS[table].columns if column.since == 7]
+        as_written_before(tmp_path / "run", table, newer, format=6, written={})
+    read = read_run(tmp_path / "run")
+    assert read.rounds.num_rows == SCENARIO.rounds.count
+    with pytest.raises(RunError, match=r"holds no mean_leakage to draw; .* an older run has no mean leakage"):
+        read.plot(y="mean_leakage")
+    with pytest.raises(RunError, match="holds no accuracy of clients to draw"):
+        draw_clients([read])
+    with pytest.raises(RunError, match="this run has no table 'client_evaluations'"):
+        read.column("client_evaluations", "loss")
 
 
 def test_a_column_added_later_is_null_in_folders_of_today(tmp_path, monkeypatch):

@@ -3,16 +3,13 @@
 import csv
 import gzip
 from importlib import import_module
-from pathlib import Path
 
 import numpy as np
 import pytest
 
 from fedsim import Scenario, simulate
 from fedsim.errors import DataError
-from tests.studies.test_paper_figures import command
-
-SCENARIOS = Path(__file__).parents[2] / "scenarios"
+from tests.support.study_commands import SCENARIOS, command
 
 
 @pytest.fixture
@@ -102,3 +99,9 @@ def test_the_command_runs_and_finds_its_runs_again(tmp_path):
     assert table in first
     assert command("fedsampling/results.py", tmp_path, *options) == first
     assert str(tmp_path) not in table
+
+
+def test_a_row_of_estimates_of_exact_answers(experiments):
+    """Epsilon 60 and sizes below M: N is exact, and K of it are drawn in every round."""
+    row = import_module("estimates").row_of(np.full(50, 4), 20, 100, 60.0, 5)
+    assert row[3:] == ["0", "0 %", "20, 20, 20"]

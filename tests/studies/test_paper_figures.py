@@ -1,18 +1,14 @@
 """The figures of PAUSE and the tables of FedSUV: the settings of their runs, their numbers by hand, their commands."""
 
 import math
-import os
-import subprocess
-import sys
 from importlib import import_module
-from pathlib import Path
 
 import numpy as np
 import pytest
 
 from fedsim import Scenario
+from tests.support.study_commands import SCENARIOS, command
 
-SCENARIOS = Path(__file__).parents[2] / "scenarios"
 ON_DIGITS = (
     *("--set", "learning.data=digits", "--set", 'learning.model={kind = "mlp", hidden = [8]}'),
     *("--set", "crowd.clients=20", "--scale", "0.01", "--workers", "1", "--executor", "sequential"),
@@ -158,17 +154,6 @@ def test_networks_are_those_of_torchvision(network, parameters, fedsuv):
     first = next(part for part in grey.parameters())
     fewer = 2 * first.numel()  # of the first layer, which has one channel instead of three
     assert sum(part.numel() for part in grey.parameters()) == parameters - fewer
-
-
-def command(script, folder, *options):
-    return subprocess.run(  # noqa: S603
-        [sys.executable, SCENARIOS / script, *options, "--store", folder / "store", "--out", folder / "out"],
-        cwd=folder,
-        env={**os.environ, "OMP_NUM_THREADS": "1"},
-        capture_output=True,
-        text=True,
-        check=True,
-    ).stdout
 
 
 @pytest.mark.slow

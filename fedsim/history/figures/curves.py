@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, get_args
 
+import numpy as np
+
 from fedsim.errors import RunError
 from fedsim.history.figures.style import COLOURS, DOTS_PER_INCH, SIZE_INCHES, STYLES
 from fedsim.history.figures.writing import save
@@ -28,7 +30,7 @@ Y_LABELS: Final[dict[str, str]] = {
 def draw(
     histories: Sequence[Tables],
     x: X = "time",
-    y: Y = "accuracy",
+    y: Y | str = "accuracy",
     *,
     smoothing: int = 1,
     labels: Sequence[str] | None = None,
@@ -40,7 +42,7 @@ def draw(
     ----------
     histories : runs with their tables
     x : ``"time"`` or ``"round"``
-    y : ``"accuracy"``, ``"loss"``, ``"leakage"``, ``"mean_leakage"`` or ``"duration"``
+    y : ``"accuracy"``, ``"loss"``, ``"leakage"``, ``"mean_leakage"``, ``"duration"``, or a metric of the task by name
     smoothing : window of the causal mean; a leakage is a step curve and is never smoothed
     labels : names of the curves; the runs' names by default
     out : file to write, in the format of its ending
@@ -53,7 +55,8 @@ def draw(
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
-    for name, value, allowed in (("x", x, get_args(X)), ("y", y, get_args(Y))):
+    metrics = dict.fromkeys(name for history in histories for name in history.metrics)
+    for name, value, allowed in (("x", x, get_args(X)), ("y", y, dict.fromkeys([*get_args(Y), *metrics]))):
         if value not in allowed:
             raise RunError(f"{name}: {value!r} cannot be drawn; allowed: {', '.join(allowed)}")
     figure = Figure(figsize=SIZE_INCHES, dpi=DOTS_PER_INCH, layout="constrained")
@@ -65,7 +68,7 @@ def draw(
     drawn = 0
     for i, (history, label) in enumerate(zip(histories, names, strict=True)):
         abscissa, ordinate = history.curve(x, y, window)
-        drawn += abscissa.size
+        drawn += int(np.count_nonzero(~np.isnan(ordinate)))
         axes.plot(
             abscissa,
             ordinate,
@@ -76,9 +79,12 @@ def draw(
             linewidth=1.5,
         )
     if not drawn:
-        raise RunError(f"{', '.join(names)}: holds no {y} to draw; a run without learning has no evaluations")
+        raise RunError(
+            f"{', '.join(names)}: holds no {y} to draw; a run without learning has no evaluations, an older run has no "
+            "mean leakage"
+        )
     axes.set_xlabel(X_LABELS[x])
-    axes.set_ylabel(Y_LABELS[y] + (f", mean of {window}" if window > 1 else ""))
+    axes.set_ylabel(Y_LABELS.get(y, f"test {y}") + (f", mean of {window}" if window > 1 else ""))
     axes.set_xlim(left=0)
     axes.grid(visible=True, alpha=0.3)
     axes.legend(frameon=False)

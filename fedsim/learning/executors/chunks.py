@@ -1,7 +1,7 @@
 """Evaluation in chunks of a fixed size, so that a result depends neither on who shares the chunks nor on other jobs."""
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
@@ -25,12 +25,14 @@ class Chunk:
     model : float32 array of shape (d,)
     rows : samples of the training set, shape (n,); None for the test set
     start, stop : which samples of the test set; from 0 to n with rows
+    each : whether the sums of each sample are asked for, and not those of the chunk
     """
 
     model: Vector
     rows: IntArray | None
     start: int
     stop: int
+    each: bool = False
 
     @property
     def size(self) -> int:
@@ -39,25 +41,57 @@ class Chunk:
 
 
 def evaluated(
-    jobs: Sequence[EvaluationJob], test_samples: int, scores: Scores, score: Callable[[Sequence[Chunk]], FloatArray]
+    jobs: Sequence[EvaluationJob],
+    test_samples: int,
+    scores: Scores,
+    score: Callable[[Sequence[Chunk]], Sequence[FloatArray]],
 ) -> list[Evaluation]:
     """Return loss and metrics of each job from the sums over its chunks, which are added in their order.
+
+    The parts of a job share its chunks, and each has the sums over its samples.
 
     Parameters
     ----------
     jobs : n jobs
     test_samples : size of the test set
     scores : makes evaluations of sums
-    score : returns the sums of each of m chunks, shape (m, `Scores.width`)
+    score : returns the sums of each of m chunks, shape (`Scores.width`,), or of each of their n samples, with one more
+        axis of n in front
     """
     if not jobs:
         return []
     sizes = [test_samples if job.rows is None else job.rows.size for job in jobs]
     chunks = [chunk for job, size in zip(jobs, sizes, strict=True) for chunk in _chunks(job, size)]
-    owner = np.repeat(np.arange(len(jobs)), [-(-size // SIZE) for size in sizes])
-    totals = np.zeros((len(jobs), scores.width))
-    np.add.at(totals, owner, score(chunks))
-    return [scores.evaluation(sums, size) for sums, size in zip(totals, sizes, strict=True)]
+    sums, found = iter(score(chunks)), []
+    for job, size in zip(jobs, sizes, strict=True):
+        own = [next(sums) for _ in range(0, size, SIZE)]
+        if job.parts is None:
+            found.append(scores.evaluation(added(own, scores.width), size))
+        else:
+            found.append(of_parts(np.concatenate(own), job.parts, scores))
+    return found
+
+
+def added(rows: Iterable[FloatArray], width: int) -> FloatArray:
+    """Return the sum of rows of a width, added in their order."""
+    total = np.zeros(width)
+    for row in rows:
+        total += row
+    return total
+
+
+def of_parts(each: FloatArray, parts: IntArray, scores: Scores) -> Evaluation:
+    """Return the evaluation of samples with those of their parts.
+
+    Parameters
+    ----------
+    each : sums of each of n samples, shape (n, `Scores.width`)
+    parts : numbers of samples, n in all
+    scores : makes evaluations of sums
+    """
+    sums = np.add.reduceat(each, np.cumsum(parts) - parts, axis=0)
+    of_each = [scores.evaluation(one, size) for one, size in zip(sums, parts.tolist(), strict=True)]
+    return replace(scores.evaluation(added(sums, scores.width), len(each)), parts=tuple(of_each))
 
 
 def _chunks(job: EvaluationJob, size: int) -> list[Chunk]:
@@ -65,4 +99,5 @@ def _chunks(job: EvaluationJob, size: int) -> list[Chunk]:
     places = [(start, min(start + SIZE, size)) for start in range(0, size, SIZE)]
     if job.rows is None:
         return [Chunk(job.model, None, start, stop) for start, stop in places]
-    return [Chunk(job.model, job.rows[start:stop], 0, stop - start) for start, stop in places]
+    each = job.parts is not None
+    return [Chunk(job.model, job.rows[start:stop], 0, stop - start, each) for start, stop in places]

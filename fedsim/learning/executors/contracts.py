@@ -151,10 +151,13 @@ class EvaluationJob:
     ----------
     model : float32 array of shape (d,)
     rows : samples of the training set, shape (n,), n at least 1; None for the whole test set
+    parts : numbers of samples of parts of the rows, in their order, each at least 1; None for no parts. An executor
+        that can pass several parts through the model at once gives `Evaluation.parts`; any other one may ignore them
     """
 
     model: Vector
     rows: IntArray | None = None
+    parts: IntArray | None = None
 
 
 def check_cpu(executor: str, device: str) -> None:

@@ -87,9 +87,9 @@ class ProcessesExecutor:
         """Return loss and metrics of each job; workers share the chunks."""
         return evaluated(jobs, self._test_samples, self._made_of, self._scores)
 
-    def _scores(self, chunks: Sequence[Chunk]) -> FloatArray:
+    def _scores(self, chunks: Sequence[Chunk]) -> list[FloatArray]:
         call = _ScoreCall(self._setup, chunks, self._scoring, self.workers)
-        return np.array(list(pool().results(call)))
+        return list(pool().results(call))
 
     def _costs(self, jobs: Sequence[TrainingJob]) -> list[float]:
         """Return what jobs cost, in samples; a job's fixed part is about that of a batch."""
@@ -138,7 +138,7 @@ class _ScoreCall(Call):
         return Scores(
             models=[self._common.places[id(chunk.model)] for chunk in chosen],
             rows=[chunk.rows for chunk in chosen],
-            places=[(chunk.start, chunk.stop) for chunk in chosen],
+            places=[(chunk.start, chunk.stop, chunk.each) for chunk in chosen],
         )
 
 

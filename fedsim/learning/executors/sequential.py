@@ -4,7 +4,6 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from itertools import groupby
 
-import numpy as np
 import torch
 
 from fedsim.arrays import FloatArray
@@ -71,8 +70,8 @@ class SequentialExecutor:
         with named_faults(self._setup):
             return evaluated(jobs, self._test_samples, self._made_of, self._scores)
 
-    def _scores(self, chunks: Sequence[Chunk]) -> FloatArray:
-        """Return the sums of each chunk, shape (chunks, `Scores.width`)."""
+    def _scores(self, chunks: Sequence[Chunk]) -> list[FloatArray]:
+        """Return the sums of each chunk, or of each of its samples."""
         threads = min(torch.get_num_threads(), len(chunks))
         found: list[FloatArray] = []
         with one_thread(), ThreadPoolExecutor(threads, initializer=torch.set_num_threads, initargs=(1,)) as pool:
@@ -80,4 +79,4 @@ class SequentialExecutor:
                 same = list(group)
                 self._trainer.load(same[0].model)
                 found += pool.map(self._trainer.score, same) if threads > 1 else map(self._trainer.score, same)
-        return np.array(found)
+        return found

@@ -81,10 +81,15 @@ class Trainer:
         self.flat.module.eval()
 
     def score(self, chunk: Chunk) -> FloatArray:
-        """Return the sums of the loaded model on a chunk, shape (m,); several threads may do so at once."""
+        """Return the sums of the loaded model on a chunk, shape (m,), or of each of its samples, shape (n, m).
+
+        Several threads may do so at once.
+        """
         images, labels = self._samples(chunk)
         with torch.inference_mode():
             scores = self._forward(images)
+            if chunk.each:
+                return np.asarray(self._objective.sums(scores, labels).double().numpy())
             if self._objective.is_short:
                 loss = functional.cross_entropy(scores, labels, reduction="sum")
                 return np.array([float(loss), float((scores.argmax(1) == labels).sum())])

@@ -9,7 +9,7 @@ from fedsim.arrays import IntArray, Vector
 from fedsim.identity import identity
 from fedsim.learning.computing import Work
 from fedsim.learning.drawn_samples import SampleDraws
-from fedsim.learning.evaluation import KnownEvaluation, PendingEvaluation
+from fedsim.learning.evaluation import Evaluation, KnownEvaluation, PendingEvaluation
 from fedsim.learning.executors.contracts import (
     SEQUENTIAL,
     EvaluationJob,
@@ -174,21 +174,19 @@ class Computation:
             else:
                 alike[training.digest] = [training]
         reports: dict[str, Record] = {}
-        with named_faults([first for first, *_ in alike.values()]):
-            yield from self._results(alike, reports)
+        groups = list(alike.values())
+        firsts = [same[0] for same in groups]
+        with named_faults(firsts):
+            results = self.executor.train(self._jobs(firsts))
+            if isinstance(results, list):
+                come: list[Training] = []
+                for same, result in zip(groups, results, strict=True):
+                    come += self._take(same, result, reports)
+                yield come
+            else:
+                for same, result in zip(groups, results, strict=True):
+                    yield self._take(same, result, reports)
         self.kept.put_records(reports)
-
-    def _results(self, alike: Mapping[str, list[Training]], reports: dict[str, Record]) -> Iterator[Sequence[Training]]:
-        """Run trainings that are grouped by their digests, and give them back when they have their results."""
-        results = self.executor.train(self._jobs([first for first, *_ in alike.values()]))
-        if isinstance(results, list):
-            come: list[Training] = []
-            for same, result in zip(alike.values(), results, strict=True):
-                come += self._take(same, result, reports)
-            yield come
-        else:
-            for same, result in zip(alike.values(), results, strict=True):
-                yield self._take(same, result, reports)
 
     def _take(
         self, trainings: Sequence[Training], result: TrainingResult, reports: dict[str, Record]
@@ -200,7 +198,8 @@ class Computation:
         if not self._local.plain:
             difference, own = self._local.left(trainings[0], result.difference)
             result = result._replace(difference=difference)
-        result = scaled(trainings[0], result)
+        if trainings[0].draw is not None:
+            result = scaled(trainings[0], result)
         for training in trainings:
             self._give(training, result, own)
         return trainings
@@ -319,6 +318,22 @@ class Computation:
         self._probed += len(scores)
         jobs = [EvaluationJob(model, self._rows[client]) for model, client in scores.values()]
         return self._evaluator.start(jobs, self._keep_evaluations(list(scores)))
+
+    def score_together(self, model: Vector, scores: Mapping[str, int]) -> list[Evaluation]:
+        """Evaluate one model on all data of several clients, which pass through it together where the executor can.
+
+        Parameters
+        ----------
+        model : shape (d,)
+        scores : client by the digest of the score, at least one
+        """
+        self._probed += len(scores)
+        parts = [self._rows[client] for client in scores.values()]
+        sizes = np.array([part.size for part in parts], dtype=np.int64)
+        (whole,) = self._evaluator.run([EvaluationJob(model, np.concatenate(parts), sizes)])
+        found = list(whole.parts or self._evaluator.run([EvaluationJob(model, part) for part in parts]))
+        self._keep_evaluations(list(scores))(found)
+        return found
 
     def score_digest(self, model: str, client: int, samples: int | None = None, round_: int = 0) -> str:
         """Return the digest of a model's score on a client's data, or on a mini-batch of it.

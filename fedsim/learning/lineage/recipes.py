@@ -79,7 +79,7 @@ class Aggregation:
             if self._moved:
                 sent = difference_from(current, training.base.vector, sent)
             taken.add(sent, weights[place])
-            self._added += 1
+            self._added = place + 1
             training.taken()
 
     def combined(self) -> Combined:

@@ -92,12 +92,12 @@ class Coordinator:
         try:
             self._rule.on_round_start(self.model)
             ended_by = yield from policy.run(self, round_)
-            if self._runs.end_with_round and round_.cohort_run is not None:
-                yield from self._runs.cancel([round_.cohort_run])
-            revealed = True
-            if round_.cohort_run is not None:
-                self._runs.close_round(round_.cohort_run)
-                revealed = yield from self._masking.reveal(round_.cohort_run)
+            revealed, own = True, round_.cohort_run
+            if own is not None:
+                if self._runs.end_with_round and not own.participations.all_delivered:
+                    yield from self._runs.cancel([own])
+                self._runs.close_round(own)
+                revealed = yield from self._masking.reveal(own)
             self._close(round_, ended_by, revealed=revealed)
         except PartError as error:
             error.place(number, self.env.now)

@@ -78,7 +78,7 @@ class Roster:
             self._busy[turned] = True
             self._busy_count += turned.size
             self._turned.extend(turned.tolist())
-        self.in_flight += (self._cohort[client] < 0).nonzero()[0].size
+        self.in_flight += (self._cohort[client] < 0).tobytes().count(True)
         self._cohort[client] = run.order
 
     def delivered(self, client: int, run: CohortRun) -> None:

@@ -70,7 +70,7 @@ class Selection:
             If the selector's answer is no cohort of the candidates, or is empty.
         """
         view = yield from self._await_candidates(number, start_s, size)
-        answers = yield from self._answers(number, view, ask)
+        answers = None if self.selector.probe is None else (yield from self._answers(number, view, ask))
         if answers is not None:
             view = _with(answers, (yield from self._await_candidates(number, self.env.now, size)))
         if view is None:

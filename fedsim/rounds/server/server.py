@@ -197,6 +197,8 @@ class Server:
             self.env.process(restart.interrupt(self.env, process, self.context.streams))
         start_s = self._runner.next_start_s(1)
         if self._past(start_s):
+            if why := self._why_spent():
+                raise ScenarioError(f"privacy: no round can start; {why}; allowed: a budget that pays for an update")
             raise ScenarioError(
                 "devices: no round can start; the first client is available, and charged enough, after "
                 f"{start_s} s; allowed: availability and energy that let one take part before rounds.until_s"
@@ -264,14 +266,19 @@ class Server:
             if (batteries.charge_j(everyone, self.env.now) < batteries.least_j).all():
                 least_j = np.max(batteries.least_j)
                 why = f"all {batteries.clients} batteries are below {least_j:.6g} J, the least charge, for good"
-        accountant = self.context.clients.accountant
-        if accountant is not None and len(accountant.closed) == accountant.spent.size:
-            why = accountant.why_closed
+        why = self._why_spent() or why
         if self._crashed_s > -np.inf:
             crash = f"the server crashed at {self._crashed_s:.6g} s, and since then "
         self.notes.append(
             f"the run ended after round {number} of {self.stopping.count}, at {self.env.now:.6g} s: {crash}{why}"
         )
+
+    def _why_spent(self) -> str:
+        """Return why no client can be selected for its privacy account; empty while one can."""
+        accountant = self.context.clients.accountant
+        if accountant is None or len(accountant.closed) < accountant.spent.size:
+            return ""
+        return accountant.why_closed
 
     def _past(self, time_s: float) -> bool:
         return time_s == np.inf or (self.stopping.until_s is not None and time_s >= self.stopping.until_s)

@@ -99,7 +99,7 @@ class UpdateBuffer:
     def aggregate(self, number: int, model: Model) -> Model:
         """Return the next model; with too few updates the present one, and discard the updates."""
         self._refuse_stale(model.version)
-        unmeasured, self.energies, self.noise = self._unmeasured(), _NOTHING, None
+        unmeasured, self.energies, self.noise = self._unmeasured() if self._needs else [], _NOTHING, None
         ready = _in_order(self._buffered)
         if self._size is not None:
             ready = _earliest(ready, self._size)
@@ -188,7 +188,7 @@ class UpdateBuffer:
     def _unmeasured(self) -> Members:
         """Return the members whose updates the selector needs measured: those that are new and not discarded."""
         kept = []
-        for run, members in _in_order(self._new) if self._needs else ():
+        for run, members in _in_order(self._new):
             here = members[np.isin(members, joined(self._buffered.get(run, [members[:0]])))]
             here = _speaking(run, here)
             if here.size:
@@ -265,7 +265,7 @@ def _speaking(run: CohortRun, members: IntArray) -> IntArray:
 
 def _apart(members: Members) -> tuple[Members, Members]:
     """Return members with updates, and those that have sent a message without bits."""
-    if all(run.silent is None for run, _ in members):
+    if not [run for run, _ in members if run.silent is not None]:
         return members, []
     parts = [
         (run, places, np.zeros(places.size, dtype=bool) if run.silent is None else run.silent[places])

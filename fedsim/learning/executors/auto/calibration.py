@@ -5,6 +5,7 @@ The jobs have generators and models of their own, so a calibration changes neith
 
 import time
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Final
 
 import numpy as np
@@ -69,13 +70,16 @@ def jobs_like(setup: TrainingSetup, expected: Expected, share: float = 1.0) -> l
     """
     from fedsim.learning.models.flat_module import build_flat  # imports torch
 
+    layout = build_flat(setup.model, setup.data.shape, setup.outputs, seed=0).layout
+    # Clients without samples, or with too few for a batch, are never trained.
+    trained = setup.local.batches_per_epoch(expected.samples, layout.smallest_batch) > 0
+    expected = replace(expected, samples=expected.samples[trained])
     typical_s = float(np.median(training_s(setup, expected)))
     count = min(expected.cohort, max(_FEWEST, round(_MEASURED_S / typical_s)))
     work = min(1.0, _MEASURED_S / (count * typical_s))
-    base = build_flat(setup.model, setup.data.shape, setup.outputs, seed=0).layout.initial
     sizes = np.quantile(expected.samples, (np.arange(count) + 0.5) / count, method="nearest")
     return [
-        TrainingJob(base, np.arange(size), work * share, np.random.default_rng(number))
+        TrainingJob(layout.initial, np.arange(size), work * share, np.random.default_rng(number))
         for number, size in enumerate(sizes.tolist())
     ]
 

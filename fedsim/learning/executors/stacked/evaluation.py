@@ -1,12 +1,13 @@
 """Evaluation of many models, or of one model on many clients' data, in few passes."""
 
 from collections.abc import Sequence
-from typing import Final
+from typing import Final, cast
 
 import numpy as np
 
 from fedsim.arrays import FloatArray, IntArray, Vector
 from fedsim.learning.evaluation import Evaluation
+from fedsim.learning.executors.chunks import of_parts
 from fedsim.learning.executors.contracts import EvaluationJob
 from fedsim.learning.executors.stacked.graph import ModuleOfSlots
 from fedsim.learning.executors.stacked.optimizers import rows_of
@@ -41,28 +42,43 @@ class SlotEvaluation:
     def evaluate(self, jobs: Sequence[EvaluationJob]) -> list[Evaluation]:
         """Return loss and metrics of each job."""
         totals, counts = np.zeros((len(jobs), self._made_of.width)), np.zeros(len(jobs), dtype=np.int64)
-        pieces: dict[tuple[bool, int], list[tuple[int, IntArray]]] = {}
+        each = {
+            number: np.zeros((job.rows.size, self._made_of.width))
+            for number, job in enumerate(jobs)
+            if job.rows is not None and job.parts is not None
+        }
+        pieces: dict[tuple[bool, int], list[tuple[int, int, IntArray]]] = {}
         for number, job in enumerate(jobs):
             rows = self._samples.test_rows if job.rows is None else job.rows
             counts[number] = rows.size
             for first in range(0, rows.size, _LARGEST):
                 part = rows[first : first + _LARGEST]
                 width = max(_SMALLEST, 1 << (part.size - 1).bit_length())
-                pieces.setdefault((job.rows is None, width), []).append((number, part))
+                pieces.setdefault((job.rows is None, width), []).append((number, first, part))
         for (of_test, width), asked in pieces.items():
             for first in range(0, len(asked), self._module.slots):
                 now = asked[first : first + self._module.slots]
-                owners = [number for number, _ in now]
+                owners = [number for number, _, _ in now]
                 self._load([jobs[number].model for number in owners])
-                np.add.at(totals, owners, self._score([part for _, part in now], width, of_test=of_test))
-        return [self._made_of.evaluation(sums, size) for sums, size in zip(totals, counts.tolist(), strict=True)]
+                sums, of_samples = self._score([part for _, _, part in now], width, of_test=of_test)
+                np.add.at(totals, owners, sums)
+                for (number, place, part), rows in zip(now, of_samples if each else (), strict=False):
+                    if number in each:
+                        each[number][place : place + part.size] = rows[: part.size]
+        found = [self._made_of.evaluation(sums, size) for sums, size in zip(totals, counts.tolist(), strict=True)]
+        for number, sums_of_rows in each.items():
+            found[number] = of_parts(sums_of_rows, cast(IntArray, jobs[number].parts), self._made_of)
+        return found
 
     def _load(self, models: Sequence[Vector]) -> None:
         """Put models into the first slots; what lies in the others does not matter."""
         self._models[: len(models)] = self._samples.sent(np.stack(models))
 
-    def _score(self, parts: Sequence[IntArray], width: int, *, of_test: bool) -> FloatArray:
-        """Return the sums over rows for each of the first slots, shape (n, `Scores.width`)."""
+    def _score(self, parts: Sequence[IntArray], width: int, *, of_test: bool) -> tuple[FloatArray, FloatArray]:
+        """Return the sums over rows for each of the first slots, shape (n, `Scores.width`), and those of each row.
+
+        The latter have the shape (n, width, `Scores.width`), and 0 beyond the rows of a part.
+        """
         rows = np.zeros((self._module.slots, width), dtype=np.int64)
         real = np.zeros((self._module.slots, width), dtype=bool)
         for row, counted, part in zip(rows, real, parts, strict=False):
@@ -74,8 +90,9 @@ class SlotEvaluation:
         (found,) = self._runs[width](*self._pieces, images, labels)
         if not self._module.is_short:
             each = np.where(real[:, :, None], found.double().cpu().numpy(), 0.0)
-            return np.asarray(each.sum(axis=1)[: len(parts)])
+            return np.asarray(each.sum(axis=1)[: len(parts)]), each[: len(parts)]
         right = (found.argmax(2) == labels).cpu().numpy()
         losses = -found.gather(2, labels.unsqueeze(2)).squeeze(2).double().cpu().numpy()
-        sums = np.stack([np.where(real, losses, 0.0).sum(1), (right & real).sum(1)], axis=1)
-        return np.asarray(sums[: len(parts)], dtype=np.float64)
+        kept, counted = np.where(real, losses, 0.0), right & real
+        sums = np.stack([kept.sum(1), counted.sum(1)], axis=1)
+        return np.asarray(sums[: len(parts)], dtype=np.float64), np.stack([kept, counted], axis=2)[: len(parts)]

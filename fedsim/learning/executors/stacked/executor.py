@@ -33,6 +33,8 @@ _SLOT_BYTES: Final = 2**30
 """Memory that models, gradients and optimiser states of all slots may take."""
 _RESULT_BYTES: Final = 2**28
 """Memory that the results of one call may take."""
+_BATCH_BYTES: Final = 2**25
+"""Memory that the samples of a full batch may take in one slot: all slots have room for one."""
 
 
 class StackedExecutor:
@@ -55,7 +57,7 @@ class StackedExecutor:
     Raises
     ------
     FedsimError
-        If there is no such device, or torch cannot map the model over clients.
+        If there is no such device, torch cannot map the model over clients, or a full batch is too large.
     """
 
     def __init__(self, setup: TrainingSetup, device: str = "cpu", compile_step: Compile | None = None) -> None:
@@ -76,6 +78,12 @@ class StackedExecutor:
         self._autocast = torch.bfloat16 if setup.precision == "bfloat16" else None
         self._flat, self._setup, self._objective = flat, setup, Objective(setup)
         self._samples = Samples(data, where)
+        if local.batch_size * (each := self._samples.input_bytes) > _BATCH_BYTES:
+            raise FedsimError(
+                f"learning.local.batch_size: {local.batch_size} is not allowed with the executor 'stacked', which has "
+                f"room for a full batch of each client; allowed: at most {_BATCH_BYTES // each} of these samples, or "
+                "the executors 'sequential' and 'processes'"
+            )
         self._compile_step, self._drawing = compile_step, Drawing(local, flat.layout.smallest_batch)
         self._trainings: dict[int, SlotTraining] = {}
         self._refused: set[int] = set()

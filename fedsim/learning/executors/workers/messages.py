@@ -82,7 +82,7 @@ class Scores:
 
     models: list[SharedArray]
     rows: list[IntArray | None]
-    places: list[tuple[int, int]]
+    places: list[tuple[int, int, bool]]
 
 
 @dataclass(frozen=True)
@@ -112,9 +112,9 @@ class Reply:
 
     Attributes
     ----------
-    found : training results in the order of the jobs, or sums of each chunk, shape (chunks, m), or the error as bytes
+    found : training results in the order of the jobs, or sums of each chunk, shape (m,) or (n, m), or an error as bytes
     duration_s : time that the worker took
     """
 
-    found: list[TrainingResult] | FloatArray | bytes
+    found: list[TrainingResult] | list[FloatArray] | bytes
     duration_s: float

@@ -37,7 +37,7 @@ class Worker:
     def answer(self, request: Request, segments: Sequence[Segment]) -> Reply:
         """Return what comes of a request and the segments that came with it."""
         start = time.perf_counter()
-        found: list[TrainingResult] | FloatArray | bytes
+        found: list[TrainingResult] | list[FloatArray] | bytes
         try:
             self._update(request, segments)
             trainer = self._trainer(request.setup)
@@ -86,13 +86,13 @@ class Worker:
                 found.append(trainer.train(job if base is None else job._replace(base=self._array(base))))
         return found
 
-    def _score(self, trainer: Trainer, work: Scores) -> FloatArray:
+    def _score(self, trainer: Trainer, work: Scores) -> list[FloatArray]:
         found = []
         for model, group in groupby(zip(work.models, work.rows, work.places, strict=True), lambda chunk: chunk[0]):
             vector = self._array(model)
             trainer.load(vector)
             found += [trainer.score(Chunk(vector, rows, *place)) for _, rows, place in group]
-        return np.array(found)
+        return found
 
     def _array(self, shared: SharedArray) -> NDArray[Any]:
         view = self._segments[shared.segment].view(shared.place)

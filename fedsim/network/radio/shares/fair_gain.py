@@ -1,7 +1,7 @@
 """Gains of a proportionally fair scheduler: the client with the largest present rate over its own average rate."""
 
 import math
-from functools import lru_cache
+from collections import OrderedDict
 from typing import Final
 
 import numpy as np
@@ -57,7 +57,7 @@ class FairGain(GainTable):
         self._mean = np.maximum(self._efficiency @ self._weight, _LEAST)
         # Clients that all have the highest efficiency are alike; a step would tell them apart.
         _, self._group, self._size = np.unique(np.round(np.log(self._mean), 2), return_inverse=True, return_counts=True)
-        self._known = _averages_of(self._efficiency.tobytes(), self._mass.tobytes())
+        self._known = _known_of(self._efficiency.tobytes() + self._mass.tobytes())
         self._known.setdefault(1, self._mean)
 
     def efficiency(self, users: int) -> FloatArray:
@@ -117,13 +117,23 @@ class FairGain(GainTable):
         return np.maximum(served, _LEAST)
 
 
-@lru_cache(maxsize=32)
-def _averages_of(efficiency: bytes, mass: bytes) -> dict[int, FloatArray]:
-    """Return where the averages of a cell are kept by numbers of clients: one place for all runs of a process alike.
+_KNOWN: Final[OrderedDict[bytes, dict[int, FloatArray]]] = OrderedDict()
+_CELLS: Final = 32
+
+
+def _known_of(cell: bytes) -> dict[int, FloatArray]:
+    """Return the averages of a cell that are known, by numbers of clients; all runs of a process share them.
 
     They take 0.1 s for a thousand clients, and depend on nothing but the efficiencies and the mass of each.
+
+    Parameters
+    ----------
+    cell : efficiencies and masses
     """
-    return {}
+    known = _KNOWN[cell] = _KNOWN.pop(cell, {})
+    if len(_KNOWN) > _CELLS:
+        _KNOWN.popitem(last=False)
+    return known
 
 
 def powers(rising: FloatArray, exponent: int) -> FloatArray:

@@ -203,6 +203,16 @@ def test_devices_that_are_not_there_are_refused(device: str, message: str) -> No
         StackedExecutor(setup_of(), device)
 
 
+def test_a_batch_without_end_is_refused_in_words() -> None:
+    """Slots have room for 32 MiB each, and a number of a sample takes 4 bytes."""
+    setup = setup_of(local=LocalTraining(batch_size=10**6))
+    most = 2**25 // (4 * int(np.prod(setup.data.shape)))
+    with pytest.raises(
+        FedsimError, match=rf"learning.local.batch_size: 1000000 is not allowed.*at most {most} of these"
+    ):
+        StackedExecutor(setup)
+
+
 def test_a_model_with_branches_is_refused_in_words() -> None:
     with pytest.raises(FedsimError, match=r"learning\.model: torch cannot map this module over clients"):
         StackedExecutor(setup_of(Branching()))

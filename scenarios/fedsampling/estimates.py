@@ -1,0 +1,70 @@
+"""What FedSampling's question tells about the number of samples, among the clients of Fig. 6.
+
+    python scenarios/fedsampling/estimates.py [--questions N] [--data-dir DIR]
+
+prints, for each threshold M and epsilon, the standard deviation of the estimate before its floor, how often it is below
+the number of clients, and how many samples a round draws.
+"""
+
+import argparse
+import sys
+from pathlib import Path
+
+import numpy as np
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+from fedsampling_experiments import scenario_of
+from paper_runs.tables import markdown
+
+from fedsim.arrays import IntArray
+from fedsim.selectors import RandomizedResponse
+from fedsim.simulation import Simulation
+
+SETTINGS = [(300, 3), *((threshold, epsilon) for threshold in (10, 100, 1000) for epsilon in (1, 3, 5))]
+HEADS = (
+    "M",
+    "epsilon",
+    "alpha",
+    "standard deviation of N",
+    "below the number of clients",
+    "samples drawn: 10, 50, 90 %",
+)
+
+
+def row_of(size: IntArray, samples: int, threshold: int, epsilon: float, questions: int) -> list[str]:
+    """Return the row of a setting.
+
+    Parameters
+    ----------
+    size : samples of each client, shape (n,)
+    samples : K
+    threshold, epsilon : of the answers
+    questions : how many are put
+    """
+    response, rng = RandomizedResponse.of_epsilon(threshold, epsilon), np.random.default_rng(0)
+    answers = [response.answers(size, *rng.random((2, size.size))) for _ in range(questions)]
+    deviation = float(np.std([one.sum() for one in answers])) / response.alpha
+    found = np.array([response.estimate(one) for one in answers])
+    drawn = np.quantile(np.minimum(samples / found, 1.0) * size.sum(), (0.1, 0.5, 0.9))
+    below = float((found <= size.size).mean())
+    numbers = ", ".join(f"{number:,.0f}" for number in drawn)
+    return [f"{threshold}", f"{epsilon}", f"{response.alpha:.2g}", f"{deviation:,.0f}", f"{100 * below:.0f} %", numbers]
+
+
+def main() -> None:
+    """Print the table."""
+    parser = argparse.ArgumentParser(description="What FedSampling's question tells.")
+    parser.add_argument("--questions", type=int, default=400)
+    parser.add_argument("--data-dir", type=Path, default=None)
+    arguments = parser.parse_args()
+    scenario = scenario_of("fig3", "fedsampling", "all", 0)
+    learner = Simulation(scenario, store=False, data_dir=arguments.data_dir, executor="sequential").context.learner
+    size = learner.samples[learner.samples > 0]
+    print(f"{size.size} clients, {size.sum()} samples, the largest {size.max()}\n")
+    rows = [row_of(size, 2048, threshold, epsilon, arguments.questions) for threshold, epsilon in SETTINGS]
+    print(markdown(HEADS, rows))
+
+
+if __name__ == "__main__":
+    main()
