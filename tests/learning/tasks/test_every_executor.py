@@ -16,17 +16,9 @@ from fedsim.learning import (
     TrainingSetup,
 )
 from fedsim.learning.models.flat_module import build_flat
-from fedsim.registry import Component
-from tests.support.tiny_targets import TinyTargets
+from tests.support.tiny_targets import EachPlace, TinyTargets
 
 KINDS = {"classification": "labels", "regression": "numbers", "next-token": "tokens", "multi-label": "label-sets"}
-
-
-class EachPlace(Component):
-    """Vectors of tokens, and a dense layer at each place."""
-
-    def build(self, shape, classes):
-        return torch.nn.Sequential(torch.nn.Embedding(shape.vocabulary, 6), torch.nn.Linear(6, classes))
 
 
 def scenario(kind, rounds=3, **more):
