@@ -77,6 +77,7 @@ def draw(curves: Mapping[str, Sequence[History]], panel: Panel) -> Figure:
     axes.set_ylabel(panel.labels[1])
     axes.set_title(panel.title, fontsize=10)
     axes.set_xlim(0.0, panel.until)
+    axes.set_ylim(bottom=0.0)
     axes.grid(visible=True, alpha=0.3)
     axes.legend(fontsize=8, frameon=False)
     return figure
