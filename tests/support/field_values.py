@@ -239,7 +239,7 @@ BESIDE: Final[dict[str, Mapping[str, Any]]] = {
         f"task {kind}": {
             "learning.data": {"kind": "tests.support.tiny_targets:TinyTargets", "of": targets},
             "learning.split": {"kind": "equal"},
-            **({"learning.model": {**_TEXT_MODEL, "kind": "text-cnn"}} if targets == "tokens" else {}),
+            **({"learning.model": {"kind": "tests.support.tiny_targets:EachPlace"}} if targets == "tokens" else {}),
         }
         for kind, targets in (("regression", "numbers"), ("next-token", "tokens"), ("multi-label", "label-sets"))
     },

@@ -34,3 +34,12 @@ class TinyTargets(Component):
     def _halves(self, x: NDArray[Any], y: NDArray[Any], **more: int) -> Dataset:
         half = self.samples
         return Dataset(x[:half], y[:half], x[half:], y[half:], **more)
+
+
+class EachPlace(Component):
+    """Vectors of tokens, and a dense layer at each place."""
+
+    def build(self, shape: Any, classes: int) -> Any:
+        from torch import nn
+
+        return nn.Sequential(nn.Embedding(shape.vocabulary, 6), nn.Linear(6, classes))

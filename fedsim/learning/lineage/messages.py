@@ -142,8 +142,8 @@ class Messages:
     def server_noise(self, updates: Sequence[UpdateHandle], weights: FloatArray) -> Callable[[], FloatArray] | None:
         """Return what draws the noise that a server adds to an aggregate, shape (d,); None where it adds none.
 
-        It is drawn from the stream of the server for the first update's client and release, which no other aggregate
-        has.
+        It is drawn from the stream ``("server-noise", client, index)`` for the client and the release of the first
+        update, which no other aggregate has.
 
         Parameters
         ----------

@@ -91,19 +91,16 @@ class NextToken(Task):
     padding: Annotated[int, Field(ge=0)] = 0
 
     def outputs(self, data: Dataset) -> int:
-        """Return the number of tokens: the vocabulary of the samples, or one more than the largest target."""
+        """Return the number of tokens: the vocabulary of the samples, or more where a target is beyond it."""
         if data.train_y.dtype != np.int64 or data.train_y.ndim != 2:
             raise DataError(
                 "learning.task: 'next-token' needs targets of int64 of shape (n, length), and those of this data set "
                 f"are {data.targets_in_words}"
             )
         least = min(int(data.train_y.min()), int(data.test_y.min()))
-        most = max(int(data.train_y.max()), int(data.test_y.max()))
-        if least < 0 or (data.vocabulary is not None and most >= data.vocabulary):
-            raise DataError(
-                f"learning.task: 'next-token' needs tokens from 0 on in the vocabulary; found {least}..{most}"
-            )
-        return most + 1 if data.vocabulary is None else data.vocabulary
+        if least < 0:
+            raise DataError(f"learning.task: 'next-token' needs targets that are tokens, from 0 on; found {least}")
+        return 1 + max(int(data.train_y.max()), int(data.test_y.max()), (data.vocabulary or 0) - 1)
 
     def losses(self, scores: Any, targets: Any) -> Any:
         """Return the mean cross-entropy over the places of each text, shape (n,)."""

@@ -193,8 +193,9 @@ class Knowledge:
                 loss = run.measured["loss"][places].astype(np.float64)
                 known = ~np.isnan(loss)
                 self.last_loss[client[known]] = loss[known]
-            if self.snr_hz is not None and self._channel is not None and client.size:
-                self.snr_hz[client] = self._channel(client, now_s)
+        if self.snr_hz is not None and self._channel is not None and arrived:
+            client = _joined([run.cohort.client[members] for run, members in arrived], np.int64)
+            self.snr_hz[client] = self._channel(client, now_s)
 
     def _columns(self, client: Callable[[], IntArray], time_s: float) -> dict[str, Callable[[], FloatArray]]:
         """Return the columns that are made at request for some clients at an instant, by name."""

@@ -6,22 +6,22 @@ import torch
 
 from fedsim import Scenario, simulate
 from fedsim.errors import DataError, FedsimError, ScenarioError
-from fedsim.learning import ExecutorChoice, LocalTraining, Regression, Supervised, TrainingJob, TrainingSetup
+from fedsim.learning import (
+    LOCAL_ALGORITHMS,
+    ExecutorChoice,
+    LocalTraining,
+    Regression,
+    Supervised,
+    TrainingJob,
+    TrainingSetup,
+)
 from fedsim.learning.models.flat_module import build_flat
-from fedsim.registry import Component
-from tests.support.tiny_targets import TinyTargets
+from tests.support.tiny_targets import EachPlace, TinyTargets
 
 KINDS = {"classification": "labels", "regression": "numbers", "next-token": "tokens", "multi-label": "label-sets"}
 
 
-class EachPlace(Component):
-    """Vectors of tokens, and a dense layer at each place."""
-
-    def build(self, shape, classes):
-        return torch.nn.Sequential(torch.nn.Embedding(shape.vocabulary, 6), torch.nn.Linear(6, classes))
-
-
-def scenario(kind, **more):
+def scenario(kind, rounds=3, **more):
     learning = {
         "task": {"kind": kind},
         "data": TinyTargets(of=KINDS[kind]),
@@ -29,7 +29,7 @@ def scenario(kind, **more):
         "local": {"learning_rate": 0.5 if kind == "next-token" else 0.1, "epochs": 2, "batch_size": 7},
         **more,
     }
-    tables = {"network": "pause-two-speed", "selector": {"kind": "uniform", "cohort": 3}, "rounds": {"count": 3}}
+    tables = {"network": "pause-two-speed", "selector": {"kind": "uniform", "cohort": 3}, "rounds": {"count": rounds}}
     return Scenario(name="task", crowd={"clients": 4}, learning=learning, **tables)
 
 
@@ -118,6 +118,24 @@ def test_a_run_ends_with_the_metric_that_it_aims_at():
     losses = simulate(scenario("regression"), executor="sequential").evaluations.column("loss").to_pylist()
     ending = scenario("regression").replace({"rounds.target": {"metric": "mean-squared-error", "at_most": losses[2]}})
     assert simulate(ending, executor="sequential").rounds.num_rows == 2
+
+
+@pytest.mark.parametrize("algorithm", [kind for kind in LOCAL_ALGORITHMS.builtin if kind != "plain"])
+def test_local_algorithms_train_other_tasks_too(algorithm):
+    """Each gives another model than plain training, as it does for classifications, and a finite one."""
+    widths = {"widths": [1.0, 0.5], "client_widths": [1.0, 0.5, 0.5, 1.0]}
+    options = {
+        "fedprox": {"mu": 1.0},
+        "moon": {"mu": 1.0},
+        "feddyn": {"alpha": 0.5},
+        "heterofl": widths,
+        "fedrolex": widths,
+    }
+    made = scenario("regression", algorithm={"kind": algorithm, **options.get(algorithm, {})}, rounds=4)
+    plain = simulate(scenario("regression", rounds=4), executor="sequential").evaluations.column("loss").to_numpy()
+    found = simulate(made, executor="sequential").evaluations.column("loss").to_numpy()
+    assert np.isfinite(found).all()
+    assert found[-1] != plain[-1]
 
 
 def test_images_are_moved_alike_by_sequential_and_processes_and_not_by_stacked():

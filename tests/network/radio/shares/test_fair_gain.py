@@ -80,3 +80,16 @@ def test_powers_are_those_of_each_number_also_where_they_are_0(exponent):
     edge = np.exp(np.array([-746.0, -745.2, -745.0, -708.5, -1.0]) / exponent)
     rising = np.unique(np.concatenate([[0.0, 1e-300, 0.5, 1.0], edge, np.nextafter(edge, 0), np.nextafter(edge, 1)]))
     np.testing.assert_allclose(powers(rising, exponent), rising**exponent, rtol=1e-14, atol=1e-322)
+
+
+def test_what_other_runs_have_computed_changes_no_gain():
+    """Averages of a number of clients go on from those of fewer, which another run of the cell may have asked for."""
+    snr = 10 ** (np.linspace(0.0, 20.0, 13) / 10)
+    cells = [FairGain(Shannon(), Rayleigh(), factor * snr) for factor in (1.0, 1.5, 1.0)]
+    first, other, again = (cell.efficiency(12) for cell in cells)
+    for clients in range(2, 40):
+        FairGain(Shannon(), Rayleigh(), clients * snr).efficiency(2)  # more cells than are kept
+    forgotten = FairGain(Shannon(), Rayleigh(), snr)
+    forgotten.efficiency(8)
+    assert again.tolist() == first.tolist() == forgotten.efficiency(12).tolist()
+    assert not np.array_equal(first, other)
