@@ -27,7 +27,7 @@ from fedsim.learning.executors.contracts import (
     fingerprint_with,
 )
 from fedsim.learning.executors.workers.calls import Call, Rate, Setup
-from fedsim.learning.executors.workers.channel import by_value
+from fedsim.learning.executors.workers.channel import by_value, module_path
 from fedsim.learning.executors.workers.messages import Scores, SetupMessage, SharedArray, SharedData, Trainings
 from fedsim.learning.executors.workers.pool import pool
 from fedsim.learning.executors.workers.segments import Segment, raw
@@ -199,7 +199,7 @@ def _sent(setup: TrainingSetup) -> Setup:
             f"allowed with the executor 'processes': a class at the top of a module, with settings that can be "
             f"pickled, and such a learning.algorithm and learning.task; or choose the executor 'sequential'"
         ) from error
-    return Setup(SetupMessage(next(_NUMBERS), settings, data), segment)
+    return Setup(SetupMessage(next(_NUMBERS), module_path(), settings, data), segment)
 
 
 def _shared_data(data: Dataset) -> tuple[Segment, SharedData]:

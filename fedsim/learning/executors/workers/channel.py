@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from importlib import machinery
 from multiprocessing import reduction
 from multiprocessing.connection import Connection
+from pathlib import Path
 from typing import Any, Final
 
 import cloudpickle
@@ -117,6 +118,11 @@ def by_value(thing: Any, *classes: Code) -> bytes:
         finally:
             for module in hidden:
                 cloudpickle.unregister_pickle_by_value(module)
+
+
+def module_path() -> list[str]:
+    """Return where this process looks for modules, the current folder by its name."""
+    return [entry or str(Path.cwd()) for entry in sys.path]
 
 
 def _is_hidden(name: str) -> bool:

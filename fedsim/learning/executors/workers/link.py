@@ -6,11 +6,10 @@ import subprocess
 import sys
 import threading
 import weakref
-from pathlib import Path
 from typing import Final
 
 from fedsim.learning.executors.workers.calls import Call, Setup
-from fedsim.learning.executors.workers.channel import Channel
+from fedsim.learning.executors.workers.channel import Channel, module_path
 from fedsim.learning.executors.workers.messages import Reply, Request
 from fedsim.learning.executors.workers.segments import Segment
 
@@ -55,10 +54,9 @@ class Link:
         self._told_segments: set[int] = set()
         self._told_setups: set[int] = set()
         mine, theirs = socket.socketpair()
-        paths = (entry or str(Path.cwd()) for entry in sys.path)
         with theirs:
             self._process = subprocess.Popen(  # noqa: S603 - a program of fedsim's own
-                [sys.executable, "-c", _PROGRAM, str(theirs.fileno()), *paths],
+                [sys.executable, "-c", _PROGRAM, str(theirs.fileno()), *module_path()],
                 pass_fds=[theirs.fileno()],
                 stdin=subprocess.DEVNULL,
                 start_new_session=True,

@@ -47,11 +47,13 @@ class SetupMessage:
     Attributes
     ----------
     number : names the setup from now on
+    path : where the process of the run looks for modules at present
     settings : model, local training, seed, precision, local algorithm and task, as bytes
     data : SharedData
     """
 
     number: int
+    path: list[str]
     settings: bytes
     data: SharedData
 

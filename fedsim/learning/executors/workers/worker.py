@@ -3,6 +3,7 @@
 import os
 import queue
 import socket
+import sys
 import threading
 import time
 import traceback
@@ -65,6 +66,7 @@ class Worker:
     def _trainer(self, number: int) -> Trainer:
         if number not in self._trainers:
             message = self._setups[number]
+            sys.path[:] = message.path
             model, local, seed, precision, algorithm, task = from_bytes(message.settings)
             shared = message.data
             train_x, train_y, test_x, test_y, *vectors = (self._array(part) for part in shared.arrays)

@@ -21,7 +21,7 @@ def call(costs: list[float], unit_s: float | None, workers: int = 2, window: int
     rate = Rate()
     rate.unit_s = unit_s
     segment = Segment.create(1)
-    setup = Setup(SetupMessage(0, b"", SharedData([], 2, 255)), segment)
+    setup = Setup(SetupMessage(0, [], b"", SharedData([], 2, 255)), segment)
     return Numbers(setup, costs, rate, workers=workers, window=window, segments=[], urgency=0)
 
 
