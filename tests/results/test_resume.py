@@ -149,7 +149,7 @@ def started(folder, *options):
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ROUNDS)
 def test_killed_at_random_instants_a_run_ends_in_the_same_bytes(kind, tmp_path):
-    """Signals are in turn what Ctrl-C sends and SIGKILL, 20 of each over all kinds, the first of each surely in time."""
+    """Signals are in turn what Ctrl-C sends and SIGKILL, 20 of each in all, the first of each surely in time."""
     counts = {"synchronous": 80, "deadline": 80, "asynchronous": 100, "hierarchical": 40}
     of = scenario(kind, learning=LEARNING, rounds={**ROUNDS[kind], "count": counts[kind]})
     (tmp_path / "scenario.toml").write_text(of.to_toml())
