@@ -154,7 +154,7 @@ def write_reviews(folder: Path) -> None:
     ]
     new = [{"rating": r["overall"], "user_id": r["reviewerID"], "title": "", "text": r["reviewText"]} for r in old]
     written(folder / "amazon/Toys_and_Games_5.json", "\n".join(map(json.dumps, old)).encode())
-    written(folder / "amazon/two.jsonl.gz", gzip.compress("\n".join(map(json.dumps, [*new, new[0]])).encode()))
+    written(folder / "amazon/two.jsonl.gz", gzip.compress("\n".join(map(json.dumps, [*new, new[0]])).encode(), mtime=0))
 
 
 def write_vectors(folder: Path) -> None:
