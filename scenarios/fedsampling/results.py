@@ -18,10 +18,10 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from agnews import converted
 from fedsampling_experiments import DATA, EXPERIMENTS, LABELS, PAPER, Experiment, runs_of
-from paper_runs.command import changes, command_line, options
+from paper_runs.command import changes, options, publish, run_asked
 from paper_runs.curves import Panel, draw
-from paper_runs.runs import Ended, run_all
-from paper_runs.tables import markdown, with_deviation, write
+from paper_runs.runs import Ended
+from paper_runs.tables import markdown, with_deviation
 
 from fedsim.history import History, save
 from fedsim.learning import data_folder
@@ -179,18 +179,9 @@ def main() -> None:
     values, parts = changes(arguments), []
     for name in arguments.experiments:
         runs = runs_of(name, tuple(arguments.methods), arguments.seeds, arguments.data, arguments.scale, values)
-        ended = run_all(
-            runs,
-            arguments.out / "runs",
-            workers=arguments.workers,
-            executor=arguments.executor,
-            data_dir=arguments.data_dir,
-            store=arguments.store,
-        )
+        ended = run_asked(runs, arguments)
         parts.append(report(name, arguments.data, ended, arguments.out))
-    text = "\n".join([f"`{command_line('scenarios/fedsampling/results.py', sys.argv[1:])}`\n", *parts])
-    write(text, arguments.out / "table.md")
-    print(f"\n{text}\n{arguments.out / 'table.md'}")
+    publish("scenarios/fedsampling/results.py", parts, arguments.out)
 
 
 if __name__ == "__main__":

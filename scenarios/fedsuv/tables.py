@@ -20,10 +20,10 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from fedsuv_tasks import LABELS, METHODS, SERVERS, TASKS, Aggregation, Local, scenario_of
-from paper_runs.command import changes, command_line, options
+from paper_runs.command import changes, options, publish, run_asked
 from paper_runs.curves import Panel, draw
-from paper_runs.runs import Ended, PaperRun, run_all, scaled
-from paper_runs.tables import markdown, with_deviation, write
+from paper_runs.runs import Ended, PaperRun, scaled
+from paper_runs.tables import markdown, with_deviation
 
 from fedsim import Scenario
 from fedsim.history import History, save
@@ -156,21 +156,12 @@ def main() -> None:
         for method in METHODS
         if method in arguments.methods
     ]
-    ended = run_all(
-        runs,
-        arguments.out / "runs",
-        workers=arguments.workers,
-        executor=arguments.executor,
-        data_dir=arguments.data_dir,
-        store=arguments.store,
-    )
+    ended = run_asked(runs, arguments)
     parts = [
         part_of(setting, [one for one in ended if one.run.experiment == setting.name], arguments.out)
         for setting in settings
     ]
-    text = "\n".join([f"`{command_line('scenarios/fedsuv/tables.py', sys.argv[1:])}`\n", *parts])
-    write(text, arguments.out / "table.md")
-    print(f"\n{text}\n{arguments.out / 'table.md'}")
+    publish("scenarios/fedsuv/tables.py", parts, arguments.out)
 
 
 if __name__ == "__main__":

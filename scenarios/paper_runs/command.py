@@ -3,12 +3,15 @@
 import argparse
 import os
 import shlex
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final
 
 from fedsim.learning import EXECUTORS
 from fedsim.scenario import parse_assignment
+from paper_runs.runs import Ended, PaperRun, run_all
+from paper_runs.tables import write
 
 _PLACES: Final = ("--data-dir", "--store", "--out")
 """Options that name folders of this machine, which no result depends on."""
@@ -77,3 +80,29 @@ def command_line(script: str, arguments: Sequence[str]) -> str:
         elif not one.startswith(tuple(f"{place}=" for place in _PLACES)):
             kept.append(one)
     return shlex.join(["python", script, *kept])
+
+
+def run_asked(runs: Sequence[PaperRun], arguments: argparse.Namespace) -> list[Ended]:
+    """Run what has not ended so far, as the options say, and return all runs in their order."""
+    return run_all(
+        runs,
+        arguments.out / "runs",
+        workers=arguments.workers,
+        executor=arguments.executor,
+        data_dir=arguments.data_dir,
+        store=arguments.store,
+    )
+
+
+def publish(script: str, parts: Sequence[str], out: Path) -> None:
+    """Write the parts of a table beneath the command that makes it, and print them.
+
+    Parameters
+    ----------
+    script : path of the script in the repository
+    parts : in Markdown
+    out : folder of the table
+    """
+    text = "\n".join([f"`{command_line(script, sys.argv[1:])}`\n", *parts])
+    write(text, out / "table.md")
+    print(f"\n{text}\n{out / 'table.md'}")

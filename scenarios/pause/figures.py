@@ -17,10 +17,10 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from paper_runs.command import changes, command_line, options
+from paper_runs.command import changes, options, publish, run_asked
 from paper_runs.curves import Panel, draw, held
-from paper_runs.runs import Ended, PaperRun, run_all, scaled
-from paper_runs.tables import markdown, with_deviation, write
+from paper_runs.runs import Ended, PaperRun, scaled
+from paper_runs.tables import markdown, with_deviation
 from pause_experiments import EXPERIMENTS, FIGURES, Experiment
 
 from fedsim.history import History, save
@@ -127,21 +127,12 @@ def main() -> None:
         if method in arguments.methods
         for seed in range(arguments.seeds)
     ]
-    ended = run_all(
-        runs,
-        arguments.out / "runs",
-        workers=arguments.workers,
-        executor=arguments.executor,
-        data_dir=arguments.data_dir,
-        store=arguments.store,
-    )
+    ended = run_asked(runs, arguments)
     parts = [
         report(one, [run for run in ended if run.run.experiment == one.name], arguments.figure, arguments.out)
         for one in asked
     ]
-    text = "\n".join([f"`{command_line('scenarios/pause/figures.py', sys.argv[1:])}`\n", *parts])
-    write(text, arguments.out / "table.md")
-    print(f"\n{text}\n{arguments.out / 'table.md'}")
+    publish("scenarios/pause/figures.py", parts, arguments.out)
 
 
 if __name__ == "__main__":
