@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, MutableSequence
 from functools import cache
-from typing import Annotated
+from typing import Annotated, Any, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +19,21 @@ Whole = Annotated[int, Field(ge=1)]
 """A setting that is a count of at least one."""
 Seconds = Annotated[float, Field(gt=0)]
 """A setting that is a time above zero."""
+
+
+@runtime_checkable
+class Shaped(Protocol):
+    """An array of any library, such as torch's tensor."""
+
+    @property
+    def dtype(self) -> Any:
+        """Type of its numbers."""
+        ...
+
+    @property
+    def shape(self) -> Any:
+        """Its length along each axis."""
+        ...
 
 
 def filled(size: int, value: float) -> FloatArray:

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fedsim.answers import asked
+from fedsim.arrays import Shaped
 from fedsim.errors import DataError
 from fedsim.foreign import Foreign, parameters_of, place_of
 from fedsim.learning.data.datasets import Dataset
@@ -134,7 +135,7 @@ def padded(rows: Sequence[Any]) -> NDArray[Any]:
 
 def _is_array(value: Any) -> bool:
     """Return whether something is an array or a tensor, or a list of samples, and no dataset of pairs."""
-    return isinstance(value, np.ndarray | list) or (hasattr(value, "dtype") and hasattr(value, "shape"))
+    return isinstance(value, list | Shaped)
 
 
 def _pair(parts: Sequence[Any]) -> tuple[Rows, Rows]:

@@ -9,7 +9,7 @@ from typing import Annotated, Any, ClassVar, Final, Self
 from pydantic import Field, model_validator
 
 from fedsim.answers import AnswerError, Contract, Flag, Free, Given, InstanceOf, Number, in_words
-from fedsim.arrays import FloatArray
+from fedsim.arrays import FloatArray, Shaped
 from fedsim.learning.data.datasets import Dataset
 from fedsim.registry import Component, Registry, Slot
 
@@ -169,7 +169,7 @@ class _OfEach:
     def __call__(self, answer: Any, given: Given) -> Any:
         """Return it as it is."""
         wanted = tuple(given["targets"].shape[:1])
-        shape = getattr(answer, "shape", None)
+        shape = answer.shape if isinstance(answer, Shaped) else None
         if shape is None or len(shape) != self.axes or tuple(shape[:1]) != wanted:
             found = in_words(answer) if shape is None else f"numbers of shape {tuple(shape)}"
             rest = "" if self.axes == 1 else " with the sums of each"
