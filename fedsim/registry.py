@@ -69,6 +69,13 @@ class Component(Settings):
     Attributes
     ----------
     stands_alone : whether the kind stands for numbers of its own, and keeps no option of a kind that it replaces
+
+    Examples
+    --------
+    >>> class Delay(Component):
+    ...     longest_s: float = 0.5
+    >>> Delay(longest_s=2.0)
+    Delay(longest_s=2.0)
     """
 
     stands_alone: ClassVar[bool] = False
@@ -335,7 +342,13 @@ class Registry:
 
 @dataclass(frozen=True)
 class Slot:
-    """Annotation of a field that a registry fills: ``fading: Annotated[Fading, Slot(FADINGS)]``."""
+    """Annotation of a field that a registry fills: ``fading: Annotated[Fading, Slot(FADINGS)]``.
+
+    Attributes
+    ----------
+    registry : of the kinds that fill the field
+    recipe : whether each run builds a fresh object, which keeps state
+    """
 
     registry: Registry
     recipe: bool = False
@@ -349,7 +362,12 @@ class Slot:
 
     @classmethod
     def of(cls, metadata: Iterable[object]) -> Self | None:
-        """Return the slot among a field's annotations, if it has one."""
+        """Return the slot among a field's annotations, if it has one.
+
+        Parameters
+        ----------
+        metadata : annotations of the field
+        """
         return next((item for item in metadata if isinstance(item, cls)), None)
 
 

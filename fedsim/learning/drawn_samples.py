@@ -28,7 +28,12 @@ class Drawn(NamedTuple):
     divisor: float | None = None
 
     def part(self, kept: IntArray) -> "Drawn":
-        """Return those of the clients at these positions."""
+        """Return those of the clients at these positions.
+
+        Parameters
+        ----------
+        kept : positions among the clients, shape (k,)
+        """
         return self._replace(taken=self.taken[kept])
 
     @property
@@ -77,7 +82,14 @@ class SampleDraws:
         self._streams, self._samples = streams, samples
 
     def counts(self, client: IntArray, probability: float, number: int) -> IntArray:
-        """Return how many samples each client draws, shape (n,); arguments as of `places`."""
+        """Return how many samples each client draws, shape (n,); arguments as of `places`.
+
+        Parameters
+        ----------
+        client : ids, shape (n,)
+        probability : with which a sample is drawn, in [0, 1]
+        number : of the participation, the key of its draws
+        """
         sizes = self._samples[client]
         ends = np.concatenate(([0], np.cumsum(self._drawn(client, sizes, probability, number))))
         last = np.cumsum(sizes)

@@ -126,7 +126,14 @@ class LocalTraining(Settings):
         return np.asarray((done if up else np.maximum(below, 1)) / np.maximum(planned, 1), dtype=np.float64)
 
     def work_samples(self, samples: ArrayLike, work: ArrayLike = 1.0, smallest_batch: int = 1) -> FloatArray:
-        """Return how many samples each client passes through its model, of their shape; arguments as in `batches`."""
+        """Return how many samples each client passes through its model, of their shape.
+
+        Parameters
+        ----------
+        samples : of each client, any shape
+        work : shares in (0, 100], of the shape of ``samples`` or one for all
+        smallest_batch : 1, or 2 for a model with batch normalisation
+        """
         size = np.asarray(samples, dtype=np.int64)
         each = self.batches_per_epoch(size, smallest_batch)
         per_epoch = np.minimum(size, each * self.batch_size)

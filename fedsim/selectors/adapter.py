@@ -102,6 +102,10 @@ class SelectorInfo:
     def of(cls, selector: object) -> "SelectorInfo":
         """Return what a selector, or the class of one, states about itself.
 
+        Parameters
+        ----------
+        selector : an object, or its class
+
         Raises
         ------
         SelectorError
@@ -157,6 +161,10 @@ class SelectorPort(SelectorInfo):
     @classmethod
     def of(cls, selector: object) -> Self:
         """Return the port of an object with the methods of a selector; a port is returned as it is.
+
+        Parameters
+        ----------
+        selector : an object, not its class
 
         Raises
         ------

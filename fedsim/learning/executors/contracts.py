@@ -219,6 +219,10 @@ class Executor(Protocol):
 
         It may train while it is read, so that no more results than needed are in memory. It is read to its end before
         the next call.
+
+        Parameters
+        ----------
+        jobs : at most ``max_batch`` of them
         """
         ...
 
@@ -228,6 +232,10 @@ class Executor(Protocol):
         `TrainingSetup.scores` makes them of sums over samples.
 
         It may be called from another thread while trainings run.
+
+        Parameters
+        ----------
+        jobs : any number of them
         """
         ...
 

@@ -41,6 +41,9 @@ class ServerContext:
     releases : what the tables say of private releases; None without privacy
     secure : of secure aggregation; None for updates in clear
     weighting : by which weights updates count, under a policy without a rule of its own
+    learner : what is learned
+    selector : which clients take part
+    policy : when a round is over
     """
 
     clients: ClientContext
