@@ -161,12 +161,12 @@ class Reader:
 def check_arguments(arguments):
     """Check that the command line takes these arguments; nothing is run."""
     group = get_command(app)
-    with group.make_context("fedsim", list(arguments), resilient_parsing=not arguments) as context:
+    # --help and --version print and end.
+    with contextlib.suppress(typer.Exit), group.make_context("fedsim", list(arguments), resilient_parsing=not arguments) as context:
         rest = [*context._protected_args, *context.args]
         if rest:
             name, command, given = group.resolve_command(context, rest)
-            with contextlib.suppress(typer.Exit):  # --help
-                command.make_context(name, given, parent=context)
+            command.make_context(name, given, parent=context)
 
 
 def exit_code(program):
