@@ -5,9 +5,11 @@ from typing import Self
 
 import numpy as np
 
+from fedsim.answers import in_words, unchecked
 from fedsim.arrays import FloatArray, IntArray
+from fedsim.errors import PartError
 from fedsim.learning.drawn_samples import SampleDraws
-from fedsim.learning.executors.contracts import MergedJob, Merging
+from fedsim.learning.executors.contracts import EXECUTOR, MergedJob, Merging
 from fedsim.learning.lineage.computation import Computation
 from fedsim.learning.lineage.drawing import rows_of
 from fedsim.learning.lineage.faults import named_faults
@@ -61,7 +63,7 @@ class MergedUpdates:
         results, rows, streams, local : as of the class
         work : the local algorithm's part of each training
         """
-        executor = results.executor
+        executor = unchecked(results.executor)
         if not (isinstance(executor, Merging) and work.plain and results.messages.lossless):
             return None
         return cls(results, executor, rows, streams, local)
@@ -101,6 +103,10 @@ class MergedUpdates:
         rows = rows_of(trainings, self._rows, self._draws)
         job = MergedJob(base.vector, rows, np.array(weights) * scales, lambda: self._generators.generators(keys))
         with named_faults(trainings):
-            found = self._executor.train_sum(job)
+            found: object = self._executor.train_sum(job)
+        if not isinstance(found, np.ndarray) or found.dtype.kind != "f" or found.shape != base.vector.shape:
+            name = EXECUTOR.name_of(self._executor)
+            allowed = f"allowed: floating-point numbers of shape {base.vector.shape}"
+            raise PartError(f"{name}.train_sum returned {in_words(found)}", allowed)
         self._results.trained += len(trainings)
         return found
