@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
 from numpy.typing import NDArray
 
 from fedsim.arrays import FloatArray, IntArray
@@ -80,4 +81,8 @@ class ServerContext:
             return dict(columns)
         keys = [(one, release.index) for one, release in zip(client.tolist(), releases, strict=True)]
         generators = (self.clients.streams.generator("side-information", *key) for key in keys)
-        return released_numbers(self.side_information, columns, [release.epsilon for release in releases], generators)
+        sent = released_numbers(self.side_information, columns, [release.epsilon for release in releases], generators)
+        if not self.numbers_from_outside:
+            return sent
+        # What was not reported is not told either.
+        return {name: np.where(np.isnan(columns[name]), np.nan, column) for name, column in sent.items()}

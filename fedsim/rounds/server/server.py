@@ -186,7 +186,7 @@ class Server:
             As of `run`.
         """
         with self._placing():
-            while process.is_alive and not paused():
+            while not process.processed and not paused():
                 self.env.step()
 
     def end(self, process: Process) -> None:
