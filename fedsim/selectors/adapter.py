@@ -14,6 +14,7 @@ import numpy as np
 from fedsim.answers import asked, in_words
 from fedsim.arrays import IntArray
 from fedsim.errors import PartError, SelectorError
+from fedsim.inputs.packages import with_package
 from fedsim.measurements import MEASUREMENTS, NUMBERS
 from fedsim.selectors.candidates import ask
 from fedsim.selectors.contracts import Cohort, Probe, PublishedSelector, Reports, RoundView
@@ -106,7 +107,8 @@ class SelectorInfo:
         SelectorError
             If there is no method ``select`` or ``observe``, or an attribute has a value that is not allowed.
         """
-        name = selector.__name__ if isinstance(selector, type) else type(selector).__name__
+        found = selector if isinstance(selector, type) else type(selector)
+        name = with_package(found.__name__, found.__module__)
         for method in ("select", "observe"):
             if not callable(getattr(selector, method, None)):
                 raise SelectorError(f"{name} is no selector: it has no method {method}")

@@ -71,6 +71,7 @@ class Reader:
     def __init__(self, page, folder):
         self.page, self.folder = page, folder
         self.code = ""
+        self.written = set()
 
     def follow(self):
         """Type every block."""
@@ -83,7 +84,11 @@ class Reader:
             except Exception as error:
                 error.add_note(f"in the block at {block.place}")
                 raise
-        sys.modules.pop(self._module, None)
+            if block.file is not None:
+                self.written.add(block.file.removesuffix(".py"))
+        # Two pages may show files of one name.
+        for module in (self._module, *self.written):
+            sys.modules.pop(module, None)
 
     @property
     def _module(self):
