@@ -304,9 +304,9 @@ class _Growing:
         end = present + rows
         if end > self._room:
             self._make_room(present, rows)
-        place, arrays = slice(present, end), self._columns
-        for name, piece in columns.items():
-            arrays[name][place] = piece
+        place = slice(present, end)
+        for array, piece in zip(map(self._columns.__getitem__, columns), columns.values(), strict=True):
+            array[place] = piece
         self._added(rows)
 
     def spill(self) -> None:

@@ -1,5 +1,6 @@
 """Samples that clients draw among their own for one participation: which, as a function of a named stream."""
 
+from itertools import pairwise
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -104,8 +105,10 @@ class SampleDraws:
         probability, number : of the participation, see `Drawn`
         """
         sizes = self._samples[client]
-        drawn, ends = self._drawn(client, sizes, probability, number), np.cumsum(sizes)
-        return [np.flatnonzero(part) for part in np.split(drawn, ends[:-1])]
+        drawn, last = np.flatnonzero(self._drawn(client, sizes, probability, number)), np.cumsum(sizes)
+        ends = np.searchsorted(drawn, last)
+        places = drawn - np.repeat(last - sizes, np.diff(ends, prepend=0))
+        return [places[start:stop] for start, stop in pairwise([0, *ends.tolist()])]
 
     def _drawn(self, client: IntArray, sizes: IntArray, probability: float, number: int) -> BoolArray:
         """Return whether each sample of the clients is drawn, one client after the other."""
