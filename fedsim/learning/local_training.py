@@ -112,7 +112,12 @@ class LocalTraining(Settings):
         return np.where(planned > 0, np.maximum(share.astype(np.int64), 1), 0)
 
     def single_steps(self, samples: ArrayLike, work: ArrayLike, smallest_batch: int = 1) -> BoolArray:
-        """Return which clients do one step on all their samples, and no other; arguments and shape as of `batches`."""
+        """Return which clients do one step on all their samples, and no other, of the shape of ``samples``.
+
+        Parameters
+        ----------
+        samples, work, smallest_batch : as in `batches`
+        """
         fitting = np.asarray(samples, dtype=np.int64) <= self.batch_size
         return np.asarray(fitting & (self.batches(samples, work, smallest_batch) == 1))
 

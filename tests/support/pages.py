@@ -162,7 +162,10 @@ def check_arguments(arguments):
     """Check that the command line takes these arguments; nothing is run."""
     group = get_command(app)
     # --help and --version print and end.
-    with contextlib.suppress(typer.Exit), group.make_context("fedsim", list(arguments), resilient_parsing=not arguments) as context:
+    with (
+        contextlib.suppress(typer.Exit),
+        group.make_context("fedsim", list(arguments), resilient_parsing=not arguments) as context,
+    ):
         rest = [*context._protected_args, *context.args]
         if rest:
             name, command, given = group.resolve_command(context, rest)

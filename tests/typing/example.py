@@ -19,6 +19,7 @@ from fedsim import (
     Reports,
     RoundView,
     Scenario,
+    Testbed,
     check_selector,
     draw,
     load_model,
@@ -114,5 +115,10 @@ def main(folder: Path) -> History:
         scenario.replace({"rounds.count": 0})
     except FedsimError as error:
         assert_type(str(error), str)
+    with Testbed(faster) as testbed:
+        result = testbed.round([0, 3], up_bits=1e6)
+        assert_type(result.arrivals, IntArray)
+        testbed.report(accuracy=0.5, loss=1.0)
+        assert_type(testbed.now_s, float)
     assert_type(fedsim.__version__, str)
     return kept

@@ -314,6 +314,11 @@ class Testbed:
         Parameters
         ----------
         until_s : instant, finite and not before now
+
+        Raises
+        ------
+        StepError
+            If the instant is not allowed, or the run is over.
         """
         end_s = checked_wait("advance", "until_s", until_s, self.now_s)
         if end_s == math.inf:
