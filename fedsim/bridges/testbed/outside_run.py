@@ -163,7 +163,7 @@ class OutsideRun:
         while True:
             self.stepping.answer(Wish.SELECTORS)
             if self.stepping.go_on() is None:
-                raise self.over("select")
+                return _nobody()
             if self.decisions.number == number:
                 break
             number = self.decisions.number  # the server has crashed during the question

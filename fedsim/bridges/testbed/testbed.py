@@ -147,7 +147,7 @@ class Testbed:
 
         The selector's question to clients, if it has one, takes its time. Asked again before the round is played, the
         answer is the same. At an asynchronous server these are clients for the vacant places; none if there are no
-        candidates, or the selector takes none.
+        candidates, or the selector takes none. If the run ends during the question, there are none either.
         """
         return self._run.select(self._run.question("select"))
 
@@ -235,6 +235,9 @@ class Testbed:
         run, last = self._run, self.last
         begun, over = run.stepping.begun, run.stepping.asked is Asked.REPORT
         of_updates = {**({} if losses is None else {"loss": losses}), **({} if measured is None else measured)}
+        late = begun and not over and (accuracy, loss, metrics) != (None, None, None)
+        if late or (of_updates and not over and (run.concurrency is None or not begun)):
+            raise StepError("report: no round was just played; allowed: after each round, before any other call")
         client = np.zeros(0, dtype=np.int64) if last is None else last.client
         told: list[tuple[Key, str, NDArray[Any]]] = []
         for name, given in of_updates.items():
@@ -242,9 +245,6 @@ class Testbed:
                 if (key := run.participation(one)) is not None:
                     told.append((key, name, value))
         evaluation = checked_evaluation("report", accuracy, loss, metrics)
-        late = evaluation is not None and begun and not over
-        if late or (of_updates and not over and (run.concurrency is None or not begun)):
-            raise StepError("report: no round was just played; allowed: after each round, before any other call")
         for key, name, value in told:
             run.learner.put(key, name, value)
         if evaluation is not None:
