@@ -1,0 +1,1 @@
+"""Bridges: fedsim's clock in other people's federations, and its transfers in other simulators."""
