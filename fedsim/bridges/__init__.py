@@ -1,1 +1,5 @@
-"""Bridges: fedsim's clock in other people's federations, and its transfers in other simulators."""
+"""Other people's training code on fedsim's clock: `Testbed`."""
+
+from fedsim.bridges.testbed import Arrival, RoundResult, Testbed
+
+__all__ = ["Arrival", "RoundResult", "Testbed"]
