@@ -25,8 +25,8 @@ class Actions:
     selected; of equal ones those with the lower ids. With ``members`` it has a 1 for each client to select, of which
     those that are candidates are sent, any number of them.
 
-    With `bandwidth_hz` an action is a dictionary: ``clients`` as above, and ``bandwidth`` with a number a in [-1, 1] for
-    each client. The selected ones divide the band in proportion to ``10 ** a``.
+    With `bandwidth_hz` an action is a dictionary: ``clients`` as above, and ``bandwidth`` with a number a in [-1, 1]
+    for each client. The selected ones divide the band in proportion to ``10 ** a``.
 
     Attributes
     ----------

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 import gymnasium
 import numpy as np
@@ -66,8 +66,6 @@ class SelectionEnv(gymnasium.Env[Observation, Any]):
     >>> observation, reward, terminated, truncated, info = env.step(env.action_space.sample())  # doctest: +SKIP
     """
 
-    metadata: ClassVar[dict[str, Any]] = {"render_modes": []}
-
     def __init__(
         self,
         scenario: Scenario | str | Path | Mapping[str, Any],
@@ -120,7 +118,9 @@ class SelectionEnv(gymnasium.Env[Observation, Any]):
         self._episode = episode = Episode(changed, self._computing)
         self._steps, self.last = 0, None
         if self.actions.bandwidth_hz is not None and episode.view is not None and not episode.view.allocates:
-            raise ScenarioError("bandwidth_hz: the network gives its clients no bands; allowed: a cell with dedicated uplinks")
+            raise ScenarioError(
+                "bandwidth_hz: the network gives its clients no bands; allowed: a cell with dedicated uplinks"
+            )
         return self._seen(episode), self._info(episode)
 
     def step(self, action: Any) -> tuple[Observation, float, bool, bool, dict[str, Any]]:
@@ -215,5 +215,6 @@ def _check(scenario: Scenario, actions: Actions) -> None:
         raise ScenarioError("rounds.edges: edge servers select for themselves; allowed: a scenario without them")
     if actions.choice == "members" and traits.cohort_size is not None:
         raise ScenarioError(
-            f"action: 'members' is not allowed, as rounds.policy asks for {traits.cohort_size} clients; allowed: 'scores'"
+            f"action: 'members' is not allowed, as rounds.policy asks for {traits.cohort_size} clients; "
+            "allowed: 'scores'"
         )

@@ -43,6 +43,7 @@ class Episode:
         self._stepping = Stepping(self._simulation, self._decisions)
         self._evaluation = self._first_evaluation()
         self._leakage, self._seen_s = 0.0, 0.0
+        self._heard = np.zeros(self.clients, dtype=bool)
         self.view: RoundView | None = None
         self.number = 0
         self._advance()
@@ -109,6 +110,9 @@ class Episode:
         gain = self.accuracy - accuracy
         leakage, seen_s = self._leakage, self._seen_s
         self._leakage, self._seen_s = self.leakage, self.now_s
+        delivered = np.zeros(0, dtype=np.int64) if played is None else played.client[played.delivered]
+        first = int(np.count_nonzero(~self._heard[delivered]))
+        self._heard[delivered] = True
         return Step(
             played=played,
             seconds=self.now_s - seen_s,
@@ -117,7 +121,8 @@ class Episode:
             leakage=self._leakage,
             leakage_gain=self._leakage - leakage,
             selected=selected,
-            delivered=0 if played is None else int(np.count_nonzero(played.delivered)),
+            delivered=delivered.size,
+            first_deliveries=first,
             target_reached=self.view is None and self.target_reached,
         )
 

@@ -12,7 +12,8 @@ from fedsim.errors import ScenarioError
 from fedsim.inputs.bounds import LATEST_S
 from fedsim.selectors import RoundView
 
-Observation = dict[str, NDArray[Any]]
+Observation = dict[str, Any]
+"""Arrays by name."""
 Column = Literal["samples", "participations", "last_duration_s", "last_loss", "privacy_spent", "features", "snr_db"]
 COLUMNS: Final[tuple[Column, ...]] = get_args(Column)
 FEATURES: Final = 3
@@ -72,8 +73,8 @@ class Observations:
         """Return the space of the observations."""
         most: dict[str, float] = {"round": self.count + 1.0, "time_s": LATEST_S}
         least: dict[str, float] = {"round": 0.0, "time_s": 0.0}
-        for name in self.columns:
-            most[name], least[name] = _MOST, UNKNOWN if name in ("last_duration_s", "last_loss") else 0.0
+        for column in self.columns:
+            most[column], least[column] = _MOST, UNKNOWN if column in ("last_duration_s", "last_loss") else 0.0
         if "snr_db" in self.columns:
             most["snr_db"], least["snr_db"] = _MOST_DB, _LEAST_DB
         found: dict[str, spaces.Space[Any]] = {"candidate": spaces.MultiBinary(self.clients)}
@@ -98,12 +99,12 @@ class Observations:
         found: Observation = {"candidate": np.zeros(self.clients, dtype=np.int8)}
         for name, value in scalars.items():
             found[name] = np.array([min(value, 1.0) if self.normalised else value], dtype=np.float32)
-        for name in self.columns:
-            found[name] = np.zeros(self._shape(name), dtype=np.float32)
+        for column in self.columns:
+            found[column] = np.zeros(self._shape(column), dtype=np.float32)
         if view is not None:
             found["candidate"][view.client] = 1
-            for name in self.columns:
-                found[name][view.client] = np.clip(_shown(view, name, self.normalised), -_MOST, _MOST)
+            for column in self.columns:
+                found[column][view.client] = np.clip(_shown(view, column, self.normalised), -_MOST, _MOST)
         return found
 
     def _shape(self, name: str) -> tuple[int, ...]:
@@ -139,7 +140,7 @@ def _snr_db(view: RoundView) -> NDArray[Any]:
     if view.snr_hz is None:
         return np.zeros(view.count)
     with np.errstate(divide="ignore"):
-        return np.clip(10 * np.log10(view.snr_hz), _LEAST_DB, _MOST_DB)
+        return np.asarray(np.clip(10 * np.log10(view.snr_hz), _LEAST_DB, _MOST_DB))
 
 
 _Read = Callable[[RoundView], NDArray[Any]]

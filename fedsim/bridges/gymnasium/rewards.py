@@ -19,6 +19,7 @@ class Step:
     leakage : largest epsilon that a client has spent so far; 0 without privacy
     leakage_gain : what it has risen by in this step
     selected, delivered : clients that were sent, and those that have delivered in time
+    first_deliveries : those of them that deliver for the first time in the run
     target_reached : whether the run has ended with its target
     """
 
@@ -30,6 +31,7 @@ class Step:
     leakage_gain: float
     selected: int
     delivered: int
+    first_deliveries: int
     target_reached: bool
 
 
@@ -47,19 +49,21 @@ class Weights:
     accuracy : of a gain of accuracy by 1, from 0 % to 100 %
     epsilon : of a growth of the largest leakage by 1
     delivery : of an update that was delivered in time
+    newcomer : of an update that is the first of its client
     target : of the run's target, once
     nobody : of an action that selects no candidate
 
     Examples
     --------
     >>> Weights(second=-0.1, accuracy=10.0, epsilon=-1.0)
-    Weights(second=-0.1, accuracy=10.0, epsilon=-1.0, delivery=0.0, target=0.0, nobody=-1.0)
+    Weights(second=-0.1, accuracy=10.0, epsilon=-1.0, delivery=0.0, newcomer=0.0, target=0.0, nobody=-1.0)
     """
 
     second: float = -1.0
     accuracy: float = 0.0
     epsilon: float = 0.0
     delivery: float = 0.0
+    newcomer: float = 0.0
     target: float = 0.0
     nobody: float = -1.0
 
@@ -72,5 +76,6 @@ class Weights:
             + self.accuracy * step.accuracy_gain
             + self.epsilon * step.leakage_gain
             + self.delivery * step.delivered
+            + self.newcomer * step.first_deliveries
             + self.target * step.target_reached
         )
