@@ -32,7 +32,8 @@ from fedsim.history import save
 
 TARGET: Final = 0.9  # test accuracy
 COHORT: Final = 5
-ROUNDS: Final = 80
+LIMIT_S: Final = 120.0  # an episode that has not reached the target by then ends, and has cost as much
+ROUNDS: Final = 1000  # more than fit into it
 COPIES: Final = 4  # episodes of one crowd, which are one another's baseline
 CROWDS: Final = 3  # in one update
 LEARNING_RATE: Final = 0.05
@@ -93,7 +94,7 @@ def main() -> None:
 
 def environment() -> "gymnasium.Env[dict[str, NDArray[Any]], Any]":
     """Return the crowd with stragglers, with real learning up to the target; the reward is minus the seconds."""
-    rounds = {"count": ROUNDS, "policy": "wait-for-all", "target_accuracy": TARGET}
+    rounds = {"count": ROUNDS, "until_s": LIMIT_S, "policy": "wait-for-all", "target_accuracy": TARGET}
     return gymnasium.make(SELECTION, scenario={**CROWD_WITH_STRAGGLERS, "learning": LEARNING, "rounds": rounds})
 
 
