@@ -35,7 +35,7 @@ COHORT: Final = 5
 LIMIT_S: Final = 120.0  # an episode that has not reached the target by then ends, and has cost as much
 ROUNDS: Final = 1000  # more than fit into it
 COPIES: Final = 4  # episodes of one crowd, which are one another's baseline
-CROWDS: Final = 3  # in one update
+CROWDS: Final = 4  # in one update
 LEARNING_RATE: Final = 0.05
 FIRST_HELD_OUT: Final = 10_000  # seeds from here on are never trained on
 LEARNING: Final[dict[str, Any]] = {
@@ -57,10 +57,11 @@ class Policy(torch.nn.Module):
     def forward(self, observation: dict[str, NDArray[Any]]) -> torch.Tensor:
         """Return the scores, shape (K,); those of clients that are no candidates are minus infinity."""
         known = observation["last_duration_s"] >= 0
+        taken = observation["participations"]
         columns = [
             np.where(known, observation["last_duration_s"], 0.0),
             known,
-            observation["participations"],
+            taken / max(float(taken.max()), 1e-6),
             observation["samples"],
         ]
         scores = self.layers(torch.tensor(np.stack(columns, axis=1), dtype=torch.float32)).squeeze(1)
@@ -72,7 +73,7 @@ def main() -> None:
     """Train, compare and draw."""
     parser = argparse.ArgumentParser(description="A policy that learns whom to select.")
     parser.add_argument("--updates", type=int, default=25)
-    parser.add_argument("--held-out", type=int, default=20, help="crowds for the comparison")
+    parser.add_argument("--held-out", type=int, default=30, help="crowds for the comparison")
     parser.add_argument("--out", type=Path, default=Path("runs/gymnasium"))
     arguments = parser.parse_args()
 
