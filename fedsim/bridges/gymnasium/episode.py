@@ -40,7 +40,7 @@ class Episode:
             outside=Outside(self._decisions, lambda context: context),
             **computing,
         )
-        self._stepping = Stepping(self._simulation, self._decisions)
+        self._stepping = Stepping(self._simulation.server, self._decisions)
         self._evaluation = self._first_evaluation()
         self._leakage, self._seen_s = 0.0, 0.0
         self._heard = np.zeros(self.clients, dtype=bool)

@@ -1,1 +1,1 @@
-"""Fading and link abstraction of Sionna (https://nvlabs.github.io/sionna), an optional library, behind the cell's contracts."""
+"""Fading and link abstraction of Sionna, an optional library, behind the contracts of a cell."""

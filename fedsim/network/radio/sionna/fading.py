@@ -16,8 +16,8 @@ from fedsim.network.radio.fading import BlockFading
 from fedsim.network.radio.sionna.loading import own_draws, part_of_sionna, require_sionna
 
 Profile = Literal["A", "B", "C", "D", "E"]
-SAMPLES: Final = 2**16
-"""Gains at one frequency."""
+SAMPLES: Final = {"sionna-tdl": 2**16, "sionna-cdl": 2**13}
+"""Gains at one frequency; the rays of CDL take a hundred times as long to draw."""
 _CARRIER_HZ: Final = 3.5e9
 """Sionna asks for one; without movement within a block no gain depends on it."""
 _ROWS: Final = 2**6
@@ -41,7 +41,7 @@ class SionnaFading(BlockFading):
         return self
 
     def gain_quantile(self, u: FloatArray) -> FloatArray:
-        """Return quantiles of 65,536 drawn gains, linear in between, of the shape of u."""
+        """Return quantiles of the drawn gains, linear in between, of the shape of u."""
         gain = _flat(self.kind, self.profile)
         return np.asarray(np.interp(u, (np.arange(gain.size) + 0.5) / gain.size, gain))
 
@@ -88,8 +88,8 @@ class SionnaCdl(SionnaFading):
 
 @lru_cache(maxsize=8)
 def _flat(kind: str, profile: Profile) -> FloatArray:
-    """Return drawn gains of mean 1 at one frequency, ascending, shape (SAMPLES,)."""
-    amplitude, _ = _paths(kind, profile, SAMPLES, 100e-9)
+    """Return drawn gains of mean 1 at one frequency, ascending."""
+    amplitude, _ = _paths(kind, profile, SAMPLES[kind], 100e-9)
     gain = np.sort(np.abs(amplitude.sum(axis=1)) ** 2)
     gain /= gain.mean()
     gain.flags.writeable = False
@@ -99,7 +99,7 @@ def _flat(kind: str, profile: Profile) -> FloatArray:
 def _paths(
     kind: str, profile: Profile, states: int, delay_spread_s: float
 ) -> tuple[NDArray[np.complexfloating[Any, Any]], FloatArray]:
-    """Return amplitudes of the paths of drawn channels, shape (states, paths), and delays in seconds, shape (paths,)."""
+    """Return amplitudes of the paths of drawn channels, shape (states, paths), and their delays, shape (paths,)."""
     law = _tdl(profile, delay_spread_s) if kind == SionnaTdl.kind else _cdl(profile, delay_spread_s)
     with own_draws():
         amplitude, delay_s = law(states, 1, 1.0)
@@ -114,6 +114,10 @@ def _tdl(profile: Profile, delay_spread_s: float) -> Any:
 def _cdl(profile: Profile, delay_spread_s: float) -> Any:
     law, antenna = (part_of_sionna("phy.channel.tr38901", name) for name in ("CDL", "Antenna"))
     isotropic = antenna(
-        polarization="single", polarization_type="V", antenna_pattern="omni", carrier_frequency=_CARRIER_HZ, device="cpu"
+        polarization="single",
+        polarization_type="V",
+        antenna_pattern="omni",
+        carrier_frequency=_CARRIER_HZ,
+        device="cpu",
     )
     return law(profile, delay_spread_s, _CARRIER_HZ, isotropic, isotropic, "uplink", device="cpu")

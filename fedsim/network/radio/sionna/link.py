@@ -119,7 +119,7 @@ def _place(snr: FloatArray) -> Any:
 
 @lru_cache(maxsize=8)
 def _tables(table: int, category: int, resource_elements: int) -> tuple[FloatArray, FloatArray]:
-    """Return bits per resource element of each scheme, shape (schemes,), and error rates over the grid, (schemes, n)."""
+    """Return bits per resource element of each scheme, shape (schemes,), and error rates on the grid, (schemes, n)."""
     abstraction = _abstraction()
     decoder = part_of_sionna("phy.nr.utils", "MCSDecoderNR")(device="cpu")
     blocks = part_of_sionna("phy.nr.utils", "TransportBlockNR")(device="cpu")
