@@ -74,10 +74,12 @@ class Outside:
     ----------
     decisions : cohorts and reports
     adapt : returns what the server and its clients depend on, with the parts that take what is stated outside
+    evaluations : which models are evaluated; None for those that the scenario says
     """
 
     decisions: Decisions
     adapt: Callable[[ServerContext], ServerContext]
+    evaluations: EvaluationPlan | None = None
 
 
 class Simulation:
@@ -138,8 +140,8 @@ class Simulation:
         plan = EvaluationPlan(
             every=results.evaluate_every, start=results.evaluate_start, of_clients=results.evaluate_clients
         )
-        if outside is not None:
-            plan = EvaluationPlan()  # of what is reported, all is recorded
+        if outside is not None and outside.evaluations is not None:
+            plan = outside.evaluations
         chosen = ExecutorChoice.of(executor, device, precision)
         try:
             with Watchdog(Standing), attributing():

@@ -17,7 +17,7 @@ from fedsim.bridges.testbed.stated import Stated, StatedComputeTimes, StatedWork
 from fedsim.bridges.testbed.stepping import Stepping
 from fedsim.errors import StepError
 from fedsim.history import History
-from fedsim.rounds import ExpectedTimes, Progress, ServerContext
+from fedsim.rounds import EvaluationPlan, ExpectedTimes, Progress, ServerContext
 from fedsim.rounds.clients.cohort import CohortRun
 from fedsim.rounds.server.decisions import Asked, Decisions, Wish
 from fedsim.scenario import Scenario
@@ -71,7 +71,7 @@ class OutsideRun:
                 store=False,
                 on_round=self._after_round,
                 recorder=None if self._recording is None else self._recording.recorder,
-                outside=Outside(self.decisions, self._adapt),
+                outside=Outside(self.decisions, self._adapt, EvaluationPlan()),
             )
             if self._recording is not None:
                 self._recording.begin(self._data_digest)
