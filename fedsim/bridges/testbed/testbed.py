@@ -54,20 +54,25 @@ class Testbed:
 
     Examples
     --------
+    One second down, the work, and two seconds up; client 3 has more to compute.
+
+    >>> way = {"downlink": {"kind": "constant", "value_s": 1.0}, "uplink": {"kind": "constant", "value_s": 2.0}}
     >>> tables = {
     ...     "name": "two-rounds",
     ...     "crowd": {"clients": 4},
-    ...     "learning": {"kind": "none", "model_bits": 1e6, "samples_per_client": 100},
-    ...     "network": {"kind": "fixed-rates", "downlink_bps": 1e6, "uplink_bps": 5e5},
-    ...     "devices": {"compute": {"kind": "linear", "seconds_per_sample": 0.01}},
-    ...     "rounds": {"count": 2, "policy": "wait-for-all"},
+    ...     "learning": {"kind": "none", "model_bits": 1e6},
+    ...     "network": {"kind": "latency", **way},
+    ...     "devices": {"compute": "zero"},
+    ...     "rounds": {"count": 2},
     ...     "selector": {"kind": "uniform", "cohort": 2},
     ... }
     >>> with Testbed(tables) as testbed:
     ...     while not testbed.over:
-    ...         result = testbed.round([0, 3], up_bits=[1e6, 2e6])
-    ...         print(result.client[result.arrivals], result.end_s, testbed.now_s)
+    ...         result = testbed.round([0, 3], compute_s=[0.5, 1.5])
+    ...         print(result.client[result.arrivals].tolist(), result.end_s.tolist(), testbed.now_s)
     ...         testbed.report(accuracy=0.5, loss=1.0)
+    [0, 3] [3.5, 4.5] 4.5
+    [0, 3] [8.0, 9.0] 9.0
     """
 
     __test__: ClassVar[bool] = False  # pytest takes classes whose names begin with Test for tests
