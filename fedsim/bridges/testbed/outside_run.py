@@ -12,7 +12,7 @@ from fedsim.arrays import FloatArray
 from fedsim.bridges.testbed.cohorts import Statement, checked_cohort
 from fedsim.bridges.testbed.recording import Recording
 from fedsim.bridges.testbed.reported import Key, ReportedLearner
-from fedsim.bridges.testbed.snapshots import nobody, snapshot
+from fedsim.bridges.testbed.snapshots import no_candidates, snapshot
 from fedsim.bridges.testbed.stated import Stated, StatedComputeTimes, StatedWorkload
 from fedsim.bridges.testbed.stepping import Stepping
 from fedsim.errors import StepError
@@ -145,7 +145,7 @@ class OutsideRun:
         """Return copies of the columns that the selector would see now."""
         found = self.decisions.server.look(self.decisions.number)
         if found is None:
-            return nobody(self.context.knowledge, self.decisions.number, self.stepping.now_s)
+            return no_candidates(self.context.knowledge, self.decisions.number, self.stepping.now_s)
         return snapshot(found, self._features)
 
     def select(self, asked: Asked) -> Cohort:
