@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Final
 
 import numpy as np
-from simpy import Environment
 
 from fedsim.answers import attributing, in_words
 from fedsim.capabilities import FLOPS
+from fedsim.clock import Clock
 from fedsim.devices import Availability, Batteries, Busy, Charge, EligibilityCriterion, EligibleClients, Working
 from fedsim.devices.availability.on_off import OnOffProcess
 from fedsim.devices.contracts import AVAILABILITY, AVAILABILITY_MODEL, COMPUTE_TIME, DROPOUT
@@ -256,7 +256,7 @@ def build_server(
     plan : which models are evaluated; by default the first one, and that of each round
     audit : whether to check of each participation that bits, time and energy are conserved
     """
-    env = Environment()
+    env = Clock()
     dispatcher = Dispatcher(env, context.clients)
     checks = None
     if audit:
