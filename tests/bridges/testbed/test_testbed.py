@@ -115,6 +115,17 @@ def test_reported_losses_feed_the_selector():
     assert np.isnan(testbed.view().last_loss[2:]).all()
 
 
+def test_a_selector_that_is_never_asked_is_told_nothing():
+    """Oort knows no clients before its first view; once asked, it learns from cohorts that are not its own."""
+    testbed = Testbed(by_hand(selector={"kind": "oort", "cohort": 2}))
+    testbed.round([0, 1])
+    testbed.report(measured={"loss_rms": [1.0, 2.0]})
+    assert testbed.select().client.size == 2
+    testbed.round([2])
+    testbed.report(measured={"loss_rms": [3.0]})
+    testbed.round(testbed.select())
+
+
 def test_reported_accuracy_is_the_curve():
     testbed = Testbed(by_hand())
     testbed.report(accuracy=0.1, loss=2.3)  # of the first model
