@@ -133,6 +133,10 @@ class SelectorError(PartError):
     """A selector broke its contract: it returned something that is no cohort of the candidates."""
 
 
+class StepError(FedsimError):
+    """A call of a testbed that its scenario, its clock or the calls before do not allow; nothing has happened."""
+
+
 class DataError(FedsimError):
     """A data set is missing, incomplete or not in the form it should have."""
 

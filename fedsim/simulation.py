@@ -51,6 +51,7 @@ from fedsim.rounds.policies.late import LATE_RULE
 from fedsim.rounds.secure.exchange import SecureParts
 from fedsim.rounds.server.at_request import columns_at_request
 from fedsim.rounds.server.coordinator import Coordinator
+from fedsim.rounds.server.decisions import Decisions
 from fedsim.rounds.server.declared import DeclaredLabels, reserved_for_sizes
 from fedsim.rounds.server.probing import why_no_norms
 from fedsim.rounds.server.round_log import RoundLog
@@ -63,6 +64,20 @@ from fedsim.streams import Streams
 from fedsim.watchdog import Standing, Watchdog
 
 _LOG: Final = logging.getLogger("fedsim")
+
+
+@dataclass(frozen=True)
+class Outside:
+    """What of a run comes from outside.
+
+    Attributes
+    ----------
+    decisions : cohorts and reports
+    adapt : returns what the server and its clients depend on, with the parts that take what is stated outside
+    """
+
+    decisions: Decisions
+    adapt: Callable[[ServerContext], ServerContext]
 
 
 class Simulation:
@@ -89,6 +104,12 @@ class Simulation:
         Of the arithmetic inside layers, ``"float32"`` or ``"bfloat16"``.
     recorder : optional
         Takes the rows of the run; one with rows in temporary files by default.
+    outside : optional
+        Decisions from outside, of whoever steps the run; those of the selector by default.
+
+    Attributes
+    ----------
+    server : of the run, which `run` runs to its end
     """
 
     def __init__(
@@ -103,6 +124,7 @@ class Simulation:
         device: str | None = None,
         precision: Precision = "float32",
         recorder: Recorder | None = None,
+        outside: Outside | None = None,
     ) -> None:
         self.scenario = scenario
         self.recorder = recorder or Recorder(scenario.name)
@@ -116,10 +138,14 @@ class Simulation:
         plan = EvaluationPlan(
             every=results.evaluate_every, start=results.evaluate_start, of_clients=results.evaluate_clients
         )
+        if outside is not None:
+            plan = EvaluationPlan()  # of what is reported, all is recorded
         chosen = ExecutorChoice.of(executor, device, precision)
         try:
             with Watchdog(Standing), attributing():
                 self.context = build_context(scenario, data_dir, store, chosen, keeping)
+                if outside is not None:
+                    self.context = outside.adapt(self.context)
                 selector = self.context.selector
                 if selector.asks_norms and (why := why_no_norms(self.context)):
                     raise ScenarioError(f"selector: {selector.name} asks for norms of updates, not to be had {why}")
@@ -130,7 +156,7 @@ class Simulation:
                     else None
                 )
                 self.recorder.clients = described(of.links, of.compute, self.context.learner, of.batteries, flops)
-                self._server = build_server(
+                self.server = build_server(
                     self.context,
                     stopping,
                     self.recorder,
@@ -138,6 +164,7 @@ class Simulation:
                     on_round,
                     plan,
                     audit=results.audit,
+                    decisions=None if outside is None else outside.decisions,
                 )
         except PartError as error:
             error.place(0, 0.0)
@@ -146,7 +173,7 @@ class Simulation:
     @property
     def remarks(self) -> tuple[str, ...]:
         """Sentences on what the scenario leaves without privacy, and why the run ended before its last round."""
-        return (*remarks_of(self.scenario), *self._server.notes)
+        return (*remarks_of(self.scenario), *self.server.notes)
 
     @property
     def executor_used(self) -> ExecutorUsed | None:
@@ -157,28 +184,32 @@ class Simulation:
         """Run to the end and return what happened."""
         try:
             with Watchdog(self._standing), settled_heap():
-                self._server.run()
+                self.server.run()
             trained = self.trained()
-            accountant = self.context.clients.accountant
-            budget = None if accountant is None else accountant.total
-            history = replace(self.history(), remarks=self.remarks, budget=budget)
+            history = self.ended()
         finally:
             self.context.learner.flush()
         return history if trained is None else replace(history, find_model=_Found(trained))
 
     def _standing(self) -> Standing:
         """Return how far the run is, for a thread that looks at it."""
-        env = self._server.env
+        env = self.server.env
         process = env.active_process
         return Standing(float(env.now), self.recorder.counts()["rounds"], "" if process is None else process.name)
 
     def trained(self) -> TrainedModel | None:
         """Return the newest model, training what is needed; None in a run about timing only."""
         learner = self.context.learner
-        arrays = learner.export(self._server.model)
+        arrays = learner.export(self.server.model)
         if learner.architecture is None or arrays is None:
             return None
         return TrainedModel(learner.architecture, arrays)
+
+    def ended(self) -> History:
+        """Return the history of a run that is over, with its remarks."""
+        accountant = self.context.clients.accountant
+        budget = None if accountant is None else accountant.total
+        return replace(self.history(), remarks=self.remarks, budget=budget)
 
     def history(self) -> History:
         """Return what has happened so far."""
@@ -243,6 +274,7 @@ def build_server(
     plan: EvaluationPlan | None = None,
     *,
     audit: bool = False,
+    decisions: Decisions | None = None,
 ) -> Server:
     """Return the server process of a run, on a clock of its own.
 
@@ -255,6 +287,7 @@ def build_server(
     on_round : called after every round, if given
     plan : which models are evaluated; by default the first one, and that of each round
     audit : whether to check of each participation that bits, time and energy are conserved
+    decisions : that come from outside, for a flat federation; None for those of the selector
     """
     env = Environment()
     dispatcher = Dispatcher(env, context.clients)
@@ -272,10 +305,11 @@ def build_server(
         one_server=hierarchy is None,
         asks=context.selector.probe is not None,
         draws=context.selector.draws_samples,
+        any_size=decisions is not None,
     )
     runner: RoundRunner
     if hierarchy is None:
-        runner = Coordinator(env, context, dispatcher, RoundLog(recorder, context, checks))
+        runner = Coordinator(env, context, dispatcher, RoundLog(recorder, context, checks), decisions=decisions)
     else:
         runner = Cloud(env, context, hierarchy, dispatcher, recorder, checks)
     return Server(env, context, runner, stopping, recorder, plan or EvaluationPlan(), on_round)

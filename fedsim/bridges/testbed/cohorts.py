@@ -1,0 +1,79 @@
+"""The cohort of a call, and what the call states of its participations."""
+
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from fedsim.bridges.testbed.checks import checked_ids, checked_values
+from fedsim.errors import PartError, StepError
+from fedsim.per_client import Values, is_one
+from fedsim.selectors import Cohort, RoundView
+from fedsim.selectors.validation import as_cohort
+
+
+def checked_cohort(call: str, cohort: Cohort | ArrayLike, view: RoundView | None, clients: int) -> Cohort:
+    """Return a cohort of candidates, with arrays of its own.
+
+    Parameters
+    ----------
+    call : name of the argument, for messages
+    cohort : ids, or a `Cohort` with what is prescribed for them
+    view : of the candidates now; None without any
+    clients : number of clients of the crowd
+
+    Raises
+    ------
+    StepError
+        If it is not allowed; nothing has happened then.
+    """
+    if not isinstance(cohort, Cohort):
+        return Cohort(checked_ids(call, cohort, view, clients))
+    ids = checked_ids(call, cohort.client, view, clients)
+    if view is None or not ids.size:
+        return Cohort(ids)
+    try:
+        return as_cohort(replace(cohort, client=ids), view, call)
+    except PartError as error:
+        raise StepError(f"{call}: {error.in_a_line()}") from None
+
+
+def checked_statement(
+    call: str,
+    size: int,
+    flops_per_sample: float | None,
+    *,
+    down_bits: ArrayLike | None,
+    up_bits: ArrayLike | None,
+    samples: ArrayLike | None,
+    flops: ArrayLike | None,
+    compute_s: ArrayLike | None,
+) -> dict[str, Values]:
+    """Return what a call states, by name; operations as samples.
+
+    Parameters
+    ----------
+    call : name of the method, for messages
+    size : number of clients
+    flops_per_sample : operations of a sample; None where the scenario does not state them
+    down_bits, up_bits, samples, flops, compute_s : one number for all clients, or one for each; None for nothing
+
+    Raises
+    ------
+    StepError
+        If a number is not allowed, samples and operations are both given, or operations cannot be counted.
+    """
+    given = {"down_bits": down_bits, "up_bits": up_bits, "samples": samples, "flops": flops, "compute_s": compute_s}
+    stated = {name: checked_values(call, name, value, size) for name, value in given.items() if value is not None}
+    if "flops" not in stated:
+        return stated
+    if "samples" in stated:
+        raise StepError(f"{call}: samples and flops are both given; allowed: one of the two")
+    if not flops_per_sample:
+        raise StepError(
+            f"{call}: flops: {flops!r} is not allowed, as the scenario does not state the operations of a sample; "
+            "allowed: learning.flops_per_sample, or samples"
+        )
+    work = stated.pop("flops")
+    stated["samples"] = work / flops_per_sample if is_one(work) else np.asarray(work) / flops_per_sample
+    return stated
