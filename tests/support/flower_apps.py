@@ -1,4 +1,4 @@
-"""A small Flower app: logistic regression with NumPy on data that its clients make, and servers with Flower's strategies."""
+"""A small Flower app: logistic regression with NumPy on data that its clients make, and servers with strategies."""
 
 from collections.abc import Callable
 from typing import Any

@@ -1,7 +1,7 @@
 """The evaluations of Flower's strategies, as they are made: the curve of a run.
 
-A strategy with an ``evaluate_fn`` evaluates at the server, and that is the curve. Without one it is the aggregate of what
-the nodes report.
+A strategy with an ``evaluate_fn`` evaluates at the server, and that is the curve. Without one it is the aggregate of
+what the nodes report.
 """
 
 import inspect
@@ -66,9 +66,7 @@ def _fit(fit: Callable[..., Any], evaluated: Evaluated) -> Callable[..., Any]:
 
         with ExitStack() as stack:
             for name, metrics in (("evaluate", at_server), ("aggregate_evaluate", of_nodes)):
-                stack.enter_context(
-                    patch.object(strategy, name, _telling(getattr(strategy, name), evaluated, metrics))
-                )
+                stack.enter_context(patch.object(strategy, name, _telling(getattr(strategy, name), evaluated, metrics)))
             return fit(server, *args, **kwargs)
 
     return watched

@@ -3,12 +3,15 @@
 import math
 from dataclasses import dataclass
 from enum import Enum
+from typing import Final
 
 from flwr.app import Message
 
 from fedsim.bridges.flower.client_apps import ClientApps, Made
 from fedsim.bridges.flower.foresight import Expected, Foresight
 from fedsim.bridges.flower.messages import LATE, LOST, Instruction, identified, message_bits, missing_reply
+
+_NOTHING: Final = Expected(0.0, 0.0)
 
 
 class Stage(Enum):
@@ -40,7 +43,7 @@ class Exchange:
     instruction: Instruction
     client: int
     pushed_s: float
-    expected: Expected = Expected(0.0, 0.0)
+    expected: Expected = _NOTHING
     made: Made | None = None
     stage: Stage = Stage.WAITING
     arrived_s: float = math.nan

@@ -24,6 +24,7 @@ from fedsim.bridges.flower.randomness import Randomness, Seeder
 from fedsim.bridges.flower.timeouts import NOTICED_AFTER_S, UntilTimeout
 from fedsim.bridges.flower.waiting import simulated_waiting
 from fedsim.bridges.testbed import Testbed
+from fedsim.errors import ScenarioError
 from fedsim.history import History
 from fedsim.rounds import Progress
 from fedsim.scenario import Scenario
@@ -40,31 +41,32 @@ class SimulatedGrid(Grid):
 
     Nodes are the scenario's clients, numbered as partitions. Each call of `send_and_receive` is one round of the
     history: every message is a participation of its node, whose download has the bits of the message, whose upload has
-    those of the reply, and whose work is what the reply reports. The round ends by the scenario's policy, at the timeout
-    of the call, or once every node has answered or is known to be lost. Time passes in no other call but `sleep`.
+    those of the reply, and whose work is what the reply reports. The round ends by the scenario's policy, at the
+    timeout of the call, or once every node has answered or is known to be lost. Besides, time passes in `sleep`, and in
+    `get_node_ids` while no node is available.
 
-    What is known when: sizes and work of a reply are needed when its message leaves. `foresight` tells them; a ClientApp
-    of which it tells them runs when the ServerApp takes its reply, so never for a reply that is late or lost. A ClientApp
-    of which only the reply tells runs when its message leaves; by default that is the first message of its type to each
-    node (see `fedsim.bridges.flower.foresight`).
+    What is known when: sizes and work of a reply are needed when its message leaves. `foresight` tells them; a
+    ClientApp whose reply is foretold runs when the ServerApp takes that reply, so never for one that is late or lost. A
+    ClientApp of which only the reply tells runs when its message leaves; by default that is the first message of its
+    type to each node (see `fedsim.bridges.flower.foresight`).
 
     What comes back in place of a reply:
 
     * A node that was not available, or was lost ``noticed_after_s`` or longer ago: an error NODE_UNAVAILABLE.
     * A client that the scenario's late rule has cancelled, or a message older than its time to live: an error
-      MESSAGE_UNAVAILABLE. Where late clients go on (``late = "drop"`` or ``"stale"``) nothing comes back at the timeout,
-      as in Flower, and the reply can be pulled later.
+      MESSAGE_UNAVAILABLE. Where late clients go on (``late = "drop"`` or ``"stale"``) nothing comes back at the
+      timeout, as in Flower, and the reply can be pulled later.
     * A ClientApp that raises an exception: an error CLIENT_APP_RAISED_EXCEPTION.
 
     Parameters
     ----------
-    scenario : Scenario, path of a TOML file, or mapping of tables
+    scenario : Scenario, or path of a TOML file
         Its selector is not asked, the ServerApp selects. Its number of rounds does not matter, the ServerApp ends.
     client_app : ClientApp
     out : folder of the run; nothing is written by default
     replace : whether a run that the folder holds is thrown away
     foresight : tells work and sizes of replies in advance; `FromReplies` by default
-    counts : what the work of a reply is: ``"samples"``, floating-point operations or seconds, as `Testbed.round` has them
+    counts : what the work of a reply is: ``"samples"``, ``"flops"`` or ``"compute_s"``, as of `Testbed.round`
     run_config : of the run, for ServerApp and ClientApps
     seeders : seed generators of other libraries than Python and NumPy before each call of an app: ``torch.manual_seed``
     accuracy, loss : names of the metrics that make the curve of the run
@@ -78,7 +80,7 @@ class SimulatedGrid(Grid):
 
     def __init__(
         self,
-        scenario: Scenario | str | Path | Mapping[str, object],
+        scenario: Scenario | str | Path,
         client_app: ClientApp,
         *,
         out: str | Path | None = None,
@@ -92,7 +94,12 @@ class SimulatedGrid(Grid):
         noticed_after_s: float = NOTICED_AFTER_S,
         on_round: Callable[[Progress], None] | None = None,
     ) -> None:
-        given = scenario_of(scenario)
+        given = scenario if isinstance(scenario, Scenario) else Scenario.load(scenario)
+        if given.rounds.late.least_share < 1:
+            raise ScenarioError(
+                "rounds.late: a ClientApp does all of its work or none, and cannot be told to do a part; allowed: "
+                "cancel, drop or stale"
+            )
         policy = UntilTimeout(policy=given.rounds.policy, noticed_after_s=noticed_after_s)
         _ = policy.of_scenario
         played = given.replace({"rounds.policy": policy, "rounds.count": _MOST_ROUNDS})
@@ -130,8 +137,8 @@ class SimulatedGrid(Grid):
         While it runs, what it waits by the clock of its machine is simulated time (`fedsim.bridges.flower.waiting`),
         Python's and NumPy's global random numbers come from the scenario's seed, and evaluations are recorded.
         """
-        config, nobody = dict(self._run_config), {}
-        context = Context(_RUN_ID, SERVER_NODE_ID, node_config=nobody, state=RecordDict(), run_config=config)
+        config = dict(self._run_config)
+        context = Context(_RUN_ID, SERVER_NODE_ID, node_config={}, state=RecordDict(), run_config=config)
         self._thread = threading.get_ident()
         try:
             with (

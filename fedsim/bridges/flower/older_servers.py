@@ -1,7 +1,7 @@
 """ServerApps with a ``server_fn``, or with a strategy of Flower's older kind, on simulated time.
 
-Their server sends a cohort from a pool of threads, as many messages at a time as the machine has cores for, and waits for
-nodes in a thread of its own. Here the messages of a cohort leave together, and waiting takes simulated time.
+Their server sends a cohort from a pool of threads, as many messages at a time as the machine has cores for, and waits
+for nodes in a thread of its own. Here the messages of a cohort leave together, and waiting takes simulated time.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -64,7 +64,11 @@ class _Cohorts:
         self._grid, self._one = grid, one
 
     def __call__(
-        self, client_instructions: Sequence[tuple[Any, Any]], max_workers: int | None, timeout: float | None, group_id: int
+        self,
+        client_instructions: Sequence[tuple[Any, Any]],
+        max_workers: int | None,
+        timeout: float | None,
+        group_id: int,
     ) -> tuple[list[Any], list[Any]]:
         """Call the clients; return results, and failures, both in the order of the instructions."""
         desks = [_Desk() for _ in client_instructions]

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Iterable
-from typing import Final, Literal
+from typing import Literal
 
 import numpy as np
 

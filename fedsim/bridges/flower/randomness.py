@@ -1,8 +1,8 @@
 """The global random numbers of Python and NumPy, which Flower's strategies and many apps use, from the scenario's seed.
 
-The server has one sequence, and each call of a ClientApp one of its own, named by its client and the number of the call.
-So a change of times, cohorts or deadlines leaves the numbers of every call as they are, and of two runs of one scenario
-each is a copy of the other.
+The server has one sequence, and each call of a ClientApp one of its own, named by its client and the number of the
+call. So a change of times, cohorts or deadlines leaves the numbers of every call as they are, and two runs of one
+scenario are equal.
 """
 
 import random

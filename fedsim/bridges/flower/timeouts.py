@@ -1,4 +1,4 @@
-"""The policy of a scenario under a ServerApp: its timeouts end a round too, and so do nodes that are known to be lost."""
+"""The policy of a scenario under a ServerApp: timeouts end a round too, and so do nodes that are known to be lost."""
 
 import math
 from collections.abc import Generator
@@ -6,10 +6,9 @@ from typing import Annotated, Any, ClassVar, Final
 
 import numpy as np
 from pydantic import PrivateAttr
-from simpy import Event
 
 from fedsim.arrays import Seconds
-from fedsim.clock import LastOfInstant
+from fedsim.clock import Event, LastOfInstant
 from fedsim.errors import ScenarioError
 from fedsim.inputs.bounds import LATEST_S
 from fedsim.registry import Slot

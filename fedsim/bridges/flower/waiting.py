@@ -30,25 +30,39 @@ class Clock(Protocol):
 def simulated_waiting(clock: Clock) -> Iterator[None]:
     """Let `time.sleep` and `time.time` of the calling thread mean simulated time; other threads see their own."""
     thread, real_sleep, real_time = threading.get_ident(), time.sleep, time.time
-    began_s = real_time()
+    began_s, over = real_time(), threading.Event()
+
+    def here() -> bool:
+        # A module that is imported meanwhile may keep these functions for good.
+        return threading.get_ident() == thread and not over.is_set()
 
     def sleep(seconds: float) -> None:
-        if threading.get_ident() == thread:
+        if here():
             clock.sleep(float(seconds))
         else:
             real_sleep(seconds)
 
     def now() -> float:
-        return began_s + clock.now_s if threading.get_ident() == thread else real_time()
+        return began_s + clock.now_s if here() else real_time()
 
     with ExitStack() as stack:
         for name, real, simulated in (("sleep", real_sleep, sleep), ("time", real_time, now)):
             for module in _holders(name, real):
                 stack.enter_context(patch.object(module, name, simulated))
-        yield
+        try:
+            yield
+        finally:
+            over.set()
 
 
 def _holders(name: str, function: Callable[..., Any]) -> list[Any]:
     """Return the modules that hold a function of the module time under its own name."""
-    modules = [module for module in list(sys.modules.values()) if module is not None]
-    return [module for module in modules if vars(module).get(name) is function]
+    holders = []
+    for module in list(sys.modules.values()):
+        try:
+            held = vars(module)
+        except TypeError:  # not everything that stands among the modules is one
+            continue
+        if held.get(name) is function:
+            holders.append(module)
+    return holders
