@@ -105,7 +105,7 @@ class Simulation:
     recorder : optional
         Takes the rows of the run; one with rows in temporary files by default.
     outside : optional
-        Decisions from outside, of whoever steps the run; those of the selector by default.
+        Decisions that come from outside of the run; those of the selector by default.
 
     Attributes
     ----------

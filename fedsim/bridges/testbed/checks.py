@@ -169,9 +169,9 @@ def checked_evaluation(
             raise StepError(f"{call}: {name}: {value!r} is not allowed; it must be a number")
     if accuracy is not None and not 0 <= accuracy <= 1:
         raise StepError(f"{call}: accuracy: {accuracy!r} is not allowed; it must be a share in [0, 1]")
-    known = {"accuracy": math.nan if accuracy is None else float(accuracy)}
-    known |= {name: float(value) for name, value in (metrics or {}).items()}
-    return Evaluation(known["accuracy"], math.nan if loss is None else float(loss), known)
+    known = {name: float(value) for name, value in values.items() if value is not None and name != "loss"}
+    number = math.nan if loss is None else float(loss)
+    return Evaluation(known.get("accuracy", math.nan), number, known, has_loss=loss is not None)
 
 
 def _some(ids: FloatArray | IntArray) -> str:

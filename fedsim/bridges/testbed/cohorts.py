@@ -1,6 +1,6 @@
 """The cohort of a call, and what the call states of its participations."""
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -32,48 +32,60 @@ def checked_cohort(call: str, cohort: Cohort | ArrayLike, view: RoundView | None
     ids = checked_ids(call, cohort.client, view, clients)
     if view is None or not ids.size:
         return Cohort(ids)
+    if cohort.sampling is not None or cohort.trained:
+        raise StepError(
+            f"{call}: sampling and trained are not allowed in a cohort of your own; allowed: draws, weights, work and "
+            "allocation, or the cohort that select has returned"
+        )
     try:
         return as_cohort(replace(cohort, client=ids), view, call)
     except PartError as error:
         raise StepError(f"{call}: {error.in_a_line()}") from None
 
 
-def checked_statement(
-    call: str,
-    size: int,
-    flops_per_sample: float | None,
-    *,
-    down_bits: ArrayLike | None,
-    up_bits: ArrayLike | None,
-    samples: ArrayLike | None,
-    flops: ArrayLike | None,
-    compute_s: ArrayLike | None,
-) -> dict[str, Values]:
-    """Return what a call states, by name; operations as samples.
+@dataclass(frozen=True, kw_only=True)
+class Statement:
+    """What a call states of its participations: one number for all clients, or one for each; None for nothing.
 
-    Parameters
+    Attributes
     ----------
-    call : name of the method, for messages
-    size : number of clients
-    flops_per_sample : operations of a sample; None where the scenario does not state them
-    down_bits, up_bits, samples, flops, compute_s : one number for all clients, or one for each; None for nothing
-
-    Raises
-    ------
-    StepError
-        If a number is not allowed, samples and operations are both given, or operations cannot be counted.
+    down_bits, up_bits : sizes of the model and of an update
+    samples : that each client passes through its model
+    flops : operations of each client's work, in the place of samples
+    compute_s : seconds of each client's work
     """
-    given = {"down_bits": down_bits, "up_bits": up_bits, "samples": samples, "flops": flops, "compute_s": compute_s}
-    stated = {name: checked_values(call, name, value, size) for name, value in given.items() if value is not None}
-    if "flops" not in stated:
+
+    down_bits: ArrayLike | None
+    up_bits: ArrayLike | None
+    samples: ArrayLike | None
+    flops: ArrayLike | None
+    compute_s: ArrayLike | None
+
+    def checked(self, call: str, size: int, flops_per_sample: float | None) -> dict[str, Values]:
+        """Return what is stated, by name; operations as samples.
+
+        Parameters
+        ----------
+        call : name of the method, for messages
+        size : number of clients
+        flops_per_sample : operations of a sample; None where the scenario does not state them
+
+        Raises
+        ------
+        StepError
+            If a number is not allowed, samples and operations are both given, or operations cannot be counted.
+        """
+        given = {name: value for name, value in vars(self).items() if value is not None}
+        stated = {name: checked_values(call, name, value, size) for name, value in given.items()}
+        if "flops" not in stated:
+            return stated
+        if "samples" in stated:
+            raise StepError(f"{call}: samples and flops are both given; allowed: one of the two")
+        if not flops_per_sample:
+            raise StepError(
+                f"{call}: flops: {self.flops!r} is not allowed, as the scenario does not state the operations of a "
+                "sample; allowed: learning.flops_per_sample, or samples"
+            )
+        work = stated.pop("flops")
+        stated["samples"] = work / flops_per_sample if is_one(work) else np.asarray(work) / flops_per_sample
         return stated
-    if "samples" in stated:
-        raise StepError(f"{call}: samples and flops are both given; allowed: one of the two")
-    if not flops_per_sample:
-        raise StepError(
-            f"{call}: flops: {flops!r} is not allowed, as the scenario does not state the operations of a sample; "
-            "allowed: learning.flops_per_sample, or samples"
-        )
-    work = stated.pop("flops")
-    stated["samples"] = work / flops_per_sample if is_one(work) else np.asarray(work) / flops_per_sample
-    return stated

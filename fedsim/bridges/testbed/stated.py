@@ -39,6 +39,10 @@ class Stated:
                 self._values[name] = of_crowd = np.zeros(self._clients)
                 of_crowd[client] = value
 
+    def clear(self) -> None:
+        """State nothing any more."""
+        self._values = {}
+
     def of(self, name: str, client: IntArray) -> Values | None:
         """Return a value, one for all clients or of shape (n,); None if nothing is stated."""
         values = self._values.get(name)

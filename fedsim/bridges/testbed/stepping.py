@@ -3,16 +3,13 @@
 import math
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Final
 
 from simpy import Process
 
 from fedsim.clock import TIE_ULPS, delay_until
 from fedsim.errors import StepError
+from fedsim.rounds import Server
 from fedsim.rounds.server.decisions import FINISHED, Answer, Asked, Decisions
-from fedsim.simulation import Simulation
-
-_WAITING: Final = (Asked.COHORT, Asked.PLACES)
 
 
 class Stepping:
@@ -20,12 +17,12 @@ class Stepping:
 
     Parameters
     ----------
-    simulation : the run
+    server : of the run
     decisions : that it asks for
     """
 
-    def __init__(self, simulation: Simulation, decisions: Decisions) -> None:
-        self._server, self._decisions = simulation.server, decisions
+    def __init__(self, server: Server, decisions: Decisions) -> None:
+        self._server, self._decisions = server, decisions
         self._process: Process | None = None
         self._ended = self._failed = False
 
@@ -62,8 +59,9 @@ class Stepping:
         return self.asked
 
     def answer(self, answer: Answer) -> None:
-        """Let the server go on with a decision."""
-        self._decisions.answer(answer)
+        """Let the server go on with a decision, once the run has begun."""
+        if self._process is not None:
+            self._decisions.answer(answer)
 
     def let_pass(self, until_s: float) -> None:
         """Let time pass while a server waits for a cohort, and bring the clock to an instant."""

@@ -135,7 +135,7 @@ class CohortRuns:
             deadline_s=now_s + limit_s,
             least_share=1.0 if cohort.trained else self._least_share,
             mean_uplink_s=self._mean_uplink_s(client, run.level) if shortens else None,
-            waits_for_all=self._waits_for_all,
+            waits_for_all=self._waits_for_all and not self._limited,
             links=self._allocated(client, given),
             cpu_frequency=given.cpu_frequency,
             transmit_power_dbm=given.transmit_power_dbm,
@@ -192,6 +192,11 @@ class CohortRuns:
     def trains_from(self, version: int) -> bool:
         """Return whether a cohort is open that started from the model of a version."""
         return any(run.model.version == version for run in self._open)
+
+    @property
+    def _limited(self) -> bool:
+        """Whether the present round has a limit from outside, whatever its policy waits for."""
+        return self._decisions is not None and self._decisions.limit_s < math.inf
 
     @property
     def any_in_flight(self) -> bool:

@@ -124,6 +124,8 @@ class Coordinator:
         )
         if self._decisions is not None:
             self._decisions.closed = self._closed(round_, self.env.now, RoundEnd.RESTART)
+            if round_.cohort_run is not None:
+                yield from self._decisions.wait(self.env, Asked.REPORT)
         return True
 
     def shutdown(self) -> Waiting:
@@ -192,8 +194,11 @@ class Coordinator:
     def select(self, round_: Round, cohort_size: int | None) -> Generator[Event, Any, Cohort | None]:
         """Return the round's cohort; None if no client is available and others are in flight."""
         if self._traits.overlaps_rounds and self._roster.in_flight:
-            return (yield from self._selection.after_question(lambda: round_.number, cohort_size, self._ask(round_)))
+            beside = yield from self._selection.after_question(lambda: round_.number, cohort_size, self._ask(round_))
+            self._limit(round_)
+            return beside
         chosen = yield from self._selection.of_round(round_.number, self._start_s, cohort_size, self._ask(round_))
+        self._limit(round_)
         return (yield from self._masking.prepare(round_.number, chosen, self._selection.draw(round_.number)))
 
     def dispatch(self, cohort: Cohort, round_: Round) -> CohortRun:
@@ -237,6 +242,11 @@ class Coordinator:
     def look_around(self) -> None:
         """Let a policy that waits for clients see what has changed."""
         self._roster.notify()
+
+    def _limit(self, round_: Round) -> None:
+        """Let a round that begins end no later than is decided outside."""
+        if self._decisions is not None:
+            round_.time_limit_s = min(round_.time_limit_s, self._decisions.limit_s)
 
     def _ask(self, round_: Round) -> Ask:
         return partial(self._prober.ask, round_.number, self.model)

@@ -5,6 +5,7 @@ due, and goes on as part of the call that brings it: no event comes between, so 
 its own selector is the same run.
 """
 
+import math
 from collections.abc import Generator
 from dataclasses import dataclass
 from enum import Enum
@@ -100,6 +101,7 @@ class Decisions:
     server : the one that asks
     asked : what the server waits for now; None while it goes on
     number : of the present round
+    limit_s : longest wait for the coming cohort; inf for that of the policy
     vacant : places of an asynchronous server that no client takes
     selected : the selector's answer to the last wish; None before
     closed : the round that was over last; None before
@@ -112,6 +114,7 @@ class Decisions:
     def __init__(self) -> None:
         self.asked: Asked | None = None
         self.number = self.vacant = 0
+        self.limit_s = math.inf
         self.selected: Cohort | None = None
         self.closed: Closed | None = None
         self.ended: list[tuple[CohortRun, int, float]] = []

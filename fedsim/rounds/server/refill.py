@@ -91,7 +91,7 @@ class Refill:
         ----------
         vacant : number of places without a client in flight
         """
-        if vacant > 0 and self._selection.look(self.number, vacant) is None:
+        if vacant > 0 and not self._selection.any_candidate(self.number):
             return self._look_again_later()
         return True
 

@@ -168,14 +168,21 @@ class Selection:
         return self._cohort_or_none(number, shown)
 
     def look(self, number: int, size: int | None = None) -> RoundView | None:
-        """Return what the selector would see now; None without candidates.
+        """Return what the selector would see now; None without candidates. It is no selection.
 
         Parameters
         ----------
         number : round, from 1
         size : number of clients that the server asks for; None for the selector's own number
         """
-        return self._view(number, self._present_s, size)
+        known = self.candidates if self.env.now == self._looked_at_s else None
+        view = self._view(number, self._present_s, size)
+        self.candidates = self.candidates if known is None else known
+        return view
+
+    def any_candidate(self, number: int) -> bool:
+        """Return whether there is a candidate for a vacant place of an asynchronous server now."""
+        return self._view(number, self.env.now, None) is not None
 
     @property
     def _present_s(self) -> float:
