@@ -89,3 +89,16 @@ def make_server_app(strategy, results: dict[str, Any], *, rounds=3, timeout=3600
         )
 
     return app
+
+
+def make_plain_server_app(do):
+    """Return a server app whose main function is given."""
+    app = ServerApp()
+    app.main()(do)
+    return app
+
+
+def ask(grid, node_id, kind="train", *, lr=0.5, ttl=None, group="1"):
+    """Return a message to a node with the first model."""
+    records = {"arrays": initial_arrays(), "config": ConfigRecord({"lr": lr})}
+    return grid.create_message(RecordDict(records), kind, node_id, group, ttl)

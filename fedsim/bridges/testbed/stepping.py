@@ -91,6 +91,7 @@ class Stepping:
         if at_round is None:
             process = self._begun()
             process.interrupt(FINISHED)
+            self._decisions.asked = None  # the question is not put any more
         else:
             self._server.stopping = replace(self._server.stopping, count=at_round)
             self._decisions.finished = True
