@@ -79,7 +79,7 @@ def test_state_of_an_app_that_ran_in_vain_is_as_before():
 def test_sizes_are_remembered_where_only_work_is_declared():
     """The first reply to train is taken to be as large as its message, that to evaluate to be without its arrays."""
     weighed = Weighed(make_client_app())
-    foresight = FromInstruction(lambda message, context: 10.0)
+    foresight = FromInstruction(lambda *_: 10.0)
     grid = SimulatedGrid(plain_scenario(1), weighed, foresight=foresight)
     strategy = FedAvg(min_train_nodes=1, min_evaluate_nodes=1, min_available_nodes=1)
     history = grid.serve(make_server_app(strategy, {}, rounds=2))
@@ -114,7 +114,7 @@ def seconds_of_work(kind, metrics, **options):
 
 def test_work_by_a_metric_or_a_function():
     assert seconds_of_work("train", {"steps": 7}, foresight=FromReplies("steps")) == [0.07]
-    by_both = FromReplies(lambda message, reply: 2 * reply.content["metrics"]["steps"])
+    by_both = FromReplies(lambda _, reply: 2 * reply.content["metrics"]["steps"])
     assert seconds_of_work("train", {"steps": 7}, foresight=by_both) == [0.14]
     assert seconds_of_work("train", {"num-examples": 30}, counts="compute_s") == [30.0]
     assert seconds_of_work("query", {"size": 7}) == [0.0]

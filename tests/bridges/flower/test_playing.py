@@ -1,6 +1,5 @@
 """What becomes of messages: arrivals and timeouts by hand, clients that are late or lost, nodes that come and go."""
 
-import math
 import time
 
 import pytest
@@ -11,28 +10,25 @@ from flwr.app import Message, RecordDict
 from flwr.clientapp import ClientApp
 from flwr.serverapp.strategy import FedAvg
 
-from fedsim.bridges.flower import Expected, FromInstruction, SimulatedGrid
+from fedsim.bridges.flower import FromInstruction, SimulatedGrid
 from fedsim.bridges.flower.messages import LATE, LOST, RAISED, message_bits
 from fedsim.errors import ScenarioError
 from tests.support.flower_apps import (
     ask,
-    initial_arrays,
     make_client_app,
     make_plain_server_app,
     make_server_app,
 )
 from tests.support.plain_links import Lost, plain_scenario
 
-SECOND_EACH = FromInstruction(lambda message, context: 100.0, lambda message, context: 5e4)
-"""Work of 1 s, and an upload of 1 s for client 0, 2 s for client 1 and so on; the download takes far less."""
-
 
 def served(scenario, do, **options):
     """Return the grid, what its ClientApps were called for, and the history of a server's main function."""
     called = []
-    options = {"foresight": FromInstruction(SECOND_EACH._work, SECOND_EACH._reply_bits), **options}
-    grid = SimulatedGrid(scenario, make_client_app(lambda *call: called.append(call)), **options)
-    history = grid.serve(make_plain_server_app(lambda grid, context: do(grid)))
+    # Work of 1 s, and an upload of 1 s for client 0, 2 s for client 1 and so on; the download takes far less.
+    foresight = FromInstruction(lambda *_: 100.0, lambda *_: 5e4)
+    grid = SimulatedGrid(scenario, make_client_app(lambda *call: called.append(call)), foresight=foresight, **options)
+    history = grid.serve(make_plain_server_app(lambda grid, _: do(grid)))
     return grid, called, history
 
 
@@ -183,7 +179,7 @@ def test_an_app_that_raises_is_an_error_of_its_node_alone():
         seen["codes"] = [reply.error.code if reply.has_error() else True for reply in replies]
         seen["reason"] = replies[1].error.reason
 
-    foresight = FromInstruction(lambda message, context: 1.0)
+    foresight = FromInstruction(lambda *_: 1.0)
     SimulatedGrid(plain_scenario(), app, foresight=foresight).serve(make_plain_server_app(lambda grid, _: do(grid)))
     assert seen["codes"] == [True, RAISED, True]
     assert "no data here" in seen["reason"]
