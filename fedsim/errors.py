@@ -14,7 +14,7 @@ _CLIENTS_SHOWN: Final = 5
 
 
 class FedsimError(Exception):
-    """Base class of every error that fedsim raises on purpose."""
+    """Base class of every error that fedsim raises on purpose; its text names the value and what is allowed."""
 
 
 class ScenarioError(FedsimError):

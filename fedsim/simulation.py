@@ -97,7 +97,7 @@ class Simulation:
         Called after every round with a `Progress`.
     executor : optional
         What computes trainings and evaluations: a kind of `fedsim.learning.EXECUTORS`, ``"module:Class"``, or what
-        makes one. ``FEDSIM_EXECUTOR`` or ``"sequential"`` by default. The history does not depend on it.
+        makes one. ``FEDSIM_EXECUTOR`` or ``"auto"`` by default. The history does not depend on it beyond rounding.
     device : optional
         Where the executor computes, in torch's words.
     precision : optional
@@ -244,10 +244,41 @@ def simulate(
 
     What the command line says of a run's end is said here too, by the logger ``fedsim``; `History.notes` holds it.
 
+    Parameters
+    ----------
+    scenario : what to run
+    data_dir : folder of real data sets; ``FEDSIM_DATA`` or the user's cache by default
+    store : keeps results of training, so that runs that share one compute no training twice: a `Store`, the folder of
+        one,
+        or False for none; ``FEDSIM_STORE`` or a folder in the user's cache by default
+    keeping : which models stay in the store once a newer one is there: ``"all"`` (the default), ``"last"``, ``"every
+        10"``
+    on_round : called after every round with a `Progress`
+    executor : what computes trainings and evaluations: a kind of `fedsim.learning.EXECUTORS`, ``"module:Class"``, or
+        what
+        makes one; ``FEDSIM_EXECUTOR`` or ``"auto"`` by default. The history does not depend on it beyond rounding.
+    device : where the executor computes, in torch's words; ``FEDSIM_DEVICE`` or ``"cpu"`` by default
+    precision : of the arithmetic inside layers, ``"float32"`` or ``"bfloat16"``
+
+    Returns
+    -------
+    History
+
+    Raises
+    ------
+    FedsimError
+        If data, a store or an executor that are named cannot be used.
+    PartError
+        If a part of the user's own fails, or returns what its contract does not allow.
+
     Examples
     --------
-    >>> history = simulate(Scenario.load("scenarios/quickstart.toml"))  # doctest: +SKIP
-    >>> history.time_to_accuracy(0.8)  # doctest: +SKIP
+    >>> scenario = Scenario.load("scenarios/quickstart.toml").replace({"rounds.count": 2})
+    >>> history = simulate(scenario, store=False)
+    >>> history.participations.num_rows, history.evaluations.num_rows
+    (10, 3)
+    >>> history.time_to_accuracy(0.99) is None
+    True
     """
     simulation = Simulation(
         scenario,

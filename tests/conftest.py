@@ -14,6 +14,8 @@ settings.register_profile("untimed", deadline=None, suppress_health_check=[Healt
 settings.load_profile("untimed")
 # No test and no frozen table depends on what a calibration finds on this machine.
 os.environ.setdefault("FEDSIM_EXECUTOR", "sequential")
+# Two test processes on two cores: a second thread of each would wait in a loop for work on small arrays.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
 # No test writes into the store of the user who runs it.
 os.environ["FEDSIM_STORE"] = "none"
 

@@ -118,6 +118,11 @@ class Tables:
     def metric(self, name: str, table: Literal["evaluations", "client_evaluations"] = "evaluations") -> FloatArray:
         """Return a metric of the task at each row of a table of evaluations, shape (n,); NaN where it has none.
 
+        Parameters
+        ----------
+        name : of the metric: ``"macro-f1"``
+        table : ``"evaluations"``, on the test set, or ``"client_evaluations"``, on the samples of clients
+
         Raises
         ------
         RunError

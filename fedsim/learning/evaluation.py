@@ -33,7 +33,12 @@ class Evaluation:
     has_loss: bool = True
 
     def value(self, name: str) -> float:
-        """Return the loss, the accuracy or a metric by its name; NaN where there is none of that name."""
+        """Return the loss, the accuracy or a metric by its name; NaN where there is none of that name.
+
+        Parameters
+        ----------
+        name : ``"loss"``, ``"accuracy"`` or the name of a metric
+        """
         known = {"accuracy": self.accuracy, **self.metrics, "loss": self.loss}
         return known.get(name, float("nan"))
 
@@ -67,7 +72,12 @@ class PendingEvaluation(Protocol):
 
 @dataclass(frozen=True)
 class KnownEvaluation:
-    """A `PendingEvaluation` whose result is there from the start."""
+    """A `PendingEvaluation` whose result is there from the start.
+
+    Attributes
+    ----------
+    evaluation : the result
+    """
 
     evaluation: Evaluation
 

@@ -176,18 +176,36 @@ class RunFolder:
             self._spools[name] = self._open(TABLES[name], table.extent)
 
     def spool(self, schema: TableSchema) -> ReplayedSpool:
-        """Return the place of a table's rows in this folder."""
+        """Return the place of a table's rows in this folder.
+
+        Parameters
+        ----------
+        schema : of the table
+        """
         if schema.name not in self._spools:
             self._spools[schema.name] = self._open(schema, EMPTY)
         return self._spools[schema.name]
 
     def mark(self, counts: dict[str, int]) -> None:
-        """Take note of how many rows each table has at the end of a round."""
+        """Take note of how many rows each table has at the end of a round.
+
+        Parameters
+        ----------
+        counts : rows of each table, by name
+        """
         self._counts = counts
         self._marks.append(counts)
 
     def claim(self, name: str) -> Path:
         """Take note that the run writes a file, before it does, and return its path.
+
+        Parameters
+        ----------
+        name : of the file in the folder
+
+        Returns
+        -------
+        path : of the file
 
         Raises
         ------
@@ -230,6 +248,10 @@ class RunFolder:
 
     def write_tables(self, recorder: Recorder) -> None:
         """Write the tables of a run that has ended as Parquet.
+
+        Parameters
+        ----------
+        recorder : of the run
 
         Raises
         ------

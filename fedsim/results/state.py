@@ -168,6 +168,10 @@ def seal(values: Mapping[str, Any]) -> str:
 def status_of(path: str | Path) -> Literal["running", "finished", "interrupted", "failed", "killed"]:
     """Return how the run in a folder stands; one that says it is running, in a folder not in use, was killed.
 
+    Parameters
+    ----------
+    path : of the run folder
+
     Raises
     ------
     RunError

@@ -169,7 +169,7 @@ def report(name: str, data: str, ended: Sequence[Ended], folder: Path) -> str:
 def main() -> None:
     """Run the experiments that are asked for, and write tables and figures."""
     parser = options("FedSampling, Table 1 and Figures 3 to 6.", "runs/fedsampling", list(LABELS))
-    parser.set_defaults(executor="sequential")  # a client trains on all that it has drawn at once, mostly one sample
+    parser.set_defaults(executor="merged")  # most clients do one step, on one sample
     parser.add_argument("experiments", nargs="+", choices=EXPERIMENTS, metavar="EXPERIMENT")
     parser.add_argument("--data", choices=DATA, default="here", help="other data than those of the experiment's file")
     parser.add_argument("--agnews", type=Path, default=None, help="CSV file of AG News, for the texts of table1")

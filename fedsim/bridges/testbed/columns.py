@@ -213,7 +213,12 @@ class Arrival:
 
     @classmethod
     def of_nobody(cls, time_s: float) -> Self:
-        """Return that a round has closed at an instant without an arrival."""
+        """Return that a round has closed at an instant without an arrival.
+
+        Parameters
+        ----------
+        time_s : the instant, in simulated seconds
+        """
         return cls(client=-1, outcome="", time_s=time_s, start_s=math.nan, start_version=-1, staleness=0)
 
     @property

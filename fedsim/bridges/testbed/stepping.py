@@ -115,7 +115,7 @@ class Stepping:
         process = self._begun()
         try:
             self._server.go_on(process, paused)
-            if not process.is_alive:
+            if process.processed:
                 self._ended = True
                 self._server.end(process)
         except BaseException:

@@ -124,6 +124,11 @@ class Testbed:
         return self._run.vacant
 
     @property
+    def waiting(self) -> bool:
+        """Whether arrivals of this instant are left that `next_arrival` returns without a wait."""
+        return self._arrivals.waiting
+
+    @property
     def last(self) -> RoundResult | None:
         """The round that was over last; None before the first."""
         return self._last if self._run.concurrency is None else self._arrivals.last
@@ -309,6 +314,11 @@ class Testbed:
         Parameters
         ----------
         until_s : instant, finite and not before now
+
+        Raises
+        ------
+        StepError
+            If the instant is not allowed, or the run is over.
         """
         end_s = checked_wait("advance", "until_s", until_s, self.now_s)
         if end_s == math.inf:

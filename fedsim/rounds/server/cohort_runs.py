@@ -152,7 +152,8 @@ class CohortRuns:
             raise
         self._sent += 1
         self._open[run] = None
-        self._roster.sent(run, busy=not self.end_with_round)
+        if not self.end_with_round:
+            self._roster.sent(run)
         context.knowledge.sent(client)
         self._rule.on_dispatch(client, model)
         self._log.dispatched(run)
@@ -192,6 +193,13 @@ class CohortRuns:
     def trains_from(self, version: int) -> bool:
         """Return whether a cohort is open that started from the model of a version."""
         return any(run.model.version == version for run in self._open)
+
+    @property
+    def in_flight(self) -> int:
+        """How many clients were sent and have not delivered, as far as the server knows."""
+        if not self.end_with_round:
+            return self._roster.in_flight
+        return sum([int(np.count_nonzero(~run.participations.arrived)) for run in self._open])
 
     @property
     def _limited(self) -> bool:

@@ -176,7 +176,7 @@ class Coordinator:
     @property
     def in_flight(self) -> int:
         """How many clients were sent and have not delivered, as far as the server knows; lost ones are among them."""
-        return self._roster.in_flight
+        return self._runs.in_flight
 
     @property
     def buffered(self) -> int:

@@ -186,7 +186,7 @@ class Server:
             As of `run`.
         """
         with self._placing():
-            while process.is_alive and not paused():
+            while not process.processed and not paused():
                 self.env.step()
 
     def end(self, process: Process) -> None:
@@ -229,7 +229,14 @@ class Server:
         )
 
     def serve(self) -> Generator[Event, Any, None]:
-        """Run round after round until a stopping criterion is met."""
+        """Run round after round until a stopping criterion is met.
+
+        Raises
+        ------
+        ScenarioError
+            If no round can start, no client will ever be free again, the server crashes again and again before a round
+            can start, or the simulated clock has come to its end.
+        """
         restart, process = self.context.server_restart, self.env.active_process
         if restart is not None and process is not None:
             self.env.process(restart.interrupt(self.env, process, self.context.streams))

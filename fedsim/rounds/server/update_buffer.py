@@ -6,7 +6,7 @@ from typing import Final
 
 import numpy as np
 
-from fedsim.arrays import FloatArray, IntArray, all_of, any_of
+from fedsim.arrays import FloatArray, IntArray, all_of, any_of, constant
 from fedsim.clock import instants
 from fedsim.history.outcomes import NO_VALUE, Fate
 from fedsim.learning import Model, Update
@@ -22,6 +22,7 @@ _USED: Final = int(Fate.USED)
 _BY_DISPATCH: Final = attrgetter("order")
 _STALE_USED: Final = int(Fate.STALE_USED)
 _NONE: Final[IntArray] = np.zeros(0, dtype=np.int64)
+_ZERO: Final = constant(0.0)
 _NOTHING: Final = 0.0, 0.0, 0.0, 0
 
 
@@ -111,13 +112,14 @@ class UpdateBuffer:
             return model
         arrivals = self._arrivals(ready, model.version)
         aggregated = self._rule.aggregate(model, arrivals)
-        used = aggregated.weight > 0
+        used = aggregated.weight > _ZERO
         if self.context.releases is not None and self.context.releases.server is not None:
             epsilon = [run.releases[i].epsilon for run, members in ready for i in members.tolist()]
             self.noise = self.context.releases.server.noise_of(epsilon, arrivals.client, aggregated.weight)
         if self.context.noise_to_signal:
             self.energies = self._energies([arrivals.updates[i] for i in np.flatnonzero(used).tolist()])
-        self.picked = arrivals.client[used & ~arrivals.held if self._held else used]
+        new = used & ~arrivals.held if self._held else used
+        self.picked = arrivals.client if all_of(new) else arrivals.client[new]
         for run, members in silent:
             # A message without bits adds zero to the model.
             self._decide(run, members, np.zeros(members.size), number, model.version)
@@ -150,7 +152,7 @@ class UpdateBuffer:
             if run in self._buffered:
                 members = joined(self._buffered[run])
                 staleness = _repeated(version - run.model.version, members.size)
-                accepted = self._rule.accepts(staleness, run.late[members])
+                accepted = self._rule.accepts(staleness, run.late[run.places(members)])
                 if not all_of(accepted):
                     refused = ~accepted
                     run.decide(members[refused], Fate.WASTED_LATE)
