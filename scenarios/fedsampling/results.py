@@ -4,8 +4,8 @@
         [--seeds N] [--methods NAME ...] [--set PATH=VALUE ...] [--workers N] [--data-dir DIR] [--out FOLDER] [--thin]
 
 runs what has not ended so far (each run has a folder, and goes on after a kill), draws a figure for each experiment,
-writes ``table.md`` and prints it. ``--scale 0.1`` runs the first tenth of the rounds. A run of FedSampling has a gigabyte
-of tables; ``--thin`` removes the longest ones of each run when its numbers are known.
+writes ``table.md`` and prints it. ``--scale 0.1`` runs the first tenth of the rounds. A run of FedSampling has a
+gigabyte of tables; ``--thin`` removes the longest ones of each run when its numbers are known.
 """
 
 import argparse
