@@ -43,14 +43,21 @@ def filled(size: int, value: float) -> FloatArray:
     return array
 
 
+def constant(value: float) -> FloatArray:
+    """Return an array without axes: an operation of a few numbers with it takes half the time of one with a float."""
+    array = np.array(value, dtype=np.float64)
+    array.flags.writeable = False
+    return array
+
+
 def any_of(flags: BoolArray) -> bool:
     """Return whether any of some flags is set: of a few in a tenth of the time of NumPy's ``any``."""
-    return b"\1" in flags.tobytes()
+    return 1 in flags.tobytes()
 
 
 def all_of(flags: BoolArray) -> bool:
     """Return whether all of some flags are set: of a few in a tenth of the time of NumPy's ``all``."""
-    return b"\0" not in flags.tobytes()
+    return 0 not in flags.tobytes()
 
 
 def normal_quantile(u: FloatArray) -> FloatArray:

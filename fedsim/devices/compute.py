@@ -6,12 +6,13 @@ Streams: ``compute-speed`` and ``compute-spread`` by client; ``compute-jitter`` 
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Annotated, Any, ClassVar, Final, Literal, Self
 
 import numpy as np
 from pydantic import Field, NonNegativeFloat, model_validator
 
-from fedsim.arrays import FloatArray, IntArray, normal_quantile
+from fedsim.arrays import FloatArray, IntArray, constant, normal_quantile
 from fedsim.capabilities import FLOPS, SAMPLES
 from fedsim.devices.heterogeneity import (
     HETEROGENEITY_LAW,
@@ -92,9 +93,14 @@ class RateTimes:
 
     def duration_s(self, client: IntArray, draw: int, samples: FloatArray) -> FloatArray:
         """Return samples / speed times the jitter of each client in this draw, in seconds, shape (n,)."""
+        sigma, half_variance = self._of_jitter
         z = normal_quantile(self.streams.uniform("compute-jitter", client, draw))
-        jitter = np.exp(self.jitter_sigma * z - self.jitter_sigma**2 / 2)
-        return np.asarray(samples / self.speed[client] * jitter)
+        return np.asarray(samples / self.speed[client] * np.exp(sigma * z - half_variance))
+
+    @cached_property
+    def _of_jitter(self) -> tuple[FloatArray, FloatArray]:
+        """The law's sigma, and half of its square."""
+        return constant(self.jitter_sigma), constant(self.jitter_sigma**2 / 2)
 
     def expected_s(self, samples: FloatArray) -> FloatArray:
         """Return samples / speed in seconds, shape (K,); the jitter's mean is 1."""

@@ -12,7 +12,7 @@ import numpy as np
 from pydantic import Field, NonNegativeFloat, PositiveFloat
 
 from fedsim.answers import Contract, Number, Numbers, same_shape
-from fedsim.arrays import FloatArray, normal_quantile
+from fedsim.arrays import FloatArray, constant, normal_quantile
 from fedsim.registry import Component, Registry
 
 
@@ -24,6 +24,7 @@ class LatencyLaw(Protocol):
 
         Parameters
         ----------
+        u : probabilities in (0, 1), any shape
         u : probabilities in (0, 1), any shape
         """
         ...
@@ -91,7 +92,12 @@ class Zero(Component):
 
 
 class Constant(Component):
-    """A constant time."""
+    """A constant time.
+
+    Attributes
+    ----------
+    value_s : in seconds, at least 0
+    """
 
     value_s: NonNegativeFloat
 
@@ -141,7 +147,12 @@ class LogNormal(Component):
 
     def quantile(self, u: FloatArray) -> FloatArray:
         """Return ``median * exp(sigma * Phi^-1(u))``, of the shape of u."""
-        return np.asarray(self.median_s * np.exp(self.sigma * normal_quantile(u)))
+        median_s, sigma = self._constants
+        return np.asarray(median_s * np.exp(sigma * normal_quantile(u)))
+
+    @cached_property
+    def _constants(self) -> tuple[FloatArray, FloatArray]:
+        return constant(self.median_s), constant(self.sigma)
 
     def mean_s(self) -> float:
         """Return ``median * exp(sigma^2 / 2)``."""

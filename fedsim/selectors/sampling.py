@@ -1,6 +1,5 @@
 """Sizes of cohorts, draws of candidates with and without replacement, and arrays with one element per client."""
 
-from collections.abc import Iterator
 from typing import Any, Final, TypeVar
 
 import numpy as np
@@ -11,7 +10,7 @@ from fedsim.selectors.contracts import Cohort, PublishedSelector, RoundView
 from fedsim.selectors.validation import check_whole_numbers
 
 T = TypeVar("T", bound=np.generic)
-_FEW: Final = 16
+_FEW: Final = 24
 _LOW: Final = 0xFFFFFFFF
 
 
@@ -29,7 +28,12 @@ class CohortSelector(PublishedSelector):
         self.cohort = cohort
 
     def cohort_size(self, view: RoundView) -> int:
-        """Return the number of clients to select: the server's number, or else m; at most all candidates."""
+        """Return the number of clients to select: the server's number, or else m; at most all candidates.
+
+        Parameters
+        ----------
+        view : knowledge of the server
+        """
         return min(self.cohort if view.wanted is None else view.wanted, view.count)
 
 
@@ -111,23 +115,20 @@ def draw_places(count: int, size: int, rng: np.random.Generator) -> IntArray:
         return np.sort(rng.choice(count, size, replace=False))
     halves, places = _halves(rng, (size + 1) // 2), set()
     for bound in range(count - size + 1, count + 1):
-        product = next(halves) * bound
-        if product & _LOW < bound:
-            rejected = 2**32 % bound
-            while product & _LOW < rejected:
-                product = next(halves) * bound
+        product = -1
+        # The remainder is below the bound, and dividing takes longer than comparing.
+        while product < 0 or (product & _LOW < bound and product & _LOW < 2**32 % bound):
+            halves = halves or _halves(rng, 1)
+            product = halves.pop() * bound
         place = product >> 32
         places.add(bound - 1 if place in places else place)
     return np.array(sorted(places), dtype=np.int64)
 
 
-def _halves(rng: np.random.Generator, words: int) -> Iterator[int]:
-    """Yield the lower and the upper half of each 64-bit word of a generator, of some words at first, without an end."""
-    while True:
-        for word in rng.bit_generator.random_raw(words).tolist():
-            yield word & _LOW
-            yield word >> 32
-        words = 1
+def _halves(rng: np.random.Generator, words: int) -> list[int]:
+    """Return the lower and the upper half of each of the next 64-bit words of a generator, the first half last."""
+    drawn = rng.bit_generator.random_raw(words).tolist()
+    return [half for word in reversed(drawn) for half in (word >> 32, word & _LOW)]
 
 
 def draw_again(sizes: IntArray, draws: int, rng: np.random.Generator) -> IntArray:

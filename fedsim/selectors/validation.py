@@ -239,7 +239,7 @@ def _distinct_candidates(source: str, client: object, view: RoundView) -> IntArr
         raise SelectorError(f"{source} returned {in_words(client)}", "allowed: a one-dimensional array of client ids")
     ids = cast(IntArray, ids.astype(np.int64))
     rising = not any_of(ids[1:] <= ids[:-1])
-    if rising and view.count == view.clients and ids[0] >= 0 and ids[-1] < view.clients:
+    if rising and view.count == view.clients and ids.item(0) >= 0 and ids.item(-1) < view.clients:
         return ids  # all clients of the crowd are candidates
     if not rising:
         ordered = np.sort(ids)

@@ -1,6 +1,7 @@
 """A cohort that was sent at one instant from one version of the model, and what became of its updates."""
 
 import math
+from functools import lru_cache
 from typing import Any, Final
 
 import numpy as np
@@ -79,15 +80,13 @@ class CohortRun:
         self.fate = np.empty(size, dtype=np.int8)
         self.fate.fill(UNDECIDED)
         self.undecided = self._unrecorded = size
-        self.everyone = np.arange(size)
-        self.late = np.zeros(size, dtype=bool)
-        self.served_round = np.empty(size, dtype=np.int64)
-        self.staleness = np.empty(size, dtype=np.int64)
-        self.served_round.fill(NO_VALUE)
-        self.staleness.fill(NO_VALUE)
+        self.everyone = _positions(size)
+        no, none = np.zeros((2, size), dtype=bool), np.empty((2, size), dtype=np.int64)
+        none.fill(NO_VALUE)
+        self.late, self._recorded = no[0], no[1]
+        self.served_round, self.staleness = none[0], none[1]
         self.used_weight = np.zeros(size)
         self.measured: dict[str, NDArray[np.floating[Any]]] = {}
-        self._recorded = np.zeros(size, dtype=bool)
 
     @property
     def buffered(self) -> IntArray:
@@ -168,6 +167,14 @@ class CohortRun:
         for name, column in values.items():
             shape = (self.fate.size, *column.shape[1:])
             self.measured.setdefault(name, np.full(shape, np.nan, dtype=column.dtype))[members] = column
+
+
+@lru_cache(maxsize=16)
+def _positions(size: int) -> IntArray:
+    """Return 0..size-1, which all cohorts of a size share."""
+    positions = np.arange(size)
+    positions.flags.writeable = False
+    return positions
 
 
 Members = list[tuple[CohortRun, IntArray]]

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable, Mapping
 from functools import reduce
+from typing import Final
 
 import numpy as np
 from simpy import Environment
@@ -23,6 +24,8 @@ from fedsim.rounds.clients.link_outages import LinkOutages, PhaseHook
 from fedsim.rounds.clients.participation import OnEnd, Participations
 from fedsim.rounds.clients.phases import DeferredUplinks, PhaseHooks, shorten
 from fedsim.rounds.clients.records import shares_done
+
+_INFINITE: Final = int(np.array(math.inf).view(np.uint64))
 
 
 class Dispatcher:
@@ -296,10 +299,11 @@ class Dispatcher:
         """
         if not times_s.size:
             return
-        flat_s = times_s.ravel()
-        known = not assignment.waits_for_all or (never is None and np.maximum.reduce(flat_s) < math.inf)
-        if known and np.minimum.reduce(flat_s) >= 0:
-            return
+        if never is None or not assignment.waits_for_all:
+            # Bits ascend from 0 to inf, and those of negative numbers and NaN are above them.
+            highest = np.maximum.reduce(times_s.view(np.uint64), axis=None)
+            if highest < _INFINITE or (highest == _INFINITE and not assignment.waits_for_all):
+                return
         if never is None:
             never = np.isinf(times_s)
         wrong = ~(times_s >= 0) | (assignment.waits_for_all & never)

@@ -1,7 +1,7 @@
 """Link failures during participations: lost transfers, and uploads that wait for their link."""
 
 import math
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Mapping
 from typing import Any, Final
 
 import numpy as np
@@ -10,6 +10,7 @@ from simpy import Environment, Event, Interrupt
 from fedsim.arrays import FloatArray, IntArray
 from fedsim.clock import TIE_ULPS
 from fedsim.devices.availability.on_off import OnOffProcess
+from fedsim.history.outcomes import DOWNLINK, PHASES
 from fedsim.network.transfers import Transfer
 
 PhaseStart = tuple[Transfer | None, float]
@@ -138,3 +139,11 @@ class DeferredTransfer(Transfer):
         except Interrupt:
             return
         self.done.succeed()
+
+
+def waits_of(hooks: Mapping[int, PhaseHook]) -> list[tuple[int, int, PhaseHook | None]]:
+    """Return the waits of a participation: first phase, phase after the last, and the hook at the start if any."""
+    if not hooks:
+        return [(DOWNLINK, len(PHASES), None)]
+    starts = sorted({0, *hooks, *(phase + 1 for phase in hooks)} - {len(PHASES)})
+    return [(first, end, hooks.get(first)) for first, end in zip(starts, [*starts[1:], len(PHASES)], strict=True)]

@@ -20,14 +20,14 @@ from simpy import Environment, Event
 from fedsim.arrays import BoolArray, FloatArray, IntArray
 from fedsim.clock import call_after, call_next
 from fedsim.devices import EnergyDemand
-from fedsim.history.outcomes import COMPUTE, DOWNLINK, NOT_CUT, PHASES, Outcome
+from fedsim.history.outcomes import COMPUTE, NOT_CUT, PHASES, Outcome
 from fedsim.network.contracts import Links
 from fedsim.network.transfers import Transfer
 from fedsim.per_client import Values
 from fedsim.rounds.clients.cut_transfers import CutTransfers
 from fedsim.rounds.clients.draining import Drain
 from fedsim.rounds.clients.interruptions import BatteryEmpty, Carried, Interruptions
-from fedsim.rounds.clients.link_outages import PhaseHook
+from fedsim.rounds.clients.link_outages import PhaseHook, waits_of
 from fedsim.rounds.clients.on_air import OnAir
 from fedsim.rounds.clients.records import ParticipationRecords
 
@@ -119,7 +119,7 @@ class Participations:
         self._ends_s = [math.nan] * size
         self._known_ends_s: FloatArray | None = None
         # Of each client: place of its present wait in `_waits`, the start of that wait, and the event of its end.
-        self._waits = _waits(hooks)
+        self._waits = waits_of(hooks)
         self._place, self._began_s = [-1] * size, [self.start_s] * size
         self._awaited: list[Event | None] = [None] * size
         task_s: FloatArray = planned_s[0] + planned_s[1] + planned_s[2]
@@ -157,8 +157,7 @@ class Participations:
     @property
     def ended_s(self) -> FloatArray:
         """Instant at which each participation ended, shape (n,); NaN for those in flight."""
-        if self._shared is not None:
-            self._end_by_now()
+        self._end_by_now()
         if self._known_ends_s is None:
             self._known_ends_s = np.array(self._ends_s)
         return self._known_ends_s
@@ -177,13 +176,13 @@ class Participations:
     @property
     def sent_bits(self) -> FloatArray:
         """Bits carried down and up, shape (2, n)."""
-        if self._cuts.new:
-            self.count_bits()
+        self.count_bits()
         return self._sent_bits
 
     def count_bits(self) -> None:
         """Work out the bits of the dedicated transfers that were cut short since the last call."""
-        self._cuts.count(self._sent_bits)
+        if self._cuts.new:
+            self._cuts.count(self._sent_bits)
 
     def records(self, client: IntArray, part: IntArray | None = None) -> ParticipationRecords:
         """Return the records of participations that have ended.
@@ -194,11 +193,10 @@ class Participations:
         part : positions of the participations, shape (m,); None for the whole cohort, which needs no copies: nothing
             changes participations that have ended
         """
+        known = client, self.draw, self.links, self.start_s, self.env.now, self.bits
         spent = self.ended_s, self.spent_s, self.queue_s, self.sent_bits, self.outcome, self.cut_in
         paid = self.planned_compute_s, self.emptied, self.energy_j, self.left_j, self.demand
-        records = ParticipationRecords(
-            client, self.draw, self.links, self.start_s, self.env.now, self.bits, *spent, *paid
-        )
+        records = ParticipationRecords(*known, *spent, *paid)
         return records if part is None else records.of(part)
 
     def delivered(self, count: int) -> Event:
@@ -253,10 +251,10 @@ class Participations:
 
     def _end_by_now(self, _event: Event | None = None) -> None:
         """End the participations that share an event and whose wait is over, each at its own instant."""
-        shared, start_s, waits_s = self._shared, self.start_s, self._waits_s[0]
-        if shared is None:
+        shared, start_s, waits_s, now_s = self._shared, self.start_s, self._waits_s[0], self.env.now
+        if shared is None or now_s < start_s + min(waits_s, default=0.0):
             return
-        size, now_s = len(waits_s), self.env.now
+        size = len(waits_s)
         if now_s < start_s + max(waits_s, default=0.0):
             ends_s = [start_s + wait_s for wait_s in waits_s]
             self._awaited = awaited = [None if end_s <= now_s else shared for end_s in ends_s]
@@ -400,11 +398,3 @@ class Participations:
             empty = self._interruptions.empty_by(i, phase, self.spent_s[phase:end, i].tolist(), elapsed_s)
         self._correct(i, phase, elapsed_s, empty)
         self._end(i, self.env.now, delivered=False)
-
-
-def _waits(hooks: Mapping[int, PhaseHook]) -> list[tuple[int, int, PhaseHook | None]]:
-    """Return the waits of a participation: first phase, phase after the last, and the hook at the start if any."""
-    if not hooks:
-        return [(DOWNLINK, len(PHASES), None)]
-    starts = sorted({0, *hooks, *(phase + 1 for phase in hooks)} - {len(PHASES)})
-    return [(first, end, hooks.get(first)) for first, end in zip(starts, [*starts[1:], len(PHASES)], strict=True)]

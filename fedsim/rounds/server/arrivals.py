@@ -34,8 +34,8 @@ class ReadyUpdates:
     ) -> None:
         self.updates, self.held = updates, held
         self._members, self._version, self._picked = members, version, picked
-        self.client: IntArray = joined([run.cohort.client[places] for run, places in members])
-        self.weight: FloatArray = joined([run.weight[places] for run, places in members])
+        self.client: IntArray = joined([run.cohort.client[run.places(part)] for run, part in members])
+        self.weight: FloatArray = joined([run.weight[run.places(part)] for run, part in members])
         self.total = members[-1][0].total
 
     @property

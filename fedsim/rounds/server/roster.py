@@ -16,7 +16,7 @@ class Roster:
     """The state of a server's clients, as far as the server knows.
 
     A client that was lost stays in flight until the server gives it up. A busy client is no candidate: it is in flight
-    beyond the round in which it was sent.
+    beyond the round in which it was sent. Where clients end with their round at the latest, no client ever is.
 
     Parameters
     ----------
@@ -70,14 +70,13 @@ class Roster:
         turned, self._turned = np.array(sorted(set(self._turned)), dtype=np.int64), []
         return turned if self.whole_crowd else np.searchsorted(self.member, turned)
 
-    def sent(self, run: CohortRun, *, busy: bool) -> None:
-        """Record a cohort in flight, and whether its clients stay busy beyond the round."""
+    def sent(self, run: CohortRun) -> None:
+        """Record a cohort in flight, whose clients stay busy beyond the round."""
         client = run.cohort.client
-        if busy:
-            turned = client[~self._busy[client]]
-            self._busy[turned] = True
-            self._busy_count += turned.size
-            self._turned.extend(turned.tolist())
+        turned = client[~self._busy[client]]
+        self._busy[turned] = True
+        self._busy_count += turned.size
+        self._turned.extend(turned.tolist())
         self.in_flight += (self._cohort[client] < 0).tobytes().count(True)
         self._cohort[client] = run.order
 

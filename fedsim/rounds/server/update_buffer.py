@@ -6,7 +6,7 @@ from typing import Final
 
 import numpy as np
 
-from fedsim.arrays import FloatArray, IntArray, all_of, any_of
+from fedsim.arrays import FloatArray, IntArray, all_of, any_of, constant
 from fedsim.clock import instants
 from fedsim.history.outcomes import NO_VALUE, Fate
 from fedsim.learning import Model, Update
@@ -22,6 +22,7 @@ _USED: Final = int(Fate.USED)
 _BY_DISPATCH: Final = attrgetter("order")
 _STALE_USED: Final = int(Fate.STALE_USED)
 _NONE: Final[IntArray] = np.zeros(0, dtype=np.int64)
+_ZERO: Final = constant(0.0)
 _NOTHING: Final = 0.0, 0.0, 0.0, 0
 
 
@@ -49,6 +50,7 @@ class UpdateBuffer:
         self._unchecked: set[CohortRun] = set()
         self._version = 0
         self._new: dict[CohortRun, list[IntArray]] = {}
+        self._to_measure: Members = []
         self._held: set[tuple[CohortRun, int]] = set()
         self.picked, self.energies = _NONE, _NOTHING
         self.noise: ServerNoise | None = None
@@ -99,27 +101,25 @@ class UpdateBuffer:
     def aggregate(self, number: int, model: Model) -> Model:
         """Return the next model; with too few updates the present one, and discard the updates."""
         self._refuse_stale(model.version)
-        unmeasured, self.energies, self.noise = self._unmeasured() if self._needs else [], _NOTHING, None
+        self._to_measure, self.energies, self.noise = self._unmeasured() if self._needs else [], _NOTHING, None
         ready = _in_order(self._buffered)
         if self._size is not None:
             ready = _earliest(ready, self._size)
         ready, silent = _apart(ready)
         if sum([members.size for _, members in ready]) < max(1, self.context.minimum_updates, self._size or 1):
-            self._measure(unmeasured)
             self.picked = _NONE
             self.discard()
             return model
         arrivals = self._arrivals(ready, model.version)
         aggregated = self._rule.aggregate(model, arrivals)
-        # After the aggregation, which computes nothing: so an update is added to the model as soon as it is there.
-        self._measure(unmeasured)
-        used = aggregated.weight > 0
+        used = aggregated.weight > _ZERO
         if self.context.releases is not None and self.context.releases.server is not None:
             epsilon = [run.releases[i].epsilon for run, members in ready for i in members.tolist()]
             self.noise = self.context.releases.server.noise_of(epsilon, arrivals.client, aggregated.weight)
         if self.context.noise_to_signal:
             self.energies = self._energies([arrivals.updates[i] for i in np.flatnonzero(used).tolist()])
-        self.picked = arrivals.client[used & ~arrivals.held if self._held else used]
+        new = used & ~arrivals.held if self._held else used
+        self.picked = arrivals.client if all_of(new) else arrivals.client[new]
         for run, members in silent:
             # A message without bits adds zero to the model.
             self._decide(run, members, np.zeros(members.size), number, model.version)
@@ -152,7 +152,7 @@ class UpdateBuffer:
             if run in self._buffered:
                 members = joined(self._buffered[run])
                 staleness = _repeated(version - run.model.version, members.size)
-                accepted = self._rule.accepts(staleness, run.late[members])
+                accepted = self._rule.accepts(staleness, run.late[run.places(members)])
                 if not all_of(accepted):
                     refused = ~accepted
                     run.decide(members[refused], Fate.WASTED_LATE)
@@ -195,8 +195,12 @@ class UpdateBuffer:
                 kept.append((run, here))
         return kept
 
-    def _measure(self, measured: Members) -> None:
-        """Measure what the selector needs of members' updates."""
+    def measure(self) -> None:
+        """Measure what the selector needs of the updates that the last aggregation has seen and none before.
+
+        After the aggregation, which computes nothing: so an update is added to the model as soon as it is there.
+        """
+        measured, self._to_measure = self._to_measure, []
         if not measured:
             return
         updates = [update for part in measured for update in self._updates(*part)]
