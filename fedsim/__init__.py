@@ -10,6 +10,7 @@ At which second does the model reach 80 %, and what would another selector, dead
 `load_model`    its model, as a module of PyTorch
 `History`       participations, rounds and evaluations as tables
 `draw`          one figure of several histories
+`Testbed`       the clock of a scenario, for training code of your own
 `Component`     what a part of your own (network, law, policy ...) derives from
 `check_selector`  contract checks for a selector of your own
 ==============  ===================================================================
@@ -21,6 +22,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from fedsim.bridges import Testbed
     from fedsim.errors import FedsimError
     from fedsim.history import History, draw
     from fedsim.registry import Component
@@ -38,6 +40,7 @@ _PLACES = {
     "Reports": "fedsim.selectors",
     "RoundView": "fedsim.selectors",
     "Scenario": "fedsim.scenario",
+    "Testbed": "fedsim.bridges",
     "check_selector": "fedsim.testing",
     "draw": "fedsim.history",
     "load_model": "fedsim.results",
@@ -55,6 +58,7 @@ __all__ = [
     "Reports",
     "RoundView",
     "Scenario",
+    "Testbed",
     "check_selector",
     "draw",
     "load_model",

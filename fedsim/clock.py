@@ -42,7 +42,13 @@ Clock.now = vars(Clock)["_now"]  # type: ignore[method-assign]
 
 
 def call_when(event: Event, callback: Callable[[Event], None]) -> None:
-    """Call a function when an event is processed; an event that is already processed calls nothing."""
+    """Call a function when an event is processed; an event that is already processed calls nothing.
+
+    Parameters
+    ----------
+    event : that is waited for
+    callback : gets the event
+    """
     if event.callbacks is not None:
         event.callbacks.append(callback)
 
@@ -56,6 +62,15 @@ def call_after(env: Environment, delay_s: float, callback: Callable[[Event], Non
     delay_s : float >= 0
     callback : called with the event
     value : what the event carries
+
+    Returns
+    -------
+    event : of the call
+
+    Raises
+    ------
+    ValueError
+        If the delay is below 0.
     """
     if delay_s < 0:
         raise ValueError(f"a delay of {delay_s} s is not allowed; it must be at least 0")
@@ -67,7 +82,13 @@ def call_after(env: Environment, delay_s: float, callback: Callable[[Event], Non
 
 
 def call_next(env: Environment, callback: Callable[[Event], None]) -> None:
-    """Call a function at this instant, after what happens now and before every other event of the instant."""
+    """Call a function at this instant, after what happens now and before every other event of the instant.
+
+    Parameters
+    ----------
+    env : clock of the run
+    callback : gets the event of the call
+    """
     event = Event(env)
     event._ok, event._value = True, None
     event.callbacks.append(callback)
@@ -75,7 +96,12 @@ def call_next(env: Environment, callback: Callable[[Event], None]) -> None:
 
 
 def process_now(event: Event) -> None:
-    """Trigger an event and call what waits for it as part of the present one, so that it costs no event of its own."""
+    """Trigger an event and call what waits for it as part of the present one, so that it costs no event of its own.
+
+    Parameters
+    ----------
+    event : that nothing has triggered yet
+    """
     event._ok, event._value = True, None
     callbacks, event.callbacks = event.callbacks, None  # type: ignore[assignment]  # as SimPy does
     for callback in callbacks:
@@ -83,7 +109,13 @@ def process_now(event: Event) -> None:
 
 
 def wait_until(env: Environment, time_s: float) -> Waiting:
-    """Wait for an instant; one that is past has come."""
+    """Wait for an instant; one that is past has come.
+
+    Parameters
+    ----------
+    env : clock of the run
+    time_s : simulated second of the instant
+    """
     yield env.timeout(max(0.0, time_s - env.now))
 
 
@@ -109,21 +141,38 @@ class LastOfInstant(Event):
 
 
 def first_of(env: Environment, enough: Event, limit: LastOfInstant) -> Waiting:
-    """Wait until an event or a limit, whichever is first; events of the limit's instant still happen before the end."""
+    """Wait until an event or a limit, whichever is first; events of the limit's instant still happen before the end.
+
+    Parameters
+    ----------
+    env : clock of the run
+    enough : event that ends the wait
+    limit : event of the deadline, the last one of its instant
+    """
     yield enough | limit
     while not enough.triggered and (tied_s := tie_s(env)):
         yield LastOfInstant(env, tied_s)
 
 
 def rest_of_instant(env: Environment) -> Waiting:
-    """Wait for all other events of the present instant."""
+    """Wait for all other events of the present instant.
+
+    Parameters
+    ----------
+    env : clock of the run
+    """
     yield LastOfInstant(env, 0.0)
     while tied_s := tie_s(env):
         yield LastOfInstant(env, tied_s)
 
 
 def tie_s(env: Environment) -> float:
-    """Return how long until the next event if that counts as the present instant, though it is later; 0 if not."""
+    """Return how long until the next event if that counts as the present instant, though it is later; 0 if not.
+
+    Parameters
+    ----------
+    env : clock of the run
+    """
     next_s = env.peek() - env.now
     return float(next_s) if next_s <= TIE_ULPS * math.ulp(env.now) else 0.0
 
@@ -151,6 +200,12 @@ def delay_until(env: Environment, time_s: float) -> float:
 def instants(times_s: NDArray[np.float64]) -> NDArray[np.int64]:
     """Return the instant of each time, numbered from 0, shape (n,); times within `TIE_ULPS` are one instant.
 
+    Parameters
+    ----------
+    times_s : in seconds, in any order, shape (n,)
+
+    Examples
+    --------
     >>> instants(np.array([0.1 + 0.2 + 0.3, 0.7, 0.3 + 0.2 + 0.1])).tolist()
     [0, 1, 0]
     """

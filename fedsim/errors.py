@@ -14,7 +14,7 @@ _CLIENTS_SHOWN: Final = 5
 
 
 class FedsimError(Exception):
-    """Base class of every error that fedsim raises on purpose."""
+    """Base class of every error that fedsim raises on purpose; its text names the value and what is allowed."""
 
 
 class ScenarioError(FedsimError):
@@ -131,6 +131,10 @@ class PartError(ContractError):
 
 class SelectorError(PartError):
     """A selector broke its contract: it returned something that is no cohort of the candidates."""
+
+
+class StepError(FedsimError):
+    """A call of a testbed that its scenario, its clock or the calls before do not allow; nothing has happened."""
 
 
 class DataError(FedsimError):

@@ -13,12 +13,12 @@ classes; a scenario holds a `Recipe` for them and builds a fresh one for each ru
 
 import copy
 import difflib
+import functools
 import importlib
 import inspect
 import typing
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from importlib.metadata import entry_points
 from typing import Any, ClassVar, Final, Self
 
 from pydantic import BaseModel, ConfigDict, ValidationError, create_model, model_validator
@@ -26,7 +26,8 @@ from pydantic_core import InitErrorDetails, PydanticCustomError, core_schema
 
 from fedsim.code_digest import is_builtin
 from fedsim.inputs.bounds import out_of_bounds
-from fedsim.inputs.plugins import PluginError, load_plugin
+from fedsim.inputs.packages import registered, with_package
+from fedsim.inputs.plugins import PluginError, load_kind
 
 _STRICT = ConfigDict(
     frozen=True, extra="forbid", strict=True, allow_inf_nan=False, arbitrary_types_allowed=True, validate_default=True
@@ -69,6 +70,13 @@ class Component(Settings):
     Attributes
     ----------
     stands_alone : whether the kind stands for numbers of its own, and keeps no option of a kind that it replaces
+
+    Examples
+    --------
+    >>> class Delay(Component):
+    ...     longest_s: float = 0.5
+    >>> Delay(longest_s=2.0)
+    Delay(longest_s=2.0)
     """
 
     stands_alone: ClassVar[bool] = False
@@ -194,13 +202,19 @@ class Registry:
 
     def kinds(self) -> dict[str, str]:
         """Return every kind by name with the place of its class, the registered ones included."""
-        registered = {point.name: point.value for point in entry_points(group=self.group)}
-        return {**registered, **self.builtin}
+        return {**{name: found.places[0] for name, found in registered(self.group).items()}, **self.builtin}
 
     def load(self, kind: str) -> type[Any]:
         """Return the class of a kind, refusing names that are not known and classes that do not fit."""
-        place = self.builtin.get(kind) or (kind if ":" in kind else self.kinds().get(kind))
-        if place is None:
+        if kind in self.builtin:
+            module, _, name = self.builtin[kind].partition(":")
+            found = getattr(importlib.import_module(module), name)
+        else:
+            try:
+                found = load_kind(self.group, kind, functions=bool(self.foreign))
+            except PluginError as error:
+                raise refusal("no_class", "{error}", error=error) from error
+        if found is None:
             raise refusal(
                 "unknown_kind",
                 "there is no {noun} {kind}{hint}; allowed: {names}, or 'module:Class'",
@@ -209,16 +223,6 @@ class Registry:
                 hint=suggest(kind, self.kinds()),
                 names=", ".join(sorted(self.kinds())),
             )
-        if kind in self.builtin:
-            module, _, name = place.partition(":")
-            found = getattr(importlib.import_module(module), name)
-        else:
-            try:
-                found = load_plugin(place, installed=":" not in kind, functions=bool(self.foreign))
-            except PluginError as error:
-                raise refusal(
-                    "no_class", "{place} cannot be loaded: {error}", place=repr(place), error=error
-                ) from error
         if not self.foreign or _is_component(found):
             self._check_methods(found)
         return typing.cast(type[Any], found)
@@ -266,12 +270,12 @@ class Registry:
             return self._recipe_of(value)
         kind, options = self.split(value)
         factory = self.load(kind)
-        parameters = _parameters(factory)
-        check_names(self.noun, options, parameters)
-        model = create_model(self.noun, __config__=_STRICT, **parameters)
+        own = is_builtin(factory) if inspect.isclass(factory) else False
+        model = _kept_options(self.noun, factory) if own else _options(self.noun, factory)
+        check_names(self.noun, options, model.model_fields)
         checked = model.model_validate(dict(options))
-        chosen = {name: getattr(checked, name) for name in parameters}
-        check_bounds(self.noun, chosen, own=is_builtin(factory) if inspect.isclass(factory) else False)
+        chosen = {name: getattr(checked, name) for name in model.model_fields}
+        check_bounds(self.noun, chosen, own=own)
         try:
             made = factory(**chosen)
         except (TypeError, ValueError) as error:
@@ -331,7 +335,7 @@ class Registry:
             raise refusal(
                 "not_a_part",
                 "{found} is no {noun}: it has no method {missing}",
-                found=repr(found),
+                found=with_package(repr(found), found.__module__),
                 noun=self.noun,
                 missing=" and no method ".join(missing),
             )
@@ -339,7 +343,13 @@ class Registry:
 
 @dataclass(frozen=True)
 class Slot:
-    """Annotation of a field that a registry fills: ``fading: Annotated[Fading, Slot(FADINGS)]``."""
+    """Annotation of a field that a registry fills: ``fading: Annotated[Fading, Slot(FADINGS)]``.
+
+    Attributes
+    ----------
+    registry : of the kinds that fill the field
+    recipe : whether each run builds a fresh object, which keeps state
+    """
 
     registry: Registry
     recipe: bool = False
@@ -353,7 +363,12 @@ class Slot:
 
     @classmethod
     def of(cls, metadata: Iterable[object]) -> Self | None:
-        """Return the slot among a field's annotations, if it has one."""
+        """Return the slot among a field's annotations, if it has one.
+
+        Parameters
+        ----------
+        metadata : annotations of the field
+        """
         return next((item for item in metadata if isinstance(item, cls)), None)
 
 
@@ -388,3 +403,12 @@ def _parameters(factory: Callable[..., Any]) -> dict[str, Any]:
         for name, parameter in inspect.signature(factory).parameters.items()
         if parameter.kind in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY)
     }
+
+
+def _options(noun: str, factory: Callable[..., Any]) -> type[BaseModel]:
+    """Return the table of a constructor's options."""
+    return create_model(noun, __config__=_STRICT, **_parameters(factory))
+
+
+_kept_options: Final[Callable[[str, Any], type[BaseModel]]] = functools.cache(_options)
+"""For constructors of fedsim's own, which stay as they are."""

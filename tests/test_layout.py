@@ -6,7 +6,7 @@ from tests.support.pages import ROOT
 
 TESTS = ROOT / "tests"
 # What has no room in fedsim: whole runs, laws over many rooms, contracts over catalogues, and support.
-OTHERS = {"benchmarks", "contracts", "end_to_end", "fuzz", "golden", "laws", "studies", "support", "tools"}
+OTHERS = {"benchmarks", "contracts", "end_to_end", "fuzz", "golden", "laws", "studies", "support", "tools", "typing"}
 
 
 def imports(path):

@@ -114,7 +114,12 @@ class Contract:
         return property(read)
 
     def name_of(self, part: object) -> str:
-        """Return the noun and the class of a part, for messages."""
+        """Return the noun and the class of a part, for messages.
+
+        Parameters
+        ----------
+        part : of the user's own
+        """
         return f"{self.noun} {place_of_class(type(part))}"
 
     def _lie(self, part: object, member: str, lie: AnswerError, given: Mapping[str, Any]) -> PartError:
@@ -176,7 +181,12 @@ class _Guarded:
 
 
 def unchecked(part: object) -> object:
-    """Return the part itself, without the checker around it."""
+    """Return the part itself, without the checker around it.
+
+    Parameters
+    ----------
+    part : with a checker around it, or without
+    """
     return part._part if isinstance(part, _Guarded) else part
 
 

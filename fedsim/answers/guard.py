@@ -15,6 +15,7 @@ from typing import Final, TypeVar
 from fedsim.arrays import IntArray
 from fedsim.code_digest import is_users
 from fedsim.errors import FedsimError, PartError
+from fedsim.inputs.packages import with_package
 
 T = TypeVar("T")
 RAISED_ON_PURPOSE: Final = (FedsimError, KeyboardInterrupt)
@@ -117,5 +118,5 @@ def attributed(failure: Exception) -> PartError | None:
 
 
 def place_of_class(owner: type) -> str:
-    """Return module and name of a class, as scenarios name it."""
-    return f"{owner.__module__}:{owner.__qualname__}"
+    """Return module and name of a class, as scenarios name it, and the installed package that it is from."""
+    return with_package(f"{owner.__module__}:{owner.__qualname__}", owner.__module__)

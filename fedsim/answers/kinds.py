@@ -52,7 +52,12 @@ class Kind(Protocol):
 
 
 def same_shape(name: str) -> ShapeOf:
-    """Return what tells the shape of an argument, which is that of the answer."""
+    """Return what tells the shape of an argument, which is that of the answer.
+
+    Parameters
+    ----------
+    name : of the argument
+    """
 
     def shape_of(given: Given) -> tuple[int, ...]:
         value = given[name]
@@ -62,7 +67,12 @@ def same_shape(name: str) -> ShapeOf:
 
 
 def shaped(*sizes: str | int) -> ShapeOf:
-    """Return what tells a shape of sizes: whole numbers, names of arguments that are counts, or names of arrays."""
+    """Return what tells a shape of sizes: whole numbers, names of arguments that are counts, or names of arrays.
+
+    Parameters
+    ----------
+    *sizes : of the axes, in order
+    """
 
     def size_of(size: str | int, given: Given) -> int:
         if isinstance(size, int):
@@ -146,7 +156,12 @@ class Numbers:
             raise AnswerError(str(values.item(*first)), self.in_words(wanted), first[0] if first else None)
 
     def in_words(self, wanted: tuple[int, ...] | None) -> str:
-        """Return what is allowed."""
+        """Return what is allowed.
+
+        Parameters
+        ----------
+        wanted : shape that is allowed; None for any
+        """
         numbers = "whole numbers" if issubclass(self.dtype, np.integer) else "numbers"
         what = f"an array of {numbers}" if wanted is None else f"an array of {numbers} of shape {wanted}"
         return f"{what}{range_in_words(self.least, self._most)}{', or NaN' if self.nan else ''}"
@@ -283,7 +298,12 @@ class Free:
 
 
 def in_words(answer: object) -> str:
-    """Return an answer in few words, for messages."""
+    """Return an answer in few words, for messages.
+
+    Parameters
+    ----------
+    answer : what a part has returned
+    """
     if isinstance(answer, np.ndarray):
         return f"{_SHORT.repr(answer.tolist())}, an array of {answer.dtype} of shape {answer.shape}"
     if answer is None or isinstance(answer, bool | int | float | str | list | tuple | np.generic):

@@ -34,7 +34,13 @@ class Agreement:
 
     @classmethod
     def of(cls, title: str, measured_s: FloatArray, simulated_s: FloatArray) -> Self:
-        """Return the comparison of two samples, shape (n,) and (m,), both at least of size 1."""
+        """Return the comparison of two samples, shape (n,) and (m,), both at least of size 1.
+
+        Parameters
+        ----------
+        title : what is compared
+        measured_s, simulated_s : both samples in seconds
+        """
         from scipy.stats import ks_2samp
 
         test = ks_2samp(measured_s, simulated_s, method="asymp")

@@ -68,6 +68,10 @@ def calibrate(
     rounds : that are simulated
     name : of the scenario
 
+    Returns
+    -------
+    Calibration
+
     Raises
     ------
     FedsimError

@@ -70,7 +70,12 @@ class Log:
         return 0 if self.candidates is None else int(self.candidates.size)
 
     def part(self, rows: BoolArray) -> "Log":
-        """Return the log of some of the participations; clients keep their numbers."""
+        """Return the log of some of the participations; clients keep their numbers.
+
+        Parameters
+        ----------
+        rows : whether each participation is kept, shape (n,)
+        """
         changed: dict[str, Any] = {
             name: None if (values := getattr(self, name)) is None else values[rows]
             for name in ("client", "group", "round", "start_s", "end_s", "cut_in", "work", "outcome")

@@ -39,10 +39,26 @@ def main() -> None:
     sys.exit(guarded(app))
 
 
+def _print_version(asked: bool) -> None:
+    """Print what a report of a fault needs, and end."""
+    if asked:
+        from fedsim.cli.version import version_lines
+
+        for line in version_lines():
+            typer.echo(line)
+        raise typer.Exit
+
+
 @app.callback()
 def options(
     traceback: Annotated[
         bool, typer.Option("--traceback", help="Print where an error came from (also: FEDSIM_TRACEBACK=1).")
+    ] = False,
+    version: Annotated[  # noqa: ARG001 - its callback has read it
+        bool,
+        typer.Option(
+            "--version", is_eager=True, callback=_print_version, help="Print versions, code and machine, for a report."
+        ),
     ] = False,
 ) -> None:
     """Simulate federated learning by discrete events: clients, networks, deadlines and trainings."""

@@ -98,7 +98,7 @@ def _report(error: BaseException) -> str:
     return (
         f"fedsim: this should not have happened: {type(error).__name__}{': ' if reason else ''}{reason}{at}. It is "
         "a fault of fedsim, or of a part of your own. Please report it to the developers of fedsim, with the scenario, "
-        f"the command and what the command prints with {VARIABLE}=1.\n"
+        f"the command, what the command prints with {VARIABLE}=1, and what 'fedsim --version' prints.\n"
     )
 
 

@@ -6,6 +6,7 @@ import typer
 
 from fedsim.cli.printing import print_table
 from fedsim.errors import FedsimError
+from fedsim.inputs.packages import registered
 
 
 def list_kinds(
@@ -22,10 +23,11 @@ def list_kinds(
         raise FedsimError(
             f"list: there is no sort {sort!r}{suggest(sort, registries)}; allowed: {', '.join(registries)}"
         )
+    catalogue = registries[sort]
     if sort == "selectors":
-        print_table(sort, _selectors(registries[sort]), ("kind", "what it is"), markup=True)
+        print_table(sort, _selectors(catalogue), ("kind", "what it is"), markup=True)
         return
-    rows = [(kind, *_described(registries[sort], kind)) for kind in registries[sort].kinds()]
+    rows = [_row(catalogue, kind) for kind in catalogue.kinds()] + _hidden(catalogue)
     if sort == "executors":  # no part of a scenario: its options are those of the command
         print_table(sort, [row[:2] for row in rows], ("kind", "what it is"))
         return
@@ -119,9 +121,31 @@ def catalogues() -> dict[str, Any]:
     }
 
 
-def _described(catalogue: Any, kind: str) -> tuple[str, str]:
-    what = (catalogue.load(kind).__doc__ or "").strip().partition("\n")[0]
-    return what, ", ".join(catalogue.option_names(kind)) or "none"
+def _loaded(catalogue: Any, kind: str) -> tuple[Any, str]:
+    """Return the class of a kind, and the first line about it; None and the reason if it cannot be loaded."""
+    from pydantic_core import PydanticCustomError
+
+    try:
+        found = catalogue.load(kind)
+    except PydanticCustomError as error:  # a fault of another package hides no other kind
+        return None, error.message()
+    what = (found.__doc__ or "").strip().partition("\n")[0]
+    installed = None if kind in catalogue.builtin else registered(catalogue.group)[kind]
+    return found, f"{what} (package {installed.in_words()})" if installed else what
+
+
+def _row(catalogue: Any, kind: str) -> tuple[str, str, str]:
+    found, what = _loaded(catalogue, kind)
+    return kind, what, ", ".join(catalogue.option_names(kind)) or "none" if found else "not known"
+
+
+def _hidden(catalogue: Any) -> list[tuple[str, str, str]]:
+    """Return kinds of installed packages that have a name of fedsim's own, and so cannot be named."""
+    return [
+        (kind, f"not used: {found.in_words()} registers this name too, and fedsim's own kind has it", "")
+        for kind, found in registered(catalogue.group).items()
+        if kind in catalogue.builtin
+    ]
 
 
 def _selectors(catalogue: Any) -> list[tuple[str, str]]:
@@ -130,14 +154,18 @@ def _selectors(catalogue: Any) -> list[tuple[str, str]]:
 
     from fedsim.selectors import SelectorInfo
 
-    rows = []
+    rows = [(kind, what) for kind, what, _ in _hidden(catalogue)]
     for kind in sorted(catalogue.kinds()):
-        info, (what, options) = SelectorInfo.of(catalogue.load(kind)), _described(catalogue, kind)
+        found, what = _loaded(catalogue, kind)
+        if found is None:
+            rows.append((kind, escape(what)))
+            continue
+        info = SelectorInfo.of(found)
         lines = {
             "needs to know": info.knowledge or "nothing but the round view",
             "communication": info.communication or "not stated",
             "leaks beside updates": _leaks(info),
-            "options": options,
+            "options": ", ".join(catalogue.option_names(kind)) or "none",
             "paper": info.paper or "not stated",
         }
         told = "\n".join(f"[bold]{name}[/bold]: {escape(text)}" for name, text in lines.items())

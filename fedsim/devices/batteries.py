@@ -41,7 +41,12 @@ class Prices:
     circuit_w: Values = 0.0
 
     def of(self, client: IntArray) -> "Prices":
-        """Return the prices of some clients, shape (n,) where they differ."""
+        """Return the prices of some clients, shape (n,) where they differ.
+
+        Parameters
+        ----------
+        client : ids, shape (n,)
+        """
         return Prices(
             receive_j_per_bit=at(self.receive_j_per_bit, client),
             transmit_j_per_bit=at(self.transmit_j_per_bit, client),
@@ -54,7 +59,12 @@ class Prices:
         )
 
     def sending_w(self, radiated_dbm: Values) -> Values:
-        """Return the power that a sender draws: the radiated power over the amplifier's efficiency, and the circuit."""
+        """Return the power that a sender draws: the radiated power over the amplifier's efficiency, and the circuit.
+
+        Parameters
+        ----------
+        radiated_dbm : power on the air in dBm, one number or shape (n,)
+        """
         return db_to_linear(radiated_dbm) * 1e-3 / self.amplifier_efficiency + self.circuit_w
 
 
@@ -82,7 +92,12 @@ class EnergyDemand:
     transmit_power_dbm: FloatArray | None = None
 
     def of(self, part: IntArray) -> "EnergyDemand":
-        """Return the demand of some members, by their positions, shape (k,)."""
+        """Return the demand of some members, by their positions, shape (k,).
+
+        Parameters
+        ----------
+        part : positions of the members, shape (k,)
+        """
         power_w = None if self.power_w is None else self.power_w[:, part]
         frequency = None if self.frequency is None else self.frequency[part]
         power_dbm = None if self.transmit_power_dbm is None else self.transmit_power_dbm[part]
@@ -125,25 +140,57 @@ class EnergyDemand:
         return phase, share
 
     def radio_w(self, i: int, phase: int) -> float:
-        """Return the power of the radio of a member in a phase."""
+        """Return the power of the radio of a member in a phase.
+
+        Parameters
+        ----------
+        i : position of the member
+        phase : 0 for the downlink, 1 for the work, 2 for the uplink
+        """
         return 0.0 if self.power_w is None else float(self.power_w[phase, i])
 
     def per_bit_j(self, i: int, phase: int, bits: float) -> float:
-        """Return the energy of a bit of a member's message of a size in a phase."""
+        """Return the energy of a bit of a member's message of a size in a phase.
+
+        Parameters
+        ----------
+        i : position of the member
+        phase : 0 for the downlink, 1 for the work, 2 for the uplink
+        bits : size of the message
+        """
         return float(self.cost_j[phase, i]) / bits if bits > 0 else 0.0
 
     def phase_j(self, i: int, phase: int, planned_s: float) -> float:
-        """Return the energy of a whole phase of a member; of unknown duration, inf, that of its bits alone."""
+        """Return the energy of a whole phase of a member; of unknown duration, inf, that of its bits alone.
+
+        Parameters
+        ----------
+        i : position of the member
+        phase : 0 for the downlink, 1 for the work, 2 for the uplink
+        planned_s : duration of the phase in seconds; inf if it is not known
+        """
         radio_w = self.radio_w(i, phase)
         return float(self.cost_j[phase, i]) + (radio_w * planned_s if radio_w > 0 and planned_s < np.inf else 0.0)
 
     def left_j(self, i: int, phase: int, spent_s: FloatArray) -> float:
-        """Return what is left of a member's charge after the phases before one, whose seconds are given, shape (3,)."""
+        """Return what is left of a member's charge after the phases before one, whose seconds are given, shape (3,).
+
+        Parameters
+        ----------
+        i : position of the member
+        phase : 0 for the downlink, 1 for the work, 2 for the uplink
+        spent_s : seconds of each phase, shape (3,)
+        """
         before = sum(self.phase_j(i, at, float(spent_s[at])) for at in range(phase))
         return max(float(self.charge_j[i]) - before, 0.0)
 
     def slack_j(self, i: int) -> float:
-        """Return by how much a member's charge may fall short and yet be enough."""
+        """Return by how much a member's charge may fall short and yet be enough.
+
+        Parameters
+        ----------
+        i : position of the member
+        """
         return _SLACK_ULPS * float(np.spacing(self.charge_j[i]))
 
     def spent_j(self, members: IntArray, done: FloatArray, emptied: BoolArray, spent_s: FloatArray) -> FloatArray:

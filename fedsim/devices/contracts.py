@@ -163,7 +163,12 @@ class Availability(ABC):
         return PlainTracker(self.available, client, "draw" if self.kind == "per-draw" else "instant")
 
     def redraw(self, draw: int) -> int:
-        """Return the key of the draw after one of which no client can take part; only for ``"per-draw"``."""
+        """Return the key of the draw after one of which no client can take part; only for ``"per-draw"``.
+
+        Parameters
+        ----------
+        draw : key of the draw that is over
+        """
         return draw + _NEXT_DRAW
 
     def leaves_after_s(self, client: IntArray, time_s: float, draw: int, task_s: FloatArray) -> FloatArray:

@@ -24,6 +24,10 @@ def critical_path(tables: Tables) -> pa.Table:
     * ``"restart"``: the server crashed.
 
     With edge servers these are the rounds of the edge servers; `cloud_path` has those of the cloud.
+
+    Parameters
+    ----------
+    tables : of the run
     """
     rounds = RoundColumns.of(tables)
     seconds = np.stack([*(tables.column("participations", name) for name in SECONDS), _probe_s(tables)], axis=1)
@@ -58,6 +62,10 @@ def cloud_path(tables: Tables) -> pa.Table | None:
       phase: downlink from the cloud, edge rounds with their waits, or uplink to the cloud;
     * ``"restart"``: the server crashed;
     * ``"wait"``: no model of an edge server arrived.
+
+    Parameters
+    ----------
+    tables : of the run
     """
     if tables.edge_participations is None:
         return None

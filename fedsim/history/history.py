@@ -88,5 +88,14 @@ class History(Tables):
     def plot(
         self, x: X = "time", y: Y | str = "accuracy", *, smoothing: int = 1, out: str | Path | None = None
     ) -> "figures.Figure":
-        """Return a figure of one quantity against seconds or rounds; see `fedsim.history.figures.draw`."""
+        """Return a figure of one quantity against seconds or rounds; see `fedsim.history.figures.draw`.
+
+        Parameters
+        ----------
+        x : ``"time"`` in simulated seconds, or ``"round"``
+        y : ``"accuracy"``, ``"loss"``, ``"leakage"``, ``"mean_leakage"``, ``"duration"``, or a metric of the task by
+            name
+        smoothing : window of the causal mean, in points; a leakage is never smoothed
+        out : file to write, in the format of its ending; None for none
+        """
         return figures.draw([self], x, y, smoothing=smoothing, out=out)

@@ -106,35 +106,74 @@ class Recorder:
         """Record the participations of a cohort as columns of `PARTICIPATIONS`, shape (n,), labels as their codes.
 
         A number stands for a column with one value; ``client`` is an array.
+
+        Parameters
+        ----------
+        columns : by name, arrays of shape (n,) or numbers for all rows
         """
         self._tables[PARTICIPATIONS.name].add_columns(columns)
 
     def add_probes(self, **columns: Piece) -> None:
-        """Record clients that were asked a question as columns of `PROBES`, given as in `add_participations`."""
+        """Record clients that were asked a question as columns of `PROBES`, given as in `add_participations`.
+
+        Parameters
+        ----------
+        **columns : by name, arrays of shape (n,) or numbers for all rows
+        """
         self._tables[PROBES.name].add_columns(columns)
 
     def add_secure_steps(self, **columns: Piece) -> None:
-        """Record clients in a step of secure aggregation as columns of `SECURE_STEPS`, as in `add_participations`."""
+        """Record clients in a step of secure aggregation as columns of `SECURE_STEPS`, as in `add_participations`.
+
+        Parameters
+        ----------
+        **columns : by name, arrays of shape (n,) or numbers for all rows
+        """
         self._tables[SECURE_STEPS.name].add_columns(columns)
 
     def add_releases(self, **columns: Piece) -> None:
-        """Record private releases as columns of `RELEASES`, given as in `add_participations`."""
+        """Record private releases as columns of `RELEASES`, given as in `add_participations`.
+
+        Parameters
+        ----------
+        **columns : by name, arrays of shape (n,) or numbers for all rows
+        """
         self._tables[RELEASES.name].add_columns(columns)
 
     def add_round(self, values: Row) -> None:
-        """Record a round as a row of `ROUNDS`."""
+        """Record a round as a row of `ROUNDS`.
+
+        Parameters
+        ----------
+        values : by name of the column; what is left out is null
+        """
         self._tables[ROUNDS.name].add_row(values)
 
     def add_edge_round(self, **values: Any) -> None:
-        """Record a round of an edge server as a row of `EDGE_ROUNDS`."""
+        """Record a round of an edge server as a row of `EDGE_ROUNDS`.
+
+        Parameters
+        ----------
+        **values : by name of the column; what is left out is null
+        """
         self._tables[EDGE_ROUNDS.name].add_row(values)
 
     def add_edge_participation(self, **values: Any) -> None:
-        """Record a cycle of an edge server as a row of `EDGE_PARTICIPATIONS`."""
+        """Record a cycle of an edge server as a row of `EDGE_PARTICIPATIONS`.
+
+        Parameters
+        ----------
+        **values : by name of the column; what is left out is null
+        """
         self._tables[EDGE_PARTICIPATIONS.name].add_row(values)
 
     def add_evaluation(self, **values: Any) -> None:
-        """Record an evaluation as a row of `EVALUATIONS`."""
+        """Record an evaluation as a row of `EVALUATIONS`.
+
+        Parameters
+        ----------
+        **values : by name of the column; what is left out is null
+        """
         self._tables[EVALUATIONS.name].add_row(values)
 
     def add_evaluation_later(self, row: Callable[[], Row]) -> None:
@@ -147,7 +186,12 @@ class Recorder:
         self._tables[EVALUATIONS.name].add_row_later(row)
 
     def add_client_evaluation(self, **values: Any) -> None:
-        """Record an evaluation on a client's samples as a row of `CLIENT_EVALUATIONS`."""
+        """Record an evaluation on a client's samples as a row of `CLIENT_EVALUATIONS`.
+
+        Parameters
+        ----------
+        **values : by name of the column; what is left out is null
+        """
         self._tables[CLIENT_EVALUATIONS.name].add_row(values)
 
     @property
@@ -191,7 +235,16 @@ class Recorder:
         )
 
     def batches(self, name: str) -> Iterator[pa.RecordBatch]:
-        """Read a table batch by batch, with few rows in memory at a time; its rows are put on disk first."""
+        """Read a table batch by batch, with few rows in memory at a time; its rows are put on disk first.
+
+        Parameters
+        ----------
+        name : of the table: ``"participations"``
+
+        Returns
+        -------
+        iterator of record batches
+        """
         return self._tables[name].batches()
 
     def _check(self, name: str, at: int, table: pa.Table) -> None:

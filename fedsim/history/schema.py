@@ -117,7 +117,7 @@ EVALUATIONS: Final = TableSchema(
             "share of the test samples classified correctly",
             null=_NO_SUCH_METRIC,
         ),
-        Column("loss", pa.float64(), "mean loss over the test samples"),
+        Column("loss", pa.float64(), "mean loss over the test samples", null="it was not reported"),
         Column(
             "metrics",
             pa.map_(pa.string(), pa.float64()),

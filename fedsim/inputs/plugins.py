@@ -18,6 +18,8 @@ from importlib.abc import InspectLoader
 from importlib.machinery import ModuleSpec, PathFinder
 from typing import Any, Final
 
+from fedsim.inputs.packages import Registered, note_package, registered
+
 _MOST_STEPS: Final = 20
 """Modules that import a class from one another."""
 
@@ -44,13 +46,47 @@ def imported_plugins() -> dict[str, str]:
     return dict(_IMPORTED)
 
 
-def load_plugin(place: str, *, installed: bool = False, functions: bool = False) -> Any:
+def load_kind(group: str, kind: str, *, functions: bool = False) -> Any:
+    """Return what a kind names that is not fedsim's: ``"module:Class"``, or the name of an installed package's part.
+
+    Parameters
+    ----------
+    group : of the entry points of such parts
+    kind : in a scenario
+    functions : whether it may name a function too
+
+    Returns
+    -------
+    class or function
+        None if no package registers the name.
+
+    Raises
+    ------
+    PluginError
+        If two packages register the name, or as `load_plugin`; it names the package.
+    """
+    installed = Registered((kind,), ("",)) if ":" in kind else registered(group).get(kind)
+    if installed is None:
+        return None
+    if len(installed.places) > 1:
+        allowed = " or ".join(map(repr, installed.places))
+        raise PluginError(f"{kind!r} is registered by {' and by '.join(installed.packages)}; allowed: {allowed}")
+    place, package = installed.places[0], installed.packages[0]
+    try:
+        return load_plugin(place, package=package, functions=functions)
+    except PluginError as error:
+        of = f" of the installed package {package}" if package else ""
+        raise PluginError(f"{place!r}{of} cannot be loaded: {error}") from error
+
+
+def load_plugin(place: str, *, package: str = "", functions: bool = False) -> Any:
     """Return what ``"module:Class"`` names, importing its module.
 
     Parameters
     ----------
     place : ``"module:Class"``
-    installed : whether an installed package has registered the place as an entry point, so that it may be compiled
+    package : name and version of the installed package that has registered the place as an entry point, so that it may
+        be compiled; empty for none
     functions : whether it may name a function too
 
     Raises
@@ -68,9 +104,11 @@ def load_plugin(place: str, *, installed: bool = False, functions: bool = False)
     if sys.modules.get(module) is None:
         if module.rpartition(".")[2] == "__main__":
             raise PluginError(f"{module!r} is a program, which runs when it is imported; name the module of the class")
-        if not installed:
+        if not package:
             _check_defined(module, name.partition(".")[0], functions=functions)
         _import(module)
+    if package:
+        note_package(module, package)
     found: Any = sys.modules[module]
     for step in name.split("."):
         if not hasattr(found, step):

@@ -32,6 +32,10 @@ class ExecutorUsed:
     def from_json(cls, table: object) -> Self:
         """Return what `to_json` described.
 
+        Parameters
+        ----------
+        table : as it stands in ``run.json``
+
         Raises
         ------
         FedsimError

@@ -236,6 +236,11 @@ class Learner(Protocol):
         """Return a client's own model: the one that it started from plus what it sent; computes nothing.
 
         No server optimiser takes part. SAFA's cache holds such models.
+
+        Parameters
+        ----------
+        base : model that the client started from
+        update : what it sent
         """
         ...
 
@@ -257,6 +262,11 @@ class Learner(Protocol):
 
         An edge server that fetches the cloud's model goes on from the state of its own last model: states are not sent
         over the backhaul. With an optimiser that keeps no state it is ``model`` itself.
+
+        Parameters
+        ----------
+        model : whose numbers count
+        previous : whose state counts
         """
         ...
 
@@ -326,17 +336,35 @@ class Learner(Protocol):
         """Return the work of a probe as a number of samples trained on, for each client, shape (n,).
 
         A forward pass is a third of a training pass, see `fedsim.learning.local_training.FORWARD_AND_BACKWARD`.
+
+        Parameters
+        ----------
+        client : ids, shape (n,)
+        samples : that the probe looks at; None for all of the client's
         """
         ...
 
     def evaluate(self, model: Model) -> Evaluation | None:
-        """Return accuracy and loss on the whole test set, running the trainings needed; None without learning."""
+        """Return accuracy and loss on the whole test set, running the trainings needed; None without learning.
+
+        Parameters
+        ----------
+        model : any model of this run
+        """
         ...
 
     def start_evaluation(self, model: Model) -> PendingEvaluation | None:
         """Run the trainings that a model needs, and begin its evaluation on the test set; None without learning.
 
         The evaluation may go on while later trainings run. Only few are under way at a time: a further one waits.
+
+        Parameters
+        ----------
+        model : any model of this run
+
+        Returns
+        -------
+        PendingEvaluation or None
         """
         ...
 
@@ -360,6 +388,10 @@ class Learner(Protocol):
         """Return a model's arrays under the names in its module, parameters and buffers; None without learning.
 
         They are what ``load_state_dict`` of the module that `architecture` builds takes.
+
+        Parameters
+        ----------
+        model : any model of this run
         """
         ...
 

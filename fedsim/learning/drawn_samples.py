@@ -1,5 +1,6 @@
 """Samples that clients draw among their own for one participation: which, as a function of a named stream."""
 
+from itertools import pairwise
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -28,7 +29,12 @@ class Drawn(NamedTuple):
     divisor: float | None = None
 
     def part(self, kept: IntArray) -> "Drawn":
-        """Return those of the clients at these positions."""
+        """Return those of the clients at these positions.
+
+        Parameters
+        ----------
+        kept : positions among the clients, shape (k,)
+        """
         return self._replace(taken=self.taken[kept])
 
     @property
@@ -77,7 +83,14 @@ class SampleDraws:
         self._streams, self._samples = streams, samples
 
     def counts(self, client: IntArray, probability: float, number: int) -> IntArray:
-        """Return how many samples each client draws, shape (n,); arguments as of `places`."""
+        """Return how many samples each client draws, shape (n,); arguments as of `places`.
+
+        Parameters
+        ----------
+        client : ids, shape (n,)
+        probability : with which a sample is drawn, in [0, 1]
+        number : of the participation, the key of its draws
+        """
         sizes = self._samples[client]
         ends = np.concatenate(([0], np.cumsum(self._drawn(client, sizes, probability, number))))
         last = np.cumsum(sizes)
@@ -92,8 +105,10 @@ class SampleDraws:
         probability, number : of the participation, see `Drawn`
         """
         sizes = self._samples[client]
-        drawn, ends = self._drawn(client, sizes, probability, number), np.cumsum(sizes)
-        return [np.flatnonzero(part) for part in np.split(drawn, ends[:-1])]
+        drawn, last = np.flatnonzero(self._drawn(client, sizes, probability, number)), np.cumsum(sizes)
+        ends = np.searchsorted(drawn, last)
+        places = drawn - np.repeat(last - sizes, np.diff(ends, prepend=0))
+        return [places[start:stop] for start, stop in pairwise([0, *ends.tolist()])]
 
     def _drawn(self, client: IntArray, sizes: IntArray, probability: float, number: int) -> BoolArray:
         """Return whether each sample of the clients is drawn, one client after the other."""

@@ -21,6 +21,7 @@ class Evaluation:
         samples together, see `fedsim.learning.tasks.scores`
     samples : number of samples; 0 if it is not stated
     parts : evaluations of the parts of the samples, where a job states them and the executor gives them
+    has_loss : whether the loss is known; a report from outside may have none
     """
 
     accuracy: float
@@ -29,9 +30,15 @@ class Evaluation:
     sums: tuple[float, ...] = ()
     samples: int = 0
     parts: "tuple[Evaluation, ...]" = ()
+    has_loss: bool = True
 
     def value(self, name: str) -> float:
-        """Return the loss, the accuracy or a metric by its name; NaN where there is none of that name."""
+        """Return the loss, the accuracy or a metric by its name; NaN where there is none of that name.
+
+        Parameters
+        ----------
+        name : ``"loss"``, ``"accuracy"`` or the name of a metric
+        """
         known = {"accuracy": self.accuracy, **self.metrics, "loss": self.loss}
         return known.get(name, float("nan"))
 
@@ -65,7 +72,12 @@ class PendingEvaluation(Protocol):
 
 @dataclass(frozen=True)
 class KnownEvaluation:
-    """A `PendingEvaluation` whose result is there from the start."""
+    """A `PendingEvaluation` whose result is there from the start.
+
+    Attributes
+    ----------
+    evaluation : the result
+    """
 
     evaluation: Evaluation
 

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from pydantic import Field, model_validator
 
-from fedsim.arrays import FloatArray, IntArray
+from fedsim.arrays import BoolArray, FloatArray, IntArray
 from fedsim.errors import ScenarioError
 from fedsim.learning.schedules import SCHEDULES, ConstantRate, Schedule
 from fedsim.registry import Settings, Slot
@@ -111,6 +111,16 @@ class LocalTraining(Settings):
         share = np.ceil(np.asarray(work, dtype=np.float64) * planned - _ROUNDING)
         return np.where(planned > 0, np.maximum(share.astype(np.int64), 1), 0)
 
+    def single_steps(self, samples: ArrayLike, work: ArrayLike, smallest_batch: int = 1) -> BoolArray:
+        """Return which clients do one step on all their samples, and no other, of the shape of ``samples``.
+
+        Parameters
+        ----------
+        samples, work, smallest_batch : as in `batches`
+        """
+        fitting = np.asarray(samples, dtype=np.int64) <= self.batch_size
+        return np.asarray(fitting & (self.batches(samples, work, smallest_batch) == 1))
+
     def whole_steps(self, samples: ArrayLike, work: ArrayLike, smallest_batch: int = 1, *, up: bool) -> FloatArray:
         """Return the share of the work nearest to a wish that is a whole number of batches, at least one, same shape.
 
@@ -126,7 +136,14 @@ class LocalTraining(Settings):
         return np.asarray((done if up else np.maximum(below, 1)) / np.maximum(planned, 1), dtype=np.float64)
 
     def work_samples(self, samples: ArrayLike, work: ArrayLike = 1.0, smallest_batch: int = 1) -> FloatArray:
-        """Return how many samples each client passes through its model, of their shape; arguments as in `batches`."""
+        """Return how many samples each client passes through its model, of their shape.
+
+        Parameters
+        ----------
+        samples : of each client, any shape
+        work : shares in (0, 100], of the shape of ``samples`` or one for all
+        smallest_batch : 1, or 2 for a model with batch normalisation
+        """
         size = np.asarray(samples, dtype=np.int64)
         each = self.batches_per_epoch(size, smallest_batch)
         per_epoch = np.minimum(size, each * self.batch_size)

@@ -39,6 +39,7 @@ from fedsim.learning.lineage.handles import (
     digest_of,
 )
 from fedsim.learning.lineage.local_work import LocalWork
+from fedsim.learning.lineage.merging import MergedUpdates
 from fedsim.learning.lineage.messages import Messages
 from fedsim.learning.lineage.recipes import Aggregation, Combination
 from fedsim.learning.local_training import check_batches, checked_probe, probe_samples
@@ -112,7 +113,6 @@ class SupervisedLearner:
         narrow: Sequence[NarrowModel] = (),
         allow_empty: bool = False,
     ) -> None:
-        data = setup.data
         self.samples = np.array([part.size for part in rows], dtype=np.int64)
         self._rows = rows
         # Models in a store that no other run shares would never be read.
@@ -120,8 +120,9 @@ class SupervisedLearner:
         self._messages = Messages(layout, streams, mechanism, compressor or NoCompression())
         local = LocalWork(setup.algorithm, setup.local, layout, narrow, self.samples)
         self._algorithm, self._messages.part = local, local.part
-        kept = self.store, keeping or Keeping(), local
-        self._results = Computation(layout, executor, rows, setup, numerics, streams, self._messages, *kept)
+        more = self._messages, self.store, keeping or Keeping(), local
+        self._results = Computation(layout, executor, rows, setup, numerics, streams, *more)
+        self._merging = MergedUpdates.of(self._results, rows, streams, setup.local, local)
         self._setup, self._flops_per_sample, self._smallest_batch = setup, flops_per_sample, layout.smallest_batch
         self._local, self._server, self._mechanism = setup.local, server, mechanism
         whole_bits = float(BITS_PER_FLOAT32 * layout.initial.size)
@@ -142,8 +143,8 @@ class SupervisedLearner:
         check_batches(setup.local, self.samples, layout.smallest_batch, allow_empty=allow_empty)
         model, basis = identity(setup.model), self._results.basis
         self._task = digest_of("training", basis, model, identity(setup.local), streams.digest("training"), *own, *task)
-        start = digest_of("initial", basis, model, str(data.shape), setup.outputs, setup.seed)
-        self._initial = ModelHandle(start, 0, vector=layout.initial)
+        initial = digest_of("initial", basis, model, str(setup.data.shape), setup.outputs, setup.seed)
+        self._initial = ModelHandle(initial, 0, vector=layout.initial)
 
     @property
     def trainings(self) -> int:
@@ -277,6 +278,7 @@ class SupervisedLearner:
             chosen,
             self._messages.sent,
             moved=moved,
+            merging=self._merging,
             sum_of=None if self._algorithm.plain else self._algorithm.sum_of(trainings),
             noise=self._messages.server_noise(delivered, chosen),
         )

@@ -35,7 +35,13 @@ from fedsim.streams import Streams
 
 
 class Directions(NamedTuple):
-    """Whether something holds for the downlink and for the uplink."""
+    """Whether something holds for the downlink and for the uplink.
+
+    Attributes
+    ----------
+    down : for the downlink
+    up : for the uplink
+    """
 
     down: bool = False
     up: bool = False
@@ -116,7 +122,15 @@ class Links(ABC):
 
     @abstractmethod
     def uplink_s(self, client: IntArray, draw: int, start_s: FloatArray, bits: float) -> FloatArray:
-        """Return the duration of each client's message to the server, shape (n,); parameters as in `downlink_s`."""
+        """Return the duration of each client's message to the server, shape (n,); parameters as in `downlink_s`.
+
+        Parameters
+        ----------
+        client : ids, shape (n,)
+        draw : key of the participation's draws
+        start_s : simulated second at which each transfer starts, shape (n,)
+        bits : size of the message
+        """
 
     def carried_bits(
         self, client: IntArray, draw: int, start_s: FloatArray, elapsed_s: FloatArray, bits: float, *, up: bool
@@ -147,11 +161,21 @@ class Links(ABC):
 
     @abstractmethod
     def expected_downlink_s(self, bits: float) -> FloatArray:
-        """Return the expected duration of a downlink for every client, in seconds, shape (K,)."""
+        """Return the expected duration of a downlink for every client, in seconds, shape (K,).
+
+        Parameters
+        ----------
+        bits : size of the message
+        """
 
     @abstractmethod
     def expected_uplink_s(self, bits: float) -> FloatArray:
-        """Return the expected duration of an uplink for every client, in seconds, shape (K,)."""
+        """Return the expected duration of an uplink for every client, in seconds, shape (K,).
+
+        Parameters
+        ----------
+        bits : size of the message
+        """
 
     def describe(self) -> LinkFacts:
         """Return what is known of the clients' links before the run, for the table of clients."""
@@ -174,6 +198,11 @@ class Links(ABC):
         """Return the power gain of the fading of clients' uplinks at an instant, shape (n,); None without radio.
 
         Its mean is 1. Parameters as in `uplink_snr_hz`.
+
+        Parameters
+        ----------
+        client : ids, shape (n,)
+        time_s : simulated second
         """
         return None
 

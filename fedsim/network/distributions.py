@@ -25,6 +25,7 @@ class LatencyLaw(Protocol):
         Parameters
         ----------
         u : probabilities in (0, 1), any shape
+        u : probabilities in (0, 1), any shape
         """
         ...
 
@@ -91,7 +92,12 @@ class Zero(Component):
 
 
 class Constant(Component):
-    """A constant time."""
+    """A constant time.
+
+    Attributes
+    ----------
+    value_s : in seconds, at least 0
+    """
 
     value_s: NonNegativeFloat
 

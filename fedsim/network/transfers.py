@@ -95,11 +95,25 @@ class SharedMedium(ABC):
         ----------
         client : id in 0..K-1
         bits : size of the message, >= 0
+
+        Returns
+        -------
+        Transfer
         """
 
     @abstractmethod
     def uplink(self, client: int, bits: float) -> Transfer:
-        """Start a transfer from a client to the server; parameters as in `downlink`."""
+        """Start a transfer from a client to the server; parameters as in `downlink`.
+
+        Parameters
+        ----------
+        client : id of the client
+        bits : size of the message
+
+        Returns
+        -------
+        Transfer
+        """
 
     def start_after(self, wait: Wait, way: int, client: int, bits: float) -> Transfer | None:
         """Return a transfer that starts after a wait; None where the medium makes a transfer only as it starts.
@@ -132,6 +146,10 @@ class RoutedMedium(SharedMedium):
         ----------
         source, target : names of the nodes
         bits : size of the message, >= 0
+
+        Returns
+        -------
+        Transfer
         """
 
     @abstractmethod

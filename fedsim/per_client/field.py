@@ -68,7 +68,12 @@ class PerClient(Slot):
         return f"{kind} {' and '.join(told)}" if told else kind
 
     def admits(self, values: FloatArray) -> Any:
-        """Return whether each value is within the bounds, of the shape of the values."""
+        """Return whether each value is within the bounds, of the shape of the values.
+
+        Parameters
+        ----------
+        values : any shape
+        """
         fits = np.isfinite(values)
         for limit, holds in (
             (self.gt, np.greater),
@@ -134,7 +139,12 @@ def _at_place(line: dict[str, Any], place: int) -> InitErrorDetails:
 
 
 def one_number(value: object) -> bool:
-    """Return whether a value of a table of a scenario is one number for all clients."""
+    """Return whether a value of a table of a scenario is one number for all clients.
+
+    Parameters
+    ----------
+    value : as the table has it
+    """
     return isinstance(value, int | float)
 
 
@@ -175,17 +185,34 @@ def values_of(part: BaseModel, name: str, clients: int, streams: Streams, path: 
 
 
 def at(values: Values, client: IntArray) -> Values:
-    """Return the values of some clients: the number for all, or shape (n,)."""
+    """Return the values of some clients: the number for all, or shape (n,).
+
+    Parameters
+    ----------
+    values : one number for all, or shape (K,)
+    client : ids, shape (n,)
+    """
     return values[client] if isinstance(values, np.ndarray) else values
 
 
 def of_one(values: Values, i: int) -> float:
-    """Return the value of one client."""
+    """Return the value of one client.
+
+    Parameters
+    ----------
+    values : one number for all, or shape (K,)
+    i : id of the client
+    """
     return float(values[i]) if isinstance(values, np.ndarray) else values
 
 
 def is_one(values: Values) -> TypeGuard[float]:
-    """Return whether there is one value for all clients."""
+    """Return whether there is one value for all clients.
+
+    Parameters
+    ----------
+    values : one number for all, or shape (K,)
+    """
     return not isinstance(values, np.ndarray)
 
 

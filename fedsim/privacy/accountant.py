@@ -109,6 +109,10 @@ class PrivacyAccountant:
     def charge(self, client: int) -> tuple[float, int]:
         """Charge a client for the update whose upload it starts now.
 
+        Parameters
+        ----------
+        client : id of the client
+
         Returns
         -------
         epsilon : cost of this release
@@ -124,7 +128,17 @@ class PrivacyAccountant:
         return self._charge(client, self._releases, 1.0 - self.numbers_share)
 
     def charge_numbers(self, client: int) -> tuple[float, int]:
-        """Charge a client for the numbers whose upload it starts now; returns and errors as of `charge`."""
+        """Charge a client for the numbers whose upload it starts now; returns and errors as of `charge`.
+
+        Parameters
+        ----------
+        client : id of the client
+
+        Returns
+        -------
+        epsilon : cost of this release
+        index : number of the release among those of the client, from 1
+        """
         return self._charge(client, self._numbers, self.numbers_share)
 
     def charge_size(self, client: int, epsilon: float, *, once: bool = False) -> float:
@@ -135,6 +149,10 @@ class PrivacyAccountant:
         client : id
         epsilon : of an answer
         once : whether all answers of the client together cost one
+
+        Returns
+        -------
+        epsilon
 
         Raises
         ------
@@ -226,7 +244,12 @@ class PrivacyAccountant:
         return "the privacy budget of each client is spent"
 
     def is_open(self, client: IntArray) -> BoolArray:
-        """Return whether the accounts of clients are open, shape (n,)."""
+        """Return whether the accounts of clients are open, shape (n,).
+
+        Parameters
+        ----------
+        client : ids, shape (n,)
+        """
         return self._open[client]
 
     def _is_last(self, releases: int) -> bool:

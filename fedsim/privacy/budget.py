@@ -26,11 +26,21 @@ class Budget(Protocol):
         ...
 
     def term(self, i: ArrayLike) -> NDArray[np.float64]:
-        """Return the epsilon that the i-th release costs, of the shape of ``i``; i is from 1."""
+        """Return the epsilon that the i-th release costs, of the shape of ``i``; i is from 1.
+
+        Parameters
+        ----------
+        i : number of the release, from 1, any shape
+        """
         ...
 
     def leaked(self, n: ArrayLike) -> NDArray[np.float64]:
-        """Return the sum of the first n terms, of the shape of ``n``, never above ``total``."""
+        """Return the sum of the first n terms, of the shape of ``n``, never above ``total``.
+
+        Parameters
+        ----------
+        n : number of releases, at least 0, any shape
+        """
         ...
 
 

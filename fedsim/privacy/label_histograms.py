@@ -24,7 +24,12 @@ class LabelHistograms(Protocol):
     """A randomiser of histograms."""
 
     def cost(self, budget: float) -> float:
-        """Return what a client's histogram costs of its budget, an epsilon below it; 0 for one sent as it is."""
+        """Return what a client's histogram costs of its budget, an epsilon below it; 0 for one sent as it is.
+
+        Parameters
+        ----------
+        budget : epsilon that a client may leak in a run
+        """
         ...
 
     def release(self, counts: IntArray, epsilon: float, rng: Generator) -> FloatArray:

@@ -99,7 +99,12 @@ class CalibratedNoise(Protocol):
         ...
 
     def scale(self, epsilon: float) -> float:
-        """Return the scale of the noise of a release: a standard deviation, or the mean size of Laplace noise."""
+        """Return the scale of the noise of a release: a standard deviation, or the mean size of Laplace noise.
+
+        Parameters
+        ----------
+        epsilon : of the release, above 0
+        """
         ...
 
     def noise(self, epsilon: float, buffers: Mask, rng: np.random.Generator) -> FloatArray:
@@ -157,7 +162,12 @@ class _LaplaceNoise(Component):
         return 0.0
 
     def scale(self, epsilon: float) -> float:
-        """Return the mean size of the noise on a coordinate: the sensitivity over epsilon."""
+        """Return the mean size of the noise on a coordinate: the sensitivity over epsilon.
+
+        Parameters
+        ----------
+        epsilon : of the release, above 0
+        """
         return float(min(self.sensitivity / max(epsilon, _SMALLEST_EPSILON), np.finfo(np.float64).max / 1e3))
 
     def noise(self, epsilon: float, buffers: Mask, rng: np.random.Generator) -> FloatArray:

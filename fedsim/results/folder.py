@@ -20,13 +20,14 @@ from fedsim.history.column import TableSchema
 from fedsim.history.schema import AT_THE_END, FORMAT_VERSION, TABLES
 from fedsim.history.spool import EMPTY, Extent
 from fedsim.results import manifest
-from fedsim.results.holding import Holding, complete_exchange, exchange, look
+from fedsim.results.holding import Holding, complete_exchange, exchange, look, refuse_outside
 from fedsim.results.lock import OWNER, FolderLock
 from fedsim.results.manifest import ALWAYS, SCENARIO, STREAMS
 from fedsim.results.places import SWAP, make_anew
 from fedsim.results.replay import ReplayedSpool
 from fedsim.results.state import (
     STATE,
+    Cohorts,
     Ended,
     FileState,
     RunState,
@@ -51,6 +52,7 @@ class RunFolder:
     path : of the folder; made by `begin` if it does not exist
     scenario : of the run
     replace : whether the run that the folder holds is replaced, be it another scenario's or a finished one
+    cohorts : where the cohorts of the run come from
 
     Raises
     ------
@@ -58,8 +60,10 @@ class RunFolder:
         On entering, if the folder is in use, holds another scenario's run or something that is no run.
     """
 
-    def __init__(self, path: str | Path, scenario: Scenario, *, replace: bool = False) -> None:
-        self.path, self.scenario, self._thrown = Path(path), scenario, replace
+    def __init__(
+        self, path: str | Path, scenario: Scenario, *, replace: bool = False, cohorts: Cohorts = "selector"
+    ) -> None:
+        self.path, self.scenario, self._thrown, self._cohorts = Path(path), scenario, replace, cohorts
         self._held = Holding(self.path)
         # Read now, because a file may change while the run goes on.
         self._digest, self._files = scenario.digest(), scenario.files()
@@ -172,18 +176,36 @@ class RunFolder:
             self._spools[name] = self._open(TABLES[name], table.extent)
 
     def spool(self, schema: TableSchema) -> ReplayedSpool:
-        """Return the place of a table's rows in this folder."""
+        """Return the place of a table's rows in this folder.
+
+        Parameters
+        ----------
+        schema : of the table
+        """
         if schema.name not in self._spools:
             self._spools[schema.name] = self._open(schema, EMPTY)
         return self._spools[schema.name]
 
     def mark(self, counts: dict[str, int]) -> None:
-        """Take note of how many rows each table has at the end of a round."""
+        """Take note of how many rows each table has at the end of a round.
+
+        Parameters
+        ----------
+        counts : rows of each table, by name
+        """
         self._counts = counts
         self._marks.append(counts)
 
     def claim(self, name: str) -> Path:
         """Take note that the run writes a file, before it does, and return its path.
+
+        Parameters
+        ----------
+        name : of the file in the folder
+
+        Returns
+        -------
+        path : of the file
 
         Raises
         ------
@@ -226,6 +248,10 @@ class RunFolder:
 
     def write_tables(self, recorder: Recorder) -> None:
         """Write the tables of a run that has ended as Parquet.
+
+        Parameters
+        ----------
+        recorder : of the run
 
         Raises
         ------
@@ -277,6 +303,7 @@ class RunFolder:
         # The digest of an object without a description knows its class only, so the run may be another one.
         digest = self._digest if self.scenario.selector.prototype is None else None
         self._held = look(self.path, digest, replace=self._thrown)
+        refuse_outside(self.path, self.state, self._cohorts)
 
     def _open(self, schema: TableSchema, extent: Extent) -> ReplayedSpool:
         file = stream_file(self.place, schema.name)
@@ -331,6 +358,7 @@ class RunFolder:
                 files=self._files,
                 code=self._code,
                 seed=self.scenario.seed,
+                cohorts=self._cohorts,
                 status=status,
                 error=None if error is None else Ended.of(error),
                 rounds=0 if rounds is None else rounds.rows,

@@ -7,7 +7,7 @@ from fedsim.errors import RunError
 from fedsim.history.schema import STREAMED
 from fedsim.results import manifest
 from fedsim.results.places import NEXT, SWAP, commit, complete, located, remove_folder
-from fedsim.results.state import STATE, RunState, read_state, state_in
+from fedsim.results.state import STATE, Cohorts, RunState, read_state, state_in
 
 
 class Holding(NamedTuple):
@@ -64,6 +64,29 @@ def look(folder: Path, digest: str | None, *, replace: bool) -> Holding:
             "folder with --out, or replace that run with --force"
         )
     return Holding(folder, state, files)
+
+
+def refuse_outside(folder: Path, state: RunState | None, cohorts: Cohorts) -> None:
+    """Refuse to go on with a run, or to read it in its scenario's place, whose cohorts come from outside.
+
+    Parameters
+    ----------
+    folder : of the run
+    state : of the run of the scenario that the folder holds; None for a new run
+    cohorts : where those of the run come from that is to run there
+
+    Raises
+    ------
+    RunError
+        If either has cohorts from outside.
+    """
+    if state is None or "outside" not in (state.cohorts, cohorts):
+        return
+    held = "came from outside, by the calls of a testbed" if state.cohorts == "outside" else "were its selector's"
+    raise RunError(
+        f"{folder}: holds a run of this scenario whose cohorts {held}; it cannot be replayed from the scenario. Choose "
+        "another folder with --out, or replace that run with --force"
+    )
 
 
 def exchange(folder: Path, held: Holding, state: RunState) -> Holding:

@@ -57,6 +57,10 @@ def run(
     replace : whether the run that the folder holds is thrown away, be it another scenario's or a finished one
     tell : called with lines of text for the user
 
+    Returns
+    -------
+    History
+
     Raises
     ------
     RunError

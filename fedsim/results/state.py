@@ -19,6 +19,8 @@ from fedsim.results.lock import in_use
 from fedsim.results.places import located
 from fedsim.whole_files import replace_file
 
+Cohorts = Literal["selector", "outside"]
+"""Where the cohorts of a run come from: the selector of its scenario, or the calls of a testbed."""
 Status = Literal["running", "finished", "interrupted", "failed"]
 Count = Annotated[int, Field(ge=0, strict=True)]
 
@@ -75,6 +77,7 @@ class RunState(_Record):
     ----------
     written : files of the run, by their path in the folder; None for one that is not complete yet
     data : digest of the data set; None without learning
+    cohorts : where the cohorts of the run come from
     planned : number of rounds of the scenario
     wall_s : real time of the run
     audit_s : part of it in which the tables were checked, see `fedsim.rounds.audit.tables`
@@ -87,6 +90,7 @@ class RunState(_Record):
     files: dict[str, str] = {}
     code: dict[str, str] = {}
     seed: int | None = None
+    cohorts: Cohorts = "selector"
     status: Status
     error: Ended | None = None
     rounds: Count = 0
@@ -163,6 +167,10 @@ def seal(values: Mapping[str, Any]) -> str:
 
 def status_of(path: str | Path) -> Literal["running", "finished", "interrupted", "failed", "killed"]:
     """Return how the run in a folder stands; one that says it is running, in a folder not in use, was killed.
+
+    Parameters
+    ----------
+    path : of the run folder
 
     Raises
     ------

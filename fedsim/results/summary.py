@@ -109,6 +109,10 @@ def _noting(batches: Iterable[pa.RecordBatch], reached: set[int], rates: Rates) 
 def read_summary(path: str | Path) -> dict[str, Any]:
     """Return the summary in the folder of a finished run.
 
+    Parameters
+    ----------
+    path : of the run folder
+
     Raises
     ------
     RunError
@@ -127,6 +131,10 @@ def rows(summary: dict[str, Any]) -> list[tuple[str, str]]:
     """Return a summary as lines of a table: quantity, and value with its unit.
 
     Summaries of older releases lack some quantities; their lines are left out, or show a dash.
+
+    Parameters
+    ----------
+    summary : as `read_summary` returns it
     """
 
     def shown(name: str, form: str) -> str:

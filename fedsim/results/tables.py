@@ -75,6 +75,14 @@ def read_run(path: str | Path) -> History:
     `History.unfinished` says in words what an unfinished run lacks. A folder without a format is of format 1; columns
     that are newer than the folder's format are null.
 
+    Parameters
+    ----------
+    path : of the run folder
+
+    Returns
+    -------
+    History
+
     Raises
     ------
     RunError

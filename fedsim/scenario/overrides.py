@@ -22,6 +22,10 @@ from fedsim.scenario.toml import DEEPEST, NoTomlError, parse_toml
 def parse_assignment(text: str) -> tuple[str, Any]:
     """Return path and value of ``a.b=value``; the value is read as TOML, or as a string if it is no TOML.
 
+    Parameters
+    ----------
+    text : such as ``"rounds.count=20"``
+
     Raises
     ------
     ScenarioError

@@ -37,6 +37,18 @@ class Scenario(ScenarioTables):
     ------
     ScenarioError
         On any value that is not allowed, naming the field's path, the value and what is allowed.
+
+    Examples
+    --------
+    >>> tables = {"name": "small", "crowd": {"clients": 4}, "learning": "none", "network": "pause-two-speed"}
+    >>> tables |= {"devices": {"compute": "zero"}, "selector": {"kind": "uniform", "cohort": 2}}
+    >>> scenario = Scenario(**tables, rounds={"count": 3})
+    >>> scenario == Scenario.from_toml(scenario.to_toml())
+    True
+    >>> Scenario(**tables, rounds={"count": 0})
+    Traceback (most recent call last):
+    ...
+    fedsim.errors.ScenarioError: rounds.count: 0 is not allowed; input should be greater than or equal to 1
     """
 
     def __init__(self, /, **tables: Any) -> None:
@@ -95,7 +107,10 @@ class Scenario(ScenarioTables):
 
         Examples
         --------
-        >>> scenario.replace({"rounds.policy.deadline_s": 2.0, "selector.kind": "uniform"})  # doctest: +SKIP
+        >>> quickstart = Scenario.load("scenarios/quickstart.toml")
+        >>> other = quickstart.replace({"rounds.policy.deadline_s": 2.0, "selector.kind": "uniform"})
+        >>> other.rounds.policy.deadline_s, other.selector.kind, quickstart.selector.kind
+        (2.0, 'uniform', 'pause')
         """
         tables: dict[str, Any] = dict(nested(self))
         for path, value in values.items():

@@ -14,6 +14,7 @@ import numpy as np
 from fedsim.answers import asked, in_words
 from fedsim.arrays import IntArray
 from fedsim.errors import PartError, SelectorError
+from fedsim.inputs.packages import with_package
 from fedsim.measurements import MEASUREMENTS, NUMBERS
 from fedsim.selectors.candidates import ask
 from fedsim.selectors.contracts import Cohort, Probe, PublishedSelector, Reports, RoundView
@@ -101,12 +102,17 @@ class SelectorInfo:
     def of(cls, selector: object) -> "SelectorInfo":
         """Return what a selector, or the class of one, states about itself.
 
+        Parameters
+        ----------
+        selector : an object, or its class
+
         Raises
         ------
         SelectorError
             If there is no method ``select`` or ``observe``, or an attribute has a value that is not allowed.
         """
-        name = selector.__name__ if isinstance(selector, type) else type(selector).__name__
+        found = selector if isinstance(selector, type) else type(selector)
+        name = with_package(found.__name__, found.__module__)
         for method in ("select", "observe"):
             if not callable(getattr(selector, method, None)):
                 raise SelectorError(f"{name} is no selector: it has no method {method}")
@@ -155,6 +161,10 @@ class SelectorPort(SelectorInfo):
     @classmethod
     def of(cls, selector: object) -> Self:
         """Return the port of an object with the methods of a selector; a port is returned as it is.
+
+        Parameters
+        ----------
+        selector : an object, not its class
 
         Raises
         ------

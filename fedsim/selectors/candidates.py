@@ -35,15 +35,30 @@ class Candidates(Protocol):
         ...
 
     def pick(self, place: IntArray) -> IntArray:
-        """Return the ids at given places among the candidates, shape (m,)."""
+        """Return the ids at given places among the candidates, shape (m,).
+
+        Parameters
+        ----------
+        place : positions among the candidates, shape (m,)
+        """
         ...
 
     def below(self, client: int) -> int:
-        """Return how many candidates have a lower id."""
+        """Return how many candidates have a lower id.
+
+        Parameters
+        ----------
+        client : id of any client
+        """
         ...
 
     def includes(self, client: IntArray) -> BoolArray:
-        """Return which ids are those of candidates, shape (m,)."""
+        """Return which ids are those of candidates, shape (m,).
+
+        Parameters
+        ----------
+        client : ids, shape (m,)
+        """
         ...
 
 
@@ -84,7 +99,12 @@ class CandidateView(RoundView):
         return super().pick(place) if self._candidates is None else self._shown(self._candidates.pick(place))
 
     def below(self, client: int) -> int:
-        """Return how many candidates have a lower id."""
+        """Return how many candidates have a lower id.
+
+        Parameters
+        ----------
+        client : id of any client
+        """
         if self._candidates is None:
             return super().below(client)
         if self._members is None:

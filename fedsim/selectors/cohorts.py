@@ -25,7 +25,12 @@ class Allocation:
     cpu_frequency: FloatArray | None = None
 
     def part(self, kept: IntArray) -> "Allocation":
-        """Return the resources of the members at these positions."""
+        """Return the resources of the members at these positions.
+
+        Parameters
+        ----------
+        kept : positions among the clients, shape (k,)
+        """
         return Allocation(**{name: None if value is None else value[kept] for name, value in vars(self).items()})
 
 
@@ -79,7 +84,18 @@ class Cohort:
     sampling: Sampling | None = None
 
     def part(self, kept: IntArray) -> "Cohort":
-        """Return the members at these positions, with what is prescribed for them."""
+        """Return the members at these positions, with what is prescribed for them.
+
+        Parameters
+        ----------
+        kept : positions among the clients, shape (k,)
+
+        Examples
+        --------
+        >>> cohort = Cohort(np.array([3, 5, 8]), weights=np.array([0.2, 0.3, 0.5]))
+        >>> cohort.part(np.array([0, 2])).client.tolist(), cohort.part(np.array([0, 2])).weights.tolist()
+        ([3, 8], [0.2, 0.5])
+        """
         return Cohort(
             self.client[kept],
             None if self.draws is None else np.asarray(self.draws)[kept],

@@ -175,7 +175,12 @@ class RoundView:
         return np.asarray(self.client[place])
 
     def below(self, client: int) -> int:
-        """Return how many candidates have a lower id than a given one; without a column, too."""
+        """Return how many candidates have a lower id than a given one; without a column, too.
+
+        Parameters
+        ----------
+        client : id of any client
+        """
         return int(np.searchsorted(self.client, client))
 
     def includes(self, client: IntArray) -> BoolArray:
@@ -283,7 +288,12 @@ class Selector(Protocol):
         ...
 
     def observe(self, reports: Reports) -> None:
-        """Learn from the outcomes of participations."""
+        """Learn from the outcomes of participations.
+
+        Parameters
+        ----------
+        reports : what the server knows of the participations that have ended
+        """
         ...
 
 

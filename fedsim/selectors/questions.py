@@ -49,7 +49,13 @@ class RandomizedResponse:
         return math.log(((self.threshold - 2) * self.alpha + 1.0) / (1.0 - self.alpha))
 
     def probability(self, answer: int, size: int) -> float:
-        """Return the probability of an answer of a client of a size (equations 17 and 18)."""
+        """Return the probability of an answer of a client of a size (equations 17 and 18).
+
+        Parameters
+        ----------
+        answer : number that the client says
+        size : number of its samples
+        """
         true = min(size, self.threshold - 1) if self.clips else size
         drawn = (1.0 - self.alpha) / (self.threshold - 1) if 1 <= answer < self.threshold else 0.0
         return drawn + (self.alpha if answer == true else 0.0)

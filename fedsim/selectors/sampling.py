@@ -28,7 +28,12 @@ class CohortSelector(PublishedSelector):
         self.cohort = cohort
 
     def cohort_size(self, view: RoundView) -> int:
-        """Return the number of clients to select: the server's number, or else m; at most all candidates."""
+        """Return the number of clients to select: the server's number, or else m; at most all candidates.
+
+        Parameters
+        ----------
+        view : knowledge of the server
+        """
         return min(self.cohort if view.wanted is None else view.wanted, view.count)
 
 

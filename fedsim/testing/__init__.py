@@ -21,11 +21,14 @@ if TYPE_CHECKING:
     from fedsim.testing.availability import check_availability
     from fedsim.testing.compressor import check_compressor
     from fedsim.testing.compute_time import check_compute_time
+    from fedsim.testing.dataset import check_dataset
     from fedsim.testing.discipline import check_discipline
     from fedsim.testing.executor import check_executor
+    from fedsim.testing.fading import check_fading
     from fedsim.testing.local_algorithm import check_local_algorithm
     from fedsim.testing.network import check_network
     from fedsim.testing.partition import check_partition
+    from fedsim.testing.path_loss import check_path_loss
     from fedsim.testing.policy import check_policy
     from fedsim.testing.selector import check_selector
     from fedsim.testing.server_optimizer import check_server_optimizer
@@ -36,11 +39,14 @@ __all__ = [
     "check_availability",
     "check_compressor",
     "check_compute_time",
+    "check_dataset",
     "check_discipline",
     "check_executor",
+    "check_fading",
     "check_local_algorithm",
     "check_network",
     "check_partition",
+    "check_path_loss",
     "check_policy",
     "check_selector",
     "check_server_optimizer",

@@ -43,6 +43,11 @@ def check_selector(
         Naming the selector, the fault, and the trial and round in which it occurred.
     ValueError
         If ``clients`` or ``rounds`` is below 2.
+
+    Examples
+    --------
+    >>> from fedsim.selectors import Uniform
+    >>> check_selector(Uniform(cohort=2), clients=6, rounds=4)
     """
     at_least_two(clients=clients, rounds=rounds)
     fresh = _factory(selector_or_factory)

@@ -117,4 +117,4 @@ def test_without_plugins_nothing_is_imported():
 
 def test_what_an_installed_package_registers_may_be_compiled():
     with pytest.raises(PluginError, match="fails when it is imported: ImportError"):
-        load_plugin("plug_compiled:A", installed=True)
+        load_plugin("plug_compiled:A", package="a package 1.0")

@@ -1,7 +1,7 @@
 """A run that was killed, interrupted or has failed goes on, and ends in the same files."""
 
+import contextlib
 import itertools
-import json
 import os
 import random
 import shutil
@@ -18,7 +18,7 @@ from fedsim.errors import RunError
 from fedsim.learning.executors.sequential import SequentialExecutor
 from fedsim.results import recording, status_of
 from tests.support.interrupts import heard
-from tests.support.pages import ROOT
+from tests.support.kills import Warmed
 from tests.support.run_folders import files_of, rewrite, state_of
 
 pytestmark = pytest.mark.usefixtures("no_figures")
@@ -59,24 +59,18 @@ def scenario(kind, **tables):
     return Scenario(**{**TABLES, "network": LATENCY, "rounds": ROUNDS[kind], **tables})
 
 
-def killed(folder, of, store, *points, options=()):
-    """Run a scenario in processes that die at these acts upon files, and to the end; return what each has left."""
-    toml = folder.with_suffix(".toml")
-    toml.write_text(of.to_toml())
-    command = [sys.executable, str(ROOT / "tests/support/kills.py"), str(toml), str(folder), str(store or "")]
-    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    done = subprocess.run(  # noqa: S603
-        [*command, *options, *map(str, points)], env=environment, capture_output=True, text=True, check=True
-    )
-    return [json.loads(line) for line in done.stdout.splitlines()]
+@pytest.fixture(scope="module")
+def warmed():
+    with Warmed() as process:
+        yield process
 
 
 @needs_kill
-def test_killed_upon_its_files_a_run_ends_in_the_same_bytes(tmp_path, monkeypatch):
+def test_killed_upon_its_files_a_run_ends_in_the_same_bytes(tmp_path, monkeypatch, warmed):
     """Early kills after late ones: a replay that is killed has thrown nothing away."""
     points = [1, 9, 24, 8, 44, 64, 5, 100]
     of = scenario("deadline")
-    left = killed(tmp_path / "killed", of, None, *points)
+    left = warmed.die(tmp_path / "killed", of, None, points)
     assert [one["ended"] for one in left[:5]] == [-signal.SIGKILL] * 5
     rounds = [one["rounds"] for one in left]
     assert rounds == sorted(rounds), "finished rounds are never replaced with fewer"
@@ -91,7 +85,7 @@ def test_killed_upon_its_files_a_run_ends_in_the_same_bytes(tmp_path, monkeypatc
 
 @needs_kill
 @pytest.mark.slow
-def test_killed_at_each_act_a_run_that_replaces_a_finished_one_leaves_one_of_them(tmp_path, monkeypatch):
+def test_killed_at_each_act_a_run_that_replaces_a_finished_one_leaves_one_of_them(tmp_path, monkeypatch, warmed):
     """Each process begins with the finished run and replaces it; the next one goes on without --force."""
     before, of = scenario("synchronous"), scenario("deadline")
     monkeypatch.setattr(recording, "draw", draw)
@@ -102,7 +96,7 @@ def test_killed_at_each_act_a_run_that_replaces_a_finished_one_leaves_one_of_the
     for point in range(1, 400, 4):
         folder = tmp_path / f"killed{point}"
         shutil.copytree(tmp_path / "before", folder)
-        first, last = killed(folder, of, None, point, options=["--replace"])
+        first, last = warmed.die(folder, of, None, [point], replace=True)
         assert first["status"] == "finished"
         seen.add(first["rounds"])
         assert (last["ended"], last["rounds"]) in {(0, of.rounds.count), (1, before.rounds.count)}
@@ -122,9 +116,9 @@ def test_killed_at_each_act_a_run_that_replaces_a_finished_one_leaves_one_of_the
 @needs_kill
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ROUNDS)
-def test_killed_at_each_act_upon_a_file_a_run_with_learning_ends_in_the_same_bytes(kind, tmp_path):
+def test_killed_at_each_act_upon_a_file_a_run_with_learning_ends_in_the_same_bytes(kind, tmp_path, warmed):
     of = scenario(kind, learning=LEARNING)
-    left = killed(tmp_path / "killed", of, tmp_path / "store", *range(1, 150, 5))
+    left = warmed.die(tmp_path / "killed", of, tmp_path / "store", range(1, 150, 5))
     rounds = [one["rounds"] for one in left]
     assert rounds == sorted(rounds)
     assert left[-1] == {"ended": 0, "rounds": of.rounds.count, "status": "finished"}
@@ -133,7 +127,7 @@ def test_killed_at_each_act_upon_a_file_a_run_with_learning_ends_in_the_same_byt
 
 
 def started(folder, *options):
-    """Start the command line on `scenario.toml` beside the folder, with its output to pipes."""
+    """Start the command line on `scenario.toml` beside the folder, as users do, with its output to pipes."""
     command = [sys.executable, "-m", "fedsim", "run", "scenario.toml", "--out", folder.name, *options]
     return subprocess.Popen(  # noqa: S603
         command,
@@ -148,35 +142,55 @@ def started(folder, *options):
 @needs_kill
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ROUNDS)
-def test_killed_at_random_instants_a_run_ends_in_the_same_bytes(kind, tmp_path):
-    """Signals are in turn what Ctrl-C sends and SIGKILL, 20 of each in all, the first of each surely in time."""
-    counts = {"synchronous": 80, "deadline": 80, "asynchronous": 100, "hierarchical": 40}
+def test_killed_at_random_instants_a_run_ends_in_the_same_bytes(kind, tmp_path, warmed):
+    """Signals are in turn what Ctrl-C sends and SIGKILL, 20 of each in all, the first of each surely in time.
+
+    Synchronous runs are started as users start them until each signal has come once; all others are forks.
+    """
+    counts = {"synchronous": 40, "deadline": 40, "asynchronous": 50, "hierarchical": 20}
     of = scenario(kind, learning=LEARNING, rounds={**ROUNDS[kind], "count": counts[kind]})
     (tmp_path / "scenario.toml").write_text(of.to_toml())
-    for name in ("warm", "whole"):  # the first one may have to compile what it imports
-        began = time.monotonic()
-        with started(tmp_path / name, "--no-store") as process:
+    folder = tmp_path / "killed"
+
+    def forked(name, *options):
+        return warmed.command(tmp_path, "run", "scenario.toml", "--out", name, *options)
+
+    @contextlib.contextmanager
+    def as_users_do(name, *options):
+        with started(tmp_path / name, *options) as process:
+            yield process
             process.communicate()
+
+    for name in ("warm", "whole"):  # what the first one needs is imported before it
+        began = time.monotonic()
+        with forked(name, "--no-store"):
+            pass
         whole_s = time.monotonic() - began
     draws = random.Random(kind)  # noqa: S311
-    ended, rounds = [], [0]
-    shares = [(0.0, 0.0), (0.1, 0.2), *[(0.2, 0.8)] * 8]
+    returned, rounds = [], [0]
+    shares = [(0.0, 0.0), (0.1, 0.2), *[(0.1, 0.7)] * 8]
     for share, sent in zip(shares, itertools.cycle([signal.SIGINT, signal.SIGKILL]), strict=False):
-        with started(tmp_path / "killed", "--store", "store") as process:
-            while not (tmp_path / "killed" / "run.json").exists() and process.poll() is None:
+        start = as_users_do if kind == "synchronous" and len(returned) < 2 else forked
+        with start("killed", "--store", "store") as process:
+            while not (folder / "run.json").exists() and process.poll() is None:
                 time.sleep(0.01)  # the first signal comes when the rounds begin
             time.sleep(draws.uniform(*share) * whole_s)
             process.send_signal(sent)
-            process.communicate()
-        ended.append(process.returncode)
-        if (tmp_path / "killed" / "run.json").exists():
-            rounds.append(read_run(tmp_path / "killed").rounds.num_rows)
-    with started(tmp_path / "killed", "--store", "store") as process:
-        process.communicate()
+        returned.append(process.returncode)
+        if (folder / "run.json").exists():
+            rounds.append(read_run(folder).rounds.num_rows)
+            if status_of(folder) == "finished":  # what is killed next is another run
+                assert files_of(folder) == files_of(tmp_path / "whole")
+                shutil.rmtree(folder)
+                shutil.rmtree(tmp_path / "store")
+                rounds.append(0)
+    with forked("killed", "--store", "store") as process:
+        pass
     assert process.returncode == 0
-    assert rounds == sorted(rounds)
-    assert {-signal.SIGKILL, 130} <= set(ended)
-    assert files_of(tmp_path / "killed") == files_of(tmp_path / "whole")
+    between = itertools.pairwise(rounds)
+    assert all(later >= before for before, later in between if later), "finished rounds are never replaced with fewer"
+    assert {-signal.SIGKILL, 130} <= set(returned)
+    assert files_of(folder) == files_of(tmp_path / "whole")
 
 
 class BrokenError(Exception):

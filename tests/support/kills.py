@@ -1,28 +1,166 @@
-"""Runs that are killed at every instant at which a run folder changes, in processes of their own.
+"""Runs that are killed, in forks of a process that has imported once what they need.
 
-    python tests/support/kills.py SCENARIO FOLDER STORE [--replace] POINT...
+A `Warmed` process runs this file as a script. It takes tasks, one line of JSON each, and answers with lines of JSON.
 
-For each number a process runs the scenario in the folder and kills itself with SIGKILL at its act of that number upon a
-file: opening, moving or removing one, or writing rows. A last process runs to the end. After each the standard output
-has a line: how the process ended, and the rounds that `read_run` finds. With ``--replace`` the first process replaces
-the run that the folder holds; the others go on with it.
+For each point of ``die`` a fork runs the scenario in the folder and kills itself with SIGKILL at its act of that number
+upon a file: opening, moving or removing one, or writing rows. A last fork runs to the end. After each a line tells
+how it ended, and the rounds that `read_run` finds. With ``replace`` the first fork replaces the run that the folder
+holds; the others go on with it.
+
+``command`` runs the command line in a fork, which another process may kill; it draws no figures. A line tells its pid,
+and one how it has ended.
 """
 
+import contextlib
+import gc
 import json
 import os
 import signal
+import subprocess
 import sys
-from collections.abc import Callable
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
+from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn, Self
 
-from fedsim import Scenario, read_run
+from fedsim import Scenario, cli, read_run
 from fedsim.errors import RunError
 from fedsim.history import recorder, spool
 from fedsim.results import recording, saver
 
 ACTS = {"open", "os.rename", "os.remove", "os.mkdir", "os.rmdir", "os.truncate"}
+
+
+class Warmed:
+    """A process whose forks run scenarios."""
+
+    def __init__(self) -> None:
+        root = Path(__file__).parents[2]
+        self._process = subprocess.Popen(  # noqa: S603
+            [sys.executable, __file__],
+            env={**os.environ, "PYTHONPATH": str(root)},
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._process.communicate()
+
+    def die(
+        self, folder: Path, of: Scenario, store: Path | None, points: Sequence[int], *, replace: bool = False
+    ) -> list[Any]:
+        """Return what each fork has left that died at these acts upon files, and the last one."""
+        toml = folder.with_suffix(".toml")
+        toml.write_text(of.to_toml())
+        self._ask("die", str(toml), str(folder), None if store is None else str(store), [*points], replace)
+        return [self._answer() for _ in [*points, 0]]
+
+    @contextlib.contextmanager
+    def command(self, place: Path, *arguments: str) -> Iterator["Started"]:
+        """Run a command line in the folder of `scenario.toml`; the end of the context waits for it."""
+        self._ask("command", str(place / "scenario.toml"), str(place), arguments)
+        started = Started(self._answer())
+        yield started
+        started.returncode = self._answer()
+
+    def _ask(self, *task: Any) -> None:
+        assert self._process.stdin is not None
+        self._process.stdin.write(json.dumps(task) + "\n")
+        self._process.stdin.flush()
+
+    def _answer(self) -> Any:
+        assert self._process.stdout is not None
+        return json.loads(self._process.stdout.readline())
+
+
+class Started:
+    """A command in a fork, with what tests use of `subprocess.Popen`."""
+
+    def __init__(self, pid: int) -> None:
+        self.pid, self.returncode = pid, None
+
+    def poll(self) -> bool | None:
+        """Return None as long as the process is there."""
+        try:
+            os.kill(self.pid, 0)
+        except ProcessLookupError:
+            return True
+        return None
+
+    def send_signal(self, sent: int) -> None:
+        """Send a signal, if the process is there."""
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(self.pid, sent)
+
+
+def main() -> None:
+    """Do one task after another."""
+    # Loaded once, and not in every fork.
+    import matplotlib.backends.backend_agg  # noqa: F401
+
+    acts: dict[str, Callable[..., None]] = {"die": die, "command": command}
+    known: set[str] = set()
+    for line in sys.stdin:
+        act, toml, *task = json.loads(line)
+        scenario = Scenario.load(toml)
+        if (text := scenario.to_toml()) not in known:
+            known.add(text)
+            import_what_needs(scenario)
+        acts[act](scenario, *task)
+
+
+def import_what_needs(scenario: Scenario) -> None:
+    """Import the modules that a run imports when it needs them; the run itself is left to a fork, with its threads."""
+    reading, writing = os.pipe()
+
+    def run() -> None:
+        with tempfile.TemporaryDirectory() as place:
+            recording.run(scenario, Path(place) / "run", store=False)
+        with os.fdopen(writing, "w") as names:
+            json.dump(list(sys.modules), names)
+
+    child = fork(run)
+    os.close(writing)
+    with os.fdopen(reading) as names:
+        for name in json.load(names):
+            with contextlib.suppress(ImportError):  # what a module has made, and no file
+                import_module(name)
+    os.waitpid(child, 0)
+    gc.freeze()  # forks do not copy what they only look through
+
+
+def die(scenario: Scenario, folder: str, store: str | None, points: list[int], replace: bool) -> None:
+    """Run, die, and tell what is left."""
+    for i, point in enumerate([*points, 0]):
+        again = replace and not i
+        how = ended(fork(partial(run_and_die, scenario, Path(folder), store, point, replace=again)))
+        if ended(fork(partial(tell_what_is_left, Path(folder), how))):
+            sys.exit("the folder could not be read")
+
+
+def command(scenario: Scenario, place: str, arguments: list[str]) -> None:
+    """Run a command line, tell its pid, and tell how it has ended."""
+    child = fork(partial(run_command, place, arguments))
+    tell(child)
+    tell(ended(child))
+
+
+def run_command(place: str, arguments: list[str]) -> NoReturn:
+    """Run the command line as a process does that `fedsim` starts, with its output to a file."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    os.chdir(place)
+    said = os.open("said.txt", os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+    os.dup2(said, 1)
+    os.dup2(said, 2)
+    sys.argv = ["fedsim", *arguments]
+    recording.draw = lambda *_, **__: None  # type: ignore[assignment]
+    cli.main()
 
 
 def run_and_die(scenario: Scenario, folder: Path, store: Any, point: int, *, replace: bool) -> None:
@@ -54,44 +192,38 @@ def run_and_die(scenario: Scenario, folder: Path, store: Any, point: int, *, rep
     recording.run(scenario, folder, store=store, replace=replace)
 
 
-def main() -> None:
-    """Run, die, and say what is left."""
-    # Loaded once, and not in every process.
-    import matplotlib.backends.backend_agg  # noqa: F401
+def fork(act: Callable[[], None]) -> int:
+    """Act in a forked process, and return its pid.
 
-    scenario, folder = Scenario.load(sys.argv[1]), Path(sys.argv[2]).absolute()
-    if scenario.learning.provides:
-        import torch  # noqa: F401
-    points = [int(point) for point in sys.argv[4:] if point != "--replace"]
-    for i, point in enumerate([*points, 0]):
-        replace = not i and "--replace" in sys.argv
-        ended = in_a_fork(partial(run_and_die, scenario, folder, sys.argv[3] or None, point, replace=replace))
-        if in_a_fork(partial(print_what_is_left, folder, ended)):
-            sys.exit("the folder could not be read")
-
-
-def in_a_fork(act: Callable[[], None]) -> int:
-    """Act in a forked process, and return how it ended.
-
-    The parent reads no tables: the threads with which Arrow reads do not survive a fork.
+    The parent runs nothing and reads no tables: threads, such as those with which Arrow reads, do not survive a fork.
     """
     child = os.fork()
     if not child:
         act()
         sys.stdout.flush()
         os._exit(0)
+    return child
+
+
+def ended(child: int) -> int:
+    """Wait for a process and return its exit code, or the number of its signal below 0."""
     return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
 
 
-def print_what_is_left(folder: Path, ended: int) -> None:
-    """Print how a process ended, and the rounds and the status that it has left in the folder."""
+def tell_what_is_left(folder: Path, how: int) -> None:
+    """Tell how a process ended, and the rounds and the status that it has left in the folder."""
     try:
         rounds = read_run(folder).rounds.num_rows
     except RunError:
         rounds = -1
     state = folder / "run.json"
     status = json.loads(state.read_text())["status"] if state.exists() else None
-    print(json.dumps({"ended": ended, "rounds": rounds, "status": status}))  # noqa: T201
+    tell({"ended": how, "rounds": rounds, "status": status})
+
+
+def tell(answer: object) -> None:
+    """Print a line of JSON."""
+    print(json.dumps(answer), flush=True)  # noqa: T201
 
 
 if __name__ == "__main__":

@@ -71,6 +71,7 @@ class Reader:
     def __init__(self, page, folder):
         self.page, self.folder = page, folder
         self.code = ""
+        self.written = set()
 
     def follow(self):
         """Type every block."""
@@ -83,7 +84,11 @@ class Reader:
             except Exception as error:
                 error.add_note(f"in the block at {block.place}")
                 raise
-        sys.modules.pop(self._module, None)
+            if block.file is not None:
+                self.written.add(block.file.removesuffix(".py"))
+        # Two pages may show files of one name.
+        for module in (self._module, *self.written):
+            sys.modules.pop(module, None)
 
     @property
     def _module(self):
@@ -156,12 +161,15 @@ class Reader:
 def check_arguments(arguments):
     """Check that the command line takes these arguments; nothing is run."""
     group = get_command(app)
-    with group.make_context("fedsim", list(arguments), resilient_parsing=not arguments) as context:
+    # --help and --version print and end.
+    with (
+        contextlib.suppress(typer.Exit),
+        group.make_context("fedsim", list(arguments), resilient_parsing=not arguments) as context,
+    ):
         rest = [*context._protected_args, *context.args]
         if rest:
             name, command, given = group.resolve_command(context, rest)
-            with contextlib.suppress(typer.Exit):  # --help
-                command.make_context(name, given, parent=context)
+            command.make_context(name, given, parent=context)
 
 
 def exit_code(program):

@@ -5,6 +5,7 @@ that kinds need, what must stand beside them, and other values of fields whose t
 """
 
 import copy
+import functools
 import inspect
 import typing
 from collections.abc import Iterator, Mapping
@@ -113,7 +114,8 @@ def _parts_in(annotation: Any, slot: Slot | None, here: str, tables: Tables) -> 
         yield table, here, here, tables if there else with_values(tables, {here: OPTIONS.get(table.__name__, {})})
 
 
-def declared(owner: Any) -> dict[str, tuple[Any, Slot | None]]:
+@functools.cache
+def declared(owner: Any) -> Mapping[str, tuple[Any, Slot | None]]:
     """Return annotation and slot of each field of a table, or of each option of a class."""
     if issubclass(owner, BaseModel):
         return {name: (field.annotation, _slot(field)) for name, field in owner.model_fields.items()}

@@ -104,7 +104,13 @@ class Gathered:
 
 
 class Stepped(NamedTuple):
-    """What a server adds to its model, float64 of shape (d,), and what it keeps for the algorithm from then on."""
+    """What a server adds to its model, float64 of shape (d,), and what it keeps for the algorithm from then on.
+
+    Attributes
+    ----------
+    update : what the server adds to its model, float64, shape (d,)
+    shared : what it keeps for the algorithm, arrays by name
+    """
 
     update: FloatArray
     shared: Memory
@@ -162,11 +168,21 @@ class LocalAlgorithm(Component):
         return 0
 
     def part(self, layout: ModelLayout) -> BoolArray | None:
-        """Return which numbers of the whole model clients receive, train and send, shape (d,); None for all."""
+        """Return which numbers of the whole model clients receive, train and send, shape (d,); None for all.
+
+        Parameters
+        ----------
+        layout : names, shapes and places of the model's arrays
+        """
         return None
 
     def numbers_more(self, layout: ModelLayout) -> int:
-        """Return how many float32 numbers a client receives beside its model, and sends beside its update."""
+        """Return how many float32 numbers a client receives beside its model, and sends beside its update.
+
+        Parameters
+        ----------
+        layout : names, shapes and places of the model's arrays
+        """
         return 0
 
     def own_model(self, layout: ModelLayout, model: Vector, memory: Memory) -> Vector:
@@ -181,11 +197,21 @@ class LocalAlgorithm(Component):
         return model
 
     def begin(self, task: LocalTask) -> Start:
-        """Return what a training starts from; by default the server's model."""
+        """Return what a training starts from; by default the server's model.
+
+        Parameters
+        ----------
+        task : the model, and what client and server have kept
+        """
         return Start(task.model)
 
     def loss(self, batch: Batch) -> Any:
-        """Return the loss of a batch, a scalar of torch; by default that of the data. Clients tell the latter alone."""
+        """Return the loss of a batch, a scalar of torch; by default that of the data. Clients tell the latter alone.
+
+        Parameters
+        ----------
+        batch : scores, targets and representations of a batch, and the loss of the data
+        """
         return batch.data
 
     def end(self, task: LocalTask, difference: Vector) -> Memory:
@@ -208,7 +234,12 @@ class LocalAlgorithm(Component):
         return 0.0
 
     def step(self, gathered: Gathered) -> Stepped:
-        """Return the server's step; called only if the server keeps something."""
+        """Return the server's step; called only if the server keeps something.
+
+        Parameters
+        ----------
+        gathered : from the updates of a round
+        """
         return Stepped(gathered.update, gathered.shared)
 
 

@@ -45,7 +45,13 @@ class Moon(LocalAlgorithm):
         return {"model": task.model + difference}
 
     def loss(self, batch: Batch) -> Any:
-        """Return the loss of the data and the mean contrast."""
+        """Return the loss of the data and the mean contrast.
+
+        Raises
+        ------
+        ScenarioError
+            If the model has no dense or convolutional layer.
+        """
         if not batch.anchors:
             return batch.data
         if batch.representation is None:

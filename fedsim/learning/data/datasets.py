@@ -196,7 +196,12 @@ class DatasetPart(Protocol):
     """A data set as a scenario names it."""
 
     def load(self, data_dir: Path | None = None) -> Dataset:
-        """Return the data set, or raise `DataError` if it is missing."""
+        """Return the data set, or raise `DataError` if it is missing.
+
+        Parameters
+        ----------
+        data_dir : folder of data sets, as `data_folder` takes it; None for that of the environment
+        """
         ...
 
 
@@ -215,7 +220,12 @@ class PublishedPart(DatasetPart, Protocol):
         ...
 
     def available(self, data_dir: Path | None = None) -> bool:
-        """Return whether it can be loaded, as far as can be told without reading it."""
+        """Return whether it can be loaded, as far as can be told without reading it.
+
+        Parameters
+        ----------
+        data_dir : folder of data sets, as `data_folder` takes it; None for that of the environment
+        """
         ...
 
 
@@ -231,7 +241,12 @@ DATASET_PART: Final = Contract("data set", DatasetPart, {"load": InstanceOf(Data
 
 
 def data_folder(data_dir: str | Path | None = None) -> Path:
-    """Return the folder of data sets: the argument, else ``FEDSIM_DATA``, else the user's cache folder."""
+    """Return the folder of data sets: the argument, else ``FEDSIM_DATA``, else the user's cache folder.
+
+    Parameters
+    ----------
+    data_dir : folder that the caller names; None for that of the environment
+    """
     named = data_dir or os.environ.get("FEDSIM_DATA")
     return expanded(named, DataError) if named else user_cache()
 
@@ -249,7 +264,17 @@ class Limited(Component):
     train_limit: Annotated[int, Field(ge=1)] | None = None
 
     def limited(self, data: Dataset) -> Dataset:
-        """Return a set with the first training samples only."""
+        """Return a set with the first training samples only.
+
+        Parameters
+        ----------
+        data : the whole set
+
+        Raises
+        ------
+        ScenarioError
+            If ``train_limit`` is above the number of training samples.
+        """
         limit = self.train_limit
         if limit is None:
             return data
@@ -276,7 +301,12 @@ class Digits(Limited):
         return "scikit-learn"
 
     def available(self, data_dir: Path | None = None) -> bool:
-        """Return True: the set is part of scikit-learn."""
+        """Return True: the set is part of scikit-learn.
+
+        Parameters
+        ----------
+        data_dir : not used: the library has the file
+        """
         return True
 
     def load(self, data_dir: Path | None = None) -> Dataset:

@@ -60,7 +60,12 @@ class IdxFiles(Limited):
         return frozenset({USERS} if self.users else ())
 
     def available(self, data_dir: Path | None = None) -> bool:
-        """Return whether all files of the set exist; their content is not read."""
+        """Return whether all files of the set exist; their content is not read.
+
+        Parameters
+        ----------
+        data_dir : folder of data sets, as `data_folder` takes it; None for that of the environment
+        """
         return not self._missing(data_folder(data_dir))
 
     def load(self, data_dir: Path | None = None) -> Dataset:

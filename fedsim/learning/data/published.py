@@ -33,11 +33,20 @@ class _Published(Limited):
         return self.folder
 
     def available(self, data_dir: Path | None = None) -> bool:
-        """Return whether all files of the set exist; their content is not read."""
+        """Return whether all files of the set exist; their content is not read.
+
+        Parameters
+        ----------
+        data_dir : folder of data sets, as `data_folder` takes it; None for that of the environment
+        """
         return not self._missing(data_folder(data_dir))
 
     def download(self, data_dir: Path | None = None) -> None:
         """Download the set, unless its files exist already.
+
+        Parameters
+        ----------
+        data_dir : folder of data sets, as `data_folder` takes it; None for that of the environment
 
         Raises
         ------

@@ -72,11 +72,21 @@ class ExecutorChoice:
 
     @classmethod
     def again(cls, used: ExecutorUsed) -> Self:
-        """Return the choice of an executor that a run has recorded."""
+        """Return the choice of an executor that a run has recorded.
+
+        Parameters
+        ----------
+        used : what the run has recorded of its executor
+        """
         return cls.of(used.kind, used.device, cast(Precision, used.precision))
 
     def build(self, setup: TrainingSetup) -> Executor:
-        """Return a fresh executor; raises as `prepare`."""
+        """Return a fresh executor; raises as `prepare`.
+
+        Parameters
+        ----------
+        setup : what all jobs of the run have in common
+        """
         return self.prepare(setup).executor
 
     def prepare(self, setup: TrainingSetup, samples: IntArray | None = None) -> "Prepared":

@@ -4,10 +4,10 @@ An executor knows neither rounds nor clients nor handles. It is chosen outside t
 depend on which one computes it, up to the tolerance that its ``fingerprint`` stands for.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Final, Literal, NamedTuple, Protocol
+from typing import Final, Literal, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -121,6 +121,23 @@ class TrainingJob(NamedTuple):
     rates: FloatArray | None = None
 
 
+class MergedJob(NamedTuple):
+    """Trainings of one plain step each, from one model, of which nothing is asked for but the sum of differences.
+
+    Attributes
+    ----------
+    base : float32 array of shape (d,) that all start from
+    rows : each client's samples in the training set, one batch, n arrays
+    weights : of the clients' differences in the sum, shape (n,)
+    generators : gives the n generators of `TrainingJob.rng`, which serve until the next call
+    """
+
+    base: Vector
+    rows: Sequence[IntArray]
+    weights: FloatArray
+    generators: Callable[[], Sequence[np.random.Generator]]
+
+
 class TrainingResult(NamedTuple):
     """What a training gave.
 
@@ -219,6 +236,10 @@ class Executor(Protocol):
 
         It may train while it is read, so that no more results than needed are in memory. It is read to its end before
         the next call.
+
+        Parameters
+        ----------
+        jobs : at most ``max_batch`` of them
         """
         ...
 
@@ -228,6 +249,27 @@ class Executor(Protocol):
         `TrainingSetup.scores` makes them of sums over samples.
 
         It may be called from another thread while trainings run.
+
+        Parameters
+        ----------
+        jobs : any number of them
+        """
+        ...
+
+
+@runtime_checkable
+class Merging(Protocol):
+    """An executor that also works out sums of single steps, without each step by itself."""
+
+    @property
+    def merges(self) -> bool:
+        """Whether it does so for the trainings of this setup."""
+        ...
+
+    def train_sum(self, job: MergedJob) -> FloatArray:
+        """Return the weighted sum of the differences that `Executor.train` gives, up to rounding, shape (d,).
+
+        It may be called while results of `Executor.train` are read, between two of them.
         """
         ...
 

@@ -3,6 +3,7 @@
 import contextlib
 import threading
 from collections.abc import Iterator
+from contextlib import AbstractContextManager
 from functools import cached_property
 from typing import Final
 
@@ -11,7 +12,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from fedsim.arrays import FloatArray, Vector
+from fedsim.arrays import FloatArray, IntArray, Vector
 from fedsim.learning.executors.chunks import Chunk
 from fedsim.learning.executors.contracts import TrainingJob, TrainingResult, TrainingSetup
 from fedsim.learning.executors.objective import Objective, Seen
@@ -40,17 +41,19 @@ class Trainer:
     ----------
     flat : the one module that all jobs share
     setup : as given
+    samples : of the training set
+    forward : gives the scores of inputs in float32
     """
 
     def __init__(self, setup: TrainingSetup) -> None:
-        data, self.setup = setup.data, setup
+        data, self.setup, self.samples = setup.data, setup, len(setup.data.train_y)
         self._data, self._local, self._inputs, self._pull = data, setup.local, Inputs(data), setup.pull
         self.flat = build_flat(setup.model, data.shape, setup.outputs, setup.seed, channels_last=True)
         pool_before_relu(self.flat.module)
         self._own_loss = OwnLoss(setup, self.flat) if setup.algorithm.has_loss else None
         self._objective, self._task = Objective(setup), TASK.checked(setup.task)
         self._makes_batches, self._draws = self._task.makes_batches, torch.Generator()
-        self._forward = self.flat.module if setup.precision == "float32" else self._forward_in_bfloat16
+        self.forward = self.flat.module if setup.precision == "float32" else self._forward_in_bfloat16
 
     @cached_property
     def _optimizer(self) -> Optimizer:
@@ -75,6 +78,31 @@ class Trainer:
         state = self._optimizer.state() if self._local.keep_optimizer_state else {}
         return TrainingResult(difference, loss, loss_rms, state)
 
+    def begin(self, model: Vector) -> None:
+        """Take over the model whose gradients `gradient_of` gives, shape (d,)."""
+        self.flat.load(model)
+        self.flat.module.train()
+
+    def gradient_of(self, rows: IntArray, weights: Vector, drawing: AbstractContextManager[object]) -> Tensor:
+        """Return the gradient of a weighted sum of losses, shape (p,), which holds until the next call.
+
+        Parameters
+        ----------
+        rows : samples of the training set, shape (n,)
+        weights : of their losses, shape (n,)
+        drawing : entered around the forward pass
+        """
+        self.flat.gradient.zero_()
+        with drawing:
+            scores = self.forward(self.inputs_of(rows))
+        losses = self._objective.losses(scores, torch.from_numpy(self._data.train_y[rows]))
+        torch.autograd.backward(losses @ torch.from_numpy(weights))
+        return self.flat.gradient
+
+    def inputs_of(self, rows: IntArray) -> Tensor:
+        """Return what the module takes of samples of the training set."""
+        return self._inputs.of(torch.from_numpy(self._data.train_x[rows]))
+
     def load(self, model: Vector) -> None:
         """Take over the model that `score` is about, shape (d,)."""
         self.flat.load(model)
@@ -87,7 +115,7 @@ class Trainer:
         """
         images, labels = self._samples(chunk)
         with torch.inference_mode():
-            scores = self._forward(images)
+            scores = self.forward(images)
             if chunk.each:
                 return np.asarray(self._objective.sums(scores, labels).double().numpy())
             if self._objective.is_short:
@@ -97,7 +125,7 @@ class Trainer:
 
     def _run(self, job: TrainingJob) -> tuple[float, float]:
         """Do the job's batches; return the mean loss over the samples passed and the first pass's `loss_rms`."""
-        forward, step, gradient = self._forward, self._optimizer.step, self.flat.gradient
+        forward, step, gradient = self.forward, self._optimizer.step, self.flat.gradient
         weights, pull = self.flat.parameters.data, self._pull
         start = weights.clone() if pull else weights
         offset = None if job.offset is None else torch.from_numpy(self.flat.inward(job.offset))

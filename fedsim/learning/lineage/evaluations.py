@@ -96,7 +96,12 @@ class Evaluator:
         """Begin to evaluate jobs; never waits, as the executor may train meanwhile and wait for its reader."""
         if self._pool is None:
             self._pool = ThreadPoolExecutor(1, thread_name_prefix="evaluation")
-        running = Running(self._pool.submit(self.executor.evaluate, jobs), then)
+        try:
+            running = Running(self._pool.submit(self.executor.evaluate, jobs), then)
+        except BaseException:
+            # A thread that Ctrl-C has found while it started is one that nothing else would end, and Python waits for.
+            self._pool.shutdown(wait=False, cancel_futures=True)
+            raise
         self._under_way.append(running)
         return running
 

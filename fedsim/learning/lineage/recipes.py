@@ -6,6 +6,7 @@ from fedsim.arrays import FloatArray, Vector
 from fedsim.learning.aggregation.combining import Incoming, WeightedSum, difference_from, incoming
 from fedsim.learning.aggregation.contracts import Aggregator
 from fedsim.learning.lineage.handles import Combined, ModelHandle, Node, Sent, Training, UpdateHandle
+from fedsim.learning.lineage.merging import MergedUpdates
 from fedsim.learning.server_optimizers.contracts import ServerOptimizer
 
 
@@ -24,6 +25,7 @@ class Aggregation:
     weights : shape (n,)
     sent : gives what the server receives of an update
     moved : whether whole models are combined and not differences, see `fedsim.learning.Learner.aggregate`
+    merging : adds up updates without them, where it can; None for never
     sum_of : begins the sum of the updates in place of the aggregator; None for the aggregator
     noise : draws what the server adds to the sum, shape (d,); None for nothing
     """
@@ -39,6 +41,7 @@ class Aggregation:
         sent: Sent,
         *,
         moved: bool,
+        merging: MergedUpdates | None = None,
         sum_of: Callable[[ServerOptimizer, Vector], Incoming] | None = None,
         noise: Callable[[], FloatArray] | None = None,
     ) -> None:
@@ -48,16 +51,35 @@ class Aggregation:
         self._sum_of, self._noise = sum_of, noise
         self._taken: Incoming | None = None
         self._added = 0
+        adds_up = aggregator.adds_up and sum_of is None and noise is None and not moved
+        self._merging = merging if adds_up else None
+        self._divided, self._merged = False, list[int]()
+        self._alone: Sequence[int] = range(len(updates))
         self._parents: Sequence[Node] = [current, *[update.training for update in updates]]
         for update in updates:
             update.training.waiting += 1
 
     def parents(self) -> Sequence[Node]:
-        """Return the model and the trainings of the updates."""
+        """Return the model and the trainings of the updates that are not merged."""
+        self._divide()
         return self._parents
 
+    def _divide(self) -> None:
+        """Tell apart the updates that are merged, whose trainings are no parents any longer."""
+        if self._merging is None or self._divided:
+            return
+        self._divided, updates = True, self._updates
+        self._merged = self._merging.places(self._current, updates)
+        if self._merged:
+            merged = set(self._merged)
+            self._alone = [place for place in range(len(updates)) if place not in merged]
+            self._parents = [self._current, *[updates[place].training for place in self._alone]]
+
     def take(self) -> None:
-        """Take the next updates that are there; the first that is not there stops it, as the order counts."""
+        """Take the next updates that are there; the first that is not there stops it, as the order counts.
+
+        The sum of those that are merged is added last.
+        """
         if not self._current.materialized:
             return
         current = self._current.vector
@@ -70,7 +92,10 @@ class Aggregation:
         elif taken is None:
             taken = self._taken = incoming(self._aggregator, self._optimizer, current, len(self._updates))
         updates, weights, sent_of = self._updates, self._weights, self._sent
-        for place in range(self._added, len(updates)):
+        self._divide()
+        alone = self._alone
+        for number in range(self._added, len(alone)):
+            place = alone[number]
             update = updates[place]
             training = update.training
             if training.difference is None:
@@ -79,20 +104,33 @@ class Aggregation:
             if self._moved:
                 sent = difference_from(current, training.base.vector, sent)
             taken.add(sent, weights[place])
-            self._added = place + 1
+            self._added = number + 1
             training.taken()
 
     def combined(self) -> Combined:
         """Return the step of the server's rule with what the aggregator makes of the updates."""
         self.take()
-        if self._taken is None or self._added < len(self._updates):
+        if self._taken is None or self._added < len(self._alone):
             raise RuntimeError("an update is to be combined, but its training has not run")
+        self._add_merged()
         return self._taken.stepped(self._parameters, self._current.vector, self._current.server_state)
 
     def forget(self) -> None:
         """Let go of the updates that have not been added."""
-        for update in self._updates[self._added :]:
-            update.training.taken()
+        for place in [*self._alone[self._added :], *self._merged]:
+            self._updates[place].training.taken()
+
+    def _add_merged(self) -> None:
+        """Add the sum of the updates that are merged, and let go of what is in memory of them."""
+        if self._merging is None or not self._merged:
+            return
+        merged = [self._updates[place].training for place in self._merged]
+        found = self._merging.sum_of(merged, [self._weights[place] for place in self._merged])
+        if not isinstance(self._taken, WeightedSum):
+            raise TypeError(f"{type(self._taken).__name__} takes no sum of updates")
+        self._taken.add_whole(found)
+        for training in merged:
+            training.taken()
 
 
 class Combination:

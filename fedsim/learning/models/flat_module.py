@@ -1,10 +1,11 @@
 """A module whose numbers all lie in one flat vector, so that a model is loaded by one copy."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from fedsim.arrays import Vector
@@ -12,6 +13,8 @@ from fedsim.learning.data.shapes import Shape
 from fedsim.learning.models.layout import Entry, ModelLayout
 from fedsim.learning.models.own.trial import check_scores
 from fedsim.learning.models.settings import ModelPart, own_name
+
+Number = TypeVar("Number", bound=np.floating[Any])
 
 _NORMS = (nn.BatchNorm1d, nn.BatchNorm2d, nn.BatchNorm3d, nn.SyncBatchNorm)
 _COUNTER = "num_batches_tracked"
@@ -98,7 +101,7 @@ class FlatModule:
             _last(found[place], shape)[...] = numbers[place].reshape(shape)
         return found
 
-    def outward(self, numbers: Vector) -> Vector:
+    def outward(self, numbers: NDArray[Number]) -> NDArray[Number]:
         """Return a copy of the first n coordinates of `vector`, or of others of that shape, in the order of a model."""
         found = numbers.copy()
         for place, shape in self._turned:
@@ -171,7 +174,7 @@ def _changing_buffers(module: nn.Module) -> Iterator[tuple[str, Tensor]]:
             yield name, buffer
 
 
-def _last(numbers: Vector, shape: Sequence[int]) -> Vector:
+def _last(numbers: NDArray[Number], shape: Sequence[int]) -> NDArray[Number]:
     """Return a weight of shape (out, in, height, width) that lies in memory with its channels last."""
     out, channels, height, width = shape
     return numbers.reshape(out, height, width, channels).transpose(0, 3, 1, 2)

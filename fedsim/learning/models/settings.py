@@ -69,13 +69,24 @@ class MLP(Component):
     hidden: Annotated[tuple[Annotated[int, Field(ge=1)], ...], Field(strict=False)] = (32, 16)
 
     def build(self, shape: Shape, classes: int) -> "nn.Module":
-        """Return a fresh module."""
+        """Return a fresh module.
+
+        Parameters
+        ----------
+        shape : of a sample
+        classes : how many numbers the model gives, at least 1
+        """
         from fedsim.learning.models.architectures import mlp
 
         return mlp(math.prod(of_numbers(shape, "mlp")), classes, self.hidden)
 
     def narrowed(self, ratio: float) -> ModelPart:
-        """Return the perceptron with a ratio of the width of each hidden layer, rounded up."""
+        """Return the perceptron with a ratio of the width of each hidden layer, rounded up.
+
+        Parameters
+        ----------
+        ratio : of the width, in (0, 1]
+        """
         return MLP(hidden=tuple(math.ceil(width * ratio) for width in self.hidden))
 
 
@@ -99,14 +110,25 @@ class CNN3(Component):
     """
 
     def build(self, shape: Shape, classes: int) -> "nn.Module":
-        """Return a fresh module, or raise `ScenarioError` if images are smaller than 22 x 22."""
+        """Return a fresh module, or raise `ScenarioError` if images are smaller than 22 x 22.
+
+        Parameters
+        ----------
+        shape : of a sample: channels, height, width
+        classes : how many numbers the model gives, at least 1
+        """
         image = of_images(shape, "cnn3", 22)
         from fedsim.learning.models.architectures import cnn3
 
         return cnn3(image, classes)
 
     def narrowed(self, ratio: float) -> ModelPart:
-        """Return the network with a ratio of the channels of each hidden layer, rounded up."""
+        """Return the network with a ratio of the channels of each hidden layer, rounded up.
+
+        Parameters
+        ----------
+        ratio : of the channels of each layer, in (0, 1]
+        """
         return NarrowCNN3(ratio=ratio)
 
 

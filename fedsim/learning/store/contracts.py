@@ -20,21 +20,47 @@ class Store(Protocol):
     """Results under digests; several runs may share one, in one process or in several."""
 
     def records(self, digests: Sequence[str]) -> dict[str, Record]:
-        """Return the records that are kept under some of these digests."""
+        """Return the records that are kept under some of these digests.
+
+        Parameters
+        ----------
+        digests : that are asked for, 32 hexadecimal digits each
+        """
         ...
 
     def put_records(self, records: Mapping[str, Record]) -> None:
-        """Keep records under their digests. They are kept always: no rule lets go of a record."""
+        """Keep records under their digests. They are kept always: no rule lets go of a record.
+
+        Parameters
+        ----------
+        records : numbers by name, under the digest of each record
+        """
         ...
 
     def arrays(self, digest: str) -> Arrays | None:
-        """Return the arrays kept under a digest, read-only, bit by bit as they were put; None if they are not kept."""
+        """Return the arrays kept under a digest, read-only, bit by bit as they were put; None if they are not kept.
+
+        Parameters
+        ----------
+        digest : 32 hexadecimal digits
+        """
         ...
 
     def put_arrays(self, digest: str, arrays: Arrays) -> None:
-        """Keep arrays under a digest, as long as there is room for them; those used longest ago go first."""
+        """Keep arrays under a digest, as long as there is room for them; those used longest ago go first.
+
+        Parameters
+        ----------
+        digest : 32 hexadecimal digits
+        arrays : by name
+        """
         ...
 
     def remove_arrays(self, digest: str) -> None:
-        """Let go of the arrays under a digest, if they are kept."""
+        """Let go of the arrays under a digest, if they are kept.
+
+        Parameters
+        ----------
+        digest : 32 hexadecimal digits
+        """
         ...

@@ -28,6 +28,10 @@ class Keeping:
     def parse(cls, text: str) -> Self:
         """Return the rule that a text names: ``all``, ``last`` or ``every N``.
 
+        Parameters
+        ----------
+        text : such as ``"every 10"``
+
         Raises
         ------
         FedsimError
@@ -54,6 +58,12 @@ class Keeping:
     def stays(self, version: int) -> bool:
         """Return whether a model of a version stays once a newer one is there.
 
+        Parameters
+        ----------
+        version : of the model, from 0
+
+        Examples
+        --------
         >>> [version for version in range(8) if Keeping(3).stays(version)]
         [0, 3, 6]
         """

@@ -63,7 +63,12 @@ class Metric(Component):
         return float(sums[0]) / samples
 
     def bound(self, task: "Task") -> Self:
-        """Return the metric for a task; by default itself. A metric with options that the task knows takes them."""
+        """Return the metric for a task; by default itself. A metric with options that the task knows takes them.
+
+        Parameters
+        ----------
+        task : whose models are evaluated
+        """
         return self
 
 
@@ -124,6 +129,10 @@ class Task(Component):
         """Return how many numbers the model gives for a sample (for each place of a sequence), at least 1.
 
         Models get it as ``classes``.
+
+        Parameters
+        ----------
+        data : with targets of the task
 
         Raises
         ------

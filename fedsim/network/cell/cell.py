@@ -65,6 +65,7 @@ class Uplink(ClientLink):
     ----------
     power_control : ``"full"``, ``"fractional"`` or ``"spread"``: power of a client in its share of a band that clients
         share; fractional also where its band is its own (`fedsim.network.radio.shares.power_control`)
+    fading_in_shares : as in the downlink
     """
 
     sharing: Annotated[Sharing, SharingSlot(SHARINGS, recipe=True)] = "dedicated"

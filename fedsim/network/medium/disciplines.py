@@ -59,24 +59,49 @@ class Discipline(ABC):
     asked_at_each_join: ClassVar[bool] = True
 
     def prepare(self, channel: Channel) -> None:
-        """Take what the rule needs of a cell's radio, before the first job; by default nothing."""
+        """Take what the rule needs of a cell's radio, before the first job; by default nothing.
+
+        Parameters
+        ----------
+        channel : radio of the cell: SNR and efficiency of each client
+        """
         return
 
     @abstractmethod
     def join(self, job: Job) -> None:
-        """Add a job that starts now."""
+        """Add a job that starts now.
+
+        Parameters
+        ----------
+        job : one transfer
+        """
 
     @abstractmethod
     def leave(self, job: Job) -> None:
-        """Remove a job that has ended or is cancelled; a job that is not present changes nothing."""
+        """Remove a job that has ended or is cancelled; a job that is not present changes nothing.
+
+        Parameters
+        ----------
+        job : one transfer
+        """
 
     @abstractmethod
     def advance(self, work: float) -> None:
-        """Divide work of the medium in Hz s among the jobs present; called only while there are any."""
+        """Divide work of the medium in Hz s among the jobs present; called only while there are any.
+
+        Parameters
+        ----------
+        work : in Hz s, at most what `next_end` has said
+        """
 
     @abstractmethod
     def served(self, job: Job) -> float:
-        """Return the work done for a job that is present, in Hz s."""
+        """Return the work done for a job that is present, in Hz s.
+
+        Parameters
+        ----------
+        job : one transfer
+        """
 
     @abstractmethod
     def next_end(self) -> tuple[float, Job]:
@@ -90,6 +115,11 @@ class Discipline(ABC):
 
         Asked where `asked_at_each_join` is false. A number says that the job brings no other's end forward, so that the
         medium need not ask for the next end before; None, the default, says that it has to ask.
+
+        Parameters
+        ----------
+        job : that has joined in this instant
+        bandwidth_hz : of the medium
         """
         return None
 
@@ -98,7 +128,12 @@ class Discipline(ABC):
         """Return the jobs that are served now. Large collections should find a member in constant time."""
 
     def rate_hz(self, bandwidth_hz: float) -> float:
-        """Return the work in Hz s that a medium of some bandwidth does in a second; by default its bandwidth."""
+        """Return the work in Hz s that a medium of some bandwidth does in a second; by default its bandwidth.
+
+        Parameters
+        ----------
+        bandwidth_hz : of the medium
+        """
         return bandwidth_hz
 
 

@@ -26,6 +26,8 @@ def doppler_hz(speed_m_per_s: float, carrier_hz: float) -> float:
     ----------
     speed_m_per_s, carrier_hz : speed of the client, and carrier frequency
 
+    Examples
+    --------
     >>> round(doppler_hz(3 / 3.6, 2e9), 2)
     5.56
     """
@@ -89,6 +91,8 @@ FADINGS = Registry(
         "rayleigh": "fedsim.network.radio.fading:Rayleigh",
         "rician": "fedsim.network.radio.fading:Rician",
         "nakagami": "fedsim.network.radio.fading:Nakagami",
+        "sionna-tdl": "fedsim.network.radio.sionna.fading:SionnaTdl",
+        "sionna-cdl": "fedsim.network.radio.sionna.fading:SionnaCdl",
     },
 )
 

@@ -23,6 +23,9 @@ Gap = Literal["flat", "nr-ldpc"]
 TARGET_ERROR_RATE: Final = 0.1
 """Block error rate at a scheme's threshold: TS 38.214, clause 5.2.2.1."""
 
+_SURE: Final = 36.0
+"""Steepness times margin from which on the odds of an error are below ``exp(-36) / 9``."""
+
 NR_LDPC_GAP_DB: Final[dict[int, float]] = {2: 1.0, 4: 2.0, 6: 3.0, 8: 3.0}
 """Distance of NR's codes from Shannon's limit by bits per symbol, at 10 % block errors in white noise.
 
@@ -143,20 +146,35 @@ class ModulationAndCoding(Component):
         return np.asarray(limit_db + np.array(gap_db))
 
     def scheme(self, snr: FloatArray) -> FloatArray:
-        """Return the index of the scheme taken at each linear SNR, of the shape of snr; -1 in an outage."""
+        """Return the index of the scheme taken at each linear SNR, of the shape of snr; -1 in an outage.
+
+        Parameters
+        ----------
+        snr : linear SNRs, any shape
+        """
         with np.errstate(divide="ignore"):
             level = linear_to_db(snr)
         return np.asarray(np.searchsorted(self.thresholds_db(), level, side="right") - 1)
 
     def error_rate(self, margin_db: FloatArray) -> FloatArray:
-        """Return the block error rate at distances in dB of the SNR above a scheme's threshold, of any shape."""
+        """Return the block error rate at distances in dB of the SNR above a scheme's threshold, of any shape.
+
+        Parameters
+        ----------
+        margin_db : SNR less the threshold of the scheme, any shape
+        """
         odds = np.exp(np.clip(-self.steepness_per_db * margin_db, -700.0, 700.0)) * (
             TARGET_ERROR_RATE / (1.0 - TARGET_ERROR_RATE)
         )
         return np.asarray(odds / (1.0 + odds))
 
     def attempts_and_residual(self, margin_db: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return the expected transmissions of a block and the probability that all fail, of the shape of margin_db."""
+        """Return the expected transmissions of a block and the probability that all fail, of the shape of margin_db.
+
+        Parameters
+        ----------
+        margin_db : SNR less the threshold of the scheme, any shape
+        """
         failed = np.ones_like(margin_db)
         expected = np.zeros_like(margin_db)
         for attempt in range(1, self.attempts + 1):
@@ -171,13 +189,18 @@ class ModulationAndCoding(Component):
         By the renewal-reward theorem: bits that arrive per transport block over its time, ``N`` attempts
         and ``N - 1`` backoffs.
         """
-        index = self.scheme(snr)
-        served = index >= 0
+        thresholds_db = self.thresholds_db()
         with np.errstate(divide="ignore"):
-            margin = linear_to_db(snr) - self.thresholds_db()[np.maximum(index, 0)]
-        expected, residual = self.attempts_and_residual(np.where(served, margin, 0.0))
+            level_db = linear_to_db(snr)
+        index = np.searchsorted(thresholds_db, level_db, side="right") - 1
+        served, index = index >= 0, np.maximum(index, 0)
+        margin = np.asarray(level_db - thresholds_db[index])
+        # Elsewhere the error rate is below 2^-54, and 1 plus or minus it is 1.
+        fallible = served & (margin < _SURE / self.steepness_per_db)
+        expected, residual = np.ones_like(margin), np.zeros_like(margin)
+        expected[fallible], residual[fallible] = self.attempts_and_residual(margin[fallible])
         airtime = expected + (expected - 1.0) * self.backoff_s / self.block_s
-        net = self.efficiencies()[np.maximum(index, 0)] * (1.0 - residual) / airtime
+        net = self.efficiencies()[index] * (1.0 - residual) / airtime
         return np.where(served, (1.0 - self.overhead) * net, 0.0)
 
     def mean_efficiency(self, snr: FloatArray, fading: Fading) -> FloatArray:

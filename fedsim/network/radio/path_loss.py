@@ -34,6 +34,12 @@ class FreeSpace(Component):
 
     H. T. Friis, "A note on a simple transmission formula", Proc. IRE 34(5), 1946, between isotropic antennas.
 
+    Attributes
+    ----------
+    carrier_hz : carrier frequency, 2 GHz by default
+
+    Examples
+    --------
     >>> round(float(FreeSpace(carrier_hz=2.4e9).loss_db(100.0)), 2)
     80.05
     """
@@ -55,6 +61,14 @@ class LogDistance(Component):
     0 dB: no passive path amplifies (with the defaults that matters below 0.4 m). The defaults are the urban macro
     cell at 2 GHz with antennas 15 m above the roofs, 128.1 + 37.6 log10(R / km): 3GPP TR 36.942, section 4.5.2.
 
+    Attributes
+    ----------
+    exponent : a tenth of the dB that a decade of distance costs, above 0
+    reference_loss_db : loss at the reference distance, at least 0
+    reference_distance_m : above 0
+
+    Examples
+    --------
     >>> round(float(LogDistance().loss_db(100.0)), 1)
     90.5
     """

@@ -39,6 +39,7 @@ class TableAudit:
     one_server : whether there are no edge servers
     asks : whether the selector asks clients first, so that a cohort may have its updates and get no model
     draws : whether clients draw samples, so that a message down may be of any size, and one up without bits
+    any_size : whether sizes of messages are stated from outside, so that each may be any
     rules : the rules of each row, by table
 
     Attributes
@@ -55,10 +56,11 @@ class TableAudit:
         one_server: bool = True,
         asks: bool = False,
         draws: bool = False,
+        any_size: bool = False,
         rules: dict[str, tuple[RowRule, ...]] = ROW_RULES,
     ) -> None:
         self.spent_s = 0.0
-        self._asks, self._draws, self._narrow = asks, draws, narrow
+        self._asks, self._draws, self._narrow, self._any_size = asks, draws, narrow, any_size
         self._bits, self._accountant, self._one_server, self._rules = bits, accountant, one_server, rules
         self._participations, self._probes, self._steps = (Following(-1.0, -1.0) for _ in range(3))
         self._rounds = {name: Following(0.0, -math.inf, 0.0, 0.0) for name in ("rounds", "edge_rounds")}
@@ -121,7 +123,8 @@ class TableAudit:
 
     def _check_participations(self, rows: TableRows) -> None:
         self._check_order(rows, self._participations)
-        self._check_messages(rows)
+        if not self._any_size:
+            self._check_messages(rows)
         self._check_budget(rows)
         self._rows += rows.size
         self._stale_used += int(np.count_nonzero(rows["fate"] == Fate.STALE_USED))

@@ -87,11 +87,21 @@ class RoundPolicy(Component, ABC):
         return checked.traits.provides | ({TIME_LIMIT} if limited else set())
 
     def time_limit_s(self, past: PastRounds) -> float:
-        """Return how long the server waits at most once the coming round's cohort has been sent; inf for no limit."""
+        """Return how long the server waits at most once the coming round's cohort has been sent; inf for no limit.
+
+        Parameters
+        ----------
+        past : lengths and durations of past rounds, as the server saw them
+        """
         return math.inf
 
     def aggregation(self, learner: Learner) -> AggregationRule | None:
-        """Return the policy's own rule that makes the next model; None for that of the scenario's late rule."""
+        """Return the policy's own rule that makes the next model; None for that of the scenario's late rule.
+
+        Parameters
+        ----------
+        learner : that adds updates up
+        """
         return None
 
     @property
@@ -107,6 +117,10 @@ class RoundPolicy(Component, ABC):
         ----------
         server : selects, sends and tells of arrivals
         round_ : the round, which starts now
+
+        Returns
+        -------
+        RoundEnd
         """
 
     @model_validator(mode="after")
@@ -256,7 +270,12 @@ class SynchronousPolicy(RoundPolicy):
 
     @abstractmethod
     def enough(self, round_: Round) -> Event:
-        """Return the event that ends a round whose cohort has been sent."""
+        """Return the event that ends a round whose cohort has been sent.
+
+        Parameters
+        ----------
+        round_ : the round, with the events of its deliveries
+        """
 
     @final
     def run(self, server: ServerPort, round_: Round) -> Running:

@@ -45,7 +45,12 @@ class LateRule(Component):
         return 1.0
 
     def aggregation(self, learner: Learner) -> AggregationRule:
-        """Return the rule that makes the next model of the updates that have arrived; the average of fresh ones."""
+        """Return the rule that makes the next model of the updates that have arrived; the average of fresh ones.
+
+        Parameters
+        ----------
+        learner : that adds updates up
+        """
         return FedAvgRule(learner)
 
 

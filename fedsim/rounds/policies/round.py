@@ -32,7 +32,12 @@ class PastRounds:
     picked: IntArray = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
 
     def keep(self, rounds: int | None) -> None:
-        """Forget the lengths and durations of rounds before the last ones; None keeps all."""
+        """Forget the lengths and durations of rounds before the last ones; None keeps all.
+
+        Parameters
+        ----------
+        rounds : how many; None for all
+        """
         if rounds is not None:
             for memory in (self.rounds_s, self.durations_s):
                 del memory[: max(len(memory) - rounds, 0)]
@@ -82,13 +87,23 @@ class Round:
         return self.delivered(self.size)
 
     def delivered(self, count: int) -> Event:
-        """Return the event that is triggered when a number of clients of the cohort have delivered."""
+        """Return the event that is triggered when a number of clients of the cohort have delivered.
+
+        Parameters
+        ----------
+        count : number of clients, at least 1
+        """
         if self.cohort_run is None:
             return self.env.event().succeed()
         return self.cohort_run.participations.delivered(count)
 
     def limit(self, delay_s: float) -> LastOfInstant:
-        """Return the event of a deadline in ``delay_s`` seconds; it comes after all other events of its instant."""
+        """Return the event of a deadline in ``delay_s`` seconds; it comes after all other events of its instant.
+
+        Parameters
+        ----------
+        delay_s : in seconds, at least 0
+        """
         limit = LastOfInstant(self.env, delay_s)
         self._limits.append(limit)
         return limit

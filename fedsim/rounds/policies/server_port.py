@@ -80,6 +80,10 @@ class ServerPort(Protocol):
         ----------
         cohort : what `select` returned
         round_ : the present round, whose `cohort_run` is set
+
+        Returns
+        -------
+        CohortRun
         """
         ...
 
@@ -90,11 +94,20 @@ class ServerPort(Protocol):
         ----------
         round_ : the present round
         concurrency : number of clients to have in flight
+
+        Returns
+        -------
+        whether any client is available, or will be
         """
         ...
 
     def cancel_older_than(self, lag: int) -> Waiting:
-        """Cancel clients that train a model more than ``lag`` versions old."""
+        """Cancel clients that train a model more than ``lag`` versions old.
+
+        Parameters
+        ----------
+        lag : in versions, at least 0
+        """
         ...
 
     def buffered_clients(self) -> IntArray:

@@ -24,6 +24,7 @@ from fedsim.rounds.clients.dispatch import Dispatcher
 from fedsim.rounds.clients.sampled_work import SampledWork, SampledWorks
 from fedsim.rounds.clients.widths import WidthChoice
 from fedsim.rounds.server.context import ServerContext
+from fedsim.rounds.server.decisions import Decisions
 from fedsim.rounds.server.roster import Roster
 from fedsim.rounds.server.round_log import RoundLog
 from fedsim.rounds.server.update_buffer import UpdateBuffer
@@ -45,6 +46,7 @@ class CohortRuns:
     buffer : updates that have arrived
     log : records participations
     rule : is told of every dispatch
+    decisions : that come from outside, where it is told of clients that have delivered; None for none
     """
 
     def __init__(
@@ -56,6 +58,7 @@ class CohortRuns:
         buffer: UpdateBuffer,
         log: RoundLog,
         rule: AggregationRule,
+        decisions: Decisions | None = None,
     ) -> None:
         self.env, self.context, self._dispatcher = env, context, dispatcher
         self._roster, self._buffer, self._log, self._rule = roster, buffer, log, rule
@@ -65,6 +68,7 @@ class CohortRuns:
         self._asynchronous = traits.concurrency is not None
         self._waits_for_all = not traits.tolerates_losses
         self._least_share = context.late.least_share
+        self._decisions = decisions
         self._sent = 0
         self._open: dict[CohortRun, None] = {}
         # Open cohorts with members that have ended since the last round.
@@ -131,7 +135,7 @@ class CohortRuns:
             deadline_s=now_s + limit_s,
             least_share=1.0 if cohort.trained else self._least_share,
             mean_uplink_s=self._mean_uplink_s(client, run.level) if shortens else None,
-            waits_for_all=self._waits_for_all,
+            waits_for_all=self._waits_for_all and not self._limited,
             links=self._allocated(client, given),
             cpu_frequency=given.cpu_frequency,
             transmit_power_dbm=given.transmit_power_dbm,
@@ -198,9 +202,19 @@ class CohortRuns:
         return sum([int(np.count_nonzero(~run.participations.arrived)) for run in self._open])
 
     @property
+    def _limited(self) -> bool:
+        """Whether the present round has a limit from outside, whatever its policy waits for."""
+        return self._decisions is not None and self._decisions.limit_s < math.inf
+
+    @property
     def any_in_flight(self) -> bool:
         """Whether a client of an open cohort is in flight."""
         return any(not run.participations.ended.all() for run in self._open)
+
+    def served(self, number: int) -> Members:
+        """Return the members of open cohorts whose updates the aggregation of a round has used."""
+        used = [(run, np.flatnonzero(run.served_round == number)) for run in self._open]
+        return [part for part in used if part[1].size]
 
     def close_round(self, run: CohortRun) -> None:
         """Take in the updates of a round's own cohort, and mark its other members as late."""
@@ -281,4 +295,6 @@ class CohortRuns:
         if delivered:
             self._roster.delivered(client, run)
             self._buffer.take(run, np.array([i]))
+            if self._decisions is not None:
+                self._decisions.ended.append((run, i, self.env.now))
             self._roster.notify()

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
 from numpy.typing import NDArray
 
 from fedsim.arrays import FloatArray, IntArray
@@ -41,6 +42,10 @@ class ServerContext:
     releases : what the tables say of private releases; None without privacy
     secure : of secure aggregation; None for updates in clear
     weighting : by which weights updates count, under a policy without a rule of its own
+    learner : what is learned
+    selector : which clients take part
+    policy : when a round is over
+    numbers_from_outside : whether numbers beside updates are reported from outside, without learning
     """
 
     clients: ClientContext
@@ -59,6 +64,7 @@ class ServerContext:
     releases: ReleaseFacts | None = None
     secure: SecureParts | None = None
     weighting: Weighting = field(default_factory=BySamples)
+    numbers_from_outside: bool = False
 
     def sent_numbers(
         self, client: IntArray, releases: Sequence[Release], columns: Mapping[str, NDArray[Any]]
@@ -73,8 +79,13 @@ class ServerContext:
         releases : of the numbers of each client, m of them
         columns : the numbers by name, each of shape (m,)
         """
-        if self.side_information is None or self.learner.architecture is None:
+        known = self.learner.architecture is not None or self.numbers_from_outside
+        if self.side_information is None or not known:
             return dict(columns)
         keys = [(one, release.index) for one, release in zip(client.tolist(), releases, strict=True)]
         generators = (self.clients.streams.generator("side-information", *key) for key in keys)
-        return released_numbers(self.side_information, columns, [release.epsilon for release in releases], generators)
+        sent = released_numbers(self.side_information, columns, [release.epsilon for release in releases], generators)
+        if not self.numbers_from_outside:
+            return sent
+        # What was not reported is not told either.
+        return {name: np.where(np.isnan(columns[name]), np.nan, column) for name, column in sent.items()}

@@ -23,6 +23,7 @@ from fedsim.rounds.policies.round import Round
 from fedsim.rounds.secure.exchange import InClear
 from fedsim.rounds.server.cohort_runs import CohortRuns
 from fedsim.rounds.server.context import ServerContext
+from fedsim.rounds.server.decisions import Asked, Closed, Decisions
 from fedsim.rounds.server.knowledge import all_members
 from fedsim.rounds.server.probing import Prober
 from fedsim.rounds.server.refill import Refill
@@ -30,7 +31,7 @@ from fedsim.rounds.server.roster import Roster
 from fedsim.rounds.server.round_log import RoundLog
 from fedsim.rounds.server.selection import Ask, Selection
 from fedsim.rounds.server.update_buffer import UpdateBuffer
-from fedsim.selectors import Cohort
+from fedsim.selectors import Cohort, RoundView
 
 
 class Coordinator:
@@ -43,6 +44,7 @@ class Coordinator:
     dispatcher : sends cohorts over the links that all coordinators of a run share
     log : records its rounds
     member : ids of its clients, ascending, shape (n,); None for the whole crowd
+    decisions : that come from outside; None for those of the selector
 
     Attributes
     ----------
@@ -56,8 +58,9 @@ class Coordinator:
         dispatcher: Dispatcher,
         log: RoundLog,
         member: IntArray | None = None,
+        decisions: Decisions | None = None,
     ) -> None:
-        self.env, self.context, self._log = env, context, log
+        self.env, self.context, self._log, self._decisions = env, context, log, decisions
         self.model: Model = context.learner.initial()
         self._clients = context.learner.samples.size
         self._traits = context.policy.traits
@@ -65,13 +68,15 @@ class Coordinator:
         self._rule = context.late.aggregation(context.learner) if rule is None else rule
         self._buffer = UpdateBuffer(context, self._rule)
         self._roster = Roster(env, self._clients, member)
-        self._runs = CohortRuns(env, context, dispatcher, self._roster, self._buffer, log, self._rule)
-        self._selection = Selection(env, context, self._roster)
+        self._runs = CohortRuns(env, context, dispatcher, self._roster, self._buffer, log, self._rule, decisions)
+        self._selection = Selection(env, context, self._roster, decisions)
         self._prober = Prober(env, context, dispatcher, log)
         secure = context.secure
         self._masking = InClear() if secure is None else secure.masking(env, dispatcher, log.stepped)
-        self._refill = Refill(env, context, self._roster, self._selection, self._send_one)
+        self._refill = Refill(env, context, self._roster, self._selection, self._send_one, decisions)
         self._round: Round | None = None
+        if decisions is not None:
+            decisions.server = self
         self._start_s = 0.0
 
     def next_start_s(self, number: int) -> float:
@@ -98,7 +103,7 @@ class Coordinator:
                     yield from self._runs.cancel([own])
                 self._runs.close_round(own)
                 revealed = yield from self._masking.reveal(own)
-            self._close(round_, ended_by, revealed=revealed)
+            yield from self._close(round_, ended_by, revealed=revealed)
         except PartError as error:
             error.place(number, self.env.now)
             raise
@@ -117,6 +122,10 @@ class Coordinator:
         self._log.close(
             round_.number, round_.start_s, self.env.now, self.candidates, self.model.version, RoundEnd.RESTART
         )
+        if self._decisions is not None:
+            self._decisions.closed = self._closed(round_, self.env.now, RoundEnd.RESTART)
+            if round_.cohort_run is not None:
+                yield from self._decisions.wait(self.env, Asked.REPORT)
         return True
 
     def shutdown(self) -> Waiting:
@@ -185,8 +194,11 @@ class Coordinator:
     def select(self, round_: Round, cohort_size: int | None) -> Generator[Event, Any, Cohort | None]:
         """Return the round's cohort; None if no client is available and others are in flight."""
         if self._traits.overlaps_rounds and self._roster.in_flight:
-            return (yield from self._selection.after_question(lambda: round_.number, cohort_size, self._ask(round_)))
+            beside = yield from self._selection.after_question(lambda: round_.number, cohort_size, self._ask(round_))
+            self._limit(round_)
+            return beside
         chosen = yield from self._selection.of_round(round_.number, self._start_s, cohort_size, self._ask(round_))
+        self._limit(round_)
         return (yield from self._masking.prepare(round_.number, chosen, self._selection.draw(round_.number)))
 
     def dispatch(self, cohort: Cohort, round_: Round) -> CohortRun:
@@ -211,6 +223,31 @@ class Coordinator:
         """Cancel clients that train a model more than ``lag`` versions old."""
         yield from self._runs.cancel_before(self.model.version - lag)
 
+    def look(self, number: int, size: int | None = None) -> RoundView | None:
+        """Return what the selector would see now, in a round; None without candidates."""
+        return self._selection.look(number, size)
+
+    def selected(self, number: int, size: int) -> Cohort | None:
+        """Return the selector's clients for vacant places of an asynchronous server now; None for none."""
+        return self._selection.at_once(number, size)
+
+    def send(self, cohort: Cohort) -> None:
+        """Send clients one by one now, from the newest model, as an asynchronous server does."""
+        self._refill.send(cohort)
+
+    def leave_vacant(self, vacant: int) -> None:
+        """Let places without a client in flight stay vacant until there is a candidate."""
+        self._refill.leave_vacant(vacant)
+
+    def look_around(self) -> None:
+        """Let a policy that waits for clients see what has changed."""
+        self._roster.notify()
+
+    def _limit(self, round_: Round) -> None:
+        """Let a round that begins end no later than is decided outside."""
+        if self._decisions is not None:
+            round_.time_limit_s = min(round_.time_limit_s, self._decisions.limit_s)
+
     def _ask(self, round_: Round) -> Ask:
         return partial(self._prober.ask, round_.number, self.model)
 
@@ -221,13 +258,30 @@ class Coordinator:
         yield from self._refill.stop_asking()
         yield from self._runs.stop()
 
-    def _close(self, round_: Round, ended_by: RoundEnd, *, revealed: bool) -> None:
+    def _closed(self, round_: Round, end_s: float, ended_by: RoundEnd) -> Closed:
+        """Return a round that is over, for decisions from outside."""
+        return Closed(
+            round_.number,
+            round_.start_s,
+            end_s,
+            ended_by,
+            self.candidates,
+            self.model.version,
+            round_.cohort_run,
+            self._runs.served(round_.number),
+        )
+
+    def _close(self, round_: Round, ended_by: RoundEnd, *, revealed: bool) -> Waiting:
         """Aggregate the updates that have arrived, if their sum is known, and record and report the round."""
         number, own, end_s = round_.number, round_.cohort_run, self.env.now
         asynchronous = self._traits.concurrency is not None
         if not revealed:
             self._buffer.discard()
         self.model = self._buffer.aggregate(number, self.model)
+        if self._decisions is not None:
+            self._decisions.closed = self._closed(round_, end_s, ended_by)
+            yield from self._decisions.wait(self.env, Asked.REPORT)
+        self._buffer.measure()
         arrived = self._buffer.take_arrived()
         final = self._runs.finalize(arrived)
         counted = final if asynchronous else [] if own is None else [all_members(own)]

@@ -131,6 +131,6 @@ def _row(pending: PendingEvaluation, number: int, time_s: float, version: int) -
         "time_s": time_s,
         "model_version": version,
         "accuracy": None if math.isnan(found.accuracy) else found.accuracy,
-        "loss": found.loss,
+        "loss": found.loss if found.has_loss else None,
         "metrics": dict(_metrics(found.metrics)) or None,
     }

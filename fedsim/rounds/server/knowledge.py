@@ -173,7 +173,12 @@ class Knowledge:
         )
 
     def sent(self, client: IntArray) -> None:
-        """Count a participation of each of some clients, shape (n,)."""
+        """Count a participation of each of some clients, shape (n,).
+
+        Parameters
+        ----------
+        client : ids, shape (n,); an id may occur more than once
+        """
         self.participations[client] += 1
 
     def update(self, arrived: Members, now_s: float) -> None:

@@ -11,6 +11,7 @@ from fedsim.clock import LastOfInstant, call_when, delay_until, tie_s
 from fedsim.errors import ScenarioError, SelectorError
 from fedsim.rounds.clients.cohort import CohortRun
 from fedsim.rounds.server.context import ServerContext
+from fedsim.rounds.server.decisions import Asked, Decisions
 from fedsim.rounds.server.roster import Roster
 from fedsim.rounds.server.selection import Ask, Selection
 from fedsim.selectors import Cohort
@@ -32,6 +33,7 @@ class Refill:
     roster : state of the clients
     selection : asks the selector
     send : sends a cohort of one client
+    decisions : that come from outside, of whom to send; None for the selector's
 
     Attributes
     ----------
@@ -39,12 +41,18 @@ class Refill:
     """
 
     def __init__(
-        self, env: Environment, context: ServerContext, roster: Roster, selection: Selection, send: Send
+        self,
+        env: Environment,
+        context: ServerContext,
+        roster: Roster,
+        selection: Selection,
+        send: Send,
+        decisions: Decisions | None = None,
     ) -> None:
         self.env, self._roster, self._selection, self._send = env, roster, selection, send
         self._participations = context.knowledge.participations
         self._give_up_after_s = context.policy.traits.give_up_after_s
-        self.number = 0
+        self.number, self._decisions = 0, decisions
         self._looks_again_s = -math.inf
         self._question: Process | None = None
         self._declined_at: int | None = None
@@ -65,13 +73,34 @@ class Refill:
         SelectorError
             If no client is in flight and the selector selects none of the candidates: nothing would ever happen.
         """
+        if self._decisions is not None:
+            return self._wait_outside(self._decisions, concurrency)
         if self._selection.selector.probe is not None:
             return self._after_question(concurrency, ask)
         while self._roster.in_flight < concurrency:
             cohort = self._selection.at_once(self.number, concurrency - self._roster.in_flight)
             if cohort is None:
                 return self._look_again_later()
-            self._send_each(cohort)
+            self.send(cohort)
+        return True
+
+    def leave_vacant(self, vacant: int) -> bool:
+        """Look again later, if places are vacant and there is no candidate; return whether anything will happen.
+
+        Parameters
+        ----------
+        vacant : number of places without a client in flight
+        """
+        if vacant > 0 and not self._selection.any_candidate(self.number):
+            return self._look_again_later()
+        return True
+
+    def _wait_outside(self, decisions: Decisions, concurrency: int) -> bool:
+        """Let clients be sent from outside; return whether anything will happen."""
+        vacant = concurrency - self._roster.in_flight
+        if decisions.finished or not self.leave_vacant(vacant):
+            return False
+        decisions.number, decisions.vacant, decisions.asked = self.number, vacant, Asked.PLACES
         return True
 
     def stop_asking(self) -> Generator[Event, Any, None]:
@@ -102,10 +131,10 @@ class Refill:
             return
         self._declined_at = self._roster.released if cohort is None else None
         if cohort is not None:
-            self._send_each(cohort)
+            self.send(cohort)
         self._roster.notify()
 
-    def _send_each(self, cohort: Cohort) -> None:
+    def send(self, cohort: Cohort) -> None:
         """Send clients one by one, each with the draw of its own next participation."""
         for i in range(cohort.client.size):
             one = cohort.part(np.array([i]))
@@ -149,6 +178,8 @@ class Refill:
             )
         run.participations.cancel()
         run.given_up_s = self.env.now
+        if self._decisions is not None:
+            self._decisions.ended.append((run, 0, self.env.now))
         self._roster.give_up(run)
         self._roster.notify()
 

@@ -15,6 +15,7 @@ from fedsim.arrays import IntArray
 from fedsim.errors import SelectorError
 from fedsim.rounds.server.candidates import CandidateSet
 from fedsim.rounds.server.context import ServerContext
+from fedsim.rounds.server.decisions import Asked, Decisions, Wish
 from fedsim.rounds.server.oracle import with_future
 from fedsim.rounds.server.roster import Roster
 from fedsim.selectors import Answers, Cohort, Probe, RoundView, ask
@@ -31,6 +32,7 @@ class Selection:
     env : Environment
     context : ServerContext
     roster : state of the server's clients
+    decisions : that come from outside, cohorts among them; None for the selector's
 
     Attributes
     ----------
@@ -40,11 +42,14 @@ class Selection:
     limit_s : longest time that the server waits for the coming cohort; None without a limit
     """
 
-    def __init__(self, env: Environment, context: ServerContext, roster: Roster) -> None:
+    def __init__(
+        self, env: Environment, context: ServerContext, roster: Roster, decisions: Decisions | None = None
+    ) -> None:
         self.env, self.context, self._roster, self.selector = env, context, roster, context.selector
         self.candidates = 0
-        self.looked_s = 0.0
+        self.looked_s = self._looked_at_s = 0.0
         self.limit_s: float | None = None
+        self._decisions = decisions
         self._tracker = context.availability.tracker(roster.member)
         self._candidates = CandidateSet(roster.member, whole_crowd=roster.whole_crowd)
         self._round_draw = (0, 0)
@@ -70,6 +75,45 @@ class Selection:
             If the selector's answer is no cohort of the candidates, or is empty.
         """
         view = yield from self._await_candidates(number, start_s, size)
+        if self._decisions is not None and view is not None:
+            del view
+            decided = yield from self._decided(self._decisions, number, lambda: self._looking_again(number, size, ask))
+            return Cohort(np.zeros(0, dtype=np.int64)) if decided is None else decided
+        shown = [view]
+        del view
+        return (yield from self._selectors(number, shown, size, ask))
+
+    def _decided(
+        self,
+        decisions: Decisions,
+        number: int,
+        selectors: Callable[[], Generator[Event, Any, Cohort | None]],
+    ) -> Generator[Event, Any, Cohort | None]:
+        """Return the cohort that is decided outside; None for none.
+
+        Parameters
+        ----------
+        decisions : that come from outside
+        number : round, from 1
+        selectors : returns the selector's cohort, where that is wished for
+        """
+        while True:
+            decisions.number = number
+            answer = yield from decisions.wait(self.env, Asked.COHORT)
+            if answer is not Wish.SELECTORS:
+                return answer
+            decisions.selected = yield from selectors()
+
+    def _looking_again(self, number: int, size: int | None, ask: Ask) -> Generator[Event, Any, Cohort]:
+        """Return the selector's cohort, where the clock may have moved since the candidates were looked at."""
+        found = [(yield from self._await_candidates(number, self._present_s, size))]
+        return (yield from self._selectors(number, found, size, ask))
+
+    def _selectors(
+        self, number: int, found: list[RoundView | None], size: int | None, ask: Ask
+    ) -> Generator[Event, Any, Cohort]:
+        """Return the selector's cohort for a view, after its question to clients; see `ask` for the list."""
+        view = found.pop()
         answers = None if self.selector.probe is None else (yield from self._answers(number, view, ask))
         if answers is not None:
             view = _with(answers, (yield from self._await_candidates(number, self.env.now, size)))
@@ -96,6 +140,12 @@ class Selection:
         size : largest size of the cohort; None for no limit
         ask : puts a question to clients
         """
+        if self._decisions is not None:
+            return (yield from self._decided(self._decisions, number(), lambda: self._beside(number, size, ask)))
+        return (yield from self._beside(number, size, ask))
+
+    def _beside(self, number: Callable[[], int], size: int | None, ask: Ask) -> Generator[Event, Any, Cohort | None]:
+        """Return the selector's cohort, after its question to clients."""
         view = self._view(number(), self.env.now, size)
         answers = yield from self._answers(number(), view, ask)
         if answers is not None:
@@ -116,6 +166,28 @@ class Selection:
         shown = [] if view is None else [view]
         del view
         return self._cohort_or_none(number, shown)
+
+    def look(self, number: int, size: int | None = None) -> RoundView | None:
+        """Return what the selector would see now; None without candidates. It is no selection.
+
+        Parameters
+        ----------
+        number : round, from 1
+        size : number of clients that the server asks for; None for the selector's own number
+        """
+        known = self.candidates if self.env.now == self._looked_at_s else None
+        view = self._view(number, self._present_s, size)
+        self.candidates = self.candidates if known is None else known
+        return view
+
+    def any_candidate(self, number: int) -> bool:
+        """Return whether there is a candidate for a vacant place of an asynchronous server now."""
+        return self._view(number, self.env.now, None) is not None
+
+    @property
+    def _present_s(self) -> float:
+        """Instant of which the clients' availability holds now: that of the last look, until the clock moves."""
+        return self.looked_s if self.env.now == self._looked_at_s else self.env.now
 
     def draw(self, number: int) -> int:
         """Return the draw of availability that holds in a round: its number, or the repeated draw found for it."""
@@ -186,7 +258,7 @@ class Selection:
 
     def _view(self, number: int, time_s: float, size: int | None) -> RoundView | None:
         """Return the selector's view; None without candidates."""
-        self.looked_s = time_s
+        self.looked_s, self._looked_at_s = time_s, self.env.now
         draw, candidates = self.draw(number), self._candidates
         self._update(time_s, draw)
         self.candidates = candidates.count

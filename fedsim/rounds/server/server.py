@@ -3,14 +3,15 @@
 A crash is an interrupt of that process. It ends the present round, whose number is not used again.
 """
 
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Generator, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
-from simpy import Environment, Event, Interrupt
+from simpy import Environment, Event, Interrupt, Process
 
 from fedsim.answers import attributing
 from fedsim.clock import Waiting
@@ -20,6 +21,7 @@ from fedsim.inputs.bounds import LATEST_S
 from fedsim.learning import Evaluation, Model, PendingEvaluation
 from fedsim.rounds.faults import SERVER_CRASH
 from fedsim.rounds.server.context import ServerContext
+from fedsim.rounds.server.decisions import FINISHED
 from fedsim.rounds.server.evaluations import EvaluationPlan, Evaluations
 
 MOST_RESTARTS: Final = 100_000
@@ -157,22 +159,58 @@ class Server:
         PartError
             If a part of the user's own fails or breaks its contract, with the round and the simulated second.
         """
+        process = self.begin()
+        with self._placing():
+            self.env.run(until=process)
+        self.end(process)
+
+    def begin(self) -> Process:
+        """Return the process that runs rounds, which begins with the next event."""
         end_of_time = self.env.timeout(np.inf)
         end_of_time.callbacks = [self._refuse_to_wait]
         too_late = self.env.timeout(LATEST_S)
         too_late.callbacks = [self._refuse_to_go_on]
-        process = self.env.process(self.serve())
-        try:
-            with attributing():
-                self.env.run(until=process)
-        except PartError as error:
-            error.place(self._number, self.env.now)
-            raise
+        return self.env.process(self.serve())
+
+    def go_on(self, process: Process, paused: Callable[[], bool]) -> None:
+        """Run the clock event by event, until a pause or the end of the run.
+
+        Parameters
+        ----------
+        process : what `begin` has returned
+        paused : asked before each event
+
+        Raises
+        ------
+        ScenarioError, AuditError, PartError
+            As of `run`.
+        """
+        with self._placing():
+            while not process.processed and not paused():
+                self.env.step()
+
+    def end(self, process: Process) -> None:
+        """Check a run that is over, and its tables.
+
+        Parameters
+        ----------
+        process : what `begin` has returned
+        """
         if process.is_alive:
             stopped = PartError("a part of the user's own has stopped the clock", "allowed: nothing that ends a run")
             stopped.place(self._number, self.env.now)
             raise stopped
         self.recorder.end()
+
+    @contextmanager
+    def _placing(self) -> Iterator[None]:
+        """Let errors about a part of the user's own say its round and the simulated second."""
+        try:
+            with attributing():
+                yield
+        except PartError as error:
+            error.place(self._number, self.env.now)
+            raise
 
     def _refuse_to_wait(self, _: Event) -> None:
         if (waiting := self._runner.waits_in_vain()) is not None:
@@ -191,7 +229,14 @@ class Server:
         )
 
     def serve(self) -> Generator[Event, Any, None]:
-        """Run round after round until a stopping criterion is met."""
+        """Run round after round until a stopping criterion is met.
+
+        Raises
+        ------
+        ScenarioError
+            If no round can start, no client will ever be free again, the server crashes again and again before a round
+            can start, or the simulated clock has come to its end.
+        """
         restart, process = self.context.server_restart, self.env.active_process
         if restart is not None and process is not None:
             self.env.process(restart.interrupt(self.env, process, self.context.streams))
@@ -237,6 +282,8 @@ class Server:
                 yield from self._runner.run_round(number, start_s)
                 return True
             except Interrupt as interrupt:
+                if interrupt.cause is FINISHED:
+                    return False
                 if interrupt.cause is not SERVER_CRASH:
                     raise PartError("a part of the user's own raised Interrupt", "allowed: errors of its own") from None
                 self._crashed_s = self.env.now

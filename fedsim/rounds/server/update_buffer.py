@@ -50,6 +50,7 @@ class UpdateBuffer:
         self._unchecked: set[CohortRun] = set()
         self._version = 0
         self._new: dict[CohortRun, list[IntArray]] = {}
+        self._to_measure: Members = []
         self._held: set[tuple[CohortRun, int]] = set()
         self.picked, self.energies = _NONE, _NOTHING
         self.noise: ServerNoise | None = None
@@ -100,20 +101,17 @@ class UpdateBuffer:
     def aggregate(self, number: int, model: Model) -> Model:
         """Return the next model; with too few updates the present one, and discard the updates."""
         self._refuse_stale(model.version)
-        unmeasured, self.energies, self.noise = self._unmeasured() if self._needs else [], _NOTHING, None
+        self._to_measure, self.energies, self.noise = self._unmeasured() if self._needs else [], _NOTHING, None
         ready = _in_order(self._buffered)
         if self._size is not None:
             ready = _earliest(ready, self._size)
         ready, silent = _apart(ready)
         if sum([members.size for _, members in ready]) < max(1, self.context.minimum_updates, self._size or 1):
-            self._measure(unmeasured)
             self.picked = _NONE
             self.discard()
             return model
         arrivals = self._arrivals(ready, model.version)
         aggregated = self._rule.aggregate(model, arrivals)
-        # After the aggregation, which computes nothing: so an update is added to the model as soon as it is there.
-        self._measure(unmeasured)
         used = aggregated.weight > _ZERO
         if self.context.releases is not None and self.context.releases.server is not None:
             epsilon = [run.releases[i].epsilon for run, members in ready for i in members.tolist()]
@@ -197,8 +195,12 @@ class UpdateBuffer:
                 kept.append((run, here))
         return kept
 
-    def _measure(self, measured: Members) -> None:
-        """Measure what the selector needs of members' updates."""
+    def measure(self) -> None:
+        """Measure what the selector needs of the updates that the last aggregation has seen and none before.
+
+        After the aggregation, which computes nothing: so an update is added to the model as soon as it is there.
+        """
+        measured, self._to_measure = self._to_measure, []
         if not measured:
             return
         updates = [update for part in measured for update in self._updates(*part)]

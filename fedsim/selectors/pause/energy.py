@@ -120,14 +120,30 @@ class PauseEnergy(CohortSelector, ABC):
 
     @abstractmethod
     def latency(self, view: RoundView) -> FloatArray:
-        """Return the estimate of each candidate's ``tau_min / tau``, shape (n,); infinite without any knowledge."""
+        """Return the estimate of each candidate's ``tau_min / tau``, shape (n,); infinite without any knowledge.
+
+        Parameters
+        ----------
+        view : knowledge of the server
+        """
 
     @abstractmethod
     def search(self, terms: Terms, rng: np.random.Generator) -> IntArray:
-        """Return the positions of a set of great energy, ascending, of more than m candidates."""
+        """Return the positions of a set of great energy, ascending, of more than m candidates.
+
+        Parameters
+        ----------
+        terms : of the energy, with a row for each candidate
+        rng : of the selection
+        """
 
     def terms(self, view: RoundView) -> Terms:
-        """Return the terms of (14) for the round that begins."""
+        """Return the terms of (14) for the round that begins.
+
+        Parameters
+        ----------
+        view : knowledge of the server
+        """
         return Terms(
             client=view.client,
             latency=self.latency(view),
@@ -143,6 +159,10 @@ class PauseEnergy(CohortSelector, ABC):
 
         Before the first round all shares of rounds are 0, and g is ``(m / K)^beta`` for equal data. In a timing-only
         run, without data, all clients have equal parts.
+
+        Parameters
+        ----------
+        view : knowledge of the server
         """
         if view.total_samples > 0:
             # Each array over a large crowd is new memory, so that the steps are taken in place.
@@ -157,7 +177,12 @@ class PauseEnergy(CohortSelector, ABC):
         return np.asarray(reward)
 
     def privacy(self, view: RoundView) -> FloatArray:
-        """Return p_k of (7), shape (n,): the part of the budget that is left; 0 without privacy."""
+        """Return p_k of (7), shape (n,): the part of the budget that is left; 0 without privacy.
+
+        Parameters
+        ----------
+        view : knowledge of the server
+        """
         if view.privacy_budget is None:
             return np.zeros(view.client.size)
         left: FloatArray = view.privacy_spent / view.privacy_budget
@@ -210,7 +235,12 @@ class PauseBandit(PauseEnergy):
         return self.ucb(view)
 
     def ucb(self, view: RoundView) -> FloatArray:
-        """Return (13) with zeta, shape (n,); infinite without observations."""
+        """Return (13) with zeta, shape (n,); infinite without observations.
+
+        Parameters
+        ----------
+        view : knowledge of the server
+        """
         tried = (self._rewards.count(view.client) > 0) & (view.participations > 0)
         mean = self._rewards.mean(view.client[tried])
         confidence = self.exploration(view) * math.log(self._time(view))
@@ -219,5 +249,10 @@ class PauseBandit(PauseEnergy):
         return ucb
 
     def exploration(self, view: RoundView) -> int:
-        """Return the factor of log t in (13): m + 1."""
+        """Return the factor of log t in (13): m + 1.
+
+        Parameters
+        ----------
+        view : knowledge of the server
+        """
         return self.cohort + 1

@@ -29,7 +29,13 @@ class Pause(PauseBandit):
     """
 
     def search(self, terms: Terms, rng: np.random.Generator) -> IntArray:
-        """Return the m positions of greatest energy (14)."""
+        """Return the m positions of greatest energy (14).
+
+        Parameters
+        ----------
+        terms : of the energy, with a row for each candidate
+        rng : of the selection
+        """
         return best_cohort(terms.latency, terms.bonus, terms.m, rng)
 
 

@@ -9,6 +9,7 @@ import pytest
 
 from fedsim.learning import Evaluation
 from fedsim.learning.executors.contracts import EvaluationJob, TrainingJob, TrainingResult
+from fedsim.learning.lineage.evaluations import Evaluator
 from tests.support.plain_learner import HalfWay, half_way_learner, updates
 
 TARGETS = [(4.0, 0.0), (0.0, 8.0)]
@@ -100,3 +101,22 @@ def test_a_failed_evaluation_raises_where_it_is_read() -> None:
     assert fine.result().accuracy == 0.5
     with pytest.raises(RuntimeError, match="the test set is gone"):
         failed.result()
+
+
+def test_an_interrupt_that_finds_the_thread_starting_leaves_no_thread(monkeypatch):
+    """Python waits for all threads before it ends: the command line has said that it was interrupted, and stood."""
+    begun, start = [], threading.Thread.start
+    evaluator = Evaluator(HalfWay(TARGETS))  # kept, as a run keeps it: without it the thread would end
+
+    def interrupted(thread):
+        start(thread)
+        begun.append(thread)
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(threading.Thread, "start", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            evaluator.start([], lambda _: None)
+    (thread,) = begun
+    thread.join(LONG_S)
+    assert not thread.is_alive()

@@ -41,6 +41,7 @@ class Partition(Protocol):
         labels : int64 array of shape (N,)
             Label of every training sample, in 0..classes-1.
         classes, clients : int >= 1
+        streams : random streams of the run
 
         Returns
         -------

@@ -163,7 +163,12 @@ class UrbanScenario(OutdoorScenario):
         return loss, los
 
     def breakpoint_m(self, environment_height_m: ArrayLike = 1.0) -> FloatArray:
-        """Return the breakpoint distance d'_BP in metres, note 1 of table 7.4.1-1, of the shape of the heights."""
+        """Return the breakpoint distance d'_BP in metres, note 1 of table 7.4.1-1, of the shape of the heights.
+
+        Parameters
+        ----------
+        environment_height_m : effective height of what surrounds the antennas, any shape
+        """
         ground = np.asarray(environment_height_m, dtype=np.float64)
         heights = (self.base_height_m - ground) * (self.client_height_m - ground)
         return np.asarray(4 * heights * self.carrier_hz / SPEED_OF_LIGHT_M_PER_S)
@@ -246,7 +251,13 @@ class UrbanMacro(UrbanScenario):
         return self._two_slopes_db(ground, 28.0, 22.0, 9.0, self.breakpoint_m(environment_height_m))
 
     def nlos_loss_db(self, distance_m: ArrayLike, environment_height_m: ArrayLike = 1.0) -> FloatArray:
-        """Return PL_UMa-NLOS in dB, never below PL_UMa-LOS; parameters and shape as in `los_loss_db`."""
+        """Return PL_UMa-NLOS in dB, never below PL_UMa-LOS, of the shape of the distances.
+
+        Parameters
+        ----------
+        distance_m : on the ground in metres, any shape
+        environment_height_m : effective height of what surrounds the antennas, in metres, of that shape or one for all
+        """
         slant = self._slant_m(self._ground_m(distance_m))
         loss = 13.54 + 39.08 * np.log10(slant) + 20 * math.log10(self._carrier_ghz) - 0.6 * (self.client_height_m - 1.5)
         return np.maximum(loss, self.los_loss_db(distance_m, environment_height_m))

@@ -1,0 +1,6 @@
+"""The clock of a scenario for any training code: rounds are played one by one."""
+
+from fedsim.bridges.testbed.columns import Arrival, Participations, RoundResult
+from fedsim.bridges.testbed.testbed import Testbed
+
+__all__ = ["Arrival", "Participations", "RoundResult", "Testbed"]

@@ -1,0 +1,186 @@
+"""What is given to a testbed, checked before its clock moves."""
+
+import math
+from collections.abc import Mapping
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from fedsim.arrays import FloatArray, IntArray
+from fedsim.errors import StepError
+from fedsim.learning import Evaluation
+from fedsim.measurements import MEASUREMENTS
+from fedsim.per_client import Values
+from fedsim.selectors import RoundView
+
+_SHOWN: Final = 5
+Numbers = ArrayLike | Mapping[int, ArrayLike]
+"""One for each client in the order of the round, or a mapping by id."""
+
+
+def checked_ids(call: str, cohort: ArrayLike, view: RoundView | None, clients: int) -> IntArray:
+    """Return the ids of a cohort, distinct candidates, shape (n,).
+
+    Parameters
+    ----------
+    call : name of the argument, for messages
+    cohort : ids
+    view : of the candidates now; None without any
+    clients : number of clients of the crowd
+
+    Raises
+    ------
+    StepError
+        If they are not whole numbers, unknown, repeated, busy or not available, or if there are none.
+    """
+    ids = np.asarray(cohort)
+    if ids.ndim != 1 or (ids.size and ids.dtype.kind not in "iu"):
+        raise StepError(f"{call}: {cohort!r} is not allowed; it must be ids of clients, whole numbers in a row")
+    ids = ids.astype(np.int64)
+    candidates = 0 if view is None else view.count
+    if not ids.size:
+        if not candidates:
+            return ids
+        raise StepError(f"{call}: it is empty, and {candidates} clients are candidates; allowed: at least one of them")
+    unknown = (ids < 0) | (ids >= clients)
+    if unknown.any():
+        raise StepError(f"{call}: {_some(ids[unknown])} is no client of this crowd; allowed: ids in 0..{clients - 1}")
+    values, counts = np.unique(ids, return_counts=True)
+    if (counts > 1).any():
+        raise StepError(f"{call}: client {_some(values[counts > 1])} stands more than once; allowed: each client once")
+    away = np.ones(ids.size, dtype=np.bool_) if view is None else ~view.includes(ids)
+    if away.any():
+        raise StepError(
+            f"{call}: client {_some(ids[away])} is no candidate now, as it is busy or not available; allowed: "
+            f"{_listed(view)}"
+        )
+    return ids
+
+
+def checked_values(call: str, name: str, given: ArrayLike, size: int, *, above: bool = False) -> Values:
+    """Return a finite number of at least 0, or one for each of some clients.
+
+    Parameters
+    ----------
+    call, name : of the argument, for messages
+    given : what was given
+    size : number of clients
+    above : whether 0 is not allowed
+
+    Raises
+    ------
+    StepError
+        If it is something else, or not of the right length.
+    """
+    bound = "above 0" if above else "of at least 0"
+    try:
+        values = np.asarray(given, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise StepError(f"{call}: {name}: {given!r} is not allowed; it must be numbers {bound}") from None
+    if values.ndim > 1 or (values.ndim == 1 and values.size != size):
+        raise StepError(
+            f"{call}: {name}: values of shape {values.shape} are not allowed; there must be one for all, or one for "
+            f"each of the {size} clients"
+        )
+    wrong = ~np.isfinite(values) | (values < 0) | ((values == 0) if above else False)
+    if wrong.any():
+        first = float(values[wrong][0]) if values.ndim else float(values)
+        raise StepError(f"{call}: {name}: {first!r} is not allowed; it must be a finite number {bound}")
+    return float(values) if not values.ndim else values
+
+
+def checked_wait(call: str, name: str, given: float, least: float) -> float:
+    """Return a number of seconds that is at least some, which may be infinite.
+
+    Raises
+    ------
+    StepError
+        If it is something else.
+    """
+    if isinstance(given, bool) or not isinstance(given, int | float | np.integer | np.floating):
+        raise StepError(f"{call}: {name}: {given!r} is not allowed; it must be a number of seconds")
+    if math.isnan(given) or given < least:
+        raise StepError(f"{call}: {name}: {given!r} is not allowed; it must be at least {least:.9g} s")
+    return float(given)
+
+
+def checked_report(call: str, name: str, given: Numbers, client: IntArray) -> dict[int, NDArray[Any]]:
+    """Return a measurement by client.
+
+    Parameters
+    ----------
+    call : name of the method, for messages
+    name : of the measurement
+    given : a mapping by id, or one for each of some clients
+    client : these clients, shape (n,)
+
+    Raises
+    ------
+    StepError
+        If there is no such measurement, or values are no numbers or not as many as there are clients.
+    """
+    if name not in MEASUREMENTS:
+        raise StepError(f"{call}: measured: {name!r} is not allowed; it must be some of {', '.join(MEASUREMENTS)}")
+    try:
+        if isinstance(given, Mapping):
+            pairs = [(int(one), np.asarray(value, dtype=np.float64)) for one, value in given.items()]
+        else:
+            column = np.asarray(given, dtype=np.float64)
+            pairs = list(zip(client.tolist(), column, strict=True)) if column.ndim else [(-1, column)]
+    except (TypeError, ValueError):
+        raise StepError(
+            f"{call}: {name}: {given!r} is not allowed; it must be numbers, one for each of the {client.size} clients "
+            "of the round or by their ids"
+        ) from None
+    vectors = name == "update"
+    for one, value in pairs:
+        if one < 0 or value.ndim != int(vectors):
+            what = "vectors" if vectors else "numbers"
+            raise StepError(
+                f"{call}: {name}: {given!r} is not allowed; it must be {what}, one for each of the {client.size} "
+                "clients of the round or by their ids"
+            )
+    return dict(pairs)
+
+
+def checked_evaluation(
+    call: str, accuracy: float | None, loss: float | None, metrics: Mapping[str, float] | None
+) -> Evaluation | None:
+    """Return an evaluation of a model; None if nothing is known.
+
+    Parameters
+    ----------
+    call : name of the method, for messages
+    accuracy, loss, metrics : of the model, on test samples
+
+    Raises
+    ------
+    StepError
+        If an accuracy is no share, or something is no number.
+    """
+    if accuracy is None and loss is None and not metrics:
+        return None
+    values = {"accuracy": accuracy, "loss": loss, **(metrics or {})}
+    for name, value in values.items():
+        if value is None:
+            continue
+        if isinstance(value, bool) or not isinstance(value, int | float | np.integer | np.floating):
+            raise StepError(f"{call}: {name}: {value!r} is not allowed; it must be a number")
+    if accuracy is not None and not 0 <= accuracy <= 1:
+        raise StepError(f"{call}: accuracy: {accuracy!r} is not allowed; it must be a share in [0, 1]")
+    known = {name: float(value) for name, value in values.items() if value is not None and name != "loss"}
+    number = math.nan if loss is None else float(loss)
+    return Evaluation(known.get("accuracy", math.nan), number, known, has_loss=loss is not None)
+
+
+def _some(ids: FloatArray | IntArray) -> str:
+    shown = ", ".join(str(one) for one in ids[:_SHOWN].tolist())
+    return shown if ids.size <= _SHOWN else f"{shown} (and {ids.size - _SHOWN} more)"
+
+
+def _listed(view: RoundView | None) -> str:
+    if view is None:
+        return "none, there is no candidate"
+    few = view.pick(np.arange(min(view.count, _SHOWN)))
+    return f"the {view.count} candidates {', '.join(map(str, few.tolist()))}{', ...' if view.count > _SHOWN else ''}"

@@ -1,0 +1,91 @@
+"""The cohort of a call, and what the call states of its participations."""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from fedsim.bridges.testbed.checks import checked_ids, checked_values
+from fedsim.errors import PartError, StepError
+from fedsim.per_client import Values, is_one
+from fedsim.selectors import Cohort, RoundView
+from fedsim.selectors.validation import as_cohort
+
+
+def checked_cohort(call: str, cohort: Cohort | ArrayLike, view: RoundView | None, clients: int) -> Cohort:
+    """Return a cohort of candidates, with arrays of its own.
+
+    Parameters
+    ----------
+    call : name of the argument, for messages
+    cohort : ids, or a `Cohort` with what is prescribed for them
+    view : of the candidates now; None without any
+    clients : number of clients of the crowd
+
+    Raises
+    ------
+    StepError
+        If it is not allowed; nothing has happened then.
+    """
+    if not isinstance(cohort, Cohort):
+        return Cohort(checked_ids(call, cohort, view, clients))
+    ids = checked_ids(call, cohort.client, view, clients)
+    if view is None or not ids.size:
+        return Cohort(ids)
+    if cohort.sampling is not None or cohort.trained:
+        raise StepError(
+            f"{call}: sampling and trained are not allowed in a cohort of your own; allowed: draws, weights, work and "
+            "allocation, or the cohort that select has returned"
+        )
+    try:
+        return as_cohort(replace(cohort, client=ids), view, call)
+    except PartError as error:
+        raise StepError(f"{call}: {error.in_a_line()}") from None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Statement:
+    """What a call states of its participations: one number for all clients, or one for each; None for nothing.
+
+    Attributes
+    ----------
+    down_bits, up_bits : sizes of the model and of an update
+    samples : that each client passes through its model
+    flops : operations of each client's work, in the place of samples
+    compute_s : seconds of each client's work
+    """
+
+    down_bits: ArrayLike | None
+    up_bits: ArrayLike | None
+    samples: ArrayLike | None
+    flops: ArrayLike | None
+    compute_s: ArrayLike | None
+
+    def checked(self, call: str, size: int, flops_per_sample: float | None) -> dict[str, Values]:
+        """Return what is stated, by name; operations as samples.
+
+        Parameters
+        ----------
+        call : name of the method, for messages
+        size : number of clients
+        flops_per_sample : operations of a sample; None where the scenario does not state them
+
+        Raises
+        ------
+        StepError
+            If a number is not allowed, samples and operations are both given, or operations cannot be counted.
+        """
+        given = {name: value for name, value in vars(self).items() if value is not None}
+        stated = {name: checked_values(call, name, value, size) for name, value in given.items()}
+        if "flops" not in stated:
+            return stated
+        if "samples" in stated:
+            raise StepError(f"{call}: samples and flops are both given; allowed: one of the two")
+        if not flops_per_sample:
+            raise StepError(
+                f"{call}: flops: {self.flops!r} is not allowed, as the scenario does not state the operations of a "
+                "sample; allowed: learning.flops_per_sample, or samples"
+            )
+        work = stated.pop("flops")
+        stated["samples"] = work / flops_per_sample if is_one(work) else np.asarray(work) / flops_per_sample
+        return stated

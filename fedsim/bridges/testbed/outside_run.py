@@ -1,0 +1,273 @@
+"""One run that is stepped from outside: its parts, what it was told, and its end."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from fedsim.arrays import FloatArray
+from fedsim.bridges.testbed.asked_selector import told_once_asked
+from fedsim.bridges.testbed.cohorts import Statement, checked_cohort
+from fedsim.bridges.testbed.recording import Recording
+from fedsim.bridges.testbed.reported import Key, ReportedLearner
+from fedsim.bridges.testbed.snapshots import no_candidates, snapshot
+from fedsim.bridges.testbed.stated import Stated, StatedComputeTimes, StatedWorkload
+from fedsim.bridges.testbed.stepping import Stepping
+from fedsim.errors import StepError
+from fedsim.history import History
+from fedsim.rounds import EvaluationPlan, ExpectedTimes, Progress, ServerContext
+from fedsim.rounds.clients.cohort import CohortRun
+from fedsim.rounds.server.decisions import Asked, Decisions, Wish
+from fedsim.scenario import Scenario
+from fedsim.selectors import Cohort, RoundView
+from fedsim.simulation import Outside, Simulation
+
+NOTE = "the cohorts came from outside, by the calls of a testbed"
+
+
+class OutsideRun:
+    """A run whose cohorts and reports come from outside.
+
+    Parameters
+    ----------
+    scenario : of the run
+    out : folder; None for none
+    data_dir : directory of real data sets
+    replace : whether a run that the folder holds is thrown away
+    on_round : called after every round with a `Progress`
+
+    Attributes
+    ----------
+    decisions : that the server asks for
+    stepping : steps its clock
+    learner : takes what is reported
+    on_pause : called each time the server waits
+    """
+
+    context: ServerContext
+    learner: ReportedLearner
+
+    def __init__(
+        self,
+        scenario: Scenario,
+        out: str | Path | None,
+        data_dir: str | Path | None,
+        *,
+        replace: bool,
+        on_round: Callable[[Progress], None] | None,
+    ) -> None:
+        if scenario.rounds.edges is not None:
+            raise StepError(
+                "rounds.edges: a testbed steps the rounds of one server; allowed: a scenario without edge servers"
+            )
+        self.scenario, self.decisions, self._on_round = scenario, Decisions(), on_round
+        self._recording = None if out is None else Recording(out, scenario, replace=replace)
+        try:
+            self._simulation = Simulation(
+                scenario,
+                data_dir=data_dir,
+                store=False,
+                on_round=self._after_round,
+                recorder=None if self._recording is None else self._recording.recorder,
+                outside=Outside(self.decisions, self._adapt, EvaluationPlan()),
+            )
+            if self._recording is not None:
+                self._recording.begin(self._data_digest)
+        except BaseException:
+            if self._recording is not None:
+                self._recording.close()
+            raise
+        self.stepping = Stepping(self._simulation.server, self.decisions)
+        self._latest: dict[int, Key] = {}
+        self._selected: tuple[int, float, Cohort] | None = None
+        self._history: History | None = None
+        self.on_pause: Callable[[], None] = _nothing
+
+    def _adapt(self, context: ServerContext) -> ServerContext:
+        """Return what a run depends on, with what is stated and reported in the place of what is learned."""
+        clients, learner = context.clients, context.learner
+        self._stated, self.learner = Stated(learner.samples.size), ReportedLearner(learner)
+        self._data_digest = learner.data_digest
+        masked = None if context.secure is None else context.secure.masked_bits
+        workload = StatedWorkload(learner, context.selector.needs, masked, self._stated)
+        compute = StatedComputeTimes(clients.compute, self._stated)
+        self.context = replace(
+            context,
+            learner=self.learner,
+            selector=told_once_asked(context.selector),
+            noise_to_signal=False,
+            numbers_from_outside=True,
+            clients=replace(clients, workload=workload, compute=compute),
+        )
+        return self.context
+
+    def _after_round(self, progress: Progress) -> None:
+        if self._recording is not None:
+            self._recording.after_round(progress)
+        if self._on_round is not None:
+            self._on_round(progress)
+
+    @property
+    def concurrency(self) -> int | None:
+        """How many clients an asynchronous server has in flight at most; None for a synchronous one."""
+        return self.context.policy.traits.concurrency
+
+    def question(self, call: str) -> Asked:
+        """Go on until the server waits for clients, and return for what.
+
+        Raises
+        ------
+        StepError
+            If the run is over.
+        """
+        asked = self.to_question()
+        if asked is None:
+            raise self.over(call)
+        return asked
+
+    def to_question(self) -> Asked | None:
+        """Go on until the server waits for clients; None if the run is over."""
+        stepping = self.stepping
+        while self._history is None and not stepping.over and stepping.asked in (None, Asked.REPORT):
+            stepping.answer(None)
+            stepping.go_on()
+            self.on_pause()
+        return None if self._history is not None else stepping.asked
+
+    def over(self, call: str) -> StepError:
+        """Return the error about a call when the run is over."""
+        notes = [note for note in self._simulation.server.notes if note != NOTE]
+        why = notes[-1] if notes else f"rounds.count = {self.scenario.rounds.count}, or another end of the scenario"
+        return StepError(f"{call}: the run is over ({why}); allowed: finish")
+
+    def view(self) -> RoundView:
+        """Return copies of the columns that the selector would see now."""
+        found = self.decisions.server.look(self.decisions.number)
+        if found is None:
+            return no_candidates(self.context.knowledge, self.decisions.number, self.stepping.now_s)
+        return snapshot(found, self._features)
+
+    def select(self, asked: Asked) -> Cohort:
+        """Return the selector's cohort now, or its clients for vacant places; an empty one for none.
+
+        Parameters
+        ----------
+        asked : what the server waits for
+        """
+        if asked is Asked.PLACES:
+            return self._for_places()
+        number, now_s = self.decisions.number, self.stepping.now_s
+        if self._selected is not None and self._selected[:2] == (number, now_s):
+            return self._selected[2]
+        while True:
+            self.stepping.answer(Wish.SELECTORS)
+            if self.stepping.go_on() is None:
+                return _nobody()
+            if self.decisions.number == number:
+                break
+            number = self.decisions.number  # the server has crashed during the question
+        cohort = self.decisions.take_selected() or _nobody()
+        self._selected = number, self.stepping.now_s, cohort
+        return cohort
+
+    def _for_places(self) -> Cohort:
+        if self.context.selector.probe is not None:
+            raise StepError(
+                f"select: {self.context.selector.name} asks clients a question first, which a testbed does not play at "
+                "an asynchronous server; allowed: cohorts of your own, or another selector"
+            )
+        vacant = self.vacant
+        chosen = self.decisions.server.selected(self.decisions.number, vacant) if vacant else None
+        return chosen or _nobody()
+
+    @property
+    def vacant(self) -> int:
+        """How many more clients an asynchronous server can have in flight."""
+        return max(0, (self.concurrency or 0) - self.decisions.server.in_flight)
+
+    def stated(self, call: str, argument: str, cohort: Cohort | ArrayLike, statement: Statement) -> Cohort:
+        """Return a cohort that may be sent now, and state what was given for it.
+
+        Parameters
+        ----------
+        call, argument : names, for messages
+        cohort : ids, or a `Cohort`
+        statement : sizes, samples and seconds
+        """
+        known, now = self._selected, (self.decisions.number, self.stepping.now_s)
+        if known is not None and cohort is known[2] and known[:2] == now:
+            checked = known[2]
+        else:
+            view = self.decisions.server.look(self.decisions.number)
+            checked = checked_cohort(f"{call}: {argument}", cohort, view, self.learner.samples.size)
+        values = statement.checked(call, checked.client.size, self.learner.flops_per_sample)
+        self._stated.put(checked.client, values)
+        self._selected = None
+        return checked
+
+    def unstate(self) -> None:
+        """Forget what was stated: it held for one cohort."""
+        self._stated.clear()
+
+    def remember(self, members: list[tuple[CohortRun, int]]) -> None:
+        """Take note of the newest participation of clients, which reports are about."""
+        for run, i in members:
+            client = int(run.cohort.client[i])
+            self._latest[client] = client, run.model.version, int(run.repeat[i])
+
+    def participation(self, client: int) -> Key | None:
+        """Return the newest participation of a client; None before the first."""
+        return self._latest.get(client)
+
+    def finish(self, sent_in: int) -> History:
+        """End the run, write its folder and return its history.
+
+        Parameters
+        ----------
+        sent_in : round in which an asynchronous server has sent its last client; 0 for none
+        """
+        if self._history is not None:
+            return self._history
+        notes, closed, count = self._simulation.server.notes, self.decisions.closed, self.scenario.rounds.count
+        if not self.stepping.begun:
+            self.to_question()
+        if not self.stepping.over:
+            self.stepping.stop(at_round=self._last_round(sent_in))
+            closed = self.decisions.closed
+            played = 0 if closed is None else closed.number
+            if played < count and not notes:
+                notes.append(f"the run was finished from outside after round {played} of {count}")
+        notes.append(NOTE)
+        history = self._simulation.ended()
+        self._history = history if self._recording is None else self._recording.finish(history)
+        return self._history
+
+    def _last_round(self, sent_in: int) -> int | None:
+        """Return the round that becomes the last one; None if that is the one before the present one."""
+        asked, closed = self.stepping.asked, self.decisions.closed
+        if asked is Asked.REPORT and closed is not None:
+            return closed.number
+        begun = asked is Asked.PLACES and sent_in == self.decisions.number
+        return self.decisions.number if begun else None
+
+    def fail(self, error: BaseException) -> None:
+        """Keep in the folder what has happened before an error of the caller's code."""
+        if self._recording is not None and self._history is None:
+            self._recording.fail(error)
+
+    @cached_property
+    def _features(self) -> FloatArray:
+        """What clients declare of themselves, shape (K, 4)."""
+        clients = self.context.clients
+        return ExpectedTimes.of(clients.links, clients.compute, clients.workload).features
+
+
+def _nothing() -> None:
+    """Do nothing."""
+
+
+def _nobody() -> Cohort:
+    return Cohort(np.zeros(0, dtype=np.int64))

@@ -1,0 +1,117 @@
+"""Sizes, samples and seconds that are stated from outside for the clients of one cohort."""
+
+from collections.abc import Callable, Collection
+
+import numpy as np
+
+from fedsim.arrays import FloatArray, IntArray
+from fedsim.devices import ComputeTimes
+from fedsim.learning import Learner
+from fedsim.per_client import Values, at, is_one
+from fedsim.rounds import Workload
+
+
+class Stated:
+    """What is stated of the coming cohort, by name; each value is for all clients, or one for each of the crowd.
+
+    Parameters
+    ----------
+    clients : number of clients of the crowd
+    """
+
+    def __init__(self, clients: int) -> None:
+        self._clients = clients
+        self._values: dict[str, Values] = {}
+
+    def put(self, client: IntArray, values: dict[str, Values]) -> None:
+        """State values for clients, in the place of what was stated before.
+
+        Parameters
+        ----------
+        client : ids, shape (n,)
+        values : by name, one for all or of shape (n,)
+        """
+        self._values = {}
+        for name, value in values.items():
+            if is_one(value):
+                self._values[name] = float(value)
+            else:
+                self._values[name] = of_crowd = np.zeros(self._clients)
+                of_crowd[client] = value
+
+    def clear(self) -> None:
+        """State nothing any more."""
+        self._values = {}
+
+    def of(self, name: str, client: IntArray) -> Values | None:
+        """Return a value, one for all clients or of shape (n,); None if nothing is stated."""
+        values = self._values.get(name)
+        return None if values is None else at(values, client)
+
+
+class StatedWorkload(Workload):
+    """Bits and samples of participations, where they are stated those.
+
+    Parameters
+    ----------
+    learner, needs, masked : as of `Workload`
+    stated : of the coming cohort
+    """
+
+    def __init__(
+        self,
+        learner: Learner,
+        needs: Collection[str],
+        masked: Callable[[float], float] | None,
+        stated: Stated,
+    ) -> None:
+        super().__init__(learner, needs, masked)
+        self._stated, self._masked = stated, masked
+        update_bits = learner.update_bits or 0.0
+        self._beside_bits = self.up_bits - (update_bits if masked is None else masked(update_bits))
+
+    def of(self, client: IntArray, level: IntArray | None) -> tuple[Values, Values, FloatArray]:
+        """Return the bits down and up of clients, and their work in samples, shape (n,)."""
+        down, up, samples = super().of(client, level)
+        stated_down, stated_up = self._stated.of("down_bits", client), self._stated.of("up_bits", client)
+        stated_samples = self._stated.of("samples", client)
+        if stated_down is not None:
+            down = stated_down
+        if stated_up is not None:
+            up = self._sent(stated_up)
+        if stated_samples is not None:
+            samples = np.broadcast_to(np.asarray(stated_samples, dtype=np.float64), client.shape).copy()
+        return down, up, samples
+
+    def _sent(self, update_bits: Values) -> Values:
+        """Return the sizes of the messages up with updates of some sizes: masked, with numbers beside them."""
+        if is_one(update_bits):
+            return (update_bits if self._masked is None else self._masked(update_bits)) + self._beside_bits
+        masked = self._masked
+        if masked is not None:
+            update_bits = np.array([masked(bits) for bits in np.asarray(update_bits).tolist()])
+        return update_bits + self._beside_bits
+
+
+class StatedComputeTimes:
+    """Durations of local work, where they are stated those; `ComputeTimes`.
+
+    Parameters
+    ----------
+    law : of the scenario
+    stated : of the coming cohort
+    """
+
+    def __init__(self, law: ComputeTimes, stated: Stated) -> None:
+        self._law, self._stated = law, stated
+
+    def duration_s(self, client: IntArray, draw: int, samples: FloatArray) -> FloatArray:
+        """Return the duration of each client's work in seconds, shape (n,)."""
+        stated_s = self._stated.of("compute_s", client)
+        if stated_s is None:
+            return self._law.duration_s(client, draw, samples)
+        return np.broadcast_to(np.asarray(stated_s, dtype=np.float64), client.shape).copy()
+
+    def expected_s(self, samples: FloatArray) -> FloatArray:
+        """Return the mean duration by the law of the scenario for every client, in seconds, shape (K,)."""
+        return self._law.expected_s(samples)

@@ -1,0 +1,128 @@
+"""A run that is stepped: its server goes on until it asks for a decision, and its clock stands meanwhile."""
+
+import math
+from collections.abc import Callable
+from dataclasses import replace
+
+from simpy import Process
+
+from fedsim.clock import TIE_ULPS, delay_until
+from fedsim.errors import StepError
+from fedsim.rounds import Server
+from fedsim.rounds.server.decisions import FINISHED, Answer, Asked, Decisions
+
+
+class Stepping:
+    """Steps one run.
+
+    Parameters
+    ----------
+    server : of the run
+    decisions : that it asks for
+    """
+
+    def __init__(self, server: Server, decisions: Decisions) -> None:
+        self._server, self._decisions = server, decisions
+        self._process: Process | None = None
+        self._ended = self._failed = False
+
+    @property
+    def now_s(self) -> float:
+        """Present simulated time."""
+        return float(self._server.env.now)
+
+    @property
+    def asked(self) -> Asked | None:
+        """What the server waits for; None before the first step, and once the run is over."""
+        return self._decisions.asked
+
+    @property
+    def begun(self) -> bool:
+        """Whether the run has begun."""
+        return self._process is not None
+
+    @property
+    def over(self) -> bool:
+        """Whether the run is over."""
+        return self._ended
+
+    def go_on(self, until_s: float = math.inf) -> Asked | None:
+        """Go on until the server asks for something, the run is over, or a time has come; return what it asks for.
+
+        Parameters
+        ----------
+        until_s : what happens up to this instant still happens
+        """
+        latest_s = until_s if until_s == math.inf else until_s + TIE_ULPS * math.ulp(until_s)
+        env = self._server.env
+        self._step(lambda: self._decisions.asked is not None or env.peek() > latest_s)
+        return self.asked
+
+    def answer(self, answer: Answer) -> None:
+        """Let the server go on with a decision, once the run has begun."""
+        if self._process is not None:
+            self._decisions.answer(answer)
+
+    def let_pass(self, until_s: float) -> None:
+        """Let time pass while a server waits for a cohort, and bring the clock to an instant."""
+        env, latest_s = self._server.env, until_s + TIE_ULPS * math.ulp(until_s)
+        self._step(lambda: env.peek() > latest_s)
+        self.move_to(until_s)
+        if not self._ended:
+            self.go_on()
+
+    def move_to(self, time_s: float) -> None:
+        """Bring the clock to an instant before which nothing happens any more."""
+        env = self._server.env
+        if not self._ended and env.now < time_s:
+            reached = env.timeout(delay_until(env, time_s))
+            self._step(lambda: reached.processed)
+
+    def stop(self, *, at_round: int | None) -> None:
+        """End the run.
+
+        Parameters
+        ----------
+        at_round : the round that becomes the last one; None for the one before the present one, of which nothing is
+            told then
+        """
+        if self._ended:
+            return
+        if at_round is None:
+            self._interrupt()
+        else:
+            self._server.stopping = replace(self._server.stopping, count=at_round)
+            self._decisions.finished = True
+            if self.asked is Asked.PLACES:
+                self._decisions.server.look_around()
+            self._decisions.answer(None)
+        while not self._ended:
+            asked = self.go_on()
+            if asked is Asked.REPORT:
+                self._decisions.answer(None)
+            elif asked is not None:
+                self._interrupt()
+
+    def _interrupt(self) -> None:
+        self._begun().interrupt(FINISHED)
+        self._decisions.asked = None
+
+    def _begun(self) -> Process:
+        if self._process is None:
+            self._process = self._server.begin()
+        return self._process
+
+    def _step(self, paused: Callable[[], bool]) -> None:
+        if self._failed:
+            raise StepError("the run has failed, and cannot go on; allowed: a new testbed")
+        if self._ended:
+            return
+        process = self._begun()
+        try:
+            self._server.go_on(process, paused)
+            if process.processed:
+                self._ended = True
+                self._server.end(process)
+        except BaseException:
+            self._failed = True
+            raise
