@@ -24,6 +24,7 @@ RATES = Registry(
     {
         "shannon": "fedsim.network.radio.spectral_efficiency:Shannon",
         "cqi": "fedsim.network.radio.mcs:ModulationAndCoding",
+        "sionna-phy": "fedsim.network.radio.sionna.link:SionnaLink",
     },
 )
 
