@@ -13,12 +13,12 @@ from fedsim.bridges.testbed.asked_selector import told_once_asked
 from fedsim.bridges.testbed.cohorts import Statement, checked_cohort
 from fedsim.bridges.testbed.recording import Recording
 from fedsim.bridges.testbed.reported import Key, ReportedLearner
-from fedsim.bridges.testbed.snapshots import nobody, snapshot
+from fedsim.bridges.testbed.snapshots import no_candidates, snapshot
 from fedsim.bridges.testbed.stated import Stated, StatedComputeTimes, StatedWorkload
 from fedsim.bridges.testbed.stepping import Stepping
 from fedsim.errors import StepError
 from fedsim.history import History
-from fedsim.rounds import ExpectedTimes, Progress, ServerContext
+from fedsim.rounds import EvaluationPlan, ExpectedTimes, Progress, ServerContext
 from fedsim.rounds.clients.cohort import CohortRun
 from fedsim.rounds.server.decisions import Asked, Decisions, Wish
 from fedsim.scenario import Scenario
@@ -72,7 +72,7 @@ class OutsideRun:
                 store=False,
                 on_round=self._after_round,
                 recorder=None if self._recording is None else self._recording.recorder,
-                outside=Outside(self.decisions, self._adapt),
+                outside=Outside(self.decisions, self._adapt, EvaluationPlan()),
             )
             if self._recording is not None:
                 self._recording.begin(self._data_digest)
@@ -147,7 +147,7 @@ class OutsideRun:
         """Return copies of the columns that the selector would see now."""
         found = self.decisions.server.look(self.decisions.number)
         if found is None:
-            return nobody(self.context.knowledge, self.decisions.number, self.stepping.now_s)
+            return no_candidates(self.context.knowledge, self.decisions.number, self.stepping.now_s)
         return snapshot(found, self._features)
 
     def select(self, asked: Asked) -> Cohort:
