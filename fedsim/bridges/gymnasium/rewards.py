@@ -51,12 +51,12 @@ class Weights:
     delivery : of an update that was delivered in time
     newcomer : of an update that is the first of its client
     target : of the run's target, once
-    nobody : of an action that selects no candidate
+    empty : of an action that selects no candidate
 
     Examples
     --------
     >>> Weights(second=-0.1, accuracy=10.0, epsilon=-1.0)
-    Weights(second=-0.1, accuracy=10.0, epsilon=-1.0, delivery=0.0, newcomer=0.0, target=0.0, nobody=-1.0)
+    Weights(second=-0.1, accuracy=10.0, epsilon=-1.0, delivery=0.0, newcomer=0.0, target=0.0, empty=-1.0)
     """
 
     second: float = -1.0
@@ -65,12 +65,12 @@ class Weights:
     delivery: float = 0.0
     newcomer: float = 0.0
     target: float = 0.0
-    nobody: float = -1.0
+    empty: float = -1.0
 
     def __call__(self, step: Step) -> float:
         """Return the reward of a step."""
         if step.played is None:
-            return self.nobody
+            return self.empty
         return (
             self.second * step.seconds
             + self.accuracy * step.accuracy_gain

@@ -65,7 +65,7 @@ def test_late_clients_are_not_delivered():
 
 
 def test_an_action_without_candidates_takes_no_time_and_counts():
-    env = SelectionEnv(four(), action="members", reward=Weights(nobody=-7.0))
+    env = SelectionEnv(four(), action="members", reward=Weights(empty=-7.0))
     env.reset(seed=1)
     rewards = [env.step(only())[1:4] for _ in range(3)]
     assert rewards == [(-7, False, False), (-7, False, False), (-7, False, True)]
