@@ -5,10 +5,10 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
-from simpy import Environment
 
 from fedsim.answers import in_words
 from fedsim.capabilities import FLOPS
+from fedsim.clock import Clock
 from fedsim.devices import Availability, Batteries, Busy, Charge, EligibilityCriterion, EligibleClients, Working
 from fedsim.devices.availability.on_off import OnOffProcess
 from fedsim.devices.contracts import AVAILABILITY, AVAILABILITY_MODEL, COMPUTE_TIME, DROPOUT
@@ -79,7 +79,7 @@ def build_server(
     audit : whether to check of each participation that bits, time and energy are conserved
     decisions : that come from outside, for a flat federation; None for those of the selector
     """
-    env = Environment()
+    env = Clock()
     dispatcher = Dispatcher(env, context.clients)
     checks = None
     if audit:

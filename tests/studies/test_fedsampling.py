@@ -58,12 +58,15 @@ def test_the_method_has_the_papers_numbers(experiments):
         assert abs(numbers["fedsampling"][1] - numbers["centralization"][1]) < 1.0
 
 
-def test_lines_of_settings_by_hand(experiments, monkeypatch):
-    results = import_module("results")
-    monkeypatch.setattr(results, "last_accuracy", lambda history: history)
-    found = {"1-m10": {"fedsampling": [(None, 70.0), (None, 72.0)]}, "3-m10": {"fedsampling": [(None, 75.0)]}}
+def test_lines_of_settings_by_hand(experiments):
+    results, numbers = import_module("results"), import_module("run_numbers")
+
+    def ended(accuracy):
+        return numbers.Measured(None, numbers.RunNumbers(accuracy, 0.0, None, 0.0, 0.0, 0.0, 0.0, 0.0))
+
+    found = {"1-m10": {"fedsampling": [ended(70.0), ended(72.0)]}, "3-m10": {"fedsampling": [ended(75.0)]}}
     assert results.lines_of(found) == {"M = 10": {1.0: [70.0, 72.0], 3.0: [75.0]}}
-    assert results.lines_of({"4": {"fedavg": [(None, 60.0)]}}) == {"FedAvg": {4.0: [60.0]}}
+    assert results.lines_of({"4": {"fedavg": [ended(60.0)]}}) == {"FedAvg": {4.0: [60.0]}}
 
 
 def test_ag_news_is_read_as_mind(experiments, tmp_path):
@@ -98,6 +101,13 @@ def test_the_command_runs_and_finds_its_runs_again(tmp_path):
     assert table.count("| FedSampling |") == 1 + 9
     assert table in first
     assert command("fedsampling/results.py", tmp_path, *options) == first
+    assert command("fedsampling/results.py", tmp_path, *options, "--thin") == first.replace(
+        "--seeds 2", "--seeds 2 --thin"
+    )
+    again = command("fedsampling/results.py", tmp_path, *options, "--thin")
+    assert (tmp_path / "out" / "table.md").read_text() == table.replace("--seeds 2", "--seeds 2 --thin")
+    assert "fig5-here-all fedsampling" in again, "its curves need its tables"
+    assert "fig6-here-1-m10" not in again, "its numbers are known"
     assert str(tmp_path) not in table
 
 

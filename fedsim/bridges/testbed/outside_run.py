@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from fedsim.arrays import FloatArray
+from fedsim.bridges.testbed.asked_selector import told_once_asked
 from fedsim.bridges.testbed.cohorts import Statement, checked_cohort
 from fedsim.bridges.testbed.recording import Recording
 from fedsim.bridges.testbed.reported import Key, ReportedLearner
@@ -96,6 +97,7 @@ class OutsideRun:
         self.context = replace(
             context,
             learner=self.learner,
+            selector=told_once_asked(context.selector),
             noise_to_signal=False,
             numbers_from_outside=True,
             clients=replace(clients, workload=workload, compute=compute),

@@ -54,25 +54,23 @@ class Testbed:
 
     Examples
     --------
-    One second down, the work, and two seconds up; client 3 has more to compute.
-
-    >>> way = {"downlink": {"kind": "constant", "value_s": 1.0}, "uplink": {"kind": "constant", "value_s": 2.0}}
+    >>> second = {"kind": "constant", "value_s": 1.0}
     >>> tables = {
     ...     "name": "two-rounds",
     ...     "crowd": {"clients": 4},
-    ...     "learning": {"kind": "none", "model_bits": 1e6},
-    ...     "network": {"kind": "latency", **way},
+    ...     "learning": "none",
+    ...     "network": {"kind": "latency", "downlink": second, "uplink": second, "uplink_factor": [1.0, 2.0, 3.0, 4.0]},
     ...     "devices": {"compute": "zero"},
-    ...     "rounds": {"count": 2},
+    ...     "rounds": {"count": 2, "policy": {"kind": "deadline", "deadline_s": 3.5}},
     ...     "selector": {"kind": "uniform", "cohort": 2},
     ... }
     >>> with Testbed(tables) as testbed:
-    ...     while not testbed.over:
-    ...         result = testbed.round([0, 3], compute_s=[0.5, 1.5])
-    ...         print(result.client[result.arrivals].tolist(), result.end_s.tolist(), testbed.now_s)
-    ...         testbed.report(accuracy=0.5, loss=1.0)
-    [0, 3] [3.5, 4.5] 4.5
-    [0, 3] [8.0, 9.0] 9.0
+    ...     result = testbed.round([3, 0], compute_s=0.5)
+    ...     testbed.report(losses=[0.7, 0.9], accuracy=0.5)
+    >>> result.outcome.tolist(), result.end_s.tolist(), testbed.now_s
+    (['late', 'delivered'], [3.5, 2.5], 3.5)
+    >>> testbed.finish().time_to_accuracy(0.5)
+    3.5
     """
 
     __test__: ClassVar[bool] = False  # pytest takes classes whose names begin with Test for tests
@@ -226,8 +224,9 @@ class Testbed:
 
         Parameters
         ----------
-        losses : mean training loss of each client's update, in the order of the round's clients or by id; the selector
-            is told of those that have arrived. At an asynchronous server at any time, of updates that wait
+        losses : mean training loss of each client's update, in the order of the round's clients or by id. The selector
+            is told of those that have arrived, once `select` has asked it. At an asynchronous server at any time, of
+            updates that wait
         accuracy, loss, metrics : of the newest model, on test samples, for the table of evaluations. Before the first
             round, of the first model
         measured : other measurements by name, as ``losses``; see `fedsim.measurements.MEASUREMENTS`

@@ -4,7 +4,7 @@ import itertools
 
 import pytest
 
-from fedsim import Scenario, simulate
+from fedsim import Scenario, Testbed, simulate
 from fedsim.errors import FedsimError
 from fedsim.network import NETWORKS
 from fedsim.rounds import POLICIES
@@ -28,6 +28,7 @@ POLICY_OPTIONS = {
 }
 NO_LEARNING = {"kind": "none", "model_bits": 2e5, "samples_per_client": 50, "flops_per_sample": 1e6}
 NETWORK_KINDS, POLICY_KINDS = sorted(NETWORKS.kinds()), sorted(POLICIES.kinds())
+AUDITED = {"audit": True}
 # Each network and each policy at least once; late clients are cancelled and go on in turn.
 FEW = [(network, POLICY_KINDS[i % len(POLICY_KINDS)]) for i, network in enumerate(NETWORK_KINDS)]
 
@@ -35,18 +36,10 @@ FEW = [(network, POLICY_KINDS[i % len(POLICY_KINDS)]) for i, network in enumerat
 def compare(network, policy, late_rules=("cancel", "stale")):
     """Compare the two runs of a scenario for each rule of late clients that its policy allows."""
     for late in late_rules:
-        tables = {
-            "name": "crossed",
-            "seed": 3,
-            "crowd": {"clients": 6},
-            "learning": NO_LEARNING,
-            "network": {"kind": network, **NETWORK_OPTIONS.get(network, {})},
-            "rounds": {"count": 2, "policy": {"kind": policy, **POLICY_OPTIONS[policy]}, "late": late},
-            "selector": {"kind": "uniform", "cohort": 3},
-            "results": {"audit": True},
-        }
+        rounds = {"count": 2, "policy": {"kind": policy, **POLICY_OPTIONS[policy]}, "late": late}
+        selector, crowd = {"kind": "uniform", "cohort": 3}, {"clients": 6}
         try:
-            scenario = Scenario(**tables)
+            scenario = crossed(network, policy, seed=3, crowd=crowd, rounds=rounds, selector=selector, results=AUDITED)
         except FedsimError:
             assert late == "stale"  # these policies have a rule of their own for late updates
             compare(network, policy, ("cancel",))
@@ -64,6 +57,42 @@ def test_each_network_and_each_policy(network, policy):
 def test_the_cross_of_policies_and_networks(network):
     for i, policy in enumerate(POLICY_KINDS):
         compare(network, policy, ("stale",) if i % 2 else ("cancel",))
+
+
+def crossed(network, policy, **tables):
+    """Return a scenario of a network and a policy."""
+    return Scenario(
+        **{
+            "name": "crossed",
+            "crowd": {"clients": 8},
+            "learning": NO_LEARNING,
+            "network": {"kind": network, **NETWORK_OPTIONS.get(network, {})},
+            "rounds": {"count": 4, "policy": {"kind": policy, **POLICY_OPTIONS[policy]}},
+            "selector": {"kind": "uniform", "cohort": 4},
+            **tables,
+        }
+    )
+
+
+def test_cohorts_that_are_read_from_a_table():
+    """The ids of each round of a run, given as they stand, give the run."""
+    scenario = crossed("cell", "deadline")
+    history = simulate(scenario)
+    number, client = history.column("participations", "round"), history.column("participations", "client")
+    testbed = Testbed(scenario)
+    for one in range(1, 5):
+        testbed.round(client[number == one])
+    assert table_bytes(testbed.finish()) == table_bytes(history)
+
+
+@pytest.mark.slow
+def test_a_scenario_that_learns():
+    """Sizes and work are those of its model and its data, and nothing is trained: only evaluations are missing."""
+    learning = {"data": {"kind": "digits", "train_limit": 200}, "model": {"kind": "mlp", "hidden": [16]}}
+    scenario = crossed("cell", "deadline", learning=learning)
+    stepped, own = table_bytes(driven(scenario)), table_bytes(simulate(scenario))
+    assert own.pop("evaluations") != stepped.pop("evaluations")
+    assert stepped == own
 
 
 def random_scenario(number):

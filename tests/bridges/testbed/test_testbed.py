@@ -115,6 +115,17 @@ def test_reported_losses_feed_the_selector():
     assert np.isnan(testbed.view().last_loss[2:]).all()
 
 
+def test_a_selector_that_is_never_asked_is_told_nothing():
+    """Oort knows no clients before its first view; once asked, it learns from cohorts that are not its own."""
+    testbed = Testbed(by_hand(selector={"kind": "oort", "cohort": 2}))
+    testbed.round([0, 1])
+    testbed.report(measured={"loss_rms": [1.0, 2.0]})
+    assert testbed.select().client.size == 2
+    testbed.round([2])
+    testbed.report(measured={"loss_rms": [3.0]})
+    testbed.round(testbed.select())
+
+
 def test_reported_accuracy_is_the_curve():
     testbed = Testbed(by_hand())
     testbed.report(accuracy=0.1, loss=2.3)  # of the first model
@@ -291,6 +302,36 @@ def test_privacy_is_charged_for_each_upload():
     testbed.round([0, 1])
     assert testbed.view().client.tolist() == [1, 2, 3]
     assert testbed.finish().releases.column("client").to_pylist() == [0, 0, 1]
+
+
+def test_a_crash_of_the_server_ends_a_round():
+    """The server crashes at 3 s: client 0, which works then, is late, and the next round begins after the restart."""
+    crash = {"server_restart": {"at_s": [3.0], "down_s": 2.0}}
+    testbed = Testbed(by_hand(rounds=rounds(faults=crash)))
+    result = testbed.round([0])
+    assert (result.ended_by, result.outcome.tolist(), result.used.tolist()) == ("restart", ["late"], [False])
+    testbed.report(losses=[1.0], accuracy=0.1)
+    assert testbed.round([0]).start_s.tolist() == [5.0]
+
+
+def test_batteries_pay():
+    """Two seconds of work at 3 W; nothing else costs energy."""
+    energy = {
+        "kind": "battery",
+        "capacity_j": 100.0,
+        "compute_w": 3.0,
+        "receive_j_per_bit": 0.0,
+        "transmit_j_per_bit": 0.0,
+    }
+    devices = {**by_hand()["devices"], "energy": energy}
+    testbed = Testbed(by_hand(devices=devices, rounds=rounds(policy={"kind": "deadline", "deadline_s": 9.0})))
+    assert testbed.round([1, 2]).energy_j.tolist() == pytest.approx([6.0, 6.0])
+    assert testbed.view().charge_j is not None
+    assert testbed.round([1], compute_s=1.0).energy_j.tolist() == pytest.approx([3.0])
+
+
+def test_a_run_without_rounds_is_finished():
+    assert Testbed(by_hand()).finish().rounds.num_rows == 0
 
 
 def test_edge_servers_are_refused_in_words():
