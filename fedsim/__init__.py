@@ -10,7 +10,7 @@ At which second does the model reach 80 %, and what would another selector, dead
 `load_model`    its model, as a module of PyTorch
 `History`       participations, rounds and evaluations as tables
 `draw`          one figure of several histories
-`Testbed`       the clock of a scenario for training code of your own
+`Testbed`       the clock of a scenario, for training code of your own
 `Component`     what a part of your own (network, law, policy ...) derives from
 `check_selector`  contract checks for a selector of your own
 ==============  ===================================================================

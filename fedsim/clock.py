@@ -12,6 +12,7 @@ from simpy.events import NORMAL, URGENT
 
 __all__ = [
     "TIE_ULPS",
+    "Clock",
     "Environment",
     "Event",
     "LastOfInstant",
@@ -29,6 +30,15 @@ __all__ = [
 ]
 
 Waiting = Generator[Event, Any, None]
+
+
+class Clock(Environment):
+    """SimPy's environment, whose instant is in a slot: it is read often, and SimPy calls a function for that."""
+
+    __slots__ = ("_now",)
+
+
+Clock.now = vars(Clock)["_now"]  # type: ignore[method-assign]
 
 
 def call_when(event: Event, callback: Callable[[Event], None]) -> None:

@@ -11,7 +11,7 @@ from itertools import count
 from typing import Final
 
 _RUNS: Final = count(1)
-_SEARCHED: Final = 32
+SEARCHED = 32
 """Runs of a process between searches of all objects."""
 
 
@@ -27,7 +27,7 @@ def settled_heap() -> Iterator[None]:
     if gc.get_freeze_count():
         yield
         return
-    gc.collect(1 if next(_RUNS) % _SEARCHED else 2)
+    gc.collect(1 if next(_RUNS) % SEARCHED else 2)
     gc.freeze()
     try:
         yield

@@ -13,6 +13,7 @@ classes; a scenario holds a `Recipe` for them and builds a fresh one for each ru
 
 import copy
 import difflib
+import functools
 import importlib
 import inspect
 import typing
@@ -269,12 +270,12 @@ class Registry:
             return self._recipe_of(value)
         kind, options = self.split(value)
         factory = self.load(kind)
-        parameters = _parameters(factory)
-        check_names(self.noun, options, parameters)
-        model = create_model(self.noun, __config__=_STRICT, **parameters)
+        own = is_builtin(factory) if inspect.isclass(factory) else False
+        model = _kept_options(self.noun, factory) if own else _options(self.noun, factory)
+        check_names(self.noun, options, model.model_fields)
         checked = model.model_validate(dict(options))
-        chosen = {name: getattr(checked, name) for name in parameters}
-        check_bounds(self.noun, chosen, own=is_builtin(factory) if inspect.isclass(factory) else False)
+        chosen = {name: getattr(checked, name) for name in model.model_fields}
+        check_bounds(self.noun, chosen, own=own)
         try:
             made = factory(**chosen)
         except (TypeError, ValueError) as error:
@@ -402,3 +403,12 @@ def _parameters(factory: Callable[..., Any]) -> dict[str, Any]:
         for name, parameter in inspect.signature(factory).parameters.items()
         if parameter.kind in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY)
     }
+
+
+def _options(noun: str, factory: Callable[..., Any]) -> type[BaseModel]:
+    """Return the table of a constructor's options."""
+    return create_model(noun, __config__=_STRICT, **_parameters(factory))
+
+
+_kept_options: Final[Callable[[str, Any], type[BaseModel]]] = functools.cache(_options)
+"""For constructors of fedsim's own, which stay as they are."""

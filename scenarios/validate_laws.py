@@ -17,7 +17,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 
-from validation import Row, bands, capability, cells, clock, graphs, paths, presence, radio
+from validation import Row, bands, capability, cells, clock, graphs, paths, presence, radio, sionna_laws
 
 LIMIT = 4.5  # standard errors: one table of 160 drawn rows in 1,000 goes beyond by chance
 GROUPS: dict[str, Callable[[float], Iterator[Row]]] = {
@@ -32,6 +32,7 @@ GROUPS: dict[str, Callable[[float], Iterator[Row]]] = {
     "Modulation and coding, in bit/s/Hz": cells.coding,
     "Ceilings in bit/s/Hz, and thresholds": bands.ceilings,
     "Bands that fade in parts": bands.selectivity,
+    "Sionna's channels, where it is installed": sionna_laws.channels,
     "Transfer, in blocks": radio.transfer,
     "Max relative SNR": cells.max_relative_snr,
     "Proportional fair": cells.proportional_fair,

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from simpy import Environment
 
-from fedsim.clock import call_after, call_next, delay_until
+from fedsim.clock import Clock, call_after, call_next, delay_until
 
 
 def test_what_is_called_next_comes_before_all_other_events_of_the_instant():
@@ -35,3 +35,20 @@ def test_a_delay_until_an_instant_ends_at_that_very_instant(now_s, time_s):
     assert delay_s >= 0
     ends_s = now_s + delay_s
     assert ends_s == max(now_s, time_s) or ends_s < time_s < now_s + math.nextafter(delay_s, math.inf)
+
+
+def test_a_clock_shows_the_instant_of_simpys_environment():
+    shown = {}
+    for env in (Clock(1.5), Environment(1.5)):
+        instants = shown[type(env)] = [env.now]
+
+        def process(env=env, instants=instants):
+            for delay_s in (0.25, 0.0, 3.0):
+                yield env.timeout(delay_s)
+                instants.append(env.now)
+
+        env.process(process())
+        env.run(until=3.0)
+        instants.append(env.now)
+        env.run()
+    assert shown[Clock] == shown[Environment] == [1.5, 1.75, 1.75, 3.0, 4.75]

@@ -75,6 +75,8 @@ class Tables:
     def column(self, table: TableName, name: str) -> NDArray[Any]:
         """Return a column as an array of shape (rows,); numbers with a null among them are floats, null as NaN.
 
+        A null among labels is None.
+
         Parameters
         ----------
         table : name of a table that this run has
@@ -90,7 +92,11 @@ class Tables:
             raise RunError(f"{self.name}: this run has no table {table!r}; it has {', '.join(self.tables())}")
         if name not in found.column_names:
             raise RunError(f"{self.name}: {table} has no column {name!r}; its columns: {', '.join(found.column_names)}")
-        return np.asarray(found.column(name).to_numpy())
+        values = found.column(name)
+        if pa.types.is_dictionary(values.type):
+            # Arrow gives the last label in the place of a null of a dictionary.
+            values = values.cast(values.type.value_type)
+        return np.asarray(values.to_numpy())
 
     def curve(self, x: X = "time", y: Y | str = "accuracy", smoothing: int = 1) -> tuple[FloatArray, FloatArray]:
         """Return one quantity against simulated seconds or rounds, two arrays of the same shape (n,).

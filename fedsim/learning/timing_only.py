@@ -126,7 +126,7 @@ class TimingLearner:
         return None
 
     @property
-    def label_counts(self) -> None:
+    def label_counts(self) -> IntArray | None:
         """None: there is no data."""
         return None
 

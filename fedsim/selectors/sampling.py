@@ -10,7 +10,7 @@ from fedsim.selectors.contracts import Cohort, PublishedSelector, RoundView
 from fedsim.selectors.validation import check_whole_numbers
 
 T = TypeVar("T", bound=np.generic)
-_FEW: Final = 16
+_FEW: Final = 24
 _LOW: Final = 0xFFFFFFFF
 
 

@@ -26,9 +26,9 @@ def train(model: nn.Module, x: Tensor, y: Tensor, seed: int) -> dict[str, Tensor
     optimizer = torch.optim.SGD(own.parameters(), lr=RATE)
     order = torch.Generator().manual_seed(seed)
     for _ in range(EPOCHS):
-        for batch in torch.randperm(len(y), generator=order).split(BATCH):
+        for batch in torch.randperm(len(y), generator=order).split(BATCH):  # type: ignore[no-untyped-call]
             optimizer.zero_grad()
-            nn.functional.cross_entropy(own(x[batch]), y[batch]).backward()
+            nn.functional.cross_entropy(own(x[batch]), y[batch]).backward()  # type: ignore[no-untyped-call]
             optimizer.step()
     return own.state_dict()
 

@@ -1,11 +1,13 @@
 """Curves that begin at time 0, seconds to an accuracy, and means over time, worked by hand."""
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from fedsim.history import Recorder, RoundEnd
+from fedsim.history.tables import Tables
 
 ROUND = dict.fromkeys(("candidates", "selected", "delivered", "late", "dropped", "stale_used", "largest_leakage"), 0)
 
@@ -60,3 +62,10 @@ def test_without_an_evaluation_at_time_0_the_mean_begins_with_the_first_one():
 def test_smoothed_values_after_rounds_are_those_without_an_evaluation_at_time_0(accuracies, window):
     with_start, without = recorded(accuracies), recorded(accuracies[1:], first=1)
     np.testing.assert_array_equal(with_start.curve(smoothing=window)[1][1:], without.curve(smoothing=window)[1])
+
+
+def test_a_null_among_labels_is_none():
+    """Arrow's own conversion gives the last label."""
+    labels = pa.DictionaryArray.from_arrays(pa.array([None, 0, None], pa.int8()), pa.array(["downlink", "compute"]))
+    table = pa.table({"cut_in": labels})
+    assert Tables("hand", table, table, table).column("participations", "cut_in").tolist() == [None, "downlink", None]

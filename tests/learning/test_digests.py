@@ -22,7 +22,7 @@ from fedsim.privacy.mechanisms import MECHANISMS
 from fedsim.rounds.aggregation.rules import AggregationRule
 from fedsim.rounds.hierarchy.cloud_rules import EdgeStatus
 from fedsim.rounds.server.context import ServerContext
-from fedsim.simulation import build_context, build_hierarchy
+from fedsim.wiring import build_context, build_hierarchy
 from tests.support.data_files import write_data_sets
 from tests.support.digest_moves import DIGESTS, MOVES
 from tests.support.field_values import ONE_VALUE, TABLES, write_files

@@ -13,7 +13,8 @@ from fedsim.errors import ScenarioError
 from fedsim.privacy import CoordinateClampLaplace, L1ClippedLaplace, L2ClippedGaussian, NoiseAtServer
 from fedsim.privacy.central import largest_weight
 from fedsim.privacy.gaussian import noise_multiplier
-from fedsim.simulation import Simulation, build_context
+from fedsim.simulation import Simulation
+from fedsim.wiring import build_context
 
 CLIP, EPSILON, DELTA = 0.3, 2.0, 1e-5
 NUMBERS = 64 * 64 + 64 + 64 * 10 + 10

@@ -10,7 +10,9 @@ def driven(scenario, **options):
     testbed = Testbed(scenario, **options)
     while not testbed.over:
         if scenario.rounds.policy.traits.concurrency is None:
-            testbed.round(testbed.select())
+            cohort = testbed.select()
+            if not testbed.over:  # the run may end during a question of the selector
+                testbed.round(cohort)
         else:
             send_and_wait(testbed)
     return testbed.finish()

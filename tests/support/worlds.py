@@ -25,8 +25,8 @@ from fedsim.rounds import (
     Workload,
 )
 from fedsim.selectors import SelectorPort
-from fedsim.simulation import build_server
 from fedsim.streams import Streams
+from fedsim.wiring import build_server
 
 
 def opened(env, rule, bandwidth_hz=1.0):

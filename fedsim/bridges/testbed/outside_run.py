@@ -9,15 +9,16 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from fedsim.arrays import FloatArray
+from fedsim.bridges.testbed.asked_selector import told_once_asked
 from fedsim.bridges.testbed.cohorts import Statement, checked_cohort
 from fedsim.bridges.testbed.recording import Recording
 from fedsim.bridges.testbed.reported import Key, ReportedLearner
-from fedsim.bridges.testbed.snapshots import nobody, snapshot
+from fedsim.bridges.testbed.snapshots import no_candidates, snapshot
 from fedsim.bridges.testbed.stated import Stated, StatedComputeTimes, StatedWorkload
 from fedsim.bridges.testbed.stepping import Stepping
 from fedsim.errors import StepError
 from fedsim.history import History
-from fedsim.rounds import ExpectedTimes, Progress, ServerContext
+from fedsim.rounds import EvaluationPlan, ExpectedTimes, Progress, ServerContext
 from fedsim.rounds.clients.cohort import CohortRun
 from fedsim.rounds.server.decisions import Asked, Decisions, Wish
 from fedsim.scenario import Scenario
@@ -71,7 +72,7 @@ class OutsideRun:
                 store=False,
                 on_round=self._after_round,
                 recorder=None if self._recording is None else self._recording.recorder,
-                outside=Outside(self.decisions, self._adapt),
+                outside=Outside(self.decisions, self._adapt, EvaluationPlan()),
             )
             if self._recording is not None:
                 self._recording.begin(self._data_digest)
@@ -96,6 +97,7 @@ class OutsideRun:
         self.context = replace(
             context,
             learner=self.learner,
+            selector=told_once_asked(context.selector),
             noise_to_signal=False,
             numbers_from_outside=True,
             clients=replace(clients, workload=workload, compute=compute),
@@ -145,7 +147,7 @@ class OutsideRun:
         """Return copies of the columns that the selector would see now."""
         found = self.decisions.server.look(self.decisions.number)
         if found is None:
-            return nobody(self.context.knowledge, self.decisions.number, self.stepping.now_s)
+            return no_candidates(self.context.knowledge, self.decisions.number, self.stepping.now_s)
         return snapshot(found, self._features)
 
     def select(self, asked: Asked) -> Cohort:
@@ -163,7 +165,7 @@ class OutsideRun:
         while True:
             self.stepping.answer(Wish.SELECTORS)
             if self.stepping.go_on() is None:
-                raise self.over("select")
+                return _nobody()
             if self.decisions.number == number:
                 break
             number = self.decisions.number  # the server has crashed during the question

@@ -46,10 +46,15 @@ class ReportedLearner(TimingLearner):
 
     def __init__(self, sizes: Learner) -> None:
         super().__init__(sizes.model_bits, sizes.samples, sizes.flops_per_sample, sizes.update_bits)
-        self._sizes = sizes
+        self._sizes, self._label_counts = sizes, sizes.label_counts
         self._reported: dict[Key, dict[str, NDArray[Any]]] = {}
         self.evaluation: Evaluation | None = None
         self._size = 0
+
+    @property
+    def label_counts(self) -> IntArray | None:
+        """Training samples of every client with each label, shape (K, labels); None without labels."""
+        return self._label_counts
 
     def put(self, key: Key, name: str, value: NDArray[Any]) -> None:
         """Remember what is reported of an update."""

@@ -89,8 +89,7 @@ class Stepping:
         if self._ended:
             return
         if at_round is None:
-            process = self._begun()
-            process.interrupt(FINISHED)
+            self._interrupt()
         else:
             self._server.stopping = replace(self._server.stopping, count=at_round)
             self._decisions.finished = True
@@ -98,8 +97,15 @@ class Stepping:
                 self._decisions.server.look_around()
             self._decisions.answer(None)
         while not self._ended:
-            if self.go_on() is Asked.REPORT:
+            asked = self.go_on()
+            if asked is Asked.REPORT:
                 self._decisions.answer(None)
+            elif asked is not None:
+                self._interrupt()
+
+    def _interrupt(self) -> None:
+        self._begun().interrupt(FINISHED)
+        self._decisions.asked = None
 
     def _begun(self) -> Process:
         if self._process is None:

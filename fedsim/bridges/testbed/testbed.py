@@ -54,20 +54,23 @@ class Testbed:
 
     Examples
     --------
+    >>> second = {"kind": "constant", "value_s": 1.0}
     >>> tables = {
     ...     "name": "two-rounds",
     ...     "crowd": {"clients": 4},
-    ...     "learning": {"kind": "none", "model_bits": 1e6, "samples_per_client": 100},
-    ...     "network": {"kind": "fixed-rates", "downlink_bps": 1e6, "uplink_bps": 5e5},
-    ...     "devices": {"compute": {"kind": "linear", "seconds_per_sample": 0.01}},
-    ...     "rounds": {"count": 2, "policy": "wait-for-all"},
+    ...     "learning": "none",
+    ...     "network": {"kind": "latency", "downlink": second, "uplink": second, "uplink_factor": [1.0, 2.0, 3.0, 4.0]},
+    ...     "devices": {"compute": "zero"},
+    ...     "rounds": {"count": 2, "policy": {"kind": "deadline", "deadline_s": 3.5}},
     ...     "selector": {"kind": "uniform", "cohort": 2},
     ... }
     >>> with Testbed(tables) as testbed:
-    ...     while not testbed.over:
-    ...         result = testbed.round([0, 3], up_bits=[1e6, 2e6])
-    ...         print(result.client[result.arrivals], result.end_s, testbed.now_s)
-    ...         testbed.report(accuracy=0.5, loss=1.0)
+    ...     result = testbed.round([3, 0], compute_s=0.5)
+    ...     testbed.report(losses=[0.7, 0.9], accuracy=0.5)
+    >>> result.outcome.tolist(), result.end_s.tolist(), testbed.now_s
+    (['late', 'delivered'], [3.5, 2.5], 3.5)
+    >>> testbed.finish().time_to_accuracy(0.5)
+    3.5
     """
 
     __test__: ClassVar[bool] = False  # pytest takes classes whose names begin with Test for tests
@@ -147,7 +150,7 @@ class Testbed:
 
         The selector's question to clients, if it has one, takes its time. Asked again before the round is played, the
         answer is the same. At an asynchronous server these are clients for the vacant places; none if there are no
-        candidates, or the selector takes none.
+        candidates, or the selector takes none. If the run ends during the question, there are none either.
         """
         return self._run.select(self._run.question("select"))
 
@@ -221,8 +224,9 @@ class Testbed:
 
         Parameters
         ----------
-        losses : mean training loss of each client's update, in the order of the round's clients or by id; the selector
-            is told of those that have arrived. At an asynchronous server at any time, of updates that wait
+        losses : mean training loss of each client's update, in the order of the round's clients or by id. The selector
+            is told of those that have arrived, once `select` has asked it. At an asynchronous server at any time, of
+            updates that wait
         accuracy, loss, metrics : of the newest model, on test samples, for the table of evaluations. Before the first
             round, of the first model
         measured : other measurements by name, as ``losses``; see `fedsim.measurements.MEASUREMENTS`
@@ -235,6 +239,9 @@ class Testbed:
         run, last = self._run, self.last
         begun, over = run.stepping.begun, run.stepping.asked is Asked.REPORT
         of_updates = {**({} if losses is None else {"loss": losses}), **({} if measured is None else measured)}
+        late = begun and not over and (accuracy, loss, metrics) != (None, None, None)
+        if late or (of_updates and not over and (run.concurrency is None or not begun)):
+            raise StepError("report: no round was just played; allowed: after each round, before any other call")
         client = np.zeros(0, dtype=np.int64) if last is None else last.client
         told: list[tuple[Key, str, NDArray[Any]]] = []
         for name, given in of_updates.items():
@@ -242,9 +249,6 @@ class Testbed:
                 if (key := run.participation(one)) is not None:
                     told.append((key, name, value))
         evaluation = checked_evaluation("report", accuracy, loss, metrics)
-        late = evaluation is not None and begun and not over
-        if late or (of_updates and not over and (run.concurrency is None or not begun)):
-            raise StepError("report: no round was just played; allowed: after each round, before any other call")
         for key, name, value in told:
             run.learner.put(key, name, value)
         if evaluation is not None:

@@ -6,7 +6,7 @@ from typing import Any, Final, Literal, Protocol, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from fedsim.arrays import FloatArray, Vector
+from fedsim.arrays import FloatArray, Vector, all_of
 from fedsim.errors import ScenarioError
 from fedsim.learning.aggregation.contracts import AGGREGATION, AGGREGATIONS, Aggregator
 from fedsim.learning.server_optimizers.contracts import SERVER_OPTIMIZER, ServerOptimizer, ServerState, sum_of
@@ -225,7 +225,7 @@ def checked_weights(weights: FloatArray, count: int, what: str, *, of_a_mean: bo
         Unless they are ``count`` finite numbers; for a mean, at least 0 and of sum 1.
     """
     chosen = np.array(weights, dtype=np.float64)
-    if chosen.shape != (count,) or not np.isfinite(chosen).all():
+    if chosen.shape != (count,) or not all_of(np.isfinite(chosen)):
         raise ValueError(f"weights: {weights!r}; one finite number for each of {count} {what}")
     if of_a_mean and (np.any(chosen < 0) or abs(chosen.sum() - 1) > _SUM_TOLERANCE):
         raise ValueError(f"weights: {weights!r}; for a mean of {what} they are at least 0 and sum to 1")

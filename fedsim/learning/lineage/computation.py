@@ -160,7 +160,6 @@ class Computation:
 
         Those of an executor that returns a list come together, all results being in memory.
         """
-        alike: dict[str, list[Training]] = {}
         if idle := without_samples(trainings):
             for training in idle:
                 self._give(training, nothing(training))
@@ -168,41 +167,40 @@ class Computation:
             yield idle
             if not trainings:
                 return
+        firsts: dict[str, Training] = {}
+        others: dict[str, list[Training]] = {}
         for training in trainings:
-            if training.digest in alike:
-                alike[training.digest].append(training)
-            else:
-                alike[training.digest] = [training]
+            if firsts.setdefault(training.digest, training) is not training:
+                others.setdefault(training.digest, []).append(training)
         reports: dict[str, Record] = {}
-        groups = list(alike.values())
-        firsts = [same[0] for same in groups]
-        with named_faults(firsts):
-            results = self.executor.train(self._jobs(firsts))
+        jobs = list(firsts.values())
+        with named_faults(jobs):
+            results = self.executor.train(self._jobs(jobs))
             if isinstance(results, list):
-                come: list[Training] = []
-                for same, result in zip(groups, results, strict=True):
-                    come += self._take(same, result, reports)
-                yield come
+                for first, result in zip(jobs, results, strict=True):
+                    self._take(first, others.get(first.digest, ()), result, reports)
+                yield trainings
             else:
-                for same, result in zip(groups, results, strict=True):
-                    yield self._take(same, result, reports)
+                for first, result in zip(jobs, results, strict=True):
+                    yield self._take(first, others.get(first.digest, ()), result, reports)
         self.kept.put_records(reports)
 
     def _take(
-        self, trainings: Sequence[Training], result: TrainingResult, reports: dict[str, Record]
+        self, first: Training, others: Sequence[Training], result: TrainingResult, reports: dict[str, Record]
     ) -> Sequence[Training]:
-        """Give trainings of one digest their result, add it to reports under the digest, and return them."""
+        """Give a training that has run, and others of its digest, its result; add that to reports; return all."""
         self.trained += 1
-        reports[trainings[0].digest] = {"loss": result.loss, "loss_rms": result.loss_rms}
+        reports[first.digest] = {"loss": result.loss, "loss_rms": result.loss_rms}
         own = _NOTHING
         if not self._local.plain:
-            difference, own = self._local.left(trainings[0], result.difference)
+            difference, own = self._local.left(first, result.difference)
             result = result._replace(difference=difference)
-        if trainings[0].draw is not None:
-            result = scaled(trainings[0], result)
-        for training in trainings:
+        if first.draw is not None:
+            result = scaled(first, result)
+        self._give(first, result, own)
+        for training in others:
             self._give(training, result, own)
-        return trainings
+        return first, *others
 
     def _give(self, training: Training, result: TrainingResult, own: OptimizerState = _NOTHING) -> None:
         """Give a training its result, with what its local algorithm keeps."""

@@ -7,6 +7,7 @@ needed first. A model takes each training's result as soon as it is there.
 """
 
 import heapq
+from collections import deque
 from collections.abc import Iterable, Sequence
 from typing import Protocol
 
@@ -41,7 +42,15 @@ def materialize(wanted: Sequence[Node], worker: Worker, max_batch: int) -> None:
     worker : does the work
     max_batch : most trainings in one batch
     """
-    waiting = _Waiting(wanted, worker)
+    order = _in_order_of_need(wanted, worker)
+    cohorts = _one_after_another(order)
+    if cohorts is not None and not any(isinstance(node, Training) for node in wanted):
+        del order
+        while cohorts:
+            _make(*cohorts.popleft(), worker, max_batch)
+        return
+    waiting = _Waiting(order, worker)
+    del order
     wishes = set(wanted)
     while True:
         waiting.combine()
@@ -57,10 +66,41 @@ def materialize(wanted: Sequence[Node], worker: Worker, max_batch: int) -> None:
         del training, together, batch  # nothing here keeps results alive during the next batch
 
 
+def _one_after_another(order: Sequence[Node]) -> deque[tuple[list[Training], ModelHandle]] | None:
+    """Return models in their order, with the trainings that each is made of; None where that is not all.
+
+    With a synchronous server each training starts from the model before, or from one with numbers, so that there is
+    nothing to put in order.
+    """
+    found: deque[tuple[list[Training], ModelHandle]] = deque()
+    trainings: list[Training] = []
+    before = None
+    for node in order:
+        if isinstance(node, ModelHandle):
+            found.append((trainings, node))
+            before, trainings = node, []
+        elif (node.previous is None and node.base is before) if found else node.ready:
+            trainings.append(node)
+        else:
+            return None
+    return None if trainings else found
+
+
+def _make(trainings: Sequence[Training], model: ModelHandle, worker: Worker, max_batch: int) -> None:
+    """Give a model its numbers, of trainings that can all run now, first those that are needed first."""
+    for first in range(0, len(trainings), max_batch):
+        for together in worker.run(trainings[first : first + max_batch]):
+            model.take()
+            for training in together:
+                if training.difference is not None:
+                    training.forget_unless_awaited()
+    worker.combine(model)
+
+
 class _Waiting:
     """The nodes without numbers; one that gets them is forgotten, so that it can let go of its memory."""
 
-    def __init__(self, wanted: Sequence[Node], worker: Worker) -> None:
+    def __init__(self, order: Sequence[Node], worker: Worker) -> None:
         self._worker = worker
         self._models: list[ModelHandle] = []  # all their parents have numbers
         self._trainings: list[tuple[int, Training]] = []  # a heap: what is needed first comes first
@@ -70,7 +110,7 @@ class _Waiting:
         # Trainings that wait for a model alone, as all do whose optimiser begins anew; in the order of their ranks.
         self._starters: dict[ModelHandle, list[tuple[int, Training]]] = {}
         base, starters = None, self._trainings
-        for rank, node in enumerate(_in_order_of_need(wanted, worker)):
+        for rank, node in enumerate(order):
             if isinstance(node, Training) and node.previous is None:
                 if node.base is not base:
                     base = node.base

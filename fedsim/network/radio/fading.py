@@ -91,6 +91,8 @@ FADINGS = Registry(
         "rayleigh": "fedsim.network.radio.fading:Rayleigh",
         "rician": "fedsim.network.radio.fading:Rician",
         "nakagami": "fedsim.network.radio.fading:Nakagami",
+        "sionna-tdl": "fedsim.network.radio.sionna.fading:SionnaTdl",
+        "sionna-cdl": "fedsim.network.radio.sionna.fading:SionnaCdl",
     },
 )
 

@@ -23,6 +23,9 @@ Gap = Literal["flat", "nr-ldpc"]
 TARGET_ERROR_RATE: Final = 0.1
 """Block error rate at a scheme's threshold: TS 38.214, clause 5.2.2.1."""
 
+_SURE: Final = 36.0
+"""Steepness times margin from which on the odds of an error are below ``exp(-36) / 9``."""
+
 NR_LDPC_GAP_DB: Final[dict[int, float]] = {2: 1.0, 4: 2.0, 6: 3.0, 8: 3.0}
 """Distance of NR's codes from Shannon's limit by bits per symbol, at 10 % block errors in white noise.
 
@@ -186,13 +189,18 @@ class ModulationAndCoding(Component):
         By the renewal-reward theorem: bits that arrive per transport block over its time, ``N`` attempts
         and ``N - 1`` backoffs.
         """
-        index = self.scheme(snr)
-        served = index >= 0
+        thresholds_db = self.thresholds_db()
         with np.errstate(divide="ignore"):
-            margin = linear_to_db(snr) - self.thresholds_db()[np.maximum(index, 0)]
-        expected, residual = self.attempts_and_residual(np.where(served, margin, 0.0))
+            level_db = linear_to_db(snr)
+        index = np.searchsorted(thresholds_db, level_db, side="right") - 1
+        served, index = index >= 0, np.maximum(index, 0)
+        margin = np.asarray(level_db - thresholds_db[index])
+        # Elsewhere the error rate is below 2^-54, and 1 plus or minus it is 1.
+        fallible = served & (margin < _SURE / self.steepness_per_db)
+        expected, residual = np.ones_like(margin), np.zeros_like(margin)
+        expected[fallible], residual[fallible] = self.attempts_and_residual(margin[fallible])
         airtime = expected + (expected - 1.0) * self.backoff_s / self.block_s
-        net = self.efficiencies()[np.maximum(index, 0)] * (1.0 - residual) / airtime
+        net = self.efficiencies()[index] * (1.0 - residual) / airtime
         return np.where(served, (1.0 - self.overhead) * net, 0.0)
 
     def mean_efficiency(self, snr: FloatArray, fading: Fading) -> FloatArray:

@@ -4,7 +4,7 @@ The paths of a signal arrive at different delays, so that gains at two frequenci
 than about the inverse of the delay spread. The profile is TDL-A of 3GPP TR 38.901 (table 7.7.2-1), scaled to a delay
 spread: 23 taps whose complex amplitudes are Gaussian. A fading law keeps its own distribution at each frequency: the
 Rayleigh gain there says which quantile of the law's gain it is. The sender chooses the rate of each part of the band by
-its own SNR.
+its own SNR, or one for the whole band where the rate law says so (`WholeBandRate`).
 
 From block to block the rate of a band is one number, drawn by its distribution function; with it, one uniform number
 for each client and block is enough. The distribution comes from `STATES` states of the taps, which are part of the
@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from fedsim.arrays import FloatArray, normal_quantile
 from fedsim.network.radio.contracts import Fading, SelectiveFading
 from fedsim.network.radio.interference import hypercube
-from fedsim.network.radio.spectral_efficiency import RateLaw
+from fedsim.network.radio.spectral_efficiency import RateLaw, WholeBandRate
 from fedsim.units import db_to_linear, linear_to_db
 
 STATES: Final = 4096
@@ -134,7 +134,13 @@ class BandRates:
         level_db = linear_to_db(usable) if usable.size else np.zeros(1)
         self._first_db = float(np.floor(level_db.min()))
         self._rows = min(int(np.ceil(level_db.max()) - self._first_db) + 2, _WIDEST_DB)
-        gain_db = linear_to_db(np.maximum(band_gains(fading, bandwidth_hz, delay_spread_s), _LEAST_GAIN))
+        gain = np.maximum(band_gains(fading, bandwidth_hz, delay_spread_s), _LEAST_GAIN)
+        if isinstance(rate, WholeBandRate):
+            levels = db_to_linear(self._first_db + np.arange(self._rows))
+            over_band = [rate.efficiency_over_band(gain * level) for level in levels.tolist()]
+            self._table = np.stack([_shares(one.astype(np.float32)[:, None]) for one in over_band])
+            return
+        gain_db = linear_to_db(gain)
         low_db = float(np.floor(gain_db.min()))
         span_db = int(np.ceil(gain_db.max()) - low_db) + self._rows
         fine_db = self._first_db + low_db + np.arange(span_db * _FINE_PER_DB + 1) / _FINE_PER_DB

@@ -4,7 +4,7 @@ A law gives the efficiency at an instantaneous SNR, and its mean over fading.
 """
 
 from functools import lru_cache
-from typing import Annotated, Any, Final, Literal, Protocol
+from typing import Annotated, Any, Final, Literal, Protocol, runtime_checkable
 
 import numpy as np
 from pydantic import BeforeValidator, Field, PositiveFloat
@@ -24,6 +24,7 @@ RATES = Registry(
     {
         "shannon": "fedsim.network.radio.spectral_efficiency:Shannon",
         "cqi": "fedsim.network.radio.mcs:ModulationAndCoding",
+        "sionna-phy": "fedsim.network.radio.sionna.link:SionnaLink",
     },
 )
 
@@ -53,6 +54,20 @@ class RateLaw(Protocol):
         ----------
         snr : mean linear SNRs >= 0, any shape
         fading : law of the gain
+        """
+        ...
+
+
+@runtime_checkable
+class WholeBandRate(RateLaw, Protocol):
+    """A rate law whose sender has one scheme for a whole band; that of other laws has one for each part of it."""
+
+    def efficiency_over_band(self, snr: FloatArray) -> FloatArray:
+        """Return the efficiency of bands in bit/s/Hz, shape (n,).
+
+        Parameters
+        ----------
+        snr : linear SNRs at the frequencies of each band, shape (n, frequencies)
         """
         ...
 

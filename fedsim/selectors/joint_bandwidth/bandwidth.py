@@ -37,23 +37,20 @@ def least_bandwidth_hz(bits: FloatArray | float, seconds: FloatArray, snr_hz: Fl
     array of the shape to which all broadcast; `inf` where no band suffices
     """
     time = np.asarray(seconds, dtype=np.float64)
-    with np.errstate(divide="ignore", over="ignore"):
+    with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
         share = np.where(time > 0, np.asarray(bits) * np.log(2.0) / (np.where(time > 0, time, 1.0) * snr_hz), _NEVER)
-    able = share < 1.0
-    g = np.where(able, share, 0.5)
-    w = lambertw(-g * np.exp(-g), k=-1).real
-    gap = w + g
-    with np.errstate(divide="ignore"):
-        band = np.where(gap < 0, -snr_hz * g / np.where(gap < 0, gap, -1.0), _NEVER)
-    # Near g = 1, the branch point of Lambert's function, ``1 - s / 2b`` is the begin of the series for g.
-    band = np.where(g > _NEAR, snr_hz / (2.0 * (1.0 - g)), band)
-    for _ in range(3):
-        ratio = snr_hz / band
-        slope = np.log1p(ratio) - ratio / (1.0 + ratio)
-        with np.errstate(invalid="ignore", divide="ignore"):
-            step = (band * np.log1p(ratio) - snr_hz * g) / slope
-            better = band - step
-        band = np.where(np.isfinite(better) & (better > 0), better, band)
+        able = share < 1.0
+        g = np.where(able, share, 0.5)
+        gap = lambertw(-g * np.exp(-g), k=-1).real + g
+        sent = snr_hz * g
+        band = np.where(gap < 0, -sent / np.where(gap < 0, gap, -1.0), _NEVER)
+        # Near g = 1, the branch point of Lambert's function, ``1 - s / 2b`` is the begin of the series for g.
+        band = np.where(g > _NEAR, snr_hz / (2.0 * (1.0 - g)), band)
+        for _ in range(3):
+            ratio = snr_hz / band
+            exponent = np.log1p(ratio)
+            better = band - (band * exponent - sent) / (exponent - ratio / (1.0 + ratio))
+            band = np.where(np.isfinite(better) & (better > 0), better, band)
     return np.where(able, band, _NEVER)
 
 

@@ -36,6 +36,26 @@ class Limited(SynchronousPolicy):
         return round_.everyone | round_.limit(4.0)
 
 
+class Counting(RoundPolicy):
+    """Looks at the clients in flight after each delivery, in two rounds of clients that need 3 s, 5 s and 11 s."""
+
+    seen: ClassVar[list[int]] = []
+
+    def run(self, server, round_):
+        cohort = yield from server.select(round_, None)
+        server.dispatch(cohort, round_)
+        for count in (1, 2):
+            yield round_.delivered(count)
+            self.seen.append(server.in_flight)
+        return RoundEnd.ENOUGH
+
+
+def test_clients_that_end_with_their_round_are_in_flight_in_it_alone():
+    Counting.seen.clear()
+    serve(Counting(), *THREE, count=2)
+    assert Counting.seen == [2, 1, 2, 1]
+
+
 class Own(RoundPolicy):
     """Clients 0 and 1 deliver at 3 s and 5 s."""
 

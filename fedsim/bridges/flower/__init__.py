@@ -1,0 +1,11 @@
+"""Flower apps, unchanged, on simulated time: see the section Flower of ``fedsim/bridges/README.md``."""
+
+try:
+    import flwr as _flwr  # noqa: F401  # what follows needs it
+except ImportError as error:
+    raise ImportError("fedsim.bridges.flower needs Flower: pip install 'fedsim-des[flower]'", name="flwr") from error
+
+from fedsim.bridges.flower.foresight import Expected, Foresight, FromInstruction, FromReplies
+from fedsim.bridges.flower.grid import SimulatedGrid
+
+__all__ = ["Expected", "Foresight", "FromInstruction", "FromReplies", "SimulatedGrid"]

@@ -1,0 +1,257 @@
+"""Flower's `Grid` on the clock of a scenario."""
+
+import logging
+import math
+import threading
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+from flwr.app import Context, Message, RecordDict
+from flwr.clientapp import ClientApp
+from flwr.serverapp import Grid, ServerApp
+from flwr.supercore.run import Run
+from flwr.supercore.task_identity import TaskIdentity
+
+from fedsim.bridges.flower.client_apps import ClientApps
+from fedsim.bridges.flower.curve import watched_evaluations
+from fedsim.bridges.flower.exchanges import Exchange, Replies
+from fedsim.bridges.flower.foresight import Foresight, FromReplies
+from fedsim.bridges.flower.messages import SERVER_NODE_ID, instructions_of, unknown_message
+from fedsim.bridges.flower.older_servers import older_servers
+from fedsim.bridges.flower.playing import Counts, Playing, RunIsOver
+from fedsim.bridges.flower.randomness import Randomness, Seeder
+from fedsim.bridges.flower.timeouts import NOTICED_AFTER_S, UntilTimeout
+from fedsim.bridges.flower.waiting import simulated_waiting
+from fedsim.bridges.testbed import Testbed
+from fedsim.errors import ScenarioError
+from fedsim.history import History
+from fedsim.rounds import Progress
+from fedsim.scenario import Scenario
+from fedsim.streams import Streams
+
+_LOG: Final = logging.getLogger("fedsim")
+_RUN_ID: Final = 1
+_MOST_ROUNDS: Final = 10**6
+"""Rounds of a run whose end is that of its ServerApp."""
+
+
+class SimulatedGrid(Grid):
+    """Sends the messages of a ServerApp over the network of a scenario, to a ClientApp on each of its clients.
+
+    Nodes are the scenario's clients, numbered as partitions. Each call of `send_and_receive` is one round of the
+    history: every message is a participation of its node, whose download has the bits of the message, whose upload has
+    those of the reply, and whose work is what the reply reports. The round ends by the scenario's policy, at the
+    timeout of the call, or once every node has answered or is known to be lost. Besides, time passes in `sleep`, and in
+    `get_node_ids` while no node is available.
+
+    What is known when: sizes and work of a reply are needed when its message leaves. `foresight` tells them; a
+    ClientApp whose reply is foretold runs when the ServerApp takes that reply, so never for one that is late or lost. A
+    ClientApp of which only the reply tells runs when its message leaves; by default that is the first message of its
+    type to each node (see `fedsim.bridges.flower.foresight`).
+
+    What comes back in place of a reply:
+
+    * A node that was not available, or was lost ``noticed_after_s`` or longer ago: an error NODE_UNAVAILABLE.
+    * A client that the scenario's late rule has cancelled, or a message older than its time to live: an error
+      MESSAGE_UNAVAILABLE. Where late clients go on (``late = "drop"`` or ``"stale"``) nothing comes back at the
+      timeout, as in Flower, and the reply can be pulled later.
+    * A ClientApp that raises an exception: an error CLIENT_APP_RAISED_EXCEPTION.
+
+    Parameters
+    ----------
+    scenario : Scenario, or path of a TOML file
+        Its selector is not asked, the ServerApp selects. Its number of rounds does not matter, the ServerApp ends.
+    client_app : ClientApp
+    out : folder of the run; nothing is written by default
+    replace : whether a run that the folder holds is thrown away
+    foresight : tells work and sizes of replies in advance; `FromReplies` by default
+    counts : what the work of a reply is: ``"samples"``, ``"flops"`` or ``"compute_s"``, as of `Testbed.round`
+    run_config : of the run, for ServerApp and ClientApps
+    seeders : seed generators of other libraries than Python and NumPy before each call of an app: ``torch.manual_seed``
+    accuracy, loss : names of the metrics that make the curve of the run
+    noticed_after_s : seconds of silence after which the server takes a node for lost
+    on_round : called after each round
+
+    Attributes
+    ----------
+    replies : counts ClientApps that ran in vain, and replies that were other than expected
+    """
+
+    def __init__(
+        self,
+        scenario: Scenario | str | Path,
+        client_app: ClientApp,
+        *,
+        out: str | Path | None = None,
+        replace: bool = False,
+        foresight: Foresight | None = None,
+        counts: Counts = "samples",
+        run_config: Mapping[str, Any] | None = None,
+        seeders: Sequence[Seeder] = (),
+        accuracy: str = "accuracy",
+        loss: str = "loss",
+        noticed_after_s: float = NOTICED_AFTER_S,
+        on_round: Callable[[Progress], None] | None = None,
+    ) -> None:
+        given = scenario if isinstance(scenario, Scenario) else Scenario.load(scenario)
+        if given.rounds.late.least_share < 1:
+            raise ScenarioError(
+                "rounds.late: a ClientApp does all of its work or none, and cannot be told to do a part; allowed: "
+                "cancel, drop or stale"
+            )
+        policy = UntilTimeout(policy=given.rounds.policy, noticed_after_s=noticed_after_s)
+        _ = policy.of_scenario
+        played = given.replace({"rounds.policy": policy, "rounds.count": _MOST_ROUNDS})
+        self._testbed = Testbed(played, out, replace=replace, on_round=on_round)
+        self._randomness, self._run_config = Randomness(Streams(given.seed), seeders), dict(run_config or {})
+        self._apps = ClientApps(client_app, given.crowd.clients, _RUN_ID, self._run_config, self._randomness)
+        self.replies = Replies(self._apps, foresight or FromReplies())
+        self._playing = Playing(self._testbed, policy, self.replies, counts, cancels=given.rounds.late.cancels)
+        self._metrics = accuracy, loss
+        self._exchanges: dict[str, Exchange] = {}
+        self._pushed = 0
+        # The nodes that the ServerApp has seen last, for threads beside its own.
+        self._nodes: list[int] = []
+        self._thread: int | None = None
+        self.set_run(Run.create_empty(_RUN_ID))
+
+    @property
+    def now_s(self) -> float:
+        """The present simulated second."""
+        return self._testbed.now_s
+
+    @property
+    def kinds(self) -> list[tuple[int, str]]:
+        """The number of each round that was played, and the types of its messages."""
+        return list(self._playing.kinds)
+
+    @property
+    def runs(self) -> dict[int, int]:
+        """How often the ClientApp has run for each partition so far."""
+        return dict(self._apps.runs)
+
+    def serve(self, server_app: ServerApp) -> History:
+        """Run a ServerApp to its end, or to that of the scenario, and return the history.
+
+        While it runs, what it waits by the clock of its machine is simulated time (`fedsim.bridges.flower.waiting`),
+        Python's and NumPy's global random numbers come from the scenario's seed, and evaluations are recorded.
+        """
+        config = dict(self._run_config)
+        context = Context(_RUN_ID, SERVER_NODE_ID, node_config={}, state=RecordDict(), run_config=config)
+        self._thread = threading.get_ident()
+        try:
+            with (
+                self._testbed,
+                self._randomness.of_server(),
+                simulated_waiting(self),
+                older_servers(self, self),
+                watched_evaluations(self._evaluated),
+            ):
+                try:
+                    server_app(self, context)
+                except RunIsOver:
+                    _LOG.warning("fedsim: the scenario has ended the run at %.9g s, before its ServerApp", self.now_s)
+        finally:
+            self._thread = None
+        if self.replies.other_than_expected:
+            _LOG.warning(
+                "fedsim: %d replies had another size or work than was expected of them",
+                self.replies.other_than_expected,
+            )
+        return self._testbed.finish()
+
+    def set_run(self, run: Run) -> None:
+        """Set the run, whose id the messages bear."""
+        self._run = run
+        TaskIdentity.run_id, TaskIdentity.task_id, TaskIdentity.node_id = run.run_id, 1, SERVER_NODE_ID
+
+    @property
+    def run(self) -> Run:
+        """Run information."""
+        return Run(**vars(self._run))
+
+    def create_message(
+        self, content: RecordDict, message_type: str, dst_node_id: int, group_id: str, ttl: float | None = None
+    ) -> Message:
+        """Return a new message to a node."""
+        return Message(content, dst_node_id, message_type, ttl=ttl, group_id=group_id)
+
+    def get_node_ids(self) -> Iterable[int]:
+        """Return the nodes that are available now and have no message; if there is none, time passes until there is."""
+        if self._thread in (None, threading.get_ident()):
+            self._nodes = [self._apps.node_id(client) for client in self._playing.available()]
+        return list(self._nodes)
+
+    def push_messages(self, messages: Iterable[Message]) -> Iterable[str]:
+        """Take messages, which leave together at the next `pull_messages` or `sleep`, and return their ids.
+
+        Raises
+        ------
+        ValueError
+            If one of them is a reply, has no content or no time to live.
+        ScenarioError
+            If one of them is for a node that is none.
+        """
+        taken = list(messages)
+        for message in taken:
+            of = message.metadata
+            if of.reply_to_message_id != "" or of.ttl <= 0 or not message.has_content():
+                raise ValueError(f"Invalid message: {message}")
+            self._apps.client(of.dst_node_id)
+            self._pushed += 1
+            of.__dict__["_message_id"] = f"{self._pushed:064x}"
+        pushed = [
+            Exchange(instruction, self._apps.client(instruction.node_id), self.now_s)
+            for instruction in instructions_of(taken)
+        ]
+        self._exchanges.update({one.instruction.id: one for one in pushed})
+        return [one.instruction.id for one in pushed]
+
+    def pull_messages(self, message_ids: Iterable[str]) -> Iterable[Message]:
+        """Let messages that were pushed be answered, and return the replies that are there, in the order of messages.
+
+        What was pushed is played as one round to its end, which takes time.
+        """
+        wanted = set(message_ids)
+        self._playing.play(self._exchanges.values())
+        found = [unknown_message(one, self._run.run_id, self.now_s) for one in sorted(wanted - set(self._exchanges))]
+        for name, exchange in list(self._exchanges.items()):
+            reply = self.replies.reply(exchange, self.now_s) if name in wanted else None
+            if reply is not None:
+                found.append(reply)
+                del self._exchanges[name]
+        return found
+
+    def send_and_receive(self, messages: Iterable[Message], *, timeout: float | None = None) -> Iterable[Message]:
+        """Play a round with messages, and return their replies in the order of the messages.
+
+        Parameters
+        ----------
+        messages : at most one to a node leaves at a time; further ones follow in a round of their own
+        timeout : simulated seconds; None for no limit
+        """
+        ids = self.push_messages(messages)
+        self._playing.play(self._exchanges.values(), math.inf if timeout is None else float(timeout))
+        return self.pull_messages(ids)
+
+    def sleep(self, seconds: float) -> None:
+        """Let simulated time pass, in which messages that were pushed are answered."""
+        end_s = self.now_s + seconds
+        self._playing.play(self._exchanges.values())
+        self._playing.sleep(end_s)
+
+    def _evaluated(self, metrics: Mapping[str, Any]) -> None:
+        """Record an evaluation, with what of its metrics is a number."""
+        numbers = {name: float(value) for name, value in metrics.items() if isinstance(value, int | float)}
+        accuracy, loss = (numbers.get(name) for name in self._metrics)
+        if accuracy is None and loss is None:
+            _LOG.warning(
+                "fedsim: an evaluation has neither a metric %r nor %r and is not recorded; its metrics: %s; allowed: "
+                "names as SimulatedGrid(accuracy=..., loss=...)",
+                *self._metrics,
+                ", ".join(map(repr, metrics)),
+            )
+            return
+        others = {name: value for name, value in numbers.items() if name not in self._metrics}
+        self._testbed.report(accuracy=accuracy, loss=loss, metrics=others or None)

@@ -1,0 +1,30 @@
+"""Selection as a problem of reinforcement learning: scenarios as environments of Gymnasium.
+
+Importing it registers ``fedsim/Selection-v0`` and ``fedsim/Stragglers-v0``.
+"""
+
+from importlib.util import find_spec
+
+if find_spec("gymnasium") is None:
+    raise ImportError("environments need gymnasium, which is not installed: pip install 'fedsim-des[gym]'")
+
+from fedsim.bridges.gymnasium.actions import Actions
+from fedsim.bridges.gymnasium.environment import SelectionEnv
+from fedsim.bridges.gymnasium.observations import COLUMNS, Observations
+from fedsim.bridges.gymnasium.registration import CROWD_WITH_STRAGGLERS, SELECTION, STRAGGLERS, register
+from fedsim.bridges.gymnasium.rewards import Reward, Step, Weights
+
+__all__ = [
+    "COLUMNS",
+    "CROWD_WITH_STRAGGLERS",
+    "SELECTION",
+    "STRAGGLERS",
+    "Actions",
+    "Observations",
+    "Reward",
+    "SelectionEnv",
+    "Step",
+    "Weights",
+]
+
+register()

@@ -1,0 +1,113 @@
+"""The transfers of a finished run as columns: when each began, its bits, and when it ended."""
+
+from dataclasses import dataclass
+from typing import Any, Final, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fedsim.arrays import BoolArray, FloatArray, IntArray
+from fedsim.errors import RunError
+from fedsim.history import History
+from fedsim.history.outcomes import PHASES
+
+_DOWNLINK, _COMPUTE, _UPLINK = PHASES
+_TABLES: Final[tuple[Literal["participations", "probes"], ...]] = ("participations", "probes")
+
+
+@dataclass(frozen=True)
+class Flows:
+    """Transfers between the server and clients, in the order of their starts; columns of shape (n,).
+
+    Attributes
+    ----------
+    round : in which the participation or the question belongs
+    client : ids
+    up : whether the client sends
+    start_s, end_s : simulated instants of the first bit sent, and of the last bit received or of the cut
+    bits : carried; of a transfer that was cut, those carried by then
+    whole : whether the last bit was received
+    """
+
+    round: IntArray
+    client: IntArray
+    up: BoolArray
+    start_s: FloatArray
+    end_s: FloatArray
+    bits: FloatArray
+    whole: BoolArray
+
+    def taken(self, chosen: NDArray[Any]) -> "Flows":
+        """Return the flows at some positions, or where a mask of shape (n,) is true."""
+        return Flows(**{name: column[chosen] for name, column in vars(self).items()})
+
+
+def flows_of(history: History, rounds: tuple[int, int] | None = None) -> Flows:
+    """Return the transfers of a run: models, updates, and questions to clients with their answers.
+
+    Transfers without bits are left out.
+
+    Parameters
+    ----------
+    history : of a finished run
+    rounds : first and last round whose transfers are wanted; None for all
+
+    Raises
+    ------
+    RunError
+        If transfers of other rounds share the network with those of the wanted ones, or none is there.
+
+    Examples
+    --------
+    >>> from fedsim import Scenario, simulate
+    >>> scenario = Scenario.load("scenarios/quickstart.toml")
+    >>> history = simulate(scenario.replace({"learning": "none", "rounds.count": 2}))  # doctest: +SKIP
+    >>> flows_of(history, (2, 2)).up.sum()  # doctest: +SKIP
+    """
+    parts = [_of_table(history, table) for table in _TABLES if table in history.tables()]
+    flows = Flows(**{name: np.concatenate([vars(part)[name] for part in parts]) for name in vars(parts[0])})
+    flows = flows.taken(np.lexsort((flows.client, flows.up, flows.start_s)))
+    if rounds is not None:
+        flows = _within(flows, rounds, history.name)
+    if not flows.bits.size:
+        raise RunError(f"{history.name}: there are no transfers with bits in these rounds to replay")
+    return flows
+
+
+def _of_table(history: History, table: Literal["participations", "probes"]) -> Flows:
+    column = {
+        name: history.column(table, name)
+        for name in ("round", "client", "start_s", "end_s", "downlink_s", "compute_s", "uplink_s", "queue_s")
+    }
+    if np.any(column["queue_s"] > 0):
+        raise RunError(f"{history.name}: {table} has waits in queues; transfers over a graph have none")
+    cut_in = history.column(table, "cut_in")
+    down_bits, up_bits = history.column(table, "downlink_bits"), history.column(table, "uplink_bits")
+    received_s = column["start_s"] + column["downlink_s"]
+    uploads_s = received_s + column["compute_s"]
+    ways = [
+        (False, column["start_s"], received_s, down_bits, cut_in != _DOWNLINK),
+        (True, uploads_s, column["end_s"], up_bits, (cut_in != _DOWNLINK) & (cut_in != _COMPUTE) & (cut_in != _UPLINK)),
+    ]
+    parts = []
+    for up, start_s, end_s, bits, whole in ways:
+        flows = Flows(
+            column["round"], column["client"], np.full(bits.size, up), start_s, end_s, bits, np.asarray(whole, bool)
+        )
+        parts.append(flows.taken(bits > 0))
+    return Flows(**{name: np.concatenate([vars(part)[name] for part in parts]) for name in vars(parts[0])})
+
+
+def _within(flows: Flows, rounds: tuple[int, int], name: str) -> Flows:
+    first, last = rounds
+    chosen = (flows.round >= first) & (flows.round <= last)
+    if not chosen.any():
+        return flows.taken(chosen)
+    begins_s, ends_s = flows.start_s[chosen].min(), flows.end_s[chosen].max()
+    beside = ~chosen & (flows.start_s < ends_s) & (flows.end_s > begins_s)
+    if beside.any():
+        raise RunError(
+            f"{name}: rounds {first} to {last} cannot be replayed alone: transfers of round "
+            f"{int(flows.round[beside][0])} share the network with theirs; allowed: all rounds (rounds = None)"
+        )
+    return flows.taken(chosen)

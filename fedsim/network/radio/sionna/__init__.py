@@ -1,0 +1,1 @@
+"""Fading and link abstraction of Sionna, an optional library, behind the contracts of a cell."""

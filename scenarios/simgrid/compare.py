@@ -1,0 +1,179 @@
+"""Does SimGrid end every transfer at the same instant? The flows of runs on four graphs, one by one.
+
+fedsim runs a scenario, writes its transfers and its graph as files (`fedsim.bridges.replay`), and SimGrid replays them:
+each flow begins at its instant in the run and has its bits. Three models of SimGrid are compared:
+
+- ``max-min``: CM02 on links without latency, the delay of a route after the last bit. These are fedsim's own rules.
+- ``CM02``: latencies in SimGrid's way. A flow waits for its latency before it takes bandwidth, and flows share a link
+  in inverse proportion to their latencies.
+- ``LV08``: SimGrid's default, fitted to TCP. 97 % of a bandwidth are for data, latencies count 13 times,
+  acknowledgements take 5 % of the way back, and a window bounds the rate.
+
+    python scenarios/simgrid/compare.py [--rounds N] [--run FOLDER] [--python INTERPRETER] [--out FOLDER]
+
+prints one row for each graph and model, and writes the flows and their ends. The interpreter is one that has SimGrid
+(Debian and Ubuntu: ``apt install python3-simgrid``; elsewhere ``pip install simgrid``, which compiles it).
+"""
+
+import argparse
+import csv
+import subprocess
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fedsim import History, Scenario, read_run, simulate
+from fedsim.bridges.replay import Flows, write_replay
+
+SYSTEM_PYTHON: Final = "/usr/bin/python3"
+PLAIN: Final = ["network/TCP-gamma:0", "network/crosstraffic:0"]
+MODELS: Final = {
+    "max-min": ["--model", "CM02", "--delays", "after", "--finer", "--set", *PLAIN],
+    "CM02": ["--model", "CM02", "--delays", "links", "--finer", "--set", *PLAIN],
+    "LV08": ["--model", "LV08", "--delays", "links"],
+}
+CLIENTS: Final = 60
+COHORT: Final = 30
+ACCESS: Final = {
+    "kind": "constant",
+    "downlink_bps": 8e6,
+    "uplink_bps": {"kind": "log-normal", "median": 3e6, "sigma": 0.8},
+    "delay_s": 0.005,
+}
+CELLS: Final = {
+    "kind": "graph",
+    "topology": {
+        "kind": "two-tier",
+        "cells": 3,
+        "site_distance_m": 300.0,
+        "fronthaul": {"capacity_bps": 2e7, "delay_s": 0.002},
+        "backhaul": {"capacity_bps": 3e7, "delay_s": 0.01},
+        "radio_bps": 4e7,
+    },
+    "access": ACCESS,
+}
+MESH: Final = {
+    "kind": "graph",
+    "topology": {
+        "kind": "mesh",
+        "range_m": 150.0,
+        "hop": {"capacity_bps": 5e7, "delay_s": 0.003},
+        "radio_bps": 3e7,
+        "backhaul": {"capacity_bps": 1e8, "delay_s": 0.01},
+    },
+}
+
+
+def main() -> None:
+    """Compare all graphs, or one run."""
+    parser = argparse.ArgumentParser(description="The transfers of runs, replayed by SimGrid.")
+    parser.add_argument("--rounds", type=int, default=20)
+    parser.add_argument("--run", type=Path, help="folder of a finished run on a graph, in the place of the four graphs")
+    parser.add_argument("--python", default=None, help="interpreter that has SimGrid")
+    parser.add_argument("--out", type=Path, default=Path("runs/simgrid"))
+    arguments = parser.parse_args()
+
+    python = arguments.python or interpreter()
+    print(f"{'graph':>22}{'flows':>8}{'whole':>8}{'model':>10}{'largest':>12}{'mean':>12}{'latest':>14}")
+    for name, (scenario, history) in worlds(arguments.run, arguments.rounds).items():
+        folder = arguments.out / name.replace(" ", "_").replace(",", "")
+        flows = write_replay(scenario, history, folder)
+        for model, options in MODELS.items():
+            ends_s = replayed(python, folder, model, options)
+            largest, mean, latest_s = differences(flows, ends_s)
+            counts = f"{flows.bits.size:>8}{np.count_nonzero(flows.whole):>8}"
+            print(f"{name:>22}{counts}{model:>10}{largest:>12.1e}{mean:>12.1e}{latest_s:>12.1e} s")
+
+
+def worlds(run: Path | None, rounds: int) -> dict[str, tuple[Scenario, History]]:
+    """Return scenarios and what happened, by name.
+
+    Parameters
+    ----------
+    run : folder of a finished run; None for four graphs
+    rounds : of each graph
+    """
+    if run is not None:
+        return {run.name: (Scenario.load(run / "scenario.toml"), read_run(run))}
+    return {name: (scenario, simulate(scenario)) for name, scenario in graphs(rounds).items()}
+
+
+def graphs(rounds: int) -> dict[str, Scenario]:
+    """Return scenarios on four graphs, about timing only."""
+    base = {
+        "name": "replay",
+        "crowd": {"clients": CLIENTS, "placement": {"kind": "disc", "radius_m": 400.0}},
+        "learning": {"kind": "none", "model_bits": 2e6, "samples_per_client": 100},
+        "devices": {"compute": {"kind": "rate", "samples_per_s": 200.0}},
+        "rounds": {"count": rounds, "policy": "wait-for-all"},
+        "selector": {"kind": "uniform", "cohort": COHORT},
+    }
+    cells = Scenario.model_validate({**base, "network": CELLS})
+    return {
+        "cells": cells,
+        "cells with a deadline": cells.replace({"rounds.policy": {"kind": "deadline", "deadline_s": 3.0}}),
+        "mesh": cells.replace({"network": MESH}),
+        "wide area": cells.replace({"network": wide_area()}),
+    }
+
+
+def wide_area() -> dict[str, Any]:
+    """Return clients whose ways to the cloud have delays from 5 to 157 ms, over three regions."""
+    nodes: list[dict[str, Any]] = [{"id": "cloud", "kind": "cloud"}]
+    edges: list[dict[str, Any]] = []
+    for region, delay_s in enumerate((0.004, 0.04, 0.15)):
+        nodes.append({"id": f"region-{region}", "kind": "router"})
+        edges.append({"source": f"region-{region}", "target": "cloud", "capacity_bps": 4e7, "delay_s": delay_s})
+    for client in range(CLIENTS):
+        nodes.append({"id": f"home-{client}", "kind": "client", "client": client})
+        edge = {"source": f"home-{client}", "target": f"region-{client % 3}", "delay_s": 0.001 + 0.001 * (client % 7)}
+        edges.append({**edge, "capacity_bps": 2e6 * (1 + client % 5)})
+    return {"kind": "graph", "topology": {"kind": "given", "nodes": nodes, "edges": edges}}
+
+
+def interpreter() -> str:
+    """Return an interpreter that has SimGrid: this one if it has, else the system's."""
+    # A folder of the same name beside a script is found too, without an origin.
+    found = find_spec("simgrid")
+    return sys.executable if found is not None and found.origin is not None else SYSTEM_PYTHON
+
+
+def replayed(python: str, folder: Path, model: str, options: list[str]) -> NDArray[np.float64]:
+    """Return the instant at which SimGrid ends each flow, shape (n,).
+
+    Parameters
+    ----------
+    python : interpreter that has SimGrid
+    folder : of the files; the ends are written there
+    model : name, for the file of the ends
+    options : of ``replay.py``
+    """
+    out = folder / f"ends_{model}.csv"
+    command = [python, str(Path(__file__).with_name("replay.py")), str(folder), str(out), *options]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603
+    if done.returncode:
+        sys.exit(
+            f"{python} could not replay {folder}:\n{done.stderr.strip()}\n"
+            "allowed: --python with an interpreter that has SimGrid (apt install python3-simgrid, pip install simgrid)"
+        )
+    with out.open(encoding="utf-8", newline="") as file:
+        return np.array([float(row["end_s"]) for row in csv.DictReader(file)])
+
+
+def differences(flows: Flows, ends_s: NDArray[np.float64]) -> tuple[float, float, float]:
+    """Return by how much durations differ, relative to fedsim's: the largest and the mean; and the largest in seconds.
+
+    Transfers that were cut take bandwidth until then, and have no end to compare.
+    """
+    whole = flows.whole
+    apart_s = np.abs(ends_s - flows.end_s)[whole]
+    relative = apart_s / (flows.end_s - flows.start_s)[whole]
+    return float(relative.max()), float(relative.mean()), float(apart_s.max())
+
+
+if __name__ == "__main__":
+    main()

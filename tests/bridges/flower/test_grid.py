@@ -1,0 +1,201 @@
+"""ServerApps on simulated time: results as in Flower itself, times by hand, and errors as Flower makes them."""
+
+import time
+
+import numpy as np
+import pytest
+
+pytest.importorskip("flwr", reason="the extra 'flower' is not installed")
+
+from flwr.app import ArrayRecord, ConfigRecord, Message, MetricRecord, RecordDict
+from flwr.clientapp import ClientApp
+from flwr.serverapp import ServerApp
+from flwr.serverapp.strategy import (
+    DifferentialPrivacyServerSideAdaptiveClipping,
+    DifferentialPrivacyServerSideFixedClipping,
+    FedAdam,
+    FedAvg,
+    FedAvgM,
+    FedMedian,
+    FedProx,
+    FedYogi,
+    Krum,
+)
+
+from fedsim.bridges.flower import SimulatedGrid
+from fedsim.bridges.flower.randomness import Randomness
+from fedsim.results.tables import read_run
+from fedsim.streams import Streams
+from tests.support.flower_apps import initial_arrays, make_client_app, make_server_app, partition
+from tests.support.flower_reference import ImmediateGrid, context_of, run_in_flower
+from tests.support.plain_links import plain_scenario
+
+NODES = 5
+STRATEGIES = {
+    "fedavg": FedAvg,
+    "fedavgm": lambda: FedAvgM(server_learning_rate=0.9, server_momentum=0.5),
+    "fedadam": lambda: FedAdam(eta=0.05, tau=1e-3),
+    "fedyogi": lambda: FedYogi(eta=0.05, tau=1e-3),
+    "fedprox": lambda: FedProx(proximal_mu=0.5),
+    "fedmedian": FedMedian,
+    "krum": lambda: Krum(num_malicious_nodes=1),
+    "dp-fixed": lambda: DifferentialPrivacyServerSideFixedClipping(FedAvg(), 0.3, 0.5, NODES),
+    "dp-adaptive": lambda: DifferentialPrivacyServerSideAdaptiveClipping(FedAvg(), 0.3, NODES),
+}
+
+
+def numbers(result):
+    """Return what a strategy's result holds, as lists."""
+    metrics = (result.train_metrics_clientapp, result.evaluate_metrics_clientapp, result.evaluate_metrics_serverapp)
+    return [
+        [array.tolist() for array in result.arrays.to_numpy_ndarrays()],
+        [{number: dict(found) for number, found in each.items()} for each in metrics],
+    ]
+
+
+def immediate(strategy, nodes=NODES):
+    """Return the result of a strategy whose ClientApps are called at once."""
+    results = {}
+    with Randomness(Streams(0)).of_server():
+        make_server_app(strategy, results)(ImmediateGrid(make_client_app(), nodes), context_of(0, 1))
+    return results["result"]
+
+
+@pytest.mark.parametrize("name", STRATEGIES)
+def test_strategies_find_what_they_find_without_a_clock(name):
+    results = {}
+    history = SimulatedGrid(plain_scenario(NODES), make_client_app()).serve(
+        make_server_app(STRATEGIES[name](), results)
+    )
+    assert numbers(results["result"]) == numbers(immediate(STRATEGIES[name]()))
+    curve = results["result"].evaluate_metrics_serverapp
+    assert history.column("evaluations", "accuracy").tolist() == [curve[number]["accuracy"] for number in range(4)]
+    assert history.column("evaluations", "loss").tolist() == [curve[number]["loss"] for number in range(4)]
+
+
+@pytest.mark.slow
+def test_strategies_find_what_they_find_in_flower():
+    """Flower's own simulation takes replies in any order, so that sums differ in their last digits."""
+    found, app = {}, ServerApp()
+    chosen = ("fedavg", "fedadam", "fedprox", "fedyogi", "krum", "dp-fixed")
+
+    @app.main()
+    def one_after_another(grid, context):
+        while len(list(grid.get_node_ids())) < NODES:  # Flower's nodes join while its server runs
+            time.sleep(0.05)
+        for name in chosen:
+            results = {}
+            with Randomness(Streams(0)).of_server():
+                make_server_app(STRATEGIES[name](), results, rounds=2)(grid, context)
+            found[name] = results["result"]
+
+    run_in_flower(app, make_client_app(), NODES)
+    for name in chosen:
+        results = {}
+        grid = SimulatedGrid(plain_scenario(NODES), make_client_app())
+        grid.serve(make_server_app(STRATEGIES[name](), results, rounds=2))
+        both = [one.arrays.to_numpy_ndarrays() for one in (results["result"], found[name])]
+        for got, expected in zip(*both, strict=True):
+            np.testing.assert_allclose(got, expected, rtol=1e-9, err_msg=name)
+
+
+def test_a_model_of_torch():
+    """Dropout draws from torch's own generator, which is seeded for each call; equal runs are equal."""
+    torch = pytest.importorskip("torch")
+    app = ClientApp()
+
+    @app.train()
+    def train(message, context):
+        model = torch.nn.Sequential(torch.nn.Dropout(0.5), torch.nn.Linear(4, 1))
+        model.load_state_dict(message.content["arrays"].to_torch_state_dict())
+        features, labels = (torch.from_numpy(part).float() for part in partition(context.node_config["partition-id"]))
+        for _ in range(3):
+            loss = torch.nn.functional.binary_cross_entropy_with_logits(model(features)[:, 0], labels)
+            for parameter, gradient in zip(
+                model.parameters(), torch.autograd.grad(loss, tuple(model.parameters())), strict=True
+            ):
+                parameter.data -= 0.1 * gradient
+        metrics = MetricRecord({"num-examples": len(labels), "loss": loss.item()})
+        return Message(RecordDict({"arrays": ArrayRecord(model.state_dict()), "metrics": metrics}), reply_to=message)
+
+    found = []
+    for k in (3, 3, 2):
+        results, server = {}, ServerApp()
+
+        @server.main()
+        def main(grid, context, results=results):
+            first = torch.nn.Sequential(torch.nn.Dropout(0.5), torch.nn.Linear(4, 1)).state_dict()
+            arrays = ArrayRecord({name: torch.zeros_like(value) for name, value in first.items()})
+            strategy = FedAvg(fraction_evaluate=0.0)
+            results["result"] = strategy.start(grid, arrays, num_rounds=2)
+
+        grid = SimulatedGrid(
+            plain_scenario(**{"rounds.policy": {"kind": "k-fastest", "k": k}}), app, seeders=[torch.manual_seed]
+        )
+        grid.serve(server)
+        found.append(numbers(results["result"]))
+    assert found[0] == found[1] != found[2]
+
+
+@pytest.mark.slow
+def test_a_run_folder_like_any_other(tmp_path):
+    """The folder holds the tables of the history; a second run of the same has the same bytes."""
+    histories = [
+        SimulatedGrid(plain_scenario(), make_client_app(), out=tmp_path / name).serve(make_server_app(FedAvg(), {}))
+        for name in ("one", "two")
+    ]
+    for table in ("participations", "rounds", "evaluations"):
+        first, second = ((tmp_path / name / f"{table}.parquet").read_bytes() for name in ("one", "two"))
+        assert first == second
+    loaded = read_run(tmp_path / "one")
+    assert loaded.evaluations.equals(histories[0].evaluations)
+    assert loaded.time_to_accuracy(0.9) == histories[0].time_to_accuracy(0.9)
+
+
+def test_an_error_of_the_server_is_its_own(tmp_path):
+    """What a ServerApp raises is raised; the folder keeps the rounds before."""
+    app = ServerApp()
+
+    @app.main()
+    def main(grid, context):
+        FedAvg().start(grid, initial_arrays(), num_rounds=1, train_config=ConfigRecord({"lr": 0.5}))
+        raise KeyError("no more")
+
+    with pytest.raises(KeyError, match="no more"):
+        SimulatedGrid(plain_scenario(), make_client_app(), out=tmp_path / "run").serve(app)
+    kept = read_run(tmp_path / "run")
+    assert kept.unfinished
+    assert kept.rounds.num_rows == 1, "the second one, an evaluation, was not reported on"
+
+
+def test_evaluations_of_nodes_are_the_curve_without_others():
+    """Without an ``evaluate_fn`` the curve is what the strategy aggregates of its nodes."""
+    app, results = ServerApp(), {}
+
+    @app.main()
+    def main(grid, context):
+        results["result"] = FedAvg().start(grid, initial_arrays(), num_rounds=2, train_config=ConfigRecord({"lr": 0.5}))
+
+    history = SimulatedGrid(plain_scenario(), make_client_app()).serve(app)
+    of_nodes = results["result"].evaluate_metrics_clientapp
+    assert history.column("evaluations", "accuracy").tolist() == [of_nodes[number]["accuracy"] for number in (1, 2)]
+    assert history.column("evaluations", "round").tolist() == [2, 4]
+
+
+def test_metrics_of_other_names(caplog):
+    grid = SimulatedGrid(plain_scenario(), make_client_app(), accuracy="acc", loss="nll")
+    history = grid.serve(make_server_app(FedAvg(fraction_evaluate=0.0), {}, rounds=1))
+    assert history.evaluations.num_rows == 0
+    assert "neither a metric 'acc' nor 'nll'" in caplog.text
+    assert "'loss', 'accuracy'" in caplog.text
+
+
+def test_the_run_that_messages_name():
+    grid = SimulatedGrid(plain_scenario(), make_client_app())
+    assert grid.run.run_id == 1
+    assert [node.node_id for node in grid.get_nodes()] == list(grid.get_node_ids())
+    message = grid.create_message(RecordDict(), "query", next(iter(grid.get_node_ids())), "7", ttl=5.0)
+    assert (message.metadata.run_id, message.metadata.group_id, message.metadata.ttl) == (1, "7", 5.0)
+    message.metadata.ttl = 0.0
+    with pytest.raises(ValueError, match="Invalid message"):
+        grid.push_messages([message])

@@ -1,0 +1,141 @@
+"""A testbed whose cohorts are the selector's gives the tables of `simulate`, byte for byte."""
+
+import itertools
+
+import pytest
+
+from fedsim import Scenario, Testbed, simulate
+from fedsim.errors import FedsimError
+from fedsim.network import NETWORKS
+from fedsim.rounds import POLICIES
+from tests.support.field_values import write_files
+from tests.support.options import NETWORK_OPTIONS
+from tests.support.random_scenarios import random_tables
+from tests.support.seeded_draws import Seeded
+from tests.support.stepped import driven, table_bytes
+
+POLICY_OPTIONS = {
+    "adaptive-deadline": {"initial_s": 3.0},
+    "deadline": {"deadline_s": 2.0},
+    "fedasync": {"concurrency": 4},
+    "fedbuff": {"concurrency": 5, "buffer": 3},
+    "k-fastest": {"k": 3},
+    "moving-average": {"initial_s": 3.0},
+    "pisces": {"concurrency": 4},
+    "quorum": {"share": 0.5, "max_wait_s": 5.0},
+    "safa": {"max_wait_s": 3.0},
+    "wait-for-all": {},
+}
+NO_LEARNING = {"kind": "none", "model_bits": 2e5, "samples_per_client": 50, "flops_per_sample": 1e6}
+NETWORK_KINDS, POLICY_KINDS = sorted(NETWORKS.kinds()), sorted(POLICIES.kinds())
+AUDITED = {"audit": True}
+# Each network and each policy at least once; late clients are cancelled and go on in turn.
+FEW = [(network, POLICY_KINDS[i % len(POLICY_KINDS)]) for i, network in enumerate(NETWORK_KINDS)]
+
+
+def compare(network, policy, late_rules=("cancel", "stale")):
+    """Compare the two runs of a scenario for each rule of late clients that its policy allows."""
+    for late in late_rules:
+        rounds = {"count": 2, "policy": {"kind": policy, **POLICY_OPTIONS[policy]}, "late": late}
+        selector, crowd = {"kind": "uniform", "cohort": 3}, {"clients": 6}
+        try:
+            scenario = crossed(network, policy, seed=3, crowd=crowd, rounds=rounds, selector=selector, results=AUDITED)
+        except FedsimError:
+            assert late == "stale"  # these policies have a rule of their own for late updates
+            compare(network, policy, ("cancel",))
+            continue
+        assert table_bytes(driven(scenario)) == table_bytes(simulate(scenario)), late
+
+
+@pytest.mark.parametrize(("network", "policy"), FEW)
+def test_each_network_and_each_policy(network, policy):
+    compare(network, policy, ("stale",))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("network", NETWORK_KINDS)
+def test_the_cross_of_policies_and_networks(network):
+    for i, policy in enumerate(POLICY_KINDS):
+        compare(network, policy, ("stale",) if i % 2 else ("cancel",))
+
+
+def crossed(network, policy, **tables):
+    """Return a scenario of a network and a policy."""
+    return Scenario(
+        **{
+            "name": "crossed",
+            "crowd": {"clients": 8},
+            "learning": NO_LEARNING,
+            "network": {"kind": network, **NETWORK_OPTIONS.get(network, {})},
+            "rounds": {"count": 4, "policy": {"kind": policy, **POLICY_OPTIONS[policy]}},
+            "selector": {"kind": "uniform", "cohort": 4},
+            **tables,
+        }
+    )
+
+
+def test_cohorts_that_are_read_from_a_table():
+    """The ids of each round of a run, given as they stand, give the run."""
+    scenario = crossed("cell", "deadline")
+    history = simulate(scenario)
+    number, client = history.column("participations", "round"), history.column("participations", "client")
+    testbed = Testbed(scenario)
+    for one in range(1, 5):
+        testbed.round(client[number == one])
+    assert table_bytes(testbed.finish()) == table_bytes(history)
+
+
+@pytest.mark.slow
+def test_a_scenario_that_learns():
+    """Sizes and work are those of its model and its data, and nothing is trained: only evaluations are missing."""
+    learning = {"data": {"kind": "digits", "train_limit": 200}, "model": {"kind": "mlp", "hidden": [16]}}
+    scenario = crossed("cell", "deadline", learning=learning)
+    stepped, own = table_bytes(driven(scenario)), table_bytes(simulate(scenario))
+    assert own.pop("evaluations") != stepped.pop("evaluations")
+    assert stepped == own
+
+
+def random_scenario(number):
+    """Return a random scenario without learning and without edge servers; None if it is refused."""
+    tables = random_tables(Seeded(number))
+    tables["learning"] = {**NO_LEARNING, "samples_per_client": 10}
+    if isinstance(tables["rounds"], dict):
+        tables["rounds"].pop("edges", None)
+    try:
+        return Scenario(**tables)
+    except FedsimError:
+        return None
+
+
+def said(call):
+    """Return the tables of a run, or what it was refused with."""
+    try:
+        return table_bytes(call())
+    except FedsimError as error:
+        return str(error)
+
+
+def compare_random(numbers, wanted):
+    """Compare the runs of random scenarios: faults, batteries, privacy, secure aggregation, questions of selectors."""
+    scenarios = (scenario for number in numbers if (scenario := random_scenario(number)) is not None)
+    for scenario in itertools.islice(scenarios, wanted):
+        stepped = said(lambda scenario=scenario: driven(scenario))
+        if "asks clients a question first" not in stepped:
+            assert stepped == said(lambda scenario=scenario: simulate(scenario)), scenario
+
+
+@pytest.fixture
+def _files(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    write_files(tmp_path)
+
+
+@pytest.mark.usefixtures("_files")
+def test_random_scenarios():
+    compare_random(itertools.count(), 10)
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("_files")
+def test_many_random_scenarios():
+    compare_random(itertools.count(2_000), 10)

@@ -1,0 +1,363 @@
+"""A testbed plays rounds whose seconds are counted by hand, and ends as any run."""
+
+import math
+import subprocess
+import sys
+import threading
+
+import numpy as np
+import pytest
+
+from fedsim import Scenario, Testbed, simulate
+from fedsim.errors import StepError
+from tests.support.hand_made import by_hand
+from tests.support.stepped import table_bytes
+
+
+def rounds(count=3, **more):
+    return {"count": count, **more}
+
+
+def test_a_round_is_counted_by_hand():
+    """Client k delivers after 1 + 2 + (k + 1) s: clients 3 and 1 after 7 and 5 s."""
+    testbed = Testbed(by_hand())
+    result = testbed.round([3, 1])
+    assert result.client.tolist() == [3, 1]
+    assert result.end_s.tolist() == [7.0, 5.0]
+    assert result.client[result.arrivals].tolist() == [1, 3]
+    assert (result.downlink_s.tolist(), result.compute_s.tolist(), result.uplink_s.tolist()) == ([1, 1], [2, 2], [4, 2])
+    assert result.outcome.tolist() == ["delivered", "delivered"]
+    assert result.used.all()
+    assert result.weight.tolist() == [0.5, 0.5]
+    assert (result.number, result.version, result.ended_by, result.candidates) == (1, 1, "enough", 4)
+    assert (result.round_start_s, result.round_end_s, testbed.now_s) == (0.0, 7.0, 7.0)
+    assert testbed.round([0]).end_s.tolist() == [11.0]
+
+
+@pytest.mark.parametrize(
+    ("stated", "ends_s"),
+    [
+        ({"samples": 10}, [4.0, 6.0]),  # 1 s of work
+        ({"samples": [0, 40]}, [3.0, 9.0]),
+        ({"flops": 5e7}, [8.0, 10.0]),  # 50 samples, 5 s
+        ({"compute_s": [0.5, 0.0]}, [3.5, 5.0]),
+        ({"compute_s": 1.0, "samples": 1000}, [4.0, 6.0]),
+    ],
+)
+def test_work_is_stated(stated, ends_s):
+    """Clients 1 and 3 receive and send for 3 and 5 s beside their work; what is stated holds for one round."""
+    testbed = Testbed(by_hand())
+    assert testbed.round([1, 3], **stated).end_s.tolist() == pytest.approx(ends_s)
+    assert testbed.round([1, 3]).duration_s.tolist() == pytest.approx([5.0, 7.0])
+
+
+def test_sizes_are_stated():
+    """Links of 1 Mbit/s, in FedScale's kbit of 1024 bits: seconds are megabits."""
+    network = {"kind": "fedscale", "median_kbps": 1e6 / 1024, "sigma": 0.0}
+    testbed = Testbed(by_hand(network=network))
+    result = testbed.round([0, 1, 2], down_bits=2e6, up_bits=[1e6, 0.0, 3e6], compute_s=0.0)
+    assert result.downlink_bits.tolist() == [2e6] * 3
+    assert result.uplink_bits.tolist() == [1e6, 0.0, 3e6]
+    assert result.end_s.tolist() == pytest.approx([3.0, 2.0, 5.0])
+    assert testbed.round([3], compute_s=0.0).duration_s.tolist() == pytest.approx([2.0])  # 1 Mbit each by the scenario
+
+
+def test_a_deadline_makes_clients_late():
+    """With 5.5 s of time clients 0 and 1 deliver after 4 and 5 s, and clients 2 and 3 do not."""
+    scenario = by_hand(rounds=rounds(policy={"kind": "deadline", "deadline_s": 5.5}))
+    result = Testbed(scenario).round([0, 1, 2, 3])
+    assert result.outcome.tolist() == ["delivered", "delivered", "late", "late"]
+    assert result.used.tolist() == [True, True, False, False]
+    assert result.delivered.tolist() == [True, True, False, False]
+    assert (result.round_end_s, result.ended_by) == (5.5, "deadline")
+
+
+def test_a_limit_ends_a_round_that_waits_for_all():
+    testbed = Testbed(by_hand())
+    result = testbed.round([0, 3], limit_s=5.0)
+    assert (result.outcome.tolist(), testbed.now_s) == (["delivered", "late"], 5.0)
+    assert testbed.round([3]).delivered.all()  # the limit held for one round
+
+
+def test_late_updates_of_earlier_rounds_are_told():
+    """Client 3 of round 1 arrives after 7 s, in round 2, which has begun at 5.5 s and ends with client 2 at 11.5 s."""
+    policy = {"kind": "deadline", "deadline_s": 5.5}
+    testbed = Testbed(by_hand(rounds=rounds(policy=policy, late="stale")))
+    first = testbed.round([0, 3])
+    assert np.isnan(first.end_s).tolist() == [False, True]
+    assert testbed.view().client.tolist() == [0, 1, 2]  # client 3 is busy
+    second = testbed.round([1])
+    assert (second.late.client.tolist(), second.late.end_s.tolist()) == ([3], [7.0])
+    assert (second.late.round.tolist(), second.late.used.tolist(), second.late.staleness.tolist()) == ([1], [True], [1])
+
+
+def test_the_view_has_the_columns_of_selectors():
+    testbed = Testbed(by_hand())
+    before = testbed.view()
+    assert before.client.tolist() == [0, 1, 2, 3]
+    assert before.features[:, :3].tolist() == [[1.0, 2.0, up_s] for up_s in (1.0, 2.0, 3.0, 4.0)]
+    testbed.round([1])
+    testbed.report(losses=[0.25])
+    after = testbed.view()
+    assert after.last_duration_s[1] == 5.0
+    assert after.participations.tolist() == [0, 1, 0, 0]
+    assert before.participations.tolist() == [0, 0, 0, 0]  # a view stays as it is
+
+
+def test_reported_losses_feed_the_selector():
+    """The selector asks for losses, and the view shows them; those of clients that did not deliver stay unknown."""
+    selector = {"kind": "loss-proportional", "cohort": 2}
+    scenario = by_hand(selector=selector, rounds=rounds(policy={"kind": "deadline", "deadline_s": 5.5}))
+    testbed = Testbed(scenario)
+    testbed.round([0, 1, 2])
+    testbed.report(losses={0: 0.5, 1: 1.5, 2: 9.0})
+    assert testbed.view().last_loss[:2].tolist() == [0.5, 1.5]
+    assert np.isnan(testbed.view().last_loss[2:]).all()
+
+
+def test_a_selector_that_is_never_asked_is_told_nothing():
+    """Oort knows no clients before its first view; once asked, it learns from cohorts that are not its own."""
+    testbed = Testbed(by_hand(selector={"kind": "oort", "cohort": 2}))
+    testbed.round([0, 1])
+    testbed.report(measured={"loss_rms": [1.0, 2.0]})
+    assert testbed.select().client.size == 2
+    testbed.round([2])
+    testbed.report(measured={"loss_rms": [3.0]})
+    testbed.round(testbed.select())
+
+
+def test_reported_accuracy_is_the_curve():
+    testbed = Testbed(by_hand())
+    testbed.report(accuracy=0.1, loss=2.3)  # of the first model
+    for accuracy in (0.4, 0.6, 0.9):
+        testbed.round([0])
+        testbed.report(accuracy=accuracy)
+    history = testbed.finish()
+    times_s, accuracies = history.curve("time", "accuracy")
+    assert (times_s.tolist(), accuracies.tolist()) == ([0.0, 4.0, 8.0, 12.0], [0.1, 0.4, 0.6, 0.9])
+    assert history.evaluations.column("loss").to_pylist() == [2.3, None, None, None]
+    assert history.time_to_accuracy(0.6) == 8.0
+    assert not any("no number any more" in note for note in history.notes)
+
+
+def test_a_target_ends_the_run():
+    testbed = Testbed(by_hand(rounds=rounds(target_accuracy=0.5)))
+    testbed.round([0])
+    testbed.report(accuracy=0.7)
+    assert testbed.over
+    with pytest.raises(StepError, match="round: the run is over"):
+        testbed.round([0])
+
+
+def test_the_last_round_ends_the_run():
+    testbed = Testbed(by_hand(rounds=rounds(1)))
+    testbed.round([0])
+    assert testbed.over
+    with pytest.raises(StepError, match=r"rounds\.count = 1"):
+        testbed.select()
+    assert testbed.finish().rounds.num_rows == 1
+
+
+def test_time_passes_between_rounds():
+    testbed = Testbed(by_hand())
+    testbed.round([0])
+    assert testbed.advance(10.0) == ()
+    assert testbed.now_s == 10.0
+    assert testbed.round([0]).start_s.tolist() == [10.0]
+
+
+@pytest.mark.parametrize("count", [1, 2])
+def test_finished_early_it_is_the_shorter_run(count):
+    """A run of three rounds that is finished after one or two has the tables of a run of that number of rounds."""
+    testbed = Testbed(by_hand())
+    for _ in range(count):
+        testbed.round(testbed.select())
+    history = testbed.finish()
+    assert table_bytes(history) == table_bytes(simulate(Scenario(**by_hand(rounds=rounds(count)))))
+    assert f"the run was finished from outside after round {count} of 3" in history.notes
+    assert testbed.finish() is history
+
+
+def test_a_round_that_was_not_played_leaves_no_row():
+    testbed = Testbed(by_hand())
+    testbed.round([0])
+    testbed.select()
+    assert testbed.finish().rounds.num_rows == 1
+
+
+def test_the_same_calls_give_the_same_bytes():
+    def played():
+        testbed = Testbed(by_hand(network={"kind": "cell"}))
+        for clients in ([0, 1], [3], [2, 0, 1]):
+            testbed.round(clients, up_bits=np.linspace(1e5, 1e6, len(clients)))
+            testbed.report(losses=np.ones(len(clients)), accuracy=0.5)
+        return table_bytes(testbed.finish())
+
+    assert played() == played()
+
+
+def test_the_selector_answers_once_a_round():
+    """Asked twice, it gives the same answer, so that its random numbers are those of `simulate`."""
+    testbed = Testbed(by_hand())
+    assert testbed.select() is testbed.select()
+
+
+@pytest.mark.parametrize(
+    ("cohort", "message"),
+    [
+        ([4], r"round: cohort: 4 is no client of this crowd; allowed: ids in 0\.\.3"),
+        ([-1], "round: cohort: -1 is no client of this crowd"),
+        ([1, 1], "round: cohort: client 1 stands more than once"),
+        ([], "round: cohort: it is empty, and 4 clients are candidates"),
+        ([0.5], "round: cohort: .* must be ids of clients"),
+        ([[0]], "round: cohort: .* must be ids of clients"),
+    ],
+)
+def test_wrong_cohorts_are_refused_before_time_passes(cohort, message):
+    testbed = Testbed(by_hand())
+    with pytest.raises(StepError, match=message):
+        testbed.round(cohort)
+    assert testbed.now_s == 0.0
+    assert testbed.round([0]).end_s.tolist() == [4.0]
+
+
+@pytest.mark.parametrize(
+    ("stated", "message"),
+    [
+        ({"up_bits": -1.0}, "round: up_bits: -1.0 is not allowed; it must be a finite number of at least 0"),
+        ({"down_bits": [1.0, math.nan]}, "round: down_bits: nan is not allowed"),
+        ({"samples": [1, 2, 3]}, r"round: samples: values of shape \(3,\) are not allowed; .* each of the 2 clients"),
+        ({"compute_s": "fast"}, "round: compute_s: 'fast' is not allowed; it must be numbers"),
+        ({"flops": 1.0, "samples": 1.0}, "round: samples and flops are both given"),
+        ({"limit_s": -1.0}, "round: limit_s: -1.0 is not allowed; it must be at least 0 s"),
+    ],
+)
+def test_wrong_numbers_are_refused_before_time_passes(stated, message):
+    testbed = Testbed(by_hand())
+    with pytest.raises(StepError, match=message):
+        testbed.round([0, 1], **stated)
+    assert testbed.now_s == 0.0
+    assert testbed.round([0, 1]).end_s.tolist() == [4.0, 5.0]
+
+
+def test_busy_clients_are_no_candidates():
+    policy = {"kind": "deadline", "deadline_s": 5.5}
+    testbed = Testbed(by_hand(rounds=rounds(policy=policy, late="stale")))
+    testbed.round([0, 3])
+    with pytest.raises(StepError, match=r"client 3 is no candidate now, .* allowed: the 3 candidates 0, 1, 2"):
+        testbed.round([3])
+
+
+def test_operations_need_those_of_a_sample():
+    learning = {"kind": "none", "model_bits": 1e6, "samples_per_client": 20}
+    with pytest.raises(StepError, match=r"round: flops: 1\.0 is not allowed, .* allowed: learning.flops_per_sample"):
+        Testbed(by_hand(learning=learning)).round([0], flops=1.0)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda testbed: testbed.report(losses=[1.0]), "report: no round was just played"),
+        (lambda testbed: testbed.send([0]), "send: the scenario has no asynchronous policy; allowed: round"),
+        (lambda testbed: testbed.next_arrival(), "next_arrival: the scenario has no asynchronous policy"),
+        (lambda testbed: testbed.advance(-1.0), "advance: until_s: -1.0 is not allowed; it must be at least 0 s"),
+        (lambda testbed: testbed.advance(math.inf), "advance: until_s: inf is not allowed"),
+    ],
+)
+def test_calls_out_of_order_are_refused(call, message):
+    with pytest.raises(StepError, match=message):
+        call(Testbed(by_hand()))
+
+
+@pytest.mark.parametrize(
+    ("told", "message"),
+    [
+        ({"losses": [1.0, 2.0]}, "report: loss: .* one for each of the 1 clients of the round"),
+        ({"losses": 1.0}, "report: loss: .* one for each of the 1 clients"),
+        ({"accuracy": 1.5}, r"report: accuracy: 1\.5 is not allowed; it must be a share in \[0, 1\]"),
+        ({"loss": "low"}, "report: loss: 'low' is not allowed; it must be a number"),
+        ({"measured": {"lose": [1.0]}}, "report: measured: 'lose' is not allowed; it must be some of loss, "),
+    ],
+)
+def test_wrong_reports_are_refused(told, message):
+    testbed = Testbed(by_hand())
+    testbed.round([0])
+    with pytest.raises(StepError, match=message):
+        testbed.report(**told)
+    testbed.report(losses=[1.0], accuracy=0.5)
+    testbed.view()
+    with pytest.raises(StepError, match="report: no round was just played"):
+        testbed.report(accuracy=0.5)
+
+
+def test_privacy_is_charged_for_each_upload():
+    """Each upload of the exact accountant costs 1 of the budget; the third of client 0 is not to be had."""
+    privacy = {
+        "budget": {"kind": "uniform", "epsilon": 2.0, "releases": 2},
+        "mechanism": {"kind": "laplace-coordinate", "delta_f": 0.01},
+    }
+    testbed = Testbed(by_hand(privacy=privacy))
+    assert testbed.round([0]).epsilon.tolist() == [1.0]
+    assert testbed.view().privacy_spent.tolist() == [1.0, 0.0, 0.0, 0.0]
+    testbed.round([0, 1])
+    assert testbed.view().client.tolist() == [1, 2, 3]
+    assert testbed.finish().releases.column("client").to_pylist() == [0, 0, 1]
+
+
+def test_a_crash_of_the_server_ends_a_round():
+    """The server crashes at 3 s: client 0, which works then, is late, and the next round begins after the restart."""
+    crash = {"server_restart": {"at_s": [3.0], "down_s": 2.0}}
+    testbed = Testbed(by_hand(rounds=rounds(faults=crash)))
+    result = testbed.round([0])
+    assert (result.ended_by, result.outcome.tolist(), result.used.tolist()) == ("restart", ["late"], [False])
+    testbed.report(losses=[1.0], accuracy=0.1)
+    assert testbed.round([0]).start_s.tolist() == [5.0]
+
+
+def test_batteries_pay():
+    """Two seconds of work at 3 W; nothing else costs energy."""
+    energy = {
+        "kind": "battery",
+        "capacity_j": 100.0,
+        "compute_w": 3.0,
+        "receive_j_per_bit": 0.0,
+        "transmit_j_per_bit": 0.0,
+    }
+    devices = {**by_hand()["devices"], "energy": energy}
+    testbed = Testbed(by_hand(devices=devices, rounds=rounds(policy={"kind": "deadline", "deadline_s": 9.0})))
+    assert testbed.round([1, 2]).energy_j.tolist() == pytest.approx([6.0, 6.0])
+    assert testbed.view().charge_j is not None
+    assert testbed.round([1], compute_s=1.0).energy_j.tolist() == pytest.approx([3.0])
+
+
+def test_a_run_without_rounds_is_finished():
+    assert Testbed(by_hand()).finish().rounds.num_rows == 0
+
+
+def test_edge_servers_are_refused_in_words():
+    edges = {"grouping": {"kind": "order", "count": 2}, "rounds": 1, "backhaul": "none"}
+    with pytest.raises(StepError, match=r"rounds\.edges: a testbed steps the rounds of one server"):
+        Testbed(by_hand(rounds=rounds(edges=edges)))
+
+
+def test_a_file_and_tables_and_a_scenario_are_the_same(tmp_path):
+    scenario = Scenario(**by_hand())
+    (tmp_path / "one.toml").write_text(scenario.to_toml())
+    ends_s = [Testbed(given).round([2]).end_s[0] for given in (scenario, by_hand(), tmp_path / "one.toml")]
+    assert ends_s == [6.0, 6.0, 6.0]
+
+
+def test_there_are_no_threads():
+    testbed = Testbed(by_hand())
+    testbed.round([0])
+    assert [thread.name for thread in threading.enumerate() if thread.name.startswith("fedsim")] == []
+
+
+def test_timing_loads_no_framework():
+    code = (
+        "import sys; from fedsim import Testbed; "
+        f"testbed = Testbed({by_hand()!r}); testbed.round(testbed.select()); testbed.finish(); "
+        "print(sorted({'torch', 'sklearn', 'torchvision'} & set(sys.modules)))"
+    )
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)  # noqa: S603
+    assert found.stdout.strip() == "[]"

@@ -1,0 +1,23 @@
+"""A scenario whose seconds are counted by hand, for testbeds."""
+
+BASE = {
+    "name": "by-hand",
+    "crowd": {"clients": 4},
+    "learning": {"kind": "none", "model_bits": 1e6, "samples_per_client": 20, "flops_per_sample": 1e6},
+    # Client k receives for 1 s, works for 2 s and sends for k + 1 s: it delivers after k + 4 s.
+    "network": {
+        "kind": "latency",
+        "downlink": {"kind": "constant", "value_s": 1.0},
+        "uplink": {"kind": "constant", "value_s": 1.0},
+        "uplink_factor": [1.0, 2.0, 3.0, 4.0],
+    },
+    "devices": {"compute": {"kind": "rate", "samples_per_s": 10.0, "spread_sigma": 0.0, "jitter_sigma": 0.0}},
+    "rounds": {"count": 3, "policy": "wait-for-all"},
+    "selector": {"kind": "uniform", "cohort": 2},
+    "results": {"audit": True},
+}
+
+
+def by_hand(**tables):
+    """Return the tables of the scenario, some of them replaced."""
+    return {**BASE, **tables}
