@@ -22,9 +22,6 @@ from fedsim.learning.store.contracts import Arrays, Record, Store
 from fedsim.learning.store.keeping import Keeping
 
 _SHARE_OF_TIME: Final = 0.02
-_SHORTEST_S: Final = 0.1
-"""How long anything waits at least, since many small writes cost more than one."""
-
 _LONGEST_S: Final = 2.0
 """How long anything waits at most, whatever share of the time that takes."""
 
@@ -155,4 +152,4 @@ class _Turn:
 
     def __exit__(self, *_: object) -> None:
         now = time.perf_counter()
-        self._due = now + min(max((now - self._began) / _SHARE_OF_TIME, _SHORTEST_S), _LONGEST_S)
+        self._due = now + min((now - self._began) / _SHARE_OF_TIME, _LONGEST_S)

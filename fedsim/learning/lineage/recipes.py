@@ -47,7 +47,7 @@ class Aggregation:
     ) -> None:
         self._aggregator, self._optimizer = aggregator, optimizer
         self._parameters, self._current = parameters, current
-        self._updates, self._weights, self._sent, self._moved = updates, weights.tolist(), sent, moved
+        self._updates, self._weights, self._sent, self._moved = list(updates), weights.tolist(), sent, moved
         self._sum_of, self._noise = sum_of, noise
         self._taken: Incoming | None = None
         self._added = 0

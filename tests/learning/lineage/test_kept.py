@@ -23,7 +23,6 @@ TARGETS = [(4.0, 0.0), (0.0, 8.0), (-6.0, 2.0), (1.0, 1.0)]
 def no_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
     """Every record and every model goes to the store at once."""
     monkeypatch.setattr(kept, "_SHARE_OF_TIME", np.inf)
-    monkeypatch.setattr(kept, "_SHORTEST_S", 0.0)
 
 
 def chain(learner: SupervisedLearner, rounds: int, clients: int = 4) -> list[Any]:
@@ -182,17 +181,3 @@ def test_a_very_long_line_that_is_not_kept_is_worked_out(monkeypatch: pytest.Mon
     chain(learner, 200)
     # Two trainings a round: the 76th model is the first with more than 150 behind it, and then the 76th after that.
     assert learner.trainings == 2 * 76 + 2 * 76 == sum(map(len, executor.batches))
-
-
-def test_many_small_writes_become_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The first write is at once; what follows within a tenth of a second waits for the next one."""
-    now_s = [0.0]
-    monkeypatch.setattr(kept.time, "perf_counter", lambda: now_s[0])
-    monkeypatch.setattr(kept, "_SHORTEST_S", 0.1)
-    store = MemoryStore()
-    written = kept.Kept(store, Keeping())
-    seen = []
-    for number, now_s[0] in enumerate((0.0, 0.01, 0.05, 0.11, 0.12)):
-        written.put_records({str(number): {"loss": 0.5}})
-        seen.append(len(store.records(list("01234"))))
-    assert seen == [1, 1, 1, 4, 4]
