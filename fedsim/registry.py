@@ -70,13 +70,6 @@ class Component(Settings):
     Attributes
     ----------
     stands_alone : whether the kind stands for numbers of its own, and keeps no option of a kind that it replaces
-
-    Examples
-    --------
-    >>> class Delay(Component):
-    ...     longest_s: float = 0.5
-    >>> Delay(longest_s=2.0)
-    Delay(longest_s=2.0)
     """
 
     stands_alone: ClassVar[bool] = False

@@ -34,8 +34,7 @@ def notes_of(tables: Tables, rates: "Rates | None" = None, budget: float | None 
 
 def _not_finite(tables: Tables) -> str:
     loss = tables.column("evaluations", "loss").astype(np.float64)
-    known = tables.evaluations.column("loss").is_valid().to_numpy()
-    wrong = np.flatnonzero(known & ~np.isfinite(loss))
+    wrong = np.flatnonzero(tables.known("evaluations", "loss") & ~np.isfinite(loss))
     if not wrong.size:
         return ""
     first = int(wrong[0])

@@ -7,7 +7,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from fedsim.arrays import FloatArray
+from fedsim.arrays import BoolArray, FloatArray
 from fedsim.errors import RunError
 
 X = Literal["time", "round"]
@@ -97,6 +97,16 @@ class Tables:
             # Arrow gives the last label in the place of a null of a dictionary.
             values = values.cast(values.type.value_type)
         return np.asarray(values.to_numpy())
+
+    def known(self, table: TableName, name: str) -> BoolArray:
+        """Return which rows of a column have a value, shape (rows,); one that is no number is a value.
+
+        Parameters
+        ----------
+        table : name of a table that this run has
+        name : of the column
+        """
+        return np.asarray(self.tables()[table].column(name).is_valid().to_numpy())
 
     def curve(self, x: X = "time", y: Y | str = "accuracy", smoothing: int = 1) -> tuple[FloatArray, FloatArray]:
         """Return one quantity against simulated seconds or rounds, two arrays of the same shape (n,).

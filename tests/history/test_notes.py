@@ -23,6 +23,9 @@ class Tables:
     def column(self, _table, name):
         return np.array(self.columns[name])
 
+    def known(self, _table, name):
+        return np.ones(len(self.columns[name]), dtype=bool)
+
 
 def batch(**columns):
     rows = {

@@ -23,7 +23,7 @@ EVALUATION = {"round": 1, "time_s": 2.0, "model_version": 1, "accuracy": 0.5, "l
     ("values", "problem"),
     [
         ({**EVALUATION, "acuracy": 0.5}, "evaluations has no column acuracy; its columns: round, time_s"),
-        ({"round": 1, "time_s": 2.0}, "evaluations needs a value for model_version, loss"),
+        ({"round": 1, "time_s": 2.0}, "evaluations needs a value for model_version"),
         ({"round": 1, "losses": 2.0}, "has no column losses and needs a value for time_s"),
     ],
 )

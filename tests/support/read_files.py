@@ -1,7 +1,6 @@
 """One file of each kind that fedsim reads, and the commands that read it."""
 
 import pickle
-import shutil
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -136,13 +135,21 @@ Restore = Callable[[], None]
 
 
 def kept(folder: Path) -> Restore:
-    """Return what puts a folder back as it is now."""
-    copy = folder.with_name(f"{folder.name}.kept")
-    shutil.copytree(folder, copy)
+    """Return what puts a folder back as it is now; it touches only what differs."""
+    folders = {path for path in folder.rglob("*") if path.is_dir()}
+    contents = {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
     def restore() -> None:
-        shutil.rmtree(folder)
-        shutil.copytree(copy, folder)
+        for path in sorted(folder.rglob("*"), reverse=True):  # what is in a folder before the folder
+            if path.is_dir() and path not in folders:
+                path.rmdir()
+            elif not path.is_dir() and path not in contents:
+                path.unlink()
+        for path in folders:
+            path.mkdir(parents=True, exist_ok=True)
+        for path, content in contents.items():
+            if not path.exists() or path.read_bytes() != content:
+                path.write_bytes(content)
 
     return restore
 
