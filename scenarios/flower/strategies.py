@@ -43,7 +43,7 @@ def main() -> None:
     cell = Path(__file__).with_name("cell.toml")
     found = {}
     for name, strategy in STRATEGIES.items():
-        grid = SimulatedGrid(cell, client_app, out=arguments.out / name, replace=True, run_config={"lr": 0.05})
+        grid = SimulatedGrid(cell, client_app, run_config={"lr": 0.05})
         found[name] = grid.serve(server_app(strategy(), arguments.rounds, TIMEOUT_S))
     print_table(found)
     save(figure(found), arguments.out / "strategies.png")
