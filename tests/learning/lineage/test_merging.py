@@ -51,6 +51,7 @@ def run(made: SupervisedLearner, *, drawn: bool = False, measured: bool = False,
             made.measure(updates, ("loss", "update_norm"))
         weights = np.ones(cohort.size) if drawn else made.samples[cohort] / made.samples[cohort].sum()
         model = made.aggregate(model, updates, weights)
+    made.export(model)  # so that the store has it
     return made.vector(model), len(alone), made.trainings
 
 
