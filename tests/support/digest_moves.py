@@ -8,6 +8,7 @@ from it. The digest of the scenario itself moves with every field.
 from typing import Final, NamedTuple
 
 from fedsim.learning import TASKS
+from tests.support.field_values import NOT_INSTALLED
 
 
 class Moves(NamedTuple):
@@ -253,6 +254,9 @@ _NETWORK: Final[list[Row]] = [
     ("network.rate shannon", TIMES, "snr_gap_db ceiling"),
     ("network.rate cqi", TIMES, "table schemes gap gap_db steepness_per_db attempts combining block_s backoff_s"),
     ("network.rate cqi", TIMES, "overhead"),
+    ("network.fading sionna-tdl", TIMES, "coherence_s speed_m_per_s carrier_hz profile"),
+    ("network.fading sionna-cdl", TIMES, "coherence_s speed_m_per_s carrier_hz profile"),
+    ("network.rate sionna-phy", TIMES, "table channel target resource_elements overhead"),
     ("network.sites", TIMES, "inter_site_distance_m load uplink_backoff_db rings serving_rings"),
     ("network fedscale", TIMES, "median_kbps sigma lowest_kbps highest_kbps path mapping transport"),
     ("network rate-traces", TIMES, "sharing mapping offset delay_s"),
@@ -406,5 +410,6 @@ MOVES: Final[dict[tuple[str, str], Moves]] = {
     for rows in (_LEARNING, _ROUNDS, _NETWORK, _DEVICES, _SELECTORS)
     for part, moves, names in rows
     for name in names.split()
+    if part.partition(" ")[2] not in NOT_INSTALLED
 }
 """What moves, by the place of a part and the name of its field; parts below `network` stand where they come first."""

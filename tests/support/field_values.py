@@ -4,6 +4,7 @@ import json
 import struct
 from collections.abc import Mapping
 from dataclasses import replace
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Final
 
@@ -330,6 +331,9 @@ ONE_VALUE: Final = {
     "network.path_loss rma": {"high_loss_share", "penetration"},
 }
 """Fields that a kind has by descent and of which it allows one value: TR 38.901 has one kind of rural buildings."""
+
+NOT_INSTALLED: Final = frozenset({"sionna-tdl", "sionna-cdl", "sionna-phy"} if find_spec("sionna") is None else ())
+"""Kinds that are refused, as the library behind them is not there."""
 
 _LAWS: Final = ("uniform", "log-normal", "normal", "choice", "column")
 NOT_THERE: Final = {

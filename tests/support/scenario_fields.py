@@ -21,7 +21,7 @@ from fedsim.identity import nested
 from fedsim.network.medium.cell import SharingSlot
 from fedsim.registry import Registry, Slot
 from fedsim.scenario.sections import ScenarioTables
-from tests.support.field_values import BESIDE, NOT_THERE, OPTIONS, OTHERS, TABLES, TOGETHER, Tables
+from tests.support.field_values import BESIDE, NOT_INSTALLED, NOT_THERE, OPTIONS, OTHERS, TABLES, TOGETHER, Tables
 
 
 @dataclass(frozen=True)
@@ -105,7 +105,7 @@ def _parts_in(annotation: Any, slot: Slot | None, here: str, tables: Tables) -> 
     if slot is not None:
         registry, many = slot.registry, typing.get_origin(annotation) is tuple
         for kind in registry.builtin:
-            if (here, kind) not in NOT_THERE:
+            if (here, kind) not in NOT_THERE and kind not in NOT_INSTALLED:
                 part = filled(registry, kind)
                 new = {here: [part] if many else part, **BESIDE.get(f"{registry.noun} {kind}", {})}
                 yield registry.load(kind), f"{here}.0" if many else here, f"{here} {kind}", with_values(tables, new)
