@@ -23,7 +23,7 @@ from fedsim.bridges.flower.playing import Counts, Playing, RunIsOver
 from fedsim.bridges.flower.randomness import Randomness, Seeder
 from fedsim.bridges.flower.timeouts import NOTICED_AFTER_S, UntilTimeout
 from fedsim.bridges.flower.waiting import simulated_waiting
-from fedsim.bridges.testbed import Testbed
+from fedsim.bridges.testbed import OPEN_END, Testbed
 from fedsim.errors import ScenarioError
 from fedsim.history import History
 from fedsim.rounds import Progress
@@ -32,8 +32,6 @@ from fedsim.streams import Streams
 
 _LOG: Final = logging.getLogger("fedsim")
 _RUN_ID: Final = 1
-_MOST_ROUNDS: Final = 10**6
-"""Rounds of a run whose end is that of its ServerApp."""
 
 
 class SimulatedGrid(Grid):
@@ -102,7 +100,7 @@ class SimulatedGrid(Grid):
             )
         policy = UntilTimeout(policy=given.rounds.policy, noticed_after_s=noticed_after_s)
         _ = policy.of_scenario
-        played = given.replace({"rounds.policy": policy, "rounds.count": _MOST_ROUNDS})
+        played = given.replace({"rounds.policy": policy, "rounds.count": OPEN_END})
         self._testbed = Testbed(played, out, replace=replace, on_round=on_round)
         self._randomness, self._run_config = Randomness(Streams(given.seed), seeders), dict(run_config or {})
         self._apps = ClientApps(client_app, given.crowd.clients, _RUN_ID, self._run_config, self._randomness)

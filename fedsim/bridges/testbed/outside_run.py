@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
+from typing import Final
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -18,6 +19,7 @@ from fedsim.bridges.testbed.stated import Stated, StatedComputeTimes, StatedWork
 from fedsim.bridges.testbed.stepping import Stepping
 from fedsim.errors import StepError
 from fedsim.history import History
+from fedsim.learning import Evaluation
 from fedsim.rounds import EvaluationPlan, ExpectedTimes, Progress, ServerContext
 from fedsim.rounds.clients.cohort import CohortRun
 from fedsim.rounds.server.decisions import Asked, Decisions, Wish
@@ -25,7 +27,9 @@ from fedsim.scenario import Scenario
 from fedsim.selectors import Cohort, RoundView
 from fedsim.simulation import Outside, Simulation
 
-NOTE = "the cohorts came from outside, by the calls of a testbed"
+OPEN_END: Final = 10**6
+"""Number of rounds of a scenario whose end the caller alone decides."""
+NOTE: Final = "the cohorts came from outside, by the calls of a testbed"
 
 
 class OutsideRun:
@@ -80,6 +84,7 @@ class OutsideRun:
             if self._recording is not None:
                 self._recording.close()
             raise
+        self._evaluated = -1
         self.stepping = Stepping(self._simulation.server, self.decisions)
         self._latest: dict[int, Key] = {}
         self._selected: tuple[int, float, Cohort] | None = None
@@ -208,6 +213,25 @@ class OutsideRun:
         self._selected = None
         return checked
 
+    @property
+    def awaits_evaluation(self) -> bool:
+        """Whether an evaluation of the newest model may be reported now."""
+        asked = self.stepping.asked
+        if asked is Asked.COHORT:
+            return self._evaluated != self._last_number
+        return asked is Asked.REPORT or not self.stepping.begun
+
+    @property
+    def _last_number(self) -> int:
+        """Number of the last round; 0 before the first."""
+        return 0 if self.decisions.closed is None else self.decisions.closed.number
+
+    def evaluate(self, evaluation: Evaluation) -> None:
+        """Take an evaluation of the newest model, which the server records now, or when it goes on."""
+        self._evaluated, self.learner.evaluation = self._last_number, evaluation
+        if self.stepping.asked is Asked.COHORT:
+            self._simulation.server.evaluate()
+
     def unstate(self) -> None:
         """Forget what was stated: it held for one cohort."""
         self._stated.clear()
@@ -238,7 +262,7 @@ class OutsideRun:
             self.stepping.stop(at_round=self._last_round(sent_in))
             closed = self.decisions.closed
             played = 0 if closed is None else closed.number
-            if played < count and not notes:
+            if played < count != OPEN_END and not notes:
                 notes.append(f"the run was finished from outside after round {played} of {count}")
         notes.append(NOTE)
         history = self._simulation.ended()

@@ -228,7 +228,8 @@ class Testbed:
             is told of those that have arrived, once `select` has asked it. At an asynchronous server at any time, of
             updates that wait
         accuracy, loss, metrics : of the newest model, on test samples, for the table of evaluations. Before the first
-            round, of the first model
+            round, of the first model. A server that has gone on to its next round, after `view` or `select`, still
+            takes one such report, with the present second; a target of the scenario does not end the run then
         measured : other measurements by name, as ``losses``; see `fedsim.measurements.MEASUREMENTS`
 
         Raises
@@ -239,7 +240,7 @@ class Testbed:
         run, last = self._run, self.last
         begun, over = run.stepping.begun, run.stepping.asked is Asked.REPORT
         of_updates = {**({} if losses is None else {"loss": losses}), **({} if measured is None else measured)}
-        late = begun and not over and (accuracy, loss, metrics) != (None, None, None)
+        late = (accuracy, loss, metrics) != (None, None, None) and not run.awaits_evaluation
         if late or (of_updates and not over and (run.concurrency is None or not begun)):
             raise StepError("report: no round was just played; allowed: after each round, before any other call")
         client = np.zeros(0, dtype=np.int64) if last is None else last.client
@@ -252,7 +253,7 @@ class Testbed:
         for key, name, value in told:
             run.learner.put(key, name, value)
         if evaluation is not None:
-            run.learner.evaluation = evaluation
+            run.evaluate(evaluation)
 
     def send(
         self,

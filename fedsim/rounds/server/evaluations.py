@@ -54,7 +54,7 @@ class Evaluations:
     def at_start(self, model: Model) -> None:
         """Begin the evaluation of the first model, if one is wanted; to be called at time 0."""
         if self._plan.start:
-            self._begin(model, 0)
+            self.begin(model, 0)
 
     def after_round(self, model: Model, number: int, *, last: bool) -> PendingEvaluation | None:
         """Begin the evaluation that is due after a round; None if none is, or nothing is learned.
@@ -67,14 +67,21 @@ class Evaluations:
         """
         if number in (0, self._round) or (not last and number % self._plan.every):
             return None
-        return self._begin(model, number)
+        return self.begin(model, number)
 
     def at_end(self, model: Model) -> None:
         """Evaluate the model of the last evaluation on each client's samples, if that is wanted and not done."""
         if self._plan.of_clients != NEVER and self._round > self._round_of_clients:
             self._evaluate_clients(model)
 
-    def _begin(self, model: Model, number: int) -> PendingEvaluation | None:
+    def begin(self, model: Model, number: int) -> PendingEvaluation | None:
+        """Begin an evaluation now, whether it is due or not.
+
+        Parameters
+        ----------
+        model : the newest one
+        number : of the last round; 0 before the first
+        """
         self._round = number
         pending = self._learner.start_evaluation(model)
         if pending is not None:

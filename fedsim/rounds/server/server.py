@@ -147,6 +147,10 @@ class Server:
         """The newest model."""
         return self._runner.model
 
+    def evaluate(self) -> None:
+        """Begin an evaluation of the newest model now, before the present round has a cohort."""
+        self._evaluations.begin(self.model, self._number - 1)
+
     def run(self) -> None:
         """Run rounds, and the clock, until the run is over.
 

@@ -26,7 +26,7 @@ from fedsim.bridges.flower import SimulatedGrid
 from fedsim.bridges.flower.randomness import Randomness
 from fedsim.results.tables import read_run
 from fedsim.streams import Streams
-from tests.support.flower_apps import initial_arrays, make_client_app, make_server_app, partition
+from tests.support.flower_apps import initial_arrays, make_client_app, make_plain_server_app, make_server_app, partition
 from tests.support.flower_reference import ImmediateGrid, context_of, run_in_flower
 from tests.support.plain_links import plain_scenario
 
@@ -71,6 +71,21 @@ def test_strategies_find_what_they_find_without_a_clock(name):
     curve = results["result"].evaluate_metrics_serverapp
     assert history.column("evaluations", "accuracy").tolist() == [curve[number]["accuracy"] for number in range(4)]
     assert history.column("evaluations", "loss").tolist() == [curve[number]["loss"] for number in range(4)]
+
+
+def test_a_server_may_look_at_its_nodes_before_the_first_evaluation():
+    results, looked = {}, []
+    plain = make_server_app(FedAvg(), results)
+
+    def main(grid, context):
+        looked.extend(grid.get_node_ids())
+        plain(grid, context)
+
+    history = SimulatedGrid(plain_scenario(NODES), make_client_app()).serve(make_plain_server_app(main))
+    curve = results["result"].evaluate_metrics_serverapp
+    assert len(looked) == NODES
+    assert history.column("evaluations", "accuracy").tolist() == [curve[number]["accuracy"] for number in range(4)]
+    assert not [note for note in history.notes if "finished from outside" in note]
 
 
 @pytest.mark.slow

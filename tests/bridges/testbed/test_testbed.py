@@ -79,6 +79,24 @@ def test_a_limit_ends_a_round_that_waits_for_all():
     assert testbed.round([3]).delivered.all()  # the limit held for one round
 
 
+def test_a_model_is_evaluated_after_a_look_at_the_next_candidates():
+    """Client 0 takes 4 s and client 1 5 s; an evaluation has the second at which it is told, and is told once."""
+    testbed = Testbed(by_hand())
+    testbed.view()
+    testbed.report(accuracy=0.1)
+    testbed.round([0])
+    testbed.view()
+    testbed.report(accuracy=0.5, loss=1.0)
+    with pytest.raises(StepError, match="report: no round was just played"):
+        testbed.report(accuracy=0.6)
+    testbed.round([1])
+    testbed.report(accuracy=0.7)
+    testbed.report(accuracy=0.8)
+    history = testbed.finish()
+    found = [history.column("evaluations", name).tolist() for name in ("round", "time_s", "model_version", "accuracy")]
+    assert found == [[0, 1, 2], [0.0, 4.0, 9.0], [0, 1, 2], [0.1, 0.5, 0.8]]
+
+
 def test_late_updates_of_earlier_rounds_are_told():
     """Client 3 of round 1 arrives after 7 s, in round 2, which has begun at 5.5 s and ends with client 2 at 11.5 s."""
     policy = {"kind": "deadline", "deadline_s": 5.5}
