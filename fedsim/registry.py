@@ -328,7 +328,7 @@ class Registry:
             raise refusal(
                 "not_a_part",
                 "{found} is no {noun}: it has no method {missing}",
-                found=with_package(repr(found), found.__module__),
+                found=with_package(repr(found), (found if isinstance(found, type) else type(found)).__module__),
                 noun=self.noun,
                 missing=" and no method ".join(missing),
             )

@@ -74,7 +74,7 @@ def damaged(draws: Draws, content: bytes) -> bytes:
 
 
 _VALUES: Final = (
-    *("case.toml", "run", "missing", "", ".", "..", "/", "a\0b", "x" * 300, "\udcff", "[bold]x", "-", "--", "-1", "0"),
+    *("case.toml", "run", "missing", "", ".", "..", "/", "x" * 300, "\udcff", "[bold]x", "-", "--", "-1", "0"),
     *("1", "1e9", "nan", "inf", "time", "round", "accuracy", "loss", "leakage", "duration", "selectors", "networks"),
     *("digits", "mnist", "x.png", "x.pdf", "x.xyz", "folder/x.svg", "all", "last", "every 2", "every 0", "every x"),
     *(

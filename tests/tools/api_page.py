@@ -13,7 +13,8 @@ from pathlib import Path
 ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT))
 
-from fedsim.registry import Registry  # noqa: E402 - found beside this script
+import fedsim  # noqa: E402 - found beside this script
+from fedsim.registry import Registry  # noqa: E402
 from tests.support.public_names import Member, is_protocol, members, rooms, sections  # noqa: E402
 
 PAGE = ROOT / "fedsim" / "API.md"
@@ -113,7 +114,7 @@ def place(room: str, name: str) -> Path:
     for node in ast.walk(ast.parse(home.read_text())):
         ours = isinstance(node, ast.ImportFrom) and (node.module or "").startswith("fedsim")
         if ours and any(alias.name == name for alias in node.names):
-            found = ROOT.joinpath(*node.module.split("."))
+            found = Path(fedsim.__file__).parents[1].joinpath(*node.module.split("."))
             return place(node.module, name) if found.is_dir() else found.with_suffix(".py")
     return home
 
@@ -126,7 +127,7 @@ def link(room: str, name: str, value: object) -> str:
         if code and value.__module__.startswith("fedsim")
         else place(room, name)
     )
-    return f"[`{name}`]({path.relative_to(PAGE.parent).as_posix()})"
+    return f"[`{name}`]({path.relative_to(Path(fedsim.__file__).parent).as_posix()})"
 
 
 def arguments(value: object) -> str:
