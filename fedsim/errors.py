@@ -14,7 +14,17 @@ _CLIENTS_SHOWN: Final = 5
 
 
 class FedsimError(Exception):
-    """Base class of every error that fedsim raises on purpose; its text names the value and what is allowed."""
+    """Base class of every error that fedsim raises on purpose; its text names the value and what is allowed.
+
+    Examples
+    --------
+    >>> from fedsim import Scenario
+    >>> try:
+    ...     Scenario.load("scenarios/quickstart.toml").replace({"rounds.count": 0})
+    ... except FedsimError as error:
+    ...     print(error)
+    rounds.count: 0 is not allowed; input should be greater than or equal to 1
+    """
 
 
 class ScenarioError(FedsimError):

@@ -36,6 +36,17 @@ class History(Tables):
     remarks : sentences on what the scenario leaves without privacy, and why the run ended before its last round
     budget : greatest epsilon that a client may leak; None without privacy
     said : the notes of a run folder; None for a history that was not read from one
+
+    Examples
+    --------
+    >>> from fedsim import Scenario, simulate
+    >>> scenario = Scenario.load("scenarios/pause/fig2_cifar_iid_small.toml")
+    >>> scenario = scenario.replace({"rounds.count": 2, "learning": "none"})
+    >>> history = simulate(scenario)
+    >>> history.column("rounds", "round").tolist()
+    [1, 2]
+    >>> history.participations.num_rows
+    10
     """
 
     find_model: FindModel | None = field(default=None, repr=False, compare=False, kw_only=True)

@@ -78,6 +78,14 @@ def load_model(
     ------
     RunError
         If the run has no such model, or it cannot be built again.
+
+    Examples
+    --------
+    >>> from fedsim import Scenario, run
+    >>> scenario = Scenario.load("scenarios/quickstart.toml").replace({"rounds.count": 1})
+    >>> history = run(scenario, "runs/one", store=False, executor="sequential")
+    >>> type(load_model("runs/one")).__name__
+    'Sequential'
     """
     if isinstance(run, History):
         return run.model(model, after_round=after_round)

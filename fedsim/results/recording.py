@@ -66,6 +66,16 @@ def run(
     RunError
         If the folder cannot be used, or another process uses it; nothing has been computed then. If the replay does
         not give the rows that the folder has. If the folder can no longer be written.
+
+    Examples
+    --------
+    >>> from fedsim import Scenario
+    >>> scenario = Scenario.load("scenarios/pause/fig2_cifar_iid_small.toml")
+    >>> scenario = scenario.replace({"rounds.count": 2, "learning": "none"})
+    >>> run(scenario, "runs/short").rounds.num_rows
+    2
+    >>> (Path("runs/short") / "rounds.parquet").exists()
+    True
     """
     path = Path("runs") / scenario.name if out is None else Path(out)
     if save_models is not None and save_models < 1:

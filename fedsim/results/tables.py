@@ -87,6 +87,15 @@ def read_run(path: str | Path) -> History:
     ------
     RunError
         If the folder holds no run, or one of a newer format, or a table that is not in its format or is damaged.
+
+    Examples
+    --------
+    >>> from fedsim import Scenario, run
+    >>> scenario = Scenario.load("scenarios/pause/fig2_cifar_iid_small.toml")
+    >>> scenario = scenario.replace({"rounds.count": 2, "learning": "none"})
+    >>> history = run(scenario, "runs/two")
+    >>> read_run("runs/two").rounds.equals(history.rounds)
+    True
     """
     folder = Path(path)
     for _ in range(_LOOKS):

@@ -73,6 +73,13 @@ class Cohort:
         none sends a message without bits, or noise or a mask alone where updates are private or added up securely.
         Weights that a selector prescribes beside a `Sampling.divisor` are used as they are: updates are added up. It
         goes without ``work`` and ``trained``, and needs ``draws_samples = True``
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> cohort = Cohort(np.array([3, 7]), weights=np.array([0.25, 0.75]))
+    >>> cohort.client.tolist(), cohort.draws is None
+    ([3, 7], True)
     """
 
     client: IntArray

@@ -84,6 +84,14 @@ class RoundView:
         Each makes a column when it is first read: `fading_gain`, `full_power_dbm`, `charge_j`, `capacity_j`,
         `charging_w` and `participation_j`, of shape (n,), and `label_histogram`. A column without a function is None. A
         function holds during the selection; what is read later may be younger.
+
+    Examples
+    --------
+    >>> from fedsim import Testbed
+    >>> with Testbed("scenarios/testbed/cell.toml") as testbed:
+    ...     view = testbed.view()
+    >>> view.round, view.client.size == view.samples.size
+    (1, True)
     """
 
     round: int
@@ -262,6 +270,20 @@ class Reports:
         server stopped waiting (a censored duration)
     loss : mean training loss of a delivered update if ``needs`` name it, NaN otherwise
     measured : the measurements that ``needs`` name, as arrays by name; NaN without a delivered update
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> one = Reports(
+    ...     round=1,
+    ...     time_s=2.5,
+    ...     client=np.array([4, 9]),
+    ...     delivered=np.array([True, False]),
+    ...     duration_s=np.array([1.5, 2.5]),
+    ...     loss=np.array([0.7, np.nan]),
+    ... )
+    >>> one.client[one.delivered].tolist()
+    [4]
     """
 
     round: int

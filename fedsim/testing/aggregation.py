@@ -40,6 +40,11 @@ def check_aggregation(aggregator: Aggregator, *, parameters: int = 40, more: int
         Naming the aggregation, the fault and the trial.
     ValueError
         If ``parameters`` or ``more`` is too small to check anything.
+
+    Examples
+    --------
+    >>> from fedsim.learning import AGGREGATIONS
+    >>> check_aggregation(AGGREGATIONS.make('median'))
     """
     at_least_two(parameters=parameters, more=more)
     part = Examination(aggregator)

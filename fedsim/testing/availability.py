@@ -41,6 +41,11 @@ def check_availability(model: AvailabilityModel, *, clients: int = 40, seed: int
         Naming the law, the fault, and the instant, the draw and the number of clients at which it shows.
     ValueError
         If ``clients`` is below 2.
+
+    Examples
+    --------
+    >>> from fedsim.devices import Bernoulli
+    >>> check_availability(Bernoulli(probability=0.5), clients=8)
     """
     at_least_two(clients=clients)
     for size in (clients, 1, 2):

@@ -43,6 +43,11 @@ def check_compressor(
         Naming the compressor, the fault and the trial.
     ValueError
         If ``tensors`` or ``draws`` is too small to check anything.
+
+    Examples
+    --------
+    >>> from fedsim.learning import TopK
+    >>> check_compressor(TopK(share=0.1), draws=50)
     """
     at_least_two(tensors=len(tensors), draws=draws)
     part = Examination(compressor)

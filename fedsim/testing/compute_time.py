@@ -50,6 +50,11 @@ def check_compute_time(
         Naming the law, the fault, and the draw and the number of clients at which it shows.
     ValueError
         If ``clients`` is below 2.
+
+    Examples
+    --------
+    >>> from fedsim.devices import Rate
+    >>> check_compute_time(Rate(samples_per_s=100.0, jitter_sigma=0.2), clients=8)
     """
     at_least_two(clients=clients)
     for size in (clients, 1, 2):

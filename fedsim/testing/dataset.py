@@ -37,6 +37,11 @@ def check_dataset(part: DatasetPart, *, data_dir: Path | None = None) -> None:
     ------
     ContractError
         Naming the data set and the fault.
+
+    Examples
+    --------
+    >>> from fedsim.learning import Digits
+    >>> check_dataset(Digits())
     """
     _Trial(part, data_dir).check()
 

@@ -48,6 +48,11 @@ def check_discipline(
         Naming the class, what it did, and the trial and step in which it did it.
     ValueError
         If ``jobs`` is too small to check anything.
+
+    Examples
+    --------
+    >>> from fedsim.network import SHARINGS
+    >>> check_discipline(SHARINGS.load('equal'), jobs=8)
     """
     at_least_two(jobs=jobs)
     fresh = _factory(discipline_or_factory)

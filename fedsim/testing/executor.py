@@ -81,6 +81,10 @@ def check_executor(
     ------
     ContractError
         Naming the executor, the fault, and the local training and the job at which it shows.
+
+    Examples
+    --------
+    >>> check_executor('sequential')
     """
     data = Digits(train_limit=200).load()
     for local in _LOCALS:

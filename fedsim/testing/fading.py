@@ -40,6 +40,11 @@ def check_fading(fading: Fading, *, probabilities: int = 20_000, rtol: float = 0
         Naming the law, the member and the fault.
     ValueError
         If ``probabilities`` is too small to check anything.
+
+    Examples
+    --------
+    >>> from fedsim.network import Rayleigh
+    >>> check_fading(Rayleigh())
     """
     at_least_two(probabilities=probabilities)
     _Law(fading, rtol).check((np.arange(probabilities) + 0.5) / probabilities)

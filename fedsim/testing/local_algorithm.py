@@ -62,6 +62,11 @@ def check_local_algorithm(algorithm: LocalAlgorithm, *, clients: int = 3, rounds
         Naming the algorithm, the fault and the place.
     ValueError
         If ``clients`` or ``rounds`` is too small to check anything.
+
+    Examples
+    --------
+    >>> from fedsim.learning import FedProx
+    >>> check_local_algorithm(FedProx(mu=0.1))
     """
     at_least_two(clients=clients, rounds=rounds)
     part = Examination(algorithm)

@@ -65,6 +65,10 @@ def check_network(
         Naming the class, the method, and what it did.
     ValueError
         If ``clients`` or ``draws`` is too small to check anything.
+
+    Examples
+    --------
+    >>> check_network('pause-two-speed', clients=4)
     """
     at_least_two(clients=clients, draws=draws)
     checked = _Checked(_network(network), clients, bits, radius_m, seed)

@@ -34,6 +34,11 @@ def check_partition(partition: Partition, *, clients: int = 8, samples: int = 40
         If it refuses the trial, for example because it needs more samples.
     ValueError
         If ``clients`` or ``samples`` is too small to check anything.
+
+    Examples
+    --------
+    >>> from fedsim.learning import DirichletPartition
+    >>> check_partition(DirichletPartition(alpha=0.5))
     """
     at_least_two(clients=clients, samples=samples)
     for classes, count in ((10, clients), (3, clients), (1, clients), (10, 1)):

@@ -40,6 +40,11 @@ def check_path_loss(path_loss: PathLoss, *, nearest_m: float = 20.0, distances: 
         Naming the law, the member and the fault.
     ValueError
         If ``distances`` is too small to check anything.
+
+    Examples
+    --------
+    >>> from fedsim.network import FreeSpace
+    >>> check_path_loss(FreeSpace(carrier_hz=2e9))
     """
     at_least_two(distances=distances)
     _Law(path_loss).check(np.geomspace(nearest_m, _FAR * nearest_m, distances), seed)

@@ -91,6 +91,11 @@ def check_policy(policy: RoundPolicy) -> None:
     ------
     ContractError
         Naming the policy, the fault, and the trial and round in which it shows.
+
+    Examples
+    --------
+    >>> from fedsim.rounds import Deadline
+    >>> check_policy(Deadline(deadline_s=2.0))
     """
     part = Examination(policy)
     part.law(isinstance(policy, RoundPolicy), "run: it is no policy; it must derive from fedsim.rounds.RoundPolicy")

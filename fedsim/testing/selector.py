@@ -48,6 +48,11 @@ def check_selector(
     --------
     >>> from fedsim.selectors import Uniform
     >>> check_selector(Uniform(cohort=2), clients=6, rounds=4)
+
+    Examples
+    --------
+    >>> from fedsim.selectors import Uniform
+    >>> check_selector(Uniform(cohort=2), clients=6, rounds=2)
     """
     at_least_two(clients=clients, rounds=rounds)
     fresh = _factory(selector_or_factory)

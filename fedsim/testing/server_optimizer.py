@@ -38,6 +38,11 @@ def check_server_optimizer(optimizer: ServerOptimizer, *, parameters: int = 40, 
         Naming the optimiser, the fault, the trial and the step.
     ValueError
         If ``parameters`` or ``steps`` is too small to check anything.
+
+    Examples
+    --------
+    >>> from fedsim.learning import FedAdam
+    >>> check_server_optimizer(FedAdam())
     """
     at_least_two(parameters=parameters, steps=steps)
     part = Examination(optimizer)

@@ -45,6 +45,11 @@ def check_task(task: Task, data: Dataset, *, model: ModelPart | None = None, see
     ------
     ContractError
         Naming the task and the fault.
+
+    Examples
+    --------
+    >>> from fedsim.learning import Classification, Digits
+    >>> check_task(Classification(), Digits().load(None))
     """
     _Trial(task, data, model or MLP(hidden=(6,)), seed).check()
 

@@ -51,6 +51,15 @@ def draw(
     ------
     RunError
         If x or y is no quantity of a history, or no run has any value of it.
+
+    Examples
+    --------
+    >>> from fedsim import Scenario, simulate
+    >>> scenario = Scenario.load("scenarios/pause/fig2_cifar_iid_small.toml")
+    >>> scenario = scenario.replace({"rounds.count": 2, "learning": "none"})
+    >>> figure = draw([simulate(scenario)], "round", "duration", out="durations.png")
+    >>> figure.axes[0].get_xlabel()
+    'round'
     """
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
