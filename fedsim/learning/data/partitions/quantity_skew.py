@@ -19,7 +19,8 @@ class QuantitySkewPartition(Component):
     ``max(floor(min_fraction N / K), floor(p_k N))``, all sizes then scaled so that they sum to about N. Labels,
     repeated ceil(K / classes) times and shuffled, give every client a dominant one, from which it takes
     ``dominant_share`` of its samples; the others come in equal parts from the other labels, without
-    replacement. Where a label has run out, clients late in the order get less than planned.
+    replacement. Where a label has run out, clients late in the order get less than planned. A client for which all
+    planned labels have run out gets one sample of the label of which most are left; in the PAUSE code it has none.
 
     Attributes
     ----------
@@ -47,6 +48,8 @@ class QuantitySkewPartition(Component):
         parts = []
         for size, label in zip(sizes.tolist(), dominant.tolist(), strict=True):
             counts = np.minimum(self._plan(size, label, classes), left)
+            if size and not counts.any():
+                counts[left.argmax()] = 1
             parts.append(take(pools, left, counts))
         return parts
 

@@ -41,6 +41,13 @@ def test_no_sample_has_two_owners_and_no_client_is_left_out(
     assert all(hand.dtype == np.int64 and hand.size >= getattr(split, "min_samples", 1) for hand in rows)
 
 
+def test_a_client_whose_labels_have_run_out_gets_a_sample_of_another() -> None:
+    """One of 14 clients takes 112 of 182 samples here; of the labels planned for client 12 none is left."""
+    labels = np.random.default_rng(1470).integers(0, 4, 14 * 13)
+    sizes = [part.size for part in QuantitySkewPartition(concentration=0.1).assign(labels, 4, 14, Streams(1470))]
+    assert sizes == [3, 28, 3, 3, 3, 4, 3, 3, 3, 3, 112, 1, 1, 1]
+
+
 @pytest.mark.parametrize(
     "split", [EqualPartition(), DirichletPartition(alpha=0.5), QuantitySkewPartition(concentration=2.0)]
 )
