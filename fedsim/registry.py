@@ -328,10 +328,18 @@ class Registry:
         module, _, name = self.foreign.partition(":")
         return getattr(importlib.import_module(module), name)
 
-    def _check_methods(self, found: Any) -> None:
+    def missing_methods(self, found: object) -> list[str]:
+        """Return the methods that a class or a part lacks to be of these kinds.
+
+        Parameters
+        ----------
+        found : class, or part
+        """
         missing = [name for name in self.methods if not callable(getattr(found, name, None))]
-        missing += sorted(set(getattr(found, "__abstractmethods__", ())) - set(missing))
-        if missing:
+        return missing + sorted(set(getattr(found, "__abstractmethods__", ())) - set(missing))
+
+    def _check_methods(self, found: Any) -> None:
+        if missing := self.missing_methods(found):
             raise refusal(
                 "not_a_part",
                 "{found} is no {noun}: it has no method {missing}",

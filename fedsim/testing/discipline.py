@@ -216,8 +216,7 @@ def _factory(discipline_or_factory: Discipline | Callable[[], Discipline]) -> Ca
     one: object = make()
     if one is make():
         raise ContractError(f"{make!r} returned the same object twice; a factory must return a new one")
-    missing = [name for name in SHARINGS.methods if not callable(getattr(one, name, None))]
-    if missing:
+    if missing := SHARINGS.missing_methods(one):
         raise ContractError(
             f"{type(one).__name__} has no method {' and no method '.join(missing)}; derive from Discipline"
         )

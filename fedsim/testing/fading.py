@@ -5,7 +5,7 @@ from typing import Final
 import numpy as np
 
 from fedsim.arrays import FloatArray
-from fedsim.network import Fading
+from fedsim.network import FADINGS, Fading
 from fedsim.network.radio.contracts import FADING, SelectiveFading
 from fedsim.testing.examination import Examination, at_least_two, described, fits
 
@@ -55,7 +55,7 @@ class _Law(Examination):
 
     def __init__(self, fading: Fading, rtol: float) -> None:
         super().__init__(fading)
-        missing = [name for name in ("gain_quantile", "mean_spectral_efficiency") if not hasattr(fading, name)]
+        missing = FADINGS.missing_methods(fading)
         self.law(not missing, f"{' and '.join(missing)}: there is no such method")
         self._fading, self._rtol = FADING.checked(fading), rtol
 

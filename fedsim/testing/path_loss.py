@@ -5,7 +5,7 @@ from typing import Final
 import numpy as np
 
 from fedsim.arrays import FloatArray, IntArray
-from fedsim.network import PathLoss
+from fedsim.network import PATH_LOSSES, PathLoss
 from fedsim.network.radio.contracts import PATH_LOSS, LargeScale, RandomPathLoss
 from fedsim.streams import Streams
 from fedsim.testing.examination import Examination, at_least_two, described, fits
@@ -55,7 +55,7 @@ class _Law(Examination):
 
     def __init__(self, path_loss: PathLoss) -> None:
         super().__init__(path_loss)
-        self.law(hasattr(path_loss, "loss_db"), "loss_db: there is no such method")
+        self.law(not PATH_LOSSES.missing_methods(path_loss), "loss_db: there is no such method")
         self._law = PATH_LOSS.checked(path_loss)
 
     def check(self, distance_m: FloatArray, seed: int) -> None:
