@@ -173,6 +173,23 @@ class Scenario(ScenarioTables):
             raise ScenarioError("\n".join(f"{source}: {line}" for line in str(error).splitlines())) from None
 
     @classmethod
+    def of(cls, given: "Scenario | str | Path | Mapping[str, Any]") -> "Scenario":
+        """Return the scenario that is given as one, as a file or as tables.
+
+        Parameters
+        ----------
+        given : Scenario, path of a TOML file, or tables by name
+
+        Raises
+        ------
+        ScenarioError
+            If the file cannot be read, or holds values that are not allowed, as tables may.
+        """
+        if isinstance(given, Scenario):
+            return given
+        return cls(**given) if isinstance(given, Mapping) else cls.load(given)
+
+    @classmethod
     def load(
         cls, path: str | Path, values: Mapping[str, Any] | None = None, tell: Callable[[str], None] | None = None
     ) -> "Scenario":

@@ -92,7 +92,7 @@ class SimulatedGrid(Grid):
         noticed_after_s: float = NOTICED_AFTER_S,
         on_round: Callable[[Progress], None] | None = None,
     ) -> None:
-        given = scenario if isinstance(scenario, Scenario) else Scenario.load(scenario)
+        given = Scenario.of(scenario)
         if given.rounds.late.least_share < 1:
             raise ScenarioError(
                 "rounds.late: a ClientApp does all of its work or none, and cannot be told to do a part; allowed: "

@@ -61,9 +61,11 @@ class SelectionEnv(gymnasium.Env[Observation, Any]):
 
     Examples
     --------
-    >>> env = SelectionEnv("scenarios/quickstart.toml", reward=Weights(second=-1.0, delivery=0.1))  # doctest: +SKIP
-    >>> observation, info = env.reset(seed=3)  # doctest: +SKIP
-    >>> observation, reward, terminated, truncated, info = env.step(env.action_space.sample())  # doctest: +SKIP
+    >>> env = SelectionEnv("scenarios/testbed/cell.toml", reward=Weights(second=-1.0, delivery=0.1))
+    >>> observation, info = env.reset(seed=3)
+    >>> observation, reward, terminated, truncated, info = env.step(env.action_space.sample())
+    >>> int(observation["candidate"].sum()) == int(info["action_mask"].sum()), terminated, truncated
+    (True, False, False)
     """
 
     def __init__(
@@ -81,7 +83,7 @@ class SelectionEnv(gymnasium.Env[Observation, Any]):
         executor: str | None = None,
         device: str | None = None,
     ) -> None:
-        given = _scenario(scenario)
+        given = Scenario.of(scenario)
         size = SelectorPort.of(given.selector.build()).cohort if cohort is None else cohort
         clients = given.crowd.clients
         if size is not None and not 1 <= size <= clients:
@@ -195,12 +197,6 @@ class SelectionEnv(gymnasium.Env[Observation, Any]):
         if client is not None:
             mask[client] = 1
         return mask
-
-
-def _scenario(given: Scenario | str | Path | Mapping[str, Any]) -> Scenario:
-    if isinstance(given, Scenario):
-        return given
-    return Scenario.load(given) if isinstance(given, str | Path) else Scenario.model_validate(given)
 
 
 def _check(scenario: Scenario, actions: Actions) -> None:

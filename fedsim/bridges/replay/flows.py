@@ -60,9 +60,10 @@ def flows_of(history: History, rounds: tuple[int, int] | None = None) -> Flows:
     Examples
     --------
     >>> from fedsim import Scenario, simulate
-    >>> scenario = Scenario.load("scenarios/quickstart.toml")
-    >>> history = simulate(scenario.replace({"learning": "none", "rounds.count": 2}))  # doctest: +SKIP
-    >>> flows_of(history, (2, 2)).up.sum()  # doctest: +SKIP
+    >>> scenario = Scenario.load("scenarios/pause/fig2_cifar_iid_small.toml")
+    >>> history = simulate(scenario.replace({"learning": {"kind": "none", "model_bits": 1e6}, "rounds.count": 2}))
+    >>> int(flows_of(history, (2, 2)).up.sum())  # five clients a round
+    5
     """
     parts = [_of_table(history, table) for table in _TABLES if table in history.tables()]
     flows = Flows(**{name: np.concatenate([vars(part)[name] for part in parts]) for name in vars(parts[0])})

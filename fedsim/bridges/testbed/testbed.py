@@ -84,7 +84,7 @@ class Testbed:
         replace: bool = False,
         on_round: Callable[[Progress], None] | None = None,
     ) -> None:
-        self.scenario = _scenario(scenario)
+        self.scenario = Scenario.of(scenario)
         self._run = OutsideRun(self.scenario, out, data_dir, replace=replace, on_round=on_round)
         self._arrivals = Arrivals(self._run)
         self._ended: list[tuple[CohortRun, int, float]] = []
@@ -356,12 +356,3 @@ class Testbed:
         if self._run.concurrency is None:
             raise StepError(f"{call}: the scenario has no asynchronous policy; allowed: round")
         return self._run.concurrency
-
-
-def _scenario(given: Scenario | str | Path | Mapping[str, object]) -> Scenario:
-    """Return the scenario that is given as such, as a file or as tables."""
-    if isinstance(given, Scenario):
-        return given
-    if isinstance(given, Mapping):
-        return Scenario(**dict(given))
-    return Scenario.load(given)
