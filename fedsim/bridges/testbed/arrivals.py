@@ -49,7 +49,7 @@ class Arrivals:
         if closed is not None and (self.last is None or closed.number > self.last.number):
             self.last = RoundResult.of_round(closed, ())
             if not arrivals:
-                arrivals.append(Arrival.of_nobody(run.stepping.now_s))
+                arrivals.append(Arrival.without_client(run.stepping.now_s))
             arrivals[-1] = replace(arrivals[-1], closed=self.last)
             self._version = closed.version
         self._queue.extend(arrivals)

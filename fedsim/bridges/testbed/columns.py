@@ -212,7 +212,7 @@ class Arrival:
         )
 
     @classmethod
-    def of_nobody(cls, time_s: float) -> Self:
+    def without_client(cls, time_s: float) -> Self:
         """Return that a round has closed at an instant without an arrival.
 
         Parameters

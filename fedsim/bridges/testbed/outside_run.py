@@ -170,11 +170,11 @@ class OutsideRun:
         while True:
             self.stepping.answer(Wish.SELECTORS)
             if self.stepping.go_on() is None:
-                return _nobody()
+                return _no_clients()
             if self.decisions.number == number:
                 break
             number = self.decisions.number  # the server has crashed during the question
-        cohort = self.decisions.take_selected() or _nobody()
+        cohort = self.decisions.take_selected() or _no_clients()
         self._selected = number, self.stepping.now_s, cohort
         return cohort
 
@@ -186,7 +186,7 @@ class OutsideRun:
             )
         vacant = self.vacant
         chosen = self.decisions.server.selected(self.decisions.number, vacant) if vacant else None
-        return chosen or _nobody()
+        return chosen or _no_clients()
 
     @property
     def vacant(self) -> int:
@@ -293,5 +293,5 @@ def _nothing() -> None:
     """Do nothing."""
 
 
-def _nobody() -> Cohort:
+def _no_clients() -> Cohort:
     return Cohort(np.zeros(0, dtype=np.int64))
