@@ -35,7 +35,6 @@ from fedsim.learning.lineage.handles import (
     Recipe,
     StateHandle,
     Training,
-    UpdateHandle,
     digest_of,
 )
 from fedsim.learning.lineage.local_work import LocalWork
@@ -138,6 +137,7 @@ class SupervisedLearner:
         self._server_identity = digest_of(identity(server), *rules) if rules else identity(server)
         self._states: dict[int, StateHandle] = {}
         self._keeps_state = setup.local.keep_optimizer_state or local.algorithm.remembers
+        self._leaves_state = self.remembers or self._keeps_state
         self._whole: dict[int, bytes] = {}
         self.executor_used: ExecutorUsed | None = executor_used
         check_batches(setup.local, self.samples, layout.smallest_batch, allow_empty=allow_empty)
@@ -216,11 +216,11 @@ class SupervisedLearner:
         draws, drew = ([None] * len(clients), "") if drawn is None else (drawn.each(), drawn.named)
         start = blake2b(f"{self._task} {base.digest} {base.version} {repeat}{drew}".encode(), digest_size=16)
         states, messages, remembers = self._states, self._messages, self.remembers
-        leaves_state, lossless = remembers or self._keeps_state, messages.lossless
+        plain = messages.lossless and level is None and drawn is None and not (made or repeat or self._leaves_state)
         levels = [0] * len(clients) if level is None else level.tolist()
         updates: list[Update] = []
         named = [self._named(one, share) for one, share in zip(clients, shares, strict=True)]
-        release = outgoing = previous = None
+        release = previous = None
         for i, (one, share, name, width, draw) in enumerate(zip(clients, shares, named, levels, draws, strict=True)):
             hashed = start.copy()
             hashed.update(name)
@@ -232,15 +232,23 @@ class SupervisedLearner:
                 release = made.get(i)
             if remembers:
                 hashed.update(messages.memory_digest(release).encode())
-                outgoing = Outgoing(release)
-            digest = hashed.hexdigest()
-            training = Training(digest, base, one, share, repeat, previous, leaves_state, outgoing, width, draw)
-            if remembers and training.state is not None:
-                states[one] = training.state
-            if not lossless or release is not None:
-                digest = messages.digest(training, release)
-            updates.append(UpdateHandle(digest, training, release))
+            training = Training(hashed.hexdigest(), base, one, share)
+            updates.append(training)
+            if plain:
+                continue
+            training.repeat, training.previous, training.release = repeat, previous, release
+            training.level, training.draw = width, draw
+            self._send(training)
         return updates
+
+    def _send(self, training: Training) -> None:
+        """Let a training leave its state to the client's next one, and what is sent of it have a digest of its own."""
+        if self._leaves_state:
+            training.state = StateHandle(training)
+            if self.remembers:
+                training.outgoing, self._states[training.client] = Outgoing(training.release), training.state
+        if not self._messages.lossless or training.release is not None:
+            training.digest = self._messages.digest(training)
 
     def _named(self, client: int, share: float) -> bytes:
         """Return what the digest of a training depends on of its client, and of the share of its work."""
@@ -259,16 +267,15 @@ class SupervisedLearner:
         ``model``, rounded to float32.
         """
         check_of(of)
-        current, delivered = cast(ModelHandle, model), cast(Sequence[UpdateHandle], updates)
+        current, delivered = cast(ModelHandle, model), cast(Sequence[Training], updates)
         chosen = checked_weights(weights, len(delivered), "updates")
         check_enough(self._aggregator, chosen)
         self._keep_states(delivered)
         # With every base the model itself both ways give the same numbers, and so get the same digest.
-        moved = of == "model" and any(update.training.base.digest != current.digest for update in delivered)
+        moved = of == "model" and any(update.base.digest != current.digest for update in delivered)
         kind, sent = "aggregate-models" if moved else "aggregate", "".join([update.digest for update in delivered])
         digest = digest_of(kind, self._server_identity, current.digest, sent, chosen.tobytes())
         results = self._results
-        trainings = [update.training for update in delivered]
         recipe = Aggregation(
             self._aggregator,
             self._server,
@@ -279,15 +286,15 @@ class SupervisedLearner:
             self._messages.sent,
             moved=moved,
             merging=self._merging,
-            sum_of=None if self._algorithm.plain else self._algorithm.sum_of(trainings),
+            sum_of=None if self._algorithm.plain else self._algorithm.sum_of(delivered),
             noise=self._messages.server_noise(delivered, chosen),
         )
-        results.count(trainings)
+        results.count(delivered)
         following = self._made(digest, current.version + 1, recipe, [current], len(delivered))
         heir = weakref.ref(following)
-        for training in trainings:
-            training.heir = heir
-            if training.base is not current:
+        for update in delivered:
+            update.heir = heir
+            if update.base is not current:
                 following.stale = True
         return following
 
@@ -305,15 +312,15 @@ class SupervisedLearner:
 
     def trained(self, base: Model, update: Update) -> Model:
         """Return a client's own model: the one that it started from plus what it sent; computes nothing."""
-        start, sent = cast(ModelHandle, base), cast(UpdateHandle, update)
+        start, sent = cast(ModelHandle, base), cast(Training, update)
         self._keep_states([sent])
 
         def combine() -> Combined:
             return (start.vector.astype(np.float64) + self._messages.sent(sent)).astype(np.float32), None
 
         digest = digest_of("trained", start.digest, sent.digest)
-        self._results.count([sent.training])
-        return self._made(digest, start.version + 1, Combination([start], combine, sent.training), [start], 1)
+        self._results.count([sent])
+        return self._made(digest, start.version + 1, Combination([start], combine, sent), [start], 1)
 
     def server_step(self, model: Model, mean: Model, optimizer: ServerOptimizer | None = None) -> Model:
         """Return the server optimiser's step from a server's model with the update ``mean - model``."""
@@ -342,13 +349,13 @@ class SupervisedLearner:
 
     def measure(self, updates: Sequence[Update], needs: Collection[str]) -> dict[str, NDArray[Any]]:
         """Return measurements of delivered updates; trainings that have not run are run."""
-        return measure(self._results, [cast(UpdateHandle, update) for update in updates], needs)
+        return measure(self._results, cast(Sequence[Training], updates), needs)
 
     def deviations(
         self, fresh: Sequence[Update], fresh_weights: FloatArray | None, stale: Sequence[Update]
     ) -> FloatArray:
         """Return REFL's Lambda_s of each stale update, shape (len(stale),)."""
-        new, old = ([cast(UpdateHandle, update) for update in part] for part in (fresh, stale))
+        new, old = cast(Sequence[Training], fresh), cast(Sequence[Training], stale)
         return deviations(self._results, new, fresh_weights, old)
 
     def probe_losses(self, model: Model, client: IntArray, samples: int | None, round_: int) -> FloatArray:
@@ -395,9 +402,9 @@ class SupervisedLearner:
         self._results.shorten(model, self._states.values())
         return model
 
-    def _keep_states(self, delivered: Sequence[UpdateHandle]) -> None:
+    def _keep_states(self, delivered: Sequence[Training]) -> None:
         """Let the clients' next trainings go on from the optimiser states that these updates left."""
         if self._keeps_state and not self.remembers:
             for update in delivered:
-                if update.training.state is not None:
-                    self._states[update.training.client] = update.training.state
+                if update.state is not None:
+                    self._states[update.client] = update.state

@@ -22,7 +22,7 @@ from fedsim.learning.executors.contracts import (
 from fedsim.learning.lineage.drawing import nothing, rows_of, scaled, without_samples
 from fedsim.learning.lineage.evaluations import Evaluator, Found, Running, Waiting
 from fedsim.learning.lineage.faults import named_faults
-from fedsim.learning.lineage.handles import ModelHandle, Node, Report, StateHandle, Training, digest_of
+from fedsim.learning.lineage.handles import ModelHandle, Node, StateHandle, Training, digest_of
 from fedsim.learning.lineage.kept import Kept
 from fedsim.learning.lineage.local_work import LocalWork
 from fedsim.learning.lineage.messages import Messages
@@ -162,56 +162,56 @@ class Computation:
         """
         if idle := without_samples(trainings):
             for training in idle:
-                self._give(training, nothing(training))
+                self._give(training, nothing(training), _NOTHING)
             trainings = [training for training in trainings if not training.materialized]
             yield idle
             if not trainings:
                 return
-        firsts: dict[str, Training] = {}
-        others: dict[str, list[Training]] = {}
-        for training in trainings:
-            if firsts.setdefault(training.digest, training) is not training:
-                others.setdefault(training.digest, []).append(training)
+        alike = {training.work_digest: [training] for training in trainings}
+        if len(alike) < len(trainings):
+            for same in alike.values():
+                same.clear()
+            for training in trainings:
+                alike[training.work_digest].append(training)
+        jobs = [same[0] for same in alike.values()]
         reports: dict[str, Record] = {}
-        jobs = list(firsts.values())
         with named_faults(jobs):
             results = self.executor.train(self._jobs(jobs))
-            if isinstance(results, list):
-                for first, result in zip(jobs, results, strict=True):
-                    self._take(first, others.get(first.digest, ()), result, reports)
+            together = isinstance(results, list)
+            for (digest, same), result in zip(alike.items(), results, strict=True):
+                reports[digest] = self._take(same, result)
+                if not together:
+                    yield same
+            if together:
                 yield trainings
-            else:
-                for first, result in zip(jobs, results, strict=True):
-                    yield self._take(first, others.get(first.digest, ()), result, reports)
         self.kept.put_records(reports)
 
-    def _take(
-        self, first: Training, others: Sequence[Training], result: TrainingResult, reports: dict[str, Record]
-    ) -> Sequence[Training]:
-        """Give a training that has run, and others of its digest, its result; add that to reports; return all."""
+    def _take(self, alike: Sequence[Training], result: TrainingResult) -> Record:
+        """Give trainings of one digest, of which the first has run, their result; return their report."""
         self.trained += 1
-        reports[first.digest] = {"loss": result.loss, "loss_rms": result.loss_rms}
-        own = _NOTHING
+        first, own = alike[0], _NOTHING
         if not self._local.plain:
             difference, own = self._local.left(first, result.difference)
             result = result._replace(difference=difference)
         if first.draw is not None:
             result = scaled(first, result)
-        self._give(first, result, own)
-        for training in others:
+        report = self._give(first, result, own)
+        for training in alike[1:]:
             self._give(training, result, own)
-        return first, *others
+        return report
 
-    def _give(self, training: Training, result: TrainingResult, own: OptimizerState = _NOTHING) -> None:
-        """Give a training its result, with what its local algorithm keeps."""
-        memory = own
+    def _give(self, training: Training, result: TrainingResult, own: OptimizerState) -> Record:
+        """Give a training its result, with what its local algorithm keeps; return its report."""
+        report: Record = {"loss": result.loss, "loss_rms": result.loss_rms}
+        training.difference, training.report = result.difference, report
         if training.outgoing is not None:
-            memory = {**own, **self.messages.settle(training, result.difference)}
-        training.take(result, memory)
+            own = {**own, **self.messages.settle(training, result.difference)}
         if training.state is not None:
+            training.state.take({**result.state, **own} if own else result.state)
             self.kept.note_state(training)
         if self._heard is not None:
             self._heard(training)
+        return report
 
     def combine(self, model: ModelHandle) -> None:
         """Give a model its numbers."""
@@ -277,8 +277,8 @@ class Computation:
     def reports(self, trainings: Sequence[Training], records: Mapping[str, Record]) -> None:
         """Give trainings the reports that are among records under their digests."""
         for training in trainings:
-            if training.report is None and (found := records.get(training.digest)) is not None:
-                training.report = Report(found["loss"], found["loss_rms"])
+            if training.report is None and (found := records.get(training.work_digest)) is not None:
+                training.report = found
 
     def probe_losses(self, model: ModelHandle, client: Sequence[int], samples: int | None, round_: int) -> list[float]:
         """Return the mean loss of a model on clients' data, or on a mini-batch of it; looked up where it is kept.
