@@ -29,6 +29,7 @@ from fedsim.learning.evaluation import ClientEvaluations, Evaluation, PendingEva
 from fedsim.learning.executors.contracts import Executor, TrainingSetup
 from fedsim.learning.lineage.computation import Computation
 from fedsim.learning.lineage.handles import (
+    Cohort,
     Combined,
     ModelHandle,
     Outgoing,
@@ -48,7 +49,7 @@ from fedsim.learning.models.settings import Architecture
 from fedsim.learning.server_optimizers.contracts import ServerOptimizer
 from fedsim.learning.store.contracts import Store
 from fedsim.learning.store.keeping import Keeping
-from fedsim.learning.store.memory import MemoryStore
+from fedsim.learning.store.nothing import NoStore
 from fedsim.learning.tasks.scores import own_task
 from fedsim.learning.update_metrics import deviations, measure
 from fedsim.streams import Streams
@@ -77,7 +78,7 @@ class SupervisedLearner:
     mechanism : what makes updates private, or None
     aggregator : makes one update of those of an aggregation; the weighted mean by default
     compressor : what makes updates smaller; nothing by default
-    store : of results; by default a `MemoryStore` of its own that keeps records alone
+    store : of results; none by default
     keeping : which models stay in the store; all of them by default
     numerics : what results depend on beside the scenario, see `fedsim.learning.models.numerics`
     model_bits, flops_per_sample : stand for a bigger network, if given
@@ -114,8 +115,7 @@ class SupervisedLearner:
     ) -> None:
         self.samples = np.array([part.size for part in rows], dtype=np.int64)
         self._rows = rows
-        # Models in a store that no other run shares would never be read.
-        self.store: Store = MemoryStore(0) if store is None else store
+        self.store: Store = NoStore() if store is None else store
         self._messages = Messages(layout, streams, mechanism, compressor or NoCompression())
         local = LocalWork(setup.algorithm, setup.local, layout, narrow, self.samples)
         self._algorithm, self._messages.part = local, local.part
@@ -138,6 +138,7 @@ class SupervisedLearner:
         self._states: dict[int, StateHandle] = {}
         self._keeps_state = setup.local.keep_optimizer_state or local.algorithm.remembers
         self._leaves_state = self.remembers or self._keeps_state
+        self._adds_up = local.plain and self._messages.lossless and not self._leaves_state
         self._whole: dict[int, bytes] = {}
         self.executor_used: ExecutorUsed | None = executor_used
         check_batches(setup.local, self.samples, layout.smallest_batch, allow_empty=allow_empty)
@@ -149,7 +150,7 @@ class SupervisedLearner:
     @property
     def trainings(self) -> int:
         """How many trainings this learner has computed; those found in the store do not count."""
-        return self._results.trained
+        return self._results.runs.trained
 
     @property
     def work(self) -> Work:
@@ -200,7 +201,7 @@ class SupervisedLearner:
         repeat: int = 0,
         level: IntArray | None = None,
         drawn: Drawn | None = None,
-    ) -> list[Update]:
+    ) -> Sequence[Update]:
         """Return what each client of a cohort of shape (n,) would send; refuse releases without a mechanism.
 
         With ``keep_optimizer_state`` each training goes on from the state that the client's last aggregated update
@@ -216,10 +217,16 @@ class SupervisedLearner:
         draws, drew = ([None] * len(clients), "") if drawn is None else (drawn.each(), drawn.named)
         start = blake2b(f"{self._task} {base.digest} {base.version} {repeat}{drew}".encode(), digest_size=16)
         states, messages, remembers = self._states, self._messages, self.remembers
-        plain = messages.lossless and level is None and drawn is None and not (made or repeat or self._leaves_state)
+        named = [self._named(one, share) for one, share in zip(clients, shares, strict=True)]
+        if self._adds_up and not (made or repeat) and level is None and drawn is None and len({*clients}) == len(named):
+            digests = []
+            for name in named:
+                hashed = start.copy()
+                hashed.update(name)
+                digests.append(hashed.hexdigest())
+            return Cohort(base, clients, shares, digests)
         levels = [0] * len(clients) if level is None else level.tolist()
         updates: list[Update] = []
-        named = [self._named(one, share) for one, share in zip(clients, shares, strict=True)]
         release = previous = None
         for i, (one, share, name, width, draw) in enumerate(zip(clients, shares, named, levels, draws, strict=True)):
             hashed = start.copy()
@@ -234,8 +241,6 @@ class SupervisedLearner:
                 hashed.update(messages.memory_digest(release).encode())
             training = Training(hashed.hexdigest(), base, one, share)
             updates.append(training)
-            if plain:
-                continue
             training.repeat, training.previous, training.release = repeat, previous, release
             training.level, training.draw = width, draw
             self._send(training)
@@ -272,9 +277,11 @@ class SupervisedLearner:
         check_enough(self._aggregator, chosen)
         self._keep_states(delivered)
         # With every base the model itself both ways give the same numbers, and so get the same digest.
-        moved = of == "model" and any(update.base.digest != current.digest for update in delivered)
-        kind, sent = "aggregate-models" if moved else "aggregate", "".join([update.digest for update in delivered])
-        digest = digest_of(kind, self._server_identity, current.digest, sent, chosen.tobytes())
+        bases = [delivered.base] if isinstance(delivered, Cohort) else [update.base for update in delivered]
+        sent = delivered.digests if isinstance(delivered, Cohort) else [update.digest for update in delivered]
+        moved = of == "model" and any(base.digest != current.digest for base in bases)
+        kind = "aggregate-models" if moved else "aggregate"
+        digest = digest_of(kind, self._server_identity, current.digest, "".join(sent), chosen.tobytes())
         results = self._results
         recipe = Aggregation(
             self._aggregator,
@@ -287,15 +294,14 @@ class SupervisedLearner:
             moved=moved,
             merging=self._merging,
             sum_of=None if self._algorithm.plain else self._algorithm.sum_of(delivered),
-            noise=self._messages.server_noise(delivered, chosen),
+            noise=None if isinstance(delivered, Cohort) else self._messages.server_noise(delivered, chosen),
         )
         results.count(delivered)
         following = self._made(digest, current.version + 1, recipe, [current], len(delivered))
+        following.stale = any(base is not current for base in bases)
         heir = weakref.ref(following)
-        for update in delivered:
-            update.heir = heir
-            if update.base is not current:
-                following.stale = True
+        for each in [delivered] if isinstance(delivered, Cohort) and not delivered.opened else delivered:
+            each.heir = heir
         return following
 
     def merge(self, models: Sequence[Model], weights: FloatArray, version: int | None = None) -> Model:

@@ -9,8 +9,8 @@ starts from, as long as the update itself lives: a stale update may yet be combi
 
 import hashlib
 import weakref
-from collections.abc import Callable, Sequence
-from typing import Final, Protocol
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Final, Protocol, overload
 
 from fedsim.arrays import Vector
 from fedsim.learning.contracts import Release
@@ -183,8 +183,91 @@ class Training:
                 self.outgoing.sent = None
 
 
+class Cohort(Sequence[Training]):
+    """Trainings of different clients from one model, as columns until one of them is asked for by itself.
+
+    Most cohorts are added up and nothing else is asked of them: no training gets an object then. A cohort that is
+    opened has them from there on.
+
+    Parameters
+    ----------
+    base : the model that they start from
+    clients : ids, n different ones
+    work : share of the local work of each, n of them
+    digests : of each training, which are those of what is sent too, n of them
+
+    Attributes
+    ----------
+    counted, heir, waiting : of all its trainings, until it is opened
+    reports : what each training tells beside its update, once all have run
+    """
+
+    __slots__ = (
+        "__weakref__",
+        "_opened",
+        "base",
+        "clients",
+        "counted",
+        "digests",
+        "heir",
+        "reports",
+        "waiting",
+        "work",
+    )
+
+    def __init__(
+        self, base: "ModelHandle", clients: Sequence[int], work: Sequence[float], digests: Sequence[str]
+    ) -> None:
+        self.base, self.clients, self.work, self.digests = base, clients, work, digests
+        self.counted, self.waiting = False, 0
+        self.heir: weakref.ref[ModelHandle] | None = None
+        self.reports: Sequence[Record] = ()
+        self._opened: list[Training] | None = None
+
+    @property
+    def opened(self) -> bool:
+        """Whether the trainings have objects."""
+        return self._opened is not None
+
+    @property
+    def trainings(self) -> list[Training]:
+        """The trainings themselves."""
+        if self._opened is None:
+            columns = zip(self.digests, self.clients, self.work, strict=True)
+            self._opened = [Training(digest, self.base, client, share) for digest, client, share in columns]
+            for training in self._opened:
+                training.counted, training.waiting, training.heir = self.counted, self.waiting, self.heir
+            for training, report in zip(self._opened, self.reports, strict=False):
+                training.report = report
+        return self._opened
+
+    def __len__(self) -> int:
+        """Return n."""
+        return len(self.clients)
+
+    @overload
+    def __getitem__(self, place: int) -> Training: ...
+    @overload
+    def __getitem__(self, place: slice) -> list[Training]: ...
+    def __getitem__(self, place: int | slice) -> Training | list[Training]:
+        """Return a training, or several."""
+        return self.trainings[place]
+
+    def __iter__(self) -> Iterator[Training]:
+        """Return an iterator over the trainings."""
+        return iter(self.trainings)
+
+
 class Recipe(Protocol):
     """How the numbers of a model are made of those of its parents."""
+
+    def cohort(self) -> Cohort | None:
+        """Return the trainings whose differences make the model together with their base alone, as columns; or None."""
+        ...
+
+    def add(self, differences: Iterable[Vector]) -> None:
+        """Take the differences of `cohort` in their order, each of shape (d,)."""
+        ...
 
     def parents(self) -> "Sequence[ModelHandle | Training]":
         """Return the models and trainings that it is made of."""
@@ -275,6 +358,15 @@ class ModelHandle:
     def parents(self) -> "Sequence[ModelHandle | Training]":
         """Return what must have its numbers before it can."""
         return () if self._recipe is None else self._recipe.parents()
+
+    def cohort(self) -> Cohort | None:
+        """Return the trainings that alone make it of their base, as long as none of them is asked for by itself."""
+        return None if self._recipe is None else self._recipe.cohort()
+
+    def add(self, differences: Iterable[Vector]) -> None:
+        """Take the differences of `cohort` in their order, each of shape (d,)."""
+        if self._recipe is not None:
+            self._recipe.add(differences)
 
     def take(self) -> None:
         """Take what its parents have already."""

@@ -63,7 +63,7 @@ class MergedUpdates:
         results, rows, streams, local : as of the class
         work : the local algorithm's part of each training
         """
-        executor = unchecked(results.executor)
+        executor = unchecked(results.runs.executor)
         if not (isinstance(executor, Merging) and work.plain and results.messages.lossless):
             return None
         return cls(results, executor, rows, streams, local)
@@ -101,11 +101,11 @@ class MergedUpdates:
         ]
         rows = rows_of(trainings, self._rows, self._draws)
         job = MergedJob(base.vector, rows, np.array(weights) * scales, lambda: self._generators.generators(keys))
-        with named_faults(trainings):
+        with named_faults(lambda: trainings):
             found: object = self._executor.train_sum(job)
         if not isinstance(found, np.ndarray) or found.dtype.kind != "f" or found.shape != base.vector.shape:
             name = EXECUTOR.name_of(self._executor)
             allowed = f"allowed: floating-point numbers of shape {base.vector.shape}"
             raise PartError(f"{name}.train_sum returned {in_words(found)}", allowed)
-        self._results.trained += len(trainings)
+        self._results.runs.trained += len(trainings)
         return found

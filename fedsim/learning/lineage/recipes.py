@@ -1,11 +1,11 @@
 """How models are made: of updates, taken one by one as they come, or of other models."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from fedsim.arrays import FloatArray, Vector
 from fedsim.learning.aggregation.combining import Incoming, WeightedSum, difference_from, incoming
 from fedsim.learning.aggregation.contracts import Aggregator
-from fedsim.learning.lineage.handles import Combined, ModelHandle, Node, Sent, Training
+from fedsim.learning.lineage.handles import Cohort, Combined, ModelHandle, Node, Sent, Training
 from fedsim.learning.lineage.merging import MergedUpdates
 from fedsim.learning.server_optimizers.contracts import ServerOptimizer
 
@@ -47,15 +47,36 @@ class Aggregation:
     ) -> None:
         self._aggregator, self._optimizer = aggregator, optimizer
         self._parameters, self._current = parameters, current
-        self._updates, self._weights, self._sent, self._moved = list(updates), weights.tolist(), sent, moved
+        self._cohort = updates if isinstance(updates, Cohort) and not updates.opened else None
+        self._updates: Sequence[Training] = list(updates) if self._cohort is None else self._cohort
+        self._weights, self._sent, self._moved = weights.tolist(), sent, moved
         self._sum_of, self._noise = sum_of, noise
         self._taken: Incoming | None = None
         self._added, self._divided = 0, False
         adds_up = aggregator.adds_up and sum_of is None and noise is None and not moved
         self._merging = merging if adds_up else None
         self._merged, self._merged_weights = list[Training](), list[float]()
-        for update in updates:
-            update.waiting += 1
+        if self._cohort is not None:
+            self._cohort.waiting += 1
+        else:
+            for update in updates:
+                update.waiting += 1
+
+    def cohort(self) -> Cohort | None:
+        """Return the updates, if they all start from the model, and nothing else is asked of them."""
+        cohort = self._cohort
+        if cohort is None or cohort.opened or cohort.waiting > 1 or cohort.base is not self._current:
+            return None
+        return cohort if self._taken is None and self._merging is None else None
+
+    def add(self, differences: Iterable[Vector]) -> None:
+        """Take the differences of the cohort in their order."""
+        taken = self._begin(self._current.vector)
+        for difference, weight in zip(differences, self._weights, strict=True):
+            taken.add(difference, weight)
+            self._added += 1
+        if self._cohort is not None:
+            self._cohort.waiting -= 1
 
     def parents(self) -> Sequence[Node]:
         """Return the model and the trainings of the updates that are not merged."""
@@ -82,14 +103,7 @@ class Aggregation:
         if not self._current.materialized:
             return
         current = self._current.vector
-        taken = self._taken
-        if taken is None and self._noise is not None:
-            taken = self._taken = noised = WeightedSum(self._optimizer, current)
-            noised.add_whole(self._noise())
-        elif taken is None and self._sum_of is not None:
-            taken = self._taken = self._sum_of(self._optimizer, current)
-        elif taken is None:
-            taken = self._taken = incoming(self._aggregator, self._optimizer, current, len(self._updates))
+        taken = self._begin(current)
         self._divide()
         updates, weights = self._updates, self._weights
         for place in range(self._added, len(updates)):
@@ -103,6 +117,17 @@ class Aggregation:
             self._added = place + 1
             update.taken()
 
+    def _begin(self, current: Vector) -> Incoming:
+        """Return what takes the updates, with the server's noise if it adds any."""
+        if self._taken is None and self._noise is not None:
+            self._taken = noised = WeightedSum(self._optimizer, current)
+            noised.add_whole(self._noise())
+        elif self._taken is None and self._sum_of is not None:
+            self._taken = self._sum_of(self._optimizer, current)
+        elif self._taken is None:
+            self._taken = incoming(self._aggregator, self._optimizer, current, len(self._updates))
+        return self._taken
+
     def combined(self) -> Combined:
         """Return the step of the server's rule with what the aggregator makes of the updates."""
         self.take()
@@ -113,6 +138,9 @@ class Aggregation:
 
     def forget(self) -> None:
         """Let go of the updates that have not been added."""
+        if self._cohort is not None and not self._cohort.opened:
+            self._cohort.waiting -= 1
+            return
         for update in [*self._updates[self._added :], *self._merged]:
             update.taken()
 
@@ -144,6 +172,14 @@ class Combination:
         self._models, self._combine, self._training = models, combine, training
         if training is not None:
             training.waiting += 1
+
+    def cohort(self) -> None:
+        """Return None: it is no sum of a cohort."""
+        return
+
+    def add(self, differences: Iterable[Vector]) -> None:
+        """Refuse differences: it takes its training itself."""
+        raise TypeError(f"{type(self).__name__} takes no differences")
 
     def parents(self) -> Sequence[Node]:
         """Return the models, and the training if there is one."""
