@@ -101,7 +101,7 @@ class MergedUpdates:
         ]
         rows = rows_of(trainings, self._rows, self._draws)
         job = MergedJob(base.vector, rows, np.array(weights) * scales, lambda: self._generators.generators(keys))
-        with named_faults(lambda: trainings):
+        with named_faults(trainings):
             found: object = self._executor.train_sum(job)
         if not isinstance(found, np.ndarray) or found.dtype.kind != "f" or found.shape != base.vector.shape:
             name = EXECUTOR.name_of(self._executor)

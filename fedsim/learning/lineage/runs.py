@@ -6,10 +6,11 @@ from typing import Final
 import numpy as np
 
 from fedsim.arrays import IntArray, Vector
+from fedsim.errors import PartError
 from fedsim.learning.drawn_samples import SampleDraws
 from fedsim.learning.executors.contracts import Executor, OptimizerState, TrainingJob, TrainingResult
 from fedsim.learning.lineage.drawing import nothing, rows_of, scaled, without_samples
-from fedsim.learning.lineage.faults import named_faults
+from fedsim.learning.lineage.faults import name_fault, named_faults
 from fedsim.learning.lineage.handles import Cohort, Training
 from fedsim.learning.lineage.kept import Kept
 from fedsim.learning.lineage.local_work import LocalWork
@@ -65,26 +66,26 @@ class TrainingRuns:
         ----------
         cohort : whose base has its numbers
         """
+        vector, version, rows, most = cohort.base.vector, cohort.base.version, self._rows, self.executor.max_batch
         reports: list[Record] = []
-        most = self.executor.max_batch
         for first in range(0, len(cohort), most):
-            yield from self._differences(cohort, slice(first, first + most), reports)
+            part = slice(first, first + most)
+            clients = cohort.clients[part]
+            generators = self._generators.generators([(one, version) for one in clients])
+            jobs = [
+                TrainingJob(vector, rows[one], share, rng)
+                for one, share, rng in zip(clients, cohort.work[part], generators, strict=True)
+            ]
+            try:
+                for _, result in zip(jobs, self.executor.train(jobs), strict=True):
+                    reports.append({"loss": result.loss, "loss_rms": result.loss_rms})
+                    yield result.difference
+            except PartError as fault:
+                name_fault(fault, cohort[part])
+                raise
+            self.trained += len(jobs)
+            self._kept.put_records(dict(zip(cohort.digests[part], reports[part], strict=True)))
         cohort.reports = reports
-
-    def _differences(self, cohort: Cohort, part: slice, reports: list[Record]) -> Iterator[Vector]:
-        """Yield the differences of a part of a cohort, and add to the reports."""
-        vector, version, rows, clients = cohort.base.vector, cohort.base.version, self._rows, cohort.clients[part]
-        generators = self._generators.generators([(one, version) for one in clients])
-        jobs = [
-            TrainingJob(vector, rows[one], share, rng)
-            for one, share, rng in zip(clients, cohort.work[part], generators, strict=True)
-        ]
-        with named_faults(lambda: cohort[part]):
-            for _, result in zip(jobs, self.executor.train(jobs), strict=True):
-                reports.append({"loss": result.loss, "loss_rms": result.loss_rms})
-                yield result.difference
-        self.trained += len(jobs)
-        self._kept.put_records(dict(zip(cohort.digests[part], reports[part], strict=True)))
 
     def run(self, trainings: Sequence[Training]) -> Iterator[Sequence[Training]]:
         """Run trainings, each digest once, and give them back when they have their results.
@@ -106,7 +107,7 @@ class TrainingRuns:
                 alike[training.work_digest].append(training)
         jobs = [same[0] for same in alike.values()]
         reports: dict[str, Record] = {}
-        with named_faults(lambda: jobs):
+        with named_faults(jobs):
             results = self.executor.train(self._jobs(jobs))
             together = isinstance(results, list)
             for (digest, same), result in zip(alike.items(), results, strict=True):
