@@ -3,10 +3,8 @@
 This module builds the lineage of handles; `fedsim.learning.lineage.computation` computes their numbers.
 """
 
-import weakref
 from collections.abc import Collection, Mapping, Sequence
 from functools import cached_property
-from hashlib import blake2b
 from typing import Any, cast
 
 import numpy as np
@@ -28,20 +26,18 @@ from fedsim.learning.drawn_samples import Drawn
 from fedsim.learning.evaluation import ClientEvaluations, Evaluation, PendingEvaluation
 from fedsim.learning.executors.contracts import Executor, TrainingSetup
 from fedsim.learning.lineage.computation import Computation
+from fedsim.learning.lineage.digests import digest_of
 from fedsim.learning.lineage.handles import (
-    Cohort,
     Combined,
     ModelHandle,
-    Outgoing,
     Recipe,
-    StateHandle,
     Training,
-    digest_of,
 )
 from fedsim.learning.lineage.local_work import LocalWork
 from fedsim.learning.lineage.merging import MergedUpdates
 from fedsim.learning.lineage.messages import Messages
 from fedsim.learning.lineage.recipes import Aggregation, Combination
+from fedsim.learning.lineage.updates import Updates, bases_of, digest_of_all, follow
 from fedsim.learning.local_training import check_batches, checked_probe, probe_samples
 from fedsim.learning.models.channels import NarrowModel, Widths
 from fedsim.learning.models.layout import ModelLayout
@@ -135,15 +131,12 @@ class SupervisedLearner:
         self._aggregator = aggregator or Mean()
         rules = own if self._aggregator.adds_up else (*own, identity(self._aggregator))
         self._server_identity = digest_of(identity(server), *rules) if rules else identity(server)
-        self._states: dict[int, StateHandle] = {}
-        self._keeps_state = setup.local.keep_optimizer_state or local.algorithm.remembers
-        self._leaves_state = self.remembers or self._keeps_state
-        self._adds_up = local.plain and self._messages.lossless and not self._leaves_state
-        self._whole: dict[int, bytes] = {}
         self.executor_used: ExecutorUsed | None = executor_used
         check_batches(setup.local, self.samples, layout.smallest_batch, allow_empty=allow_empty)
         model, basis = identity(setup.model), self._results.basis
-        self._task = digest_of("training", basis, model, identity(setup.local), streams.digest("training"), *own, *task)
+        work = digest_of("training", basis, model, identity(setup.local), streams.digest("training"), *own, *task)
+        keeps = setup.local.keep_optimizer_state or local.algorithm.remembers
+        self._updates = Updates(work, self._results.shards, self._messages, local, keeps=keeps)
         initial = digest_of("initial", basis, model, str(setup.data.shape), setup.outputs, setup.seed)
         self._initial = ModelHandle(initial, 0, vector=layout.initial)
 
@@ -211,57 +204,7 @@ class SupervisedLearner:
         made = releases or {}
         if made and self._mechanism is None:
             raise ScenarioError("privacy: an update is to be released, but the learner has no mechanism")
-        base = cast(ModelHandle, model)
-        clients = client.tolist()
-        shares = [1.0] * len(clients) if work is None else np.asarray(work, dtype=np.float64).tolist()
-        draws, drew = ([None] * len(clients), "") if drawn is None else (drawn.each(), drawn.named)
-        start = blake2b(f"{self._task} {base.digest} {base.version} {repeat}{drew}".encode(), digest_size=16)
-        states, messages, remembers = self._states, self._messages, self.remembers
-        named = [self._named(one, share) for one, share in zip(clients, shares, strict=True)]
-        if self._adds_up and not (made or repeat) and level is None and drawn is None and len({*clients}) == len(named):
-            digests = []
-            for name in named:
-                hashed = start.copy()
-                hashed.update(name)
-                digests.append(hashed.hexdigest())
-            return Cohort(base, clients, shares, digests)
-        levels = [0] * len(clients) if level is None else level.tolist()
-        updates: list[Update] = []
-        release = previous = None
-        for i, (one, share, name, width, draw) in enumerate(zip(clients, shares, named, levels, draws, strict=True)):
-            hashed = start.copy()
-            hashed.update(name)
-            if states and (previous := states.get(one)) is not None:
-                hashed.update(previous.digest.encode())
-            if width:
-                hashed.update(f" {self._algorithm.algorithm.ratios[width]!r}".encode())
-            if made:
-                release = made.get(i)
-            if remembers:
-                hashed.update(messages.memory_digest(release).encode())
-            training = Training(hashed.hexdigest(), base, one, share)
-            updates.append(training)
-            training.repeat, training.previous, training.release = repeat, previous, release
-            training.level, training.draw = width, draw
-            self._send(training)
-        return updates
-
-    def _send(self, training: Training) -> None:
-        """Let a training leave its state to the client's next one, and what is sent of it have a digest of its own."""
-        if self._leaves_state:
-            training.state = StateHandle(training)
-            if self.remembers:
-                training.outgoing, self._states[training.client] = Outgoing(training.release), training.state
-        if not self._messages.lossless or training.release is not None:
-            training.digest = self._messages.digest(training)
-
-    def _named(self, client: int, share: float) -> bytes:
-        """Return what the digest of a training depends on of its client, and of the share of its work."""
-        if share != 1.0:
-            return f"{client} {self._results.shards[client]} {share!r} ".encode()
-        if client not in self._whole:
-            self._whole[client] = f"{client} {self._results.shards[client]} 1.0 ".encode()
-        return self._whole[client]
+        return self._updates.of(cast(ModelHandle, model), client, made, work, repeat, level, drawn)
 
     def aggregate(
         self, model: Model, updates: Sequence[Update], weights: FloatArray, *, of: Of = "difference"
@@ -275,13 +218,12 @@ class SupervisedLearner:
         current, delivered = cast(ModelHandle, model), cast(Sequence[Training], updates)
         chosen = checked_weights(weights, len(delivered), "updates")
         check_enough(self._aggregator, chosen)
-        self._keep_states(delivered)
+        self._updates.aggregated(delivered)
         # With every base the model itself both ways give the same numbers, and so get the same digest.
-        bases = [delivered.base] if isinstance(delivered, Cohort) else [update.base for update in delivered]
-        sent = delivered.digests if isinstance(delivered, Cohort) else [update.digest for update in delivered]
+        bases = bases_of(delivered)
         moved = of == "model" and any(base.digest != current.digest for base in bases)
         kind = "aggregate-models" if moved else "aggregate"
-        digest = digest_of(kind, self._server_identity, current.digest, "".join(sent), chosen.tobytes())
+        digest = digest_of(kind, self._server_identity, current.digest, digest_of_all(delivered), chosen.tobytes())
         results = self._results
         recipe = Aggregation(
             self._aggregator,
@@ -294,14 +236,12 @@ class SupervisedLearner:
             moved=moved,
             merging=self._merging,
             sum_of=None if self._algorithm.plain else self._algorithm.sum_of(delivered),
-            noise=None if isinstance(delivered, Cohort) else self._messages.server_noise(delivered, chosen),
+            noise=self._messages.server_noise(delivered, chosen),
         )
         results.count(delivered)
         following = self._made(digest, current.version + 1, recipe, [current], len(delivered))
         following.stale = any(base is not current for base in bases)
-        heir = weakref.ref(following)
-        for each in [delivered] if isinstance(delivered, Cohort) and not delivered.opened else delivered:
-            each.heir = heir
+        follow(delivered, following)
         return following
 
     def merge(self, models: Sequence[Model], weights: FloatArray, version: int | None = None) -> Model:
@@ -319,7 +259,7 @@ class SupervisedLearner:
     def trained(self, base: Model, update: Update) -> Model:
         """Return a client's own model: the one that it started from plus what it sent; computes nothing."""
         start, sent = cast(ModelHandle, base), cast(Training, update)
-        self._keep_states([sent])
+        self._updates.aggregated([sent])
 
         def combine() -> Combined:
             return (start.vector.astype(np.float64) + self._messages.sent(sent)).astype(np.float32), None
@@ -384,7 +324,9 @@ class SupervisedLearner:
 
     def evaluate_clients(self, model: Model) -> ClientEvaluations:
         """Return accuracy and loss on the training samples of each client, with its own layers if it keeps any."""
-        return evaluate_clients(self._results, cast(ModelHandle, model), self.samples, self._algorithm, self._states)
+        return evaluate_clients(
+            self._results, cast(ModelHandle, model), self.samples, self._algorithm, self._updates.states
+        )
 
     def export(self, model: Model) -> Mapping[str, NDArray[Any]]:
         """Return a model's arrays under the names in its module, training what is needed; the store has it then."""
@@ -405,12 +347,5 @@ class SupervisedLearner:
     ) -> ModelHandle:
         """Return a model that has no numbers yet."""
         model = ModelHandle(digest, version, recipe, after=after, trainings=trainings)
-        self._results.shorten(model, self._states.values())
+        self._results.shorten(model, self._updates.states.values())
         return model
-
-    def _keep_states(self, delivered: Sequence[Training]) -> None:
-        """Let the clients' next trainings go on from the optimiser states that these updates left."""
-        if self._keeps_state and not self.remembers:
-            for update in delivered:
-                if update.state is not None:
-                    self._states[update.client] = update.state

@@ -13,8 +13,9 @@ from numpy.typing import NDArray
 
 from fedsim.arrays import FloatArray, Vector
 from fedsim.learning.lineage.computation import Computation
+from fedsim.learning.lineage.digests import digest_of
 from fedsim.learning.lineage.evaluations import Running
-from fedsim.learning.lineage.handles import Training, digest_of
+from fedsim.learning.lineage.handles import Training
 from fedsim.learning.store.contracts import Record
 from fedsim.measurements import check_needs
 

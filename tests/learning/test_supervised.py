@@ -13,7 +13,7 @@ from pydantic import Field
 from fedsim.errors import ScenarioError
 from fedsim.identity import identity
 from fedsim.learning import LEARNERS, FedAvg, Release, Supervised
-from fedsim.learning.lineage.handles import digest_of
+from fedsim.learning.lineage.digests import digest_of
 from fedsim.learning.supervised import SupervisedLearner
 from fedsim.registry import Component
 from fedsim.streams import Streams

@@ -15,8 +15,9 @@ from fedsim.learning.executors.contracts import (
     Executor,
     TrainingSetup,
 )
+from fedsim.learning.lineage.digests import digest_of
 from fedsim.learning.lineage.evaluations import Evaluator, Found, Running, Waiting
-from fedsim.learning.lineage.handles import Cohort, ModelHandle, Node, StateHandle, Training, digest_of
+from fedsim.learning.lineage.handles import Cohort, ModelHandle, Node, StateHandle, Training
 from fedsim.learning.lineage.kept import Kept
 from fedsim.learning.lineage.local_work import LocalWork
 from fedsim.learning.lineage.messages import Messages

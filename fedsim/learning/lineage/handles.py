@@ -7,7 +7,6 @@ state of an optimiser, so that memory does not grow with the rounds. An update k
 starts from, as long as the update itself lives: a stale update may yet be combined with it.
 """
 
-import hashlib
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Final, Protocol, overload
@@ -17,6 +16,7 @@ from fedsim.learning.contracts import Release
 from fedsim.learning.drawn_samples import Draw
 from fedsim.learning.evaluation import PendingEvaluation
 from fedsim.learning.executors.contracts import OptimizerState
+from fedsim.learning.lineage.digests import CohortDigests, digest_of
 from fedsim.learning.server_optimizers.contracts import ServerState
 from fedsim.learning.store.contracts import Record
 
@@ -28,20 +28,6 @@ OWN: Final = "algorithm."
 
 Combined = tuple[Vector, ServerState | None]
 """Numbers of a model, shape (d,), and the state of the server optimiser that made it; None for none."""
-
-
-_KINDS: Final = {kind: kind.__name__.encode() for kind in (str, bytes, int, float, type(None))}
-
-
-def digest_of(*ingredients: str | bytes | float | None) -> str:
-    """Return a hash of ingredients in their order, 32 hexadecimal digits."""
-    parts = []
-    for item in ingredients:
-        kind = type(item)
-        encoded = item if isinstance(item, bytes) else repr(item).encode()
-        name = _KINDS[kind] if kind in _KINDS else kind.__name__.encode()
-        parts.append(b"%s%d:%s" % (name, len(encoded), encoded))
-    return hashlib.blake2b(b"".join(parts), digest_size=16).hexdigest()
 
 
 class Outgoing:
@@ -194,7 +180,7 @@ class Cohort(Sequence[Training]):
     base : the model that they start from
     clients : ids, n different ones
     work : share of the local work of each, n of them
-    digests : of each training, which are those of what is sent too, n of them
+    digests : of the trainings, which are those of what is sent too
 
     Attributes
     ----------
@@ -216,7 +202,7 @@ class Cohort(Sequence[Training]):
     )
 
     def __init__(
-        self, base: "ModelHandle", clients: Sequence[int], work: Sequence[float], digests: Sequence[str]
+        self, base: "ModelHandle", clients: Sequence[int], work: Sequence[float], digests: CohortDigests
     ) -> None:
         self.base, self.clients, self.work, self.digests = base, clients, work, digests
         self.counted, self.waiting = False, 0
@@ -233,7 +219,7 @@ class Cohort(Sequence[Training]):
     def trainings(self) -> list[Training]:
         """The trainings themselves."""
         if self._opened is None:
-            columns = zip(self.digests, self.clients, self.work, strict=True)
+            columns = zip(self.digests.each(), self.clients, self.work, strict=True)
             self._opened = [Training(digest, self.base, client, share) for digest, client, share in columns]
             for training in self._opened:
                 training.counted, training.waiting, training.heir = self.counted, self.waiting, self.heir

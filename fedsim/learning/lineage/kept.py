@@ -16,6 +16,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from fedsim.learning.lineage.digests import CohortDigests
 from fedsim.learning.lineage.handles import ModelHandle, StateHandle, Training
 from fedsim.learning.server_optimizers.contracts import ServerState
 from fedsim.learning.store.contracts import Arrays, Record, Store
@@ -45,6 +46,8 @@ class Kept:
         # Records stay where they wait then, and no model is ever asked for.
         self._alone = isinstance(store, NoStore)
         self._records: dict[str, Record] = {}
+        # Reports whose digests have not been read.
+        self._reports: list[tuple[CohortDigests, slice, Sequence[Record]]] = []
         self._states: dict[int, StateHandle] = {}
         self._records_due, self._arrays_due = _Turn(), _Turn()
         self._handles: dict[str, weakref.ref[Any]] = {}
@@ -52,10 +55,27 @@ class Kept:
 
     def records(self, digests: Sequence[str]) -> dict[str, Record]:
         """Return the records that are kept under some of these digests, or wait to be."""
+        while self._reports:
+            made, part, reports = self._reports.pop()
+            self._records.update(zip(made.each(part), reports, strict=True))
         waiting = {digest: self._records[digest] for digest in digests if digest in self._records}
         if len(waiting) < len(digests):
             return self._store.records([digest for digest in digests if digest not in waiting]) | waiting
         return waiting
+
+    def put_reports(self, digests: CohortDigests, part: slice, reports: Sequence[Record]) -> None:
+        """Keep what trainings of a cohort report.
+
+        Parameters
+        ----------
+        digests : of the trainings of the cohort
+        part : which of them have run
+        reports : of these
+        """
+        if self._alone:
+            self._reports.append((digests, part, reports))
+        else:
+            self.put_records(dict(zip(digests.each(part), reports, strict=True)))
 
     def put_records(self, records: Mapping[str, Record]) -> None:
         """Keep records."""

@@ -11,7 +11,8 @@ from fedsim.identity import identity
 from fedsim.learning.compression.compressors import COMPRESSOR, Compressor
 from fedsim.learning.contracts import Release
 from fedsim.learning.executors.contracts import OptimizerState
-from fedsim.learning.lineage.handles import LEFT_OUT, Training, digest_of
+from fedsim.learning.lineage.digests import digest_of
+from fedsim.learning.lineage.handles import LEFT_OUT, Training
 from fedsim.learning.models.layout import ModelLayout
 from fedsim.streams import Streams
 from fedsim.units import BITS_PER_FLOAT32
@@ -149,8 +150,11 @@ class Messages:
         updates : n of them
         weights : of the updates in the aggregate, shape (n,)
         """
-        mechanism, first = self._mechanism, next((one for one in updates if one.release is not None), None)
-        if first is None or first.release is None or not isinstance(mechanism, _AddsAtServer):
+        mechanism = self._mechanism
+        if mechanism is None or not isinstance(mechanism, _AddsAtServer):
+            return None
+        first = next((one for one in updates if one.release is not None), None)
+        if first is None or first.release is None:
             return None
         client, index = first.client, first.release.index
         epsilon = [one.release.epsilon for one in updates if one.release is not None]

@@ -84,7 +84,7 @@ class TrainingRuns:
                 name_fault(fault, cohort[part])
                 raise
             self.trained += len(jobs)
-            self._kept.put_records(dict(zip(cohort.digests[part], reports[part], strict=True)))
+            self._kept.put_reports(cohort.digests, part, reports[part])
         cohort.reports = reports
 
     def run(self, trainings: Sequence[Training]) -> Iterator[Sequence[Training]]:
