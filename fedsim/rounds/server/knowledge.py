@@ -12,7 +12,8 @@ from fedsim.arrays import FloatArray, IntArray, filled
 from fedsim.history.outcomes import Outcome
 from fedsim.privacy import PrivacyAccountant
 from fedsim.rounds.clients.cohort import CohortRun, Members
-from fedsim.selectors import Candidates, CandidateView, Reports, RoundView
+from fedsim.selectors import Reports, RoundView
+from fedsim.selectors.candidates import Candidates, CandidateView
 
 T = TypeVar("T", bound=np.generic)
 _DELIVERED: Final = int(Outcome.DELIVERED)
