@@ -90,6 +90,14 @@ class Recorder:
     accounts : returns the columns of `ACCOUNTS` up to now; None for none
     clients : the table `CLIENTS`; None for none
     audit : checks rows when they leave memory, after they were put on disk; None for no checks, and after an error
+
+    Examples
+    --------
+    >>> recorder = Recorder("own-loop")
+    >>> for number, accuracy in enumerate([0.1, 0.5, 0.75]):
+    ...     recorder.add_evaluation(round=number, time_s=2.5 * number, model_version=number, accuracy=accuracy)
+    >>> recorder.history().time_to_accuracy(0.5)
+    2.5
     """
 
     def __init__(self, name: str, spool: MakeSpool | None = None) -> None:
