@@ -42,7 +42,16 @@ from fedsim.measurements import MOST_WORK
 
 
 class Model(Protocol):
-    """A server's model: the digest of its lineage, and its version."""
+    """A server's model: the digest of its lineage, and its version.
+
+    Examples
+    --------
+    >>> from fedsim.learning import NoLearning
+    >>> from fedsim.streams import Streams
+    >>> learner = NoLearning().build(clients=3, streams=Streams(0))
+    >>> learner.merge([learner.initial(), learner.initial()], np.array([0.5, 0.5])).version
+    1
+    """
 
     @property
     def digest(self) -> str:
@@ -56,7 +65,17 @@ class Model(Protocol):
 
 
 class Update(Protocol):
-    """What one client sends: the difference between its trained model and the model it started from."""
+    """What one client sends: the difference between its trained model and the model it started from.
+
+    Examples
+    --------
+    >>> from fedsim.learning import Supervised
+    >>> from fedsim.streams import Streams
+    >>> learner = Supervised(data={"kind": "digits", "train_limit": 100}).build(clients=4, streams=Streams(0))
+    >>> one, same, other = learner.updates(learner.initial(), np.array([0, 0, 1]))
+    >>> one.digest == same.digest, one.digest == other.digest
+    (True, False)
+    """
 
     @property
     def digest(self) -> str:
@@ -74,6 +93,13 @@ class Release:
         What this upload costs of the client's budget.
     index : int
         Number of this release among those of the client, from 1; the noise is drawn for (client, index).
+
+    Examples
+    --------
+    >>> from fedsim.privacy import PrivacyAccountant, UniformBudget
+    >>> epsilon, index = PrivacyAccountant(UniformBudget(epsilon=20.0, releases=50), clients=3).charge(0)
+    >>> Release(epsilon, index)
+    Release(epsilon=0.4, index=1)
     """
 
     epsilon: float
@@ -81,7 +107,17 @@ class Release:
 
 
 class Learner(Protocol):
-    """What is learned in one run."""
+    """What is learned in one run.
+
+    Examples
+    --------
+    >>> from fedsim.learning import NoLearning
+    >>> from fedsim.streams import Streams
+    >>> learner = NoLearning(samples_per_client=50).build(clients=3, streams=Streams(0))
+    >>> first, weights = learner.initial(), np.array([0.5, 0.5])
+    >>> learner.aggregate(first, learner.updates(first, np.array([0, 2])), weights).version
+    1
+    """
 
     @property
     def work(self) -> Work:

@@ -38,6 +38,15 @@ class NoLearning(Component):
         compute by the sample need it.
     flops_per_sample : float > 0, optional
         Floating-point operations to train on one sample, forward and backward; devices that compute by them need it.
+
+    Examples
+    --------
+    >>> from fedsim.streams import Streams
+    >>> learner = NoLearning(model_bits=1e6, samples_per_client=50).build(clients=3, streams=Streams(0))
+    >>> learner.samples.tolist(), learner.update_bits, learner.evaluate(learner.initial())
+    ([50, 50, 50], 1000000.0, None)
+    >>> sorted(NoLearning(model_bits=1e6).provides)
+    ['model-bits']
     """
 
     model_bits: Annotated[float, Field(gt=0)] | None = None
