@@ -5,7 +5,6 @@ needed, for the updates that were delivered; an update that is never used is nev
 """
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Final, Protocol
 
 import numpy as np
@@ -35,75 +34,11 @@ from fedsim.learning.evaluation import (
     PendingEvaluation,
 )
 from fedsim.learning.learner_answers import LabelCounts, Measured
+from fedsim.learning.model_and_update import Model, Release, Update
 from fedsim.learning.models.channels import Widths
 from fedsim.learning.models.settings import Architecture
 from fedsim.learning.server_optimizers.contracts import ServerOptimizer
 from fedsim.measurements import MOST_WORK
-
-
-class Model(Protocol):
-    """A server's model: the digest of its lineage, and its version.
-
-    Examples
-    --------
-    >>> from fedsim.learning import NoLearning
-    >>> from fedsim.streams import Streams
-    >>> learner = NoLearning().build(clients=3, streams=Streams(0))
-    >>> learner.merge([learner.initial(), learner.initial()], np.array([0.5, 0.5])).version
-    1
-    """
-
-    @property
-    def digest(self) -> str:
-        """Hash of everything that determines the numbers."""
-        ...
-
-    @property
-    def version(self) -> int:
-        """Number of aggregations that led to it, from 0."""
-        ...
-
-
-class Update(Protocol):
-    """What one client sends: the difference between its trained model and the model it started from.
-
-    Examples
-    --------
-    >>> from fedsim.learning import Supervised
-    >>> from fedsim.streams import Streams
-    >>> learner = Supervised(data={"kind": "digits", "train_limit": 100}).build(clients=4, streams=Streams(0))
-    >>> one, same, other = learner.updates(learner.initial(), np.array([0, 0, 1]))
-    >>> one.digest == same.digest, one.digest == other.digest
-    (True, False)
-    """
-
-    @property
-    def digest(self) -> str:
-        """Hash of everything that determines the numbers."""
-        ...
-
-
-@dataclass(frozen=True)
-class Release:
-    """How an update is made private before it is sent.
-
-    Attributes
-    ----------
-    epsilon : float
-        What this upload costs of the client's budget.
-    index : int
-        Number of this release among those of the client, from 1; the noise is drawn for (client, index).
-
-    Examples
-    --------
-    >>> from fedsim.privacy import PrivacyAccountant, UniformBudget
-    >>> epsilon, index = PrivacyAccountant(UniformBudget(epsilon=20.0, releases=50), clients=3).charge(0)
-    >>> Release(epsilon, index)
-    Release(epsilon=0.4, index=1)
-    """
-
-    epsilon: float
-    index: int
 
 
 class Learner(Protocol):

@@ -12,11 +12,12 @@ from fedsim.arrays import FloatArray, IntArray
 from fedsim.capabilities import FLOPS, MODEL_BITS, SAMPLES
 from fedsim.learning.aggregation.combining import Of, check_of
 from fedsim.learning.computing import ExecutorUsed, Work
-from fedsim.learning.contracts import Learner, Model, Release, Update
+from fedsim.learning.contracts import Learner
 from fedsim.learning.drawn_samples import Drawn
 from fedsim.learning.evaluation import ClientEvaluations, Evaluation, PendingEvaluation
 from fedsim.learning.executors.choice import ExecutorChoice
 from fedsim.learning.local_training import probe_samples
+from fedsim.learning.model_and_update import Model, Release, Update
 from fedsim.learning.server_optimizers.contracts import ServerOptimizer
 from fedsim.measurements import check_needs
 from fedsim.per_client import ClientValues, PerClient, values_of

@@ -13,10 +13,10 @@ from collections.abc import Callable, Sequence
 from typing import Final, NamedTuple, Protocol
 
 from fedsim.arrays import Vector
-from fedsim.learning.contracts import Release
 from fedsim.learning.drawn_samples import Draw
 from fedsim.learning.evaluation import PendingEvaluation
 from fedsim.learning.executors.contracts import OptimizerState, TrainingResult
+from fedsim.learning.model_and_update import Release
 from fedsim.learning.server_optimizers.contracts import ServerState
 
 LEFT_OUT: Final = "left-out"
