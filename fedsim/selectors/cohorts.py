@@ -23,8 +23,9 @@ class Allocation:
     --------
     >>> given = Allocation(bandwidth_hz=np.array([30e3, 60e3]), cpu_frequency=np.array([1.0, 0.5]))
     >>> cohort = Cohort(np.array([3, 7]), allocation=given)
-    >>> given.part(np.array([1])).bandwidth_hz.tolist(), given.transmit_power_dbm is None
-    ([60000.0], True)
+    >>> kept = cohort.part(np.array([1])).allocation
+    >>> kept.bandwidth_hz.tolist(), kept.cpu_frequency.tolist(), kept.transmit_power_dbm is None
+    ([60000.0], [0.5], True)
     """
 
     bandwidth_hz: FloatArray | None = None
@@ -56,9 +57,10 @@ class Sampling:
 
     Examples
     --------
-    >>> half = Sampling(probability=0.5, divisor=100.0)
-    >>> cohort = Cohort(np.array([3, 7]), sampling=half)
-    >>> 60 / half.divisor  # factor of the update of a client that drew 60 samples
+    >>> cohort = Cohort(np.array([3, 7]), sampling=Sampling(probability=0.5, divisor=100.0))
+    >>> 120 * cohort.sampling.probability  # samples that a client with 120 draws on average
+    60.0
+    >>> 60 / cohort.sampling.divisor  # factor of the update of a client that drew 60
     0.6
     """
 
