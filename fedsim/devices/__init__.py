@@ -58,6 +58,15 @@ class Devices(Settings):
     dropout : when a client vanishes during a participation; never by default
     energy : energy of transfers and work, and the batteries; not modelled by default
         Clients below the least charge are no candidates, and one whose battery runs empty drops out at that instant.
+
+    Examples
+    --------
+    >>> Devices().may_lose_clients
+    False
+    >>> Devices(dropout={"kind": "hazard", "rate_per_s": 0.01}).may_lose_clients
+    True
+    >>> Devices(compute={"kind": "rate", "samples_per_s": [80.0, 20.0]}).compute.spread_sigma
+    0.0
     """
 
     compute: Annotated[ComputeTime, Slot(COMPUTE_TIMES)] = Rate(samples_per_s=100.0)
