@@ -1,4 +1,14 @@
-"""Compute times, availability, dropout and energy of the clients' devices: arithmetic over arrays, without a clock."""
+"""Compute times, availability, dropout and energy of the clients' devices: arithmetic over arrays, without a clock.
+
+Examples
+--------
+>>> COMPUTE_TIMES.make({"kind": "rate", "samples_per_s": 50.0}).samples_per_s
+50.0
+>>> AVAILABILITIES.kind_of(Bernoulli(probability=0.5)), DROPOUTS.kind_of(Never()), ENERGIES.kind_of(NoEnergy())
+('bernoulli', 'never', 'none')
+>>> HETEROGENEITY_LAWS.option_names("log-normal")
+['sigma']
+"""
 
 from typing import Annotated
 
