@@ -230,8 +230,8 @@ class Testbed:
             is told of those that have arrived, once `select` has asked it. At an asynchronous server at any time, of
             updates that wait
         accuracy, loss, metrics : of the newest model, on test samples, for the table of evaluations. Before the first
-            round, of the first model. A server that has gone on to its next round, after `view`, `select` or
-            `send`, still takes one such report, with the present second; a target of the scenario does not end the run then
+            round, of the first model. A server that has gone on to its next round, after `view`, `select` or `send`,
+            still takes one such report, with the present second; a target of the scenario does not end the run then
         measured : other measurements by name, as ``losses``; see `fedsim.measurements.MEASUREMENTS`
 
         Raises
