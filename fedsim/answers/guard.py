@@ -39,6 +39,7 @@ def asked(part: str, member: str, call: Callable[..., T], *arguments: object, er
 
     Examples
     --------
+    >>> from fedsim.errors import PartError
     >>> asked("MySelector", "select", max, 3, 8)
     8
     >>> try:
@@ -95,6 +96,7 @@ def attributing() -> Iterator[None]:
 
     Examples
     --------
+    >>> from fedsim.errors import PartError
     >>> class Law:
     ...     __module__ = "__main__"  # a user's own class, not fedsim's
     ...     def factor(self):

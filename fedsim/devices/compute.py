@@ -66,6 +66,7 @@ class Rate(Component):
 
     Examples
     --------
+    >>> from fedsim.streams import Streams
     >>> times = Rate(samples_per_s=[100.0, 50.0], jitter_sigma=0.0).build(clients=2, streams=Streams(0))
     >>> times.duration_s(np.array([1, 0]), draw=1, samples=np.array([200.0, 200.0])).tolist()
     [4.0, 2.0]
@@ -118,6 +119,7 @@ class ZeroCompute(Component):
 
     Examples
     --------
+    >>> from fedsim.streams import Streams
     >>> ZeroCompute().build(clients=2, streams=Streams(0)).expected_s(np.array([200.0, 1e6])).tolist()
     [0.0, 0.0]
     """

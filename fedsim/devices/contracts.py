@@ -93,8 +93,10 @@ class ComputeTime(Capable, Protocol):
 
     Examples
     --------
+    >>> from typing import ClassVar
     >>> from fedsim import Component
     >>> from fedsim.devices import Rate
+    >>> from fedsim.streams import Streams
     >>> class Halved(Component):
     ...     requires: ClassVar = frozenset({"samples"})
     ...     samples_per_s: float
@@ -287,6 +289,7 @@ class AvailabilityModel(Protocol):
     Examples
     --------
     >>> from fedsim.devices import Bernoulli
+    >>> from fedsim.streams import Streams
     >>> half: AvailabilityModel = Bernoulli(probability=0.5)
     >>> half.may_leave
     False
@@ -322,6 +325,7 @@ class Dropout(ABC):
     Examples
     --------
     >>> from fedsim import Component
+    >>> from fedsim.streams import Streams
     >>> class AfterAMinute(Component, Dropout):
     ...     def time_to_dropout_s(self, client, draw, streams, phases_s=None):
     ...         return np.full(client.size, 60.0)

@@ -28,6 +28,7 @@ class Never(Component, Dropout):
 
     Examples
     --------
+    >>> from fedsim.streams import Streams
     >>> Never().time_to_dropout_s(np.array([0, 3]), 1, Streams(0)).tolist()
     [inf, inf]
     """
@@ -50,6 +51,7 @@ class Hazard(Component, Dropout):
 
     Examples
     --------
+    >>> from fedsim.streams import Streams
     >>> life_s = Hazard(rate_per_s=0.1).time_to_dropout_s(np.arange(10_000), 1, Streams(0))
     >>> bool(abs(life_s.mean() - 10.0) < 0.3), bool(abs((life_s > 5.0).mean() - np.exp(-0.1 * 5.0)) < 0.02)
     (True, True)

@@ -44,6 +44,7 @@ class Energy(Capable, Protocol):
     Examples
     --------
     >>> from fedsim.devices import NoEnergy
+    >>> from fedsim.streams import Streams
     >>> law: Energy = NoEnergy()
     >>> law.may_run_empty, law.build(10, Streams(0)) is None
     (False, True)
@@ -72,6 +73,7 @@ class NoEnergy(Component):
     Examples
     --------
     >>> from fedsim.devices import Devices
+    >>> from fedsim.streams import Streams
     >>> Devices().energy.build(10, Streams(0)) is None
     True
     """

@@ -81,6 +81,7 @@ class LinkFacts:
     Examples
     --------
     >>> from fedsim.network import Cell
+    >>> from fedsim.streams import Streams
     >>> facts = Cell(shadowing_sigma_db=0.0).build(np.array([[30.0, 40.0], [0.0, 500.0]]), Streams(0)).describe()
     >>> facts.distance_m.tolist(), bool(np.all(facts.snr[:, 0] > facts.snr[:, 1]))
     ([50.0, 500.0], True)
@@ -329,6 +330,7 @@ class Network(Capable, Protocol):
     Examples
     --------
     >>> from fedsim.network import TwoSpeed
+    >>> from fedsim.streams import Streams
     >>> network: Network = TwoSpeed(std_s=0.0)  # a fast and a slow client, without noise
     >>> network.build(np.zeros((2, 2)), Streams(0)).expected_uplink_s(bits=1e6).tolist()
     [0.2, 0.9]
@@ -370,6 +372,7 @@ class Placement(Protocol):
 
     Examples
     --------
+    >>> from fedsim.streams import Streams
     >>> class Line:
     ...     def positions(self, clients, streams):
     ...         return np.column_stack([100.0 * np.arange(1, clients + 1), np.zeros(clients)])

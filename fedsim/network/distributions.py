@@ -21,6 +21,7 @@ class LatencyLaw(Protocol):
 
     Examples
     --------
+    >>> from fedsim import Component
     >>> class Uniform(Component):
     ...     longest_s: float
     ...     def quantile(self, u):

@@ -39,6 +39,7 @@ class LatencyNetwork(Component):
 
     Examples
     --------
+    >>> from fedsim.streams import Streams
     >>> second = {"kind": "constant", "value_s": 1.0}
     >>> network = LatencyNetwork(downlink="zero", uplink=second, uplink_factor=[1.0, 2.5])
     >>> links = network.build(np.zeros((2, 2)), Streams(0))
@@ -131,6 +132,7 @@ class TwoSpeed(Component):
 
     Examples
     --------
+    >>> from fedsim.streams import Streams
     >>> links = TwoSpeed(std_s=0.0).build(np.zeros((4, 2)), Streams(0))
     >>> links.expected_uplink_s(bits=1e6).round(3).tolist()
     [0.125, 0.2, 0.8, 0.9]

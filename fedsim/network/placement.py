@@ -44,6 +44,7 @@ class Disc(Component):
 
     Examples
     --------
+    >>> from fedsim.streams import Streams
     >>> places_m = Disc(radius_m=500.0, min_distance_m=0.0).positions(10_000, Streams(0))
     >>> distance_m = np.linalg.norm(places_m, axis=1)
     >>> bool(abs((distance_m < 250.0).mean() - 0.25) < 0.02)  # the inner half of the radius is a quarter of the area
@@ -75,6 +76,7 @@ class Annulus(Component):
 
     Examples
     --------
+    >>> from fedsim.streams import Streams
     >>> distance_m = np.linalg.norm(Annulus(inner_m=400.0, outer_m=500.0).positions(1000, Streams(0)), axis=1)
     >>> bool(distance_m.min() >= 400.0), bool(distance_m.max() <= 500.0)
     (True, True)
@@ -104,6 +106,7 @@ class Hexagons(Component):
 
     Examples
     --------
+    >>> from fedsim.streams import Streams
     >>> places_m = Hexagons(inter_site_distance_m=500.0).positions(1000, Streams(0))
     >>> bool(np.linalg.norm(places_m, axis=1).max() <= 500.0 / np.sqrt(3))
     True
@@ -136,8 +139,9 @@ class FromFile(Component):
 
     Examples
     --------
-    >>> import tempfile
     >>> from pathlib import Path
+    >>> import tempfile
+    >>> from fedsim.streams import Streams
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     path = Path(folder, "clients.csv")
     ...     _ = path.write_text("x_m,y_m\n10,20\n-5,30.5\n")
@@ -195,6 +199,7 @@ class Given(Component):
 
     Examples
     --------
+    >>> from fedsim.streams import Streams
     >>> Given(positions_m=[(10.0, 20.0)]).positions(1, Streams(0)).tolist()
     [[10.0, 20.0]]
     >>> Given(positions_m=[(10.0, 20.0)]).positions(3, Streams(0))

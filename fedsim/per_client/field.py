@@ -180,6 +180,7 @@ def values_of(part: BaseModel, name: str, clients: int, streams: Streams, path: 
     Examples
     --------
     >>> from fedsim.devices import Rate
+    >>> from fedsim.streams import Streams
     >>> values_of(Rate(samples_per_s=[100.0, 50.0]), "samples_per_s", 2, Streams(0), "devices.compute").tolist()
     [100.0, 50.0]
     >>> values_of(Rate(samples_per_s=100.0), "samples_per_s", 2, Streams(0), "devices.compute")

@@ -41,6 +41,7 @@ class Always(Component):
 
     Examples
     --------
+    >>> from fedsim.streams import Streams
     >>> Always().build(clients=3, streams=Streams(0)).available(np.array([0, 2]), time_s=1e6, draw=1).tolist()
     [True, True]
     """
@@ -89,6 +90,7 @@ class Bernoulli(Component):
 
     Examples
     --------
+    >>> from fedsim.streams import Streams
     >>> rare = Bernoulli(probability=0.01, retry_s=5.0).build(clients=2, streams=Streams(0))
     >>> opens_s, draw = rare.next_s(0.0, draw=1)
     >>> opens_s > 0, opens_s % 5.0, bool(rare.available(np.array([0, 1]), opens_s, draw).any())

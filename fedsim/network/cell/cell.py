@@ -47,6 +47,7 @@ class Downlink(CellLink):
 
     Examples
     --------
+    >>> from fedsim.streams import Streams
     >>> links = Cell(downlink=Downlink(sharing="multicast")).build(np.array([[50.0, 0.0]]), Streams(0))
     >>> links.broadcast, links.shared
     (True, Directions(down=True, up=False))
@@ -75,6 +76,7 @@ class Uplink(ClientLink):
 
     Examples
     --------
+    >>> from fedsim.streams import Streams
     >>> cell = Cell(uplink=Uplink(bandwidth_hz=20e6, sharing="equal"))
     >>> cell.build(np.array([[50.0, 0.0]]), Streams(0)).shared
     Directions(down=False, up=True)
@@ -114,6 +116,7 @@ class Cell(Component):
 
     Examples
     --------
+    >>> from fedsim.streams import Streams
     >>> cell = Cell(uplink={"bandwidth_hz": 2e6}, fading="none", shadowing_sigma_db=0.0, access="none")
     >>> links = cell.build(np.array([[20.0, 0.0]]), Streams(0))
     >>> took_s = links.uplink_s(np.array([0]), draw=1, start_s=np.zeros(1), bits=14.8e6)

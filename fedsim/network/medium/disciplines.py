@@ -58,7 +58,8 @@ class Discipline(ABC):
     Examples
     --------
     >>> from collections import namedtuple
-    >>> rule, upload = EqualSharing(), namedtuple("Upload", "bits work")
+    >>> from fedsim.network import SHARINGS
+    >>> rule, upload = SHARINGS.load("equal")(), namedtuple("Upload", "bits work")
     >>> for work in (4e5, 1e5):
     ...     rule.join(upload(bits=10 * work, work=work))
     >>> rule.next_end()[0]  # the short one has its 1e5 Hz s when both have been given as much

@@ -51,6 +51,7 @@ class CellLink(Settings):
     Examples
     --------
     >>> from fedsim.network import Cell
+    >>> from fedsim.streams import Streams
     >>> plain, horn = (Cell(uplink={"transmit_gain_dbi": gain_dbi}) for gain_dbi in (0.0, 10.0))
     >>> place_m = np.array([[200.0, 0.0]])
     >>> snr = [cell.build(place_m, Streams(0)).describe().snr[1, 0] for cell in (plain, horn)]

@@ -42,6 +42,7 @@ class Shadowing(Protocol):
 
     Examples
     --------
+    >>> from fedsim.streams import Streams
     >>> class SameForAll:
     ...     def standard(self, positions_m, sites, streams, client=None):
     ...         return np.full((len(positions_m), sites), -1.0)
@@ -97,6 +98,7 @@ class IndependentShadowing(Component):
 
     Examples
     --------
+    >>> from fedsim.streams import Streams
     >>> drawn = IndependentShadowing().standard(np.zeros((10_000, 2)), sites=2, streams=Streams(0))
     >>> bool(abs(drawn.std() - 1) < 0.02), bool(abs(np.corrcoef(drawn.T)[0, 1]) < 0.03)
     (True, True)
@@ -140,6 +142,7 @@ class CorrelatedShadowing(Component):
 
     Examples
     --------
+    >>> from fedsim.streams import Streams
     >>> law, places_m = CorrelatedShadowing(decorrelation_m=50.0), np.array([[0.0, 0.0], [50.0, 0.0]])
     >>> drawn = np.array([law.standard(places_m, 1, Streams(seed))[:, 0] for seed in range(400)])
     >>> bool(abs(np.corrcoef(drawn.T)[0, 1] - np.exp(-1)) < 0.1)

@@ -40,6 +40,8 @@ class RateLaw(Protocol):
 
     Examples
     --------
+    >>> from fedsim import Component
+    >>> from fedsim.network.radio.spectral_efficiency import mean_over_fading
     >>> class Pulses(Component):
     ...     def efficiency(self, snr):
     ...         return np.where(snr >= 10.0, 1.0, 0.0)

@@ -68,6 +68,7 @@ class RoundPolicy(Component, ABC):
     Examples
     --------
     >>> from fedsim import Scenario, simulate
+    >>> from fedsim.history import RoundEnd
     >>> class FirstOne(RoundPolicy):
     ...     def run(self, server, round_):
     ...         cohort = yield from server.select(round_, round_.cohort_size)

@@ -38,6 +38,7 @@ class LateRule(Component):
 
     Examples
     --------
+    >>> from typing import ClassVar
     >>> class Discard(LateRule):
     ...     cancels: ClassVar[bool] = False
     >>> Discard().cancels, Discard().least_share

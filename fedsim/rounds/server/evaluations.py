@@ -31,6 +31,8 @@ class EvaluationPlan:
 
     Examples
     --------
+    >>> from fedsim.clock import Environment
+    >>> from fedsim.rounds.server.evaluations import Evaluations
     >>> class Telling:
     ...     def start_evaluation(self, version):
     ...         print("evaluate version", version)

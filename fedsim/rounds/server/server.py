@@ -42,6 +42,7 @@ class StoppingCriteria:
     Examples
     --------
     >>> from fedsim import Scenario
+    >>> from fedsim.history import Recorder
     >>> from fedsim.wiring import build_context, build_server
     >>> context = build_context(Scenario(
     ...     name="four", crowd={"clients": 4}, learning="none", network={"kind": "pause-two-speed", "std_s": 0.0},
@@ -152,6 +153,7 @@ class Server:
     Examples
     --------
     >>> from fedsim import Scenario
+    >>> from fedsim.history import Recorder
     >>> from fedsim.wiring import build_context, build_server
     >>> context = build_context(Scenario(
     ...     name="four", crowd={"clients": 4}, learning="none", network={"kind": "pause-two-speed", "std_s": 0.0},
