@@ -22,11 +22,6 @@ _OURS = {name for name in vars(errors) if name.endswith("Error")} | {
 }
 # A generator that the clock runs gives events to the clock, and a context gives nothing.
 _NOTHING = re.compile(r"None$|Generator\[|Iterator\[None\]|NoReturn$")
-# Rooms whose names are still to be shown at work.
-_ROOMS_WITHOUT_EXAMPLES = (
-    *("fedsim.answers", "fedsim.bridges", "fedsim.clock", "fedsim.devices", "fedsim.network", "fedsim.per_client"),
-    "fedsim.rounds",
-)
 _SAID = re.compile(r"\b([Rr]eturn|[Yy]ield)s?\b")
 classes = [one for one in public() if inspect.isclass(one.found)]
 functions = [*(one for one in public() if not inspect.isclass(one.found)), *members()]
@@ -89,10 +84,7 @@ def test_classes_and_functions_are_shown_at_work():
     """`tests/test_doctests.py` runs the examples."""
     found = {one.place: doctest.DocTestParser().get_examples(one.text) for one in public()}
     assert sum(map(len, found.values())) > 500
-    wanted = {
-        place: examples for place, examples in found.items() if place.rpartition(".")[0] not in _ROOMS_WITHOUT_EXAMPLES
-    }
-    assert not [place for place, examples in wanted.items() if not examples]
+    assert not [place for place, examples in found.items() if not examples]
     assert not [place for place, examples in found.items() if any(doctest.SKIP in one.options for one in examples)]
 
 
