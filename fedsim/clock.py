@@ -22,9 +22,11 @@ __all__ = [
     "call_when",
     "delay_until",
     "first_of",
+    "happen_after",
     "instants",
     "process_now",
     "rest_of_instant",
+    "silence",
     "tie_s",
     "wait_until",
 ]
@@ -131,6 +133,36 @@ def call_next(env: Environment, callback: Callable[[Event], None]) -> None:
     event._ok, event._value = True, None
     event.callbacks.append(callback)
     env.schedule(event, priority=URGENT)
+
+
+def happen_after(event: Event, delay_s: float) -> None:
+    """Have an event happen after a delay that begins now; until then it is not triggered, unlike SimPy's `Timeout`.
+
+    Parameters
+    ----------
+    event : that nothing has triggered yet
+    delay_s : float >= 0
+    """
+    event._ok = True
+    event.callbacks.insert(0, _trigger)
+    env = event.env
+    heappush(env._queue, (env._now + delay_s, NORMAL, next(env._eid), event))
+
+
+def _trigger(event: Event) -> None:
+    event._value = None
+
+
+def silence(event: Event) -> None:
+    """Have an event that was to happen pass without being triggered, and without a call of what waits for it.
+
+    Parameters
+    ----------
+    event : that nothing has triggered yet
+    """
+    callbacks = event.callbacks
+    # A process that waits for the event finds itself in the list until then, and may be interrupted.
+    callbacks.insert(0, lambda _event: callbacks.clear())
 
 
 def process_now(event: Event) -> None:
