@@ -148,7 +148,7 @@ class Learner(Protocol):
         repeat: int = 0,
         level: IntArray | None = None,
         drawn: Drawn | None = None,
-    ) -> list[Update]:
+    ) -> Sequence[Update]:
         """Return what each client of a cohort would send after training from a model; computes nothing.
 
         Parameters
@@ -380,7 +380,7 @@ LEARNER: Final = Contract(
         "label_counts": OptionalOf(LabelCounts()),
         "work_samples": Numbers(same_shape("client"), least=0),
         "whole_steps": Numbers(same_shape("client"), least=0, most=MOST_WORK),
-        "updates": InstanceOf(list),
+        "updates": InstanceOf(Sequence),
         "aggregate": Free(),
         "merge": Free(),
         "trained": Free(),

@@ -28,13 +28,13 @@ from fedsim.learning.evaluation import ClientEvaluations, Evaluation, PendingEva
 from fedsim.learning.executors.contracts import Executor, TrainingSetup
 from fedsim.learning.lineage.computation import Computation
 from fedsim.learning.lineage.handles import (
+    Cohort,
     Combined,
     ModelHandle,
     Outgoing,
     Recipe,
     StateHandle,
     Training,
-    UpdateHandle,
     digest_of,
 )
 from fedsim.learning.lineage.local_work import LocalWork
@@ -49,7 +49,7 @@ from fedsim.learning.models.settings import Architecture
 from fedsim.learning.server_optimizers.contracts import ServerOptimizer
 from fedsim.learning.store.contracts import Store
 from fedsim.learning.store.keeping import Keeping
-from fedsim.learning.store.memory import MemoryStore
+from fedsim.learning.store.nothing import NoStore
 from fedsim.learning.tasks.scores import own_task
 from fedsim.learning.update_metrics import deviations, measure
 from fedsim.streams import Streams
@@ -78,7 +78,7 @@ class SupervisedLearner:
     mechanism : what makes updates private, or None
     aggregator : makes one update of those of an aggregation; the weighted mean by default
     compressor : what makes updates smaller; nothing by default
-    store : of results; by default a `MemoryStore` of its own that keeps records alone
+    store : of results; none by default
     keeping : which models stay in the store; all of them by default
     numerics : what results depend on beside the scenario, see `fedsim.learning.models.numerics`
     model_bits, flops_per_sample : stand for a bigger network, if given
@@ -115,8 +115,7 @@ class SupervisedLearner:
     ) -> None:
         self.samples = np.array([part.size for part in rows], dtype=np.int64)
         self._rows = rows
-        # Models in a store that no other run shares would never be read.
-        self.store: Store = MemoryStore(0) if store is None else store
+        self.store: Store = NoStore() if store is None else store
         self._messages = Messages(layout, streams, mechanism, compressor or NoCompression())
         local = LocalWork(setup.algorithm, setup.local, layout, narrow, self.samples)
         self._algorithm, self._messages.part = local, local.part
@@ -138,6 +137,8 @@ class SupervisedLearner:
         self._server_identity = digest_of(identity(server), *rules) if rules else identity(server)
         self._states: dict[int, StateHandle] = {}
         self._keeps_state = setup.local.keep_optimizer_state or local.algorithm.remembers
+        self._leaves_state = self.remembers or self._keeps_state
+        self._adds_up = local.plain and self._messages.lossless and not self._leaves_state
         self._whole: dict[int, bytes] = {}
         self.executor_used: ExecutorUsed | None = executor_used
         check_batches(setup.local, self.samples, layout.smallest_batch, allow_empty=allow_empty)
@@ -149,7 +150,7 @@ class SupervisedLearner:
     @property
     def trainings(self) -> int:
         """How many trainings this learner has computed; those found in the store do not count."""
-        return self._results.trained
+        return self._results.runs.trained
 
     @property
     def work(self) -> Work:
@@ -200,7 +201,7 @@ class SupervisedLearner:
         repeat: int = 0,
         level: IntArray | None = None,
         drawn: Drawn | None = None,
-    ) -> list[Update]:
+    ) -> Sequence[Update]:
         """Return what each client of a cohort of shape (n,) would send; refuse releases without a mechanism.
 
         With ``keep_optimizer_state`` each training goes on from the state that the client's last aggregated update
@@ -216,11 +217,17 @@ class SupervisedLearner:
         draws, drew = ([None] * len(clients), "") if drawn is None else (drawn.each(), drawn.named)
         start = blake2b(f"{self._task} {base.digest} {base.version} {repeat}{drew}".encode(), digest_size=16)
         states, messages, remembers = self._states, self._messages, self.remembers
-        leaves_state, lossless = remembers or self._keeps_state, messages.lossless
+        named = [self._named(one, share) for one, share in zip(clients, shares, strict=True)]
+        if self._adds_up and not (made or repeat) and level is None and drawn is None and len({*clients}) == len(named):
+            digests = []
+            for name in named:
+                hashed = start.copy()
+                hashed.update(name)
+                digests.append(hashed.hexdigest())
+            return Cohort(base, clients, shares, digests)
         levels = [0] * len(clients) if level is None else level.tolist()
         updates: list[Update] = []
-        named = [self._named(one, share) for one, share in zip(clients, shares, strict=True)]
-        release = outgoing = previous = None
+        release = previous = None
         for i, (one, share, name, width, draw) in enumerate(zip(clients, shares, named, levels, draws, strict=True)):
             hashed = start.copy()
             hashed.update(name)
@@ -232,15 +239,21 @@ class SupervisedLearner:
                 release = made.get(i)
             if remembers:
                 hashed.update(messages.memory_digest(release).encode())
-                outgoing = Outgoing(release)
-            digest = hashed.hexdigest()
-            training = Training(digest, base, one, share, repeat, previous, leaves_state, outgoing, width, draw)
-            if remembers and training.state is not None:
-                states[one] = training.state
-            if not lossless or release is not None:
-                digest = messages.digest(training, release)
-            updates.append(UpdateHandle(digest, training, release))
+            training = Training(hashed.hexdigest(), base, one, share)
+            updates.append(training)
+            training.repeat, training.previous, training.release = repeat, previous, release
+            training.level, training.draw = width, draw
+            self._send(training)
         return updates
+
+    def _send(self, training: Training) -> None:
+        """Let a training leave its state to the client's next one, and what is sent of it have a digest of its own."""
+        if self._leaves_state:
+            training.state = StateHandle(training)
+            if self.remembers:
+                training.outgoing, self._states[training.client] = Outgoing(training.release), training.state
+        if not self._messages.lossless or training.release is not None:
+            training.digest = self._messages.digest(training)
 
     def _named(self, client: int, share: float) -> bytes:
         """Return what the digest of a training depends on of its client, and of the share of its work."""
@@ -259,16 +272,17 @@ class SupervisedLearner:
         ``model``, rounded to float32.
         """
         check_of(of)
-        current, delivered = cast(ModelHandle, model), cast(Sequence[UpdateHandle], updates)
+        current, delivered = cast(ModelHandle, model), cast(Sequence[Training], updates)
         chosen = checked_weights(weights, len(delivered), "updates")
         check_enough(self._aggregator, chosen)
         self._keep_states(delivered)
         # With every base the model itself both ways give the same numbers, and so get the same digest.
-        moved = of == "model" and any(update.training.base.digest != current.digest for update in delivered)
-        kind, sent = "aggregate-models" if moved else "aggregate", "".join([update.digest for update in delivered])
-        digest = digest_of(kind, self._server_identity, current.digest, sent, chosen.tobytes())
+        bases = [delivered.base] if isinstance(delivered, Cohort) else [update.base for update in delivered]
+        sent = delivered.digests if isinstance(delivered, Cohort) else [update.digest for update in delivered]
+        moved = of == "model" and any(base.digest != current.digest for base in bases)
+        kind = "aggregate-models" if moved else "aggregate"
+        digest = digest_of(kind, self._server_identity, current.digest, "".join(sent), chosen.tobytes())
         results = self._results
-        trainings = [update.training for update in delivered]
         recipe = Aggregation(
             self._aggregator,
             self._server,
@@ -279,16 +293,15 @@ class SupervisedLearner:
             self._messages.sent,
             moved=moved,
             merging=self._merging,
-            sum_of=None if self._algorithm.plain else self._algorithm.sum_of(trainings),
-            noise=self._messages.server_noise(delivered, chosen),
+            sum_of=None if self._algorithm.plain else self._algorithm.sum_of(delivered),
+            noise=None if isinstance(delivered, Cohort) else self._messages.server_noise(delivered, chosen),
         )
-        results.count(trainings)
+        results.count(delivered)
         following = self._made(digest, current.version + 1, recipe, [current], len(delivered))
+        following.stale = any(base is not current for base in bases)
         heir = weakref.ref(following)
-        for training in trainings:
-            training.heir = heir
-            if training.base is not current:
-                following.stale = True
+        for each in [delivered] if isinstance(delivered, Cohort) and not delivered.opened else delivered:
+            each.heir = heir
         return following
 
     def merge(self, models: Sequence[Model], weights: FloatArray, version: int | None = None) -> Model:
@@ -305,15 +318,15 @@ class SupervisedLearner:
 
     def trained(self, base: Model, update: Update) -> Model:
         """Return a client's own model: the one that it started from plus what it sent; computes nothing."""
-        start, sent = cast(ModelHandle, base), cast(UpdateHandle, update)
+        start, sent = cast(ModelHandle, base), cast(Training, update)
         self._keep_states([sent])
 
         def combine() -> Combined:
             return (start.vector.astype(np.float64) + self._messages.sent(sent)).astype(np.float32), None
 
         digest = digest_of("trained", start.digest, sent.digest)
-        self._results.count([sent.training])
-        return self._made(digest, start.version + 1, Combination([start], combine, sent.training), [start], 1)
+        self._results.count([sent])
+        return self._made(digest, start.version + 1, Combination([start], combine, sent), [start], 1)
 
     def server_step(self, model: Model, mean: Model, optimizer: ServerOptimizer | None = None) -> Model:
         """Return the server optimiser's step from a server's model with the update ``mean - model``."""
@@ -342,13 +355,13 @@ class SupervisedLearner:
 
     def measure(self, updates: Sequence[Update], needs: Collection[str]) -> dict[str, NDArray[Any]]:
         """Return measurements of delivered updates; trainings that have not run are run."""
-        return measure(self._results, [cast(UpdateHandle, update) for update in updates], needs)
+        return measure(self._results, cast(Sequence[Training], updates), needs)
 
     def deviations(
         self, fresh: Sequence[Update], fresh_weights: FloatArray | None, stale: Sequence[Update]
     ) -> FloatArray:
         """Return REFL's Lambda_s of each stale update, shape (len(stale),)."""
-        new, old = ([cast(UpdateHandle, update) for update in part] for part in (fresh, stale))
+        new, old = cast(Sequence[Training], fresh), cast(Sequence[Training], stale)
         return deviations(self._results, new, fresh_weights, old)
 
     def probe_losses(self, model: Model, client: IntArray, samples: int | None, round_: int) -> FloatArray:
@@ -395,9 +408,9 @@ class SupervisedLearner:
         self._results.shorten(model, self._states.values())
         return model
 
-    def _keep_states(self, delivered: Sequence[UpdateHandle]) -> None:
+    def _keep_states(self, delivered: Sequence[Training]) -> None:
         """Let the clients' next trainings go on from the optimiser states that these updates left."""
         if self._keeps_state and not self.remembers:
             for update in delivered:
-                if update.training.state is not None:
-                    self._states[update.training.client] = update.training.state
+                if update.state is not None:
+                    self._states[update.client] = update.state

@@ -126,7 +126,7 @@ def test_settled_models_let_go_of_their_ancestors(make_learner: Maker) -> None:
     for k in range(5):
         update = one_update(learner, model, k)
         model = learner.aggregate(model, [update], np.ones(1))
-        old += [weakref.ref(model), weakref.ref(update.training)]
+        old += [weakref.ref(model), weakref.ref(update)]
         del update
     learner.evaluate(model)
     gc.collect()

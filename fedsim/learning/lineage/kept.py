@@ -20,6 +20,7 @@ from fedsim.learning.lineage.handles import ModelHandle, StateHandle, Training
 from fedsim.learning.server_optimizers.contracts import ServerState
 from fedsim.learning.store.contracts import Arrays, Record, Store
 from fedsim.learning.store.keeping import Keeping
+from fedsim.learning.store.nothing import NoStore
 
 _SHARE_OF_TIME: Final = 0.02
 _LONGEST_S: Final = 2.0
@@ -41,6 +42,8 @@ class Kept:
 
     def __init__(self, store: Store, keeping: Keeping) -> None:
         self._store, self._keeping = store, keeping
+        # Records stay where they wait then, and no model is ever asked for.
+        self._alone = isinstance(store, NoStore)
         self._records: dict[str, Record] = {}
         self._states: dict[int, StateHandle] = {}
         self._records_due, self._arrays_due = _Turn(), _Turn()
@@ -57,12 +60,12 @@ class Kept:
     def put_records(self, records: Mapping[str, Record]) -> None:
         """Keep records."""
         self._records.update(records)
-        if self._records_due.come:
+        if not self._alone and self._records_due.come:
             self.flush()
 
     def flush(self) -> None:
         """Put the records into the store that wait."""
-        if self._records:
+        if self._records and not self._alone:
             with self._records_due:
                 self._store.put_records(self._records)
             self._records = {}
@@ -91,6 +94,8 @@ class Kept:
     def put_if_due(self, model: ModelHandle) -> None:
         """Put a model that has been worked out into the store, if the store is due for one or the rule names it."""
         every = self._keeping.every
+        if self._alone:
+            return
         if self._arrays_due.come or (every is not None and every > 1 and self._keeping.stays(model.version)):
             self.put(model)
 
@@ -110,7 +115,7 @@ class Kept:
 
     def note_state(self, training: Training) -> None:
         """Take note that a training has run, whose optimiser state goes into the store with the next model."""
-        if training.state is not None:
+        if training.state is not None and not self._alone:
             self._states[training.client] = training.state
 
     def arrays(self, digest: str) -> Arrays | None:
