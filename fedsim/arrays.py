@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, MutableSequence
 from functools import cache
-from typing import Annotated, Any, Protocol, runtime_checkable
+from typing import Annotated, Any, Protocol, overload, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -78,6 +78,10 @@ def _ndtri() -> Callable[[FloatArray], FloatArray]:
     return found
 
 
-def numbers_of(row: FloatArray) -> MutableSequence[float]:
+@overload
+def numbers_of(row: FloatArray) -> MutableSequence[float]: ...
+@overload
+def numbers_of(row: IntArray) -> MutableSequence[int]: ...
+def numbers_of(row: Any) -> Any:
     """Return the elements of a row of memory, to read and change single ones in a fraction of NumPy's time."""
-    return memoryview(row)  # type: ignore[arg-type,return-value]  # typed for bytes alone
+    return memoryview(row)

@@ -4,9 +4,9 @@ import math
 
 from hypothesis import given
 from hypothesis import strategies as st
-from simpy import Environment
+from simpy import Environment, Interrupt
 
-from fedsim.clock import Clock, call_after, call_next, delay_until
+from fedsim.clock import Clock, call_after, call_next, delay_until, happen_after, silence
 
 
 def test_what_is_called_next_comes_before_all_other_events_of_the_instant():
@@ -22,6 +22,38 @@ def test_what_is_called_next_comes_before_all_other_events_of_the_instant():
     call_after(env, 2.0, lambda _: said.append("other"))
     env.run()
     assert said == ["now", "still now", "next at 2.0", "other", "after"]
+
+
+def test_an_event_that_happens_after_a_delay_is_triggered_then_and_not_before():
+    env, said = Environment(), []
+    event = env.event()
+    event.callbacks.append(lambda found: said.append((env.now, found, found.triggered, found.ok, found.value)))
+    happen_after(event, 2.0)
+    call_after(env, 2.0, lambda _: said.append("asked for later"))
+    env.run(until=1.0)
+    assert not event.triggered
+    env.run()
+    assert said == [(2.0, event, True, True, None), "asked for later"]
+
+
+def test_a_silenced_event_passes_and_a_process_that_waits_for_it_can_be_interrupted():
+    env, said = Environment(), []
+    event = env.event()
+
+    def process(name):
+        try:
+            yield event
+            said.append(f"{name} was told")
+        except Interrupt:
+            said.append(f"{name} was interrupted at {env.now}")
+
+    waiting = [env.process(process(name)) for name in "ab"]
+    happen_after(event, 2.0)
+    call_after(env, 1.0, lambda _: silence(event))
+    call_after(env, 1.5, lambda _: waiting[0].interrupt())
+    env.run()
+    assert said == ["a was interrupted at 1.5"]
+    assert not event.triggered
 
 
 @given(st.floats(0.0, 1e12), st.floats(0.0, 1e12))

@@ -25,6 +25,19 @@ def test_they_come_back_after_an_error():
     assert gc.get_freeze_count() == 0
 
 
+@pytest.mark.parametrize(("own", "during"), [(700, heap.NEW_OBJECTS), (10**6, 10**6), (0, 0)])
+def test_searches_are_fewer_and_as_before_afterwards(own, during):
+    """A caller who wants still fewer, or none at all, has their own way."""
+    before = gc.get_threshold()
+    try:
+        gc.set_threshold(own, 11, 12)
+        with settled_heap():
+            assert gc.get_threshold() == (during, 11, 12)
+        assert gc.get_threshold() == (own, 11, 12)
+    finally:
+        gc.set_threshold(*before)
+
+
 def test_what_a_caller_has_put_aside_stays_there():
     gc.freeze()
     try:

@@ -20,7 +20,6 @@ from fedsim.learning.algorithms.plain import Plain
 from fedsim.learning.client_evaluations import evaluate_clients
 from fedsim.learning.compression.compressors import Compressor, NoCompression
 from fedsim.learning.computing import ExecutorUsed, Work
-from fedsim.learning.contracts import Model, Release, Update
 from fedsim.learning.data.partitions.statistics import label_counts
 from fedsim.learning.drawn_samples import Drawn
 from fedsim.learning.evaluation import ClientEvaluations, Evaluation, PendingEvaluation
@@ -39,6 +38,7 @@ from fedsim.learning.lineage.messages import Messages
 from fedsim.learning.lineage.recipes import Aggregation, Combination
 from fedsim.learning.lineage.updates import Updates, bases_of, digest_of_all, follow
 from fedsim.learning.local_training import check_batches, checked_probe, probe_samples
+from fedsim.learning.model_and_update import Model, Release, Update
 from fedsim.learning.models.channels import NarrowModel, Widths
 from fedsim.learning.models.layout import ModelLayout
 from fedsim.learning.models.settings import Architecture

@@ -12,11 +12,11 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Final, Protocol, overload
 
 from fedsim.arrays import Vector
-from fedsim.learning.contracts import Release
 from fedsim.learning.drawn_samples import Draw
 from fedsim.learning.evaluation import PendingEvaluation
 from fedsim.learning.executors.contracts import OptimizerState
 from fedsim.learning.lineage.digests import CohortDigests, digest_of
+from fedsim.learning.model_and_update import Release
 from fedsim.learning.server_optimizers.contracts import ServerState
 from fedsim.learning.store.contracts import Record
 

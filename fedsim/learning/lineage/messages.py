@@ -9,10 +9,10 @@ import numpy as np
 from fedsim.arrays import FloatArray, Mask, Vector
 from fedsim.identity import identity
 from fedsim.learning.compression.compressors import COMPRESSOR, Compressor
-from fedsim.learning.contracts import Release
 from fedsim.learning.executors.contracts import OptimizerState
 from fedsim.learning.lineage.digests import digest_of
 from fedsim.learning.lineage.handles import LEFT_OUT, Training
+from fedsim.learning.model_and_update import Release
 from fedsim.learning.models.layout import ModelLayout
 from fedsim.streams import Streams
 from fedsim.units import BITS_PER_FLOAT32

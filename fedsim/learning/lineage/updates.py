@@ -7,12 +7,12 @@ from hashlib import blake2b
 import numpy as np
 
 from fedsim.arrays import FloatArray, IntArray
-from fedsim.learning.contracts import Release
 from fedsim.learning.drawn_samples import Drawn
 from fedsim.learning.lineage.digests import CohortDigests
 from fedsim.learning.lineage.handles import Cohort, ModelHandle, Outgoing, StateHandle, Training
 from fedsim.learning.lineage.local_work import LocalWork
 from fedsim.learning.lineage.messages import Messages
+from fedsim.learning.model_and_update import Release
 
 
 class Updates:

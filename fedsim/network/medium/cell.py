@@ -25,7 +25,7 @@ import numpy as np
 from pydantic_core import core_schema
 from simpy import Environment
 
-from fedsim.arrays import FloatArray, IntArray
+from fedsim.arrays import FloatArray, IntArray, numbers_of
 from fedsim.network.medium.delayed import Delay, DelayedReception
 from fedsim.network.medium.disciplines import DISCIPLINE, Discipline, MakespanWithPower
 from fedsim.network.medium.drawn import DrawnSpectrum
@@ -190,9 +190,8 @@ class Direction:
         self.media: Mapping[int, SharedSpectrum | DrawnSpectrum] = {}
         sites = np.unique(serving).tolist() if rule != "dedicated" else []
         if sites:
-            self._efficiency: list[float] = (channel.ergodic_rate_bps / channel.bandwidth_hz).tolist()
-            self._delay_s: list[float] = delay_s.tolist()
-            self._site: list[int] = serving.tolist()
+            self._efficiency = numbers_of(channel.ergodic_rate_bps / channel.bandwidth_hz)
+            self._delay_s, self._site = numbers_of(delay_s), numbers_of(serving)
         if rule in ("multicast", "multicast-rateless"):
             heard = channel if rule == "multicast" else None
             casts = {site: Multicast(env, channel.bandwidth_hz, heard) for site in sites}
@@ -252,7 +251,7 @@ def _drawn_rule(rule: Sharing) -> Callable[[Channel], BandRule | TimeRule] | Non
 
 def _discipline(channel: Channel, rule: Sharing) -> Discipline:
     """Return a new discipline that knows the radio of the cell."""
-    if channel.share_gain is not None and isinstance(rule, str) and rule in _POWERED:
+    if isinstance(rule, str) and rule in _POWERED and channel.share_gain is not None:
         found: Discipline = _POWERED[rule]()
     else:
         found = DISCIPLINE.checked(SHARINGS.make_recipe(rule).build())

@@ -328,12 +328,7 @@ class DrawnSpectrum:
 
     def _send_on(self, transfer: DrawnTransfer) -> None:
         transfer.leave(transfer.bits, transfer.work_done)
-        if transfer.delay_s > 0:
-            call_after(self.env, transfer.delay_s, transfer.arrive)
-        else:
-            # Not as part of this event: the medium is busy with it.
-            transfer.arrived = True
-            transfer.done.succeed()
+        transfer.send_on()
 
 
 def _place(rows: IntArray, row: int) -> int | None:

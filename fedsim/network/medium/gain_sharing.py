@@ -3,7 +3,7 @@
 import math
 from abc import abstractmethod
 from collections.abc import Collection, Sequence
-from heapq import heapify, heappop, heappush
+from heapq import heapify, heappop, heappush, heapreplace
 from typing import ClassVar, Final
 
 import numpy as np
@@ -168,30 +168,34 @@ class GainSharing(Discipline):
         heap, present, now, share = self._heap, self._present, self._time, self._share
         fewer_of, more_of, done_of, ceiling_of = self._fewer_of, self._more_of, self._done_of, self._ceiling_of
         fewer_clock, more_clock, older = self._fewer_clock, self._more_clock, self._older
-        first, claim, least, bound = None, self._first, math.inf, 0.0
+        if self._first is not None:
+            heappush(heap, (now, self._first))
+        first, first_left, least, until = None, 0.0, math.inf, math.inf
         others: list[tuple[float, _Claim]] = []
-        while True:
-            if claim is None:
-                if not heap or heap[0][0] > now + least:
-                    break
-                claim = heappop(heap)[1]
-                if present.get(claim[3]) is not claim:
-                    claim = None
-                    continue
-            _, kind, finish, _ = claim
+        while heap and heap[0][0] <= until:
+            claim = heap[0][1]
+            _, kind, finish, job = claim
+            if present.get(job) is not claim:
+                heappop(heap)
+                continue
             fewer, more = fewer_of[kind], more_of[kind]
             left = finish - done_of[kind] - fewer_clock * fewer - more_clock * more
             for clock, gain_of in older:
                 left -= clock * gain_of[kind]
             time = left / (fewer + share * (more - fewer))
-            own_bound = now + left / ceiling_of[kind]
-            if first is None or time < least or (time == least and claim < first):
-                if first is not None:
-                    others.append((bound, first))
-                first, least, bound = claim, time, own_bound
+            if first is None:
+                heappop(heap)
+                first, first_left, least, until = claim, left, time, now + time
+                continue
+            if time < least or (time == least and claim < first):
+                claim, left, first, first_left = first, first_left, claim, left
+                least, until = time, now + time
+            bound = now + left / ceiling_of[claim[1]]
+            if bound > until:
+                heapreplace(heap, (bound, claim))
             else:
-                others.append((own_bound, claim))
-            claim = None
+                heappop(heap)
+                others.append((bound, claim))
         for entry in others:
             heappush(heap, entry)
         if first is None:

@@ -142,7 +142,7 @@ class MulticastGroup:
         """Return the number of bits of the message carried so far."""
         if self.transfer is None or self.pace is None:
             return 0.0
-        if self.transfer.arrived:
+        if self.transfer.done.triggered:
             return self.transfer.bits
         return min(self.transfer.bits, self.pace.bits(self.multicast.env.now - self.began_s))
 

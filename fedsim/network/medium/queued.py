@@ -5,7 +5,7 @@ from typing import Any, Generic, Protocol, TypeVar
 
 from simpy import Environment, Event
 
-from fedsim.clock import process_now
+from fedsim.clock import happen_after, silence
 from fedsim.network.transfers import Transfer
 
 Carried_contra = TypeVar("Carried_contra", contravariant=True)
@@ -42,10 +42,10 @@ class QueuedTransfer(Transfer, Generic[Medium]):
     came_s : instant of its start; `inf` before
     began_s : instant at which its service began; None before
     work_done : work done for it when it left the medium, in Hz s
-    cancelled, arrived : whether it was cancelled, or is complete at the receiver
+    cancelled : whether it was cancelled
     """
 
-    __slots__ = ("_medium", "arrived", "began_s", "bits", "came_s", "cancelled", "delay_s", "done", "work_done")
+    __slots__ = ("_medium", "began_s", "bits", "came_s", "cancelled", "delay_s", "done", "work_done")
 
     def __init__(self, medium: Medium, bits: float, delay_s: float) -> None:
         self._medium, self.bits, self.delay_s = medium, bits, delay_s
@@ -53,7 +53,7 @@ class QueuedTransfer(Transfer, Generic[Medium]):
         self.came_s = math.inf
         self.began_s: float | None = None
         self.work_done = 0.0
-        self.cancelled = self.arrived = False
+        self.cancelled = False
 
     def begin(self) -> None:
         """Start now, unless the transfer has been cancelled."""
@@ -62,8 +62,9 @@ class QueuedTransfer(Transfer, Generic[Medium]):
 
     def cancel(self) -> None:
         """End the transfer now and free its share; nothing if it has arrived."""
-        if not (self.cancelled or self.arrived):
+        if not (self.cancelled or self.done.triggered):
             self.cancelled = True
+            silence(self.done)
             self._medium.forget(self)
 
     def queued_s(self) -> float:
@@ -72,8 +73,10 @@ class QueuedTransfer(Transfer, Generic[Medium]):
             return self.began_s - self.came_s
         return 0.0 if self.came_s == math.inf else self._medium.env.now - self.came_s
 
-    def arrive(self, _event: Event) -> None:
-        """Trigger `done` as part of this event, unless the transfer was cancelled during its propagation delay."""
-        if not self.cancelled:
-            self.arrived = True
-            process_now(self.done)
+    def send_on(self) -> None:
+        """Arrive after the propagation delay, now that all has been carried."""
+        if self.delay_s > 0:
+            happen_after(self.done, self.delay_s)
+        else:
+            # Not as part of this event: the medium is busy with it.
+            self.done.succeed()

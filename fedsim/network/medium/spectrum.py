@@ -37,7 +37,7 @@ class SpectrumTransfer(QueuedTransfer["SharedSpectrum"]):
 
     def sent_bits(self) -> float:
         """Return the number of bits carried so far."""
-        if self.arrived:
+        if self.done.triggered:
             return self.bits
         work_done = self._medium.work_done(self)
         return self.bits if work_done >= self.work else self.bits * max(0.0, work_done / self.work)
@@ -105,7 +105,7 @@ class SharedSpectrum:
         else:
             transfer.began_s = now_s
             if work == 0:
-                self._send_on(transfer)
+                transfer.send_on()
 
     def _join(self, transfer: SpectrumTransfer, now_s: float) -> None:
         """Give a transfer its share from now on."""
@@ -208,12 +208,11 @@ class SharedSpectrum:
 
         A timer that fires too early (transfers have started since) plans anew, so that a start costs no event.
         """
-        delay_s = left / self._rate_hz if left > 0.0 else 0.0
-        if now_s + delay_s < self._fires_s:
-            self._fire_after(now_s, delay_s)
+        self._fire_after(now_s, left / self._rate_hz if left > 0.0 else 0.0)
 
     def _fire_after(self, now_s: float, delay_s: float) -> None:
-        self._timer, self._fires_s = call_after(self.env, delay_s, self._on_time), now_s + delay_s
+        if now_s + delay_s < self._fires_s:
+            self._timer, self._fires_s = call_after(self.env, delay_s, self._on_time), now_s + delay_s
 
     def _plan_join(self, transfer: SpectrumTransfer, now_s: float) -> None:
         """Plan for a join that brings no other end forward at once, and for others after all joins of one event."""
@@ -223,8 +222,7 @@ class SharedSpectrum:
             call_next(self.env, self._plan_joined)
         else:
             self._rate_changed = True
-            if now_s + delay_s < self._fires_s:
-                self._fire_after(now_s, delay_s)
+            self._fire_after(now_s, delay_s)
 
     def _plan_joined(self, _event: Event) -> None:
         """Plan after all joins of one event."""
@@ -257,7 +255,7 @@ class SharedSpectrum:
             transfer.work_done = work
             self._received += work
             self._let_go(transfer, now_s)
-            self._send_on(transfer)
+            transfer.send_on()
         return 0.0
 
     def _let_go(self, transfer: SpectrumTransfer, now_s: float) -> None:
@@ -272,11 +270,3 @@ class SharedSpectrum:
         self._sojourn_s += now_s - transfer.came_s
         if not self._present:
             self._came_s = 0.0
-
-    def _send_on(self, transfer: SpectrumTransfer) -> None:
-        if transfer.delay_s > 0:
-            call_after(self.env, transfer.delay_s, transfer.arrive)
-        else:
-            # Not as part of this event: the medium is busy with it.
-            transfer.arrived = True
-            transfer.done.succeed()

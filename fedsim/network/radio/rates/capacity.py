@@ -42,7 +42,11 @@ def _scaled_exponential_integral(x: FloatArray) -> FloatArray:
     from scipy.special import exp1
 
     small = np.minimum(x, _FRACTION_FROM)
-    tail = np.zeros_like(x)
+    found = np.asarray(np.exp(small) * exp1(small))
+    far = x >= _FRACTION_FROM
+    beyond = x[far]
+    tail = np.zeros_like(beyond)
     for k in range(_FRACTION_DEPTH, 0, -1):
-        tail = k * k / (x + (2 * k + 1) - tail)
-    return np.where(x < _FRACTION_FROM, np.exp(small) * exp1(small), 1.0 / (x + 1.0 - tail))
+        tail = k * k / (beyond + (2 * k + 1) - tail)
+    found[far] = 1.0 / (beyond + 1.0 - tail)
+    return found

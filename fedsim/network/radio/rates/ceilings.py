@@ -50,10 +50,13 @@ def mean_below_ceiling(snr: FloatArray, ceiling: float, fading: Fading) -> Float
     grid = db_to_linear(grid_db)
     mean = _mean(grid, ceiling, reached, fading)
     with np.errstate(divide="ignore"):
-        level_db = linear_to_db(snr)
-    between = monotone_cubic(grid_db, mean, np.clip(level_db, first_db, last_db))
-    free = fading.mean_spectral_efficiency(snr)
-    return np.where(level_db <= first_db, np.minimum(free, ceiling), np.where(level_db < last_db, between, ceiling))
+        level_db = np.asarray(linear_to_db(snr))
+    found = np.full(level_db.shape, ceiling)
+    under, near = level_db <= first_db, (first_db < level_db) & (level_db < last_db)
+    if under.any():
+        found[under] = np.minimum(fading.mean_spectral_efficiency(np.asarray(snr)[under]), ceiling)
+    found[near] = monotone_cubic(grid_db, mean, level_db[near])
+    return found
 
 
 def _mean(snr: FloatArray, ceiling: float, reached: float, fading: Fading) -> FloatArray:
