@@ -13,7 +13,6 @@ classes; a scenario holds a `Recipe` for them and builds a fresh one for each ru
 
 import copy
 import difflib
-import functools
 import importlib
 import inspect
 import typing
@@ -21,17 +20,14 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Final, Self
 
-from pydantic import BaseModel, ConfigDict, ValidationError, create_model, model_validator
+from pydantic import BaseModel, ValidationError, model_validator
 from pydantic_core import InitErrorDetails, PydanticCustomError, core_schema
 
 from fedsim.code_digest import is_builtin
 from fedsim.inputs.bounds import out_of_bounds
+from fedsim.inputs.constructors import STRICT, kept_table_of, parameters_of, table_of
 from fedsim.inputs.packages import registered, with_package
 from fedsim.inputs.plugins import PluginError, load_kind
-
-_STRICT = ConfigDict(
-    frozen=True, extra="forbid", strict=True, allow_inf_nan=False, arbitrary_types_allowed=True, validate_default=True
-)
 
 
 def suggest(name: str, allowed: Iterable[str]) -> str:
@@ -48,7 +44,7 @@ def refusal(code: str, message: str, /, **context: object) -> PydanticCustomErro
 class Settings(BaseModel):
     """A frozen, strict table of a scenario: no unknown names, no silent conversions, no NaN."""
 
-    model_config = _STRICT
+    model_config = STRICT
 
     @model_validator(mode="before")
     @classmethod
@@ -271,7 +267,7 @@ class Registry:
         kind, options = self.split(value)
         factory = self.load(kind)
         own = is_builtin(factory) if inspect.isclass(factory) else False
-        model = _kept_options(self.noun, factory) if own else _options(self.noun, factory)
+        model = kept_table_of(self.noun, factory) if own else table_of(self.noun, factory)
         check_names(self.noun, options, model.model_fields)
         checked = model.model_validate(dict(options))
         chosen = {name: getattr(checked, name) for name in model.model_fields}
@@ -315,11 +311,11 @@ class Registry:
         found = self.load(kind)
         if inspect.isclass(found) and issubclass(found, BaseModel):
             return list(found.model_fields)
-        return list(_parameters(found))
+        return list(parameters_of(found))
 
     def _recipe_of(self, value: Any) -> Recipe:
         self._check_methods(value)
-        options = {name: getattr(value, name, inspect.Parameter.empty) for name in _parameters(type(value))}
+        options = {name: getattr(value, name, inspect.Parameter.empty) for name in parameters_of(type(value))}
         if all(_is_plain(option) for option in options.values()):
             return Recipe(self.kind_of(value), type(value), options)
         return Recipe(self.kind_of(value), type(value), {}, copy.deepcopy(value))
@@ -395,28 +391,3 @@ def _is_plain(value: object) -> bool:
     if isinstance(value, list | tuple):
         return all(_is_plain(item) for item in value)
     return value is None or isinstance(value, bool | int | float | str)
-
-
-def _parameters(factory: Callable[..., Any]) -> dict[str, Any]:
-    """Return name -> (annotation, default) of a constructor's parameters, as create_model takes them."""
-    constructor = getattr(factory, "__init__", factory)
-    if constructor == object.__init__:
-        return {}
-    try:
-        hints = typing.get_type_hints(constructor, include_extras=True)
-    except NameError:
-        hints = {}
-    return {
-        name: (hints.get(name, Any), ... if parameter.default is parameter.empty else parameter.default)
-        for name, parameter in inspect.signature(factory).parameters.items()
-        if parameter.kind in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY)
-    }
-
-
-def _options(noun: str, factory: Callable[..., Any]) -> type[BaseModel]:
-    """Return the table of a constructor's options."""
-    return create_model(noun, __config__=_STRICT, **_parameters(factory))
-
-
-_kept_options: Final[Callable[[str, Any], type[BaseModel]]] = functools.cache(_options)
-"""For constructors of fedsim's own, which stay as they are."""

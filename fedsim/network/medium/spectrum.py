@@ -31,9 +31,7 @@ class SpectrumTransfer(QueuedTransfer["SharedSpectrum"]):
 
     __slots__ = ("work",)
 
-    def __init__(self, medium: "SharedSpectrum", bits: float, work: float, delay_s: float) -> None:
-        super().__init__(medium, bits, delay_s)
-        self.work = work
+    work: float
 
     def sent_bits(self) -> float:
         """Return the number of bits carried so far."""
@@ -89,8 +87,9 @@ class SharedSpectrum:
         efficiency : bit/s/Hz of its link, >= 0; at 0 it never ends and takes nothing from the others
         delay_s : propagation delay, >= 0
         """
-        work = (bits / efficiency if efficiency > 0 else math.inf) if bits > 0 else 0.0
-        return SpectrumTransfer(self, bits, work, delay_s)
+        transfer = SpectrumTransfer(self, bits, delay_s)
+        transfer.work = (bits / efficiency if efficiency > 0 else math.inf) if bits > 0 else 0.0
+        return transfer
 
     def start(self, transfer: SpectrumTransfer) -> None:
         """Start a transfer now that this medium has made."""
