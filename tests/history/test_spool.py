@@ -16,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fedsim.errors import RunError
-from fedsim.history import Recorder, recorder
+from fedsim.history import Recorder, growing
 from fedsim.history.schema import EVALUATIONS
 from fedsim.history.spool import Spool, read_batches
 from fedsim.results.tables import write_parquet
@@ -130,7 +130,7 @@ def evaluation(number):
 
 
 def test_an_evaluation_that_is_known_later_keeps_its_place(monkeypatch):
-    monkeypatch.setattr(recorder, "ROWS_IN_A_BATCH", 3)
+    monkeypatch.setattr(growing, "ROWS_IN_A_BATCH", 3)
     kept, asked = Recorder("later"), []
 
     def later():

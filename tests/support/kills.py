@@ -27,7 +27,7 @@ from typing import Any, NoReturn, Self
 
 from fedsim import Scenario, cli, read_run
 from fedsim.errors import RunError
-from fedsim.history import recorder, spool
+from fedsim.history import growing, spool
 from fedsim.results import recording, saver
 
 ACTS = {"open", "os.rename", "os.remove", "os.mkdir", "os.rmdir", "os.truncate"}
@@ -187,7 +187,7 @@ def run_and_die(scenario: Scenario, folder: Path, store: Any, point: int, *, rep
     spool.Spool._write = written  # type: ignore[method-assign]
     # Every round is put on disk, and parts of rounds too.
     saver._SECONDS_BETWEEN_WRITES, saver._SHARE_OF_TIME_WRITING = 0.0, 1e9  # type: ignore[misc]
-    recorder.ROWS_IN_A_BATCH = 5  # type: ignore[misc]
+    growing.ROWS_IN_A_BATCH = 5  # type: ignore[misc]
     sys.addaudithook(heard)
     recording.run(scenario, folder, store=store, replace=replace)
 

@@ -65,7 +65,7 @@ def test_a_violation_ends_a_run_in_a_folder_as_failed_and_no_row_is_lost(every_r
 @pytest.mark.parametrize("spills", [1, 7, 10**4])
 def test_each_row_is_checked_once_however_rows_leave_memory(spills, monkeypatch):
     """Rounds of three rows each; they leave memory after every row, after seven or more, or at the end."""
-    monkeypatch.setattr("fedsim.history.recorder.ROWS_IN_A_BATCH", spills)
+    monkeypatch.setattr("fedsim.history.growing.ROWS_IN_A_BATCH", spills)
     simulation = Simulation(TIMING)
     seen = {}
     check = simulation.recorder.audit.check
