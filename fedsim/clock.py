@@ -35,7 +35,17 @@ Waiting = Generator[Event, Any, None]
 
 
 class Clock(Environment):
-    """SimPy's environment, whose instant is in a slot: it is read often, and SimPy calls a function for that."""
+    """SimPy's environment, whose instant is in a slot: it is read often, and SimPy calls a function for that.
+
+    Examples
+    --------
+    >>> clock = Clock()
+    >>> upload = call_after(clock, 2.5, lambda event: print(f"{event.value} at {clock.now} s"), value="delivered")
+    >>> clock.run(until=10.0)
+    delivered at 2.5 s
+    >>> clock.now
+    10.0
+    """
 
     __slots__ = ("_now",)
 
@@ -50,6 +60,15 @@ def call_when(event: Event, callback: Callable[[Event], None]) -> None:
     ----------
     event : that is waited for
     callback : gets the event
+
+    Examples
+    --------
+    >>> clock = Clock()
+    >>> upload = clock.timeout(1.5, value="an update")
+    >>> call_when(upload, lambda event: print(event.value, "at", clock.now))
+    >>> clock.run()
+    an update at 1.5
+    >>> call_when(upload, print)  # it is processed already
     """
     if event.callbacks is not None:
         event.callbacks.append(callback)
@@ -73,6 +92,16 @@ def call_after(env: Environment, delay_s: float, callback: Callable[[Event], Non
     ------
     ValueError
         If the delay is below 0.
+
+    Examples
+    --------
+    >>> clock = Clock()
+    >>> upload = call_after(clock, 0.25, lambda event: print("arrived at", clock.now))
+    >>> clock.run()
+    arrived at 0.25
+    >>> call_after(clock, -1.0, print)
+    Traceback (most recent call last):
+    ValueError: a delay of -1.0 s is not allowed; it must be at least 0
     """
     if delay_s < 0:
         raise ValueError(f"a delay of {delay_s} s is not allowed; it must be at least 0")
@@ -90,6 +119,15 @@ def call_next(env: Environment, callback: Callable[[Event], None]) -> None:
     ----------
     env : clock of the run
     callback : gets the event of the call
+
+    Examples
+    --------
+    >>> clock = Clock()
+    >>> other = call_after(clock, 0.0, lambda event: print("second"))
+    >>> call_next(clock, lambda event: print("first"))
+    >>> clock.run()
+    first
+    second
     """
     event = Event(env)
     event._ok, event._value = True, None
@@ -133,6 +171,15 @@ def process_now(event: Event) -> None:
     Parameters
     ----------
     event : that nothing has triggered yet
+
+    Examples
+    --------
+    >>> enough = Clock().event()
+    >>> call_when(enough, lambda event: print("the round is over"))
+    >>> process_now(enough)
+    the round is over
+    >>> enough.processed
+    True
     """
     event._ok, event._value = True, None
     callbacks, event.callbacks = event.callbacks, None  # type: ignore[assignment]  # as SimPy does
@@ -147,6 +194,17 @@ def wait_until(env: Environment, time_s: float) -> Waiting:
     ----------
     env : clock of the run
     time_s : simulated second of the instant
+
+    Examples
+    --------
+    >>> clock = Clock()
+    >>> def server():
+    ...     yield from wait_until(clock, 2.0)
+    ...     yield from wait_until(clock, 1.0)  # is past, and costs no time
+    ...     print(clock.now)
+    >>> process = clock.process(server())
+    >>> clock.run()
+    2.0
     """
     yield env.timeout(max(0.0, time_s - env.now))
 
@@ -163,6 +221,16 @@ class LastOfInstant(Event):
     env : Environment
     delay_s : float >= 0
     after_its_like : whether it also comes after every event of its own kind that does not say so
+
+    Examples
+    --------
+    >>> clock = Clock()
+    >>> deadline = LastOfInstant(clock, 1.0)
+    >>> call_when(deadline, lambda event: print("deadline"))
+    >>> upload = call_after(clock, 1.0, lambda event: print("delivered in time"))
+    >>> clock.run()
+    delivered in time
+    deadline
     """
 
     def __init__(self, env: Environment, delay_s: float, *, after_its_like: bool = False) -> None:
@@ -180,6 +248,16 @@ def first_of(env: Environment, enough: Event, limit: LastOfInstant) -> Waiting:
     env : clock of the run
     enough : event that ends the wait
     limit : event of the deadline, the last one of its instant
+
+    Examples
+    --------
+    >>> clock = Clock()
+    >>> def server():
+    ...     yield from first_of(clock, clock.timeout(3.0), LastOfInstant(clock, 2.0))
+    ...     print("over at", clock.now)
+    >>> process = clock.process(server())
+    >>> clock.run()
+    over at 2.0
     """
     yield enough | limit
     while not enough.triggered and (tied_s := tie_s(env)):
@@ -192,6 +270,18 @@ def rest_of_instant(env: Environment) -> Waiting:
     Parameters
     ----------
     env : clock of the run
+
+    Examples
+    --------
+    >>> clock = Clock()
+    >>> def server():
+    ...     upload = call_after(clock, 0.0, lambda event: print("delivered"))
+    ...     yield from rest_of_instant(clock)
+    ...     print("counted at", clock.now)
+    >>> process = clock.process(server())
+    >>> clock.run()
+    delivered
+    counted at 0.0
     """
     yield LastOfInstant(env, 0.0)
     while tied_s := tie_s(env):
@@ -204,6 +294,17 @@ def tie_s(env: Environment) -> float:
     Parameters
     ----------
     env : clock of the run
+
+    Examples
+    --------
+    >>> clock = Clock(initial_time=0.6)
+    >>> upload = call_after(clock, 1e-16, lambda event: None)
+    >>> 0 < tie_s(clock) < 1e-15  # rounding only: it counts as the present instant
+    True
+    >>> later = Clock(initial_time=0.6)
+    >>> upload = call_after(later, 1e-9, lambda event: None)
+    >>> tie_s(later)
+    0.0
     """
     next_s = env.peek() - env.now
     return float(next_s) if next_s <= TIE_ULPS * math.ulp(env.now) else 0.0
@@ -218,6 +319,14 @@ def delay_until(env: Environment, time_s: float) -> float:
     ----------
     env : Environment
     time_s : instant
+
+    Examples
+    --------
+    >>> clock = Clock(initial_time=0.1)
+    >>> clock.now + (0.9 - clock.now) == 0.9, clock.now + delay_until(clock, 0.9) <= 0.9
+    (True, True)
+    >>> delay_until(clock, 0.05)
+    0.0
     """
     delay_s = time_s - env.now
     if delay_s <= 0:

@@ -218,14 +218,12 @@ def simulate(
     scenario : what to run
     data_dir : folder of real data sets; ``FEDSIM_DATA`` or the user's cache by default
     store : keeps results of training, so that runs that share one compute no training twice: a `Store`, the folder of
-        one,
-        or False for none; ``FEDSIM_STORE`` or a folder in the user's cache by default
-    keeping : which models stay in the store once a newer one is there: ``"all"`` (the default), ``"last"``, ``"every
-        10"``
+        one, or False for none; ``FEDSIM_STORE`` or a folder in the user's cache by default
+    keeping : which models stay in the store once a newer one is there: ``"all"`` (the default), ``"last"`` or
+        ``"every 10"``
     on_round : called after every round with a `Progress`
     executor : what computes trainings and evaluations: a kind of `fedsim.learning.EXECUTORS`, ``"module:Class"``, or
-        what
-        makes one; ``FEDSIM_EXECUTOR`` or ``"auto"`` by default. The history does not depend on it beyond rounding.
+        what makes one; ``FEDSIM_EXECUTOR`` or ``"auto"`` by default. The history does not depend on it beyond rounding.
     device : where the executor computes, in torch's words; ``FEDSIM_DEVICE`` or ``"cpu"`` by default
     precision : of the arithmetic inside layers, ``"float32"`` or ``"bfloat16"``
 

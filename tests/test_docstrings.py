@@ -5,6 +5,7 @@ Parameters named in a signature are listed; what is returned is said, in a secti
 fulfils, since what these say holds for it.
 """
 
+import doctest
 import inspect
 import re
 
@@ -77,6 +78,14 @@ def test_functions_list_the_errors_that_they_raise():
         known = "\n".join(sections(text).get("Raises", "") for text in told(one))
         missing[one.home] = {name for name in found[one.home] if name not in known}
     assert not {home: names for home, names in missing.items() if names}
+
+
+def test_classes_and_functions_are_shown_at_work():
+    """`tests/test_doctests.py` runs the examples."""
+    found = {one.place: doctest.DocTestParser().get_examples(one.text) for one in public()}
+    assert sum(map(len, found.values())) > 500
+    assert not [place for place, examples in found.items() if not examples]
+    assert not [place for place, examples in found.items() if any(doctest.SKIP in one.options for one in examples)]
 
 
 def test_docstrings_list_no_parameter_that_is_none():

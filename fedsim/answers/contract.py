@@ -34,6 +34,25 @@ class Contract:
     Attributes
     ----------
     noun, protocol, members : as given
+
+    Examples
+    --------
+    >>> from typing import Protocol
+    >>> from fedsim.answers import Numbers, shaped
+    >>> class Law(Protocol):
+    ...     def factor(self, staleness):
+    ...         ...
+    >>> law = Contract("staleness law", Law, {"factor": Numbers(shaped("staleness"), least=0.0)})
+    >>> class Mine:
+    ...     __module__ = "own_parts"  # fedsim's own parts are not checked
+    ...     def factor(self, staleness):
+    ...         return 1 / (1 + staleness)
+    >>> law.checked(Mine()).factor(np.array([0, 1, 3])).tolist()
+    [1.0, 0.5, 0.25]
+    >>> law.checked(Mine()).factor(np.array([0, -3]))  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+    fedsim.errors.PartError: staleness law own_parts:Mine.factor returned -0.5
+      allowed: an array of numbers of shape (2,) of at least 0, finite...
     """
 
     def __init__(self, noun: str, protocol: type, members: Mapping[str, Kind], inherited: tuple[str, ...] = ()) -> None:
@@ -138,6 +157,16 @@ class PartOf:
     type : of the part; object for parts that are known by their members
     contract : of the part
     none : whether None is allowed
+
+    Examples
+    --------
+    >>> from fedsim.per_client.laws import CLIENT_LAW, CLIENT_LAWS
+    >>> law = PartOf(object, CLIENT_LAW, none=True)
+    >>> law(CLIENT_LAWS.make({"kind": "uniform", "least": 1.0, "greatest": 2.0}), {}).limits().greatest
+    2.0
+    >>> law(5, {})
+    Traceback (most recent call last):
+    fedsim.answers.kinds.AnswerError: ('5', 'a part of type fedsim.per_client.laws.ClientLaw, or None')
     """
 
     type: type
@@ -186,6 +215,14 @@ def unchecked(part: object) -> object:
     Parameters
     ----------
     part : with a checker around it, or without
+
+    Examples
+    --------
+    >>> from fedsim.answers import Free
+    >>> mine = [1, 2]
+    >>> checked = Contract("reader", list, {"index": Free()}).checked(mine)
+    >>> checked is mine, unchecked(checked) is mine, unchecked(mine) is mine
+    (False, True, True)
     """
     return part._part if isinstance(part, _Guarded) else part
 

@@ -36,6 +36,17 @@ def asked(part: str, member: str, call: Callable[..., T], *arguments: object, er
     ------
     PartError
         If the member fails, whatever it raises.
+
+    Examples
+    --------
+    >>> from fedsim.errors import PartError
+    >>> asked("MySelector", "select", max, 3, 8)
+    8
+    >>> try:
+    ...     asked("MySelector", "select", max, 3)
+    ... except PartError as error:
+    ...     print(error.what)
+    MySelector.select failed with TypeError: 'int' object is not iterable
     """
     try:
         return call(*arguments)
@@ -60,6 +71,12 @@ def failed(
     failure : what was raised
     error : type of the error
     clients : ids that the call was about; none for a call that names no clients
+
+    Examples
+    --------
+    >>> error = failed("MySelector", "select", ValueError("too few"), clients=[3, 5, 6])
+    >>> error.what, error.of
+    ('MySelector.select failed with ValueError: too few', 3)
     """
     text = " ".join(str(failure).split())
     what = f"{part}.{member} failed with {type(failure).__name__}{f': {text}' if text else ''}"
@@ -76,6 +93,20 @@ def attributing() -> Iterator[None]:
     ------
     PartError
         In the place of an error in whose traceback there is such a part.
+
+    Examples
+    --------
+    >>> from fedsim.errors import PartError
+    >>> class Law:
+    ...     __module__ = "__main__"  # a user's own class, not fedsim's
+    ...     def factor(self):
+    ...         return 1 / 0
+    >>> try:
+    ...     with attributing():
+    ...         Law().factor()
+    ... except PartError as error:
+    ...     print(error.what)
+    __main__:Law.factor failed with ZeroDivisionError: division by zero
     """
     try:
         yield
@@ -102,6 +133,14 @@ def attributed(failure: Exception) -> PartError | None:
     Parameters
     ----------
     failure : with the traceback of the calls that it went through
+
+    Examples
+    --------
+    >>> try:
+    ...     int("one")
+    ... except ValueError as error:
+    ...     print(attributed(error))  # no class of the user's took part
+    None
     """
     found = None
     for frame, _ in traceback.walk_tb(failure.__traceback__):

@@ -25,6 +25,12 @@ class AnswerError(Exception):
     found : what was returned, in words
     allowed : what is allowed, in words
     at : place of the first wrong element along the first axis of the answer; None for one that is wrong as a whole
+
+    Examples
+    --------
+    >>> raise AnswerError("-1.0 for the second client", "numbers of at least 0", at=1)
+    Traceback (most recent call last):
+    fedsim.answers.kinds.AnswerError: ('-1.0 for the second client', 'numbers of at least 0')
     """
 
     def __init__(self, found: str, allowed: str, at: int | None = None) -> None:
@@ -33,7 +39,15 @@ class AnswerError(Exception):
 
 
 class Kind(Protocol):
-    """A kind of answer."""
+    """A kind of answer.
+
+    Examples
+    --------
+    >>> def in_capitals(answer, given):
+    ...     return str(answer).upper()
+    >>> OptionalOf(in_capitals)("late", {})
+    'LATE'
+    """
 
     def __call__(self, answer: object, given: Given) -> Any:
         """Return an answer that fedsim may keep, a copy of what can be changed.
@@ -57,6 +71,12 @@ def same_shape(name: str) -> ShapeOf:
     Parameters
     ----------
     name : of the argument
+
+    Examples
+    --------
+    >>> shape = same_shape("distance_m")
+    >>> shape({"distance_m": np.ones((3, 2))}), shape({"distance_m": 5.0})
+    ((3, 2), ())
     """
 
     def shape_of(given: Given) -> tuple[int, ...]:
@@ -72,6 +92,12 @@ def shaped(*sizes: str | int) -> ShapeOf:
     Parameters
     ----------
     *sizes : of the axes, in order
+
+    Examples
+    --------
+    >>> shape = shaped("client", "clients", 2)
+    >>> shape({"client": np.array([7, 8, 9]), "clients": 20})
+    (3, 20, 2)
     """
 
     def size_of(size: str | int, given: Given) -> int:
@@ -94,6 +120,15 @@ class Numbers:
     infinite : whether `inf` is allowed
     nan : whether NaN is allowed
     dtype : of the copy; numbers of an integer type must be given as integers
+
+    Examples
+    --------
+    >>> rates = Numbers(shaped("client"), least=0.0, infinite=True)
+    >>> rates([1, np.inf], {"client": np.array([4, 6])}).tolist()
+    [1.0, inf]
+    >>> rates(np.array([1.0, np.nan]), {"client": np.array([4, 6])})
+    Traceback (most recent call last):
+    fedsim.answers.kinds.AnswerError: ('nan', 'an array of numbers of shape (2,) of at least 0')
     """
 
     shape: ShapeOf | None
@@ -132,7 +167,7 @@ class Numbers:
         try:
             array = np.asarray(answer)
         except Exception as error:
-            raise AnswerError(in_words(answer), self.in_words(wanted)) from error
+            raise AnswerError(in_words(answer), self._allowed(wanted)) from error
         if array.shape == (0,) and isinstance(answer, list | tuple):
             array = array.astype(self.dtype)  # an empty list has no type of its own
         misshapen = wanted is not None and array.shape != wanted
@@ -141,9 +176,9 @@ class Numbers:
             if whole and array.dtype.kind == "f" and array.ndim == 1 and not misshapen:
                 at = next(iter(np.flatnonzero(array != np.floor(array)).tolist()), None)
                 found = found if at is None else str(array[at].item())
-            raise AnswerError(found, self.in_words(wanted), at)
+            raise AnswerError(found, self._allowed(wanted), at)
         if array.dtype.kind == "u" and array.size and array.max() > np.iinfo(np.int64).max and whole:
-            raise AnswerError(in_words(answer), self.in_words(wanted))
+            raise AnswerError(in_words(answer), self._allowed(wanted))
         return array.astype(self.dtype)
 
     def _check_each(self, values: NDArray[Any], wanted: tuple[int, ...] | None) -> None:
@@ -153,15 +188,9 @@ class Numbers:
             right |= np.isnan(wide)
         if not right.all():
             first = np.argwhere(~right)[0].tolist()
-            raise AnswerError(str(values.item(*first)), self.in_words(wanted), first[0] if first else None)
+            raise AnswerError(str(values.item(*first)), self._allowed(wanted), first[0] if first else None)
 
-    def in_words(self, wanted: tuple[int, ...] | None) -> str:
-        """Return what is allowed.
-
-        Parameters
-        ----------
-        wanted : shape that is allowed; None for any
-        """
+    def _allowed(self, wanted: tuple[int, ...] | None) -> str:
         numbers = "whole numbers" if issubclass(self.dtype, np.integer) else "numbers"
         what = f"an array of {numbers}" if wanted is None else f"an array of {numbers} of shape {wanted}"
         return f"{what}{range_in_words(self.least, self._most)}{', or NaN' if self.nan else ''}"
@@ -174,6 +203,12 @@ class Mask:
     Attributes
     ----------
     shape : of the answer
+
+    Examples
+    --------
+    >>> Mask(shaped(2))([1, 0], {})
+    Traceback (most recent call last):
+    fedsim.answers.kinds.AnswerError: ('[1, 0]', 'an array of True and False of shape (2,)')
     """
 
     shape: ShapeOf
@@ -197,6 +232,15 @@ class Number:
     infinite : whether `inf` is allowed
     whole : whether it must be a whole number
     none : whether None is allowed
+
+    Examples
+    --------
+    >>> deadline_s = Number(least=0.0, above=True, infinite=True)
+    >>> deadline_s(np.float32(2.5), {}), deadline_s(np.inf, {})
+    (2.5, inf)
+    >>> deadline_s(0, {})
+    Traceback (most recent call last):
+    fedsim.answers.kinds.AnswerError: ('0', 'a number above 0')
     """
 
     least: float = -_LARGEST
@@ -222,7 +266,14 @@ class Number:
 
 @dataclass(frozen=True)
 class Flag:
-    """True or False."""
+    """True or False.
+
+    Examples
+    --------
+    >>> Flag()(1, {})
+    Traceback (most recent call last):
+    fedsim.answers.kinds.AnswerError: ('1', 'True or False')
+    """
 
     def __call__(self, answer: object, given: Given) -> bool:
         """Return the truth value."""
@@ -238,6 +289,12 @@ class InstanceOf:
     Attributes
     ----------
     type : of the object
+
+    Examples
+    --------
+    >>> InstanceOf(str)(2, {})
+    Traceback (most recent call last):
+    fedsim.answers.kinds.AnswerError: ('2', 'an instance of builtins.str')
     """
 
     type: type
@@ -256,6 +313,12 @@ class OneOf:
     Attributes
     ----------
     values : that are allowed
+
+    Examples
+    --------
+    >>> OneOf(("client", "samples"))("sample", {})
+    Traceback (most recent call last):
+    fedsim.answers.kinds.AnswerError: ("'sample'", "'client', 'samples'")
     """
 
     values: Collection[Any]
@@ -274,6 +337,12 @@ class OptionalOf:
     Attributes
     ----------
     kind : of the answer
+
+    Examples
+    --------
+    >>> seconds = OptionalOf(Number(least=0.0))
+    >>> seconds(None, {}), seconds(2, {})
+    (None, 2.0)
     """
 
     kind: Kind
@@ -290,7 +359,13 @@ class OptionalOf:
 
 @dataclass(frozen=True)
 class Free:
-    """Anything: what the member does is guarded, and what it returns is checked where it is used."""
+    """Anything: what the member does is guarded, and what it returns is checked where it is used.
+
+    Examples
+    --------
+    >>> Free()({"anything": 1}, {})
+    {'anything': 1}
+    """
 
     def __call__(self, answer: object, given: Given) -> Any:
         """Return the answer as it is."""
@@ -303,6 +378,11 @@ def in_words(answer: object) -> str:
     Parameters
     ----------
     answer : what a part has returned
+
+    Examples
+    --------
+    >>> in_words(np.array([1.5, 2.0])), in_words({"a": 1})
+    ('[1.5, 2.0], an array of float64 of shape (2,)', 'a dict')
     """
     if isinstance(answer, np.ndarray):
         return f"{_SHORT.repr(answer.tolist())}, an array of {answer.dtype} of shape {answer.shape}"

@@ -22,6 +22,12 @@ class Agreement:
     distance : largest distance between the two empirical distribution functions
     p_value : probability of at least that distance if both came from one law, all times being independent
     sizes : of the two samples
+
+    Examples
+    --------
+    >>> same = Agreement.of("compute", np.array([1.0, 2.0, 3.0, 4.0]), np.array([1.0, 2.0, 3.0, 8.0]))
+    >>> same.means_s, same.distance, same.sizes  # the two distribution functions differ by 1/4, between 4 and 8
+    ((2.5, 3.5), 0.25, (4, 4))
     """
 
     title: str

@@ -34,6 +34,16 @@ class Calibration:
     presence : availability and dropout
     agreements : measured times beside those of a simulation; its laws are fitted to the rounds that are not held out
     notes : sentences on what was taken where the log says nothing
+
+    Examples
+    --------
+    >>> from fedsim.calibration import read_log
+    >>> rows = [[i % 3, 2 + i % 3] for i in range(12)]
+    >>> np.savetxt("phones.csv", rows, "%d", ",", header="client,uplink_s", comments="")
+    >>> found = calibrate(read_log("phones.csv"), by="client", rounds=20)
+    >>> uplink, factor = found.scenario.network.uplink, found.scenario.network.uplink_factor
+    >>> [round(uplink.value_s * one, 3) for one in factor], found.notes[0]
+    ([2.0, 3.0, 4.0], 'downlink_s and compute_s missing: taken as 0')
     """
 
     scenario: Scenario
@@ -76,6 +86,19 @@ def calibrate(
     ------
     FedsimError
         If the log does not fit what is asked for.
+
+    Examples
+    --------
+    >>> from fedsim import Scenario, run
+    >>> from fedsim.calibration import read_log
+    >>> uplink = {"kind": "shifted-exponential", "shift_s": 1.0, "scale_s": 0.5}
+    >>> network = {"kind": "latency", "downlink": "zero", "uplink": uplink}
+    >>> scenario = Scenario.load("scenarios/pause/fig2_cifar_iid_small.toml")
+    >>> known = scenario.replace({"rounds.count": 100, "learning": "none", "network": network})
+    >>> history = run(known, "runs/known")
+    >>> fitted = calibrate(read_log("runs/known"), rounds=20).scenario.network.uplink
+    >>> round(fitted.shift_s, 2), round(fitted.scale_s, 1)
+    (1.0, 0.5)
     """
     _check(log, by, clients, held_out)
     most = int(log.candidates.max(initial=0)) if log.candidates is not None else 0

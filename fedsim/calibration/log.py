@@ -42,6 +42,16 @@ class Log:
     outcome : codes of `Outcome`, shape (n,)
     candidates : clients that could be selected in each round, shape (r,); None if it is not known
     notes : sentences on what is missing, and what is taken instead
+
+    Examples
+    --------
+    >>> rows = [[i % 3, i // 3, 10 * (i // 3), 10 * (i // 3) + 2 + i % 3] for i in range(12)]
+    >>> np.savetxt("rounds.csv", rows, "%d", ",", header="client,round,start_s,end_s", comments="")
+    >>> log = read_log("rounds.csv")
+    >>> log.rounds, log.round_times_s().tolist()  # each until the slowest of its three clients has ended
+    (4, [4.0, 4.0, 4.0, 4.0])
+    >>> log.part(log.client == 0).spent_s[2].tolist()
+    [2.0, 2.0, 2.0, 2.0]
     """
 
     client: IntArray
@@ -111,6 +121,16 @@ def read_log(path: str | Path, rounds: str | Path | None = None) -> Log:
     ------
     DataError
         If a file cannot be read, or a column is missing or holds what it must not.
+
+    Examples
+    --------
+    >>> rows = [[7 + i % 3, 2 + i % 3] for i in range(12)]
+    >>> np.savetxt("log.csv", rows, "%d", ",", header="client,uplink_s", comments="")
+    >>> log = read_log("log.csv")
+    >>> log.names, log.client[:4].tolist(), log.spent_s[2, :4].tolist()
+    (('7', '8', '9'), [0, 1, 2, 0], [2.0, 3.0, 4.0, 2.0])
+    >>> log.notes[0]
+    'downlink_s and compute_s missing: taken as 0'
     """
     place, beside = Path(path), dict[str, NDArray[Any]]()
     if place.is_dir():

@@ -1,4 +1,14 @@
-"""Compute times, availability, dropout and energy of the clients' devices: arithmetic over arrays, without a clock."""
+"""Compute times, availability, dropout and energy of the clients' devices: arithmetic over arrays, without a clock.
+
+Examples
+--------
+>>> COMPUTE_TIMES.make({"kind": "rate", "samples_per_s": 50.0}).samples_per_s
+50.0
+>>> AVAILABILITIES.kind_of(Bernoulli(probability=0.5)), DROPOUTS.kind_of(Never()), ENERGIES.kind_of(NoEnergy())
+('bernoulli', 'never', 'none')
+>>> HETEROGENEITY_LAWS.option_names("log-normal")
+['sigma']
+"""
 
 from typing import Annotated
 
@@ -58,6 +68,15 @@ class Devices(Settings):
     dropout : when a client vanishes during a participation; never by default
     energy : energy of transfers and work, and the batteries; not modelled by default
         Clients below the least charge are no candidates, and one whose battery runs empty drops out at that instant.
+
+    Examples
+    --------
+    >>> Devices().may_lose_clients
+    False
+    >>> Devices(dropout={"kind": "hazard", "rate_per_s": 0.01}).may_lose_clients
+    True
+    >>> Devices(compute={"kind": "rate", "samples_per_s": [80.0, 20.0]}).compute.spread_sigma
+    0.0
     """
 
     compute: Annotated[ComputeTime, Slot(COMPUTE_TIMES)] = Rate(samples_per_s=100.0)

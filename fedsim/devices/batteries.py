@@ -29,6 +29,15 @@ class Prices:
     sample_j : energy of the operations on one sample; 0 where the cost of work follows from its time
     compute_w : power of work; 0 where the cost of work follows from its operations
     amplifier_efficiency, circuit_w : of a sender whose radiated power is known, see `sending_w`
+
+    Examples
+    --------
+    >>> prices = Prices(receive_j_per_bit=0.0, transmit_j_per_bit=0.0, sample_j=np.array([0.1, 0.4]), compute_w=0.0,
+    ...                 amplifier_efficiency=0.5, circuit_w=0.1)
+    >>> prices.of(np.array([1])).sample_j.tolist()
+    [0.4]
+    >>> round(float(prices.sending_w(20.0)), 6)  # 20 dBm are 0.1 W
+    0.3
     """
 
     receive_j_per_bit: Values
@@ -81,6 +90,14 @@ class EnergyDemand:
     power_w : power of the radio during each phase, shape (3, n); None where no time on the air costs energy
     frequency : share of the full clock frequency at which each member works, shape (n,); None for all of it
     transmit_power_dbm : radiated power that each member was given, shape (n,); None for its own
+
+    Examples
+    --------
+    >>> cost_j = np.array([[1.0, 1.0], [4.0, 4.0], [2.0, 2.0]])  # downlink, work and uplink of two members
+    >>> demand = EnergyDemand(np.array([7, 9]), np.array([10.0, 3.0]), cost_j, samples=np.array([50.0, 50.0]))
+    >>> phase, share = demand.runs_empty()
+    >>> phase.tolist(), share.tolist()  # the second has 2 J of 4 J for its work
+    ([3, 1], [1.0, 0.5])
     """
 
     client: IntArray
@@ -223,6 +240,16 @@ class Batteries:
     idle_gain_w : power that charges a battery, or discharges it if negative, while its client takes no part
     least_j : charge that a candidate needs, > 0
     charge_j : charges at time 0, shape (K,)
+
+    Examples
+    --------
+    >>> prices = Prices(receive_j_per_bit=0.0, transmit_j_per_bit=1e-6, sample_j=0.1, compute_w=0.0)
+    >>> phones = Batteries(prices, capacity_j=100.0, idle_gain_w=2.0, least_j=15.0, charge_j=np.array([60.0]))
+    >>> phones.charge_j(np.array([0]), time_s=5.0).tolist(), phones.charge_j(np.array([0]), time_s=60.0).tolist()
+    ([70.0], [100.0])
+    >>> demand = phones.begin(np.array([0]), 5.0, (1e6, 1e6), samples=np.array([200.0]), compute_s=np.array([2.0]))
+    >>> demand.cost_j[:, 0].tolist(), phones.charged(np.array([0]), 5.0).tolist()
+    ([0.0, 20.0, 1.0], [False])
     """
 
     def __init__(

@@ -63,6 +63,13 @@ class Rate(Component):
     spread_sigma : standard deviation of the logarithm of the clients' speeds
         0.5 by default, and 0 where `samples_per_s` gives each client its own.
     jitter_sigma : standard deviation of the logarithm of the jitter
+
+    Examples
+    --------
+    >>> from fedsim.streams import Streams
+    >>> times = Rate(samples_per_s=[100.0, 50.0], jitter_sigma=0.0).build(clients=2, streams=Streams(0))
+    >>> times.duration_s(np.array([1, 0]), draw=1, samples=np.array([200.0, 200.0])).tolist()
+    [4.0, 2.0]
     """
 
     requires: ClassVar[frozenset[str]] = frozenset({SAMPLES})
@@ -108,7 +115,14 @@ class RateTimes:
 
 
 class ZeroCompute(Component):
-    """Work takes no time: for studies of latency alone."""
+    """Work takes no time: for studies of latency alone.
+
+    Examples
+    --------
+    >>> from fedsim.streams import Streams
+    >>> ZeroCompute().build(clients=2, streams=Streams(0)).expected_s(np.array([200.0, 1e6])).tolist()
+    [0.0, 0.0]
+    """
 
     requires: ClassVar[frozenset[str]] = frozenset()
 

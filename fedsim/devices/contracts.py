@@ -40,6 +40,17 @@ class ComputeTimes(Protocol):
     """Durations of local work on each of the K devices of one run.
 
     Every answer is a function of its arguments and of the run's seed alone.
+
+    Examples
+    --------
+    >>> class Alike:
+    ...     def duration_s(self, client, draw, samples):
+    ...         return samples / 50.0
+    ...     def expected_s(self, samples):
+    ...         return samples / 50.0
+    >>> times: ComputeTimes = Alike()
+    >>> times.duration_s(np.array([4, 7]), draw=1, samples=np.array([200.0, 25.0])).tolist()
+    [4.0, 0.5]
     """
 
     def duration_s(self, client: IntArray, draw: int, samples: FloatArray) -> FloatArray:
@@ -79,6 +90,20 @@ class ComputeTime(Capable, Protocol):
     Attributes
     ----------
     requires : of ``"samples"`` and ``"flops"`` what durations depend on
+
+    Examples
+    --------
+    >>> from typing import ClassVar
+    >>> from fedsim import Component
+    >>> from fedsim.devices import Rate
+    >>> from fedsim.streams import Streams
+    >>> class Halved(Component):
+    ...     requires: ClassVar = frozenset({"samples"})
+    ...     samples_per_s: float
+    ...     def build(self, clients, streams, flops_per_sample=None):
+    ...         return Rate(samples_per_s=self.samples_per_s / 2, spread_sigma=0).build(clients, streams)
+    >>> Halved(samples_per_s=100.0).build(2, Streams(0)).expected_s(np.array([200.0, 50.0])).tolist()
+    [4.0, 1.0]
     """
 
     def build(self, clients: int, streams: Streams, flops_per_sample: float | None = None) -> ComputeTimes:
@@ -105,6 +130,21 @@ class Availability(ABC):
     kind : ``"timed"`` if clients come and go with time, whatever the draw; ``"per-draw"`` if the state of each client
         is drawn anew with each draw and holds as long as that draw does
     retry_s : seconds between a draw without a client that can take part and the next draw; only for ``"per-draw"``
+
+    Examples
+    --------
+    >>> class HalfDays(Availability):
+    ...     kind = "timed"
+    ...     def available(self, client, time_s, draw):
+    ...         return np.full(client.size, time_s % 86400 < 43200)
+    ...     def next_s(self, time_s, draw, client=None):
+    ...         return time_s if time_s % 86400 < 43200 else (time_s // 86400 + 1) * 86400.0, draw
+    ...     def part(self, client):
+    ...         return self
+    >>> HalfDays().available(np.array([0, 1]), time_s=50_000.0, draw=1).tolist()
+    [False, False]
+    >>> HalfDays().next_s(50_000.0, draw=1)
+    (86400.0, 1)
     """
 
     kind: Kind
@@ -245,6 +285,17 @@ class AvailabilityModel(Protocol):
     Attributes
     ----------
     may_leave : whether a client may leave during a participation; otherwise `Availability.leaves_after_s` is not called
+
+    Examples
+    --------
+    >>> from fedsim.devices import Bernoulli
+    >>> from fedsim.streams import Streams
+    >>> half: AvailabilityModel = Bernoulli(probability=0.5)
+    >>> half.may_leave
+    False
+    >>> share = half.build(10_000, Streams(0)).available(np.arange(10_000), time_s=0.0, draw=1).mean()
+    >>> bool(abs(share - 0.5) < 0.02)
+    True
     """
 
     may_leave: ClassVar[bool]
@@ -270,6 +321,16 @@ class Dropout(ABC):
     Attributes
     ----------
     possible : whether a client can drop out at all; otherwise no time is drawn
+
+    Examples
+    --------
+    >>> from fedsim import Component
+    >>> from fedsim.streams import Streams
+    >>> class AfterAMinute(Component, Dropout):
+    ...     def time_to_dropout_s(self, client, draw, streams, phases_s=None):
+    ...         return np.full(client.size, 60.0)
+    >>> AfterAMinute().time_to_dropout_s(np.array([0, 3]), 1, Streams(0)).tolist()
+    [60.0, 60.0]
     """
 
     possible: ClassVar[bool] = True

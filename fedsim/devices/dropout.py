@@ -24,7 +24,14 @@ DROPOUTS = Registry(
 
 
 class Never(Component, Dropout):
-    """No client vanishes."""
+    """No client vanishes.
+
+    Examples
+    --------
+    >>> from fedsim.streams import Streams
+    >>> Never().time_to_dropout_s(np.array([0, 3]), 1, Streams(0)).tolist()
+    [inf, inf]
+    """
 
     possible: ClassVar[bool] = False
 
@@ -41,6 +48,13 @@ class Hazard(Component, Dropout):
     Attributes
     ----------
     rate_per_s : dropouts per second of participation
+
+    Examples
+    --------
+    >>> from fedsim.streams import Streams
+    >>> life_s = Hazard(rate_per_s=0.1).time_to_dropout_s(np.arange(10_000), 1, Streams(0))
+    >>> bool(abs(life_s.mean() - 10.0) < 0.3), bool(abs((life_s > 5.0).mean() - np.exp(-0.1 * 5.0)) < 0.02)
+    (True, True)
     """
 
     rate_per_s: PositiveFloat

@@ -40,6 +40,14 @@ class Energy(Capable, Protocol):
     ----------
     may_run_empty : whether a battery may run empty during a participation
     requires : ``"model-bits"`` if a bit costs energy; ``"samples"`` and ``"flops"`` if an operation does
+
+    Examples
+    --------
+    >>> from fedsim.devices import NoEnergy
+    >>> from fedsim.streams import Streams
+    >>> law: Energy = NoEnergy()
+    >>> law.may_run_empty, law.build(10, Streams(0)) is None
+    (False, True)
     """
 
     may_run_empty: ClassVar[bool]
@@ -60,7 +68,15 @@ ENERGY: Final = Contract("energy law", Energy, {"build": OptionalOf(InstanceOf(B
 
 
 class NoEnergy(Component):
-    """Energy is not modelled: no participation costs energy and no battery runs empty."""
+    """Energy is not modelled: no participation costs energy and no battery runs empty.
+
+    Examples
+    --------
+    >>> from fedsim.devices import Devices
+    >>> from fedsim.streams import Streams
+    >>> Devices().energy.build(10, Streams(0)) is None
+    True
+    """
 
     may_run_empty: ClassVar[bool] = False
     requires: ClassVar[frozenset[str]] = frozenset()

@@ -1,16 +1,15 @@
 """Records a run while it goes on."""
 
 import contextlib
-from bisect import bisect_left
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, Final, NamedTuple, Protocol
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, Protocol
 
-import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from fedsim.errors import AuditError, RunError, WriteError
-from fedsim.history.column import Column, Piece, TableSchema
+from fedsim.errors import AuditError
+from fedsim.history.column import Piece, TableSchema
+from fedsim.history.growing import GrowingTable, MakeSpool, Row
 from fedsim.history.history import History
 from fedsim.history.schema import (
     ACCOUNTS,
@@ -26,15 +25,7 @@ from fedsim.history.schema import (
     SECURE_STEPS,
     TABLES,
 )
-from fedsim.history.spool import ROWS_IN_A_BATCH, Spool
-
-Row = Mapping[str, Any]
-MakeSpool = Callable[[TableSchema], Spool]
-
-_MOST_ROWS_IN_MEMORY: Final = 2**20
-"""Rows that are kept while the disk is full; more end the run."""
-_SINGLE_ROWS_IN_MEMORY: Final = 2**11
-"""Most rows in memory that were given one by one: each takes a hundred times the memory of its numbers."""
+from fedsim.history.spool import Spool
 
 
 class TableCheck(Protocol):
@@ -90,6 +81,14 @@ class Recorder:
     accounts : returns the columns of `ACCOUNTS` up to now; None for none
     clients : the table `CLIENTS`; None for none
     audit : checks rows when they leave memory, after they were put on disk; None for no checks, and after an error
+
+    Examples
+    --------
+    >>> recorder = Recorder("own-loop")
+    >>> for number, accuracy in enumerate([0.1, 0.5, 0.75]):
+    ...     recorder.add_evaluation(round=number, time_s=2.5 * number, model_version=number, accuracy=accuracy)
+    >>> recorder.history().time_to_accuracy(0.5)
+    2.5
     """
 
     def __init__(self, name: str, spool: MakeSpool | None = None) -> None:
@@ -99,7 +98,7 @@ class Recorder:
         self.audit: TableCheck | None = None
         make = spool or _temporary
         self._tables = {
-            name: _Growing(schema, make, self._check) for name, schema in TABLES.items() if name not in AT_THE_END
+            name: GrowingTable(schema, make, self._check) for name, schema in TABLES.items() if name not in AT_THE_END
         }
 
     def add_participations(self, columns: Mapping[str, Piece]) -> None:
@@ -260,160 +259,6 @@ class Recorder:
         except AuditError:
             self.audit = None
             raise
-
-
-class _Growing:
-    """One table: the newest rows in memory, the others in a spool.
-
-    Rows are given one by one, or several as columns, whose numbers are written into arrays with room for a batch. An
-    interrupt may come at any instant. The rows stay in order and none is put on disk twice, because the spool knows how
-    many it has.
-    """
-
-    def __init__(self, schema: TableSchema, make: MakeSpool, check: Callable[[str, int, pa.Table], None]) -> None:
-        self._schema, self._make, self._check = schema, make, check
-        self._spool: Spool | None = None
-        self.rows = self._spill_at = self._checked = 0
-        self._tail = _Tail(0, [])
-        self._columns: dict[str, NDArray[Any]] = {}
-        self._room = 0
-        # Names of the columns given last, and columns that were not.
-        self._given: tuple[str, ...] = ()
-        self._absent: Sequence[Column] = ()
-        # The rows in memory as a table, once it is asked for, until there is another row.
-        self._latest: pa.Table | None = None
-
-    def add_row(self, values: Row) -> None:
-        self._absent_from(values)
-        self._add(lambda: values)
-
-    def add_row_later(self, row: Callable[[], Row]) -> None:
-        def checked() -> Row:
-            values = row()
-            self._schema.check(values)
-            return values
-
-        self._add(checked)
-
-    def add_columns(self, columns: Mapping[str, Piece]) -> None:
-        self._latest = None
-        absent = self._absent_from(columns)
-        if absent:
-            columns = {**columns, **{column.name: column.no_value for column in absent}}
-        rows, present = np.asarray(columns["client"]).size, self.rows - self._tail.at
-        end = present + rows
-        if end > self._room:
-            self._make_room(present, rows)
-        place = slice(present, end)
-        for array, piece in zip(map(self._columns.__getitem__, columns), columns.values(), strict=True):
-            array[place] = piece
-        self._added(rows)
-
-    def spill(self) -> None:
-        newest = self._newest()
-        if not newest.num_rows:
-            return
-        if self._spool is None:
-            self._spool = self._make(self._schema)
-        self._latest = None
-        self._spool.append(newest, self._tail.at)
-        at, self._tail = self._tail.at, _Tail(self._tail.at + newest.num_rows, [])
-        self._check_new(newest, at)
-
-    def check(self) -> None:
-        if self._checked < self.rows:
-            self._check_new(self._newest(), self._tail.at)
-
-    def table(self) -> pa.Table:
-        if self._spool is None:
-            return self._newest()
-        return pa.concat_tables([self._spool.table().slice(0, self._tail.at), self._newest()])
-
-    def batches(self) -> Iterator[pa.RecordBatch]:
-        self.spill()
-        return iter(()) if self._spool is None else self._spool.batches()
-
-    def _absent_from(self, given: Iterable[str]) -> Sequence[Column]:
-        """Return the columns that are not given, and refuse names that the schema refuses."""
-        names = tuple(given)
-        if names != self._given:  # the same ones for all rows, as a rule
-            self._absent = self._schema.check(names)
-            self._given = names
-        return self._absent
-
-    def _add(self, row: Callable[[], Row]) -> None:
-        self._latest = None
-        self._tail.single.append(row)
-        self._added(1)
-
-    def _added(self, rows: int) -> None:
-        # One assignment: an interrupt comes before it or after it.
-        self.rows += rows
-        at, single = self._tail
-        if self.rows < self._spill_at or (self.rows - at < ROWS_IN_A_BATCH and len(single) < _SINGLE_ROWS_IN_MEMORY):
-            return
-        try:
-            self.spill()
-        except WriteError:
-            # A disk may be full for a moment.
-            if self.rows - self._tail.at >= _MOST_ROWS_IN_MEMORY:
-                raise
-            self._spill_at = self.rows + ROWS_IN_A_BATCH
-
-    def _check_new(self, newest: pa.Table, at: int) -> None:
-        """Check those of some rows that have not been checked."""
-        known, self._checked = self._checked, at + newest.num_rows
-        if known < self._checked:
-            self._check(self._schema.name, max(at, known), newest.slice(max(0, known - at)))
-
-    def _newest(self) -> pa.Table:
-        if self._latest is None:
-            if self._columns:
-                self._latest = self._built(self.rows - self._tail.at)
-            else:
-                self._latest = self._schema.from_rows([row() for row in self._tail.single])
-        return self._latest
-
-    def _built(self, rows: int) -> pa.Table:
-        """Return the rows in memory as a table; rows that no table can hold are thrown away with those after them.
-
-        Raises
-        ------
-        RunError
-            If there are such rows; the rows before them stay.
-        """
-        try:
-            return self._first(rows)
-        except RunError as error:
-            self.rows = self._tail.at + bisect_left(range(rows), True, key=lambda at: not self._holds(at + 1))
-            raise RunError(f"{error}; the {self.rows} rows of the table {self._schema.name} before are kept") from error
-
-    def _first(self, rows: int) -> pa.Table:
-        # Copies: the arrays take the next rows, and an Arrow table may share the memory of what it is made of.
-        return self._schema.from_columns({name: array[:rows].copy() for name, array in self._columns.items()})
-
-    def _holds(self, rows: int) -> bool:
-        """Return whether a table can hold the first rows in memory."""
-        try:
-            self._first(rows)
-        except RunError:
-            return False
-        return True
-
-    def _make_room(self, present: int, rows: int) -> None:
-        """Make room for a batch and further rows, and keep the present ones."""
-        room = present + rows + ROWS_IN_A_BATCH
-        wider = {column.name: np.empty(room, dtype=column.dtype) for column in self._schema.columns}
-        for name, array in self._columns.items():
-            wider[name][:present] = array[:present]
-        self._columns, self._room = wider, room
-
-
-class _Tail(NamedTuple):
-    """The rows in memory: the number of rows before them, and those that were given one by one."""
-
-    at: int
-    single: list[Callable[[], Row]]
 
 
 def _temporary(schema: TableSchema) -> Spool:

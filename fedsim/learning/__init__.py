@@ -23,7 +23,7 @@ from fedsim.learning.compression.compressors import COMPRESSORS, Compressor, NoC
 from fedsim.learning.compression.quantization import QSGD
 from fedsim.learning.compression.sparsification import RandomK, TopK
 from fedsim.learning.computing import ExecutorUsed, Work
-from fedsim.learning.contracts import Learner, Model, Release, Update
+from fedsim.learning.contracts import Learner
 from fedsim.learning.data.datasets import DATASETS, Dataset, Digits, data_folder
 from fedsim.learning.data.own_files import IdxFiles
 from fedsim.learning.data.partitions.contracts import PARTITIONS, Partition
@@ -44,6 +44,7 @@ from fedsim.learning.executors.contracts import (
     TrainingSetup,
 )
 from fedsim.learning.local_training import LocalTraining
+from fedsim.learning.model_and_update import Model, Release, Update
 from fedsim.learning.models.settings import CNN3, MLP, MODELS, Architecture
 from fedsim.learning.schedules import SCHEDULES, Schedule
 from fedsim.learning.server_optimizers.adaptive import FedAdagrad, FedAdam, FedYogi

@@ -25,7 +25,7 @@ from fedsim.learning.executors.catalogue import AUTO, EXECUTORS, MERGED
 from fedsim.learning.executors.choice import ExecutorChoice
 from fedsim.learning.executors.contracts import Executor, TrainingSetup
 from fedsim.learning.executors.deferred import DeferredExecutor, DeferredMergingExecutor
-from fedsim.learning.lineage.handles import digest_of
+from fedsim.learning.lineage.digests import digest_of
 from fedsim.learning.models.channels import NarrowModel
 from fedsim.learning.models.layout import Entry, ModelLayout
 from fedsim.learning.store.contracts import Arrays, Store

@@ -12,7 +12,8 @@ import numpy as np
 from fedsim.arrays import FloatArray, IntArray
 from fedsim.learning.evaluation import ClientEvaluations
 from fedsim.learning.lineage.computation import Computation
-from fedsim.learning.lineage.handles import ModelHandle, StateHandle, digest_of
+from fedsim.learning.lineage.digests import digest_of
+from fedsim.learning.lineage.handles import ModelHandle, StateHandle
 from fedsim.learning.lineage.local_work import LocalWork
 
 _BYTES_AT_ONCE: Final = 2**28

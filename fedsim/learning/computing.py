@@ -17,6 +17,16 @@ class ExecutorUsed:
     device : in torch's words
     precision : of the arithmetic inside layers
     fingerprint : what the bits of its results are equal to
+
+    Examples
+    --------
+    >>> used = ExecutorUsed("processes", "cpu", "float32", "sequential")
+    >>> ExecutorUsed.from_json(used.to_json()) == used
+    True
+    >>> ExecutorUsed.from_json({"kind": "processes"})  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+        ...
+    fedsim.errors.FedsimError: executor: {'kind': 'processes'} is not allowed; it must be a table ...
     """
 
     kind: str
@@ -56,6 +66,12 @@ class Work:
     trained, trainings_found : local trainings that updates in use needed
     evaluated, evaluations_found : evaluations of models on the test set
     probed, probes_found : evaluations of models on clients' own data
+
+    Examples
+    --------
+    >>> once, again = Work(trained=16, evaluated=5), Work(trainings_found=16, evaluations_found=5)
+    >>> once.trained == again.trainings_found, again.trained  # the second run found all in the store of the first
+    (True, 0)
     """
 
     trained: int = 0

@@ -5,7 +5,6 @@ needed, for the updates that were delivered; an update that is never used is nev
 """
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Final, Protocol
 
 import numpy as np
@@ -35,53 +34,25 @@ from fedsim.learning.evaluation import (
     PendingEvaluation,
 )
 from fedsim.learning.learner_answers import LabelCounts, Measured
+from fedsim.learning.model_and_update import Model, Release, Update
 from fedsim.learning.models.channels import Widths
 from fedsim.learning.models.settings import Architecture
 from fedsim.learning.server_optimizers.contracts import ServerOptimizer
 from fedsim.measurements import MOST_WORK
 
 
-class Model(Protocol):
-    """A server's model: the digest of its lineage, and its version."""
-
-    @property
-    def digest(self) -> str:
-        """Hash of everything that determines the numbers."""
-        ...
-
-    @property
-    def version(self) -> int:
-        """Number of aggregations that led to it, from 0."""
-        ...
-
-
-class Update(Protocol):
-    """What one client sends: the difference between its trained model and the model it started from."""
-
-    @property
-    def digest(self) -> str:
-        """Hash of everything that determines the numbers."""
-        ...
-
-
-@dataclass(frozen=True)
-class Release:
-    """How an update is made private before it is sent.
-
-    Attributes
-    ----------
-    epsilon : float
-        What this upload costs of the client's budget.
-    index : int
-        Number of this release among those of the client, from 1; the noise is drawn for (client, index).
-    """
-
-    epsilon: float
-    index: int
-
-
 class Learner(Protocol):
-    """What is learned in one run."""
+    """What is learned in one run.
+
+    Examples
+    --------
+    >>> from fedsim.learning import NoLearning
+    >>> from fedsim.streams import Streams
+    >>> learner = NoLearning(samples_per_client=50).build(clients=3, streams=Streams(0))
+    >>> first, weights = learner.initial(), np.array([0.5, 0.5])
+    >>> learner.aggregate(first, learner.updates(first, np.array([0, 2])), weights).version
+    1
+    """
 
     @property
     def work(self) -> Work:
@@ -177,7 +148,7 @@ class Learner(Protocol):
         repeat: int = 0,
         level: IntArray | None = None,
         drawn: Drawn | None = None,
-    ) -> list[Update]:
+    ) -> Sequence[Update]:
         """Return what each client of a cohort would send after training from a model; computes nothing.
 
         Parameters
@@ -409,7 +380,7 @@ LEARNER: Final = Contract(
         "label_counts": OptionalOf(LabelCounts()),
         "work_samples": Numbers(same_shape("client"), least=0),
         "whole_steps": Numbers(same_shape("client"), least=0, most=MOST_WORK),
-        "updates": InstanceOf(list),
+        "updates": InstanceOf(Sequence),
         "aggregate": Free(),
         "merge": Free(),
         "trained": Free(),

@@ -21,6 +21,13 @@ class Drawn(NamedTuple):
     number : of the participation: no client has the same number twice
     taken : samples that each client has drawn, shape (n,)
     divisor : each client sends its update times ``taken / divisor``; None for the update itself
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> drawn = Drawn(probability=0.5, number=3, taken=np.array([12, 9]), divisor=10.0)
+    >>> drawn.part(np.array([1])).taken.tolist(), [one.scale for one in drawn.each()]
+    ([9], [1.2, 0.9])
     """
 
     probability: float
@@ -77,6 +84,16 @@ class SampleDraws:
     ----------
     streams : of the run
     samples : of each client, shape (K,)
+
+    Examples
+    --------
+    >>> from fedsim.streams import Streams
+    >>> draws, client = SampleDraws(Streams(0), np.array([6, 4])), np.array([0, 1])
+    >>> few, many = (draws.places(client, probability, number=1) for probability in (0.3, 0.8))
+    >>> few[0].tolist(), many[0].tolist()  # what is drawn with 0.3 is drawn with 0.8 too
+    ([4, 5], [0, 2, 4, 5])
+    >>> draws.counts(client, 1.0, number=1).tolist()
+    [6, 4]
     """
 
     def __init__(self, streams: Streams, samples: IntArray) -> None:

@@ -22,6 +22,12 @@ class Evaluation:
     samples : number of samples; 0 if it is not stated
     parts : evaluations of the parts of the samples, where a job states them and the executor gives them
     has_loss : whether the loss is known; a report from outside may have none
+
+    Examples
+    --------
+    >>> found = Evaluation(accuracy=0.75, loss=0.5, metrics={"accuracy": 0.75, "top-5": 0.9})
+    >>> found.value("top-5"), found.value("loss"), found.value("perplexity")
+    (0.9, 0.5, nan)
     """
 
     accuracy: float
@@ -51,6 +57,13 @@ class ClientEvaluations(NamedTuple):
     accuracy : share of right answers, shape (K,); NaN without samples, and where the task has no such metric
     loss : mean loss, shape (K,); NaN without samples
     metrics : all metrics of the task by their names, shape (K,) each; NaN without samples
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> found = ClientEvaluations(np.array([0.9, 0.5, np.nan]), np.array([0.2, 1.1, np.nan]), {})
+    >>> float(np.nanmin(found.accuracy))  # the third client has no samples
+    0.5
     """
 
     accuracy: FloatArray
@@ -59,7 +72,14 @@ class ClientEvaluations(NamedTuple):
 
 
 class PendingEvaluation(Protocol):
-    """An evaluation that may still run while the simulation goes on."""
+    """An evaluation that may still run while the simulation goes on.
+
+    Examples
+    --------
+    >>> pending = KnownEvaluation(Evaluation(accuracy=0.75, loss=0.5))
+    >>> pending.done(), pending.result().loss  # one that a thread works on says False at first
+    (True, 0.5)
+    """
 
     def done(self) -> bool:
         """Return whether its result is there."""
@@ -77,6 +97,11 @@ class KnownEvaluation:
     Attributes
     ----------
     evaluation : the result
+
+    Examples
+    --------
+    >>> KnownEvaluation(Evaluation(accuracy=0.75, loss=0.5)).result().value("accuracy")
+    0.75
     """
 
     evaluation: Evaluation

@@ -61,6 +61,14 @@ class LocalTraining(Settings):
         Let each client go on with the moments (and step count) of its optimiser from its last update that was
         aggregated, as in the PAUSE code; its weights are the global model's in any case. A training that was
         never delivered leaves the moments as they were: it is never run.
+
+    Examples
+    --------
+    >>> local = LocalTraining(batch_size=20, epochs=2)
+    >>> local.batches_per_epoch([100, 45]).tolist()
+    [5, 3]
+    >>> LocalTraining(batch_size=20, short_batch="skip").batches_per_epoch([100, 45, 7]).tolist()
+    [5, 2, 1]
     """
 
     optimizer: Literal["sgd", "adam"] = "sgd"

@@ -16,7 +16,18 @@ By = Literal["round", "step"]
 
 
 class Schedule(Component, ABC):
-    """A rule of the learning rate; derive from it, add options as fields, and write `factors`."""
+    """A rule of the learning rate; derive from it, add options as fields, and write `factors`.
+
+    Examples
+    --------
+    >>> class Halving(Schedule):
+    ...     def factors(self, version, steps):
+    ...         return np.full(steps, 0.5**version)
+    >>> Halving().factors(version=2, steps=3).tolist()
+    [0.25, 0.25, 0.25]
+    >>> SCHEDULES.make({"kind": "decay", "factor": 0.5, "by": "step"}).factors(version=2, steps=3).tolist()
+    [1.0, 0.5, 0.25]
+    """
 
     @abstractmethod
     def factors(self, version: int, steps: int) -> FloatArray:

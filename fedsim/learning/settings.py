@@ -38,6 +38,14 @@ class LearnerSettings(Capable, Protocol):
     Attributes
     ----------
     provides : of ``"model-bits"``, ``"samples"`` and ``"flops"`` what the learner of a run knows
+
+    Examples
+    --------
+    >>> from fedsim.learning import NoLearning
+    >>> from fedsim.streams import Streams
+    >>> settings = NoLearning(samples_per_client=50)
+    >>> settings.build(clients=3, streams=Streams(0)).initial().version, sorted(settings.provides)
+    (0, ['samples'])
     """
 
     def build(
@@ -97,6 +105,14 @@ class Supervised(Component):
     flops_per_sample : float > 0, optional
         Floating-point operations to train on one sample, to stand for a bigger network; otherwise counted on the
         model, see `fedsim.learning.models.flops`.
+
+    Examples
+    --------
+    >>> from fedsim.streams import Streams
+    >>> settings = Supervised(data={"kind": "digits", "train_limit": 100}, model={"kind": "mlp", "hidden": (4,)})
+    >>> learner = settings.build(clients=4, streams=Streams(0))
+    >>> learner.samples.tolist(), learner.model_bits  # 32 (64 * 4 + 4 + 4 * 10 + 10)
+    ([25, 25, 25, 25], 9920.0)
     """
 
     provides: ClassVar[frozenset[str]] = frozenset({FLOPS, MODEL_BITS, SAMPLES})

@@ -3,10 +3,8 @@
 This module builds the lineage of handles; `fedsim.learning.lineage.computation` computes their numbers.
 """
 
-import weakref
 from collections.abc import Collection, Mapping, Sequence
 from functools import cached_property
-from hashlib import blake2b
 from typing import Any, cast
 
 import numpy as np
@@ -22,34 +20,32 @@ from fedsim.learning.algorithms.plain import Plain
 from fedsim.learning.client_evaluations import evaluate_clients
 from fedsim.learning.compression.compressors import Compressor, NoCompression
 from fedsim.learning.computing import ExecutorUsed, Work
-from fedsim.learning.contracts import Model, Release, Update
 from fedsim.learning.data.partitions.statistics import label_counts
 from fedsim.learning.drawn_samples import Drawn
 from fedsim.learning.evaluation import ClientEvaluations, Evaluation, PendingEvaluation
 from fedsim.learning.executors.contracts import Executor, TrainingSetup
 from fedsim.learning.lineage.computation import Computation
+from fedsim.learning.lineage.digests import digest_of
 from fedsim.learning.lineage.handles import (
     Combined,
     ModelHandle,
-    Outgoing,
     Recipe,
-    StateHandle,
     Training,
-    UpdateHandle,
-    digest_of,
 )
 from fedsim.learning.lineage.local_work import LocalWork
 from fedsim.learning.lineage.merging import MergedUpdates
 from fedsim.learning.lineage.messages import Messages
 from fedsim.learning.lineage.recipes import Aggregation, Combination
+from fedsim.learning.lineage.updates import Updates, bases_of, digest_of_all, follow
 from fedsim.learning.local_training import check_batches, checked_probe, probe_samples
+from fedsim.learning.model_and_update import Model, Release, Update
 from fedsim.learning.models.channels import NarrowModel, Widths
 from fedsim.learning.models.layout import ModelLayout
 from fedsim.learning.models.settings import Architecture
 from fedsim.learning.server_optimizers.contracts import ServerOptimizer
 from fedsim.learning.store.contracts import Store
 from fedsim.learning.store.keeping import Keeping
-from fedsim.learning.store.memory import MemoryStore
+from fedsim.learning.store.nothing import NoStore
 from fedsim.learning.tasks.scores import own_task
 from fedsim.learning.update_metrics import deviations, measure
 from fedsim.streams import Streams
@@ -78,7 +74,7 @@ class SupervisedLearner:
     mechanism : what makes updates private, or None
     aggregator : makes one update of those of an aggregation; the weighted mean by default
     compressor : what makes updates smaller; nothing by default
-    store : of results; by default a `MemoryStore` of its own that keeps records alone
+    store : of results; none by default
     keeping : which models stay in the store; all of them by default
     numerics : what results depend on beside the scenario, see `fedsim.learning.models.numerics`
     model_bits, flops_per_sample : stand for a bigger network, if given
@@ -115,8 +111,7 @@ class SupervisedLearner:
     ) -> None:
         self.samples = np.array([part.size for part in rows], dtype=np.int64)
         self._rows = rows
-        # Models in a store that no other run shares would never be read.
-        self.store: Store = MemoryStore(0) if store is None else store
+        self.store: Store = NoStore() if store is None else store
         self._messages = Messages(layout, streams, mechanism, compressor or NoCompression())
         local = LocalWork(setup.algorithm, setup.local, layout, narrow, self.samples)
         self._algorithm, self._messages.part = local, local.part
@@ -136,20 +131,19 @@ class SupervisedLearner:
         self._aggregator = aggregator or Mean()
         rules = own if self._aggregator.adds_up else (*own, identity(self._aggregator))
         self._server_identity = digest_of(identity(server), *rules) if rules else identity(server)
-        self._states: dict[int, StateHandle] = {}
-        self._keeps_state = setup.local.keep_optimizer_state or local.algorithm.remembers
-        self._whole: dict[int, bytes] = {}
         self.executor_used: ExecutorUsed | None = executor_used
         check_batches(setup.local, self.samples, layout.smallest_batch, allow_empty=allow_empty)
         model, basis = identity(setup.model), self._results.basis
-        self._task = digest_of("training", basis, model, identity(setup.local), streams.digest("training"), *own, *task)
+        work = digest_of("training", basis, model, identity(setup.local), streams.digest("training"), *own, *task)
+        keeps = setup.local.keep_optimizer_state or local.algorithm.remembers
+        self._updates = Updates(work, self._results.shards, self._messages, local, keeps=keeps)
         initial = digest_of("initial", basis, model, str(setup.data.shape), setup.outputs, setup.seed)
         self._initial = ModelHandle(initial, 0, vector=layout.initial)
 
     @property
     def trainings(self) -> int:
         """How many trainings this learner has computed; those found in the store do not count."""
-        return self._results.trained
+        return self._results.runs.trained
 
     @property
     def work(self) -> Work:
@@ -200,7 +194,7 @@ class SupervisedLearner:
         repeat: int = 0,
         level: IntArray | None = None,
         drawn: Drawn | None = None,
-    ) -> list[Update]:
+    ) -> Sequence[Update]:
         """Return what each client of a cohort of shape (n,) would send; refuse releases without a mechanism.
 
         With ``keep_optimizer_state`` each training goes on from the state that the client's last aggregated update
@@ -210,45 +204,7 @@ class SupervisedLearner:
         made = releases or {}
         if made and self._mechanism is None:
             raise ScenarioError("privacy: an update is to be released, but the learner has no mechanism")
-        base = cast(ModelHandle, model)
-        clients = client.tolist()
-        shares = [1.0] * len(clients) if work is None else np.asarray(work, dtype=np.float64).tolist()
-        draws, drew = ([None] * len(clients), "") if drawn is None else (drawn.each(), drawn.named)
-        start = blake2b(f"{self._task} {base.digest} {base.version} {repeat}{drew}".encode(), digest_size=16)
-        states, messages, remembers = self._states, self._messages, self.remembers
-        leaves_state, lossless = remembers or self._keeps_state, messages.lossless
-        levels = [0] * len(clients) if level is None else level.tolist()
-        updates: list[Update] = []
-        named = [self._named(one, share) for one, share in zip(clients, shares, strict=True)]
-        release = outgoing = previous = None
-        for i, (one, share, name, width, draw) in enumerate(zip(clients, shares, named, levels, draws, strict=True)):
-            hashed = start.copy()
-            hashed.update(name)
-            if states and (previous := states.get(one)) is not None:
-                hashed.update(previous.digest.encode())
-            if width:
-                hashed.update(f" {self._algorithm.algorithm.ratios[width]!r}".encode())
-            if made:
-                release = made.get(i)
-            if remembers:
-                hashed.update(messages.memory_digest(release).encode())
-                outgoing = Outgoing(release)
-            digest = hashed.hexdigest()
-            training = Training(digest, base, one, share, repeat, previous, leaves_state, outgoing, width, draw)
-            if remembers and training.state is not None:
-                states[one] = training.state
-            if not lossless or release is not None:
-                digest = messages.digest(training, release)
-            updates.append(UpdateHandle(digest, training, release))
-        return updates
-
-    def _named(self, client: int, share: float) -> bytes:
-        """Return what the digest of a training depends on of its client, and of the share of its work."""
-        if share != 1.0:
-            return f"{client} {self._results.shards[client]} {share!r} ".encode()
-        if client not in self._whole:
-            self._whole[client] = f"{client} {self._results.shards[client]} 1.0 ".encode()
-        return self._whole[client]
+        return self._updates.of(cast(ModelHandle, model), client, made, work, repeat, level, drawn)
 
     def aggregate(
         self, model: Model, updates: Sequence[Update], weights: FloatArray, *, of: Of = "difference"
@@ -259,16 +215,16 @@ class SupervisedLearner:
         ``model``, rounded to float32.
         """
         check_of(of)
-        current, delivered = cast(ModelHandle, model), cast(Sequence[UpdateHandle], updates)
+        current, delivered = cast(ModelHandle, model), cast(Sequence[Training], updates)
         chosen = checked_weights(weights, len(delivered), "updates")
         check_enough(self._aggregator, chosen)
-        self._keep_states(delivered)
+        self._updates.aggregated(delivered)
         # With every base the model itself both ways give the same numbers, and so get the same digest.
-        moved = of == "model" and any(update.training.base.digest != current.digest for update in delivered)
-        kind, sent = "aggregate-models" if moved else "aggregate", "".join([update.digest for update in delivered])
-        digest = digest_of(kind, self._server_identity, current.digest, sent, chosen.tobytes())
+        bases = bases_of(delivered)
+        moved = of == "model" and any(base.digest != current.digest for base in bases)
+        kind = "aggregate-models" if moved else "aggregate"
+        digest = digest_of(kind, self._server_identity, current.digest, digest_of_all(delivered), chosen.tobytes())
         results = self._results
-        trainings = [update.training for update in delivered]
         recipe = Aggregation(
             self._aggregator,
             self._server,
@@ -279,16 +235,13 @@ class SupervisedLearner:
             self._messages.sent,
             moved=moved,
             merging=self._merging,
-            sum_of=None if self._algorithm.plain else self._algorithm.sum_of(trainings),
+            sum_of=None if self._algorithm.plain else self._algorithm.sum_of(delivered),
             noise=self._messages.server_noise(delivered, chosen),
         )
-        results.count(trainings)
+        results.count(delivered)
         following = self._made(digest, current.version + 1, recipe, [current], len(delivered))
-        heir = weakref.ref(following)
-        for training in trainings:
-            training.heir = heir
-            if training.base is not current:
-                following.stale = True
+        following.stale = any(base is not current for base in bases)
+        follow(delivered, following)
         return following
 
     def merge(self, models: Sequence[Model], weights: FloatArray, version: int | None = None) -> Model:
@@ -305,15 +258,15 @@ class SupervisedLearner:
 
     def trained(self, base: Model, update: Update) -> Model:
         """Return a client's own model: the one that it started from plus what it sent; computes nothing."""
-        start, sent = cast(ModelHandle, base), cast(UpdateHandle, update)
-        self._keep_states([sent])
+        start, sent = cast(ModelHandle, base), cast(Training, update)
+        self._updates.aggregated([sent])
 
         def combine() -> Combined:
             return (start.vector.astype(np.float64) + self._messages.sent(sent)).astype(np.float32), None
 
         digest = digest_of("trained", start.digest, sent.digest)
-        self._results.count([sent.training])
-        return self._made(digest, start.version + 1, Combination([start], combine, sent.training), [start], 1)
+        self._results.count([sent])
+        return self._made(digest, start.version + 1, Combination([start], combine, sent), [start], 1)
 
     def server_step(self, model: Model, mean: Model, optimizer: ServerOptimizer | None = None) -> Model:
         """Return the server optimiser's step from a server's model with the update ``mean - model``."""
@@ -342,13 +295,13 @@ class SupervisedLearner:
 
     def measure(self, updates: Sequence[Update], needs: Collection[str]) -> dict[str, NDArray[Any]]:
         """Return measurements of delivered updates; trainings that have not run are run."""
-        return measure(self._results, [cast(UpdateHandle, update) for update in updates], needs)
+        return measure(self._results, cast(Sequence[Training], updates), needs)
 
     def deviations(
         self, fresh: Sequence[Update], fresh_weights: FloatArray | None, stale: Sequence[Update]
     ) -> FloatArray:
         """Return REFL's Lambda_s of each stale update, shape (len(stale),)."""
-        new, old = ([cast(UpdateHandle, update) for update in part] for part in (fresh, stale))
+        new, old = cast(Sequence[Training], fresh), cast(Sequence[Training], stale)
         return deviations(self._results, new, fresh_weights, old)
 
     def probe_losses(self, model: Model, client: IntArray, samples: int | None, round_: int) -> FloatArray:
@@ -371,7 +324,9 @@ class SupervisedLearner:
 
     def evaluate_clients(self, model: Model) -> ClientEvaluations:
         """Return accuracy and loss on the training samples of each client, with its own layers if it keeps any."""
-        return evaluate_clients(self._results, cast(ModelHandle, model), self.samples, self._algorithm, self._states)
+        return evaluate_clients(
+            self._results, cast(ModelHandle, model), self.samples, self._algorithm, self._updates.states
+        )
 
     def export(self, model: Model) -> Mapping[str, NDArray[Any]]:
         """Return a model's arrays under the names in its module, training what is needed; the store has it then."""
@@ -392,12 +347,5 @@ class SupervisedLearner:
     ) -> ModelHandle:
         """Return a model that has no numbers yet."""
         model = ModelHandle(digest, version, recipe, after=after, trainings=trainings)
-        self._results.shorten(model, self._states.values())
+        self._results.shorten(model, self._updates.states.values())
         return model
-
-    def _keep_states(self, delivered: Sequence[UpdateHandle]) -> None:
-        """Let the clients' next trainings go on from the optimiser states that these updates left."""
-        if self._keeps_state and not self.remembers:
-            for update in delivered:
-                if update.training.state is not None:
-                    self._states[update.training.client] = update.training.state

@@ -12,11 +12,12 @@ from fedsim.arrays import FloatArray, IntArray
 from fedsim.capabilities import FLOPS, MODEL_BITS, SAMPLES
 from fedsim.learning.aggregation.combining import Of, check_of
 from fedsim.learning.computing import ExecutorUsed, Work
-from fedsim.learning.contracts import Learner, Model, Release, Update
+from fedsim.learning.contracts import Learner
 from fedsim.learning.drawn_samples import Drawn
 from fedsim.learning.evaluation import ClientEvaluations, Evaluation, PendingEvaluation
 from fedsim.learning.executors.choice import ExecutorChoice
 from fedsim.learning.local_training import probe_samples
+from fedsim.learning.model_and_update import Model, Release, Update
 from fedsim.learning.server_optimizers.contracts import ServerOptimizer
 from fedsim.measurements import check_needs
 from fedsim.per_client import ClientValues, PerClient, values_of
@@ -38,6 +39,15 @@ class NoLearning(Component):
         compute by the sample need it.
     flops_per_sample : float > 0, optional
         Floating-point operations to train on one sample, forward and backward; devices that compute by them need it.
+
+    Examples
+    --------
+    >>> from fedsim.streams import Streams
+    >>> learner = NoLearning(model_bits=1e6, samples_per_client=50).build(clients=3, streams=Streams(0))
+    >>> learner.samples.tolist(), learner.update_bits, learner.evaluate(learner.initial())
+    ([50, 50, 50], 1000000.0, None)
+    >>> sorted(NoLearning(model_bits=1e6).provides)
+    ['model-bits']
     """
 
     model_bits: Annotated[float, Field(gt=0)] | None = None

@@ -13,12 +13,13 @@ from numpy.typing import NDArray
 
 from fedsim.arrays import FloatArray, Vector
 from fedsim.learning.lineage.computation import Computation
+from fedsim.learning.lineage.digests import digest_of
 from fedsim.learning.lineage.evaluations import Running
-from fedsim.learning.lineage.handles import Training, UpdateHandle, digest_of
+from fedsim.learning.lineage.handles import Training
 from fedsim.learning.store.contracts import Record
 from fedsim.measurements import check_needs
 
-Updates = Sequence[UpdateHandle]
+Updates = Sequence[Training]
 
 _MODELS_AT_ONCE: Final = 32
 """Clients' own models that are evaluated by one call, beside further trainings."""
@@ -33,8 +34,7 @@ def measure(results: Computation, updates: Updates, needs: Collection[str]) -> d
     check_needs(needs)
     if not needs:
         return {}
-    trainings = [update.training for update in updates]
-    results.count(trainings)
+    results.count(updates)
     asked = _Measured(results, updates, needs)
     if missing := asked.missing():
         heirs = {training.heir: None for training in missing if training.heir is not None}
@@ -55,7 +55,7 @@ def deviations(results: Computation, fresh: Updates, fresh_weights: FloatArray |
         raise ValueError(f"fresh_weights: {fresh_weights!r}; one finite number >= 0 for each of {len(fresh)} updates")
     if not len(stale) or not weights.sum() > 0:
         return np.zeros(len(stale))
-    results.count(update.training for update in (*fresh, *stale))
+    results.count((*fresh, *stale))
     mean = digest_of("mean", "".join(update.digest for update in fresh), weights.tobytes())
     digests = [digest_of("deviation", mean, update.digest) for update in stale]
     known = results.kept.records(digests)
@@ -67,7 +67,7 @@ def deviations(results: Computation, fresh: Updates, fresh_weights: FloatArray |
 
 
 def _deviations(results: Computation, fresh: Updates, weights: FloatArray, stale: Updates) -> FloatArray:
-    results.materialize([update.training for update in (*fresh, *stale)])
+    results.materialize([*fresh, *stale])
     mean = np.zeros(results.layout.parameters)
     for update, share in zip(fresh, (weights / weights.sum()).tolist(), strict=True):
         mean += share * _parameters_sent(results, update).astype(np.float64)
@@ -85,21 +85,21 @@ class _Measured:
         self._told = bool({"loss", "loss_rms"} & set(needs))
         self._by_training: dict[Training, list[int]] = {}
         for i, update in enumerate(updates):
-            self._by_training.setdefault(update.training, []).append(i)
+            self._by_training.setdefault(update, []).append(i)
         norms = [digest_of("update-norm", update.digest) for update in updates] if "update_norm" in needs else []
         told = {"signal_energy", "clipped"} & set(needs) and results.messages.tells_clipping
         signals = [digest_of("signal-and-clipping", update.digest) for update in updates] if told else []
         gains = "accuracy_gain" in needs
-        clients = [update.training.client for update in updates] if gains else []
+        clients = [update.client for update in updates] if gains else []
         self._before, self._after = (
             [results.score_digest(model, client) for model, client in zip(models, clients, strict=True)]
             for models in (
-                [update.training.base.digest for update in updates] if gains else [],
-                [update.training.digest for update in updates] if gains else [],
+                [update.base.digest for update in updates] if gains else [],
+                [update.work_digest for update in updates] if gains else [],
             )
         )
         self._norms, self._signals = norms, signals
-        unheard = [one.digest for one in self._by_training if one.report is None] if self._told else []
+        unheard = [one.work_digest for one in self._by_training if one.report is None] if self._told else []
         scores = dict.fromkeys([*self._before, *self._after])
         self._records: dict[str, Record] = results.kept.records([*unheard, *norms, *signals, *scores])
         results.found_probes(sum(digest in self._records for digest in scores))
@@ -172,10 +172,10 @@ class _Measured:
             return self._records[self._norms[i]]["norm"]
         if need == "accuracy_gain":
             return self._records[self._after[i]]["accuracy"] - self._records[self._before[i]]["accuracy"]
-        report = self._updates[i].training.report
+        report = self._updates[i].report
         if report is None:
-            raise RuntimeError(f"training {self._updates[i].training.digest} has not run")
-        return report.loss if need == "loss" else report.loss_rms
+            raise RuntimeError(f"training {self._updates[i].work_digest} has not run")
+        return report[need]
 
     def _lacks(self, i: int) -> bool:
         """Return whether the vector that the server receives is needed for an update."""
@@ -204,7 +204,7 @@ class _Measured:
             self._scores = {}, {}
 
 
-def _parameters_sent(results: Computation, update: UpdateHandle) -> Vector:
+def _parameters_sent(results: Computation, update: Training) -> Vector:
     return results.messages.sent(update)[: results.layout.parameters]
 
 

@@ -41,6 +41,11 @@ class Directions(NamedTuple):
     ----------
     down : for the downlink
     up : for the uplink
+
+    Examples
+    --------
+    >>> Directions(up=True), any(Directions())
+    (Directions(down=False, up=True), False)
     """
 
     down: bool = False
@@ -72,6 +77,14 @@ class LinkFacts:
     distance_m : distance of each client to the site that serves it, shape (K,)
     snr : linear signal-to-noise ratio of downlink and uplink, averaged over fading, interference included, shape (2, K)
     rate_bps : mean rate of downlink and uplink of a client that has the medium to itself, shape (2, K)
+
+    Examples
+    --------
+    >>> from fedsim.network import Cell
+    >>> from fedsim.streams import Streams
+    >>> facts = Cell(shadowing_sigma_db=0.0).build(np.array([[30.0, 40.0], [0.0, 500.0]]), Streams(0)).describe()
+    >>> facts.distance_m.tolist(), bool(np.all(facts.snr[:, 0] > facts.snr[:, 1]))
+    ([50.0, 500.0], True)
     """
 
     positions_m: FloatArray | None = None
@@ -95,6 +108,18 @@ class Links(ABC):
     broadcast : whether one message reaches all clients of a downlink that starts at one instant
     shared : directions in which clients share a medium
     serving : index of the site or server at which each client's transfers end, shape (K,); None without sites
+
+    Examples
+    --------
+    >>> class Cables(Links):
+    ...     def downlink_s(self, client, draw, start_s, bits):
+    ...         return np.full(client.size, bits / 1e7)
+    ...     uplink_s = downlink_s
+    ...     def expected_downlink_s(self, bits):
+    ...         return np.full(3, bits / 1e7)
+    ...     expected_uplink_s = expected_downlink_s
+    >>> Cables().carried_bits(np.array([2]), 1, np.zeros(1), elapsed_s=np.array([0.25]), bits=5e6, up=True).tolist()
+    [2500000.0]
     """
 
     shared: Directions = Directions()
@@ -301,6 +326,14 @@ class Network(Capable, Protocol):
     ----------
     requires : ``{"model-bits"}`` if the size of messages matters; without it bits are ignored and may be 0
     provides : ``"sites"`` if transfers end at one of several sites
+
+    Examples
+    --------
+    >>> from fedsim.network import TwoSpeed
+    >>> from fedsim.streams import Streams
+    >>> network: Network = TwoSpeed(std_s=0.0)  # a fast and a slow client, without noise
+    >>> network.build(np.zeros((2, 2)), Streams(0)).expected_uplink_s(bits=1e6).tolist()
+    [0.2, 0.9]
     """
 
     def build(self, positions_m: FloatArray, streams: Streams) -> Links:
@@ -335,7 +368,18 @@ NETWORK: Final = Contract("network", Network, {"build": Free()})
 
 
 class Placement(Protocol):
-    """The positions of the clients of a scenario."""
+    """The positions of the clients of a scenario.
+
+    Examples
+    --------
+    >>> from fedsim.streams import Streams
+    >>> class Line:
+    ...     def positions(self, clients, streams):
+    ...         return np.column_stack([100.0 * np.arange(1, clients + 1), np.zeros(clients)])
+    >>> from fedsim.network import LogDistance
+    >>> LogDistance().loss_db(np.linalg.norm(Line().positions(2, Streams(0)), axis=1)).round(1).tolist()
+    [90.5, 101.8]
+    """
 
     def positions(self, clients: int, streams: Streams) -> FloatArray:
         """Return the positions of all clients in metres, the base station at the origin, shape (clients, 2).

@@ -20,6 +20,21 @@ class Transfer(ABC):
     ----------
     done : event that triggers when the last bit has arrived; never if the link carries nothing
     announces_arrival : whether `arrives_s` is finite before `done` triggers
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from fedsim.clock import Clock
+    >>> from fedsim.network import Cell
+    >>> from fedsim.streams import Streams
+    >>> uplink = {"sharing": "first-come", "bandwidth_hz": 1e6}
+    >>> cell = Cell(uplink=uplink, access="none", fading="none", shadowing_sigma_db=0.0)
+    >>> clock = Clock()
+    >>> upload = cell.build(np.array([[20.0, 0.0]]), Streams(0)).open(clock).uplink(0, bits=7.4e6)
+    >>> clock.run(until=0.5)
+    >>> round(upload.sent_bits() / 7.4e6, 3), upload.done.triggered
+    (0.5, False)
+    >>> upload.cancel()  # `done` never triggers
     """
 
     __slots__ = ()
@@ -85,6 +100,21 @@ class SharedMedium(ABC):
     """Shared links on the clock of one run. A transfer starts when the method is called.
 
     Only the directions that `Links.shared` names are used.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from fedsim.clock import Clock
+    >>> from fedsim.network import Cell
+    >>> from fedsim.streams import Streams
+    >>> uplink = {"sharing": "equal", "bandwidth_hz": 1e6}
+    >>> cell = Cell(uplink=uplink, access="none", fading="none", shadowing_sigma_db=0.0)
+    >>> clock = Clock()
+    >>> medium = cell.build(np.array([[20.0, 0.0], [0.0, 20.0]]), Streams(0)).open(clock)
+    >>> uploads = [medium.uplink(client, bits=7.4e6) for client in (0, 1)]  # each alone would take 1 s
+    >>> clock.run(until=uploads[1].done)
+    >>> round(clock.now, 3)
+    2.0
     """
 
     @abstractmethod
@@ -136,7 +166,23 @@ class SharedMedium(ABC):
 
 
 class RoutedMedium(SharedMedium):
-    """A shared medium that joins any two nodes of a network."""
+    """A shared medium that joins any two nodes of a network.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from fedsim.clock import Clock
+    >>> from fedsim.network.graph.graph import Graph
+    >>> from fedsim.streams import Streams
+    >>> wire = {"capacity_bps": 1e6, "delay_s": 0.5}
+    >>> tiers = {"kind": "two-tier", "cells": 1, "site_distance_m": 500, "fronthaul": wire, "backhaul": wire}
+    >>> clock = Clock()
+    >>> graph = Graph(topology=tiers, access={"kind": "radio", "delay_s": 0.0})
+    >>> medium = graph.build(np.zeros((1, 2)), Streams(0)).open(clock).routed()
+    >>> clock.run(until=medium.transfer("edge-0", "cloud", bits=1e6).done)
+    >>> clock.now
+    1.5
+    """
 
     @abstractmethod
     def transfer(self, source: str, target: str, bits: float) -> Transfer:

@@ -35,6 +35,14 @@ class PerClient(Slot):
     registry : of the laws
     gt, ge, lt, le : bounds of every value
     whole : whether values are whole numbers; what a law draws is rounded
+
+    Examples
+    --------
+    >>> speed = PerClient(gt=0, le=1000)
+    >>> speed.allowed()
+    'numbers above 0 and at most 1000'
+    >>> speed.admits(np.array([10.0, 0.0, 2000.0])).tolist()
+    [True, False, False]
     """
 
     registry: Any = CLIENT_LAWS
@@ -144,6 +152,11 @@ def one_number(value: object) -> bool:
     Parameters
     ----------
     value : as the table has it
+
+    Examples
+    --------
+    >>> one_number(100.0), one_number([100.0, 50.0]), one_number({"kind": "uniform", "least": 1.0, "greatest": 2.0})
+    (True, False, False)
     """
     return isinstance(value, int | float)
 
@@ -163,6 +176,18 @@ def values_of(part: BaseModel, name: str, clients: int, streams: Streams, path: 
     ------
     ScenarioError, DataError
         If there is not one value for each client, or a value is not allowed; it names the field and the client.
+
+    Examples
+    --------
+    >>> from fedsim.devices import Rate
+    >>> from fedsim.streams import Streams
+    >>> values_of(Rate(samples_per_s=[100.0, 50.0]), "samples_per_s", 2, Streams(0), "devices.compute").tolist()
+    [100.0, 50.0]
+    >>> values_of(Rate(samples_per_s=100.0), "samples_per_s", 2, Streams(0), "devices.compute")
+    100.0
+    >>> values_of(Rate(samples_per_s=[100.0, 50.0]), "samples_per_s", 3, Streams(0), "compute")  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+    fedsim.errors.ScenarioError: compute.samples_per_s: a list of 2 values is not allowed; there must be one for each...
     """
     given: Any = getattr(part, name)
     if one_number(given):
@@ -191,6 +216,13 @@ def at(values: Values, client: IntArray) -> Values:
     ----------
     values : one number for all, or shape (K,)
     client : ids, shape (n,)
+
+    Examples
+    --------
+    >>> at(np.array([1.0, 2.0, 4.0]), np.array([2, 0])).tolist()
+    [4.0, 1.0]
+    >>> at(3.0, np.array([2, 0]))
+    3.0
     """
     return values[client] if isinstance(values, np.ndarray) else values
 
@@ -202,6 +234,11 @@ def of_one(values: Values, i: int) -> float:
     ----------
     values : one number for all, or shape (K,)
     i : id of the client
+
+    Examples
+    --------
+    >>> of_one(np.array([1.0, 2.0, 4.0]), 2), of_one(3.0, 2)
+    (4.0, 3.0)
     """
     return float(values[i]) if isinstance(values, np.ndarray) else values
 
@@ -212,6 +249,11 @@ def is_one(values: Values) -> TypeGuard[float]:
     Parameters
     ----------
     values : one number for all, or shape (K,)
+
+    Examples
+    --------
+    >>> is_one(3.0), is_one(np.array([3.0, 3.0]))
+    (True, False)
     """
     return not isinstance(values, np.ndarray)
 
@@ -223,6 +265,15 @@ def by_value(values: Values, ask: Callable[[IntArray | slice, float], FloatArray
     ----------
     values : of each client, shape (n,); or one for all, which is asked for once
     ask : called with positions of clients, of shape (m,) or all of them, and their value; returns shape (m,)
+
+    Examples
+    --------
+    >>> calls = []
+    >>> def twice(position, value):
+    ...     calls.append(value)
+    ...     return np.full(np.size(position), 2 * value)
+    >>> by_value(np.array([5.0, 1.0, 5.0]), twice).tolist(), calls
+    ([10.0, 2.0, 10.0], [1.0, 5.0])
     """
     if not isinstance(values, np.ndarray):
         return ask(slice(None), values)

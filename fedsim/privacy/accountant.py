@@ -53,6 +53,15 @@ class PrivacyAccountant:
     adds_up : whether the costs of all releases of a client add up to what it has spent
     closed : clients whose accounts have closed, in this order: less than `least_epsilon` is left, or the next term for
         an update is 0. Closed accounts stay closed.
+
+    Examples
+    --------
+    >>> from fedsim.privacy import UniformBudget
+    >>> accountant = PrivacyAccountant(UniformBudget(epsilon=3.0, releases=2), clients=4)
+    >>> accountant.charge(1), accountant.charge(1)
+    ((1.5, 1), (1.5, 2))
+    >>> accountant.spent.tolist(), accountant.closed, accountant.why_closed
+    ([0.0, 3.0, 0.0, 0.0], [1], 'the privacy budget of each client is spent')
     """
 
     def __init__(
@@ -289,6 +298,20 @@ class SampledAccountant(PrivacyAccountant):
     Parameters
     ----------
     budget, clients, least_epsilon, ledger, most_epsilon : as in `PrivacyAccountant`
+
+    Examples
+    --------
+    >>> from fedsim.privacy import UnlimitedBudget
+    >>> class Sum:
+    ...     total = 0.0
+    ...     def add(self, epsilon):
+    ...         self.total += epsilon
+    ...         return self.total
+    >>> accountant = SampledAccountant(UnlimitedBudget(epsilon=0.5), clients=3, ledger=Sum(), most_epsilon=1.2)
+    >>> for _ in range(2):
+    ...     accountant.cohort_sent()
+    >>> accountant.spent.tolist(), accountant.closed  # a third cohort would leak 1.5
+    ([1.0, 1.0, 1.0], [0, 1, 2])
     """
 
     def __init__(

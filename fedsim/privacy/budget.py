@@ -18,7 +18,21 @@ from fedsim.registry import Component, Registry
 
 
 class Budget(Protocol):
-    """A sequence of costs of the releases of one client."""
+    """A sequence of costs of the releases of one client.
+
+    Examples
+    --------
+    >>> class Halving:
+    ...     total = 8.0
+    ...     def term(self, i):
+    ...         return self.total * 0.5 ** np.asarray(i)
+    ...     def leaked(self, n):
+    ...         return self.total * (1 - 0.5 ** np.asarray(n))
+    >>> from fedsim.privacy import PrivacyAccountant
+    >>> accountant = PrivacyAccountant(Halving(), clients=2)
+    >>> accountant.charge(0), accountant.charge(0), accountant.spent.tolist()
+    ((4.0, 1), (2.0, 2), [6.0, 0.0])
+    """
 
     @property
     def total(self) -> float:
@@ -65,6 +79,12 @@ class GeometricBudget(Component):
     ----------
     epsilon : sum of all terms (the paper's epsilon-bar)
     eta : rate at which the terms fall; 0.04 in the paper's runs, where 50 releases leak 86.5 % of the budget
+
+    Examples
+    --------
+    >>> budget = GeometricBudget(epsilon=20.0, eta=0.04)
+    >>> budget.leaked([1, 50]).round(3).tolist()  # 20 (1 - e^-0.04) and 20 (1 - e^-2)
+    [0.784, 17.293]
     """
 
     epsilon: Annotated[float, Field(gt=0)]
@@ -111,6 +131,14 @@ class ZetaBudget(Component):
     ----------
     epsilon : sum of all terms
     power : how fast the terms fall; the nearer to 1, the smaller the first terms
+
+    Examples
+    --------
+    >>> budget = ZetaBudget(epsilon=20.0, power=2.0)
+    >>> budget.term([1, 2, 3]).round(3).tolist()  # 20 / (pi^2 / 6), and 1/4 and 1/9 of it
+    [12.159, 3.04, 1.351]
+    >>> round(float(budget.leaked(3)), 3)
+    16.549
     """
 
     epsilon: Annotated[float, Field(gt=0)]
@@ -138,6 +166,12 @@ class UniformBudget(Component):
     ----------
     epsilon : sum of all terms
     releases : number of terms, the horizon
+
+    Examples
+    --------
+    >>> budget = UniformBudget(epsilon=20.0, releases=50)
+    >>> budget.term([1, 50, 51]).tolist(), float(budget.leaked(60))
+    ([0.4, 0.4, 0.0], 20.0)
     """
 
     epsilon: Annotated[float, Field(gt=0)]
@@ -163,6 +197,12 @@ class UnlimitedBudget(Component):
     Attributes
     ----------
     epsilon : cost of each release
+
+    Examples
+    --------
+    >>> budget = UnlimitedBudget(epsilon=0.5)
+    >>> float(budget.leaked(1000)), budget.total
+    (500.0, inf)
     """
 
     epsilon: Annotated[float, Field(gt=0)]

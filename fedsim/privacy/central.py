@@ -40,6 +40,13 @@ class NoiseAtServer(Component):
     Attributes
     ----------
     mechanism : states its clipping and its noise
+
+    Examples
+    --------
+    >>> central = NoiseAtServer(mechanism={"kind": "laplace-l1", "clip": 4.0})
+    >>> noise = central.noise_of([2.0, 2.0], client=[5, 9], weight=[0.25, 0.75])
+    >>> noise.sensitivity, noise.scale  # clip times the greatest weight, and that over epsilon
+    (3.0, 1.5)
     """
 
     mechanism: Annotated[Mechanism, Slot(MECHANISMS)]

@@ -39,6 +39,21 @@ class Composition(Protocol):
     ----------
     delta : probability mass that the epsilon of all releases together does not bound
     most_epsilon : the most that all releases of a client may leak; None for the budget's total
+
+    Examples
+    --------
+    >>> class Sum:
+    ...     total = 0.0
+    ...     def add(self, epsilon):
+    ...         self.total += epsilon
+    ...         return self.total
+    >>> class Summation:
+    ...     delta, most_epsilon = 0.0, None
+    ...     def ledger(self, release_delta, rate):
+    ...         return Sum()
+    >>> ledger = COMPOSITION.checked(Summation()).ledger(0.0, None)
+    >>> ledger.add(1.0), ledger.add(2.0)
+    (1.0, 3.0)
     """
 
     @property
@@ -103,6 +118,13 @@ class Renyi(_ByLibrary):
     delta : probability mass that the epsilon of all releases together does not bound
     most_epsilon : the most that all releases of a client may leak; a client that can pay for no further release is no
         candidate any more. None for the total of the budget
+
+    Examples
+    --------
+    >>> ledger = Renyi(delta=1e-5).ledger(release_delta=1e-5, rate=None)
+    >>> composed = [ledger.add(0.5) for _ in range(10)]
+    >>> round(composed[-1], 2)  # less than the sum of ten times 0.5
+    1.93
     """
 
     least_multiplier: ClassVar[float] = 1e-3
@@ -119,6 +141,12 @@ class PrivacyLoss(_ByLibrary):
     Attributes
     ----------
     delta, most_epsilon : as in `Renyi`
+
+    Examples
+    --------
+    >>> ledger = PrivacyLoss(delta=1e-5).ledger(release_delta=1e-5, rate=None)
+    >>> round(ledger.add(0.5), 3), round(ledger.add(0.5), 3)  # one release, and less than twice that for two
+    (0.5, 0.73)
     """
 
     least_multiplier: ClassVar[float] = 0.2

@@ -35,6 +35,14 @@ class L2ClippedGaussian(Component):
     delta : probability mass that epsilon does not bound, of each release; well below one over the samples of a client
     exempt_buffers : whether the coordinates that the learner marks pass in clear, unclipped and without noise
         They leak: the guarantee then holds for the other coordinates only.
+
+    Examples
+    --------
+    >>> gaussian = L2ClippedGaussian(clip=2.5, delta=1e-5)
+    >>> round(gaussian.scale(1.0) / noise_multiplier(1.0, 1e-5), 6)  # 2 clip
+    5.0
+    >>> gaussian.clipped(np.array([3.0, 4.0], dtype=np.float32), np.zeros(2, dtype=bool)).tolist()  # times 2.5 / 5
+    [1.5, 2.0]
     """
 
     clip: Annotated[float, Field(gt=0)]

@@ -21,7 +21,15 @@ _LARGEST_SCALE: Final = 1e300
 
 
 class LabelHistograms(Protocol):
-    """A randomiser of histograms."""
+    """A randomiser of histograms.
+
+    Examples
+    --------
+    >>> [LABEL_HISTOGRAMS.make(kind).cost(20.0) for kind in ("exact", "laplace")]
+    [0.0, 2.0]
+    >>> LABEL_HISTOGRAMS.make("exact").release(np.array([30, 10, 0]), 0.0, np.random.default_rng(0)).tolist()
+    [0.75, 0.25, 0.0]
+    """
 
     def cost(self, budget: float) -> float:
         """Return what a client's histogram costs of its budget, an epsilon below it; 0 for one sent as it is.
@@ -77,6 +85,14 @@ class LaplaceShares(_Paid):
     Attributes
     ----------
     epsilon : cost of a client's histogram, below the budget; None for a tenth of the budget
+
+    Examples
+    --------
+    >>> LaplaceShares(epsilon=4.0).cost(20.0), LaplaceShares().cost(20.0)  # by default a tenth of the budget
+    (4.0, 2.0)
+    >>> shares = LaplaceShares().release(np.array([30, 10, 0]), 20.0, np.random.default_rng(0))
+    >>> shares.round(2).tolist()  # 0.75, 0.25 and 0 with noise of the mean size 2 / 20, scaled to the sum 1
+    [0.81, 0.19, 0.0]
     """
 
     def release(self, counts: IntArray, epsilon: float, rng: Generator) -> FloatArray:
@@ -94,6 +110,12 @@ class LaplaceCounts(_Paid):
     Attributes
     ----------
     epsilon : cost of a client's histogram, below the budget; None for a tenth of the budget
+
+    Examples
+    --------
+    >>> shares = LaplaceCounts().release(np.array([30, 10, 0]), 2.0, np.random.default_rng(0))
+    >>> shares.round(2).tolist()  # near 0.75, 0.25 and 0: noise of the mean size 1 / 2 on counts
+    [0.76, 0.24, 0.0]
     """
 
     def release(self, counts: IntArray, epsilon: float, rng: Generator) -> FloatArray:
@@ -102,7 +124,14 @@ class LaplaceCounts(_Paid):
 
 
 class ExactHistograms(Component):
-    """Shares as they are, at no cost: they leak without bound, and the run says so."""
+    """Shares as they are, at no cost: they leak without bound, and the run says so.
+
+    Examples
+    --------
+    >>> exact = ExactHistograms()
+    >>> exact.release(np.array([30, 10, 0]), 0.0, np.random.default_rng(0)).tolist(), exact.cost(20.0)
+    ([0.75, 0.25, 0.0], 0.0)
+    """
 
     def cost(self, budget: float) -> float:
         """Return 0."""

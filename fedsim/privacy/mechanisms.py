@@ -25,7 +25,19 @@ _SMALLEST_EPSILON: Final = float(np.finfo(np.float64).tiny)
 
 
 class Mechanism(Protocol):
-    """A map from an update to a private release."""
+    """A map from an update to a private release.
+
+    Examples
+    --------
+    >>> class Signs:
+    ...     def release(self, update, epsilon, buffers, rng):
+    ...         kept = rng.random(update.size) < 1 / (1 + np.exp(-epsilon))
+    ...         return np.where(kept, np.sign(update), -np.sign(update)).astype(np.float32)
+    >>> ones, buffers = np.ones(10000, dtype=np.float32), np.zeros(10000, dtype=bool)
+    >>> sent = Signs().release(ones, np.log(4.0), buffers, np.random.default_rng(0))
+    >>> round(float(np.mean(sent > 0)), 2)  # 4 / (1 + 4)
+    0.8
+    """
 
     def release(self, update: Vector, epsilon: float, buffers: Mask, rng: np.random.Generator) -> Vector:
         """Return the release that the client sends in place of its update, float32, shape (d,).
@@ -41,7 +53,16 @@ class Mechanism(Protocol):
 
 
 class StatedNoise(Protocol):
-    """A mechanism that states how much noise it adds, so that a server may correct for it."""
+    """A mechanism that states how much noise it adds, so that a server may correct for it.
+
+    Examples
+    --------
+    >>> buffers = np.array([False, False, False, True])
+    >>> L1ClippedLaplace(clip=3.0).noise_energy(2.0, buffers)  # four coordinates of the variance 2 (2 * 3 / 2)^2
+    72.0
+    >>> L1ClippedLaplace(clip=3.0, exempt_buffers=True).noise_energy(2.0, buffers)
+    54.0
+    """
 
     def noise_energy(self, epsilon: float, buffers: Mask) -> float:
         """Return the expected squared Euclidean norm of the noise of a release, before it is compressed.
@@ -55,7 +76,14 @@ class StatedNoise(Protocol):
 
 
 class TellsClipping(Protocol):
-    """A mechanism that tells a release without its noise, for the noise-to-signal ratio of a run's tables."""
+    """A mechanism that tells a release without its noise, for the noise-to-signal ratio of a run's tables.
+
+    Examples
+    --------
+    >>> update, buffers = np.array([6.0, -2.0], dtype=np.float32), np.zeros(2, dtype=bool)
+    >>> L1ClippedLaplace(clip=4.0).clipped(update, buffers).tolist()  # times 4 / (6 + 2)
+    [3.0, -1.0]
+    """
 
     def clipped(self, update: Vector, buffers: Mask) -> Vector:
         """Return an update as it is before noise is added, float32, shape (d,).
@@ -77,6 +105,12 @@ class CalibratedNoise(Protocol):
     clipping_norm : most that an update keeps, in the mechanism's norm
     sensitivity : most by which two clipped updates differ, twice the above
     delta : probability mass that the epsilon of a release does not bound; 0 for none
+
+    Examples
+    --------
+    >>> laplace = L1ClippedLaplace(clip=3.0)
+    >>> isinstance(laplace, CalibratedNoise), laplace.clipping_norm, laplace.sensitivity, laplace.scale(2.0)
+    (True, 3.0, 6.0, 3.0)
     """
 
     @property
@@ -193,6 +227,15 @@ class L1ClippedLaplace(_LaplaceNoise):
     clip : largest L1 norm of an update that is sent
     exempt_buffers : whether the coordinates that the learner marks pass in clear, unclipped and without noise
         They leak: the guarantee then holds for the other coordinates only.
+
+    Examples
+    --------
+    >>> mechanism, update = L1ClippedLaplace(clip=4.0), np.array([6.0, -2.0], dtype=np.float32)
+    >>> buffers, rng = np.zeros(2, dtype=bool), np.random.default_rng(0)
+    >>> mechanism.clipped(update, buffers).tolist(), mechanism.scale(2.0)  # times 4 / (6 + 2); and 2 * 4 / 2
+    ([3.0, -1.0], 4.0)
+    >>> bool(np.all(mechanism.release(update, 2.0, buffers, rng) == update))
+    False
     """
 
     clip: Annotated[float, Field(gt=0)]
@@ -251,6 +294,13 @@ class CoordinateClampLaplace(_LaplaceNoise):
     exempt_buffers : whether the coordinates that the learner marks pass in clear, unclamped and without noise
         They leak, with no guarantee at all. On by default because the published code sends batch normalisation in
         clear: its running statistics and also its weights and biases. The learner's mask decides what is exempt.
+
+    Examples
+    --------
+    >>> mechanism = CoordinateClampLaplace(delta_f=0.5)
+    >>> update, buffers = np.array([0.4, -0.125, 7.0], dtype=np.float32), np.array([False, False, True])
+    >>> mechanism.clipped(update, buffers).tolist(), mechanism.scale(2.0)  # to 0.5 / 2; the buffer in clear; 0.5 / 2
+    ([0.25, -0.125, 7.0], 0.25)
     """
 
     delta_f: Annotated[float, Field(gt=0)]

@@ -21,6 +21,14 @@ class ReleaseFacts:
     mechanism : of the scenario
     composition : of the releases; None for summation
     server : adds the noise to each aggregate; None where clients add it
+
+    Examples
+    --------
+    >>> from fedsim.privacy import L1ClippedLaplace
+    >>> facts = ReleaseFacts(L1ClippedLaplace(clip=3.0))
+    >>> columns = facts.columns(epsilon=np.array([2.0, 1.0]), number=np.array([1, 2]))
+    >>> columns["noise_scale"].tolist(), columns["sensitivity"]  # 2 clip / epsilon, and 2 clip
+    ([3.0, 6.0], 6.0)
     """
 
     mechanism: Mechanism

@@ -47,6 +47,16 @@ def report(history: History, deadlines_s: Sequence[float] = (), *, every_round: 
     deadlines_s : deadlines whose effect is reported, in seconds after a cohort was sent; by default quantiles of the
         arrival times of the used updates
     every_round : whether to add a table with the cause of each round's length
+
+    Examples
+    --------
+    >>> from fedsim import Scenario, simulate
+    >>> scenario = Scenario.load("scenarios/pause/fig2_cifar_iid_small.toml")
+    >>> pages = report(simulate(scenario.replace({"rounds.count": 2, "learning": "none"})), [0.5])
+    >>> pages[0].header[1], pages[0].lines[0]  # all ten participations were used
+    ('used', ('participations', '10', '0', '0', '0', '0'))
+    >>> dict(zip(pages[-1].header, pages[-1].lines[0], strict=True))["used updates lost"]  # with a deadline of 0.5 s
+    '6'
     """
     critical, cloud = history.critical_path(), history.cloud_path()
     pages = [] if history.unfinished is None else [_unfinished(history.unfinished)]

@@ -176,6 +176,18 @@ def status_of(path: str | Path) -> Literal["running", "finished", "interrupted",
     ------
     RunError
         If the folder holds no run.
+
+    Examples
+    --------
+    >>> from fedsim import Scenario, run
+    >>> scenario = Scenario.load("scenarios/pause/fig2_cifar_iid_small.toml")
+    >>> history = run(scenario.replace({"rounds.count": 2, "learning": "none"}), "runs/ended")
+    >>> status_of("runs/ended")
+    'finished'
+    >>> status_of("runs/none")
+    Traceback (most recent call last):
+        ...
+    fedsim.errors.RunError: runs/none: holds no run (no readable run.json)
     """
     folder = Path(path)
     status = read_state(folder).status

@@ -37,6 +37,15 @@ def summarise(
     participations : the participations batch by batch, where they are too many for memory
     budget : greatest epsilon that a client may leak; None without privacy, where no leakage is stated
     side_information : ``"none"``, ``"private"`` or ``"exact"``: how the numbers beside updates are sent
+
+    Examples
+    --------
+    >>> from fedsim import Scenario, simulate
+    >>> scenario = Scenario.load("scenarios/pause/fig2_cifar_iid_small.toml")
+    >>> history = simulate(scenario.replace({"rounds.count": 2, "learning": "none"}))
+    >>> summary = summarise(history)
+    >>> summary["rounds"], summary["participations"], summary["delivered_share"], summary["final_accuracy"]
+    (2, 10, 1.0, None)
     """
     durations_s = history.column("rounds", "duration_s")
     ends_s = history.column("rounds", "end_s")
@@ -117,6 +126,15 @@ def read_summary(path: str | Path) -> dict[str, Any]:
     ------
     RunError
         If there is none.
+
+    Examples
+    --------
+    >>> from fedsim import Scenario, run
+    >>> scenario = Scenario.load("scenarios/pause/fig2_cifar_iid_small.toml")
+    >>> history = run(scenario.replace({"rounds.count": 2, "learning": "none"}), "runs/summed")
+    >>> summary = read_summary("runs/summed")
+    >>> summary["rounds"], summary["simulated_s"] == float(history.column("rounds", "end_s")[-1])
+    (2, True)
     """
     folder = Path(path)
     file = located(folder, SUMMARY)
@@ -135,6 +153,15 @@ def rows(summary: dict[str, Any]) -> list[tuple[str, str]]:
     Parameters
     ----------
     summary : as `read_summary` returns it
+
+    Examples
+    --------
+    >>> from fedsim import Scenario, simulate
+    >>> scenario = Scenario.load("scenarios/pause/fig2_cifar_iid_small.toml")
+    >>> history = simulate(scenario.replace({"rounds.count": 2, "learning": "none"}))
+    >>> table = dict(rows(summarise(history)))
+    >>> table["rounds"], table["delivered"], table["final accuracy"]
+    ('2', '100.0%', '-')
     """
 
     def shown(name: str, form: str) -> str:

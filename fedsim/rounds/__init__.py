@@ -1,4 +1,14 @@
-"""Federated learning on the clock: server and client processes, and the policies that end rounds."""
+"""Federated learning on the clock: server and client processes, and the policies that end rounds.
+
+Examples
+--------
+>>> POLICIES.make({"kind": "deadline", "deadline_s": 30.0}).deadline_s
+30.0
+>>> LATE.kind_of(Cancel()), "order" in GROUPINGS.kinds()
+('cancel', True)
+>>> BACKHAULS.option_names("link"), CLOUD_RULES.option_names("asynchronous")
+(['rate_bps', 'delay_s'], ['mixing', 'staleness'])
+"""
 
 from fedsim.rounds.clients.assignment import Workload
 from fedsim.rounds.clients.context import ClientContext

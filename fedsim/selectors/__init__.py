@@ -5,7 +5,6 @@ from typing import Final
 from fedsim.registry import Registry
 from fedsim.selectors.adapter import SelectorInfo, SelectorPort
 from fedsim.selectors.baselines import All, Uniform
-from fedsim.selectors.candidates import Candidates, CandidateView, ask
 from fedsim.selectors.contracts import (
     Allocation,
     Answers,
@@ -30,8 +29,6 @@ __all__ = [
     "All",
     "Allocation",
     "Answers",
-    "CandidateView",
-    "Candidates",
     "Cohort",
     "Fastest",
     "FedSuv",
@@ -49,7 +46,6 @@ __all__ = [
     "SelectorInfo",
     "SelectorPort",
     "Uniform",
-    "ask",
 ]
 
 SELECTORS: Final = Registry(

@@ -58,6 +58,15 @@ class SelectorInfo:
     paper : where the method was published; empty if not stated
     communication : messages besides the cohort's models and updates; empty if not stated
     may_stall : why many rounds may have no delivery where half of the crowd never delivers; empty if they are few
+
+    Examples
+    --------
+    >>> from fedsim.selectors import SELECTORS
+    >>> info = SelectorInfo.of(SELECTORS.load("oort"))
+    >>> info.knowledge
+    'loss_rms (measured of delivered updates); declared features'
+    >>> info.leaks, info.communication
+    (('loss_rms',), 'a number up per update')
     """
 
     name: str
@@ -150,6 +159,24 @@ class SelectorPort(SelectorInfo):
         no such method
     cohort : number of clients per round that the selector is set to; None if it has no whole number ``cohort``
     ignores_reports : whether `observe` does nothing, so that no report need be made
+
+    Examples
+    --------
+    >>> class Wrong:
+    ...     def select(self, view, rng):
+    ...         return [0, 41]
+    ...     def observe(self, reports):
+    ...         pass
+    >>> from fedsim import Testbed
+    >>> with Testbed("scenarios/testbed/cell.toml") as testbed:
+    ...     SelectorPort.of(Wrong()).select(testbed.view(), np.random.default_rng(0))
+    Traceback (most recent call last):
+        ...
+    fedsim.errors.SelectorError: Wrong.select returned clients that are no candidates: array([41])
+      allowed: some of the 40 candidates
+      client: 41
+      round: before the first
+      simulated second: none, the clock has not begun
     """
 
     select: Callable[[RoundView, np.random.Generator], Cohort]

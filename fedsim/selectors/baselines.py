@@ -22,6 +22,14 @@ class All(PublishedSelector):
         [rounds]
         policy = { kind = "quorum", share = 0.1, max_wait_s = 100.0 }
         late = { kind = "stale", weight = "constant", max_staleness = 5 }
+
+    Examples
+    --------
+    >>> from fedsim import Testbed
+    >>> with Testbed("scenarios/testbed/cell.toml") as testbed:
+    ...     view = testbed.view()
+    >>> All().select(view, np.random.default_rng(0)).client.size, view.clients
+    (40, 40)
     """
 
     paper = (
@@ -35,7 +43,19 @@ class All(PublishedSelector):
 
 
 class Uniform(CohortSelector):
-    """Draw the cohort uniformly without replacement among the candidates."""
+    """Draw the cohort uniformly without replacement among the candidates.
+
+    Examples
+    --------
+    >>> from fedsim import Testbed
+    >>> with Testbed("scenarios/testbed/cell.toml") as testbed:
+    ...     view = testbed.view()
+    >>> rng = np.random.default_rng(1)
+    >>> [Uniform(cohort=3).select(view, rng).client.tolist() for _ in range(2)]
+    [[17, 19, 30], [5, 32, 37]]
+    >>> Uniform(cohort=41).select(view, rng).client.size  # no more than there are
+    40
+    """
 
     paper = (
         "McMahan et al., Communication-Efficient Learning of Deep Networks from Decentralized Data, "

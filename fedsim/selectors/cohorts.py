@@ -18,6 +18,14 @@ class Allocation:
         cost energy it draws that power over the amplifier's efficiency and the power of the circuit
     cpu_frequency : share of the device's full clock frequency at which it works, in (0, 1]; its work takes
         ``1 / share`` times as long, and ``share ** 2`` times the energy
+
+    Examples
+    --------
+    >>> given = Allocation(bandwidth_hz=np.array([30e3, 60e3]), cpu_frequency=np.array([1.0, 0.5]))
+    >>> cohort = Cohort(np.array([3, 7]), allocation=given)
+    >>> kept = cohort.part(np.array([1])).allocation
+    >>> kept.bandwidth_hz.tolist(), kept.cpu_frequency.tolist(), kept.transmit_power_dbm is None
+    ([60000.0], [0.5], True)
     """
 
     bandwidth_hz: FloatArray | None = None
@@ -46,6 +54,14 @@ class Sampling:
         `rounds.weights` counts samples
     bits : size of the message that tells the clients to draw
     has_model : whether the clients have the model from a question of this round, and the message is all that they get
+
+    Examples
+    --------
+    >>> cohort = Cohort(np.array([3, 7]), sampling=Sampling(probability=0.5, divisor=100.0))
+    >>> 120 * cohort.sampling.probability  # samples that a client with 120 draws on average
+    60.0
+    >>> 60 / cohort.sampling.divisor  # factor of the update of a client that drew 60
+    0.6
     """
 
     probability: float

@@ -242,6 +242,15 @@ class OracleView(RoundView):
         without batteries.
     stays : callable of two arrays of shape (n,), in seconds after now
         Returns which candidates will be available from the first instant to the second, without a gap, shape (n,).
+
+    Examples
+    --------
+    >>> from fedsim import Testbed
+    >>> with Testbed("scenarios/testbed/cell.toml") as testbed:
+    ...     known = testbed.view()
+    >>> oracle = OracleView(**vars(known), expected_duration_s=np.linspace(4.0, 0.1, 40))
+    >>> int(oracle.client[oracle.expected_duration_s.argmin()]), oracle.coming_energy_j is None
+    (39, True)
     """
 
     expected_duration_s: FloatArray
@@ -297,7 +306,18 @@ class Reports:
 
 @runtime_checkable
 class Selector(Protocol):
-    """The two methods of a selector; the optional attributes are those of `PublishedSelector`."""
+    """The two methods of a selector; the optional attributes are those of `PublishedSelector`.
+
+    Examples
+    --------
+    >>> class Lowest:
+    ...     def select(self, view, rng):
+    ...         return view.client[:3]
+    ...     def observe(self, reports):
+    ...         pass
+    >>> isinstance(Lowest(), Selector), isinstance(print, Selector)
+    (True, False)
+    """
 
     def select(self, view: RoundView, rng: np.random.Generator) -> Cohort:
         """Return the cohort of the round that begins now.
@@ -342,6 +362,16 @@ class PublishedSelector:
     numbers_of_clients : options that hold one number for each client of the server, or None
     may_stall : why rounds without any delivery may be much more frequent than with uniform cohorts in a crowd of which
         half never delivers; empty if they are not, which `fedsim.testing.check_selector` then checks
+
+    Examples
+    --------
+    >>> class Longest(PublishedSelector):
+    ...     uses_features = True
+    ...     def select(self, view, rng):
+    ...         return view.client[np.argsort(view.features[:, 1])[-5:]]
+    >>> from fedsim.selectors import SelectorInfo
+    >>> SelectorInfo.of(Longest).knowledge, SelectorInfo.of(Longest).communication
+    ('declared features', 'nothing')
     """
 
     numbers_of_clients: ClassVar[tuple[str, ...]] = ()

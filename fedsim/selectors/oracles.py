@@ -12,6 +12,19 @@ class Fastest(CohortSelector):
 
     No server knows these means in advance. The same clients take part in every round in which they are candidates:
     their privacy budgets drain, and the data of all other clients are not used.
+
+    Examples
+    --------
+    >>> from fedsim import Testbed
+    >>> with Testbed("scenarios/testbed/cell.toml") as testbed:
+    ...     known = testbed.view()
+    >>> oracle = OracleView(**vars(known), expected_duration_s=np.linspace(4.0, 0.1, 40))
+    >>> Fastest(cohort=3).select(oracle, np.random.default_rng(0)).client.tolist()
+    [37, 38, 39]
+    >>> Fastest(cohort=3).select(known, np.random.default_rng(0))
+    Traceback (most recent call last):
+        ...
+    fedsim.errors.SelectorError: Fastest is an oracle: it needs a view with expected_duration_s
     """
 
     paper = (

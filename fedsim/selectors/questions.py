@@ -22,6 +22,16 @@ class RandomizedResponse:
     alpha : probability of the true answer, in (0, 1]
     clips : whether sizes of M and more are answered as M - 1, as in the paper. Its published code does not clip: then
         the estimate stays unbiased, and a client with M samples or more has no privacy
+
+    Examples
+    --------
+    >>> response = RandomizedResponse(threshold=5, alpha=0.5)
+    >>> response.probability(3, size=3), response.probability(2, size=3)  # 0.5 + 0.5 / 4, and 0.5 / 4
+    (0.625, 0.125)
+    >>> round(response.epsilon, 6), round(math.log(0.625 / 0.125), 6)
+    (1.609438, 1.609438)
+    >>> response.estimate(np.array([3, 2, 4]))  # (9 - 3 * 0.5 * 5 / 2) / 0.5
+    10.5
     """
 
     threshold: int
@@ -113,6 +123,13 @@ class Probe:
         Longest wait for answers in seconds; None to wait for all of them.
     response : RandomizedResponse or None
         How clients randomise the number of their samples; needed for ``"samples"``, and None for other questions.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> question = Probe(client=np.array([2, 5, 8]), asks="loss", up_bits=32.0, wait_s=4.0)
+    >>> question.client.size, question.down_bits is None  # the whole model goes to each of the three
+    (3, True)
     """
 
     client: IntArray
@@ -135,6 +152,16 @@ class Answers:
     compute_s, uplink_s : expected seconds of the local work and of the upload; NaN if they were not asked for
     update_norm : norm of the client's update; NaN without learning, and None if it was not asked for
     samples : the client's answer for the number of its samples; None if it was not asked for
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> unknown = np.full(3, np.nan)
+    >>> answers = Answers(
+    ...     client=np.array([2, 5, 8]), loss=np.array([0.4, 1.9, 1.1]), compute_s=unknown, uplink_s=unknown
+    ... )
+    >>> answers.client[np.argsort(-answers.loss)[:2]].tolist()  # those of the greatest losses, as pow-d selects
+    [5, 8]
     """
 
     client: IntArray

@@ -104,7 +104,7 @@ def test_probing_leaves_trainings_alone(tiny: Dataset) -> None:
 def counted(learner: SupervisedLearner, monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """Return a list that grows by the number of parts of every call of the executor's `evaluate`."""
     calls: list[int] = []
-    executor = learner._results.executor
+    executor = learner._results.runs.executor
     evaluate: Callable[..., Any] = executor.evaluate
 
     def counting(jobs: Any) -> Any:

@@ -13,7 +13,7 @@ from pydantic import Field
 from fedsim.errors import ScenarioError
 from fedsim.identity import identity
 from fedsim.learning import LEARNERS, FedAvg, Release, Supervised
-from fedsim.learning.lineage.handles import digest_of
+from fedsim.learning.lineage.digests import digest_of
 from fedsim.learning.supervised import SupervisedLearner
 from fedsim.registry import Component
 from fedsim.streams import Streams
@@ -126,7 +126,7 @@ def test_settled_models_let_go_of_their_ancestors(make_learner: Maker) -> None:
     for k in range(5):
         update = one_update(learner, model, k)
         model = learner.aggregate(model, [update], np.ones(1))
-        old += [weakref.ref(model), weakref.ref(update.training)]
+        old += [weakref.ref(model), weakref.ref(update)]
         del update
     learner.evaluate(model)
     gc.collect()

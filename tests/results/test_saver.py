@@ -7,7 +7,7 @@ import pytest
 
 from fedsim import read_run, run, simulate
 from fedsim.errors import WriteError
-from fedsim.history import Recorder, recorder, spool
+from fedsim.history import Recorder, growing, spool
 from fedsim.results import saver, status_of
 from tests.support.short_runs import TIMING
 
@@ -63,8 +63,8 @@ def test_a_disk_that_stays_full_ends_the_run(tmp_path, monkeypatch):
 
 
 def test_rows_stay_in_memory_while_the_disk_is_full(monkeypatch):
-    monkeypatch.setattr(recorder, "ROWS_IN_A_BATCH", 3)
-    monkeypatch.setattr(recorder, "_MOST_ROWS_IN_MEMORY", 20)
+    monkeypatch.setattr(growing, "ROWS_IN_A_BATCH", 3)
+    monkeypatch.setattr(growing, "_MOST_ROWS_IN_MEMORY", 20)
     kept = Recorder("full")
 
     def add(number):

@@ -5,8 +5,9 @@ import pytest
 
 from fedsim.rounds import Knowledge
 from fedsim.rounds.server.candidates import CandidateSet
-from fedsim.selectors import All, Cohort, SelectorPort, Uniform, ask
+from fedsim.selectors import All, Cohort, SelectorPort, Uniform
 from fedsim.selectors.baselines import RoundRobin
+from fedsim.selectors.candidates import ask
 
 K = 50
 COLUMNS = ("client", "samples", "participations", "last_duration_s", "last_loss", "privacy_spent", "features")

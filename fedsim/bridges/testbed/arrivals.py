@@ -37,11 +37,11 @@ class Arrivals:
         """Return the next arrival that was not handed over."""
         return self._queue.popleft()
 
-    def collect(self) -> None:
-        """Take what has arrived, and the round that was closed with it."""
+    def collect(self) -> bool:
+        """Take what has arrived, and the round that was closed with it; return whether there are arrivals now."""
         run = self._run
         if run.concurrency is None:
-            return
+            return False
         new = run.decisions.take_ended()
         run.remember([(cohort, i) for cohort, i, _ in new])
         arrivals = [Arrival.of(cohort, i, time_s, self._version) for cohort, i, time_s in new]
@@ -53,6 +53,7 @@ class Arrivals:
             arrivals[-1] = replace(arrivals[-1], closed=self.last)
             self._version = closed.version
         self._queue.extend(arrivals)
+        return self.waiting
 
     def wait(self, limit_s: float, *, or_candidate: bool) -> None:
         """Go on until there is an arrival, a time has come or, if wished, there may be a new candidate.

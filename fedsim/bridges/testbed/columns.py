@@ -126,6 +126,26 @@ class RoundResult(Participations):
     ended_by : what has ended the round: ``"enough"``, ``"deadline"`` or ``"restart"``
     candidates : number of candidates at the selection
     late : updates of earlier rounds that have arrived since the round before, or were used in this one
+
+    Examples
+    --------
+    >>> from fedsim import Testbed
+    >>> wait = {"kind": "constant", "value_s": 1.0}
+    >>> tables = {
+    ...     "name": "one-round",
+    ...     "crowd": {"clients": 2},
+    ...     "learning": "none",
+    ...     "network": {"kind": "latency", "downlink": wait, "uplink": wait},
+    ...     "devices": {"compute": "zero"},
+    ...     "rounds": {"count": 1, "policy": {"kind": "deadline", "deadline_s": 4.0}},
+    ...     "selector": {"kind": "uniform", "cohort": 2},
+    ... }
+    >>> with Testbed(tables) as testbed:
+    ...     result = testbed.round([0, 1], compute_s=[3.0, 0.5])
+    >>> result.duration_s.tolist(), result.delivered.tolist(), result.arrivals.tolist()
+    ([4.0, 2.5], [False, True], [1])
+    >>> result.compute_s.tolist(), result.ended_by, result.round_end_s
+    ([3.0, 0.5], 'deadline', 4.0)
     """
 
     number: int
@@ -181,6 +201,25 @@ class Arrival:
     start_version : version of the model that it started from; -1 without a client
     staleness : aggregations between that and the arrival
     closed : the round that has ended with this arrival; None if the server waits for more updates
+
+    Examples
+    --------
+    >>> from fedsim import Testbed
+    >>> wait = {"kind": "constant", "value_s": 1.0}
+    >>> tables = {
+    ...     "name": "two-places",
+    ...     "crowd": {"clients": 2},
+    ...     "learning": "none",
+    ...     "network": {"kind": "latency", "downlink": wait, "uplink": wait},
+    ...     "devices": {"compute": "zero"},
+    ...     "rounds": {"count": 1, "policy": {"kind": "fedbuff", "concurrency": 2, "buffer": 1}},
+    ...     "selector": {"kind": "uniform", "cohort": 2},
+    ... }
+    >>> with Testbed(tables) as testbed:
+    ...     testbed.send([0, 1], compute_s=[3.0, 0.5])
+    ...     arrival = testbed.next_arrival()
+    >>> arrival.client, arrival.time_s, arrival.staleness, arrival.closed.client.tolist()
+    (1, 2.5, 0, [1])
     """
 
     client: int

@@ -48,7 +48,7 @@ class OutsideRun:
     decisions : that the server asks for
     stepping : steps its clock
     learner : takes what is reported
-    on_pause : called each time the server waits
+    on_pause : called each time the server waits; returns whether there are arrivals that were not handed over
     """
 
     context: ServerContext
@@ -89,7 +89,7 @@ class OutsideRun:
         self._latest: dict[int, Key] = {}
         self._selected: tuple[int, float, Cohort] | None = None
         self._history: History | None = None
-        self.on_pause: Callable[[], None] = _nothing
+        self.on_pause: Callable[[], bool] = bool
 
     def _adapt(self, context: ServerContext) -> ServerContext:
         """Return what a run depends on, with what is stated and reported in the place of what is learned."""
@@ -133,13 +133,19 @@ class OutsideRun:
             raise self.over(call)
         return asked
 
-    def to_question(self) -> Asked | None:
-        """Go on until the server waits for clients; None if the run is over."""
+    def to_question(self, *, past_arrivals: bool = True) -> Asked | None:
+        """Go on until the server waits for clients; None if the run is over.
+
+        Parameters
+        ----------
+        past_arrivals : False: go on until there are arrivals that were not handed over, at most
+        """
         stepping = self.stepping
         while self._history is None and not stepping.over and stepping.asked in (None, Asked.REPORT):
             stepping.answer(None)
             stepping.go_on()
-            self.on_pause()
+            if self.on_pause() and not past_arrivals:
+                break
         return None if self._history is not None else stepping.asked
 
     def over(self, call: str) -> StepError:
@@ -217,7 +223,7 @@ class OutsideRun:
     def awaits_evaluation(self) -> bool:
         """Whether an evaluation of the newest model may be reported now."""
         asked = self.stepping.asked
-        if asked is Asked.COHORT:
+        if asked in (Asked.COHORT, Asked.PLACES):
             return self._evaluated != self._last_number
         return asked is Asked.REPORT or not self.stepping.begun
 
@@ -229,7 +235,7 @@ class OutsideRun:
     def evaluate(self, evaluation: Evaluation) -> None:
         """Take an evaluation of the newest model, which the server records now, or when it goes on."""
         self._evaluated, self.learner.evaluation = self._last_number, evaluation
-        if self.stepping.asked is Asked.COHORT:
+        if self.stepping.asked in (Asked.COHORT, Asked.PLACES):
             self._simulation.server.evaluate()
 
     def unstate(self) -> None:
@@ -287,10 +293,6 @@ class OutsideRun:
         """What clients declare of themselves, shape (K, 4)."""
         clients = self.context.clients
         return ExpectedTimes.of(clients.links, clients.compute, clients.workload).features
-
-
-def _nothing() -> None:
-    """Do nothing."""
 
 
 def _no_clients() -> Cohort:

@@ -112,7 +112,9 @@ class Testbed:
     @property
     def over(self) -> bool:
         """Whether no further round can start; a round that was played cannot be reported on after this question."""
-        return not self._arrivals.waiting and self._run.to_question() is None and not self._arrivals.waiting
+        if self._arrivals.waiting:
+            return False
+        return self._run.to_question(past_arrivals=False) is None and not self._arrivals.waiting
 
     @property
     def in_flight(self) -> int:
@@ -122,9 +124,9 @@ class Testbed:
 
     @property
     def vacant(self) -> int:
-        """Places of an asynchronous server that no client takes."""
+        """Places of an asynchronous server without a client; 0 while arrivals of this instant wait, and at the end."""
         self._places("vacant")
-        return self._run.vacant
+        return 0 if self._arrivals.waiting or self._run.stepping.over else self._run.vacant
 
     @property
     def waiting(self) -> bool:
@@ -228,8 +230,8 @@ class Testbed:
             is told of those that have arrived, once `select` has asked it. At an asynchronous server at any time, of
             updates that wait
         accuracy, loss, metrics : of the newest model, on test samples, for the table of evaluations. Before the first
-            round, of the first model. A server that has gone on to its next round, after `view` or `select`, still
-            takes one such report, with the present second; a target of the scenario does not end the run then
+            round, of the first model. A server that has gone on to its next round, after `view`, `select` or `send`,
+            still takes one such report, with the present second; a target of the scenario does not end the run then
         measured : other measurements by name, as ``losses``; see `fedsim.measurements.MEASUREMENTS`
 
         Raises

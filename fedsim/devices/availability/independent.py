@@ -37,7 +37,14 @@ AVAILABILITIES = Registry(
 
 
 class Always(Component):
-    """Every client is always available."""
+    """Every client is always available.
+
+    Examples
+    --------
+    >>> from fedsim.streams import Streams
+    >>> Always().build(clients=3, streams=Streams(0)).available(np.array([0, 2]), time_s=1e6, draw=1).tolist()
+    [True, True]
+    """
 
     may_leave: ClassVar[bool] = False
 
@@ -80,6 +87,14 @@ class Bernoulli(Component):
     ----------
     probability : of being available in a round
     retry_s : seconds until the server draws again for all clients
+
+    Examples
+    --------
+    >>> from fedsim.streams import Streams
+    >>> rare = Bernoulli(probability=0.01, retry_s=5.0).build(clients=2, streams=Streams(0))
+    >>> opens_s, draw = rare.next_s(0.0, draw=1)
+    >>> opens_s > 0, opens_s % 5.0, bool(rare.available(np.array([0, 1]), opens_s, draw).any())
+    (True, 0.0, True)
     """
 
     may_leave: ClassVar[bool] = False

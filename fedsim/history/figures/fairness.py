@@ -34,6 +34,16 @@ def draw_clients(
     ------
     RunError
         If a run has no accuracies of clients.
+
+    Examples
+    --------
+    >>> from fedsim.history import Recorder
+    >>> recorder = Recorder("three-clients")
+    >>> for client, accuracy in enumerate([0.9, 0.4, 0.7]):
+    ...     recorder.add_client_evaluation(round=5, client=client, samples=10, accuracy=accuracy, metrics={})
+    >>> figure = draw_clients([recorder.history()])
+    >>> figure.axes[0].lines[0].get_ydata().tolist()
+    [0.4, 0.7, 0.9]
     """
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure

@@ -23,6 +23,14 @@ def save(figure: "Figure", out: str | Path) -> None:
     ------
     RunError
         If the file cannot be written.
+
+    Examples
+    --------
+    >>> from matplotlib.figure import Figure
+    >>> figure = Figure(figsize=(4, 3))
+    >>> save(figure, "figures/empty.svg")
+    >>> Path("figures/empty.svg").exists()
+    True
     """
     path = check_path(out, RunError)
     formats = figure.canvas.get_supported_filetypes()

@@ -31,6 +31,15 @@ class Aggregator(Component, ABC):
     ----------
     adds_up : bool
         Whether it is the weighted mean. Then updates are added to the model as they come, and `combine` is not called.
+
+    Examples
+    --------
+    >>> class Largest(Aggregator):
+    ...     def combine(self, updates, weights, parameters):
+    ...         return updates[np.argmax(np.abs(updates), axis=0), np.arange(updates.shape[1])]
+    >>> updates = np.array([[1.0, -5.0], [3.0, 2.0]], dtype=np.float32)
+    >>> Largest().combine(updates, np.array([0.5, 0.5]), 2).tolist(), Largest().least_updates
+    ([3.0, -5.0], 1)
     """
 
     adds_up: ClassVar[bool] = False

@@ -35,6 +35,15 @@ class LocalTask:
     steps : number of batches of the training
     learning_rate : mean over its steps
     clients : number of clients of the run
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from fedsim.learning import Scaffold
+    >>> layout = ModelLayout(np.zeros(2, dtype=np.float32), 2, np.zeros(2, dtype=bool), 1)
+    >>> task = LocalTask(layout, np.ones(2, dtype=np.float32), {}, {}, None, steps=10, learning_rate=0.1, clients=4)
+    >>> Scaffold().end(task, np.full(2, -0.5, dtype=np.float32))["control"].tolist()  # 0.5 / (10 * 0.1)
+    [0.5, 0.5]
     """
 
     layout: ModelLayout
@@ -55,6 +64,14 @@ class Start(NamedTuple):
     model : shape (d,)
     offset : is added to the gradient of every step, shape (p,); None for nothing
     anchors : models, shape (d,) each, whose representations the algorithm's own loss compares with, by name
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> start = Start(np.ones(2, dtype=np.float32), offset=np.array([0.25, 0.0]))
+    >>> gradient = np.array([1.0, 1.0])
+    >>> (gradient + start.offset).tolist(), len(start.anchors)  # what a step goes along; no models to compare with
+    ([1.25, 1.0], 0)
     """
 
     model: Vector
@@ -72,6 +89,14 @@ class Batch(NamedTuple):
     labels : targets of the samples, shape (n,) or (n, ...)
     representation : what enters the last layer, shape (n, features); None if the model has no such layer
     anchors : representations by the models of `Start.anchors`, without gradients
+
+    Examples
+    --------
+    >>> import torch
+    >>> one = torch.ones(2, 4)
+    >>> batch = Batch(data=torch.tensor(0.5), scores=one, labels=torch.tensor([0, 2]), representation=one, anchors={})
+    >>> float(batch.data + 0.25 * batch.representation.square().mean())  # a loss of your own
+    0.75
     """
 
     data: Any
@@ -93,6 +118,15 @@ class Gathered:
     shared : what the server has kept for the algorithm
     layout : of the model
     clients : number of clients of the run
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from fedsim.learning import Scaffold
+    >>> layout = ModelLayout(np.zeros(2, dtype=np.float32), 2, np.zeros(2, dtype=bool), 1)
+    >>> gathered = Gathered(np.ones(2), drift=np.array([1.0, -2.0]), count=2, shared={}, layout=layout, clients=4)
+    >>> Scaffold().step(gathered).shared["control"].tolist()  # minus the sum of the drifts over all 4 clients
+    [-0.25, 0.5]
     """
 
     update: FloatArray
@@ -110,6 +144,15 @@ class Stepped(NamedTuple):
     ----------
     update : what the server adds to its model, float64, shape (d,)
     shared : what it keeps for the algorithm, arrays by name
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from fedsim.learning import Scaffold
+    >>> layout = ModelLayout(np.zeros(2, dtype=np.float32), 2, np.zeros(2, dtype=bool), 1)
+    >>> update, shared = Scaffold().step(Gathered(np.ones(2), np.zeros(2), 1, {}, layout, clients=4))
+    >>> update.tolist(), list(shared)
+    ([1.0, 1.0], ['control'])
     """
 
     update: FloatArray
@@ -134,6 +177,18 @@ class LocalAlgorithm(Component):
         Whether the model that a client uses is another one than the server's, see `own_model`.
     has_loss : bool
         Whether `loss` is its own. Executors that train a cohort as one computation refuse it.
+
+    Examples
+    --------
+    >>> class Shrinking(LocalAlgorithm):
+    ...     corrects: ClassVar[bool] = True
+    ...     strength: float = 0.1
+    ...     def begin(self, task):
+    ...         return Start(task.model, self.strength * task.model[: task.layout.parameters])
+    >>> from fedsim.testing import check_local_algorithm
+    >>> check_local_algorithm(Shrinking(), clients=2, rounds=2)
+    >>> Shrinking(strength=0.5).strength, Shrinking().pull
+    (0.5, 0.0)
     """
 
     corrects: ClassVar[bool] = False

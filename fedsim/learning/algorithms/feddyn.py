@@ -22,6 +22,15 @@ class FedDyn(LocalAlgorithm):
     ----------
     alpha : float > 0
         The paper tunes it over 0.001, 0.01, 0.1.
+
+    Examples
+    --------
+    >>> from fedsim.learning.models.layout import ModelLayout
+    >>> layout = ModelLayout(np.zeros(2, dtype=np.float32), 2, np.zeros(2, dtype=bool), 1)
+    >>> gathered = Gathered(np.array([0.5, 1.0]), np.array([1.0, 2.0]), 2, {}, layout, clients=4)
+    >>> stepped = FedDyn(alpha=0.5).step(gathered)
+    >>> stepped.shared["h"].tolist(), stepped.update.tolist()  # -0.5 / 4 times [1, 2]; [0.5, 1] minus h / 0.5
+    ([-0.125, -0.25], [0.75, 1.5])
     """
 
     corrects: ClassVar[bool] = True

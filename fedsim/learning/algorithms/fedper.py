@@ -22,6 +22,14 @@ class FedPer(LocalAlgorithm):
     ----------
     layers : int >= 1
         How many of the last dense or convolutional layers are personal, with what follows them.
+
+    Examples
+    --------
+    >>> from fedsim.learning.models.layout import Entry
+    >>> entries = (Entry("first", 0, (2, 2), "float32"), Entry("last", 4, (1, 2), "float32"))
+    >>> layout = ModelLayout(np.zeros(6, dtype=np.float32), 6, np.zeros(6, dtype=bool), 1, entries)
+    >>> FedPer(layers=1).part(layout).tolist()  # the last layer stays with the client
+    [True, True, True, True, False, False]
     """
 
     remembers: ClassVar[bool] = True

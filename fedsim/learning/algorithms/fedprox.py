@@ -17,6 +17,13 @@ class FedProx(LocalAlgorithm):
     Attributes
     ----------
     mu : float >= 0
+
+    Examples
+    --------
+    >>> FedProx(mu=0.1).pull  # each gradient gains 0.1 (w - w_server)
+    0.1
+    >>> FedProx(mu=0.1).numbers_more(None), FedProx(mu=0.1).changes_messages  # messages are those of plain training
+    (0, False)
     """
 
     mu: Annotated[float, Field(ge=0)] = 0.01

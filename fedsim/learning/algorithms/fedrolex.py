@@ -9,6 +9,11 @@ class FedRolex(SubModels):
     In round j the window of a layer of n channels begins at channel ``j mod n`` and goes on from the first one after
     the last, so that in n rounds all channels are trained alike. j is the version of the server's model. Averaging is
     that of `HeteroFL`: each parameter over the clients that hold it. With width 1 it is plain training.
+
+    Examples
+    --------
+    >>> [FedRolex().shift(version) for version in range(3)]  # HeteroFL's windows begin at channel 0 always
+    [0, 1, 2]
     """
 
     def shift(self, version: int) -> int:

@@ -13,4 +13,12 @@ class HeteroFL(SubModels):
     Taken: the widths and the averaging. Not taken: the scaler between a layer and its normalisation, so that a narrower
     perceptron has smaller activations; static batch normalisation, as statistics are averaged like other numbers; and
     the masked loss, which leaves classes out that a client does not have.
+
+    Examples
+    --------
+    >>> given = HeteroFL(widths=(1.0, 0.5), client_widths=(1.0, 0.5, 0.5))
+    >>> given.given_widths, HeteroFL().ratios
+    ((1.0, 0.5, 0.5), (1.0, 0.5, 0.25, 0.125, 0.0625))
+    >>> given.shift(version=3)  # the channels are always the first ones
+    0
     """

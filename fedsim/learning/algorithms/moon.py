@@ -26,6 +26,14 @@ class Moon(LocalAlgorithm):
     mu : float >= 0
         The paper tunes it over 0.1, 1, 5 and 10.
     temperature : float > 0, t
+
+    Examples
+    --------
+    >>> import torch
+    >>> model, last, server = torch.tensor([[1.0, 0.0]]), torch.tensor([[0.0, 1.0]]), torch.tensor([[1.0, 0.0]])
+    >>> batch = Batch(torch.tensor(0.5), None, None, model, {"server": server, "last": last})
+    >>> round(float(Moon(mu=1.0, temperature=0.5).loss(batch)), 4)  # 0.5 + log(1 + e^(-1 / 0.5))
+    0.6269
     """
 
     remembers: ClassVar[bool] = True

@@ -19,6 +19,11 @@ class Scaffold(LocalAlgorithm):
     A model and a control variate go down, and an update and a change of control variate go up: twice the bits of the
     parameters. The server reads the change out of the update and the number of steps, as these determine it. With a
     learning rate that changes from step to step, eta is its mean. Option II supposes plain SGD without weight decay.
+
+    Examples
+    --------
+    >>> Scaffold().drift_weight(steps=10, learning_rate=0.05)  # 1 / (K eta)
+    2.0
     """
 
     corrects: ClassVar[bool] = True

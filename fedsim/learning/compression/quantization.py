@@ -33,6 +33,14 @@ class QSGD(Compressor):
         Most numbers that share a norm; a tensor of more is cut into buckets of this size, the last one smaller. None
         for one bucket for each tensor.
     norm : ``"l2"``, the paper's law, or ``"max"``, the largest absolute value, as in the paper's experiments
+
+    Examples
+    --------
+    >>> QSGD(levels=127).bits([100, 10])  # 1 + 7 bits for each of 110 numbers, and 32 for each of two norms
+    944.0
+    >>> update = np.array([3.0, 0.5, -4.0], dtype=np.float32)
+    >>> QSGD(levels=4, norm="max").compress(update, [3], np.random.default_rng(0)).tolist()  # multiples of 4 / 4
+    [3.0, 0.0, -4.0]
     """
 
     levels: Annotated[int, Field(ge=1, lt=2**24)] = 127

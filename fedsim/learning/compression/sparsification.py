@@ -28,6 +28,14 @@ class TopK(Compressor):
     share : float in (0, 1]
     error_feedback : bool
         Whether clients keep what they did not send, and add it to their next update.
+
+    Examples
+    --------
+    >>> TopK(share=0.02).bits([100, 10])  # two numbers, each with 32 bits and ceil(log2 110) of its place
+    78.0
+    >>> update = np.array([0.5, -3.0, 1.0, 2.0], dtype=np.float32)
+    >>> TopK(share=0.5).compress(update, [4], np.random.default_rng(0)).tolist()
+    [0.0, -3.0, 0.0, 2.0]
     """
 
     share: Annotated[float, Field(gt=0, le=1)] = 0.01
@@ -68,6 +76,14 @@ class RandomK(Compressor):
         multiplied by p / k, so that its mean is the update.
     shared_seed : bool
         Whether the server draws the same places from a seed: the message has 64 bits for it, and none for places.
+
+    Examples
+    --------
+    >>> RandomK(share=0.02).bits([100, 10]), RandomK(share=0.02, shared_seed=True).bits([100, 10])
+    (78.0, 128.0)
+    >>> update, rng = np.array([0.5, -3.0, 1.0, 2.0], dtype=np.float32), np.random.default_rng(0)
+    >>> RandomK(share=0.5, error_feedback=False).compress(update, [4], rng).tolist()  # two of them, times 4 / 2
+    [0.0, 0.0, 2.0, 4.0]
     """
 
     share: Annotated[float, Field(gt=0, le=1)] = 0.01

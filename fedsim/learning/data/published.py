@@ -135,7 +135,17 @@ class _IdxSet(_Published):
 
 
 class MNIST(_IdxSet):
-    """MNIST: 60,000 and 10,000 handwritten digits, 28 x 28 grey, 10 classes (LeCun, Cortes and Burges)."""
+    """MNIST: 60,000 and 10,000 handwritten digits, 28 x 28 grey, 10 classes (LeCun, Cortes and Burges).
+
+    Examples
+    --------
+    >>> MNIST(train_limit=2000).where()
+    'MNIST/raw'
+    >>> MNIST().load("no-such-folder")  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+        ...
+    fedsim.errors.DataError: mnist is not in no-such-folder/MNIST/raw (train-images-idx3-ubyte, ...
+    """
 
     kind = "mnist"
     reader = "MNIST"
@@ -149,7 +159,13 @@ class MNIST(_IdxSet):
 
 
 class FashionMNIST(_IdxSet):
-    """Fashion-MNIST: 60,000 and 10,000 pieces of clothing, 28 x 28 grey, 10 classes (Xiao et al. 2017)."""
+    """Fashion-MNIST: 60,000 and 10,000 pieces of clothing, 28 x 28 grey, 10 classes (Xiao et al. 2017).
+
+    Examples
+    --------
+    >>> FashionMNIST().available("no-such-folder"), FashionMNIST().where()
+    (False, 'FashionMNIST/raw')
+    """
 
     kind = "fashion-mnist"
     reader = "FashionMNIST"
@@ -180,7 +196,13 @@ class _Pickled(_Published):
 
 
 class CIFAR10(_Pickled):
-    """CIFAR-10: 50,000 and 10,000 photographs, 32 x 32 in colour, 10 classes (Krizhevsky 2009)."""
+    """CIFAR-10: 50,000 and 10,000 photographs, 32 x 32 in colour, 10 classes (Krizhevsky 2009).
+
+    Examples
+    --------
+    >>> CIFAR10().available("no-such-folder"), CIFAR10().where(), CIFAR10.classes
+    (False, 'cifar-10-batches-py', 10)
+    """
 
     kind = "cifar-10"
     reader = "CIFAR10"
@@ -190,7 +212,13 @@ class CIFAR10(_Pickled):
 
 
 class CIFAR100(_Pickled):
-    """CIFAR-100: 50,000 and 10,000 photographs, 32 x 32 in colour, 100 classes (Krizhevsky 2009)."""
+    """CIFAR-100: 50,000 and 10,000 photographs, 32 x 32 in colour, 100 classes (Krizhevsky 2009).
+
+    Examples
+    --------
+    >>> CIFAR100().available("no-such-folder"), CIFAR100().where(), CIFAR100.classes
+    (False, 'cifar-100-python', 100)
+    """
 
     kind = "cifar-100"
     reader = "CIFAR100"

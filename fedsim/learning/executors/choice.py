@@ -35,6 +35,15 @@ class ExecutorChoice:
     precision : of the arithmetic inside layers, ``"float32"`` or ``"bfloat16"``
     cohort : clients that train at a time; None for all
     rounds : how often they do, if it is known; it is what ``"auto"`` needs to know
+
+    Examples
+    --------
+    >>> ExecutorChoice("sequential", cohort=20).device
+    'cpu'
+    >>> ExecutorChoice.of("sequentail")  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+        ...
+    fedsim.errors.FedsimError: executor: there is no executor 'sequentail' (did you mean ...
     """
 
     executor: str | MakeExecutor = SEQUENTIAL

@@ -65,6 +65,13 @@ class TrainingSetup:
     expected : what is known of the trainings beforehand, if anything
     algorithm : what trainings have beside plain steps; an executor adds its pull, and the offsets of the jobs
     task : loss and metrics
+
+    Examples
+    --------
+    >>> from fedsim.learning import MLP, Digits
+    >>> setup = TrainingSetup(MLP(hidden=(4,)), Digits(train_limit=40).load(), LocalTraining(proximal=0.5), seed=0)
+    >>> setup.outputs, setup.pull
+    (10, 0.5)
     """
 
     model: ModelPart
@@ -109,6 +116,16 @@ class TrainingJob(NamedTuple):
     offset : is added to the gradient of every step, shape (p,); None for nothing
     anchors : models with which the algorithm's own loss compares, shape (d,) each, by name
     rates : learning rate of each batch, shape (t,); None for that of the settings
+
+    Examples
+    --------
+    >>> from fedsim.learning import MLP, Digits, ExecutorChoice
+    >>> setup = TrainingSetup(MLP(hidden=()), Digits(train_limit=40).load(), LocalTraining(batch_size=20), seed=0)
+    >>> executor, base = ExecutorChoice("sequential").build(setup), np.zeros(650, dtype=np.float32)
+    >>> job = TrainingJob(base, rows=np.arange(20), work=1.0, rng=np.random.default_rng(0))
+    >>> [result] = executor.train([job])
+    >>> round(result.loss, 4)  # log(10): the one step starts from zeros
+    2.3026
     """
 
     base: Vector
@@ -147,6 +164,12 @@ class TrainingResult(NamedTuple):
     loss : mean training loss over the samples passed
     loss_rms : root mean square of the losses of single samples during the first pass over the client's data
     state : optimiser state after it; empty unless it is kept
+
+    Examples
+    --------
+    >>> result = TrainingResult(np.zeros(650, dtype=np.float32), loss=2.3, loss_rms=2.31, state={})
+    >>> result.nbytes
+    2600
     """
 
     difference: Vector
@@ -170,6 +193,15 @@ class EvaluationJob:
     rows : samples of the training set, shape (n,), n at least 1; None for the whole test set
     parts : numbers of samples of parts of the rows, in their order, each at least 1; None for no parts. An executor
         that can pass several parts through the model at once gives `Evaluation.parts`; any other one may ignore them
+
+    Examples
+    --------
+    >>> from fedsim.learning import MLP, Digits, ExecutorChoice
+    >>> setup = TrainingSetup(MLP(hidden=()), Digits(train_limit=40).load(), LocalTraining(), seed=0)
+    >>> executor, zeros = ExecutorChoice("sequential").build(setup), np.zeros(650, dtype=np.float32)
+    >>> [found] = executor.evaluate([EvaluationJob(zeros, rows=np.arange(40))])
+    >>> round(found.loss, 4), found.samples  # log(10)
+    (2.3026, 40)
     """
 
     model: Vector
@@ -216,7 +248,16 @@ def fingerprint_with(precision: Precision, fingerprint: str) -> str:
 
 
 class Executor(Protocol):
-    """Computes jobs for one `TrainingSetup`; made by a call ``(setup, device)``."""
+    """Computes jobs for one `TrainingSetup`; made by a call ``(setup, device)``.
+
+    Examples
+    --------
+    >>> from fedsim.learning import MLP, Digits, ExecutorChoice
+    >>> setup = TrainingSetup(MLP(hidden=()), Digits(train_limit=40).load(), LocalTraining(), seed=0)
+    >>> executor = ExecutorChoice("sequential").build(setup)
+    >>> executor.fingerprint, executor.max_batch
+    ('sequential', 256)
+    """
 
     @property
     def fingerprint(self) -> str:

@@ -8,25 +8,21 @@ import numpy as np
 from fedsim.arrays import IntArray, Vector
 from fedsim.identity import identity
 from fedsim.learning.computing import Work
-from fedsim.learning.drawn_samples import SampleDraws
 from fedsim.learning.evaluation import Evaluation, KnownEvaluation, PendingEvaluation
 from fedsim.learning.executors.contracts import (
     SEQUENTIAL,
     EvaluationJob,
     Executor,
-    OptimizerState,
-    TrainingJob,
-    TrainingResult,
     TrainingSetup,
 )
-from fedsim.learning.lineage.drawing import nothing, rows_of, scaled, without_samples
+from fedsim.learning.lineage.digests import digest_of
 from fedsim.learning.lineage.evaluations import Evaluator, Found, Running, Waiting
-from fedsim.learning.lineage.faults import named_faults
-from fedsim.learning.lineage.handles import ModelHandle, Node, Report, StateHandle, Training, digest_of
+from fedsim.learning.lineage.handles import Cohort, ModelHandle, Node, StateHandle, Training
 from fedsim.learning.lineage.kept import Kept
 from fedsim.learning.lineage.local_work import LocalWork
 from fedsim.learning.lineage.messages import Messages
 from fedsim.learning.lineage.order import materialize
+from fedsim.learning.lineage.runs import Heard, TrainingRuns
 from fedsim.learning.models.layout import ModelLayout
 from fedsim.learning.store.contracts import Record, Store
 from fedsim.learning.store.keeping import Keeping
@@ -50,11 +46,6 @@ _GROUP: Final = 32
 _GROUP_BYTES: Final = 2**28
 """Models that may wait for their evaluation, in memory."""
 
-_NOTHING: Final[OptimizerState] = {}
-
-Heard = Callable[[Training], None]
-"""Told of each training whose difference is in memory, before any model has taken it."""
-
 
 class Computation:
     """The numbers behind the handles of one learner.
@@ -75,6 +66,7 @@ class Computation:
     Attributes
     ----------
     kept : what the store has
+    runs : gives trainings to the executor
     messages : as given
     shards : digest of every client's samples
     scores : how sums over samples become an evaluation
@@ -95,28 +87,26 @@ class Computation:
         keeping: Keeping,
         local: LocalWork,
     ) -> None:
-        self.layout, self.executor = layout, executor
+        self.layout = layout
         self.shards = [digest_of(part.tobytes()) for part in rows]
         other = () if executor.fingerprint == SEQUENTIAL else (executor.fingerprint,)
         self.basis = digest_of(ARITHMETIC, numerics, setup.data.digest, *other)
         self.scores, self._test_samples = setup.scores, len(setup.data.test_y)
         self._judged = () if setup.task == Classification() else (identity(setup.task),)
         self._rows, self._streams, self.messages = rows, streams, messages
-        self._draws = SampleDraws(streams, np.array([part.size for part in rows], dtype=np.int64))
-        self._generators, self._local = streams.pool("training"), local
         self.kept = Kept(store, keeping)
+        self.runs = TrainingRuns(executor, rows, streams, messages, local, self.kept)
         self._evaluator = Evaluator(executor)
-        self._heard: Heard | None = None
         self._to_evaluate: dict[ModelHandle, Waiting] = {}
-        self._in_use = self.trained = 0
+        self._in_use = 0
         self._evaluated = self._evaluations_found = self._probed = self._probes_found = 0
 
     @property
     def work(self) -> Work:
         """What has been computed so far; a training that has not run so far counts as found."""
         return Work(
-            self.trained,
-            max(0, self._in_use - self.trained),
+            self.runs.trained,
+            max(0, self._in_use - self.runs.trained),
             self._evaluated,
             self._evaluations_found,
             self._probed,
@@ -125,6 +115,10 @@ class Computation:
 
     def count(self, trainings: Iterable[Training]) -> None:
         """Count trainings whose updates are in use, each once."""
+        if isinstance(trainings, Cohort) and not trainings.opened:
+            self._in_use += 0 if trainings.counted else len(trainings)
+            trainings.counted = True
+            return
         for training in trainings:
             if not training.counted:
                 training.counted = True
@@ -141,11 +135,11 @@ class Computation:
         for node in wanted if heard is not None else ():
             if isinstance(node, Training) and node.materialized and heard is not None:
                 heard(node)
-        self._heard = heard
+        self.runs.heard = heard
         try:
-            materialize(wanted, self, self.executor.max_batch)
+            materialize(wanted, self, self.runs.executor.max_batch)
         finally:
-            self._heard = None
+            self.runs.heard = None
 
     def look_up(self, node: Node) -> bool:
         """Take what is kept of a model's numbers, or of the state before a training; return whether it has them."""
@@ -156,62 +150,12 @@ class Computation:
         return False
 
     def run(self, trainings: Sequence[Training]) -> Iterator[Sequence[Training]]:
-        """Run trainings, each digest once, and give them back when they have their results.
+        """Run trainings; see `TrainingRuns.run`."""
+        return self.runs.run(trainings)
 
-        Those of an executor that returns a list come together, all results being in memory.
-        """
-        if idle := without_samples(trainings):
-            for training in idle:
-                self._give(training, nothing(training))
-            trainings = [training for training in trainings if not training.materialized]
-            yield idle
-            if not trainings:
-                return
-        firsts: dict[str, Training] = {}
-        others: dict[str, list[Training]] = {}
-        for training in trainings:
-            if firsts.setdefault(training.digest, training) is not training:
-                others.setdefault(training.digest, []).append(training)
-        reports: dict[str, Record] = {}
-        jobs = list(firsts.values())
-        with named_faults(jobs):
-            results = self.executor.train(self._jobs(jobs))
-            if isinstance(results, list):
-                for first, result in zip(jobs, results, strict=True):
-                    self._take(first, others.get(first.digest, ()), result, reports)
-                yield trainings
-            else:
-                for first, result in zip(jobs, results, strict=True):
-                    yield self._take(first, others.get(first.digest, ()), result, reports)
-        self.kept.put_records(reports)
-
-    def _take(
-        self, first: Training, others: Sequence[Training], result: TrainingResult, reports: dict[str, Record]
-    ) -> Sequence[Training]:
-        """Give a training that has run, and others of its digest, its result; add that to reports; return all."""
-        self.trained += 1
-        reports[first.digest] = {"loss": result.loss, "loss_rms": result.loss_rms}
-        own = _NOTHING
-        if not self._local.plain:
-            difference, own = self._local.left(first, result.difference)
-            result = result._replace(difference=difference)
-        if first.draw is not None:
-            result = scaled(first, result)
-        self._give(first, result, own)
-        for training in others:
-            self._give(training, result, own)
-        return first, *others
-
-    def _give(self, training: Training, result: TrainingResult, own: OptimizerState = _NOTHING) -> None:
-        """Give a training its result, with what its local algorithm keeps."""
-        memory = own
-        if training.outgoing is not None:
-            memory = {**own, **self.messages.settle(training, result.difference)}
-        training.take(result, memory)
-        if training.state is not None:
-            self.kept.note_state(training)
-        if self._heard is not None:
-            self._heard(training)
+    def add_up(self, model: ModelHandle, cohort: Cohort) -> None:
+        """Run the trainings of a cohort that alone makes a model, and add each to it as soon as it has run."""
+        model.add(self.runs.differences(cohort))
 
     def combine(self, model: ModelHandle) -> None:
         """Give a model its numbers."""
@@ -277,8 +221,8 @@ class Computation:
     def reports(self, trainings: Sequence[Training], records: Mapping[str, Record]) -> None:
         """Give trainings the reports that are among records under their digests."""
         for training in trainings:
-            if training.report is None and (found := records.get(training.digest)) is not None:
-                training.report = Report(found["loss"], found["loss_rms"])
+            if training.report is None and (found := records.get(training.work_digest)) is not None:
+                training.report = found
 
     def probe_losses(self, model: ModelHandle, client: Sequence[int], samples: int | None, round_: int) -> list[float]:
         """Return the mean loss of a model on clients' data, or on a mini-batch of it; looked up where it is kept.
@@ -364,30 +308,6 @@ class Computation:
         if samples is None:
             return rows
         return rows[self._streams.generator("probe", client, round_).permutation(rows.size)[:samples]]
-
-    def _jobs(self, trainings: Sequence[Training]) -> list[TrainingJob]:
-        """Return the jobs of trainings, whose generators serve until the next call."""
-        generators = self._generators.generators(
-            [
-                (one.client, one.base.version, one.repeat) if one.repeat else (one.client, one.base.version)
-                for one in trainings
-            ]
-        )
-        rows, jobs = rows_of(trainings, self._rows, self._draws), []
-        if not self._local.plain:
-            for one, rng, start, mine in zip(trainings, generators, self._local.starts(trainings), rows, strict=True):
-                model, offset, anchors = start
-                state, rates = one.optimizer_state, self._local.rates(one)
-                jobs.append(TrainingJob(model, mine, one.work, rng, state, offset, dict(anchors), rates))
-            return jobs
-        base = vector = None
-        for one, rng, mine in zip(trainings, generators, rows, strict=True):
-            if base is not one.base or vector is None:
-                base = one.base
-                vector = base.vector
-            state = {} if one.previous is None else one.optimizer_state
-            jobs.append(TrainingJob(vector, mine, one.work, rng, state))
-        return jobs
 
     def _keep_evaluations(self, digests: Sequence[str]) -> Callable[[Found], None]:
         def keep(found: Found) -> None:

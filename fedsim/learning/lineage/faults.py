@@ -11,8 +11,6 @@ from fedsim.learning.lineage.handles import Training
 def named_faults(trainings: Sequence[Training]) -> Iterator[None]:
     """Name client and round in the error about a part of the user's own that fails in a training.
 
-    The round is the one after the version of the model that the training started from.
-
     Parameters
     ----------
     trainings : in the order of the jobs of the call
@@ -20,9 +18,20 @@ def named_faults(trainings: Sequence[Training]) -> Iterator[None]:
     try:
         yield
     except PartError as fault:
-        fault.name_clients([one.client for one in trainings])
-        chosen = trainings if fault.at is None else trainings[fault.at : fault.at + 1]
-        rounds = {one.base.version + 1 for one in chosen}
-        if fault.round is None and len(rounds) == 1:
-            fault.of_round(rounds.pop())
+        name_fault(fault, trainings)
         raise
+
+
+def name_fault(fault: PartError, trainings: Sequence[Training]) -> None:
+    """Name client and round in an error: the round is the one after the version that the training started from.
+
+    Parameters
+    ----------
+    fault : of a part of the user's own
+    trainings : in the order of the jobs of the call
+    """
+    fault.name_clients([one.client for one in trainings])
+    chosen = trainings if fault.at is None else trainings[fault.at : fault.at + 1]
+    rounds = {one.base.version + 1 for one in chosen}
+    if fault.round is None and len(rounds) == 1:
+        fault.of_round(rounds.pop())

@@ -7,17 +7,18 @@ state of an optimiser, so that memory does not grow with the rounds. An update k
 starts from, as long as the update itself lives: a stale update may yet be combined with it.
 """
 
-import hashlib
 import weakref
-from collections.abc import Callable, Sequence
-from typing import Final, NamedTuple, Protocol
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Final, Protocol, overload
 
 from fedsim.arrays import Vector
-from fedsim.learning.contracts import Release
 from fedsim.learning.drawn_samples import Draw
 from fedsim.learning.evaluation import PendingEvaluation
-from fedsim.learning.executors.contracts import OptimizerState, TrainingResult
+from fedsim.learning.executors.contracts import OptimizerState
+from fedsim.learning.lineage.digests import CohortDigests, digest_of
+from fedsim.learning.model_and_update import Release
 from fedsim.learning.server_optimizers.contracts import ServerState
+from fedsim.learning.store.contracts import Record
 
 LEFT_OUT: Final = "left-out"
 """Name of a client's memory of what compression took from its messages, among the arrays of its state."""
@@ -27,27 +28,6 @@ OWN: Final = "algorithm."
 
 Combined = tuple[Vector, ServerState | None]
 """Numbers of a model, shape (d,), and the state of the server optimiser that made it; None for none."""
-
-
-_KINDS: Final = {kind: kind.__name__.encode() for kind in (str, bytes, int, float, type(None))}
-
-
-def digest_of(*ingredients: str | bytes | float | None) -> str:
-    """Return a hash of ingredients in their order, 32 hexadecimal digits."""
-    parts = []
-    for item in ingredients:
-        kind = type(item)
-        encoded = item if isinstance(item, bytes) else repr(item).encode()
-        name = _KINDS[kind] if kind in _KINDS else kind.__name__.encode()
-        parts.append(b"%s%d:%s" % (name, len(encoded), encoded))
-    return hashlib.blake2b(b"".join(parts), digest_size=16).hexdigest()
-
-
-class Report(NamedTuple):
-    """What a training tells beside its update; see `fedsim.learning.executors.contracts.TrainingResult`."""
-
-    loss: float
-    loss_rms: float
 
 
 class Outgoing:
@@ -79,7 +59,7 @@ class StateHandle:
     __slots__ = ("__weakref__", "_after", "training", "value")
 
     def __init__(self, training: "Training") -> None:
-        self._after = training.digest
+        self._after = training.work_digest
         self.training: Training | None = training
         self.value: OptimizerState | None = None
 
@@ -94,27 +74,29 @@ class StateHandle:
 
 
 class Training:
-    """One client's local training, which runs when its result is needed.
+    """One client's local training, which runs when its result is needed, and the update that is sent of it.
 
     Its difference is let go of when all models that wait for it have it; if it is needed once more, the training
     runs once more.
 
     Parameters
     ----------
-    digest : hash of base, client's data, settings, stream, work and the optimiser state before
+    work_digest : hash of base, client's data, settings, stream, work and the optimiser state before
     base : the model that it starts from
     client : id
     work : share of the local work, in (0, 100]
-    repeat : number of updates of the client from this version of the model so far
-    previous : the state that it goes on from; None for a fresh optimiser
-    leaves_state : whether a later training of the client goes on from its state
-    outgoing : its message, if the client remembers what compression takes from it; else None
-    level : place of the client's width among those of the local algorithm; 0 for the whole model
-    draw : what the client has drawn of its samples; None for all of them
 
     Attributes
     ----------
-    report : None until it has run, or has been found in the store
+    digest : hash of all that determines what is sent
+    repeat : number of updates of the client from this version of the model so far
+    previous : the state that it goes on from; None for a fresh optimiser
+    outgoing : its message, if the client remembers what compression takes from it; else None
+    release : how what is sent is made private; None for not at all
+    level : place of the client's width among those of the local algorithm; 0 for the whole model
+    draw : what the client has drawn of its samples; None for all of them
+    report : what it tells beside its update (`fedsim.learning.executors.contracts.TrainingResult`), as the store keeps
+        it; None until it has run, or has been found in the store
     difference : what it has added to the base, shape (d,); None while it is not in memory
     state : what a later training of the same client may go on from; None if none does
     counted : whether it counts among the trainings in use
@@ -122,52 +104,25 @@ class Training:
     waiting : number of models that wait for the difference
     """
 
-    __slots__ = (
-        "__weakref__",
-        "base",
-        "client",
-        "counted",
-        "difference",
-        "digest",
-        "draw",
-        "heir",
-        "level",
-        "outgoing",
-        "previous",
-        "repeat",
-        "report",
-        "state",
-        "waiting",
-        "work",
-    )
+    # Most trainings keep these values; to write them into each of a cohort would take as long as to digest it.
+    repeat: int = 0
+    previous: StateHandle | None = None
+    outgoing: Outgoing | None = None
+    release: Release | None = None
+    level: int = 0
+    draw: Draw | None = None
+    report: Record | None = None
+    difference: Vector | None = None
+    state: StateHandle | None = None
+    counted: bool = False
+    heir: "weakref.ref[ModelHandle] | None" = None
+    waiting: int = 0
 
-    def __init__(
-        self,
-        digest: str,
-        base: "ModelHandle",
-        client: int,
-        work: float,
-        repeat: int,
-        previous: StateHandle | None = None,
-        leaves_state: bool = False,
-        outgoing: Outgoing | None = None,
-        level: int = 0,
-        draw: Draw | None = None,
-    ) -> None:
-        self.digest: Final = digest
-        self.level, self.draw = level, draw
+    def __init__(self, work_digest: str, base: "ModelHandle", client: int, work: float) -> None:
+        self.work_digest = self.digest = work_digest
         self.base = base
         self.client = client
         self.work = work
-        self.repeat = repeat
-        self.previous = previous
-        self.report: Report | None = None
-        self.difference: Vector | None = None
-        self.counted = False
-        self.heir: weakref.ref[ModelHandle] | None = None
-        self.waiting = 0
-        self.state: Final = StateHandle(self) if leaves_state else None
-        self.outgoing: Final = outgoing
 
     @property
     def materialized(self) -> bool:
@@ -200,16 +155,11 @@ class Training:
             return (self.base,)
         return self.base, before.training
 
-    def take(self, result: TrainingResult, memory: OptimizerState) -> None:
-        """Take the result, and the client's memory of its messages after it."""
-        self.difference, self.report = result.difference, Report(result.loss, result.loss_rms)
-        if self.state is not None:
-            self.state.take({**result.state, **memory} if memory else result.state)
-
     def taken(self) -> None:
         """Note that a model has the difference, or does not need it any more; the last one lets go of it."""
         self.waiting -= 1
-        self.forget_unless_awaited()
+        if not self.waiting:
+            self.forget_unless_awaited()
 
     def forget_unless_awaited(self) -> None:
         """Let go of a difference that no model waits for."""
@@ -219,19 +169,91 @@ class Training:
                 self.outgoing.sent = None
 
 
-class UpdateHandle:
-    """What one client sends after a training, made private by a release if there is one."""
+class Cohort(Sequence[Training]):
+    """Trainings of different clients from one model, as columns until one of them is asked for by itself.
 
-    __slots__ = ("digest", "release", "training")
+    Most cohorts are added up and nothing else is asked of them: no training gets an object then. A cohort that is
+    opened has them from there on.
 
-    def __init__(self, digest: str, training: Training, release: Release | None = None) -> None:
-        self.digest: Final = digest
-        self.training: Final = training
-        self.release: Final = release
+    Parameters
+    ----------
+    base : the model that they start from
+    clients : ids, n different ones
+    work : share of the local work of each, n of them
+    digests : of the trainings, which are those of what is sent too
+
+    Attributes
+    ----------
+    counted, heir, waiting : of all its trainings, until it is opened
+    reports : what each training tells beside its update, once all have run
+    """
+
+    __slots__ = (
+        "__weakref__",
+        "_opened",
+        "base",
+        "clients",
+        "counted",
+        "digests",
+        "heir",
+        "reports",
+        "waiting",
+        "work",
+    )
+
+    def __init__(
+        self, base: "ModelHandle", clients: Sequence[int], work: Sequence[float], digests: CohortDigests
+    ) -> None:
+        self.base, self.clients, self.work, self.digests = base, clients, work, digests
+        self.counted, self.waiting = False, 0
+        self.heir: weakref.ref[ModelHandle] | None = None
+        self.reports: Sequence[Record] = ()
+        self._opened: list[Training] | None = None
+
+    @property
+    def opened(self) -> bool:
+        """Whether the trainings have objects."""
+        return self._opened is not None
+
+    @property
+    def trainings(self) -> list[Training]:
+        """The trainings themselves."""
+        if self._opened is None:
+            columns = zip(self.digests.each(), self.clients, self.work, strict=True)
+            self._opened = [Training(digest, self.base, client, share) for digest, client, share in columns]
+            for training in self._opened:
+                training.counted, training.waiting, training.heir = self.counted, self.waiting, self.heir
+            for training, report in zip(self._opened, self.reports, strict=False):
+                training.report = report
+        return self._opened
+
+    def __len__(self) -> int:
+        """Return n."""
+        return len(self.clients)
+
+    @overload
+    def __getitem__(self, place: int) -> Training: ...
+    @overload
+    def __getitem__(self, place: slice) -> list[Training]: ...
+    def __getitem__(self, place: int | slice) -> Training | list[Training]:
+        """Return a training, or several."""
+        return self.trainings[place]
+
+    def __iter__(self) -> Iterator[Training]:
+        """Return an iterator over the trainings."""
+        return iter(self.trainings)
 
 
 class Recipe(Protocol):
     """How the numbers of a model are made of those of its parents."""
+
+    def cohort(self) -> Cohort | None:
+        """Return the trainings whose differences make the model together with their base alone, as columns; or None."""
+        ...
+
+    def add(self, differences: Iterable[Vector]) -> None:
+        """Take the differences of `cohort` in their order, each of shape (d,)."""
+        ...
 
     def parents(self) -> "Sequence[ModelHandle | Training]":
         """Return the models and trainings that it is made of."""
@@ -323,6 +345,15 @@ class ModelHandle:
         """Return what must have its numbers before it can."""
         return () if self._recipe is None else self._recipe.parents()
 
+    def cohort(self) -> Cohort | None:
+        """Return the trainings that alone make it of their base, as long as none of them is asked for by itself."""
+        return None if self._recipe is None else self._recipe.cohort()
+
+    def add(self, differences: Iterable[Vector]) -> None:
+        """Take the differences of `cohort` in their order, each of shape (d,)."""
+        if self._recipe is not None:
+            self._recipe.add(differences)
+
     def take(self) -> None:
         """Take what its parents have already."""
         if self._recipe is not None:
@@ -348,5 +379,5 @@ class ModelHandle:
 
 Node = ModelHandle | Training
 
-Sent = Callable[[UpdateHandle], Vector]
-"""Gives what the server receives of an update whose training's difference is in memory, shape (d,)."""
+Sent = Callable[[Training], Vector]
+"""Gives what the server receives of a training whose difference is in memory, shape (d,)."""

@@ -16,10 +16,12 @@ from typing import Any, Final
 
 import numpy as np
 
+from fedsim.learning.lineage.digests import CohortDigests
 from fedsim.learning.lineage.handles import ModelHandle, StateHandle, Training
 from fedsim.learning.server_optimizers.contracts import ServerState
 from fedsim.learning.store.contracts import Arrays, Record, Store
 from fedsim.learning.store.keeping import Keeping
+from fedsim.learning.store.nothing import NoStore
 
 _SHARE_OF_TIME: Final = 0.02
 _LONGEST_S: Final = 2.0
@@ -41,7 +43,11 @@ class Kept:
 
     def __init__(self, store: Store, keeping: Keeping) -> None:
         self._store, self._keeping = store, keeping
+        # Records stay where they wait then, and no model is ever asked for.
+        self._alone = isinstance(store, NoStore)
         self._records: dict[str, Record] = {}
+        # Reports whose digests have not been read.
+        self._reports: list[tuple[CohortDigests, slice, Sequence[Record]]] = []
         self._states: dict[int, StateHandle] = {}
         self._records_due, self._arrays_due = _Turn(), _Turn()
         self._handles: dict[str, weakref.ref[Any]] = {}
@@ -49,20 +55,37 @@ class Kept:
 
     def records(self, digests: Sequence[str]) -> dict[str, Record]:
         """Return the records that are kept under some of these digests, or wait to be."""
+        while self._reports:
+            made, part, reports = self._reports.pop()
+            self._records.update(zip(made.each(part), reports, strict=True))
         waiting = {digest: self._records[digest] for digest in digests if digest in self._records}
         if len(waiting) < len(digests):
             return self._store.records([digest for digest in digests if digest not in waiting]) | waiting
         return waiting
 
+    def put_reports(self, digests: CohortDigests, part: slice, reports: Sequence[Record]) -> None:
+        """Keep what trainings of a cohort report.
+
+        Parameters
+        ----------
+        digests : of the trainings of the cohort
+        part : which of them have run
+        reports : of these
+        """
+        if self._alone:
+            self._reports.append((digests, part, reports))
+        else:
+            self.put_records(dict(zip(digests.each(part), reports, strict=True)))
+
     def put_records(self, records: Mapping[str, Record]) -> None:
         """Keep records."""
         self._records.update(records)
-        if self._records_due.come:
+        if not self._alone and self._records_due.come:
             self.flush()
 
     def flush(self) -> None:
         """Put the records into the store that wait."""
-        if self._records:
+        if self._records and not self._alone:
             with self._records_due:
                 self._store.put_records(self._records)
             self._records = {}
@@ -91,6 +114,8 @@ class Kept:
     def put_if_due(self, model: ModelHandle) -> None:
         """Put a model that has been worked out into the store, if the store is due for one or the rule names it."""
         every = self._keeping.every
+        if self._alone:
+            return
         if self._arrays_due.come or (every is not None and every > 1 and self._keeping.stays(model.version)):
             self.put(model)
 
@@ -110,7 +135,7 @@ class Kept:
 
     def note_state(self, training: Training) -> None:
         """Take note that a training has run, whose optimiser state goes into the store with the next model."""
-        if training.state is not None:
+        if training.state is not None and not self._alone:
             self._states[training.client] = training.state
 
     def arrays(self, digest: str) -> Arrays | None:

@@ -13,7 +13,7 @@ from fedsim.learning.executors.contracts import EXECUTOR, MergedJob, Merging
 from fedsim.learning.lineage.computation import Computation
 from fedsim.learning.lineage.drawing import rows_of
 from fedsim.learning.lineage.faults import named_faults
-from fedsim.learning.lineage.handles import ModelHandle, Training, UpdateHandle
+from fedsim.learning.lineage.handles import ModelHandle, Training
 from fedsim.learning.lineage.local_work import LocalWork
 from fedsim.learning.local_training import LocalTraining
 from fedsim.streams import Streams
@@ -63,12 +63,12 @@ class MergedUpdates:
         results, rows, streams, local : as of the class
         work : the local algorithm's part of each training
         """
-        executor = unchecked(results.executor)
+        executor = unchecked(results.runs.executor)
         if not (isinstance(executor, Merging) and work.plain and results.messages.lossless):
             return None
         return cls(results, executor, rows, streams, local)
 
-    def places(self, current: ModelHandle, updates: Sequence[UpdateHandle]) -> list[int]:
+    def places(self, current: ModelHandle, updates: Sequence[Training]) -> list[int]:
         """Return the positions of the updates that are merged, ascending.
 
         Parameters
@@ -78,13 +78,12 @@ class MergedUpdates:
         """
         if not (updates and self._executor.merges):
             return []
-        trainings = [update.training for update in updates]
-        got = [self._samples[one.client] if one.draw is None else one.draw.taken for one in trainings]
-        single = self._local.single_steps(got, [one.work for one in trainings], self._results.layout.smallest_batch)
+        got = [self._samples[one.client] if one.draw is None else one.draw.taken for one in updates]
+        single = self._local.single_steps(got, [one.work for one in updates], self._results.layout.smallest_batch)
         return [
             place
             for place in np.flatnonzero(single).tolist()
-            if trainings[place].base is current and trainings[place].previous is None and updates[place].release is None
+            if updates[place].base is current and updates[place].previous is None and updates[place].release is None
         ]
 
     def sum_of(self, trainings: Sequence[Training], weights: Sequence[float]) -> FloatArray:
@@ -108,5 +107,5 @@ class MergedUpdates:
             name = EXECUTOR.name_of(self._executor)
             allowed = f"allowed: floating-point numbers of shape {base.vector.shape}"
             raise PartError(f"{name}.train_sum returned {in_words(found)}", allowed)
-        self._results.trained += len(trainings)
+        self._results.runs.trained += len(trainings)
         return found

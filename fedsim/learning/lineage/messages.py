@@ -9,9 +9,10 @@ import numpy as np
 from fedsim.arrays import FloatArray, Mask, Vector
 from fedsim.identity import identity
 from fedsim.learning.compression.compressors import COMPRESSOR, Compressor
-from fedsim.learning.contracts import Release
 from fedsim.learning.executors.contracts import OptimizerState
-from fedsim.learning.lineage.handles import LEFT_OUT, Training, UpdateHandle, digest_of
+from fedsim.learning.lineage.digests import digest_of
+from fedsim.learning.lineage.handles import LEFT_OUT, Training
+from fedsim.learning.model_and_update import Release
 from fedsim.learning.models.layout import ModelLayout
 from fedsim.streams import Streams
 from fedsim.units import BITS_PER_FLOAT32
@@ -79,9 +80,9 @@ class Messages:
         buffers = BITS_PER_FLOAT32 * (layout.initial.size - layout.parameters)
         self.bits: Final = self._compressor.bits(self._tensors) + buffers
 
-    def digest(self, training: Training, release: Release | None) -> str:
+    def digest(self, training: Training) -> str:
         """Return the digest of what is sent of a training."""
-        digest = training.digest
+        digest, release = training.work_digest, training.release
         if release is not None:
             noise = self._streams.digest("privacy-noise", training.client, release.index)
             digest = digest_of("release", digest, self._identities[0], release.epsilon, noise)
@@ -95,15 +96,14 @@ class Messages:
         told = () if release is None else (self._identities[0], release.epsilon, release.index)
         return digest_of("memory", self._identities[1], *told)
 
-    def sent(self, update: UpdateHandle) -> Vector:
+    def sent(self, training: Training) -> Vector:
         """Return what the server receives, the training having run, shape (d,)."""
-        training = update.training
         if training.outgoing is not None and training.outgoing.sent is not None:
             return training.outgoing.sent
         difference = training.difference
         if difference is None:
-            raise RuntimeError(f"the difference of training {training.digest} is not in memory")
-        released = difference if update.release is None else self._released(training, difference, update.release)
+            raise RuntimeError(f"the difference of training {training.work_digest} is not in memory")
+        released = self._released(training, difference, training.release)
         return released if self.lossless else self._compressed(training, released)
 
     def settle(self, training: Training, difference: Vector) -> OptimizerState:
@@ -124,12 +124,12 @@ class Messages:
         outgoing.sent = self._compressed(training, owed)
         return {LEFT_OUT: parameters - outgoing.sent[: self._layout.parameters]}
 
-    def noise_energy(self, update: UpdateHandle) -> float:
+    def noise_energy(self, update: Training) -> float:
         """Return the expected squared norm of the noise in the parameters of an update; NaN if it is not stated.
 
         That is before the release is compressed.
         """
-        release, part = update.release, self.part(update.training)
+        release, part = update.release, self.part(update)
         if release is None:
             return 0.0
         if not isinstance(self._mechanism, _StatesNoise):
@@ -139,7 +139,7 @@ class Messages:
             parameters = parameters[part[: self._layout.parameters]]
         return float(self._mechanism.noise_energy(release.epsilon, parameters))
 
-    def server_noise(self, updates: Sequence[UpdateHandle], weights: FloatArray) -> Callable[[], FloatArray] | None:
+    def server_noise(self, updates: Sequence[Training], weights: FloatArray) -> Callable[[], FloatArray] | None:
         """Return what draws the noise that a server adds to an aggregate, shape (d,); None where it adds none.
 
         It is drawn from the stream ``("server-noise", client, index)`` for the client and the release of the first
@@ -150,12 +150,15 @@ class Messages:
         updates : n of them
         weights : of the updates in the aggregate, shape (n,)
         """
-        mechanism, first = self._mechanism, next((one for one in updates if one.release is not None), None)
-        if first is None or first.release is None or not isinstance(mechanism, _AddsAtServer):
+        mechanism = self._mechanism
+        if mechanism is None or not isinstance(mechanism, _AddsAtServer):
             return None
-        client, index = first.training.client, first.release.index
+        first = next((one for one in updates if one.release is not None), None)
+        if first is None or first.release is None:
+            return None
+        client, index = first.client, first.release.index
         epsilon = [one.release.epsilon for one in updates if one.release is not None]
-        clients = [one.training.client for one in updates]
+        clients = [one.client for one in updates]
 
         def draw() -> FloatArray:
             rng = self._streams.generator("server-noise", client, index)
@@ -168,14 +171,14 @@ class Messages:
         """Whether `before_noise` is known of private updates."""
         return self._mechanism is None or isinstance(self._mechanism, _TellsClipping)
 
-    def before_noise(self, update: UpdateHandle) -> tuple[Vector, bool]:
+    def before_noise(self, update: Training) -> tuple[Vector, bool]:
         """Return an update as the mechanism has clipped it, shape (d,), and whether that changed it.
 
         The training must have run. Neither what earlier messages left out nor compression is part of it.
         """
-        difference = update.training.difference
+        difference = update.difference
         if difference is None:
-            raise RuntimeError(f"the difference of training {update.training.digest} is not in memory")
+            raise RuntimeError(f"the difference of training {update.work_digest} is not in memory")
         if update.release is None:
             return difference, False
         kept = np.asarray(self._mechanism.clipped(difference, self._layout.exempt), dtype=np.float32)

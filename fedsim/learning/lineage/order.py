@@ -11,7 +11,7 @@ from collections import deque
 from collections.abc import Iterable, Sequence
 from typing import Protocol
 
-from fedsim.learning.lineage.handles import ModelHandle, Node, Training
+from fedsim.learning.lineage.handles import Cohort, ModelHandle, Node, Training
 
 
 class Worker(Protocol):
@@ -28,6 +28,10 @@ class Worker(Protocol):
         """
         ...
 
+    def add_up(self, model: ModelHandle, cohort: Cohort) -> None:
+        """Run the trainings of a cohort that alone makes a model, and add each to it as soon as it has run."""
+        ...
+
     def combine(self, model: ModelHandle) -> None:
         """Give a model its numbers, all parents having had theirs."""
         ...
@@ -42,13 +46,15 @@ def materialize(wanted: Sequence[Node], worker: Worker, max_batch: int) -> None:
     worker : does the work
     max_batch : most trainings in one batch
     """
-    order = _in_order_of_need(wanted, worker)
-    cohorts = _one_after_another(order)
-    if cohorts is not None and not any(isinstance(node, Training) for node in wanted):
-        del order
-        while cohorts:
-            _make(*cohorts.popleft(), worker, max_batch)
+    if line := _line(wanted, worker):
+        first = line[0][1].base
+        if not first.materialized:
+            materialize([first], worker, max_batch)
+        del first
+        while line:
+            _add_up(*line.popleft(), worker)
         return
+    order = _in_order_of_need(wanted, worker)
     waiting = _Waiting(order, worker)
     del order
     wishes = set(wanted)
@@ -66,35 +72,26 @@ def materialize(wanted: Sequence[Node], worker: Worker, max_batch: int) -> None:
         del training, together, batch  # nothing here keeps results alive during the next batch
 
 
-def _one_after_another(order: Sequence[Node]) -> deque[tuple[list[Training], ModelHandle]] | None:
-    """Return models in their order, with the trainings that each is made of; None where that is not all.
-
-    With a synchronous server each training starts from the model before, or from one with numbers, so that there is
-    nothing to put in order.
-    """
-    found: deque[tuple[list[Training], ModelHandle]] = deque()
-    trainings: list[Training] = []
-    before = None
-    for node in order:
-        if isinstance(node, ModelHandle):
-            found.append((trainings, node))
-            before, trainings = node, []
-        elif (node.previous is None and node.base is before) if found else node.ready:
-            trainings.append(node)
-        else:
-            return None
-    return None if trainings else found
-
-
-def _make(trainings: Sequence[Training], model: ModelHandle, worker: Worker, max_batch: int) -> None:
-    """Give a model its numbers, of trainings that can all run now, first those that are needed first."""
-    for first in range(0, len(trainings), max_batch):
-        for together in worker.run(trainings[first : first + max_batch]):
-            model.take()
-            for training in together:
-                if training.difference is not None:
-                    training.forget_unless_awaited()
+def _add_up(model: ModelHandle, cohort: Cohort, worker: Worker) -> None:
+    """Give a model its numbers, of a cohort that alone makes it of a model that has them."""
+    worker.add_up(model, cohort)
     worker.combine(model)
+
+
+def _line(wanted: Sequence[Node], worker: Worker) -> deque[tuple[ModelHandle, Cohort]]:
+    """Return the models without numbers that descend from one another by a cohort each, the newest being wanted.
+
+    As long as no client's update is asked for by itself, these are all models of a synchronous server.
+    """
+    found: deque[tuple[ModelHandle, Cohort]] = deque()
+    node = wanted[0] if len(wanted) == 1 else None
+    while isinstance(node, ModelHandle) and not node.materialized:
+        cohort = node.cohort()
+        if cohort is None or worker.look_up(node):
+            break
+        found.appendleft((node, cohort))
+        node = cohort.base
+    return found
 
 
 class _Waiting:

@@ -1,11 +1,11 @@
 """How models are made: of updates, taken one by one as they come, or of other models."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from fedsim.arrays import FloatArray, Vector
 from fedsim.learning.aggregation.combining import Incoming, WeightedSum, difference_from, incoming
 from fedsim.learning.aggregation.contracts import Aggregator
-from fedsim.learning.lineage.handles import Combined, ModelHandle, Node, Sent, Training, UpdateHandle
+from fedsim.learning.lineage.handles import Cohort, Combined, ModelHandle, Node, Sent, Training
 from fedsim.learning.lineage.merging import MergedUpdates
 from fedsim.learning.server_optimizers.contracts import ServerOptimizer
 
@@ -36,7 +36,7 @@ class Aggregation:
         optimizer: ServerOptimizer,
         parameters: int,
         current: ModelHandle,
-        updates: Sequence[UpdateHandle],
+        updates: Sequence[Training],
         weights: FloatArray,
         sent: Sent,
         *,
@@ -47,33 +47,53 @@ class Aggregation:
     ) -> None:
         self._aggregator, self._optimizer = aggregator, optimizer
         self._parameters, self._current = parameters, current
-        self._updates, self._weights, self._sent, self._moved = list(updates), weights.tolist(), sent, moved
+        self._cohort = updates if isinstance(updates, Cohort) and not updates.opened else None
+        self._updates: Sequence[Training] = list(updates) if self._cohort is None else self._cohort
+        self._weights, self._sent, self._moved = weights.tolist(), sent, moved
         self._sum_of, self._noise = sum_of, noise
         self._taken: Incoming | None = None
-        self._added = 0
+        self._added, self._divided = 0, False
         adds_up = aggregator.adds_up and sum_of is None and noise is None and not moved
         self._merging = merging if adds_up else None
-        self._divided, self._merged = False, list[int]()
-        self._alone: Sequence[int] = range(len(updates))
-        self._parents: Sequence[Node] = [current, *[update.training for update in updates]]
-        for update in updates:
-            update.training.waiting += 1
+        self._merged, self._merged_weights = list[Training](), list[float]()
+        if self._cohort is not None:
+            self._cohort.waiting += 1
+        else:
+            for update in updates:
+                update.waiting += 1
+
+    def cohort(self) -> Cohort | None:
+        """Return the updates, if they all start from the model, and nothing else is asked of them."""
+        cohort = self._cohort
+        if cohort is None or cohort.opened or cohort.waiting > 1 or cohort.base is not self._current:
+            return None
+        return cohort if self._taken is None and self._merging is None else None
+
+    def add(self, differences: Iterable[Vector]) -> None:
+        """Take the differences of the cohort in their order."""
+        taken = self._begin(self._current.vector)
+        for difference, weight in zip(differences, self._weights, strict=True):
+            taken.add(difference, weight)
+            self._added += 1
+        if self._cohort is not None:
+            self._cohort.waiting -= 1
 
     def parents(self) -> Sequence[Node]:
         """Return the model and the trainings of the updates that are not merged."""
         self._divide()
-        return self._parents
+        return [self._current, *self._updates]
 
     def _divide(self) -> None:
         """Tell apart the updates that are merged, whose trainings are no parents any longer."""
         if self._merging is None or self._divided:
             return
-        self._divided, updates = True, self._updates
-        self._merged = self._merging.places(self._current, updates)
-        if self._merged:
-            merged = set(self._merged)
-            self._alone = [place for place in range(len(updates)) if place not in merged]
-            self._parents = [self._current, *[updates[place].training for place in self._alone]]
+        self._divided, updates, weights = True, self._updates, self._weights
+        places = self._merging.places(self._current, updates)
+        if places:
+            merged = set(places)
+            alone = [place for place in range(len(updates)) if place not in merged]
+            self._merged, self._merged_weights = [updates[i] for i in places], [weights[i] for i in places]
+            self._updates, self._weights = [updates[i] for i in alone], [weights[i] for i in alone]
 
     def take(self) -> None:
         """Take the next updates that are there; the first that is not there stops it, as the order counts.
@@ -83,54 +103,57 @@ class Aggregation:
         if not self._current.materialized:
             return
         current = self._current.vector
-        taken = self._taken
-        if taken is None and self._noise is not None:
-            taken = self._taken = noised = WeightedSum(self._optimizer, current)
-            noised.add_whole(self._noise())
-        elif taken is None and self._sum_of is not None:
-            taken = self._taken = self._sum_of(self._optimizer, current)
-        elif taken is None:
-            taken = self._taken = incoming(self._aggregator, self._optimizer, current, len(self._updates))
-        updates, weights, sent_of = self._updates, self._weights, self._sent
+        taken = self._begin(current)
         self._divide()
-        alone = self._alone
-        for number in range(self._added, len(alone)):
-            place = alone[number]
+        updates, weights = self._updates, self._weights
+        for place in range(self._added, len(updates)):
             update = updates[place]
-            training = update.training
-            if training.difference is None:
+            if update.difference is None:
                 return
-            sent = sent_of(update)
+            sent = self._sent(update)
             if self._moved:
-                sent = difference_from(current, training.base.vector, sent)
+                sent = difference_from(current, update.base.vector, sent)
             taken.add(sent, weights[place])
-            self._added = number + 1
-            training.taken()
+            self._added = place + 1
+            update.taken()
+
+    def _begin(self, current: Vector) -> Incoming:
+        """Return what takes the updates, with the server's noise if it adds any."""
+        if self._taken is None and self._noise is not None:
+            self._taken = noised = WeightedSum(self._optimizer, current)
+            noised.add_whole(self._noise())
+        elif self._taken is None and self._sum_of is not None:
+            self._taken = self._sum_of(self._optimizer, current)
+        elif self._taken is None:
+            self._taken = incoming(self._aggregator, self._optimizer, current, len(self._updates))
+        return self._taken
 
     def combined(self) -> Combined:
         """Return the step of the server's rule with what the aggregator makes of the updates."""
         self.take()
-        if self._taken is None or self._added < len(self._alone):
+        if self._taken is None or self._added < len(self._updates):
             raise RuntimeError("an update is to be combined, but its training has not run")
         self._add_merged()
         return self._taken.stepped(self._parameters, self._current.vector, self._current.server_state)
 
     def forget(self) -> None:
         """Let go of the updates that have not been added."""
-        for place in [*self._alone[self._added :], *self._merged]:
-            self._updates[place].training.taken()
+        if self._cohort is not None and not self._cohort.opened:
+            self._cohort.waiting -= 1
+            return
+        for update in [*self._updates[self._added :], *self._merged]:
+            update.taken()
 
     def _add_merged(self) -> None:
         """Add the sum of the updates that are merged, and let go of what is in memory of them."""
         if self._merging is None or not self._merged:
             return
-        merged = [self._updates[place].training for place in self._merged]
-        found = self._merging.sum_of(merged, [self._weights[place] for place in self._merged])
+        found = self._merging.sum_of(self._merged, self._merged_weights)
         if not isinstance(self._taken, WeightedSum):
             raise TypeError(f"{type(self._taken).__name__} takes no sum of updates")
         self._taken.add_whole(found)
-        for training in merged:
-            training.taken()
+        for update in self._merged:
+            update.taken()
 
 
 class Combination:
@@ -149,6 +172,14 @@ class Combination:
         self._models, self._combine, self._training = models, combine, training
         if training is not None:
             training.waiting += 1
+
+    def cohort(self) -> None:
+        """Return None: it is no sum of a cohort."""
+        return
+
+    def add(self, differences: Iterable[Vector]) -> None:
+        """Refuse differences: it takes its training itself."""
+        raise TypeError(f"{type(self).__name__} takes no differences")
 
     def parents(self) -> Sequence[Node]:
         """Return the models, and the training if there is one."""

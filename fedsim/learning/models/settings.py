@@ -44,6 +44,12 @@ class Architecture:
     model : its settings
     shape : of a sample
     classes : number of classes
+
+    Examples
+    --------
+    >>> found = Architecture(MLP(hidden=(4,)), shape=(3,), classes=2)
+    >>> [tuple(one.shape) for one in found.build().parameters()]
+    [(4, 3), (4,), (2, 4), (2,)]
     """
 
     model: ModelPart
@@ -64,6 +70,13 @@ class MLP(Component):
     Attributes
     ----------
     hidden : widths of the hidden layers; none make it a softmax regression
+
+    Examples
+    --------
+    >>> sum(one.numel() for one in MLP().build((1, 28, 28), 10).parameters())  # PAUSE's 784-32-16-10
+    25818
+    >>> MLP(hidden=(64, 16)).narrowed(0.25)
+    MLP(hidden=(16, 4))
     """
 
     hidden: Annotated[tuple[Annotated[int, Field(ge=1)], ...], Field(strict=False)] = (32, 16)
@@ -107,6 +120,15 @@ class CNN3(Component):
     batch normalisation; dense layers to 128, 64 and 32, each with ReLU and then batch normalisation; a dense
     layer onto the classes. 170,474 parameters on CIFAR-10. The dropout layers that the code declares but never
     applies are left out.
+
+    Examples
+    --------
+    >>> sum(one.numel() for one in CNN3().build((3, 32, 32), 10).parameters())
+    170474
+    >>> CNN3().build((1, 8, 8), 10)  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+        ...
+    fedsim.errors.ScenarioError: learning.model: cnn3 needs images of at least 22 x 22 pixels, ...
     """
 
     def build(self, shape: Shape, classes: int) -> "nn.Module":

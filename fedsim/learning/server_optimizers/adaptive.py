@@ -96,6 +96,15 @@ class FedAdagrad(_Adaptive):
         What v starts at; ``tau^2`` by default.
     bias_correction : bool
         Whether m is divided by ``1 - beta_1^t`` at step t; not so in the paper.
+
+    Examples
+    --------
+    >>> optimizer = FedAdagrad(learning_rate=0.125, tau=1e-9, initial=0.0)
+    >>> model, update = np.zeros(2, dtype=np.float32), np.array([3.0, -4.0], dtype=np.float32)
+    >>> first, state = optimizer.step(model, update, optimizer.init(2))
+    >>> second, state = optimizer.step(first, update, state)
+    >>> first.tolist(), state["squares"].tolist()  # 0.125 u / |u|, and twice the squares
+    ([0.125, -0.125], [18.0, 32.0])
     """
 
     beta_1: Annotated[float, Field(ge=0, lt=1)] = 0.0
@@ -134,6 +143,13 @@ class FedAdam(_Decaying):
         What v starts at; ``tau^2`` by default. m starts at 0.
     bias_correction : bool
         Whether m and v are divided by ``1 - beta^t`` at step t; not so in the paper.
+
+    Examples
+    --------
+    >>> optimizer = FedAdam(learning_rate=0.125, beta_1=0.0, beta_2=0.75, tau=1e-9, initial=0.0)
+    >>> model, update = np.zeros(2, dtype=np.float32), np.array([4.0, -0.25], dtype=np.float32)
+    >>> optimizer.step(model, update, optimizer.init(2))[0].tolist()  # 0.125 u / sqrt(u^2 / 4)
+    [0.25, -0.25]
     """
 
     def _squares(self, before: FloatArray, square: FloatArray) -> FloatArray:
@@ -156,6 +172,14 @@ class FedYogi(_Decaying):
         What v starts at; ``tau^2`` by default. m starts at 0.
     bias_correction : bool
         Whether m and v are divided by ``1 - beta^t`` at step t; not so in the paper.
+
+    Examples
+    --------
+    >>> model, update = np.zeros(1, dtype=np.float32), np.full(1, 0.5, dtype=np.float32)
+    >>> yogi, adam = FedYogi(beta_2=0.5, initial=1.0), FedAdam(beta_2=0.5, initial=1.0)
+    >>> states = [one.step(model, update, one.init(1))[1] for one in (yogi, adam)]
+    >>> [float(state["squares"][0]) for state in states]  # 1 - 0.5 * 0.25, and 0.5 * 1 + 0.5 * 0.25
+    [0.875, 0.625]
     """
 
     def _squares(self, before: FloatArray, square: FloatArray) -> FloatArray:

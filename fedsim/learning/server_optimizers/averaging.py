@@ -14,6 +14,12 @@ class FedAvg(ServerOptimizer):
 
     With weights that sum to one and all updates from the same base this is the average of the clients' models,
     equation 2 of the PAUSE paper. It is gradient descent with rate 1 on the pseudo-gradient.
+
+    Examples
+    --------
+    >>> model, update = np.array([1.0, 2.0], dtype=np.float32), np.array([0.5, -1.0], dtype=np.float32)
+    >>> FedAvg().step(model, update, {})[0].tolist()
+    [1.5, 1.0]
     """
 
     adds_update: ClassVar[bool] = True
@@ -35,6 +41,15 @@ class FedAvgM(ServerOptimizer):
     ----------
     momentum : float in [0, 1)
     learning_rate : float > 0
+
+    Examples
+    --------
+    >>> optimizer, update = FedAvgM(momentum=0.5), np.ones(1, dtype=np.float32)
+    >>> model, state = np.zeros(1, dtype=np.float32), optimizer.init(1)
+    >>> for _ in range(3):  # steps of 1, 1.5 and 1.75
+    ...     model, state = optimizer.step(model, update, state)
+    >>> float(model[0]), float(state["velocity"][0])
+    (4.25, 1.75)
     """
 
     momentum: Annotated[float, Field(ge=0, lt=1)] = 0.9

@@ -30,6 +30,15 @@ class ServerOptimizer(Component, ABC):
     adds_update : bool
         Whether the next model is ``model + update`` and no state is kept. The learner then adds the weighted updates
         to the model in float64 and rounds once, instead of rounding the update first.
+
+    Examples
+    --------
+    >>> class Half(ServerOptimizer):
+    ...     def step(self, model, update, state):
+    ...         return model + np.float32(0.5) * update, {}
+    >>> one = np.ones(1, dtype=np.float32)
+    >>> Half().step(one, one, Half().init(1))[0].tolist()
+    [1.5]
     """
 
     adds_update: ClassVar[bool] = False

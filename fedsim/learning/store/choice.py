@@ -9,7 +9,7 @@ from fedsim.errors import StoreError, StoreWarning
 from fedsim.inputs.files import expanded
 from fedsim.learning.store.contracts import Store
 from fedsim.learning.store.disk import DEFAULT_LIMIT_BYTES, DiskStore
-from fedsim.learning.store.memory import MemoryStore
+from fedsim.learning.store.nothing import NoStore
 from fedsim.learning.store.sizes import parse_size
 from fedsim.user_cache import user_cache
 
@@ -46,7 +46,7 @@ def open_store(store: StoreChoice = None) -> Store:
             return _default()
         store = named
     if store is False or store == NO_STORE:
-        return _of_one_run()
+        return NoStore()
     if isinstance(store, str | Path):
         return open_folder(expanded(store, StoreError))
     return store
@@ -86,11 +86,6 @@ def limit_of_environment() -> int:
     return parse_size(text, LIMIT_VARIABLE) if text else DEFAULT_LIMIT_BYTES
 
 
-def _of_one_run() -> MemoryStore:
-    """Return a store that keeps records alone: no other run asks for the models of this one."""
-    return MemoryStore(limit_bytes=0)
-
-
 def _default() -> Store:
     try:
         return open_folder(user_cache() / "store")
@@ -100,4 +95,4 @@ def _default() -> Store:
             StoreWarning,
             stacklevel=3,
         )
-        return _of_one_run()
+        return NoStore()

@@ -17,7 +17,16 @@ Arrays = Mapping[str, NDArray[Any]]
 
 
 class Store(Protocol):
-    """Results under digests; several runs may share one, in one process or in several."""
+    """Results under digests; several runs may share one, in one process or in several.
+
+    Examples
+    --------
+    >>> from fedsim.learning import MemoryStore
+    >>> store, digest = MemoryStore(), "1f" * 16
+    >>> store.put_records({digest: {"loss": 0.5}})
+    >>> store.records([digest, "2e" * 16]) == {digest: {"loss": 0.5}}, store.arrays(digest) is None
+    (True, True)
+    """
 
     def records(self, digests: Sequence[str]) -> dict[str, Record]:
         """Return the records that are kept under some of these digests.

@@ -16,6 +16,15 @@ class Keeping:
     Attributes
     ----------
     every : versions that are multiples of it stay; with None the newest model stays alone
+
+    Examples
+    --------
+    >>> Keeping.parse("last"), str(Keeping(every=10))
+    (Keeping(every=None), 'every 10')
+    >>> Keeping(every=0)
+    Traceback (most recent call last):
+        ...
+    fedsim.errors.FedsimError: keep-models: every 0 is not allowed; the number must be at least 1
     """
 
     every: int | None = 1

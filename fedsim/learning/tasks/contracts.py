@@ -24,6 +24,16 @@ class Metric(Component):
     ----------
     targets : str
         The kind of targets that it counts, as of `Task`; empty for any.
+
+    Examples
+    --------
+    >>> class Confidence(Metric):
+    ...     def sums(self, scores, targets):
+    ...         return scores.softmax(1).amax(1)[:, None]
+    >>> import torch
+    >>> found = Confidence().sums(torch.zeros(3, 4), torch.zeros(3)).sum(0).numpy()
+    >>> Confidence().name, Confidence().value(found, samples=3)  # four equal scores
+    ('Confidence', 0.25)
     """
 
     targets: ClassVar[str] = ""
@@ -103,6 +113,17 @@ class Task(Component):
     targets : str
         The kind of its targets: ``"labels"``, ``"numbers"``, ``"tokens"``, ``"label-sets"``, or a name of your own. A
         metric of another kind is refused. Empty for any.
+
+    Examples
+    --------
+    >>> class Sum(Task):
+    ...     def outputs(self, data):
+    ...         return 1
+    ...     def losses(self, scores, targets):
+    ...         return (scores[:, 0] - targets.sum(1)).square()
+    >>> import torch
+    >>> Sum().losses(torch.tensor([[5.0]]), torch.tensor([[1.0, 2.0]])).tolist()  # (5 - 3)^2
+    [4.0]
     """
 
     targets: ClassVar[str] = ""

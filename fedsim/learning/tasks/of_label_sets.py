@@ -69,6 +69,13 @@ class MultiLabel(Task):
     Attributes
     ----------
     metrics : entries of `METRICS`
+
+    Examples
+    --------
+    >>> import torch
+    >>> labels = torch.tensor([[1, 0, 1]], dtype=torch.uint8)
+    >>> round(float(MultiLabel().losses(torch.zeros(1, 3), labels)), 4)  # -log(1 / 2) for each label
+    0.6931
     """
 
     targets: ClassVar[str] = "label-sets"

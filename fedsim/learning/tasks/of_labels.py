@@ -89,6 +89,15 @@ class Classification(Task):
         Whether each image of a training batch is mirrored with a chance of one half.
     shift : int >= 0
         Most pixels by which each image of a training batch is moved up or down, and to a side; what comes in is grey.
+
+    Examples
+    --------
+    >>> import torch
+    >>> scores, labels = torch.zeros(2, 4), torch.tensor([1, 3])
+    >>> [round(float(loss), 4) for loss in Classification().losses(scores, labels)]  # -log(1 / 4)
+    [1.3863, 1.3863]
+    >>> Classification(metrics=("accuracy", {"kind": "top-k", "k": 2})).metrics[1].name
+    'top-2'
     """
 
     targets: ClassVar[str] = "labels"

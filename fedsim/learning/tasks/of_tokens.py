@@ -83,6 +83,13 @@ class NextToken(Task):
     metrics : entries of `METRICS`
     padding : int >= 0
         Token of the targets that counts for nothing; it fills up short texts.
+
+    Examples
+    --------
+    >>> import torch
+    >>> scores, targets = torch.zeros(1, 3, 5), torch.tensor([[4, 2, 0]])
+    >>> round(float(NextToken().losses(scores, targets)), 4)  # log(5) at the two places without padding
+    1.6094
     """
 
     targets: ClassVar[str] = "tokens"

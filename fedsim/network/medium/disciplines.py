@@ -54,6 +54,16 @@ class Discipline(ABC):
     ----------
     asked_at_each_join : whether the medium asks for the next end after each join; otherwise once after all joins of one
         event, for disciplines whose answer costs more than O(log n)
+
+    Examples
+    --------
+    >>> from collections import namedtuple
+    >>> from fedsim.network import SHARINGS
+    >>> rule, upload = SHARINGS.load("equal")(), namedtuple("Upload", "bits work")
+    >>> for work in (4e5, 1e5):
+    ...     rule.join(upload(bits=10 * work, work=work))
+    >>> rule.next_end()[0]  # the short one has its 1e5 Hz s when both have been given as much
+    200000.0
     """
 
     asked_at_each_join: ClassVar[bool] = True

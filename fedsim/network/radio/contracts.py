@@ -11,7 +11,21 @@ from fedsim.streams import Streams
 
 
 class PathLoss(Protocol):
-    """The loss of a signal over distance, on average over places at the same distance."""
+    """The loss of a signal over distance, on average over places at the same distance.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from fedsim import Component
+    >>> from fedsim.testing import check_path_loss
+    >>> class PerMetre(Component):
+    ...     first_db: float
+    ...     def loss_db(self, distance_m):
+    ...         return self.first_db + 0.1 * np.asarray(distance_m)
+    >>> PerMetre(first_db=40.0).loss_db([0.0, 100.0]).tolist()
+    [40.0, 50.0]
+    >>> check_path_loss(PerMetre(first_db=40.0))
+    """
 
     def loss_db(self, distance_m: ArrayLike) -> FloatArray:
         """Return the path loss in dB at distances in metres, >= 0, of any shape.
@@ -33,6 +47,15 @@ class LargeScale:
     sigma_db : standard deviation of the shadowing in dB
     los : whether there is a line of sight
     indoor : whether the client is in a building, which the loss includes; None where a law knows no buildings
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from fedsim.network import UrbanMicro
+    >>> from fedsim.streams import Streams
+    >>> scale = UrbanMicro().draw(np.full(1000, 100.0), 0, Streams(0))
+    >>> sorted(set(scale.sigma_db.tolist())), set(scale.sigma_db[scale.los].tolist())
+    ([4.0, 7.82], {4.0})
     """
 
     loss_db: FloatArray
@@ -57,7 +80,18 @@ class _LargeScaleOf:
 
 @runtime_checkable
 class RandomPathLoss(PathLoss, Protocol):
-    """A path loss that differs between clients at the same distance, by draws of their own."""
+    """A path loss that differs between clients at the same distance, by draws of their own.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from fedsim.network import LogDistance, UrbanMicro
+    >>> from fedsim.streams import Streams
+    >>> isinstance(LogDistance(), RandomPathLoss), isinstance(UrbanMicro(), RandomPathLoss)
+    (False, True)
+    >>> UrbanMicro().draw(np.array([15.0, 18.0]), 0, Streams(0)).los.tolist()  # up to 18 m there is always one
+    [True, True]
+    """
 
     def draw(
         self, distance_m: FloatArray, site: int | IntArray, streams: Streams, client: IntArray | None = None
@@ -81,6 +115,19 @@ class Fading(Protocol):
     Attributes
     ----------
     coherence_s : length of a block; `inf` if the gain never changes
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from fedsim import Component
+    >>> from fedsim.testing import check_fading
+    >>> class OnOff(Component):
+    ...     coherence_s: float = 0.1
+    ...     def gain_quantile(self, u):
+    ...         return np.where(u > 0.5, 2.0, 0.0)
+    ...     def mean_spectral_efficiency(self, snr):
+    ...         return 0.5 * np.log2(1 + 2 * snr)
+    >>> check_fading(OnOff())
     """
 
     @property

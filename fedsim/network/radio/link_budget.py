@@ -47,6 +47,16 @@ class CellLink(Settings):
     transmit_power_dbm : power that the sender feeds into its antenna within that bandwidth; or a value for each client
     transmit_gain_dbi, receive_gain_dbi : gains of the two antennas towards each other; 0 for isotropic ones
     noise_figure_db : of the receiver
+
+    Examples
+    --------
+    >>> from fedsim.network import Cell
+    >>> from fedsim.streams import Streams
+    >>> plain, horn = (Cell(uplink={"transmit_gain_dbi": gain_dbi}) for gain_dbi in (0.0, 10.0))
+    >>> place_m = np.array([[200.0, 0.0]])
+    >>> snr = [cell.build(place_m, Streams(0)).describe().snr[1, 0] for cell in (plain, horn)]
+    >>> round(float(snr[1] / snr[0]), 6)
+    10.0
     """
 
     bandwidth_hz: BandwidthHz

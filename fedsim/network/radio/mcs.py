@@ -106,6 +106,14 @@ class ModulationAndCoding(Component):
     Notes
     -----
     Below the threshold of the lowest scheme a block of fading is an outage and carries nothing.
+
+    Examples
+    --------
+    >>> lowest = ModulationAndCoding(schemes=1, overhead=0.0)
+    >>> lowest.thresholds_db().round(1).tolist()  # 10 log10(2**0.1523 - 1) + 3
+    [-6.5]
+    >>> lowest.efficiency(np.array([0.1, 10.0])).round(4).tolist()  # an outage, and no block errors
+    [0.0, 0.1523]
     """
 
     table: Table = "64qam"

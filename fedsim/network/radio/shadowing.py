@@ -38,7 +38,19 @@ _ROWS: Final = 512
 
 
 class Shadowing(Protocol):
-    """The joint law of the shadowing of clients and sites."""
+    """The joint law of the shadowing of clients and sites.
+
+    Examples
+    --------
+    >>> from fedsim.streams import Streams
+    >>> class SameForAll:
+    ...     def standard(self, positions_m, sites, streams, client=None):
+    ...         return np.full((len(positions_m), sites), -1.0)
+    >>> law: Shadowing = SameForAll()
+    >>> 8.0 * law.standard(np.zeros((2, 2)), sites=1, streams=Streams(0))  # dB, of a cell with a deviation of 8 dB
+    array([[-8.],
+           [-8.]])
+    """
 
     def standard(
         self, positions_m: FloatArray, sites: int, streams: Streams, client: IntArray | None = None
@@ -82,7 +94,15 @@ SHADOWING: Final = Contract("shadowing", BuildingShadowing, {"standard": _STANDA
 
 
 class IndependentShadowing(Component):
-    """Independent shadowing of every client and site, at any positions."""
+    """Independent shadowing of every client and site, at any positions.
+
+    Examples
+    --------
+    >>> from fedsim.streams import Streams
+    >>> drawn = IndependentShadowing().standard(np.zeros((10_000, 2)), sites=2, streams=Streams(0))
+    >>> bool(abs(drawn.std() - 1) < 0.02), bool(abs(np.corrcoef(drawn.T)[0, 1]) < 0.03)
+    (True, True)
+    """
 
     def standard(
         self, positions_m: FloatArray, sites: int, streams: Streams, client: IntArray | None = None
@@ -119,6 +139,14 @@ class CorrelatedShadowing(Component):
     ``"exact"`` multiplies independent normals by the Cholesky factor of the correlation matrix in the order of the
     clients; a client's value depends on those before it and not on those after it (up to rounding). At most
     `MOST_EXACT` clients.
+
+    Examples
+    --------
+    >>> from fedsim.streams import Streams
+    >>> law, places_m = CorrelatedShadowing(decorrelation_m=50.0), np.array([[0.0, 0.0], [50.0, 0.0]])
+    >>> drawn = np.array([law.standard(places_m, 1, Streams(seed))[:, 0] for seed in range(400)])
+    >>> bool(abs(np.corrcoef(drawn.T)[0, 1] - np.exp(-1)) < 0.1)
+    True
     """
 
     decorrelation_m: PositiveFloat = 50.0

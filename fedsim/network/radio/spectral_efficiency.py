@@ -36,7 +36,21 @@ _BLOCK: Final = 256
 
 
 class RateLaw(Protocol):
-    """The spectral efficiency of a link: bits per second and hertz."""
+    """The spectral efficiency of a link: bits per second and hertz.
+
+    Examples
+    --------
+    >>> from fedsim import Component
+    >>> from fedsim.network.radio.spectral_efficiency import mean_over_fading
+    >>> class Pulses(Component):
+    ...     def efficiency(self, snr):
+    ...         return np.where(snr >= 10.0, 1.0, 0.0)
+    ...     def mean_efficiency(self, snr, fading):
+    ...         return mean_over_fading(self, snr, fading)
+    >>> from fedsim.network import Rayleigh
+    >>> Pulses().mean_efficiency(np.array([10.0]), Rayleigh()).round(2).tolist()  # the gain exceeds 1 with exp(-1)
+    [0.37]
+    """
 
     def efficiency(self, snr: FloatArray) -> FloatArray:
         """Return the efficiency in bit/s/Hz at linear SNRs >= 0, of the shape of snr.
@@ -107,6 +121,13 @@ class Shannon(Component):
     ceiling : float or ``"none"``
         Greatest efficiency, that of the highest modulation, in bit/s/Hz. The default is that of 256-QAM at the highest
         code rate of NR (TS 38.214, table 5.2.2.1-3). ``"none"`` for a formula without bound.
+
+    Examples
+    --------
+    >>> Shannon(snr_gap_db=0.0).efficiency(np.array([1.0, 1e6])).tolist()
+    [1.0, 7.4]
+    >>> Shannon(snr_gap_db=0.0, ceiling="none").efficiency(np.array([1023.0])).tolist()
+    [10.0]
     """
 
     snr_gap_db: Annotated[float, Field(ge=0, le=50)] = 3.0

@@ -29,6 +29,15 @@ class Workload:
     up_bits : size of an update and of the measurements sent with it
     samples : each client's whole work as a number of training samples, shape (K,)
     down_sizes, up_sizes : bits of both messages for each width of the model, shape (L,); the first ones are the above
+
+    Examples
+    --------
+    >>> from fedsim.learning import NoLearning
+    >>> from fedsim.streams import Streams
+    >>> learner = NoLearning(model_bits=1e6, samples_per_client=[40, 25]).build(clients=2, streams=Streams(0))
+    >>> work = Workload(learner, needs=["loss"])
+    >>> work.down_bits, work.up_bits, work.samples.tolist()  # the loss is a number of 32 bits
+    (1000000.0, 1000032.0, [40.0, 25.0])
     """
 
     def __init__(

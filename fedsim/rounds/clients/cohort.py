@@ -1,6 +1,7 @@
 """A cohort that was sent at one instant from one version of the model, and what became of its updates."""
 
 import math
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any, Final
 
@@ -34,7 +35,8 @@ class CohortRun:
     ----------
     participations : waits, times and bits of the clients; set by the dispatch
     given_up_s : instant at which the server stopped waiting for the cohort; inf before
-    updates : handles of arrived updates by position in the cohort, made when first needed
+    asked, together : positions whose updates were asked for first, and the handles of these; none after others were
+    updates : handles of arrived updates by position in the cohort, but for those in ``together``
     releases : privacy releases of the updates whose uploads have started, by position in the cohort
     number_releases : those of the numbers sent beside them
     spent : epsilon that each of these clients had spent with its release, by position in the cohort
@@ -67,8 +69,10 @@ class CohortRun:
         size = cohort.client.size
         self.order, self.number, self.cohort, self.model = order, number, cohort, model
         self.weight, self.total = weight, total
-        self.repeat = repeat
+        self.repeat, self.everyone = repeat, _positions(size)
         self.given_up_s = math.inf
+        self.asked: IntArray = self.everyone[:0]
+        self.together: Sequence[Update] = ()
         self.updates: dict[int, Update] = {}
         self.releases: dict[int, Release] = {}
         self.number_releases: dict[int, Release] = {}
@@ -80,7 +84,6 @@ class CohortRun:
         self.fate = np.empty(size, dtype=np.int8)
         self.fate.fill(UNDECIDED)
         self.undecided = self._unrecorded = size
-        self.everyone = _positions(size)
         no, none = np.zeros((2, size), dtype=bool), np.empty((2, size), dtype=np.int64)
         none.fill(NO_VALUE)
         self.late, self._recorded = no[0], no[1]

@@ -31,6 +31,18 @@ class ClientContext:
     batteries : charges of the clients; None without energy
     may_leave : whether a client's availability may end during a participation
     devices_up, links_up : when devices run and clients' links work; None if they never fail
+
+    Examples
+    --------
+    >>> from fedsim import Scenario
+    >>> from fedsim.wiring import build_context
+    >>> scenario = Scenario(
+    ...     name="two", crowd={"clients": 2}, learning="none", network={"kind": "pause-two-speed", "std_s": 0.0},
+    ...     devices={"compute": "zero"}, rounds={"count": 1}, selector="all",
+    ... )
+    >>> context = build_context(scenario).clients
+    >>> context.uplink_s(np.array([1, 0]), 1, np.zeros(2), bits=0.0, silent_s=np.zeros(2)).tolist(), context.steady
+    ([0.9, 0.2], True)
     """
 
     streams: Streams

@@ -21,6 +21,13 @@ class ExpectedTimes:
     ----------
     downlink_s, compute_s, uplink_s : mean seconds, shape (K,); `inf` where a link carries nothing
     samples : training samples, shape (K,)
+
+    Examples
+    --------
+    >>> one, never = np.array([1.0, 1.0]), np.array([2.0, np.inf])
+    >>> times = ExpectedTimes(downlink_s=one, compute_s=one, uplink_s=never, samples=np.array([40, 25]))
+    >>> times.duration_s.tolist(), times.features[1].tolist()
+    ([4.0, inf], [1.0, 1.0, 31536000.0, 25.0])
     """
 
     downlink_s: FloatArray

@@ -43,6 +43,13 @@ class Edges(Settings):
     server : server optimiser of the cloud, which steps from its model to the mean that ``merging`` gives; edge servers
         follow ``learning.server``
     backhaul : between edge servers and cloud; there is no default, so that no transfer is free by omission
+
+    Examples
+    --------
+    >>> from fedsim.rounds import GROUPINGS
+    >>> edges = Edges(grouping={"kind": "order", "count": 2}, rounds=5, backhaul="none")
+    >>> edges.grouping.edges_of(None, np.ones(5)).tolist()
+    [0, 0, 0, 1, 1]
     """
 
     grouping: Annotated[Grouping, Slot(GROUPINGS)]
@@ -61,6 +68,14 @@ class Hierarchy:
     edges : settings
     members : ids of each edge server's clients, ascending, shape (n,) each
     selectors : one for each edge server
+
+    Examples
+    --------
+    >>> from fedsim.selectors import Uniform
+    >>> edges = Edges(grouping={"kind": "latency", "count": 2}, backhaul="none")
+    >>> expected_s = np.array([9.0, 1.0, 2.0, 5.0])
+    >>> [ids.tolist() for ids in Hierarchy.of(edges, None, expected_s, lambda: Uniform(cohort=1)).members]
+    [[1, 2], [0, 3]]
     """
 
     edges: Edges

@@ -63,7 +63,25 @@ Running = Generator[Event, Any, RoundEnd]
 
 
 class RoundPolicy(Component, ABC):
-    """When a round is over; derive from `SynchronousPolicy` or `AsynchronousPolicy` where one of them fits."""
+    """When a round is over; derive from `SynchronousPolicy` or `AsynchronousPolicy` where one of them fits.
+
+    Examples
+    --------
+    >>> from fedsim import Scenario, simulate
+    >>> from fedsim.history import RoundEnd
+    >>> class FirstOne(RoundPolicy):
+    ...     def run(self, server, round_):
+    ...         cohort = yield from server.select(round_, round_.cohort_size)
+    ...         server.dispatch(cohort, round_)
+    ...         yield round_.delivered(1)
+    ...         return RoundEnd.ENOUGH
+    >>> scenario = Scenario(
+    ...     name="four", crowd={"clients": 4}, learning="none", network={"kind": "pause-two-speed", "std_s": 0.0},
+    ...     devices={"compute": "zero"}, rounds={"count": 1, "policy": FirstOne()}, selector="all",
+    ... )
+    >>> simulate(scenario).column("rounds", "end_s").tolist()  # the four take 0.125, 0.2, 0.8 and 0.9 s
+    [0.125]
+    """
 
     @property
     def traits(self) -> ServerTraits:
@@ -264,6 +282,18 @@ class SynchronousPolicy(RoundPolicy):
     Attributes
     ----------
     takes_ties : whether other events of the instant at which `enough` is triggered still belong to the round
+
+    Examples
+    --------
+    >>> class FirstTwo(SynchronousPolicy):
+    ...     def time_limit_s(self, past):
+    ...         return 60.0
+    ...     def enough(self, round_):
+    ...         return round_.delivered(2)
+    >>> sorted(FirstTwo().provides)
+    ['edges', 'time-limit', 'updates']
+    >>> from fedsim.testing import check_policy
+    >>> check_policy(FirstTwo())
     """
 
     takes_ties: ClassVar[bool] = True
@@ -307,6 +337,14 @@ class AsynchronousPolicy(RoundPolicy):
     staleness : law s, by which stale updates count less; ``(staleness + 1) ** -1/2`` by default
     max_staleness : updates that are staler are discarded when they arrive; None for no limit
     give_up_s : a client that has not delivered by then is cancelled and replaced; needed where clients may be lost
+
+    Examples
+    --------
+    >>> policy = POLICIES.make({"kind": "fedbuff", "concurrency": 20, "buffer": 5, "give_up_s": 60.0})
+    >>> isinstance(policy, AsynchronousPolicy), policy.updates_per_round
+    (True, 5)
+    >>> policy.traits.give_up_after_s, policy.traits.tolerates_losses
+    (60.0, True)
     """
 
     concurrency: Whole

@@ -35,6 +35,16 @@ class LateRule(Component):
     Attributes
     ----------
     cancels : whether they are cancelled when their round is over; every rule states it
+
+    Examples
+    --------
+    >>> from typing import ClassVar
+    >>> class Discard(LateRule):
+    ...     cancels: ClassVar[bool] = False
+    >>> Discard().cancels, Discard().least_share
+    (False, 1.0)
+    >>> LATE.make({"kind": "partial", "least_work": 0.25}).least_share
+    0.25
     """
 
     cancels: ClassVar[bool]
@@ -66,7 +76,13 @@ LATE_RULE: Final = Contract(
 
 
 class Cancel(LateRule):
-    """Late clients are cancelled when the round is over, and free their spectrum."""
+    """Late clients are cancelled when the round is over, and free their spectrum.
+
+    Examples
+    --------
+    >>> Cancel().cancels, LATE.make("stale").cancels
+    (True, False)
+    """
 
     cancels: ClassVar[bool] = True
 

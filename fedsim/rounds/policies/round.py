@@ -24,6 +24,13 @@ class PastRounds:
     durations_s : durations that each round's cohort showed, one array a round; inf for clients that did not deliver
     deadline_s : time limit of the last round; inf for none
     picked : clients whose new updates the last round's aggregation used, shape (n,); empty without an aggregation
+
+    Examples
+    --------
+    >>> past = PastRounds(rounds_s=[3.0, 4.0, 8.0])
+    >>> past.keep(2)
+    >>> past.rounds_s
+    [4.0, 8.0]
     """
 
     rounds_s: list[float] = field(default_factory=list)
@@ -59,6 +66,16 @@ class Round:
     ----------
     start_s : start of the round
     cohort_run : the cohort that was sent in this round; None before, and where clients are sent one by one
+
+    Examples
+    --------
+    >>> from fedsim.clock import Clock
+    >>> clock = Clock()
+    >>> round_ = Round(clock, number=1, clients=10, past=PastRounds(), time_limit_s=5.0, cohort_size=None)
+    >>> limit = round_.limit(round_.time_limit_s)
+    >>> clock.run()
+    >>> clock.now, round_.size, round_.ended_by().label
+    (5.0, 0, 'deadline')
     """
 
     def __init__(

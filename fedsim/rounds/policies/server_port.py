@@ -31,6 +31,14 @@ class ServerTraits:
         whose memory grows with the rounds
     provides : abilities that other parts of a scenario may require; ``"edges"``: it runs at an edge server;
         ``"updates"``: it aggregates the updates of clients
+
+    Examples
+    --------
+    >>> from fedsim.rounds import POLICIES
+    >>> POLICIES.make({"kind": "k-fastest", "k": 10}).traits.cohort_size  # 10 times 1.3
+    13
+    >>> POLICIES.make("wait-for-all").traits.tolerates_losses
+    False
     """
 
     cohort_size: int | None = None
@@ -49,13 +57,35 @@ class ServerPort(Protocol):
     Attributes
     ----------
     env : Environment
+
+    Examples
+    --------
+    >>> from fedsim import Scenario, simulate
+    >>> from fedsim.history import RoundEnd
+    >>> from fedsim.rounds import RoundPolicy
+    >>> class Telling(RoundPolicy):
+    ...     def run(self, server: ServerPort, round_):
+    ...         cohort = yield from server.select(round_, None)
+    ...         server.dispatch(cohort, round_)
+    ...         yield round_.delivered(3)
+    ...         print(f"{server.in_flight} of {round_.size} in flight after {server.env.now} s")
+    ...         return RoundEnd.ENOUGH
+    >>> scenario = Scenario(
+    ...     name="four", crowd={"clients": 4}, learning="none", network={"kind": "pause-two-speed", "std_s": 0.0},
+    ...     devices={"compute": "zero"}, rounds={"count": 1, "policy": Telling()}, selector="all",
+    ... )
+    >>> history = simulate(scenario)
+    1 of 4 in flight after 0.8 s
     """
 
     env: Environment
 
     @property
     def buffered(self) -> int:
-        """How many updates have arrived and wait for an aggregation, whenever their clients started."""
+        """How many updates have arrived and wait for an aggregation, whenever their clients started.
+
+        Where late clients are cancelled, updates of the present round are not among them before it is over.
+        """
         ...
 
     @property

@@ -46,6 +46,17 @@ class ServerContext:
     selector : which clients take part
     policy : when a round is over
     numbers_from_outside : whether numbers beside updates are reported from outside, without learning
+
+    Examples
+    --------
+    >>> from fedsim import Scenario
+    >>> from fedsim.wiring import build_context
+    >>> context = build_context(Scenario(
+    ...     name="four", crowd={"clients": 4}, learning="none", network="pause-two-speed", devices={"compute": "zero"},
+    ...     rounds={"count": 1, "minimum_updates": 2}, selector="all",
+    ... ))
+    >>> context.minimum_updates, context.knowledge.participations.tolist()
+    (2, [0, 0, 0, 0])
     """
 
     clients: ClientContext

@@ -28,6 +28,21 @@ class EvaluationPlan:
     start : whether the first model is evaluated at time 0
     of_clients : which evaluations are also made on each client's own samples: the last one, or the first one, every
         so manieth after it, and the last one
+
+    Examples
+    --------
+    >>> from fedsim.clock import Environment
+    >>> from fedsim.rounds.server.evaluations import Evaluations
+    >>> class Telling:
+    ...     def start_evaluation(self, version):
+    ...         print("evaluate version", version)
+    >>> evaluations = Evaluations(Environment(), Telling(), None, EvaluationPlan(every=2))
+    >>> evaluations.at_start(0)
+    evaluate version 0
+    >>> for number in (1, 2, 3):
+    ...     nothing = evaluations.after_round(number, number, last=number == 3)
+    evaluate version 2
+    evaluate version 3
     """
 
     every: int = 1

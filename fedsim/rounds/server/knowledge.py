@@ -12,7 +12,8 @@ from fedsim.arrays import FloatArray, IntArray, filled
 from fedsim.history.outcomes import Outcome
 from fedsim.privacy import PrivacyAccountant
 from fedsim.rounds.clients.cohort import CohortRun, Members
-from fedsim.selectors import Candidates, CandidateView, Reports, RoundView
+from fedsim.selectors import Reports, RoundView
+from fedsim.selectors.candidates import Candidates, CandidateView
 
 T = TypeVar("T", bound=np.generic)
 _DELIVERED: Final = int(Outcome.DELIVERED)
@@ -38,6 +39,13 @@ class Knowledge:
     last_duration_s : duration until each client's last update arrived, shape (K,); NaN before the first
     last_loss : loss of each client's last update, shape (K,); NaN where it is not known
     snr_hz : last measurement of each client's uplink, shape (K,); None without radio
+
+    Examples
+    --------
+    >>> knowledge = Knowledge(samples=np.array([40, 25, 60]), accountant=None)
+    >>> view = knowledge.view(number=1, time_s=0.0, candidates=np.array([0, 2]))
+    >>> view.samples.tolist(), view.total_samples, view.last_loss.tolist()
+    ([40, 60], 125, [nan, nan])
     """
 
     def __init__(

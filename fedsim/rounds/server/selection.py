@@ -18,7 +18,8 @@ from fedsim.rounds.server.context import ServerContext
 from fedsim.rounds.server.decisions import Asked, Decisions, Wish
 from fedsim.rounds.server.oracle import with_future
 from fedsim.rounds.server.roster import Roster
-from fedsim.selectors import Answers, Cohort, Probe, RoundView, ask
+from fedsim.selectors import Answers, Cohort, Probe, RoundView
+from fedsim.selectors.candidates import ask
 
 Ask = Callable[[Probe, int], Generator[Event, Any, Answers]]
 """Puts a question to clients, given the draw of their availability."""

@@ -38,6 +38,20 @@ class StoppingCriteria:
     until_s : no round starts at or after this simulated second; None for no limit
     target_accuracy : the run ends with the first evaluation after a round that reaches it; None for no target
     reached : whether an evaluation is good enough by another measure, with which the run ends; None for no such measure
+
+    Examples
+    --------
+    >>> from fedsim import Scenario
+    >>> from fedsim.history import Recorder
+    >>> from fedsim.wiring import build_context, build_server
+    >>> context = build_context(Scenario(
+    ...     name="four", crowd={"clients": 4}, learning="none", network={"kind": "pause-two-speed", "std_s": 0.0},
+    ...     devices={"compute": "zero"}, rounds={"count": 1}, selector="all",
+    ... ))
+    >>> server = build_server(context, StoppingCriteria(count=100, until_s=2.0), Recorder("four"))
+    >>> server.run()  # rounds of 0.9 s: the third starts before 2 s
+    >>> round(server.env.now, 3)
+    2.7
     """
 
     count: int
@@ -57,6 +71,17 @@ class Progress:
     pending : evaluation of the newest model, which may still run; None if this round is not followed by one
     weights : returns the newest model's arrays by their names in its module, training what is needed; None without
         learning
+
+    Examples
+    --------
+    >>> from fedsim import Scenario, simulate
+    >>> scenario = Scenario(
+    ...     name="four", crowd={"clients": 4}, learning="none", network={"kind": "pause-two-speed", "std_s": 0.0},
+    ...     devices={"compute": "zero"}, rounds={"count": 2}, selector="all",
+    ... )
+    >>> history = simulate(scenario, on_round=lambda progress: print(progress.round, progress.count, progress.time_s))
+    1 2 0.9
+    2 2 1.8
     """
 
     round: int
@@ -124,6 +149,20 @@ class Server:
     Attributes
     ----------
     notes : what a user should know of how the run ended
+
+    Examples
+    --------
+    >>> from fedsim import Scenario
+    >>> from fedsim.history import Recorder
+    >>> from fedsim.wiring import build_context, build_server
+    >>> context = build_context(Scenario(
+    ...     name="four", crowd={"clients": 4}, learning="none", network={"kind": "pause-two-speed", "std_s": 0.0},
+    ...     devices={"compute": "zero"}, rounds={"count": 1}, selector="all",
+    ... ))
+    >>> server = build_server(context, StoppingCriteria(count=2), Recorder("four"))
+    >>> server.run()
+    >>> server.env.now, server.model.version
+    (1.8, 2)
     """
 
     def __init__(

@@ -9,7 +9,7 @@ import numpy as np
 from fedsim.arrays import FloatArray, IntArray, all_of, any_of, constant
 from fedsim.clock import instants
 from fedsim.history.outcomes import NO_VALUE, Fate
-from fedsim.learning import Model, Update
+from fedsim.learning import Model, Release, Update
 from fedsim.measurements import NUMBERS
 from fedsim.privacy.central import ServerNoise
 from fedsim.rounds.aggregation.rules import AggregationRule
@@ -222,30 +222,41 @@ class UpdateBuffer:
         noise, signal, clipped = (float(found[name].sum()) for name in ("noise_energy", "signal_energy", "clipped"))
         return noise, signal, clipped, len(used)
 
-    def _updates(self, run: CohortRun, members: IntArray) -> list[Update]:
+    def _updates(self, run: CohortRun, members: IntArray) -> Sequence[Update]:
         """Return the handles of members' updates, the same ones at every call."""
+        if run.together and (run.asked is members or np.array_equal(run.asked, members)):
+            return run.together
         made = run.updates
+        if run.together:
+            made.update(zip(run.asked.tolist(), run.together, strict=True))
+            run.together = ()
         missing = np.array([i for i in members.tolist() if i not in made], dtype=np.int64) if made else members
         repeats = run.repeat[missing]
         kinds = set(repeats.tolist())
+        if not made and len(kinds) == 1:
+            run.asked, run.together = members, self._asked(run, members, kinds.pop())
+            return run.together
         for repeat in sorted(kinds):
-            alike = missing if len(kinds) == 1 else missing[repeats == repeat]
-            places = alike.tolist()
-            releases = {at: run.releases[i] for at, i in enumerate(places) if i in run.releases} if run.releases else {}
-            level = None if run.level is None else run.level[alike]
-            asked = run.model, run.cohort.client[alike], releases, run.work[alike], repeat, level
-            ask = self.context.learner.updates
-            handles = ask(*asked) if run.drawn is None else ask(*asked, run.drawn.part(alike))
-            made.update(zip(places, handles, strict=True))
-            if len(handles) == members.size:
-                return handles
+            alike = missing[repeats == repeat]
+            made.update(zip(alike.tolist(), self._asked(run, alike, repeat), strict=True))
         return [made[i] for i in members.tolist()]
+
+    def _asked(self, run: CohortRun, members: IntArray, repeat: int) -> Sequence[Update]:
+        """Return handles of the updates of members that have sent equally many before, made anew."""
+        releases: dict[int, Release] = {}
+        if run.releases:
+            releases = {at: run.releases[i] for at, i in enumerate(members.tolist()) if i in run.releases}
+        level = None if run.level is None else run.level[members]
+        asked = run.model, run.cohort.client[members], releases, run.work[members], repeat, level
+        ask = self.context.learner.updates
+        return ask(*asked) if run.drawn is None else ask(*asked, run.drawn.part(members))
 
     def _arrivals(self, ready: Members, version: int) -> ReadyUpdates:
         held = np.zeros(sum([members.size for _, members in ready]), dtype=bool)
         if self._held:
             held[:] = [(run, i) in self._held for run, members in ready for i in members.tolist()]
-        updates = [update for part in ready for update in self._updates(*part)]
+        each = [self._updates(*part) for part in ready]
+        updates = each[0] if len(each) == 1 else [update for updates in each for update in updates]
         return ReadyUpdates(ready, updates, held, version, self.picked)
 
 

@@ -49,6 +49,36 @@ def test_updates_of_one_instant_come_one_by_one():
     assert testbed.finish().evaluations.column("accuracy").to_pylist() == [0.1, 0.2]
 
 
+def test_a_loop_that_asks_for_the_end_reports_on_each_round():
+    """FedAsync: three clients that are alike arrive at 4 s, where three rounds end; the run ends with the second."""
+    network = {**by_hand()["network"], "uplink_factor": 1.0}
+    testbed = Testbed(by_hand(network=network, rounds={"count": 2, "policy": {"kind": "fedasync", "concurrency": 3}}))
+    closed = []
+    while not testbed.over:
+        if testbed.vacant:
+            testbed.send([0, 1, 2])
+        arrival = testbed.next_arrival()
+        if arrival.closed is not None:
+            closed.append(arrival.closed.number)
+            testbed.report(accuracy=0.1 * len(closed))
+    assert (closed, testbed.now_s, testbed.vacant) == ([1, 2], 4.0, 0)
+    assert testbed.finish().evaluations.column("accuracy").to_pylist() == [0.1, 0.2]
+
+
+def test_a_server_that_has_gone_on_takes_one_evaluation():
+    """The round has ended after 4 s with a single update; the next clients are sent before its model is evaluated."""
+    testbed = asynchronous(buffer=1)
+    testbed.send([0])
+    testbed.next_arrival()
+    testbed.send([1])
+    testbed.report(accuracy=0.5)
+    with pytest.raises(StepError, match="report: no round was just played"):
+        testbed.report(accuracy=0.6)
+    testbed.next_arrival()
+    testbed.report(accuracy=0.7)
+    assert testbed.finish().evaluations.column("accuracy").to_pylist() == [0.5, 0.7]
+
+
 def test_a_wait_has_a_limit():
     """Client 3 arrives after 7 s."""
     testbed = asynchronous(buffer=1)

@@ -50,7 +50,7 @@ class Together(HalfWay):
 def together(fails_at: float | None = None) -> tuple[Any, Together]:
     learner, _ = half_way_learner(TARGETS)
     executor = Together(TARGETS, fails_at)
-    learner._results.executor = learner._results._evaluator.executor = executor
+    learner._results.runs.executor = learner._results._evaluator.executor = executor
     return learner, executor
 
 

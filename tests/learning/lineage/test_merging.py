@@ -34,7 +34,7 @@ def learner(executor: str, *, mechanism: Any = None, store: Any = None, **settin
 
 def run(made: SupervisedLearner, *, drawn: bool = False, measured: bool = False, released: bool = False) -> Any:
     """Return the numbers after two rounds with everyone, and how many clients were trained by themselves."""
-    executor, alone = made._results.executor, []
+    executor, alone = made._results.runs.executor, []
     train = executor.train
     executor.train = lambda jobs: (alone.extend(jobs), train(jobs))[1]  # type: ignore[method-assign]
     model = made.initial()
@@ -42,7 +42,7 @@ def run(made: SupervisedLearner, *, drawn: bool = False, measured: bool = False,
     for number in range(2):
         more: dict[str, Any] = {}
         if drawn:
-            taken = made._results._draws.counts(cohort, 0.6, number)
+            taken = made._results.runs._draws.counts(cohort, 0.6, number)
             more["drawn"] = Drawn(0.6, number, taken, 12.0)
         if released:
             more["releases"] = {0: Release(1.0, number)}

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fedsim.learning import QSGD, Compressor, MemoryStore, RandomK, Release, TopK
-from fedsim.learning.lineage.handles import LEFT_OUT, UpdateHandle
+from fedsim.learning.lineage.handles import LEFT_OUT, Training
 from fedsim.learning.supervised import SupervisedLearner
 from tests.support.asking import even
 from tests.support.plain_learner import Doubling, half_way_learner, updates
@@ -16,7 +16,7 @@ from tests.support.plain_learner import Doubling, half_way_learner, updates
 TARGETS = [(1, 2), (3, -5), (-2, 0.5)]
 
 
-def run(learner: SupervisedLearner, cohorts: list[list[int]]) -> tuple[list[Any], list[UpdateHandle]]:
+def run(learner: SupervisedLearner, cohorts: list[list[int]]) -> tuple[list[Any], list[Training]]:
     """Return the models and updates of rounds."""
     models, sent = [learner.initial()], []
     for cohort in cohorts:
@@ -25,8 +25,8 @@ def run(learner: SupervisedLearner, cohorts: list[list[int]]) -> tuple[list[Any]
     return models, sent
 
 
-def memory_after(update: UpdateHandle) -> np.ndarray:
-    state = update.training.state
+def memory_after(update: Training) -> np.ndarray:
+    state = update.state
     assert state is not None
     assert state.value is not None
     return state.value[LEFT_OUT]
@@ -58,9 +58,9 @@ def test_what_was_sent_and_what_is_left_add_up_to_all_updates(
     _, handles = run(learner, cohorts)
     sent = learner.measure(handles, ("update",))["update"]
     for client in {client for cohort in cohorts for client in cohort}:
-        mine = [i for i, update in enumerate(handles) if update.training.client == client]
+        mine = [i for i, update in enumerate(handles) if update.client == client]
         # The executor goes half the way from its base to the client's target.
-        exact = [(np.array(TARGETS[client]) - learner.vector(handles[i].training.base)[:2]) / 2 for i in mine]
+        exact = [(np.array(TARGETS[client]) - learner.vector(handles[i].base)[:2]) / 2 for i in mine]
         total = sent[mine].astype(np.float64).sum(axis=0) + memory_after(handles[mine[-1]])
         np.testing.assert_allclose(total, np.sum(exact, axis=0), rtol=1e-5, atol=1e-5)
 
@@ -79,7 +79,7 @@ def test_an_update_that_is_not_asked_for_leaves_the_memory_alone() -> None:
     learner, _ = half_way_learner(TARGETS, compressor=TopK(share=0.5))
     models, handles = run(learner, [[1], [2], [0]])  # client 1 is lost in rounds 2 and 3
     (again,) = updates(learner, models[-1], 1)
-    assert again.training.previous is handles[0].training.state
+    assert again.previous is handles[0].state
 
 
 def test_an_update_that_arrived_and_is_not_used_counts_as_sent() -> None:

@@ -6,6 +6,7 @@ from fedsim.errors import FedsimError, StoreError, StoreWarning
 from fedsim.learning.store.choice import default_folder, limit_of_environment, open_store
 from fedsim.learning.store.disk import DEFAULT_LIMIT_BYTES, DiskStore
 from fedsim.learning.store.memory import MemoryStore
+from fedsim.learning.store.nothing import NoStore
 
 
 @pytest.fixture(autouse=True)
@@ -27,13 +28,13 @@ def test_the_environment_names_another_folder(monkeypatch, tmp_path):
     monkeypatch.setenv("FEDSIM_STORE", str(tmp_path / "named"))
     assert open_store().folder == tmp_path / "named" == default_folder()
     assert open_store(tmp_path / "asked").folder == tmp_path / "asked"
-    assert isinstance(open_store(False), MemoryStore)
+    assert isinstance(open_store(False), NoStore)
 
 
 @pytest.mark.parametrize("asked", [None, False, "none"])
 def test_none_is_a_store_of_this_run_alone(asked, monkeypatch):
     monkeypatch.setenv("FEDSIM_STORE", "none")
-    assert isinstance(open_store(asked), MemoryStore)
+    assert isinstance(open_store(asked), NoStore)
     assert open_store(asked) is not open_store(asked)
     assert default_folder() is None
 
@@ -82,4 +83,4 @@ def test_a_cache_that_cannot_be_used_is_a_warning(tmp_path):
     (tmp_path / "cache").write_text("")
     with pytest.warns(StoreWarning, match="cannot be used .* Results are kept as long as the run lasts"):
         store = open_store()
-    assert isinstance(store, MemoryStore)
+    assert isinstance(store, NoStore)

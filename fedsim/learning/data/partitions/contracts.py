@@ -26,6 +26,15 @@ class Partition(Protocol):
     ----------
     requires : ``"users"`` if it divides by users, see `UserPartition`; ``"labels"`` if it looks at labels. One that
         requires none of them is given a label 0 for each sample where the targets of the data set are no labels
+
+    Examples
+    --------
+    >>> class EveryOther:
+    ...     requires = frozenset()
+    ...     def assign(self, labels, classes, clients, streams):
+    ...         return [np.arange(client, labels.size, clients) for client in range(clients)]
+    >>> [part.tolist() for part in EveryOther().assign(np.zeros(6, dtype=np.int64), 1, 2, Streams(0))]
+    [[0, 2, 4], [1, 3, 5]]
     """
 
     @property

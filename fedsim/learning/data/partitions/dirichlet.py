@@ -30,6 +30,15 @@ class DirichletPartition(Component):
     min_samples : int >= 0
         A client below it gets random samples of the client that has most at that moment. With 0 a client may be left
         without samples.
+
+    Examples
+    --------
+    >>> labels = np.repeat(np.arange(5), 200)
+    >>> for alpha in (0.1, 100.0):
+    ...     parts = DirichletPartition(alpha=alpha).assign(labels, 5, 4, Streams(0))
+    ...     print(np.bincount(labels[parts[0]], minlength=5))
+    [  0 138   0   0 119]
+    [51 47 48 43 51]
     """
 
     requires: ClassVar[frozenset[str]] = frozenset({LABELS})

@@ -7,7 +7,16 @@ from fedsim.streams import Streams
 
 
 class EqualPartition(Component):
-    """Independent and identically distributed: a random permutation in equal slices of floor(N/K) samples."""
+    """Independent and identically distributed: a random permutation in equal slices of floor(N/K) samples.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from fedsim.streams import Streams
+    >>> parts = EqualPartition().assign(np.zeros(32, dtype=np.int64), 1, 3, Streams(0))
+    >>> [part.size for part in parts]  # floor(32 / 3) each, and 2 are left over
+    [10, 10, 10]
+    """
 
     def assign(self, labels: IntArray, classes: int, clients: int, streams: Streams) -> list[IntArray]:
         """Return the samples of each client, arrays of shape (floor(N/K),); N mod K samples are left over."""

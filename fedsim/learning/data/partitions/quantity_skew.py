@@ -29,6 +29,15 @@ class QuantitySkewPartition(Component):
     dominant_share : float in [0, 1]
     min_fraction : float in [0, 1]
         Smallest size as a share of N/K, before scaling.
+
+    Examples
+    --------
+    >>> labels = np.repeat(np.arange(5), 200)
+    >>> parts = QuantitySkewPartition(concentration=2.0).assign(labels, 5, 4, Streams(1))
+    >>> [part.size for part in parts]
+    [136, 312, 470, 56]
+    >>> [round(float(np.bincount(labels[part]).max() / part.size), 2) for part in parts]  # of the dominant label
+    [0.25, 0.25, 0.25, 0.36]
     """
 
     requires: ClassVar[frozenset[str]] = frozenset({LABELS})

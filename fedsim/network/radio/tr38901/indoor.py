@@ -21,6 +21,11 @@ class IndoorOffice(Scenario38901):
     Attributes
     ----------
     office : ``"mixed"`` or ``"open"``, which differ by how often there is a line of sight
+
+    Examples
+    --------
+    >>> round(float(IndoorOffice(carrier_hz=3.5e9).los_loss_db(10.0)), 1)  # 32.4 + 17.3 log10(10.2) + 20 log10(3.5)
+    60.7
     """
 
     los_sigma_db: ClassVar[float] = 3.0
@@ -83,6 +88,14 @@ class IndoorFactory(Scenario38901):
     clutter_density : share r of the floor that clutter covers; below 0.4 counts as sparse (table 7.2-4)
     clutter_size_m : d_clutter, typically 10 m where sparse and 2 m where dense
     clutter_height_m : h_c, at most 10 m; matters to the halls with a high base station
+
+    Examples
+    --------
+    >>> IndoorFactory(hall="hh").los_probability(np.array([10.0, 300.0])).tolist()
+    [1.0, 1.0]
+    >>> hall = IndoorFactory(hall="dl", clutter_density=0.4, clutter_size_m=2.0)
+    >>> round(float(hall.los_probability(10.0)), 4)  # (1 - 0.4)**(10 / 2)
+    0.0778
     """
 
     los_sigma_db: ClassVar[float] = 4.3

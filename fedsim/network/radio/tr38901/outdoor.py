@@ -190,6 +190,11 @@ class UrbanMicro(UrbanScenario):
 
     Line of sight: sigma 4 dB, slope 21 dB per decade up to the breakpoint ``4 h'_BS h'_UT f / c`` and 40 beyond, with
     heights above an environment of 1 m. Without: sigma 7.82 dB.
+
+    Examples
+    --------
+    >>> UrbanMicro().los_probability(np.array([18.0, 100.0])).round(3).tolist()  # 0.18 + 0.82 exp(-100 / 36) at 100 m
+    [1.0, 0.231]
     """
 
     los_sigma_db: ClassVar[float] = 4.0
@@ -221,6 +226,11 @@ class UrbanMacro(UrbanScenario):
     Line of sight: sigma 4 dB, slope 22 dB per decade up to the breakpoint and 40 beyond. Without: sigma 6 dB. The
     environment's height is 1 m; for clients 13 m up and higher it is drawn for each client and site, as note 1 of table
     7.4.1-1 says, when a run is built (`los_loss_db` and `nlos_loss_db` take 1 m unless told).
+
+    Examples
+    --------
+    >>> UrbanMacro().los_probability(np.array([18.0, 100.0])).round(3).tolist()  # 0.18 + 0.82 exp(-100 / 63) at 100 m
+    [1.0, 0.348]
     """
 
     los_sigma_db: ClassVar[float] = 4.0

@@ -24,6 +24,11 @@ class RuralMacro(OutdoorScenario):
     Attributes
     ----------
     building_height_m, street_width_m : means over the area
+
+    Examples
+    --------
+    >>> RuralMacro().los_probability(np.array([10.0, 1010.0])).round(3).tolist()  # exp(-1) at 1 km more
+    [1.0, 0.368]
     """
 
     los_sigma_db: ClassVar[float] = 4.0

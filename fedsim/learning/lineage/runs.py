@@ -1,0 +1,170 @@
+"""Trainings that can run now, as jobs for the executor, and what becomes of their results."""
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Final
+
+import numpy as np
+
+from fedsim.arrays import IntArray, Vector
+from fedsim.errors import PartError
+from fedsim.learning.drawn_samples import SampleDraws
+from fedsim.learning.executors.contracts import Executor, OptimizerState, TrainingJob, TrainingResult
+from fedsim.learning.lineage.drawing import nothing, rows_of, scaled, without_samples
+from fedsim.learning.lineage.faults import name_fault, named_faults
+from fedsim.learning.lineage.handles import Cohort, Training
+from fedsim.learning.lineage.kept import Kept
+from fedsim.learning.lineage.local_work import LocalWork
+from fedsim.learning.lineage.messages import Messages
+from fedsim.learning.store.contracts import Record
+from fedsim.streams import Streams
+
+_NOTHING: Final[OptimizerState] = {}
+
+Heard = Callable[[Training], None]
+"""Told of each training whose difference is in memory, before any model has taken it."""
+
+
+class TrainingRuns:
+    """The runs of trainings of one learner.
+
+    Parameters
+    ----------
+    executor : computes them
+    rows : every client's samples in the training set, K arrays of shape (n,)
+    streams : random streams of the run
+    messages : what leaves the clients
+    local : the local algorithm's part of each training
+    kept : keeps what trainings report
+
+    Attributes
+    ----------
+    executor : as given
+    trained : how many trainings have run
+    heard : told of each training that runs; None for nothing
+    """
+
+    def __init__(
+        self,
+        executor: Executor,
+        rows: Sequence[IntArray],
+        streams: Streams,
+        messages: Messages,
+        local: LocalWork,
+        kept: Kept,
+    ) -> None:
+        self.executor = executor
+        self.trained = 0
+        self.heard: Heard | None = None
+        self._rows, self._messages, self._local, self._kept = rows, messages, local, kept
+        self._draws = SampleDraws(streams, np.array([part.size for part in rows], dtype=np.int64))
+        self._generators = streams.pool("training")
+
+    def differences(self, cohort: Cohort) -> Iterator[Vector]:
+        """Run the trainings of a cohort; yield the difference of each, shape (d,), in their order.
+
+        Parameters
+        ----------
+        cohort : whose base has its numbers
+        """
+        vector, version, rows, most = cohort.base.vector, cohort.base.version, self._rows, self.executor.max_batch
+        reports: list[Record] = []
+        for first in range(0, len(cohort), most):
+            part = slice(first, first + most)
+            clients = cohort.clients[part]
+            generators = self._generators.generators([(one, version) for one in clients])
+            jobs = [
+                TrainingJob(vector, rows[one], share, rng)
+                for one, share, rng in zip(clients, cohort.work[part], generators, strict=True)
+            ]
+            try:
+                for _, result in zip(jobs, self.executor.train(jobs), strict=True):
+                    reports.append({"loss": result.loss, "loss_rms": result.loss_rms})
+                    yield result.difference
+            except PartError as fault:
+                name_fault(fault, cohort[part])
+                raise
+            self.trained += len(jobs)
+            self._kept.put_reports(cohort.digests, part, reports[part])
+        cohort.reports = reports
+
+    def run(self, trainings: Sequence[Training]) -> Iterator[Sequence[Training]]:
+        """Run trainings, each digest once, and give them back when they have their results.
+
+        Those of an executor that returns a list come together, all results being in memory.
+        """
+        if idle := without_samples(trainings):
+            for training in idle:
+                self._give(training, nothing(training), _NOTHING)
+            trainings = [training for training in trainings if not training.materialized]
+            yield idle
+            if not trainings:
+                return
+        alike = {training.work_digest: [training] for training in trainings}
+        if len(alike) < len(trainings):
+            for same in alike.values():
+                same.clear()
+            for training in trainings:
+                alike[training.work_digest].append(training)
+        jobs = [same[0] for same in alike.values()]
+        reports: dict[str, Record] = {}
+        with named_faults(jobs):
+            results = self.executor.train(self._jobs(jobs))
+            together = isinstance(results, list)
+            for (digest, same), result in zip(alike.items(), results, strict=True):
+                reports[digest] = self._take(same, result)
+                if not together:
+                    yield same
+            if together:
+                yield trainings
+        self._kept.put_records(reports)
+
+    def _take(self, alike: Sequence[Training], result: TrainingResult) -> Record:
+        """Give trainings of one digest, of which the first has run, their result; return their report."""
+        self.trained += 1
+        first, own = alike[0], _NOTHING
+        if not self._local.plain:
+            difference, own = self._local.left(first, result.difference)
+            result = result._replace(difference=difference)
+        if first.draw is not None:
+            result = scaled(first, result)
+        report = self._give(first, result, own)
+        for training in alike[1:]:
+            self._give(training, result, own)
+        return report
+
+    def _give(self, training: Training, result: TrainingResult, own: OptimizerState) -> Record:
+        """Give a training its result, with what its local algorithm keeps; return its report."""
+        report: Record = {"loss": result.loss, "loss_rms": result.loss_rms}
+        training.difference, training.report = result.difference, report
+        if training.outgoing is not None:
+            own = {**own, **self._messages.settle(training, result.difference)}
+        if training.state is not None:
+            training.state.take({**result.state, **own} if own else result.state)
+            self._kept.note_state(training)
+        if self.heard is not None:
+            self.heard(training)
+        return report
+
+    def _jobs(self, trainings: Sequence[Training]) -> list[TrainingJob]:
+        """Return the jobs of trainings, whose generators serve until the next call."""
+        generators = self._generators.generators(
+            [
+                (one.client, one.base.version, one.repeat) if one.repeat else (one.client, one.base.version)
+                for one in trainings
+            ]
+        )
+        rows, jobs = rows_of(trainings, self._rows, self._draws), []
+        if not self._local.plain:
+            for one, rng, start, mine in zip(trainings, generators, self._local.starts(trainings), rows, strict=True):
+                model, offset, anchors = start
+                state, rates = one.optimizer_state, self._local.rates(one)
+                jobs.append(TrainingJob(model, mine, one.work, rng, state, offset, dict(anchors), rates))
+            return jobs
+        base = vector = None
+        for one, rng, mine in zip(trainings, generators, rows, strict=True):
+            if base is not one.base or vector is None:
+                base = one.base
+                vector = base.vector
+            state = {} if one.previous is None else one.optimizer_state
+            jobs.append(TrainingJob(vector, mine, one.work, rng, state))
+        return jobs
