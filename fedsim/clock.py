@@ -142,6 +142,18 @@ def happen_after(event: Event, delay_s: float) -> None:
     ----------
     event : that nothing has triggered yet
     delay_s : float >= 0
+
+    Examples
+    --------
+    >>> clock = Clock()
+    >>> arrival = clock.event()
+    >>> happen_after(arrival, 0.5)
+    >>> clock.run(until=0.25)
+    >>> arrival.triggered
+    False
+    >>> clock.run()
+    >>> arrival.triggered, clock.now
+    (True, 0.5)
     """
     event._ok = True
     event.callbacks.insert(0, _trigger)
@@ -159,6 +171,17 @@ def silence(event: Event) -> None:
     Parameters
     ----------
     event : that nothing has triggered yet
+
+    Examples
+    --------
+    >>> clock = Clock()
+    >>> arrival = clock.event()
+    >>> happen_after(arrival, 0.5)
+    >>> call_when(arrival, lambda event: print("arrived at", clock.now))
+    >>> silence(arrival)
+    >>> clock.run()
+    >>> arrival.triggered, clock.now
+    (False, 0.5)
     """
     callbacks = event.callbacks
     # A process that waits for the event finds itself in the list until then, and may be interrupted.
