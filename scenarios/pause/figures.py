@@ -1,11 +1,11 @@
 """PAUSE's figures 2 to 9: all methods of a figure, its curves, and a table beside what the authors' logs say.
 
-    python scenarios/pause/figures.py --figure 6 7 [--scale 0.1] [--seeds N] [--methods NAME ...]
+    python scenarios/pause/figures.py --figure 6 7 [--scale 0.1] [--seeds N] [--once NAME ...] [--methods NAME ...]
         [--set PATH=VALUE ...] [--workers N] [--executor KIND] [--data-dir DIR] [--out FOLDER]
 
 runs what has not ended so far (each run has a folder, and goes on after a kill), writes ``fig6.png``, ``fig7.png`` and
-``table.md``, and prints the table. ``--scale 0.1`` runs the first tenth of the rounds. Accuracy is smoothed over 10
-rounds, as in the paper.
+``table.md``, and prints the table. ``--scale 0.1`` runs the first tenth of the rounds. Methods of ``--once`` have one
+seed, as those of all users take long. Accuracy is smoothed over 10 rounds, as in the paper.
 """
 
 import math
@@ -115,8 +115,10 @@ def report(experiment: Experiment, ended: Sequence[Ended], numbers: Sequence[int
 
 def main() -> None:
     """Run the methods of the figures, and write table and figures."""
-    parser = options("PAUSE, figures 2 to 9.", "runs/pause", list(EXPERIMENTS[0].methods))
+    methods = list(EXPERIMENTS[0].methods)
+    parser = options("PAUSE, figures 2 to 9.", "runs/pause", methods)
     parser.add_argument("--figure", nargs="+", type=int, choices=sorted(FIGURES), default=sorted(FIGURES), metavar="N")
+    parser.add_argument("--once", nargs="+", choices=methods, default=[], metavar="NAME", help="methods of one seed")
     arguments = parser.parse_args()
     asked = [one for one in EXPERIMENTS if {one.accuracy, one.leakage} & set(arguments.figure)]
     values = changes(arguments)
@@ -125,7 +127,7 @@ def main() -> None:
         for one in asked
         for method in one.methods
         if method in arguments.methods
-        for seed in range(arguments.seeds)
+        for seed in range(1 if method in arguments.once else arguments.seeds)
     ]
     ended = run_asked(runs, arguments)
     parts = [

@@ -158,12 +158,14 @@ def test_networks_are_those_of_torchvision(network, parameters, fedsuv):
 
 @pytest.mark.slow
 def test_figures_of_pause_run_and_are_found_again(tmp_path):
-    options = ("--figure", "6", "7", "--methods", "all-open", "sa-pause", *ON_DIGITS, "--set")
-    options = (*options, "rounds.count=200")
+    options = ("--figure", "6", "7", "--methods", "all-open", "sa-pause", "--seeds", "2", "--once", "all-open")
+    options = (*options, *ON_DIGITS, "--set", "rounds.count=200")
     first = command("pause/figures.py", tmp_path, *options)
     table = (tmp_path / "out" / "table.md").read_text()
     assert {path.name for path in (tmp_path / "out").iterdir()} == {"runs", "table.md", "fig6.png", "fig7.png"}
     assert table.count("\n| ") == 4  # heads, rule, two methods
+    seeds = {method: len(list((tmp_path / "out/runs/fig6" / method).iterdir())) for method in ("all-open", "sa-pause")}
+    assert seeds == {"all-open": 1, "sa-pause": 2}
     assert table in first
     again = command("pause/figures.py", tmp_path, *options)
     assert again == first
