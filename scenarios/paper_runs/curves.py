@@ -13,8 +13,8 @@ from fedsim.history import History
 from fedsim.history.tables import X, Y
 
 POINTS: Final = 400
-_COLOURS: Final = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
-"""Okabe and Ito's palette, which colour-blind readers can tell apart."""
+_COLOURS: Final = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#808080")
+"""Okabe and Ito's palette, which colour-blind readers can tell apart, with grey in the place of its yellow."""
 
 
 @dataclass(frozen=True)
@@ -28,6 +28,7 @@ class Panel:
     labels : names of the axes, x first
     until : end of the x axis; None for that of the longest curve
     title : of the figure
+    styles : of lines, by name; solid by default
     """
 
     x: X

@@ -75,10 +75,10 @@ def draw_figure(number: int, experiment: Experiment, found: Found, folder: Path)
     """Draw one of the paper's figures and return its file."""
     leakage = number == experiment.leakage
     x = experiment.leakage_x if leakage else "time"
+    # A method without a curve keeps its colour, so that both figures have the same ones.
     curves = {
-        experiment.methods[method].label: [history for _, history in runs]
-        for method, runs in found.items()
-        if experiment.methods[method].leaks or not leakage
+        drawn.label: [history for _, history in found.get(method, ()) if drawn.leaks or not leakage]
+        for method, drawn in experiment.methods.items()
     }
     labels = ("global round" if x == "round" else "latency, simulated (s)",)
     what = "largest leakage of a user (epsilon)" if leakage else f"validation accuracy, mean of {SMOOTHING} rounds"
