@@ -35,7 +35,8 @@ class DiskStore:
     ----------
     folder : made if need be
     limit_bytes : int >= 0
-        Most room for arrays; beyond it those used longest ago go first. Records do not count.
+        Most room for arrays; beyond it those used longest ago go first. Records do not count. A process that is killed
+        while it puts arrays may leave one file beyond the limit; a later put removes what is too much.
 
     Raises
     ------

@@ -114,6 +114,26 @@ def test_files_without_an_entry_are_found_again(store, monkeypatch):
     assert [digest for digest, _, _ in store.index.entries()] == ["b"]
 
 
+@pytest.mark.parametrize("place", ["index.put_entry", "trim", "objects.remove"])
+def test_each_put_that_is_killed_leaves_at_most_one_file_beyond_the_limit(store, monkeypatch, place):
+    for digest in "abc":
+        store.put_arrays(digest, floats())
+    size_bytes = store.index.totals().array_bytes // 3
+    owner, _, name = place.rpartition(".")
+    for beyond, digest in enumerate("de", start=1):
+        with monkeypatch.context() as killed:
+            killed.setattr(
+                getattr(store, owner) if owner else store, name, lambda *_: (_ for _ in ()).throw(KeyboardInterrupt)
+            )
+            with pytest.raises(KeyboardInterrupt):
+                store.put_arrays(digest, floats())
+        store.sweep()
+        assert store.index.totals().array_bytes == (3 + beyond) * size_bytes
+    store.put_arrays("f", floats())
+    assert len(kept(store, "abcdef")) == 3
+    assert store.index.totals().array_bytes == 3 * size_bytes
+
+
 def test_what_safetensors_does_not_know_is_not_kept(store):
     with pytest.warns(StoreWarning, match=r"array 'a' of complex128 .* the run goes on without"):
         store.put_arrays("a", {"a": np.zeros(2, np.complex128)})
