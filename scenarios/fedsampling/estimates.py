@@ -1,9 +1,10 @@
-"""What FedSampling's question tells about the number of samples, among the clients of Fig. 6.
+"""What FedSampling's question tells about the number of samples, among the clients of Fig. 6 or of another experiment.
 
-    python scenarios/fedsampling/estimates.py [--questions N] [--data-dir DIR]
+    python scenarios/fedsampling/estimates.py [EXPERIMENT] [--seeds N] [--questions N] [--data-dir DIR]
 
-prints, for each threshold M and epsilon, the standard deviation of the estimate before its floor, how often it is below
-the number of clients, and how many samples a round draws.
+prints the clients of each seed and, for the threshold M and epsilon of the experiment and for those of Fig. 6, the
+standard deviation of the estimate before its floor, how often it is below the number of clients, and how many samples a
+round draws. ``table1`` asks for the texts that its study has converted (``results.py table1 --agnews FILE``).
 """
 
 import argparse
@@ -14,14 +15,14 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from fedsampling_experiments import scenario_of
+from fedsampling_experiments import EXPERIMENTS, scenario_of
 from paper_runs.tables import markdown
 
 from fedsim.arrays import IntArray
 from fedsim.selectors import RandomizedResponse
 from fedsim.simulation import Simulation
 
-SETTINGS = [(300, 3), *((threshold, epsilon) for threshold in (10, 100, 1000) for epsilon in (1, 3, 5))]
+OF_FIG6 = [(threshold, epsilon) for threshold in (10, 100, 1000) for epsilon in (1, 3, 5)]
 HEADS = (
     "M",
     "epsilon",
@@ -53,17 +54,22 @@ def row_of(size: IntArray, samples: int, threshold: int, epsilon: float, questio
 
 
 def main() -> None:
-    """Print the table."""
+    """Print a table for each seed."""
     parser = argparse.ArgumentParser(description="What FedSampling's question tells.")
+    parser.add_argument("experiment", nargs="?", choices=EXPERIMENTS, default="fig6", metavar="EXPERIMENT")
+    parser.add_argument("--seeds", type=int, default=1)
     parser.add_argument("--questions", type=int, default=400)
     parser.add_argument("--data-dir", type=Path, default=None)
     arguments = parser.parse_args()
-    scenario = scenario_of("fig3", "fedsampling", "all", 0)
-    learner = Simulation(scenario, store=False, data_dir=arguments.data_dir, executor="sequential").context.learner
-    size = learner.samples[learner.samples > 0]
-    print(f"{size.size} clients, {size.sum()} samples, the largest {size.max()}\n")
-    rows = [row_of(size, 2048, threshold, epsilon, arguments.questions) for threshold, epsilon in SETTINGS]
-    print(markdown(HEADS, rows))
+    setting = next(iter(EXPERIMENTS[arguments.experiment].settings))
+    changes = {"selector.threshold": 300, "selector.epsilon": 3.0}
+    for seed in range(arguments.seeds):
+        scenario = scenario_of(arguments.experiment, "fedsampling", setting, seed).replace(changes)
+        learner = Simulation(scenario, store=False, data_dir=arguments.data_dir, executor="sequential").context.learner
+        size, samples = learner.samples[learner.samples > 0], int(scenario.describe()["selector"]["samples"])
+        print(f"seed {seed}: {size.size} clients, {size.sum()} samples, the largest {size.max()}\n")
+        rows = [row_of(size, samples, *one, arguments.questions) for one in [(300, 3), *OF_FIG6]]
+        print(markdown(HEADS, rows), end="\n\n")
 
 
 if __name__ == "__main__":

@@ -114,3 +114,18 @@ def test_a_row_of_estimates_of_exact_answers(experiments):
     """Epsilon 60 and sizes below M: N is exact, and K of it are drawn in every round."""
     row = import_module("estimates").row_of(np.full(50, 4), 20, 100, 60.0, 5)
     assert row[3:] == ["0", "0 %", "20, 20, 20"]
+
+
+def test_longer_steps_are_the_last_of_each_fifty_rounds(experiments):
+    """5,202 samples in place of 2,048 are a step 2.54 times as long."""
+    longer = import_module("longer_steps").LongerSteps
+    factor = np.array([longer(rounds=5).factors(version, 2) for version in range(600)])
+    assert factor.shape == (600, 2)
+    assert sorted(set(np.flatnonzero(factor[:, 0] > 1) % 50)) == [45, 46, 47, 48, 49]
+    assert np.flatnonzero(factor[:, 0] > 1).size == 6 * 5
+    assert np.flatnonzero(factor[:, 1] > 1)[0] == 345
+    assert factor.max() == pytest.approx(5202 / 2048, abs=1e-3)
+    changes = [{"learning.local.schedule": longer(rounds=rounds)} for rounds in (1, 5)]
+    assert (
+        len({experiments.scenario_of("fig3", "centralization", "all", 0, values=one).digest() for one in changes}) == 2
+    )

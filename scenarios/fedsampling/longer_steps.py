@@ -1,0 +1,67 @@
+"""What a few longer steps do to centralised training, as they happen to FedSampling when its estimate of N is low.
+
+    python scenarios/fedsampling/longer_steps.py [--seeds N] [--data-dir DIR]
+
+runs centralised training of Fig. 3, of 600 rounds. From round 300 on, the last rounds of each fifty take a step that is
+2.54 times as long, which is 5,202 samples in place of 2,048. An evaluation after such rounds is printed beside the ones
+of ten rounds before and of ten rounds later.
+"""
+
+import argparse
+import sys
+from pathlib import Path
+
+import numpy as np
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+from fedsampling_experiments import scenario_of
+from paper_runs.tables import markdown, with_deviation
+
+from fedsim import simulate
+from fedsim.arrays import FloatArray
+from fedsim.learning import Schedule
+
+FACTOR = 2.54
+FROM, EVERY = 300, 50
+
+
+class LongerSteps(Schedule):
+    """Steps are longer in the last rounds of each fifty.
+
+    Attributes
+    ----------
+    rounds : how many of the fifty
+    """
+
+    rounds: int
+
+    def factors(self, version: int, steps: int) -> FloatArray:
+        """Return the factor of a round for each of its steps."""
+        longer = version >= FROM and version % EVERY >= EVERY - self.rounds
+        return np.full(steps, FACTOR if longer else 1.0)
+
+
+def main() -> None:
+    """Print the table."""
+    parser = argparse.ArgumentParser(description="What a few longer steps do to centralised training.")
+    parser.add_argument("--seeds", type=int, default=5)
+    parser.add_argument("--data-dir", type=Path, default=None)
+    arguments = parser.parse_args()
+    rows = []
+    for length in (1, 5, 10):
+        found = []
+        for seed in range(arguments.seeds):
+            changes = {"learning.local.schedule": LongerSteps(rounds=length)}
+            scenario = scenario_of("fig3", "centralization", "all", seed, values=changes)
+            history = simulate(scenario, store=False, data_dir=arguments.data_dir, executor="sequential")
+            at = history.column("evaluations", "round")
+            after = np.flatnonzero((at > FROM) & (at % EVERY == 0) & (at < at[-1]))
+            found.append(100.0 * history.column("evaluations", "accuracy")[after[:, None] + np.array([-1, 0, 1])])
+        accuracy = np.concatenate(found)
+        rows.append([f"{length}", *(with_deviation(list(one), 1) for one in accuracy.T), f"{accuracy[:, 1].min():.1f}"])
+    print(markdown(("longer rounds", "before %", "at their end %", "ten rounds later %", "lowest %"), rows))
+
+
+if __name__ == "__main__":
+    main()
