@@ -32,6 +32,8 @@ from fedsim.learning import data_folder
 
 Found = Mapping[str, Mapping[str, Sequence[Measured]]]
 """Runs that have ended, by setting and method."""
+BARS_APART = 0.015
+"""Distance between the deviations of two lines, as a share of the x axis."""
 HEADS = (
     *("setting", "method", "macro-F1 at the end %", "paper %", "accuracy at the end %", "paper %"),
     *(
@@ -85,18 +87,22 @@ def figure_of(experiment: Experiment, found: Found) -> Figure:
         lowest = min(min(one) for one in means.values())
         axes.set_ylim(max(0.0, lowest - 5.0), None)
     else:
-        for name, points in lines_of(found).items():
+        lines = lines_of(found)
+        settings = sorted({x for points in lines.values() for x in points})
+        apart = BARS_APART * (settings[-1] - settings[0])
+        for number, (name, points) in enumerate(lines.items()):
             at = sorted(points)
             axes.errorbar(
-                at,
+                [x + (number - (len(lines) - 1) / 2) * apart for x in at],
                 [np.mean(points[x]) for x in at],
                 [_deviation(points[x]) for x in at],
                 marker="o",
                 capsize=3,
                 label=name,
             )
+        axes.set_xticks(settings)
         axes.set_xlabel(experiment.axis)
-        axes.legend(fontsize=8, frameon=False)
+        figure.legend(loc="outside right upper", fontsize=8, frameon=False)
     axes.set_ylabel("accuracy at the end (%)")
     axes.set_title(experiment.title, fontsize=10)
     axes.grid(visible=True, alpha=0.3)
