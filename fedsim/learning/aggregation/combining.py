@@ -180,8 +180,8 @@ def stepped(
     before = rule.init(parameters) if state is None else state
     found, after = rule.step(_read_only(model[:parameters]), _read_only(update[:parameters]), before)
     buffers = sum_of(model[parameters:], update[parameters:])
-    # Copies: a state that the optimiser writes on later would reach into models of other lines of descent.
-    kept = {name: _read_only(np.array(values)) for name, values in after.items()}
+    # A checked answer is a copy: what an optimiser writes on later does not reach models of other lines of descent.
+    kept = {name: _read_only(values) for name, values in after.items()}
     return np.concatenate([np.asarray(found, dtype=np.float32), buffers]), kept
 
 

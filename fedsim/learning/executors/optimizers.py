@@ -38,11 +38,14 @@ class SGD:
     def __init__(self, flat: FlatModule, learning_rate: float, momentum: float) -> None:
         self._flat, self._rate, self._momentum, self._first_rate = flat, learning_rate, momentum, learning_rate
         self._weights = flat.parameters.data
-        self._buffer: Tensor | None = None
+        self._buffer = torch.empty_like(self._weights) if momentum else None
+        self._moving = False
 
     def start(self, state: OptimizerState) -> None:
         """Go on from a state; from a fresh one if it is empty."""
-        self._buffer, self._rate = _inward(self._flat, state).get("momentum_buffer"), self._first_rate
+        self._rate, self._moving = self._first_rate, bool(state)
+        if self._buffer is not None and state:
+            self._buffer.copy_(_inward(self._flat, state)["momentum_buffer"])
 
     def set_rate(self, rate: float) -> None:
         """Take another learning rate from now on."""
@@ -51,17 +54,20 @@ class SGD:
     def step(self) -> None:
         """Make one step."""
         direction = self._flat.gradient
-        if self._momentum:
-            if self._buffer is None:
-                self._buffer = direction.clone()
-            else:
+        if self._buffer is not None:
+            if self._moving:
                 self._buffer.mul_(self._momentum).add_(direction)
+            else:
+                self._buffer.copy_(direction)
+                self._moving = True
             direction = self._buffer
         self._weights.add_(direction, alpha=-self._rate)
 
     def state(self) -> OptimizerState:
         """Return a copy of the state."""
-        return {} if self._buffer is None else _outward(self._flat, {"momentum_buffer": self._buffer})
+        if self._buffer is None or not self._moving:
+            return {}
+        return _outward(self._flat, {"momentum_buffer": self._buffer})
 
 
 class Adam:

@@ -23,7 +23,7 @@ from typing import Annotated
 import numpy as np
 from pydantic import Field
 
-from fedsim.arrays import FloatArray, Vector
+from fedsim.arrays import FloatArray, Vector, blocks
 from fedsim.learning.server_optimizers.contracts import ServerOptimizer, ServerState, sum_of
 
 
@@ -60,15 +60,25 @@ class _Adaptive(ServerOptimizer):
 
     def step(self, model: Vector, update: Vector, state: ServerState) -> tuple[Vector, ServerState]:
         """Return the model moved by the mean over the root of the squares, and the new state, all of shape (p,)."""
-        change = update.astype(np.float64)
         steps = state["steps"] + 1
-        mean = self.beta_1 * state["mean"].astype(np.float64) + (1 - self.beta_1) * change
-        squares = self._squares(state["squares"].astype(np.float64), change**2)
-        kept = {"mean": mean.astype(np.float32), "squares": squares.astype(np.float32), "steps": steps}
-        if self.bias_correction:
-            count = int(steps[0])
-            mean, squares = mean / (1 - self.beta_1**count), squares / self._lacking(count)
-        return sum_of(model, self.learning_rate * mean / (np.sqrt(squares) + self.tau)), kept
+        count = int(steps[0]) if self.bias_correction else None
+        moved, mean, squares = (np.empty(model.shape, dtype=np.float32) for _ in range(3))
+        for at in blocks(model.size):
+            before = (state["mean"][at], state["squares"][at])
+            moved[at], mean[at], squares[at] = self._moved(model[at], update[at], *before, count)
+        return moved, {"mean": mean, "squares": squares, "steps": steps}
+
+    def _moved(
+        self, model: Vector, update: Vector, mean: Vector, squares: Vector, count: int | None
+    ) -> tuple[Vector, FloatArray, FloatArray]:
+        """Return the next model, m and v, each of the shape of the arguments; a count of steps corrects the bias."""
+        change = update.astype(np.float64)
+        next_mean = self.beta_1 * mean.astype(np.float64) + (1 - self.beta_1) * change
+        next_squares = self._squares(squares.astype(np.float64), change**2)
+        first, second = next_mean, next_squares
+        if count is not None:
+            first, second = first / (1 - self.beta_1**count), second / self._lacking(count)
+        return sum_of(model, self.learning_rate * first / (np.sqrt(second) + self.tau)), next_mean, next_squares
 
     @abstractmethod
     def _squares(self, before: FloatArray, square: FloatArray) -> FloatArray:
