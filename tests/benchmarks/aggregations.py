@@ -1,7 +1,8 @@
 """Time and memory of each aggregation, as ratios to the weighted mean: ``python tests/benchmarks/aggregations.py``.
 
 Updates are random; the time is that of a processor, the median of several turns; the memory is what NumPy holds at most
-while updates come one after the other, over the size of one update.
+while updates come one after the other, over the size of one update. Then the step of each server optimiser, as a ratio
+to that of FedAvg.
 """
 
 import argparse
@@ -14,6 +15,7 @@ import numpy as np
 from fedsim.learning import FedAvg
 from fedsim.learning.aggregation.combining import incoming
 from fedsim.learning.aggregation.contracts import AGGREGATIONS
+from fedsim.learning.server_optimizers.contracts import SERVER_OPTIMIZERS
 
 OPTIONS = {"krum": {"byzantine": 2}, "multi-krum": {"byzantine": 2, "averaged": 5}}
 
@@ -34,6 +36,24 @@ def main() -> None:
         print(
             f"{kind:14s} {median(found) / base:6.1f} times the time, {held(kind, args.updates):5.1f} updates in memory"
         )
+    steps: dict[str, list[float]] = {kind: [] for kind in SERVER_OPTIMIZERS.builtin}
+    for _ in range(args.repeats):
+        for kind, found in steps.items():
+            found.append(seconds_of_step(kind, args.parameters))
+    base = median(steps["fedavg"])
+    print(f"a step of {args.parameters} numbers; fedavg takes {1e3 * base:.1f} ms")
+    for kind, found in steps.items():
+        print(f"{kind:14s} {median(found) / base:6.1f} times the time")
+
+
+def seconds_of_step(kind: str, size: int, count: int = 5) -> float:
+    """Return the processor time of one step of a server optimiser, the mean of several."""
+    rule = SERVER_OPTIMIZERS.make({"kind": kind})
+    (update,), model, state = drawn(1, size), np.zeros(size, np.float32), rule.init(size)
+    begun = time.process_time()
+    for _ in range(count):
+        model, state = rule.step(model, update, state)
+    return (time.process_time() - begun) / count
 
 
 def seconds(kind: str, count: int, size: int) -> float:

@@ -5,7 +5,7 @@ from typing import Annotated, ClassVar
 import numpy as np
 from pydantic import Field
 
-from fedsim.arrays import Vector
+from fedsim.arrays import Vector, blocks
 from fedsim.learning.server_optimizers.contracts import ServerOptimizer, ServerState, sum_of
 
 
@@ -61,5 +61,8 @@ class FedAvgM(ServerOptimizer):
 
     def step(self, model: Vector, update: Vector, state: ServerState) -> tuple[Vector, ServerState]:
         """Return the model moved by the new velocity, and this, both of shape (p,)."""
-        velocity = (self.momentum * state["velocity"].astype(np.float64) + update).astype(np.float32)
-        return sum_of(model, self.learning_rate * velocity.astype(np.float64)), {"velocity": velocity}
+        moved, velocity = (np.empty(model.shape, dtype=np.float32) for _ in range(2))
+        for at in blocks(model.size):
+            velocity[at] = self.momentum * state["velocity"][at].astype(np.float64) + update[at]
+            moved[at] = sum_of(model[at], self.learning_rate * velocity[at].astype(np.float64))
+        return moved, {"velocity": velocity}

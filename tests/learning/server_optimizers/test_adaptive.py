@@ -105,21 +105,6 @@ def test_the_rules_keep_their_contract(rule: ServerOptimizer) -> None:
     check_server_optimizer(rule)
 
 
-@pytest.mark.parametrize("rule", [FedAdagrad(), FedAdam(bias_correction=True), FedYogi()])
-def test_a_long_model_steps_as_its_pieces_do(rule: ServerOptimizer) -> None:
-    """A step has no sum over parameters; a piece here is shorter than any block that the rule works through."""
-    rng, size, piece = np.random.default_rng(0), 40_000, 1_000
-    model, update = rng.normal(size=(2, size)).astype(np.float32)
-    state = {**rule.init(size), "mean": np.roll(update, 1), "squares": np.roll(model, 1) ** 2}
-    whole, after = rule.step(model, update, state)
-    for start in range(0, size, piece):
-        at = slice(start, start + piece)
-        own = {name: values if name == "steps" else values[at] for name, values in state.items()}
-        part, own_after = rule.step(model[at], update[at], own)
-        assert np.array_equal(part, whole[at])
-        assert all(np.array_equal(own_after[name], after[name][at]) for name in ("mean", "squares"))
-
-
 def test_a_cloud_an_edge_server_and_a_buffer_step_alike() -> None:
     """Each server's update is (2, 0): Yogi's step is the same 1/2 everywhere, and 0 where nothing was sent."""
     yogi = FedYogi(**HALF, beta_2=0.5)

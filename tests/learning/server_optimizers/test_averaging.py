@@ -44,6 +44,21 @@ def test_momentum_over_three_rounds_by_hand() -> None:
         assert velocity(model) == state
 
 
+@pytest.mark.parametrize("kind", SERVER_OPTIMIZERS.builtin)
+def test_a_long_model_steps_as_its_pieces_do(kind: str) -> None:
+    """A step has no sum over parameters; a piece here is shorter than any block that a rule works through."""
+    rule, rng, size, piece = SERVER_OPTIMIZERS.make({"kind": kind}), np.random.default_rng(0), 40_000, 1_000
+    first, model, update = rng.normal(size=(3, size)).astype(np.float32)
+    _, state = rule.step(model, first, rule.init(size))
+    whole, after = rule.step(model, update, state)
+    for start in range(0, size, piece):
+        at = slice(start, start + piece)
+        own = {name: values[at] if values.size == size else values for name, values in state.items()}
+        part, own_after = rule.step(model[at], update[at], own)
+        assert np.array_equal(part, whole[at])
+        assert all(np.array_equal(own_after[name], values[at]) for name, values in after.items() if values.size == size)
+
+
 def test_the_rate_multiplies_the_velocity() -> None:
     learner, _ = half_way_learner(TARGETS, server=FedAvgM(momentum=0.5, learning_rate=0.5))
     model = learner.initial()
