@@ -46,7 +46,7 @@ def filled(size: int, value: float) -> FloatArray:
 
 
 def blocks(size: int) -> Iterator[slice]:
-    """Yield the places of an array of shape (size,), so many at a time that temporary arrays stay in the cache.
+    """Yield the places of an array of shape (size,), in blocks whose temporary arrays stay in the cache.
 
     A long array goes through memory once then, and no temporary array asks the operating system for pages.
     """
