@@ -121,8 +121,8 @@ class DiskStore:
         self.objects.clean()
         known = {digest for digest, _, _ in self.index.entries()}
         files = {file.digest: file for file in self.objects.files()}
-        gone = [digest for digest in known - files.keys() if not self.objects.path(digest).exists()]
-        self.index.sweep((file for digest, file in files.items() if digest not in known), gone)
+        found = [file for digest, file in files.items() if digest not in known]
+        self.index.sweep(found, sorted(known - files.keys()), lambda digest: self.objects.path(digest).exists())
 
     def note_uses(self) -> None:
         """Note in the index which arrays were used since this was last done."""

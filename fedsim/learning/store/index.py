@@ -3,7 +3,7 @@
 import sqlite3
 import time
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -103,18 +103,23 @@ class Index:
         """Return the totals."""
         return self._database.run(_totals)
 
-    def sweep(self, found: Iterable[tuple[str, int, float]], gone: Iterable[str]) -> None:
-        """Note which files were found without an entry, and which entries have no file.
+    def sweep(
+        self, found: Iterable[tuple[str, int, float]], missed: Sequence[str], exists: Callable[[str], bool]
+    ) -> None:
+        """Note files that were found without an entry, and forget entries that have no file.
 
         Parameters
         ----------
         found : digest, size in bytes and time of last use of files
-        gone : digests
+        missed : digests of entries whose files were not seen
+        exists : whether a digest has a file; asked while no other process can change the index
         """
-        added, removed = list(found), [(digest,) for digest in gone]
+        added = list(found)
 
         def work(connection: sqlite3.Connection) -> None:
-            connection.executemany("DELETE FROM entries WHERE digest = ?", removed)
+            # Another process may have put a missed file back; its entry follows the file, and must stay.
+            gone = [(digest,) for digest in missed if not exists(digest)]
+            connection.executemany("DELETE FROM entries WHERE digest = ?", gone)
             connection.executemany("INSERT OR IGNORE INTO entries VALUES (?, ?, ?)", added)
             total = "(SELECT ifnull(sum(bytes), 0) FROM entries)"
             connection.execute(f"UPDATE totals SET bytes = {total}, swept_s = ?", (time.time(),))

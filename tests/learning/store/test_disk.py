@@ -114,6 +114,22 @@ def test_files_without_an_entry_are_found_again(store, monkeypatch):
     assert [digest for digest, _, _ in store.index.entries()] == ["b"]
 
 
+def test_a_sweep_keeps_what_another_process_puts_back_meanwhile(store, monkeypatch):
+    store.put_arrays("a", floats())
+    store.objects.remove("a")
+    other, sweep = DiskStore(store.folder, store.limit_bytes), store.index.sweep
+
+    def late(*seen):
+        other.put_arrays("a", floats(1))
+        sweep(*seen)
+
+    monkeypatch.setattr(store.index, "sweep", late)
+    store.sweep()
+    assert [digest for digest, _, _ in store.index.entries()] == ["a"]
+    assert store.index.totals().array_bytes == store.objects.path("a").stat().st_size
+    np.testing.assert_array_equal(store.arrays("a")["model"], floats(1)["model"])
+
+
 @pytest.mark.parametrize("place", ["index.put_entry", "trim", "objects.remove"])
 def test_each_put_that_is_killed_leaves_at_most_one_file_beyond_the_limit(store, monkeypatch, place):
     for digest in "abc":

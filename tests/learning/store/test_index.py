@@ -38,7 +38,8 @@ def test_entries_and_totals(index):
     assert index.oldest(34) == ["c", "a"]
     assert index.oldest(65) == []
     index.remove_entries(["b", "c", "gone"])
-    index.sweep([("d", 5, 3.0), ("a", 99, 0.0)], ["gone"])
+    index.put_entry("e", 7, 4.0)
+    index.sweep([("d", 5, 3.0), ("a", 99, 0.0)], ["e", "gone", "a"], lambda digest: digest == "a")
     assert index.entries() == [("d", 5, 3.0), ("a", 10, 8.0)]
     assert index.totals().array_bytes == 15
     assert index.totals().swept_s > 0
