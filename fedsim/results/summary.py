@@ -176,7 +176,11 @@ def rows(summary: dict[str, Any]) -> list[tuple[str, str]]:
         ("final accuracy", shown("final_accuracy", "{:.2%}")),
         ("best accuracy", shown("best_accuracy", "{:.2%}")),
         (target, shown("time_to_accuracy_s", "{:,.2f} s")),
-        *((f"final {name}", f"{value:.4g}") for name, value in summary.get("final_metrics", {}).items()),
+        *(
+            (f"final {name}", f"{value:.4g}")
+            for name, value in summary.get("final_metrics", {}).items()
+            if name != "accuracy"
+        ),
         ("participations", shown("participations", "{:,}")),
         ("delivered", shown("delivered_share", "{:.1%}")),
         ("late, dropped", f"{shown('late', '{:,}')}, {shown('dropped', '{:,}')}"),

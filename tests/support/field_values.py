@@ -88,6 +88,7 @@ OPTIONS: Final[dict[str, Tables]] = {
         f"data set {kind}": {"train_limit": 120}
         for kind in ("cifar-100", "emnist", "omniglot", "spoken-digits", "speech-commands", "synthetic")
     },
+    "data set diabetes": {"train_limit": 120},
     "data set femnist": {"train_limit": 120, "users": 7},
     "data set mind": {"train_limit": 120, "length": 4, "vocabulary": 9},
     "data set amazon-reviews": {"train_limit": 120, "length": 4, "vocabulary": 9},
@@ -220,9 +221,13 @@ _AT_EDGES: Final = {
 _ENOUGH: Final = {"rounds.minimum_updates": 5, "rounds.late": {"kind": "stale"}}
 _TEXT: Final = {"kind": "mind", "train_limit": 120, "length": 4, "vocabulary": 9}
 _TEXT_MODEL: Final = {"kind": "text-cnn", "embedding": 3, "hidden": 3, "pooling": 3, "filters": 4}
+_EACH_CHARACTER: Final = {"kind": "tiny-shakespeare", "length": 4, "stride": 1, "targets": "each"}
+_NEXT_TOKENS: Final = {"learning.task": "next-token", "learning.split": "equal"}
+_EACH_PLACE: Final = {"kind": "char-lstm", "embedding": 3, "hidden": 4, "layers": 1, "places": "each"}
 BESIDE: Final[dict[str, Mapping[str, Any]]] = {
     **{f"data set {kind}": {"learning.model": _TEXT_MODEL} for kind in ("mind", "amazon-reviews", "tiny-shakespeare")},
     **{f"model {kind}": {"learning.data": _TEXT} for kind in ("text-cnn", "text-attention", "char-lstm")},
+    "data set diabetes": {"learning.task": "regression", "learning.split": "equal"},
     "split natural": {"learning.data": {"kind": "idx-files", "name": "one", "train_limit": 120, "users": True}},
     **{f"aggregation {kind}": _ENOUGH for kind in ("median", "trimmed-mean", "krum", "multi-krum")},
     "topology file": {"network.access": None},
@@ -313,6 +318,8 @@ TOGETHER: Final[dict[str, Mapping[str, Any]]] = {
     "privacy.composition": _GAUSSIAN,
     "privacy.amplification": _SAMPLED,
     "learning.aggregation": _ENOUGH,
+    "learning.data.targets": {**_NEXT_TOKENS, "learning.model": _EACH_PLACE},
+    "learning.model.places": {**_NEXT_TOKENS, "learning.data": _EACH_CHARACTER},
     "learning.local.optimizer": {"learning.local.momentum": 0.0},
     "network.fading.speed_m_per_s": {"network.fading.coherence_s": None, "network.fading.carrier_hz": 2e9},
     "network.fading.carrier_hz": {"network.fading.coherence_s": None, "network.fading.speed_m_per_s": 1.0},

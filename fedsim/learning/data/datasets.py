@@ -303,21 +303,8 @@ class Limited(Component):
         return replace(data, train_x=data.train_x[:limit], train_y=data.train_y[:limit], train_users=users)
 
 
-class Digits(Limited):
-    """scikit-learn's handwritten digits: 1,797 grey images of 8 x 8 pixels, 10 classes; part of scikit-learn.
-
-    The set comes without a division. Sorted by class, and within a class in the file's order, every fifth
-    sample from the first on is a test sample: 1,437 for training and 360 for testing, a fifth of every class
-    to within one, the same for every seed. Training samples keep the file's order.
-
-    Examples
-    --------
-    >>> data = Digits().load()
-    >>> data.train_x.shape, data.test_y.size, np.bincount(data.test_y).tolist()
-    ((1437, 8, 8, 1), 360, [36, 36, 36, 36, 37, 36, 36, 36, 35, 36])
-    >>> Digits(train_limit=200).load().train_y.size
-    200
-    """
+class PartOfScikitLearn(Limited):
+    """A data set that is a part of scikit-learn, so that it is always there."""
 
     source: ClassVar[str] = "part of scikit-learn"
 
@@ -333,6 +320,23 @@ class Digits(Limited):
         data_dir : not used: the library has the file
         """
         return True
+
+
+class Digits(PartOfScikitLearn):
+    """scikit-learn's handwritten digits: 1,797 grey images of 8 x 8 pixels, 10 classes; part of scikit-learn.
+
+    The set comes without a division. Sorted by class, and within a class in the file's order, every fifth
+    sample from the first on is a test sample: 1,437 for training and 360 for testing, a fifth of every class
+    to within one, the same for every seed. Training samples keep the file's order.
+
+    Examples
+    --------
+    >>> data = Digits().load()
+    >>> data.train_x.shape, data.test_y.size, np.bincount(data.test_y).tolist()
+    ((1437, 8, 8, 1), 360, [36, 36, 36, 36, 37, 36, 36, 36, 35, 36])
+    >>> Digits(train_limit=200).load().train_y.size
+    200
+    """
 
     def load(self, data_dir: Path | None = None) -> Dataset:
         """Return the set."""
@@ -361,6 +365,7 @@ DATASETS: Final = Registry(
     ("load",),
     {
         "digits": "fedsim.learning.data.datasets:Digits",
+        "diabetes": "fedsim.learning.data.diabetes:Diabetes",
         "mnist": "fedsim.learning.data.published:MNIST",
         "fashion-mnist": "fedsim.learning.data.published:FashionMNIST",
         "cifar-10": "fedsim.learning.data.published:CIFAR10",

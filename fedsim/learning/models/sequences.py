@@ -4,7 +4,7 @@ Samples are tokens, of which the model learns vectors of its own, or vectors tha
 vector of zeros and is not left out of the sums.
 """
 
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from pydantic import Field
 
@@ -111,11 +111,15 @@ class CharLSTM(Component):
     embedding : numbers of a character's vector
     hidden : units of a layer
     layers : of the LSTM
+    places : ``"last"`` or ``"each"``
+        Whether it tells what follows the last character of a sample, for labels, or what follows each one, for the task
+        `NextToken`.
     """
 
     embedding: Width = 8
     hidden: Width = 256
     layers: Annotated[int, Field(ge=1, le=16)] = 2
+    places: Literal["last", "each"] = "last"
 
     def build(self, shape: Shape, classes: int) -> "nn.Module":
         """Return a fresh module, or raise `ScenarioError` if samples are no tokens."""
@@ -123,4 +127,5 @@ class CharLSTM(Component):
             raise ScenarioError(f"learning.model: char-lstm needs tokens, and these samples are {in_words(shape)}")
         from fedsim.learning.models.texts import NextCharacter
 
-        return NextCharacter(shape.vocabulary, classes, self.embedding, self.hidden, self.layers)
+        sizes = self.embedding, self.hidden, self.layers
+        return NextCharacter(shape.vocabulary, classes, *sizes, at_each=self.places == "each")

@@ -95,16 +95,19 @@ def text_classifier(
 
 
 class NextCharacter(nn.Module):
-    """A recurrent network that reads a text from its beginning, and a dense layer on its last state."""
+    """A recurrent network that reads a text from its beginning, and a dense layer on its last state or on each."""
 
-    def __init__(self, vocabulary: int, classes: int, embedding: int, hidden: int, layers: int) -> None:
+    def __init__(
+        self, vocabulary: int, classes: int, embedding: int, hidden: int, layers: int, *, at_each: bool
+    ) -> None:
         super().__init__()
+        self.at_each = at_each
         self.vectors = Vectors(vocabulary, embedding)
         self.recurrent = nn.LSTM(embedding, hidden, layers, batch_first=True)
         self.scores = nn.Linear(hidden, classes)
 
     def forward(self, samples: Tensor) -> Tensor:
-        """Return the scores of each text, shape (n, classes)."""
+        """Return the scores of each text, shape (n, classes), or of each of its places, shape (n, length, classes)."""
         states, _ = self.recurrent(self.vectors(samples))
-        found: Tensor = self.scores(states[:, -1])
+        found: Tensor = self.scores(states if self.at_each else states[:, -1])
         return found

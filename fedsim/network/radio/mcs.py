@@ -23,6 +23,9 @@ Gap = Literal["flat", "nr-ldpc"]
 TARGET_ERROR_RATE: Final = 0.1
 """Block error rate at a scheme's threshold: TS 38.214, clause 5.2.2.1."""
 
+_SAME_DB: Final = 1e-9
+"""Levels that differ by less are the same, so that rounding does not decide whether a level on a threshold reaches it."""
+
 _SURE: Final = 36.0
 """Steepness times margin from which on the odds of an error are below ``exp(-36) / 9``."""
 
@@ -162,7 +165,7 @@ class ModulationAndCoding(Component):
         """
         with np.errstate(divide="ignore"):
             level = linear_to_db(snr)
-        return np.asarray(np.searchsorted(self.thresholds_db(), level, side="right") - 1)
+        return np.asarray(np.searchsorted(self.thresholds_db() - _SAME_DB, level, side="right") - 1)
 
     def error_rate(self, margin_db: FloatArray) -> FloatArray:
         """Return the block error rate at distances in dB of the SNR above a scheme's threshold, of any shape.
@@ -200,7 +203,7 @@ class ModulationAndCoding(Component):
         thresholds_db = self.thresholds_db()
         with np.errstate(divide="ignore"):
             level_db = linear_to_db(snr)
-        index = np.searchsorted(thresholds_db, level_db, side="right") - 1
+        index = np.searchsorted(thresholds_db - _SAME_DB, level_db, side="right") - 1
         served, index = index >= 0, np.maximum(index, 0)
         margin = np.asarray(level_db - thresholds_db[index])
         # Elsewhere the error rate is below 2^-54, and 1 plus or minus it is 1.

@@ -4,7 +4,7 @@
 (of Algorithm 1) are the paper's.
 """
 
-from typing import Literal
+from typing import Final, Literal
 
 import numpy as np
 
@@ -16,6 +16,9 @@ from fedsim.selectors.fedsuv.rectangles import Bounds, Rectangles, WhenDisjoint,
 from fedsim.selectors.in_flight import InFlight
 from fedsim.selectors.sampling import CohortSelector
 from fedsim.selectors.validation import check_choice, check_numbers, check_shares, check_whole_numbers
+
+_DECIMALS: Final = 9
+"""Of bounds in units of utility: those that differ by rounding alone are ties, which the random stream breaks."""
 
 
 class FedSuv(CohortSelector):
@@ -272,18 +275,20 @@ class FedSuv(CohortSelector):
         shuffled = rng.permutation(view.client)
         removed_in = self._eliminated_in[shuffled]
         high = self._rectangles.of(shuffled).utility_high
+        rank = -np.round(high / self.utility_unit, _DECIMALS)
         inside = shuffled[removed_in == 0]
         if inside.size > size:
-            order = np.argsort(-high[removed_in == 0], kind="stable")
+            order = np.argsort(rank[removed_in == 0], kind="stable")
             share, first = self._in_flight.share(size), int(order[0])
             if self._in_flight.whole(share, share):
-                first = int(np.argmax(diagonal(self._rectangles.of(inside), self.utility_unit)))
+                widths = diagonal(self._rectangles.of(inside), self.utility_unit)
+                first = int(np.argmax(np.round(widths, _DECIMALS)))
             if self.batch == "hallucinated":
                 return np.asarray(inside[beliefs.batch(inside, high[removed_in == 0], first, size, view.round)])
             return np.asarray(inside[np.concatenate([[first], order[order != first][: size - 1]])])
         if self.fill == "none":
             return np.asarray(inside)
-        outside = np.lexsort((-high, -removed_in))
+        outside = np.lexsort((rank, -removed_in))
         outside = outside[removed_in[outside] > 0][: size - inside.size]
         return np.concatenate([inside, shuffled[outside]])
 

@@ -28,7 +28,7 @@ def test_a_missing_set_says_where_it_was_looked_for_and_where_it_is_published(ki
 
 
 def test_every_kind_but_files_of_ones_own_is_either_fetched_or_read_or_made():
-    assert {*PUBLISHED} == {*FETCHED, *WRITERS, "digits", "synthetic"}
+    assert {*PUBLISHED} == {*FETCHED, *WRITERS, "digits", "diabetes", "synthetic"}
 
 
 def test_a_set_is_read_once_and_again_when_its_files_change(tmp_path):
@@ -55,6 +55,14 @@ def test_users_become_clients_and_a_set_without_users_is_refused(tmp_path, monke
     tables["rounds"] = {"count": 2}
     history = simulate(Scenario(**tables, learning=learning), store=False)
     assert history.rounds.num_rows == 2
+    each = {"task": "next-token", "data": {**learning["data"], "targets": "each"}}
+    history = simulate(
+        Scenario(**tables, learning={**learning, **each, "model": {**learning["model"], "places": "each"}}), store=False
+    )
+    # Perplexity is e to the mean loss where no text has padding.
+    perplexity, loss = (history.curve("round", name)[1] for name in ("perplexity", "loss"))
+    np.testing.assert_allclose(np.log(perplexity), loss, rtol=1e-5)
+    assert loss[-1] < loss[0]
     with pytest.raises(ScenarioError, match="a data set that tells users"):
         Scenario(**tables, learning={**learning, "data": "emnist"})
 

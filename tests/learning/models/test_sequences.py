@@ -97,6 +97,18 @@ def test_a_recurrent_network_learns_one_by_one_and_is_refused_in_a_stack():
         StackedExecutor(setup)
 
 
+def test_the_scores_of_each_place_are_those_of_the_text_up_to_it():
+    """What a network with one score for a text says of each beginning of it, with the same numbers."""
+    shape = TokenShape(4, WORDS)
+    each, last = (MODELS.make({**SMALL["char-lstm"], "places": one}).build(shape, 3) for one in ("each", "last"))
+    last.load_state_dict(each.state_dict())
+    text = torch.from_numpy(texts().train_x[1::2].copy())
+    scores = each(text)
+    assert scores.shape == (6, 4, 3)
+    for place in range(4):
+        torch.testing.assert_close(scores[:, place], last(text[:, : place + 1]))
+
+
 @pytest.mark.parametrize("kind", SMALL)
 def test_what_is_no_text_is_refused(kind):
     with pytest.raises(

@@ -40,6 +40,19 @@ def test_thresholds_lie_a_gap_from_shannon():
     np.testing.assert_array_equal(law.scheme(linear(law.thresholds_db() - 1e-6)), np.arange(-1, 14))
 
 
+def test_a_level_on_a_threshold_reaches_it_however_it_is_rounded():
+    """Levels a last bit below and above a threshold, as libraries for other processors give them, have one rate.
+
+    Thresholds of Wi-Fi lie on whole decibels, and tables of rates ask for these very levels.
+    """
+    law = ModulationAndCoding(table="wifi")
+    snr = linear(law.thresholds_db())
+    for _ in range(4):
+        np.testing.assert_array_equal(law.scheme(snr), np.arange(10))
+        np.testing.assert_allclose(law.efficiency(snr), law.efficiency(linear(law.thresholds_db() + 1e-9)), rtol=1e-8)
+        snr = np.nextafter(snr, 0.0)
+
+
 def test_wifi_thresholds_are_within_what_the_standard_demands_of_receivers():
     """IEEE 802.11ac, table 21-25, 20 MHz: least sensitivities in dBm, with 10 dB of noise figure and 5 dB of margin."""
     sensitivity_dbm = np.array([-82, -79, -77, -74, -70, -66, -65, -64, -59, -57])

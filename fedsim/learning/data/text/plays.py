@@ -1,7 +1,7 @@
 """Tiny Shakespeare: the next character of what a role says."""
 
 from pathlib import Path
-from typing import Annotated, ClassVar, Final
+from typing import Annotated, ClassVar, Final, Literal
 
 import numpy as np
 from pydantic import Field
@@ -25,6 +25,9 @@ class TinyShakespeare(InFiles):
     character in common. Roles whose part for training is too short for one sample are left out. Token 0 is not used, 1
     is for characters that the training texts do not have, and the label of a character is its token.
 
+    With ``targets = "each"`` the target of a sample is what follows each of its characters, for the task `NextToken`:
+    the same windows, and ``length`` targets in the place of one.
+
     Attributes
     ----------
     length : int >= 1
@@ -32,6 +35,8 @@ class TinyShakespeare(InFiles):
     stride : int >= 1
         Characters from the beginning of a sample to that of the next one; 1 in LEAF, with 8 bytes a character.
     train_share : float in (0, 1)
+    targets : ``"last"`` or ``"each"``
+        Whether a sample has one label, as in LEAF, or a target at each place, as in char-rnn.
     """
 
     kind: ClassVar[str] = "tiny-shakespeare"
@@ -43,6 +48,7 @@ class TinyShakespeare(InFiles):
     length: Annotated[int, Field(ge=1, le=10_000)] = 80
     stride: Annotated[int, Field(ge=1, le=1_000_000)] = 10
     train_share: Annotated[float, Field(gt=0, lt=1)] = 0.8
+    targets: Literal["last", "each"] = "last"
 
     def where(self) -> str:
         """Return the file."""
@@ -71,9 +77,10 @@ class TinyShakespeare(InFiles):
         if not user or not sum(map(len, parts[1])):
             raise DataError(f"{path}: no role says more than {self.length} characters; allowed: a shorter length")
         train, test = (np.concatenate(part) for part in parts)
+        of_each = slice(1, None) if self.targets == "each" else -1
         return Dataset(
-            *(train[:, :-1].copy(), train[:, -1].copy(), test[:, :-1].copy(), test[:, -1].copy()),
-            classes=len(tokens) + 2,
+            *(train[:, :-1].copy(), train[:, of_each].copy(), test[:, :-1].copy(), test[:, of_each].copy()),
+            classes=None if self.targets == "each" else len(tokens) + 2,
             train_users=np.concatenate(user),
             vocabulary=len(tokens) + 2,
         )

@@ -23,6 +23,10 @@ def test_the_samples_of_each_role_are_its_speeches_by_hand(tmp_path):
     assert (data.test_x.tolist(), data.test_y.tolist()) == ([[4]], [3])
     data = TinyShakespeare(length=2, stride=3, train_share=0.6).load(tmp_path)
     assert (data.train_x.tolist(), data.train_y.tolist()) == ([[3, 4], [6, 2]], [5, 3])
+    data = TinyShakespeare(length=2, stride=3, train_share=0.6, targets="each").load(tmp_path)
+    assert (data.classes, data.vocabulary) == (None, 8)
+    assert (data.train_x.tolist(), data.train_y.tolist()) == ([[3, 4], [6, 2]], [[4, 5], [2, 3]])
+    assert data.train_users.tolist() == [0, 0]
 
 
 def test_characters_that_training_does_not_have_are_one_token(tmp_path):
