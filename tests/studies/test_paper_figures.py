@@ -7,7 +7,9 @@ import numpy as np
 import pytest
 
 from fedsim import Scenario
+from fedsim.testing import check_selector
 from tests.support.study_commands import SCENARIOS, command
+from tests.support.views import rng, view_of
 
 ON_DIGITS = (
     *("--set", "learning.data=digits", "--set", 'learning.model={kind = "mlp", hidden = [8]}'),
@@ -118,15 +120,25 @@ def test_what_fedsuv_reports_has_a_number_for_each_method(fedsuv):
 def test_the_least_involved_are_taken_first(fedsuv):
     selector = import_module("least_involved").LeastInvolved(3)
     view = type("View", (), {"client": np.array([2, 4, 6, 8, 9]), "participations": np.array([1, 0, 2, 0, 1])})
-    rng = np.random.default_rng(0)
-    cohorts = {tuple(selector.select(view, rng).client.tolist()) for _ in range(40)}
+    stream = rng()
+    cohorts = {tuple(selector.select(view, stream).client.tolist()) for _ in range(40)}
     assert cohorts == {(2, 4, 8), (4, 8, 9)}
 
 
 def test_least_involved_fulfils_the_contract(fedsuv):
-    from fedsim.testing import check_selector
-
     check_selector(lambda: import_module("least_involved").LeastInvolved(3))
+
+
+@pytest.mark.parametrize(("name", "columns"), [("EachAnArm", []), ("WithoutBandwidth", [1, 3])])
+def test_fedsuv_with_other_features_sees_these_alone(fedsuv, name, columns):
+    selector = getattr(import_module("other_features"), name)(3)
+    features = np.arange(36.0).reshape(9, 4)
+    assert selector.select(view_of(9, features=features), rng()).client.size == 3
+    np.testing.assert_array_equal(selector._beliefs._features, features[:, columns])
+
+
+def test_fedsuv_without_features_fulfils_the_contract(fedsuv):
+    check_selector(lambda: import_module("other_features").EachAnArm(3))
 
 
 class History:
