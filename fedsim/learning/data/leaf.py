@@ -49,6 +49,10 @@ class FEMNIST(InFiles):
         """Return the folder."""
         return "femnist"
 
+    def wanted(self) -> tuple[tuple[str, ...], ...]:
+        """Return files of both parts."""
+        return ("femnist/train/*.json",), ("femnist/test/*.json",)
+
     def files(self, place: Path) -> tuple[Path, ...]:
         """Return all files of samples."""
         parts = [sorted((place / "femnist" / part).glob("*.json")) for part in ("train", "test")]

@@ -14,7 +14,6 @@ from fedsim.registry import Component, Registry, refusal
 from fedsim.selectors import Cohort
 from fedsim.streams import Streams
 
-
 _NO_WEIGHT: Final = "the weights of all clients are 0, so that no update would count; allowed: at least one above 0"
 
 

@@ -1,4 +1,4 @@
-"""LEAF's Synthetic(a, b) by its laws."""
+"""FedProx's Synthetic(a, b) by its laws."""
 
 import numpy as np
 import pytest
