@@ -2,11 +2,14 @@
 
 from collections.abc import Iterator
 
+import numpy as np
+
 from fedsim.identity import parts_of
 from fedsim.learning import AGGREGATIONS, Aggregator
 from fedsim.learning.aggregation.contracts import AGGREGATION
 from fedsim.registry import Recipe
 from fedsim.rounds import POLICIES
+from fedsim.rounds.aggregation.weightings import NO_WEIGHT, Given
 from fedsim.rounds.policies.count_based import KFastest
 from fedsim.scenario.private_parts import Problem
 from fedsim.scenario.sections import ScenarioTables
@@ -15,7 +18,7 @@ from fedsim.selectors.adapter import cohort_is_mean
 
 
 def update_problems(tables: ScenarioTables) -> Iterator[Problem]:
-    """Yield numbers of updates that are too few for an aggregation, and a least number that is never reached."""
+    """Yield numbers of updates that are too few for an aggregation, or a least number that is never reached, and weights of 0."""
     rounds, cohort = tables.rounds, cohort_of(tables.selector)
     policy, buffer = POLICIES.kind_of(rounds.policy), rounds.policy.traits.buffer_size
     field, most = _most_updates(tables)
@@ -40,6 +43,9 @@ def update_problems(tables: ScenarioTables) -> Iterator[Problem]:
                 rounds.minimum_updates,
                 f"{needs}; allowed: {least} or more, so that a round with fewer ends without a new model",
             )
+    weights = rounds.weights
+    if isinstance(weights, Given) and isinstance(weights.weight, float | tuple) and not np.any(weights.weight):
+        yield ("rounds", "weights", "weight"), weights.weight, NO_WEIGHT
     if rounds.minimum_updates > most and enough:
         why = f"a round has never more updates than {'.'.join(field)} = {most}"
         if buffer is not None:

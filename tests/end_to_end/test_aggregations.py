@@ -155,5 +155,5 @@ def test_a_buffer_of_discounts_that_are_zero_makes_no_model() -> None:
 @pytest.mark.parametrize("weight", [0.0, [0.0] * 8, {"kind": "uniform", "least": 0.0, "greatest": 0.0}])
 def test_weights_that_are_all_zero_are_refused(weight: Any) -> None:
     given = {"rounds.weights": {"kind": "given", "weight": weight}}
-    with pytest.raises(ScenarioError, match=r"rounds\.weights.* the weights of all clients are 0"):
+    with pytest.raises(ScenarioError, match=r"rounds\.weights\.weight: .*the weights of all clients are 0"):
         simulate(Scenario.from_toml(SCENARIO).replace(given))

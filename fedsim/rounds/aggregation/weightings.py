@@ -1,20 +1,21 @@
 """By which weights the updates of a cohort count, and whether they make a mean or a sum."""
 
 from abc import ABC, abstractmethod
-from typing import Annotated, ClassVar, Final, Self
+from typing import Annotated, ClassVar, Final
 
 import numpy as np
-from pydantic import Field, model_validator
+from pydantic import Field
 
 from fedsim.answers import Contract, Flag, Numbers, same_shape
 from fedsim.arrays import FloatArray, IntArray
 from fedsim.errors import ScenarioError
 from fedsim.per_client import ClientValues, PerClient, values_of
-from fedsim.registry import Component, Registry, refusal
+from fedsim.registry import Component, Registry
 from fedsim.selectors import Cohort
 from fedsim.streams import Streams
 
-_NO_WEIGHT: Final = "the weights of all clients are 0, so that no update would count; allowed: at least one above 0"
+NO_WEIGHT: Final = "the weights of all clients are 0, so that no update would count; allowed: at least one above 0"
+"""Why given weights are refused."""
 
 
 class Weighting(Component, ABC):
@@ -92,15 +93,8 @@ class Given(Weighting):
         weights = np.empty(samples.size)
         weights[:] = values_of(self, "weight", samples.size, streams, "rounds.weights")
         if not weights.any():
-            raise ScenarioError(f"rounds.weights.weight: {_NO_WEIGHT}")
+            raise ScenarioError(f"rounds.weights.weight: {NO_WEIGHT}")
         return weights
-
-    @model_validator(mode="after")
-    def _some_weight(self) -> Self:
-        given = self.weight
-        if given == 0.0 or (isinstance(given, tuple) and not any(given)):
-            raise refusal("no_weight", "weight: {words}", words=_NO_WEIGHT)
-        return self
 
 
 class Sum(Weighting):
